@@ -8,6 +8,20 @@ const ordinal = z.number().int().min(0);
 /** A simulation has each pod as an object, so the number is limited. */
 const replicas = z.number().int().min(0).max(1000);
 
+/** A wave. Without `pods` and `percent` it includes all pods of its zones. */
+const wave = z.strictObject({
+  zones: z.array(letter).min(1),
+  pods: z.number().int().min(0).exactOptional(),
+  percent: z.number().int().min(1).max(99).exactOptional(),
+  soakSeconds: z.number().int().min(1).exactOptional(),
+  /** The sides of the wave on which the gate of the group is checked. */
+  gates: z.array(z.enum(['before', 'after'])).exactOptional(),
+  /** The sides of the wave that need an approval, and the number of people who must approve: 1 by default. */
+  approvals: z.array(z.enum(['before', 'after'])).exactOptional(),
+  approvers: z.number().int().min(1).max(2).exactOptional(),
+});
+export type WaveShape = Data<typeof wave>;
+
 const groupShape = z.strictObject({
   /** `native`: a RolloutGroup object defines the group. `adopted`: labels and annotations of grafana/rollout-operator define it. */
   kind: z.enum(['native', 'adopted']),
@@ -38,13 +52,32 @@ const groupShape = z.strictObject({
   strategy: z.enum(strategyNames).exactOptional(),
   /** `spec.disruption.maxUnavailable` of a native group. The webhooks of the agents then judge deletions and evictions by others. */
   disruption: z.number().int().min(1).exactOptional(),
-  /** A gate after each zone of a native group. Its metric is good (`passing`), or sometimes bad during faults (`flipping`). */
+  /** A gate of a native group, without `waves` after each zone. Its metric is good (`passing`), or sometimes bad during faults (`flipping`). */
   gate: z.enum(['passing', 'flipping']).exactOptional(),
+  /** The number of failed readings that fails a run; without it no reading does. */
+  gateFailureLimit: z.number().int().min(1).exactOptional(),
+  /** The waves of a native group. */
+  waves: z.array(wave).min(1).exactOptional(),
+  minIntervalSeconds: z.number().int().min(1).exactOptional(),
+  /** The deadline for progress, after which a run fails. */
+  deadlineSeconds: z.number().int().min(1).exactOptional(),
+  /** A run to the previous template waits for soaks too (`skipOnRollback: false`). */
+  soaksOnReturn: z.literal(true).exactOptional(),
 });
 export type GroupShape = Data<typeof groupShape>;
 
 export function traitsOfShape({ strategy }: Pick<GroupShape, 'strategy'>): StrategyTraits {
   return strategyTraits[strategy ?? 'onDelete'];
+}
+
+/** Returns the waves of a group; undefined without waves and gate. Waves without a gate of the group check no gate. */
+export function wavesOfShape({ waves, gate, zones }: Pick<GroupShape, 'waves' | 'gate' | 'zones'>): readonly WaveShape[] | undefined {
+  if (waves === undefined)
+    return gate === undefined ? undefined : Array.from({ length: zones }, (_, index) => ({ zones: [letterOf(index)], gates: ['after'] }));
+  const inZones = waves.map((one) => ({ ...one, zones: one.zones.filter((zone) => zone < letterOf(zones)) }));
+  return inZones
+    .filter((one) => one.zones.length > 0)
+    .map(({ gates, ...rest }) => (gate === undefined || gates === undefined ? rest : { ...rest, gates }));
 }
 
 const json = z.record(z.string(), z.unknown());
@@ -72,6 +105,11 @@ interface EventKind {
   readonly fields: z.ZodRawShape;
 }
 
+export const persons = ['alice', 'bob'] as const;
+export type Person = (typeof persons)[number];
+const personRequests = ['approve', 'reject', 'promote', 'abort', 'rollback', 'retry'] as const;
+export type PersonRequest = (typeof personRequests)[number];
+
 const onZone = { zone: letter };
 const onPod = { zone: letter, ordinal };
 /** The process is a letter, which the process keeps when it restarts. */
@@ -82,6 +120,8 @@ const eventKinds = {
   setImage: { by: 'people', fields: { image: z.string().min(1), zones: z.array(letter).exactOptional() } },
   /** Changes the replicas at their source: the leader, the mirrored object, or each StatefulSet. */
   setReplicas: { by: 'people', fields: { replicas, zone: letter.exactOptional() } },
+  /** Submits a request about the published run, if the plugin would not refuse it. */
+  request: { by: 'people', fields: { action: z.enum(personRequests), by: z.enum(persons) } },
   pause: { by: 'people', fields: {} },
   resume: { by: 'people', fields: {} },
   /** Creates the RolloutGroup. Until then no object defines the native group, and its StatefulSets have no partition. */

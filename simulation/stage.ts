@@ -113,8 +113,9 @@ export class Run {
     const prepared = this.#cluster.preparedPods();
     if (prepared.length > 0) return `${prepared.length} pods are still prepared to leave`;
     if (!this.agents.isReady()) return 'not every agent is ready';
-    // All pods of a user's group may be updated while its last wave still soaks.
-    const decision = this.#scenario.given === undefined ? undefined : this.#decision;
+    // All pods of a group may be updated while its last wave still soaks.
+    const { given, group } = this.#scenario;
+    const decision = given === undefined && group.waves === undefined ? undefined : this.#decision;
     const isWaiting = decision !== undefined && decision.outcome !== 'done';
     return isWaiting ? `the agents wait: ${decision.waits[0]?.fact ?? decision.outcome}` : undefined;
   }

@@ -12,7 +12,7 @@ const mayImport: Readonly<Record<Folder, readonly Folder[]>> = {
   engine: ['policies'],
   cluster: [],
   agent: ['policies', 'install', 'engine', 'cluster'],
-  simulation: ['policies', 'install', 'engine', 'cluster', 'agent'],
+  simulation: ['policies', 'install', 'engine', 'cluster', 'agent', 'webhook'],
   webhook: ['policies', 'install', 'engine', 'cluster'],
   plugin: ['policies', 'install', 'engine', 'cluster', 'simulation'],
 };

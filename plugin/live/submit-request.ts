@@ -4,10 +4,9 @@ import type { KubernetesObject } from '../../cluster/request/resource.ts';
 import type { PublishedRun } from '../../engine/publish/published.ts';
 import { requesterText, stopActions } from '../../engine/run/requests.ts';
 import { type IntentView, isUnknown, type Snapshot } from '../../engine/snapshot.ts';
-import { readIntent } from '../../policies/live/intents.ts';
+import { intentObject, readIntent } from '../../policies/live/intents.ts';
 import type { RolloutIntent } from '../../policies/schema/kinds.ts';
 import { canonicalJson } from '../../policies/values/canonical-json.ts';
-import { hashText } from '../../policies/values/hash.ts';
 import { ifNotInstalled, rolloutIntents } from '../cluster-snapshot/kinds.ts';
 import { type Cluster, type ConnectionFlags, withCluster } from '../connection.ts';
 import { uncalledBy, uncalledText } from '../connection-failure.ts';
@@ -171,16 +170,6 @@ function replacedText({ name, cluster }: RequestedGroup, stored: IntentView, obj
   if ((written.expiresMs ?? Number.POSITIVE_INFINITY) >= endMs) return `  it replaces ${earlier}\n`;
   const todo = `give the same or a later end, or first run kubectl rollout-group cancel ${name} ${stored.name}`;
   throw refusedFailure(`${name}: ${action} was not sent`, { why: `it would replace ${earlier}, and end earlier`, todo });
-}
-
-/** Builds the RolloutIntent. By default, its name contains the action, the group and, if the key is not empty, a hash of the key. */
-export function intentObject(
-  { namespace, group }: GroupName,
-  spec: Omit<IntentSpec, 'group'>,
-  key: string,
-  name = [spec.action, group.slice(0, 200), ...(key === '' ? [] : [hashText(key).slice(0, 10)])].join('.'),
-): KubernetesObject {
-  return { apiVersion: 'rollout-group.dev/v1alpha1', kind: 'RolloutIntent', metadata: { name, namespace }, spec: { group, ...spec } };
 }
 
 function userIn(object: KubernetesObject): string | undefined {

@@ -3,6 +3,7 @@ import { instantMs } from '../instant.ts';
 import type { Loaded } from '../load.ts';
 import type { RolloutIntent } from '../schema/kinds.ts';
 import { type Defined, defined } from '../values/defined.ts';
+import { hashText } from '../values/hash.ts';
 import { loadObjects } from './objects.ts';
 
 type Spec = RolloutIntent['spec'];
@@ -34,4 +35,14 @@ export function readIntent(raw: unknown): LiveIntent | { readonly unknown: strin
   const [document] = documents;
   if (document?.kind === 'RolloutIntent') return intentOf(document, true);
   return { unknown: `RolloutIntent: ${findings[0]?.message ?? 'the object has another kind'}` };
+}
+
+/** Builds the RolloutIntent. By default, its name contains the action, the group and, if the key is not empty, a hash of the key. */
+export function intentObject(
+  { namespace, group }: { readonly namespace: string; readonly group: string },
+  spec: Omit<Spec, 'group'>,
+  key: string,
+  name: string = [spec.action, group.slice(0, 200), ...(key === '' ? [] : [hashText(key).slice(0, 10)])].join('.'),
+) {
+  return { apiVersion: 'rollout-group.dev/v1alpha1', kind: 'RolloutIntent', metadata: { name, namespace }, spec: { group, ...spec } };
 }

@@ -1,5 +1,6 @@
 // Counts the results of a soak over all seeds, and keeps the first failed seeds. Its memory does not depend on the number of seeds.
 import { faultClasses } from '../../simulation/faults/fault.ts';
+import { featureNames } from '../../simulation/search/draw/features.ts';
 import type { SeedReport } from './workers.ts';
 
 interface Failed {
@@ -14,6 +15,8 @@ export interface Tally {
   runs: number;
   events: number;
   virtualMs: number;
+  /** Number of seeds with the feature or request. */
+  readonly features: Map<string, number>;
   readonly faults: Map<string, number>;
   /** Number of seeds with faults of the class. */
   readonly seedsWith: Map<string, number>;
@@ -37,6 +40,7 @@ export function newTally(startedAt: bigint): Tally {
     runs: 0,
     events: 0,
     virtualMs: 0,
+    features: new Map(),
     faults: new Map(),
     seedsWith: new Map(),
     crashes: new Map(),
@@ -57,6 +61,7 @@ export function tally(counts: Tally, report: SeedReport): void {
   counts.runs += report.runs;
   counts.events += report.events;
   counts.virtualMs += report.virtualMs;
+  for (const name of report.features) add(counts.features, name, 1);
   for (const [name, count] of Object.entries(report.faults)) {
     add(counts.faults, name, count);
     add(counts.seedsWith, name, 1);
@@ -107,6 +112,9 @@ export function reportLines(counts: Tally): readonly string[] {
       return `heap of thread ${thread}: ${first}${mib(heap.last)} at the end, ${mib(heap.most)} at most`;
     }),
     '',
+    'feature or request                    seeds with it',
+    ...featureRows(counts).map(([name, count]) => `${name.padEnd(38)}${pad(count, 13)}`),
+    '',
     'class      faults   seeds with it',
     ...faultClasses.map((name) => `${name.padEnd(6)}${pad(counts.faults.get(name))}${pad(counts.seedsWith.get(name), 14)}`),
     '',
@@ -140,6 +148,7 @@ export function jsonReport(counts: Tally): Readonly<Record<string, unknown>> {
     events: counts.events,
     virtualSeconds: Math.round(counts.virtualMs / 1000),
     faultCount: total(counts.faults),
+    features: plain(counts.features),
     faults: plain(counts.faults),
     seedsWith: plain(counts.seedsWith),
     crashes: plain(counts.crashes),
@@ -148,6 +157,12 @@ export function jsonReport(counts: Tally): Readonly<Record<string, unknown>> {
     failures: counts.failures.map(({ seed, failure }) => ({ seed, id: failure.id, atMs: failure.atMs, message: failure.message })),
     heaps: Object.fromEntries(counts.heaps),
   };
+}
+
+/** Returns the features, also those that no seed had, and then the requests. */
+function featureRows({ features }: Tally): readonly (readonly [string, number])[] {
+  const requests = sorted(features).filter(([name]) => !featureNames.includes(name));
+  return [...featureNames.map((name) => [name, features.get(name) ?? 0] as const), ...requests];
 }
 
 const moments = ['beforeSend', 'afterApply', 'afterReply'] as const;

@@ -3,6 +3,7 @@ import { setFlagsFromString } from 'node:v8';
 import { parentPort, Worker } from 'node:worker_threads';
 import { messageOf } from '../../policies/error-message.ts';
 import { scenarioOf } from '../../simulation/search/draw/draw.ts';
+import { featuresOf } from '../../simulation/search/draw/features.ts';
 import { type Checks, type Failure, judge } from '../../simulation/search/judge.ts';
 
 interface SeedTask extends Checks {
@@ -11,6 +12,8 @@ interface SeedTask extends Checks {
 
 export interface SeedReport {
   readonly seed: number;
+  /** The features and requests of the scenario. */
+  readonly features: readonly string[];
   /** Absent if the seed passed. Without a scenario if the run did not end. */
   readonly failure?: Omit<Failure, 'scenario'> & Partial<Pick<Failure, 'scenario'>>;
   readonly faults: Readonly<Record<string, number>>;
@@ -68,7 +71,7 @@ async function runWorker(work: SoakWork, thread: number): Promise<void> {
   }
 }
 
-const nothing = { faults: {}, crashes: {}, writes: {}, runs: 1, events: 0, virtualMs: 0, heapBytes: 0 };
+const nothing = { features: [], faults: {}, crashes: {}, writes: {}, runs: 1, events: 0, virtualMs: 0, heapBytes: 0 };
 
 /** Returns the report of the thread on the seed, or how the thread ended without a report. */
 function played(worker: Worker, task: SeedTask): Promise<SeedReport | string> {
@@ -101,9 +104,11 @@ export function serveSeeds(): void {
 }
 
 async function playSeed(task: SeedTask): Promise<SeedReport> {
-  const { result, failure, runs } = await judge(scenarioOf(task.seed), task);
+  const scenario = scenarioOf(task.seed);
+  const { result, failure, runs } = await judge(scenario, task);
   return {
     seed: task.seed,
+    features: featuresOf(scenario),
     ...(failure === undefined ? {} : { failure }),
     faults: result.faults as Readonly<Record<string, number>>,
     crashes: result.crashes,

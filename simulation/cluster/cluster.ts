@@ -8,6 +8,7 @@ import {
   isDefinedLater,
   letterOf,
   type PeopleEvent,
+  persons,
   type Scenario,
   traitsOfShape,
 } from '../scenario.ts';
@@ -18,9 +19,10 @@ import { startDisruptionController } from './budgets.ts';
 import { type GroupObjects, groupObjects } from './group-objects.ts';
 import { Kubelets } from './kubelet.ts';
 import { Nodes, type NodesOptions } from './nodes.ts';
-import { People, startRetries } from './people.ts';
+import { People } from './people.ts';
 import { createPinWebhook, type PodAdmitted } from './pin-webhook.ts';
 import { replicaSources, resourceOfKind, withReplicas } from './replica-origins.ts';
+import { Requests } from './requests.ts';
 import { podOf, revisionOf, StatefulSetController } from './statefulset-controller.ts';
 import {
   controllerActor,
@@ -100,9 +102,11 @@ export function startCluster({ server, scheduler, wallMs, scenario, admitted, ad
   });
   const clearsBrokenPods = given === undefined && shape.kind === 'adopted';
   const keepsBrokenSets = traitsOfShape(shape).lowersPartition;
+  const requests = new Requests({ ...world, namespace, group, report: (what) => report('people', what) });
   const people = new People({
     ...world,
     admit,
+    requests,
     namespace,
     group,
     sources,
@@ -126,7 +130,7 @@ export function startCluster({ server, scheduler, wallMs, scenario, admitted, ad
     heal: (): void => {
       accidents.heal();
       people.heal();
-      if (webhook !== undefined) startRetries({ server, scheduler, wallMs, namespace, group, report: (what) => report('people', what) });
+      if (given === undefined || webhook !== undefined) requests.heal(given === undefined ? persons : []);
     },
     /** Returns the answer of the pod when the call arrives; undefined if the pod does not listen. */
     podAnswer: endpoints.answer,

@@ -74,26 +74,17 @@ export function createGateServer({ gate, seed, nowMs, wallMs, flipsUntilMs, answ
   };
 }
 
-/** Returns the parts of a RolloutGroup spec with a gate after each zone. The gate blocks the next zone and never fails the rollout run. */
-export function gatedParts(zones: readonly string[]): {
-  readonly gates: readonly unknown[];
-  readonly waves: readonly unknown[];
-} {
-  const gate = {
-    name: 'errors',
-    prometheus: { source: gateSource, query: gateQuery },
-    every: '5s',
-    consecutive: gateConsecutive,
-    failureLimit: 0,
-    noData: 'hold',
-    onError: 'hold',
-    pass: { '<=': [{ var: 'value' }, 0.5] },
-  };
-  return {
-    gates: [gate],
-    waves: zones.map((zone) => ({ name: `zone-${zone}`, zones: [zone], percent: 100, after: { gates: [gate.name] } })),
-  };
-}
+/** The gate in a RolloutGroup spec. It blocks and never fails the rollout run, unless the shape of the group sets another limit. */
+export const gateSpec = {
+  name: 'errors',
+  prometheus: { source: gateSource, query: gateQuery },
+  every: '5s',
+  consecutive: gateConsecutive,
+  failureLimit: 0,
+  noData: 'hold',
+  onError: 'hold',
+  pass: { '<=': [{ var: 'value' }, 0.5] },
+} as const;
 
 function vector(samples: readonly (readonly [number, string])[], warnings?: readonly string[]): GateAnswer {
   const result = samples.map((value) => ({ metric: {}, value }));

@@ -1,9 +1,9 @@
 // Builds the initial objects of a simulation from the shape of the group: StatefulSets, RolloutGroup or labels, budgets, mirrored objects.
 
 import { holdingPartition } from '../../policies/strategies.ts';
-import { type GivenGroup, type GroupShape, letterOf, traitsOfShape } from '../scenario.ts';
+import { type GivenGroup, type GroupShape, letterOf, traitsOfShape, type WaveShape, wavesOfShape } from '../scenario.ts';
 import type { Json } from '../server/request.ts';
-import { gatedParts } from './gate-server.ts';
+import { gateSpec } from './gate-server.ts';
 
 /** The initial objects and their names. */
 export type GroupObjects = Pick<GivenGroup, 'namespace' | 'name' | 'statefulSets' | 'objects' | 'policies'>;
@@ -118,7 +118,7 @@ function rolloutGroup(zones: readonly string[], shape: GroupShape): Json {
     ...(replicas === 'delayedMirror' ? { delayed: { after: `${delaySeconds}s`, endpoint: delayEndpoint } } : {}),
     ...(prepares === true ? { prepare: { endpoint: prepareEndpoint } } : {}),
   };
-  const { gates, waves } = shape.gate === undefined ? {} : gatedParts(zones);
+  const waves = wavesOfShape(shape)?.map(waveSpec);
   return {
     apiVersion: 'rollout-group.dev/v1alpha1',
     kind: 'RolloutGroup',
@@ -133,16 +133,41 @@ function rolloutGroup(zones: readonly string[], shape: GroupShape): Json {
       },
       replicas: isMirrored ? { mirror: { from: { ...template, read: 'scale' }, writeBack: 'status' } } : { leader: true },
       ...(Object.keys(down).length === 0 ? {} : { scaling: { down } }),
-      ...(gates === undefined ? {} : { gates }),
+      ...(shape.gate === undefined ? {} : { gates: [{ ...gateSpec, failureLimit: shape.gateFailureLimit ?? gateSpec.failureLimit }] }),
       ...(shape.disruption === undefined ? {} : { disruption: { maxUnavailable: shape.disruption } }),
       rollout: {
         strategy: shape.strategy ?? 'onDelete',
         // With the strategy `partition` the StatefulSet controller deletes the pods, so lint reports `rotateBy`.
         ...(traitsOfShape(shape).lowersPartition ? {} : { rotateBy }),
         maxUnavailable,
+        ...(shape.minIntervalSeconds === undefined ? {} : { minInterval: `${shape.minIntervalSeconds}s` }),
+        ...(shape.deadlineSeconds === undefined ? {} : { deadlines: { progress: `${shape.deadlineSeconds}s` } }),
         ...(waves === undefined ? {} : { waves }),
+        ...(shape.soaksOnReturn === true ? { skipOnRollback: false } : {}),
       },
     },
+  };
+}
+
+/** Returns the name of a wave. */
+export function waveName(index: number): string {
+  return `wave-${index + 1}`;
+}
+
+function waveSpec(
+  { zones, pods, percent = 100, soakSeconds, gates = [], approvals = [], approvers: count = 1 }: WaveShape,
+  index: number,
+): Json {
+  const checks = (when: 'before' | 'after'): Json => ({
+    ...(gates.includes(when) ? { gates: [gateSpec.name] } : {}),
+    ...(approvals.includes(when) ? { approval: { count, from: ['oncall'] } } : {}),
+  });
+  return {
+    name: waveName(index),
+    zones,
+    ...(pods === undefined ? { percent } : { pods }),
+    before: checks('before'),
+    after: { ...(soakSeconds === undefined ? {} : { soak: `${soakSeconds}s` }), ...checks('after') },
   };
 }
 

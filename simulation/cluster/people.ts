@@ -1,7 +1,6 @@
-// Models people and their autoscalers, who change images and replicas, delete pods, recreate StatefulSets and request retries.
+// Models people and their autoscalers, who change images and replicas, delete pods and recreate StatefulSets.
 
-import { secondText } from '../../policies/instant.ts';
-import { groupResource, imagesOf, intentResource, numberAt, textAt } from '../objects.ts';
+import { groupResource, imagesOf, numberAt } from '../objects.ts';
 import { between, type Random, streamOf } from '../random.ts';
 import type { PeopleEvent } from '../scenario.ts';
 import type { Actor, Json, ModelObject } from '../server/request.ts';
@@ -9,8 +8,9 @@ import type { Admit } from './admitted.ts';
 import type { WantedStatefulSet } from './cluster.ts';
 import { Membership } from './membership.ts';
 import { type ReplicaOrigin, type ReplicaSource, resourceOfKind } from './replica-origins.ts';
+import type { Requests } from './requests.ts';
 import { type Container, replicasOf, specOf, statefulSetResource } from './workload.ts';
-import type { ClusterApi, World } from './world.ts';
+import type { World } from './world.ts';
 
 interface PeopleOptions extends Pick<World, 'server' | 'scheduler' | 'seed'> {
   readonly namespace: string;
@@ -27,6 +27,7 @@ interface PeopleOptions extends Pick<World, 'server' | 'scheduler' | 'seed'> {
    */
   readonly keepsBrokenSets: boolean;
   readonly admit: Admit;
+  readonly requests: Requests;
   readonly report: (what: string) => void;
 }
 
@@ -92,6 +93,8 @@ export class People {
         this.#options.report('resume the group');
         this.#membership.resume();
         return true;
+      case 'request':
+        return this.#options.requests.submit(event.action, event.by);
       case 'defineGroup':
         this.#options.report('define the group');
         return this.#defineGroup();
@@ -430,60 +433,4 @@ function createAutoscaler({ server, scheduler, namespace }: AutoscalerOptions): 
 
 function nested(path: readonly string[], value: number): Json {
   return path.reduceRight<unknown>((inner, key) => ({ [key]: inner }), value) as Json;
-}
-
-interface RetriesOptions extends Pick<World, 'server' | 'scheduler' | 'wallMs'> {
-  readonly namespace: string;
-  readonly group: string;
-  readonly report: (what: string) => void;
-}
-
-const administrator: Actor = { user: 'kubernetes-admin' };
-/** The interval of the checks, and the pause before another retry for the same pods. */
-const checkEveryMs = 20_000;
-const retryIntervalMs = 120_000;
-/** The number of replacements that try to bring a pod to its pinned revision, before the agent waits for a retry request. */
-const maxTries = 2;
-
-interface Pinned {
-  readonly zone: string;
-  readonly ordinal?: number;
-  readonly revision: string;
-  readonly placements?: number;
-}
-
-/** Checks the ledger regularly, and requests a retry when pods wait for one. */
-export function startRetries({ server, scheduler, wallMs, namespace, group, report }: RetriesOptions): void {
-  let count = 0;
-  let lastMs = Number.NEGATIVE_INFINITY;
-  let lastText = '';
-  const checkPins = (): void => {
-    scheduler.after(checkEveryMs, checkPins);
-    const { pins = [], run } = ledgerOf(server, namespace, group);
-    const waiting = pins.filter(({ placements = 0 }) => placements >= maxTries).map(({ zone, ordinal }) => `${zone}-${ordinal}`);
-    const text = waiting.join(', ');
-    if (run === undefined || text === '' || (text === lastText && scheduler.nowMs() - lastMs < retryIntervalMs)) return;
-    // The new request replaces the earlier request, which is deleted.
-    if (count > 0) server.remove(administrator, { resource: intentResource, namespace, name: `retry-${group}-${count}` });
-    count += 1;
-    lastMs = scheduler.nowMs();
-    lastText = text;
-    report(`retry ${text}`);
-    const requestedBy = { user: administrator.user, groups: [], at: secondText(wallMs()) };
-    server.create(administrator, intentResource, {
-      apiVersion: 'rollout-group.dev/v1alpha1',
-      kind: 'RolloutIntent',
-      metadata: { name: `retry-${group}-${count}`, namespace },
-      spec: { group, action: 'retry', runId: run.id, reason: 'the webhook is back', requestedBy },
-    });
-  };
-  checkPins();
-}
-
-function ledgerOf(
-  server: ClusterApi,
-  namespace: string,
-  group: string,
-): { readonly pins?: readonly Pinned[]; readonly run?: { readonly id: string } } {
-  return JSON.parse(textAt(server.get('configmaps', namespace, `rollout-group-${group}`), 'data', 'ledger') ?? '{}');
 }

@@ -3,7 +3,6 @@ import { judgeAdmissions } from './admissions.ts';
 import { judgeAvailability } from './availability.ts';
 import { DecisionJudge } from './decisions.ts';
 import { judgeEffort } from './effort.ts';
-import { judgeGates } from './gates.ts';
 import { judgeLeadership } from './leadership.ts';
 import { LedgerJudge } from './ledgers.ts';
 import type { Oracle, OracleFactory, Scene } from './oracle.ts';
@@ -13,8 +12,10 @@ import { Book } from './places.ts';
 import { PreparationJudge } from './preparations.ts';
 import { ReplicaJudge } from './replicas.ts';
 import { judgeRequests } from './requests.ts';
+import { judgeRuns } from './runs.ts';
 import { SettlingJudge } from './settling.ts';
 import { judgeTargets } from './targets.ts';
+import { judgeWaves } from './waves.ts';
 
 export const bookJudges = {
   availability: judgeAvailability,
@@ -25,8 +26,9 @@ export const bookJudges = {
   partitions: judgePartitions,
   pins: judgePins,
   decisions: (book) => new DecisionJudge(book),
-  gates: judgeGates,
   admissions: judgeAdmissions,
+  waves: judgeWaves,
+  runs: judgeRuns,
 } as const satisfies Readonly<Record<string, (book: Book) => Oracle>>;
 
 export const sceneJudges = {

@@ -34,6 +34,8 @@ export interface LedgerText {
   readonly pins: ReadonlyMap<string, PinnedPod>;
   /** The zones of the run; empty without a run, and after its end. */
   readonly rolling: readonly string[];
+  /** The run. `target` has the revision of each zone by the name of the zone. */
+  readonly run?: { readonly id: string; readonly outcome: string; readonly target: Readonly<Record<string, unknown>> };
 }
 
 /** Returns whether a ConfigMap is the ledger of a group. */
@@ -56,9 +58,19 @@ export function readLedger(object: ModelObject): LedgerText | undefined {
       .flatMap(pinnedOf)
       .map((one) => [pinKey(one.zone, one.ordinal), one]),
   );
-  const isOver = textAt(value, 'run', 'outcome') === 'completed';
-  const rolling = isOver ? [] : Object.keys(field(value, 'run', 'target') ?? {});
-  return { group: textAt(value, 'group') ?? '', epoch: numberAt(value, 'epoch'), claims, prepared, pins, rolling };
+  const id = textAt(value, 'run', 'id');
+  const outcome = textAt(value, 'run', 'outcome') ?? '';
+  const target: Readonly<Record<string, unknown>> = { ...(field(value, 'run', 'target') ?? {}) };
+  const rolling = outcome === 'completed' ? [] : Object.keys(target);
+  return {
+    group: textAt(value, 'group') ?? '',
+    epoch: numberAt(value, 'epoch'),
+    claims,
+    prepared,
+    pins,
+    rolling,
+    ...(id === undefined ? {} : { run: { id, outcome, target } }),
+  };
 }
 
 export function pinKey(zone: string, ordinal: number): string {

@@ -114,6 +114,16 @@ function checkRaised(book: Book, zone: Zone, { actor, atMs, after }: Commit, { f
   book.scene.violated('S6', `${what}, and ${named(reverted)} would come back at ${now.currentRevision}`);
 }
 
+/** Returns the outdated places that an agent exposes with this commit by a lower partition. */
+export function exposedByUs(book: Book, { resource, type, before, after, actor, atMs }: Commit): readonly Place[] {
+  const zone = resource === statefulSetResource && type === 'MODIFIED' ? book.zoneOf(after.metadata.name) : undefined;
+  const [from, to] = [partitionOf(before), partitionOf(after)];
+  if (zone === undefined || to >= from || !isAgent(actor, book.scene.agentUser)) return [];
+  const first = zone.facts.latest()?.first ?? 0;
+  const behind = outdated(zone, book.momentOf({ actor, atMs }).fromMs);
+  return behind.filter(({ ordinal }) => ordinal >= first + to && ordinal < first + from);
+}
+
 function checkLowered(book: Book, zone: Zone, { actor, atMs, after }: Commit, { from, to }: Change): void {
   const { scene } = book;
   const moment = book.momentOf({ actor, atMs });

@@ -233,7 +233,7 @@ export class SettlingJudge implements Oracle {
   #isPaused(): boolean {
     return this.#scene
       .list(intentResource, this.#scene.namespace)
-      .some((intent) => ['pause', 'hold', 'abort'].includes(textAt(intent, 'spec', 'action') ?? ''));
+      .some((intent) => ['pause', 'hold'].includes(textAt(intent, 'spec', 'action') ?? ''));
   }
 
   /** Returns the name of an unready pod at a revision that is no longer requested. */

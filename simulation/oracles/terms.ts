@@ -103,7 +103,10 @@ export class TermsBook {
 
   #applyIntent(object: ModelObject, isGone: boolean, atMs: number): void {
     const { name } = object.metadata;
-    if (isGone || !['pause', 'hold', 'abort'].includes(textAt(object, 'spec', 'action') ?? '')) this.#pauses.delete(name);
+    const action = textAt(object, 'spec', 'action') ?? '';
+    // An abort that names a run ends the run. Any other abort only pauses the group.
+    const isPause = action === 'abort' ? textAt(object, 'spec', 'runId') === undefined : action === 'pause' || action === 'hold';
+    if (isGone || !isPause) this.#pauses.delete(name);
     else {
       this.#pauses.set(name, {
         zone: textAt(object, 'spec', 'zone'),

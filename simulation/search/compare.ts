@@ -10,14 +10,21 @@ export function withoutFaults(scenario: Scenario): Scenario {
   return { ...rest, rates: {}, faults: [], events: scenario.events.filter((event) => !isOfProcesses(event)) };
 }
 
-/** Returns the scenario with work whose writes can be counted: one rollout or one change of replicas. Drops accidents, but keeps pauses. */
+/** Returns the scenario with work whose writes can be counted: one rollout or one change of replicas. Drops accidents, but keeps pauses and answers. */
 export function countable(scenario: Scenario): Scenario {
   const changes: readonly ScenarioEvent[] =
     draw(scenario.seed, 'countable') < 0.5
       ? [{ atMs: 20_000, kind: 'setImage', image: 'app:2' }]
       : [{ atMs: 20_000, kind: 'setReplicas', replicas: otherReplicas(scenario) }];
-  const kept = scenario.events.filter((event) => isOfProcesses(event) || event.kind === 'pause' || event.kind === 'resume');
+  const kept = scenario.events.filter(
+    (event) => isOfProcesses(event) || event.kind === 'pause' || event.kind === 'resume' || isAnswer(event),
+  );
   return { ...scenario, events: [...changes, ...kept].sort((one, other) => one.atMs - other.atMs) };
+}
+
+/** Returns whether the event is an answer to a wave. Other requests may change the number of replaced pods. */
+function isAnswer(event: ScenarioEvent): boolean {
+  return event.kind === 'request' && (event.action === 'approve' || event.action === 'reject');
 }
 
 function otherReplicas({ group, seed }: Scenario): number {

@@ -115,7 +115,16 @@ async function fewerAgents(search: Search): Promise<void> {
 }
 
 const plainer: readonly ((group: GroupShape) => GroupShape)[] = [
-  ({ gate: _, ...group }) => group,
+  ({ gate: _, gateFailureLimit: __, ...group }) => group,
+  ({ gateFailureLimit: _, ...group }) => group,
+  ({ waves: _, ...group }) => group,
+  ({ waves, ...group }) => ({ ...group, ...(waves === undefined || waves.length < 2 ? {} : { waves: waves.slice(1) }) }),
+  ({ waves, ...group }) => ({
+    ...group,
+    ...(waves === undefined ? {} : { waves: waves.map(({ gates: _, soakSeconds: __, approvals: ___, approvers: ____, ...wave }) => wave) }),
+  }),
+  ({ minIntervalSeconds: _, ...group }) => group,
+  ({ deadlineSeconds: _, ...group }) => group,
   (group) => ({ ...group, zones: Math.max(1, group.zones - 1) }),
   (group) => ({ ...group, podsPerZone: 1 }),
   (group) => ({ ...group, podsPerZone: Math.max(1, group.podsPerZone - 1) }),

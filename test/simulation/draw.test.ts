@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { faultClasses } from '../../simulation/faults/fault.ts';
 import type { Scenario } from '../../simulation/scenario.ts';
 import { highestRate, scenarioOf } from '../../simulation/search/draw/draw.ts';
+import { featureNames, featuresOf } from '../../simulation/search/draw/features.ts';
 
 const scenarios: readonly Scenario[] = Array.from({ length: 2000 }, (_, seed) => scenarioOf(seed));
 
@@ -91,6 +92,7 @@ describe('the scenario of a seed', () => {
         ...[
           'setImage',
           'setReplicas',
+          'request',
           'pause',
           'resume',
           'defineGroup',
@@ -144,6 +146,16 @@ describe('the scenario of a seed', () => {
       const pauses = events.filter(({ kind }) => kind === 'pause' || kind === 'resume').map(({ kind }) => kind);
       expect([seed, pauses.at(-1) ?? 'resume']).toEqual([seed, 'resume']);
     }
+  });
+
+  it('gives a quarter to a third of the groups waves, and half of them approvals with answers of people', () => {
+    const waves = share(({ group }) => group.waves !== undefined);
+    const approvals = share(({ group }) => group.waves?.some((wave) => wave.approvals !== undefined) === true);
+    expect(waves > 0.25 && waves < 0.35).toBe(true);
+    expect(approvals > 0.1 && approvals < 0.2).toBe(true);
+    expect(share((scenario) => featuresOf(scenario).includes('request: approve'))).toBeGreaterThan(0.1);
+    expect(featureNames.filter((name) => share((scenario) => featuresOf(scenario).includes(name)) < 0.025)).toEqual([]);
+    expect(scenarios.filter(({ group }) => group.waves !== undefined && group.kind === 'adopted')).toEqual([]);
   });
 
   it('asks for something in nearly every seed', () => {

@@ -48,6 +48,7 @@ describe('the arguments of a soak', () => {
 describe('the report of a soak', () => {
   const report: SeedReport = {
     seed: 1,
+    features: ['waves', 'request: approve'],
     faults: { F1: 3, F17: 1 },
     crashes: { 'act.deletePod afterApply': 1 },
     writes: { 'delete pods': 9 },
@@ -70,6 +71,7 @@ describe('the report of a soak', () => {
       events: 300,
       faultCount: 9,
       virtualSeconds: 3000,
+      features: { waves: 3, 'request: approve': 3 },
       faults: { F1: 7, F17: 2 },
       seedsWith: { F1: 3, F17: 2 },
       crashes: { 'act.deletePod afterApply': 3 },
@@ -81,6 +83,9 @@ describe('the report of a soak', () => {
 
   it('shows it, and what was never injected as well', () => {
     const lines = reportLines(counts);
+    expect(lines).toContain('waves                                             3');
+    expect(lines).toContain('soak of a wave                                    0');
+    expect(lines).toContain('request: approve                                  3');
     expect(lines).toContain('F1            7             3');
     expect(lines).toContain('F22           0             0');
     expect(lines).toContain('act.deletePod                               0            3            0');

@@ -94,7 +94,7 @@ function unwritableName({ name }: ReviewUser): string | undefined {
  * name of another. An unchanged spec keeps its stamp. A stamp from an earlier call for the same request stays, so that a second call
  * changes nothing.
  */
-export function rightStamp(review: Review, nowMs: number): unknown {
+export function rightStamp(review: Pick<Review, 'operation' | 'user' | 'object' | 'oldObject'>, nowMs: number): unknown {
   const spec = specOf(review.object);
   const oldSpec = specOf(review.oldObject);
   const isChanged = review.operation !== 'UPDATE' || !isSameJson(withoutStamp(spec), withoutStamp(oldSpec));

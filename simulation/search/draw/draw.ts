@@ -2,7 +2,7 @@
 // rare combinations of the other classes occur.
 import type { FaultClass } from '../../faults/fault.ts';
 import { between, draw, oneOf, type Random, streamOf } from '../../random.ts';
-import { type GroupShape, letterOf, type Scenario, type ScenarioEvent } from '../../scenario.ts';
+import { type GroupShape, letterOf, type Scenario, type ScenarioEvent, type WaveShape } from '../../scenario.ts';
 import { drawnEvents } from './events.ts';
 
 /** The time until which faults happen, in virtual milliseconds. */
@@ -13,6 +13,12 @@ const shortQuietMs = 90_000;
 
 /** The constant part of `healingMs`: twice ten minutes. */
 const healingBaseMs = 1_200_000;
+
+/** The time in which a gate passes: its readings, and those before its first answer. */
+const gateMs = 30_000;
+
+/** The time in which people approve a wave that waits for it. */
+const approvalMs = 60_000;
 
 /** The highest rate of each class: its share of requests, watch lines, calls to pods or gate readings (docs/simulation.md). */
 export const highestRate: Readonly<Partial<Record<FaultClass, number>>> = {
@@ -39,7 +45,8 @@ export function isDrawn(seed: number, faultClass: FaultClass): boolean {
 
 /** Returns the scenario of a seed. The same seed always gives the same scenario. */
 export function scenarioOf(seed: number): Scenario {
-  const group = withDisruption(seed, withPreparation(seed, withStrategy(seed, drawnGroup(streamOf(seed, 'group')))));
+  const shape = withPreparation(seed, withStrategy(seed, drawnGroup(streamOf(seed, 'group'))));
+  const group = withDisruption(seed, withDeadline(seed, withWaves(seed, shape)));
   const agents = oneOf(streamOf(seed, 'agents'), [2, 2, 2, 2, 2, 2, 2, 2, 1, 3]);
   const rates = drawnRates(seed, 1, (faultClass) => isDrawn(seed, faultClass));
   const clockRates = drawnClockRates(seed, agents);
@@ -59,11 +66,16 @@ export function scenarioOf(seed: number): Scenario {
   };
 }
 
-/** Returns `healingMs` for correct clocks: the base, and twice the time to roll pod by pod and to scale zone by zone. */
+/** Returns `healingMs` for correct clocks: the base, and twice the time to roll pod by pod and wave by wave and to scale zone by zone. */
 function healingMsOf(group: GroupShape): number {
-  const podMs = group.drainMs + group.startMs + group.minReadySeconds * 1000 + 15_000;
+  const podMs = group.drainMs + group.startMs + (group.minReadySeconds + (group.minIntervalSeconds ?? 0)) * 1000 + 15_000;
+  const wavesMs = (group.waves ?? []).reduce(
+    (sum, { soakSeconds = 0, gates = [], approvals = [] }) =>
+      sum + 1000 * soakSeconds + gateMs * gates.length + approvalMs * approvals.length,
+    0,
+  );
   const scalingMs = (group.delaySeconds + group.betweenZonesSeconds) * 1000 * group.zones;
-  return Math.ceil(healingBaseMs + 2 * group.zones * group.podsPerZone * podMs + 2 * scalingMs);
+  return Math.ceil(healingBaseMs + 2 * group.zones * group.podsPerZone * podMs + 2 * wavesMs + 2 * scalingMs);
 }
 
 /** Returns how far a stored time may be in the future because of clock jumps. A reader with a correct clock waits for that time. */
@@ -112,6 +124,58 @@ function withPreparation(seed: number, group: GroupShape): GroupShape {
 function withDisruption(seed: number, group: GroupShape): GroupShape {
   if (group.kind === 'adopted' || draw(seed, 'disruption') >= 0.35) return group;
   return { ...group, disruption: oneOf(streamOf(seed, 'disruption limit'), [1, 1, 2]) };
+}
+
+/** Gives some native groups waves. Their random numbers are separate, as in `withStrategy`. */
+function withWaves(seed: number, group: GroupShape): GroupShape {
+  if (group.kind === 'adopted' || draw(seed, 'has waves') >= 0.45) return group;
+  const random = streamOf(seed, 'waves');
+  const zones = Array.from({ length: group.zones }, (_, index) => letterOf(index));
+  const first = random() < 0.7 ? 'a' : oneOf(random, zones);
+  const canary = oneOf(random, [{ pods: 1 }, { pods: 1 }, { pods: 2 }, { percent: 34 }, { percent: 50 }]);
+  const rest = zones.filter((zone) => zone !== first);
+  const half = { zones: random() < 0.5 ? zones : rest, percent: 60 };
+  const last =
+    random() < 0.5 ? [{ zones: [first] }, { zones: rest }] : oneOf(random, [[{ zones }], zones.map((zone) => ({ zones: [zone] }))]);
+  const waves: readonly WaveShape[] = [{ zones: random() < 0.85 ? [first] : zones, ...canary }, ...(random() < 0.3 ? [half] : []), ...last];
+  const gate = group.gate ?? (random() < 0.4 ? oneOf(random, ['passing', 'flipping'] as const) : undefined);
+  const fails = gate === 'flipping' && draw(seed, 'gate fails') < 0.5;
+  const intervalSeconds = random() < 0.3 ? oneOf(random, [5, 10, 20]) : 0;
+  return {
+    ...group,
+    ...(gate === undefined ? {} : { gate }),
+    ...(fails ? { gateFailureLimit: 3 } : {}),
+    waves: withApprovals(
+      seed,
+      waves.map((wave) => withChecks(random, wave, gate !== undefined)),
+    ),
+    ...(intervalSeconds === 0 ? {} : { minIntervalSeconds: intervalSeconds }),
+    ...(random() < 0.3 ? { soaksOnReturn: true } : {}),
+  };
+}
+
+function withChecks(random: Random, wave: WaveShape, hasGate: boolean): WaveShape {
+  const soakSeconds = oneOf(random, [0, 0, 3, 10, 30, 50]);
+  const gates = oneOf(random, [[], [], ['before'], ['after'], ['after'], ['before', 'after']] as const);
+  return { ...wave, ...(soakSeconds === 0 ? {} : { soakSeconds }), ...(hasGate && gates.length > 0 ? { gates } : {}) };
+}
+
+/** Gives some native groups a deadline. Healthy pods meet it, but a broken image and some accidents do not. */
+function withDeadline(seed: number, group: GroupShape): GroupShape {
+  if (group.kind === 'adopted' || draw(seed, 'has a deadline') >= 0.35) return group;
+  return { ...group, deadlineSeconds: oneOf(streamOf(seed, 'deadline'), [60, 60, 90, 120]) };
+}
+
+/** Lets half of the groups with waves need approvals. The end of the last wave needs none, because it blocks no pod. */
+function withApprovals(seed: number, waves: readonly WaveShape[]): readonly WaveShape[] {
+  if (draw(seed, 'has approvals') >= 0.5) return waves;
+  const random = streamOf(seed, 'approvals');
+  return waves.map((wave, index) => {
+    const drawn = oneOf(random, [[], ['before'], ['before'], ['after'], ['before', 'after']] as const);
+    const approvals = drawn.filter((when) => when === 'before' || index < waves.length - 1);
+    const isTwo = random() < 0.25;
+    return approvals.length === 0 ? wave : { ...wave, approvals, ...(isTwo ? { approvers: 2 } : {}) };
+  });
 }
 
 /** Draws a rate for each class of single faults that occurs. `severity` is the factor on the highest rates. */

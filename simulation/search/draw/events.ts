@@ -2,7 +2,7 @@
 
 import type { FaultClass } from '../../faults/fault.ts';
 import { between, draw, oneOf, type Random, streamOf, wholeBetween } from '../../random.ts';
-import { type EventFields, type GroupShape, letterOf, type ScenarioEvent } from '../../scenario.ts';
+import { type EventFields, type GroupShape, letterOf, persons, type ScenarioEvent } from '../../scenario.ts';
 
 /** A function that draws an event at `atMs`, or one of its fields. */
 type Draw<Value> = (random: Random, input: DrawInput, atMs: number) => Value;
@@ -131,11 +131,39 @@ export function drawnEvents(seed: number, input: DrawInput): readonly ScenarioEv
   const events = [
     ...stories,
     ...drawnDefinition(seed, input, stories),
+    ...drawnAnswers(seed, input),
+    ...drawnRequests(seed, input),
     ...drawnAccidents(seed, input),
     ...lostLeavingPods(seed, input, stories),
     ...drawnRaces(seed, input),
   ];
   return events.sort((one, other) => one.atMs - other.atMs);
+}
+
+/** Returns the answers of people to waves: often, seldom or not at all. A person without a wave to answer does nothing. */
+function drawnAnswers(seed: number, { group, endMs }: DrawInput): readonly ScenarioEvent[] {
+  if (group.waves?.some(({ approvals }) => approvals !== undefined) !== true) return [];
+  const random = streamOf(seed, 'answers');
+  const everyMs = oneOf(random, [10_000, 20_000, 40_000, 100_000, endMs]);
+  const rejects = random() < 0.2;
+  const events: ScenarioEvent[] = [];
+  for (let atMs = between(random, 0, everyMs); atMs < endMs - 5000; atMs += between(random, 0.5, 1.5) * everyMs) {
+    events.push({ atMs: at(atMs), kind: 'request', action: rejects && random() < 0.3 ? 'reject' : 'approve', by: oneOf(random, persons) });
+  }
+  return events;
+}
+
+/** Returns the requests of people about the run, and often a retry after an abort. A person without such a run does nothing. */
+function drawnRequests(seed: number, { group, endMs }: DrawInput): readonly ScenarioEvent[] {
+  if (group.kind === 'adopted' || draw(seed, 'has requests') >= 0.4) return [];
+  const random = streamOf(seed, 'requests');
+  return Array.from({ length: wholeBetween(random, 1, 5) }).flatMap((): readonly ScenarioEvent[] => {
+    const request = { kind: 'request', action: oneOf(random, ['abort', 'promote', 'retry'] as const), by: oneOf(random, persons) } as const;
+    const atMs = at(between(random, 10_000, endMs - 120_000));
+    const retriedMs = at(atMs + between(random, 2000, 100_000));
+    const isRetried = request.action === 'abort' && random() < 0.7;
+    return [{ ...request, atMs }, ...(isRetried ? [{ ...request, action: 'retry', atMs: retriedMs } as const] : [])];
+  });
 }
 
 /**

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { readPrometheus } from '../../../engine/observe/readings.ts';
-import { createGateServer, gatedParts, gateQuery, gateSource } from '../../../simulation/cluster/gate-server.ts';
+import { createGateServer, gateQuery, gateSource } from '../../../simulation/cluster/gate-server.ts';
 import type { GateFault } from '../../../simulation/faults/fault.ts';
 import { runStartMs } from '../../../simulation/process/clock.ts';
 
@@ -64,14 +64,5 @@ describe('the model of a metric server', () => {
     expect(server('flipping').spells(0, 400_000)).toEqual(flipping);
     expect(server('flipping', 2).spells(0, 400_000)).not.toEqual(flipping);
     expect(new Set(server('flipping').spells(400_000, 1_000_000))).toEqual(new Set([true]));
-  });
-
-  it('is asked after each zone', () => {
-    const { gates, waves } = gatedParts(['a', 'b']);
-    expect(gates).toHaveLength(1);
-    expect(waves).toEqual([
-      { name: 'zone-a', zones: ['a'], percent: 100, after: { gates: ['errors'] } },
-      { name: 'zone-b', zones: ['b'], percent: 100, after: { gates: ['errors'] } },
-    ]);
   });
 });

@@ -9,6 +9,7 @@ import { requestDefects } from './catalogue/requests.ts';
 import { ruleDefects } from './catalogue/rules.ts';
 import { sightDefects } from './catalogue/sight.ts';
 import { wakingDefects } from './catalogue/waking.ts';
+import { waveDefects } from './catalogue/waves.ts';
 import type { Defect } from './defect.ts';
 
 export const defects: readonly Defect[] = [
@@ -22,4 +23,5 @@ export const defects: readonly Defect[] = [
   ...leadershipDefects,
   ...wakingDefects,
   ...admittingDefects,
+  ...waveDefects,
 ];

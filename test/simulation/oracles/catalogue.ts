@@ -16,7 +16,7 @@ type CatalogueEntry =
 
 const admission = 'the simulation reviews only deletions and evictions of pods';
 
-/** S1 to S36 and L1 to L13, in this order. */
+/** S1 to S38 and L1 to L13, in this order. */
 export const catalogue: readonly CatalogueEntry[] = [
   {
     id: 'S1',
@@ -63,7 +63,7 @@ export const catalogue: readonly CatalogueEntry[] = [
   {
     id: 'S8',
     title: 'settle first',
-    judgedBy: ['availability', 'gates'],
+    judgedBy: ['availability'],
     scope: 'native',
     how: 'within a zone, a successor counts as settled at any revision that the StatefulSet controller gave it; in another zone also with the strategy `pinned`, before a zone with an unavailable pod, in a zone that is open, and after a new template',
   },
@@ -163,6 +163,19 @@ export const catalogue: readonly CatalogueEntry[] = [
   { id: 'S34', title: 'secrets', leftOut: 'scenarios contain no secrets' },
   { id: 'S35', title: 'egress', leftOut: 'a simulated agent reaches only the model; the tests of the agent check the addresses' },
   { id: 'S36', title: 'limits', leftOut: 'groups of scenarios are small; limits have separate tests' },
+  {
+    id: 'S37',
+    title: 'one wave after the other',
+    judgedBy: ['waves'],
+    scope: 'native',
+    how: 'a pod is replaced only in a wave that includes it, after the pods, soaks, gates and verified approvals of the earlier waves; an unavailable pod may be replaced in any wave; soaks may be shorter by the errors of the clocks of agents; two decisions that replace a pod are at least `minInterval` apart',
+  },
+  {
+    id: 'S38',
+    title: 'a failed run stops',
+    judgedBy: ['runs'],
+    how: 'no pod is replaced later than 10 s after the ledger calls the run failed, or after a verified abort of the run, until a retry or another run',
+  },
   {
     id: 'L1',
     title: 'converges and stays converged',

@@ -60,6 +60,7 @@ export class History {
   readonly scene: Scene;
   readonly #oracles: readonly Oracle[];
   #revision = 1000;
+  #run: Json | undefined;
   #uid = 0;
 
   constructor(overrides: Partial<GroupShape> = {}) {
@@ -227,7 +228,8 @@ export class History {
         : { ...rest, atMs: 0, epoch, uids: [uid], ...(resourceVersion === undefined ? {} : { resourceVersions: [resourceVersion] }) },
     );
     const rows = pins.map((row) => ({ ...row, placements: 1 }));
-    const rest = { downscales: [], preparations: [], ...(rows.length === 0 ? {} : { pins: rows }) };
+    const run = this.#run === undefined ? {} : { run: this.#run };
+    const rest = { downscales: [], preparations: [], ...(rows.length === 0 ? {} : { pins: rows }), ...run };
     const ledger = JSON.stringify({ format: '1.0', namespace, group: 'ing', epoch, claims: entries, ...rest });
     const metadata = { name: 'rollout-group-ing', labels: { 'rollout-group.dev/document': 'ledger' } };
     return this.write('configmaps', { metadata, data: { ledger } }, actor);
@@ -288,6 +290,23 @@ export class History {
       ...more,
     };
     for (const oracle of this.#oracles) oracle.podCalled?.(call);
+  }
+
+  /** The run that the next ledgers name. */
+  ledger(id: string, outcome = 'running', revision = 'r3'): void {
+    this.#run = { id, outcome, target: { a: revision, b: revision, c: revision } };
+    this.announce([]);
+  }
+
+  /** The request of a person about a run, as the webhook stores it. */
+  request(action: string, runId: string, wave?: string, user = 'alice'): void {
+    this.#uid += 1;
+    const spec = { action, runId, ...(wave === undefined ? {} : { wave }), requestedBy: { user, groups: [], at: this.time() } };
+    this.write('rolloutintents.rollout-group.dev', { metadata: { name: `${action}-${this.#uid}` }, spec });
+  }
+
+  gate(process: string, isGood: boolean): void {
+    for (const oracle of this.#oracles) oracle.gateAnswered?.({ process, atMs: this.nowMs, isGood });
   }
 
   turn(report: Partial<TurnReport>, process = 'a1'): void {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { GateAnswer } from '../../../agent/env.ts';
-import { createGateServer, type GateServerOptions, gatedParts, gateQuery, gateSource } from '../../../simulation/cluster/gate-server.ts';
+import { createGateServer, type GateServerOptions, gateQuery, gateSource, gateSpec } from '../../../simulation/cluster/gate-server.ts';
 import type { Faults, GateFault, PlacedFault } from '../../../simulation/faults/fault.ts';
 import { drawnFaults, placedFaults, recordedFaults } from '../../../simulation/faults/source.ts';
 import type { GateAnswered } from '../../../simulation/oracles/oracle.ts';
@@ -77,11 +77,11 @@ function gatedWorld({ seed = 1, gate = 'passing' as 'passing' | 'flipping', faul
   const scheduler = createScheduler(seed);
   const { api, workloads } = modelCluster(scheduler);
   for (const zone of zones) workloads.create({ name: setName(zone) });
-  const { gates, waves } = gatedParts(zones);
+  const waves = zones.map((zone) => ({ name: `zone-${zone}`, zones: [zone], percent: 100, after: { gates: [gateSpec.name] } }));
   const members = { zones: zones.map((name) => ({ name, statefulSet: setName(name) })) };
   api.put('rolloutgroups.rollout-group.dev', {
     metadata: { name: 'ingester', namespace: 'mimir' },
-    spec: { members, replicas: { leader: true }, gates, rollout: { strategy: 'onDelete', rotateBy: 'delete', waves } },
+    spec: { members, replicas: { leader: true }, gates: [gateSpec], rollout: { strategy: 'onDelete', rotateBy: 'delete', waves } },
   });
   const asked: GateAnswered[] = [];
   const trace = createTrace();

@@ -1,0 +1,314 @@
+// Judges waves (S37): a pod is replaced only in a wave that includes it, after the earlier waves with their pods, soaks, gates and approvals.
+import type { TurnReport } from '../../agent/report.ts';
+import { gateConsecutive } from '../cluster/gate-server.ts';
+import { waveName } from '../cluster/group-objects.ts';
+import { configMapResource, instantAt, intentResource, isTerminating, partitionOf, revisionLabelOf, textAt } from '../objects.ts';
+import { letterOf, traitsOfShape, type WaveShape, wavesOfShape } from '../scenario.ts';
+import type { Actor, Commit } from '../server/request.ts';
+import { disruptedByUs, named } from './availability.ts';
+import { isLedger, type LedgerText, readLedger } from './documents.ts';
+import { type GateAnswered, type Moment, machineOf, type Oracle } from './oracle.ts';
+import { exposedByUs, outdated } from './partitions.ts';
+import { type Book, isInRange, type Place, unavailableIn, wasDown, type Zone } from './places.ts';
+import { Timeline } from './terms.ts';
+
+/** A sufficient row of good answers of one process: its first and its last answer. */
+interface Pass {
+  readonly fromMs: number;
+  readonly atMs: number;
+}
+
+/** A request of a person about a wave in a run, which the webhook has verified. */
+interface WaveRequest {
+  readonly action: string;
+  readonly wave: string;
+  readonly runId: string | undefined;
+  readonly user: string;
+  readonly atMs: number;
+}
+
+/** The time by which the clock of an agent and the recorded whole seconds may differ without a wrong clock. */
+const toleranceMs = 1_500;
+
+/** Creates the judge. It sees each commit before the book records it. Groups without waves and the groups of users are exempt. */
+export function judgeWaves(book: Book): Oracle {
+  const { group, isGiven } = book.scene;
+  if (isGiven === true || group.kind === 'adopted') return {};
+  return new WaveJudge(book, wavesOfShape(group) ?? []);
+}
+
+class WaveJudge implements Oracle {
+  readonly #book: Book;
+  readonly #waves: readonly WaveShape[];
+  /** The current and the former update revisions of each zone. */
+  readonly #revisions = new Map<Zone, readonly string[]>();
+  /** The time of the last new template: the waves start again. */
+  #startMs = Number.NEGATIVE_INFINITY;
+  /** The time of the last commit, which the book shows. */
+  #shownMs = Number.NEGATIVE_INFINITY;
+  /** The time at which each wave was first filled since then. */
+  #filledMs = new Map<number, number>();
+  readonly #begun = new Set<number>();
+  /** The last time at which a pod of the wave was replaced, at the earliest. */
+  readonly #lastMs = new Map<number, number>();
+  /** The places whose pods agents replaced since the last template of the zone. */
+  readonly #replaced = new Set<Place>();
+  readonly #streaks = new Map<string, readonly number[]>();
+  readonly #passes: Pass[] = [];
+  readonly #requests: WaveRequest[] = [];
+  /** The run in the ledger. */
+  readonly #runs = new Timeline<LedgerText['run']>();
+  /** The furthest that the wall clock of any agent was ahead and behind. */
+  #aheadMs = 0;
+  #behindMs = 0;
+  /** The wall-clock time of the last decision that replaced a pod. */
+  #replacedMs = Number.NEGATIVE_INFINITY;
+
+  constructor(book: Book, waves: readonly WaveShape[]) {
+    this.#book = book;
+    this.#waves = waves;
+  }
+
+  gateAnswered({ process, atMs, isGood }: GateAnswered): void {
+    const streak = isGood ? [...(this.#streaks.get(process) ?? []), atMs].slice(-gateConsecutive) : [];
+    this.#streaks.set(process, streak);
+    const [fromMs = atMs] = streak;
+    if (streak.length === gateConsecutive) this.#passes.push({ fromMs, atMs });
+  }
+
+  turnEnded(process: string, { snapshot, performed }: TurnReport): void {
+    this.#noteClock(process);
+    const intervalMs = (this.#book.scene.group.minIntervalSeconds ?? 0) * 1000;
+    const pods = performed.flatMap(({ action, result }) => {
+      if (result !== 'done') return [];
+      if (action.kind === 'setPartition') return action.pods.map(({ pod }) => pod);
+      return action.kind === 'deletePod' || action.kind === 'evictPod' ? [action.pod] : [];
+    });
+    if (intervalMs === 0 || pods.length === 0) return;
+    const passedMs = snapshot.nowMs - this.#replacedMs;
+    this.#replacedMs = snapshot.nowMs;
+    if (pods.length === 1 && passedMs + this.#slackMs() >= intervalMs) return;
+    this.#book.scene.violated('S37', `${process} replaces ${pods.join(', ')} ${passedMs} ms after the last replacement (minInterval)`);
+  }
+
+  committed(commit: Commit): void {
+    const { actor, resource, after, atMs } = commit;
+    this.#noteClock(actor.process);
+    this.#fill(atMs);
+    this.#shownMs = atMs;
+    if (resource === configMapResource && isLedger(after)) this.#runs.set(atMs, readLedger(after)?.run);
+    if (resource === intentResource && commit.type === 'ADDED') this.#noteRequest(commit);
+    const disrupted = disruptedByUs(this.#book, commit);
+    if (disrupted !== undefined) this.#checkReplaced(disrupted.zone, [disrupted], commit);
+    this.#checkExposed(commit);
+  }
+
+  #noteRequest({ after, atMs }: Commit): void {
+    const [action, wave] = [textAt(after, 'spec', 'action'), textAt(after, 'spec', 'wave')];
+    const user = textAt(after, 'spec', 'requestedBy', 'user');
+    if (action === undefined || wave === undefined || user === undefined) return;
+    this.#requests.push({ action, wave, runId: textAt(after, 'spec', 'runId'), user, atMs });
+  }
+
+  #noteClock(process: Actor['process']): void {
+    const { wallErrorMs } = machineOf(this.#book.scene, process);
+    this.#aheadMs = Math.max(this.#aheadMs, wallErrorMs);
+    this.#behindMs = Math.max(this.#behindMs, -wallErrorMs);
+  }
+
+  /** Returns by how much a duration between two recorded times may be too short. One of them may be of another agent. */
+  #slackMs(): number {
+    return this.#aheadMs + this.#behindMs + toleranceMs;
+  }
+
+  /** Records new templates, and the waves that are filled now. */
+  #fill(atMs: number): void {
+    for (const zone of this.#book.zones) this.#noteTemplate(zone, zone.facts.latest()?.updateRevision ?? '');
+    for (const [index, wave] of this.#waves.entries()) {
+      if (this.#filledMs.has(index) || !this.#zonesOf(wave, atMs).every((zone) => this.#isFilled(zone, wave, atMs))) continue;
+      this.#filledMs.set(index, this.#shownMs);
+    }
+  }
+
+  /** Records the update revision of a zone. A new one starts the waves again. */
+  #noteTemplate(zone: Zone, revision: string): void {
+    const known = this.#revisions.get(zone) ?? [];
+    if (revision === '' || revision === known[0]) return;
+    this.#revisions.set(zone, [revision, ...known]);
+    if (known.length === 0) return;
+    this.#startMs = this.#shownMs;
+    this.#filledMs = new Map();
+    this.#begun.clear();
+    this.#lastMs.clear();
+    for (const place of this.#replaced) if (place.zone === zone) this.#replaced.delete(place);
+  }
+
+  /** Returns the zones of the wave that belong to the group and have a StatefulSet, as every decision at this time knows. */
+  #zonesOf({ zones }: WaveShape, atMs: number): readonly Zone[] {
+    const { zones: all, terms } = this.#book;
+    return all.filter(({ statefulSet, facts }, index) => {
+      const seen = facts.since(atMs - snapshotAgeMs);
+      return zones.includes(letterOf(index)) && terms.wasMember(statefulSet, atMs - snapshotAgeMs) && !seen.includes(undefined);
+    });
+  }
+
+  /** Returns whether enough pods of the zone are available at the update revision. */
+  #isFilled(zone: Zone, wave: WaveShape, atMs: number): boolean {
+    const least = Math.min(...zone.facts.since(atMs - snapshotAgeMs).map((facts) => targetOf(wave, facts?.replicas ?? 0)));
+    const target = zone.facts.latest()?.updateRevision;
+    const up = [...zone.places.values()].filter(
+      ({ pod, upAtMs }) => pod !== undefined && revisionLabelOf(pod) === target && upAtMs <= atMs + this.#aheadMs + toleranceMs,
+    );
+    return up.length >= least;
+  }
+
+  #checkExposed(commit: Commit): void {
+    const zone = this.#book.zoneOf(commit.after.metadata.name);
+    const isNew = exposedByUs(this.#book, commit).length > 0;
+    if (zone === undefined || !isNew || !traitsOfShape(this.#book.scene.group).lowersPartition) return;
+    const lowest = (zone.facts.latest()?.first ?? 0) + partitionOf(commit.after);
+    const exposed = outdated(zone, this.#book.momentOf(commit).fromMs).filter(({ ordinal }) => ordinal >= lowest);
+    this.#checkReplaced(zone, exposed, commit);
+  }
+
+  /** Checks the replacement of available pods. An unavailable pod may be replaced outside its wave. */
+  #checkReplaced(zone: Zone, places: readonly Place[], { actor, atMs }: Pick<Commit, 'actor' | 'atMs'>): void {
+    const moment = this.#book.momentOf({ actor, atMs });
+    const isRepair = places.some((place) => wasDown(place, moment));
+    if (!isRepair && this.#isOfTemplates(actor.sentAtMs ?? atMs)) this.#checkWave(zone, places, moment, actor);
+    for (const place of places) this.#replaced.add(place);
+  }
+
+  /** Returns whether a request of this time belongs to a run to the current templates. */
+  #isOfTemplates(sentAtMs: number): boolean {
+    const { zones, terms } = this.#book;
+    const { target = {} } = this.#runs.latest() ?? {};
+    const isTarget = ({ statefulSet, facts }: Zone): boolean => {
+      const revision = target[terms.zoneName(statefulSet)];
+      return revision === undefined || revision === facts.latest()?.updateRevision;
+    };
+    return sentAtMs >= this.#startMs && Object.keys(target).length > 0 && zones.every(isTarget);
+  }
+
+  #checkWave(zone: Zone, places: readonly Place[], moment: Moment, actor: Actor): void {
+    const { scene, terms, zones } = this.#book;
+    const revision = zone.facts.latest()?.updateRevision;
+    const isOutdated = places.every(({ pod }) => pod !== undefined && revisionLabelOf(pod) !== revision);
+    if (this.#waves.length === 0 || !isOutdated || !terms.wasMember(zone.statefulSet, moment.fromMs)) return;
+    const replicas = Math.max(...zone.facts.since(moment.fromMs).map((facts) => facts?.replicas ?? 0));
+    const count = this.#updated(zone, places, moment) + places.length;
+    const letter = letterOf(zones.indexOf(zone));
+    const index = this.#waves.findIndex((wave) => wave.zones.includes(letter) && targetOf(wave, replicas) >= count);
+    const what = `${actor.process ?? ''} replaces ${named(places)}`;
+    const why = index < 0 ? 'no wave includes it' : this.#missing(index, moment);
+    if (why !== undefined) scene.violated('S37', `${what}${index < 0 ? '' : ` in ${waveName(index)}`}, and ${why}`);
+    this.#begun.add(index);
+    this.#lastMs.set(index, moment.fromMs);
+  }
+
+  /** Returns how many other pods of the zone every decision counts as replaced. */
+  #updated(zone: Zone, places: readonly Place[], moment: Moment): number {
+    const down = new Set(unavailableIn(this.#book, zone, moment));
+    const revision = zone.facts.latest()?.updateRevision;
+    return [...zone.places.values()].filter((place) => {
+      const { pod } = place;
+      if (places.includes(place) || !isInRange(place)) return false;
+      if (pod === undefined || isTerminating(pod)) return this.#replaced.has(place) || down.has(place);
+      const isOld = (instantAt(pod, 'metadata', 'creationTimestamp') ?? 0) <= moment.fromMs;
+      return revisionLabelOf(pod) === revision && (isOld || this.#replaced.has(place));
+    }).length;
+  }
+
+  /** Returns, as part of a sentence, what the wave still lacks; undefined if it may have begun. */
+  #missing(index: number, moment: Moment): string | undefined {
+    let enteredMs = this.#startMs;
+    for (let before = 0; before < index; before += 1) {
+      const end = this.#endOf(before, enteredMs, moment);
+      if (typeof end === 'string') return end;
+      enteredMs = end;
+    }
+    const aheadMs = enteredMs - moment.atMs - this.#slackMs();
+    if (aheadMs > 0) return `the soak of ${waveName(index - 1)} lasts ${aheadMs} ms longer`;
+    // The wave may be over, so that this pod was updated and is outdated again.
+    if (this.#begun.has(index) || this.#filledMs.has(index)) return undefined;
+    const { gates = [], approvals = [] } = this.#waves[index] ?? {};
+    const isChecked = gates.includes('before') && !this.#isPromoted(index, moment);
+    if (isChecked && this.#passedMs(enteredMs) === undefined) return `the gate before ${waveName(index)} has not passed`;
+    const isMissing = approvals.includes('before') && this.#approvedMs(index, moment) === undefined;
+    return isMissing ? `${waveName(index)} is not approved` : undefined;
+  }
+
+  /** Returns the earliest time at which the wave may have ended, or the reason why it has not. */
+  #endOf(index: number, enteredMs: number, moment: Moment): number | string {
+    const wave = this.#waves[index];
+    const filledMs = this.#filledMs.get(index);
+    if (wave === undefined || filledMs === undefined) return `${waveName(index)} does not have its pods`;
+    const doneMs = Math.max(enteredMs, filledMs);
+    const isPromoted = this.#isPromoted(index, moment);
+    const soakMs = !isPromoted && this.#soaks(index) ? 1000 * (wave.soakSeconds ?? 0) : 0;
+    const passedMs = !isPromoted && wave.gates?.includes('after') === true ? this.#passedMs(doneMs) : doneMs;
+    if (passedMs === undefined) return `the gate after ${waveName(index)} has not passed`;
+    const approvedMs = wave.approvals?.includes('after') === true ? this.#approvedMs(index, moment, this.#lastMs.get(index)) : doneMs;
+    return approvedMs === undefined ? `the end of ${waveName(index)} is not approved` : Math.max(doneMs + soakMs, passedMs, approvedMs);
+  }
+
+  /** Returns the time since which enough people have approved the wave in this run; undefined if they have not, or if a person rejects it. */
+  #approvedMs(index: number, moment: Moment, sinceMs = Number.NEGATIVE_INFINITY): number | undefined {
+    if (this.#isReturn()) return Number.NEGATIVE_INFINITY;
+    const answers = this.#requestsFor(index, moment).filter(({ action }) => action === 'approve' || action === 'reject');
+    const newest = new Map(answers.map((answer) => [answer.user, answer]));
+    if ([...newest.values()].some(({ action, atMs }) => action === 'reject' && atMs <= moment.fromMs)) return undefined;
+    const recent = answers.filter(({ action, atMs }) => action === 'approve' && atMs + this.#slackMs() >= sinceMs);
+    const approvals = [...new Map(recent.map(({ user, atMs }) => [user, atMs])).values()];
+    return approvals.sort((one, other) => one - other)[(this.#waves[index]?.approvers ?? 1) - 1];
+  }
+
+  /** Returns the requests about the wave that the decision may have seen, in a run that it may have read. */
+  #requestsFor(index: number, moment: Moment): readonly WaveRequest[] {
+    const runs = this.#runs.since(moment.fromMs).map((run) => run?.id);
+    return this.#requests.filter(({ wave, runId, atMs }) => wave === waveName(index) && runs.includes(runId) && atMs <= moment.atMs);
+  }
+
+  #isPromoted(index: number, moment: Moment): boolean {
+    return this.#requestsFor(index, moment).some(({ action }) => action === 'promote');
+  }
+
+  #passedMs(sinceMs: number): number | undefined {
+    return this.#passes.find(({ fromMs }) => fromMs >= sinceMs - this.#slackMs())?.atMs;
+  }
+
+  /** Returns whether a zone returned to an earlier template, so that the run needs no soaks and no approvals. */
+  #isReturn(): boolean {
+    return (
+      this.#book.scene.group.soaksOnReturn !== true &&
+      [...this.#revisions.values()].some(([current = '', ...former]) => former.includes(current))
+    );
+  }
+
+  /** Returns whether the wave soaks: not in a return, and not if an earlier wave soaked the same pods. */
+  #soaks(index: number): boolean {
+    const { zones } = this.#book;
+    const { zones: own = [], soakSeconds = 0, ...wave } = this.#waves[index] ?? { zones: [] };
+    const isSoaked = own.every((letter) => {
+      const replicas = zones[letter.charCodeAt(0) - 97]?.facts.latest()?.replicas ?? 0;
+      return this.#waves
+        .slice(0, index)
+        .some(
+          (one) =>
+            one.zones.includes(letter) &&
+            (one.soakSeconds ?? 0) >= soakSeconds &&
+            targetOf(one, replicas) >= targetOf({ zones: own, ...wave }, replicas),
+        );
+    });
+    return !this.#isReturn() && !isSoaked;
+  }
+}
+
+/** The age of the oldest state that a decision may use. */
+const snapshotAgeMs = 10_000;
+
+/** Returns the updated pods of a zone at the end of the wave. Less than 100 percent leaves a pod of several pods outdated. */
+function targetOf({ pods, percent = 100 }: WaveShape, replicas: number): number {
+  if (pods !== undefined) return Math.min(pods, replicas);
+  return percent < 100 ? Math.min(Math.ceil((percent * replicas) / 100), Math.max(1, replicas - 1)) : replicas;
+}

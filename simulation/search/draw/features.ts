@@ -1,0 +1,35 @@
+// Names the features of a group and the requests of people that a scenario has, for the report of a soak.
+import { type Scenario, traitsOfShape, type WaveShape } from '../../scenario.ts';
+
+type IsSo = (scenario: Scenario) => boolean;
+
+const hasWave =
+  (isSo: (wave: WaveShape) => boolean): IsSo =>
+  ({ group }) =>
+    group.waves?.some(isSo) === true;
+
+/** The features in the order of the report. */
+const features: Readonly<Record<string, IsSo>> = {
+  'labels of grafana/rollout-operator': ({ group }) => group.kind === 'adopted',
+  'strategy partition': ({ group }) => traitsOfShape(group).lowersPartition,
+  'strategy pinned': ({ group }) => traitsOfShape(group).pinsPods,
+  'gate without waves': ({ group }) => group.gate !== undefined && group.waves === undefined,
+  waves: ({ group }) => group.waves !== undefined,
+  'soak of a wave': hasWave(({ soakSeconds }) => soakSeconds !== undefined),
+  'gate before a wave': hasWave(({ gates }) => gates?.includes('before') === true),
+  'gate after a wave': hasWave(({ gates }) => gates?.includes('after') === true),
+  'gate that fails a run': ({ group }) => group.gateFailureLimit !== undefined,
+  'approval before a wave': hasWave(({ approvals }) => approvals?.includes('before') === true),
+  'approval after a wave': hasWave(({ approvals }) => approvals?.includes('after') === true),
+  'deadline for progress': ({ group }) => group.deadlineSeconds !== undefined,
+  minInterval: ({ group }) => group.minIntervalSeconds !== undefined,
+};
+
+/** The names of all features. */
+export const featureNames: readonly string[] = Object.keys(features);
+
+/** Returns the names of the features and requests of the scenario, each once. */
+export function featuresOf(scenario: Scenario): readonly string[] {
+  const requests = scenario.events.flatMap((event) => (event.kind === 'request' ? [`request: ${event.action}`] : []));
+  return [...featureNames.filter((name) => features[name]?.(scenario)), ...new Set(requests)];
+}

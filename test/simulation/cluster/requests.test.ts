@@ -1,0 +1,75 @@
+import { describe, expect, it } from 'vitest';
+import { readIntent } from '../../../policies/live/intents.ts';
+import { Requests } from '../../../simulation/cluster/requests.ts';
+import { createScheduler } from '../../../simulation/scheduler.ts';
+import type { ModelObject } from '../../../simulation/server/request.ts';
+
+const digest = '0123456789abcdef0123456789abcdef';
+const waiting = {
+  run: { id: 'run1', kind: 'rollout', outcome: 'running' },
+  wave: { name: 'wave-2' },
+  waits: [{ rule: 'approval', digest }],
+  warnings: [],
+};
+
+function world(decision: object | undefined) {
+  const created: object[] = [];
+  const scheduler = createScheduler(1);
+  const server = {
+    get: (resource: string) => (resource === 'configmaps' ? undefined : ({ status: { decision } } as unknown as ModelObject)),
+    create: (_actor: unknown, _resource: string, object: object) => created.push(object),
+  };
+  const requests = new Requests({
+    server: server as never,
+    scheduler,
+    wallMs: () => Date.UTC(2026, 0, 15, 12) + scheduler.nowMs(),
+    namespace: 'mimir',
+    group: 'ingester',
+    report: () => undefined,
+  });
+  return { created, requests, scheduler, read: () => created.map(readIntent) };
+}
+
+describe('the requests of people', () => {
+  it('name the published run and wave, the digest, and the requester that the webhook records', () => {
+    const { requests, read } = world(waiting);
+    expect(requests.submit('approve', 'alice')).toBe(true);
+    expect(read()).toMatchObject([
+      {
+        group: 'ingester',
+        action: 'approve',
+        runId: 'run1',
+        wave: 'wave-2',
+        digest,
+        requestedBy: { user: 'alice@example.com', groups: ['oncall'] },
+      },
+    ]);
+  });
+
+  it.each([
+    ['abort', waiting, { action: 'abort', runId: 'run1' }],
+    ['promote', waiting, { action: 'promote', wave: 'wave-2' }],
+    ['reject', waiting, { action: 'reject', wave: 'wave-2' }],
+    ['rollback', { ...waiting, strategy: 'pinned' }, { action: 'abort', rollback: true }],
+    ['retry', { ...waiting, run: { ...waiting.run, outcome: 'failed' } }, { action: 'retry' }],
+    ['retry', { ...waiting, waits: [{ rule: 'pin-applied' }] }, { action: 'retry' }],
+  ] as const)('are as the plugin writes them: %s', (request, decision, spec) => {
+    const { requests, read } = world(decision);
+    expect(requests.submit(request, 'bob')).toBe(true);
+    expect(read()).toMatchObject([spec]);
+  });
+
+  it('are not sent if the plugin would refuse them', () => {
+    const { requests, created } = world({ ...waiting, waits: [] });
+    for (const request of ['approve', 'reject', 'rollback', 'retry'] as const) expect(requests.submit(request, 'alice')).toBe(false);
+    expect(world(undefined).requests.submit('abort', 'alice')).toBe(false);
+    expect(created).toEqual([]);
+  });
+
+  it('answer every waiting wave after the faults', async () => {
+    const { requests, read, scheduler } = world(waiting);
+    requests.heal(['alice', 'bob']);
+    await scheduler.runUntil(15_000);
+    expect(read()).toMatchObject([{ requestedBy: { user: 'alice@example.com' } }, { requestedBy: { user: 'bob@example.com' } }]);
+  });
+});

@@ -1,0 +1,92 @@
+// Mistakes in a run: what a wave waits for, how many pods it includes, and what ends it.
+import type { Defect } from '../defect.ts';
+
+const waves = 'engine/run/waves.ts';
+const rules = 'engine/rules/wave.ts';
+
+export const waveDefects: readonly Defect[] = [
+  {
+    id: 'soak-not-awaited',
+    title: 'a wave does not wait for the soak of the wave before',
+    edits: [{ file: rules, find: 'return passed >= wave.after.soakMs\n', replace: 'return passed >= -wave.after.soakMs\n' }],
+    breaks: ['S37'],
+  },
+  {
+    id: 'soak-from-the-first-pod',
+    title: 'a soak counts from the begin of its wave, not from the time at which its pods are available',
+    edits: [
+      {
+        file: rules,
+        find: 'results.push(soakResult(context, wave, run, sinceMs));',
+        replace: 'results.push(soakResult(context, wave, run, run.waveStartedMs));',
+      },
+    ],
+    breaks: ['S37'],
+  },
+  {
+    id: 'wave-with-one-pod-more',
+    title: 'a wave replaces one pod more than it includes',
+    edits: [
+      {
+        file: waves,
+        find: 'const target = isInWave ? waveTarget(wave.amount, view.replicas) : 0;',
+        replace: 'const target = isInWave ? Math.min(waveTarget(wave.amount, view.replicas) + 1, view.replicas) : 0;',
+      },
+    ],
+    breaks: ['S37'],
+  },
+  {
+    id: 'gate-after-a-wave-ignored',
+    title: 'the wave after a gate does not wait for the gate',
+    edits: [
+      {
+        file: rules,
+        find: '{ names: wave.after.gates, sinceMs, results }',
+        replace: '{ names: wave.after.gates.slice(1), sinceMs, results }',
+      },
+    ],
+    breaks: ['S37'],
+  },
+  {
+    id: 'approval-of-another-run',
+    title: 'an approval counts in every run',
+    edits: [
+      {
+        file: 'engine/run/requests.ts',
+        find: 'if (runId !== undefined) return runId === run?.id;',
+        replace: "if (runId !== undefined) return runId !== '';",
+      },
+    ],
+    breaks: ['S37'],
+  },
+  {
+    id: 'one-approval-is-enough',
+    title: 'one approval starts a wave that needs two',
+    edits: [
+      {
+        file: 'engine/rules/approval.ts',
+        find: 'if (users.length >= approval.count) {',
+        replace: 'if (users.length >= Math.min(1, approval.count)) {',
+      },
+    ],
+    breaks: ['S37'],
+  },
+  {
+    id: 'interval-ignored',
+    title: 'a pod is replaced at once after another one, without the minimum interval',
+    edits: [{ file: 'engine/rules/roll.ts', find: 'return passed >= intervalMs\n', replace: 'return passed >= -intervalMs\n' }],
+    breaks: ['S37'],
+  },
+  {
+    id: 'abort-ignored',
+    title: 'a run continues although a person aborted it',
+    edits: [
+      {
+        file: 'engine/run/run.ts',
+        find: 'const [request] = abortRequests(context, run);',
+        replace: 'const [request] = abortRequests(context, run).slice(1);',
+      },
+    ],
+    breaks: ['S38'],
+  },
+];

@@ -1,0 +1,249 @@
+import { describe, expect, it } from 'vitest';
+import { emptySnapshot } from '../../../engine/snapshot.ts';
+import { runStartMs } from '../../../simulation/process/clock.ts';
+import type { GroupShape, WaveShape } from '../../../simulation/scenario.ts';
+import { definition, History } from './history.ts';
+
+const canary: WaveShape = { zones: ['a'], pods: 1, soakSeconds: 30 };
+const waves: readonly WaveShape[] = [canary, { zones: ['a'] }, { zones: ['b', 'c'] }];
+
+/** A group at a new template `r3`, a minute after it. */
+function rolling(shape: Partial<GroupShape> = {}): History {
+  const history = new History({ waves: [...waves], ...shape });
+  template(history, 'r3');
+  return history.advance(60_000);
+}
+
+/** Writes the template. The ledger names its run, unless no agent has noticed it yet. */
+function template(history: History, updateRevision: string, isNoticed = true): void {
+  for (const set of ['ing-a', 'ing-b', 'ing-c'])
+    history.change('statefulsets.apps', set, ({ status }) => ({ status: { ...(status as object), updateRevision } }));
+  if (isNoticed) history.ledger('run1', 'running', updateRevision);
+}
+
+/** Replaces a pod, whose successor is available a second later, and then waits. */
+function roll(history: History, pod: string, waitMs = 60_000, revision = 'r3'): void {
+  history.announceAndTake(pod);
+  history.advance(1_000).replace(pod, revision);
+  history.advance(1_000).renew();
+  history.advance(waitMs);
+}
+
+function answers(history: History, process: string, ...areGood: readonly boolean[]): void {
+  for (const isGood of areGood) history.advance(1_000).gate(process, isGood);
+}
+
+describe('the judge of waves', () => {
+  it('accepts the pods of each wave after the soak of the wave before', () => {
+    const history = rolling();
+    for (const pod of ['ing-a-2', 'ing-a-1', 'ing-a-0', 'ing-b-2', 'ing-b-1']) roll(history, pod);
+    expect(history.found('S37')).toEqual([]);
+  });
+
+  it("finds 'S37' if a pod is replaced before the wave that includes it", () => {
+    const history = rolling();
+    roll(history, 'ing-a-2', 20_000);
+    roll(history, 'ing-a-1');
+    roll(history, 'ing-c-2');
+    expect(history.found('S37')).toEqual([
+      'a1 replaces ing-a-1 in wave-2, and the soak of wave-1 lasts 7500 ms longer',
+      'a1 replaces ing-c-2 in wave-3, and wave-2 does not have its pods',
+    ]);
+  });
+
+  it('accepts the replacement of an unavailable pod outside its wave, and a request from before the template', () => {
+    const history = rolling();
+    history.ready('ing-b-0', false);
+    history.advance(20_000);
+    roll(history, 'ing-b-0');
+    template(history, 'r4', false);
+    history.announceAndTake('ing-c-2');
+    expect(history.found('S37')).toEqual([]);
+  });
+
+  it('starts the waves again with a new template, and skips soaks on a return to an earlier template', () => {
+    const history = rolling();
+    roll(history, 'ing-a-2');
+    template(history, 'r2');
+    history.advance(60_000);
+    roll(history, 'ing-a-2', 1_000, 'r2');
+    roll(history, 'ing-a-1', 1_000, 'r2');
+    expect(history.found('S37')).toEqual([]);
+    const strict = rolling({ soaksOnReturn: true });
+    roll(strict, 'ing-a-2');
+    template(strict, 'r2');
+    strict.advance(60_000);
+    for (const pod of ['ing-a-2', 'ing-a-1', 'ing-a-0']) strict.create(pod, 'r1');
+    roll(strict, 'ing-a-2', 1_000, 'r2');
+    roll(strict, 'ing-a-1', 1_000, 'r2');
+    expect(strict.found('S37')).toHaveLength(1);
+  });
+
+  it('accepts a soak that the clock of an agent makes shorter', () => {
+    const history = rolling();
+    history.clocks.set('a1', { rate: 1, wallErrorMs: 20_000 });
+    roll(history, 'ing-a-2', 20_000);
+    roll(history, 'ing-a-1');
+    expect(history.found('S37')).toEqual([]);
+  });
+
+  it('counts pods that a partition exposes', () => {
+    const history = rolling({ strategy: 'partition' });
+    const lower = (partition: number): void => {
+      history.change(
+        'statefulsets.apps',
+        'ing-a',
+        ({ spec }) => ({ spec: { ...(spec as object), updateStrategy: { rollingUpdate: { partition } } } }),
+        history.agent(),
+      );
+    };
+    history.change('statefulsets.apps', 'ing-a', ({ spec }) => ({
+      spec: { ...(spec as object), updateStrategy: { rollingUpdate: { partition: 100 } } },
+    }));
+    history.advance(20_000);
+    lower(2);
+    expect(history.found('S37')).toEqual([]);
+    lower(1);
+    expect(history.found('S37')).toEqual(['a1 replaces ing-a-1, ing-a-2 in wave-2, and wave-1 does not have its pods']);
+  });
+
+  it('needs time between the decisions that replace pods', () => {
+    const history = rolling({ minIntervalSeconds: 10 });
+    const decide = (pod: string): void => {
+      const action = { kind: 'deletePod', pod, zone: 'a', uid: pod } as never;
+      history.turn({ group: definition, snapshot: emptySnapshot(runStartMs + history.nowMs), performed: [{ action, result: 'done' }] });
+    };
+    decide('ing-a-2');
+    history.advance(10_000);
+    decide('ing-a-1');
+    history.advance(5_000);
+    decide('ing-a-0');
+    expect(history.found('S37')).toEqual(['a1 replaces ing-a-0 5000 ms after the last replacement (minInterval)']);
+  });
+});
+
+describe('the judge of gates', () => {
+  const gated = (...gates: readonly ('before' | 'after')[]): History =>
+    rolling({
+      gate: 'passing',
+      waves: [
+        { zones: ['a'], gates: gates.filter((when) => when === 'after') },
+        { zones: ['b'], gates: gates.filter((when) => when === 'before') },
+      ],
+    });
+  const zoneA = (history: History): void => {
+    for (const pod of ['ing-a-2', 'ing-a-1', 'ing-a-0']) roll(history, pod, 1_000);
+    history.advance(3_000);
+  };
+
+  it.each(['after', 'before'] as const)('accepts a wave after three good answers in a row %s it', (when) => {
+    const history = gated(when);
+    zoneA(history);
+    answers(history, 'a1', true, false, true, true, true);
+    roll(history, 'ing-b-2');
+    roll(history, 'ing-b-1');
+    expect(history.found('S37')).toEqual([]);
+  });
+
+  it.each<[string, (history: History) => void]>([
+    ['no answer', () => undefined],
+    ['two answers', (history) => answers(history, 'a1', true, true)],
+    ['an interrupted row', (history) => answers(history, 'a1', true, true, false, true, true)],
+    [
+      'a row of two processes',
+      (history) => {
+        answers(history, 'a1', true, true);
+        answers(history, 'b1', true);
+      },
+    ],
+  ])('finds a wave that begins after %s', (_what, hear) => {
+    for (const when of ['after', 'before'] as const) {
+      const history = gated(when);
+      answers(history, 'a1', true, true, true);
+      zoneA(history);
+      history.gate('a1', false);
+      hear(history);
+      roll(history, 'ing-b-2');
+      const which = when === 'after' ? 'after wave-1' : 'before wave-2';
+      expect(history.found('S37')).toEqual([`a1 replaces ing-b-2 in wave-2, and the gate ${which} has not passed`]);
+    }
+  });
+
+  it('judges no group without waves, and no group of a user', () => {
+    const history = new History();
+    history.announceAndTake('ing-b-2');
+    expect(history.found('S37')).toEqual([]);
+  });
+});
+
+describe('the judge of approvals', () => {
+  const asking = (approvers?: number): History => {
+    const history = rolling({
+      waves: [
+        { zones: ['a'], pods: 1, approvals: ['after'] },
+        { zones: ['a'], approvals: ['before'], ...(approvers === undefined ? {} : { approvers }) },
+        { zones: ['b', 'c'] },
+      ],
+    });
+    return history;
+  };
+
+  it('accepts a wave after the approvals of this run, and its further pods without another approval', () => {
+    const history = asking(2);
+    roll(history, 'ing-a-2', 20_000);
+    history.request('approve', 'run1', 'wave-1');
+    history.request('approve', 'run1', 'wave-2');
+    history.request('approve', 'run1', 'wave-2', 'bob');
+    history.advance(20_000);
+    roll(history, 'ing-a-1');
+    roll(history, 'ing-a-0');
+    expect(history.found('S37')).toEqual([]);
+  });
+
+  it.each<[string, string, (history: History) => void]>([
+    ['no answer', 'the end of wave-1 is not approved', () => undefined],
+    ['an approval of another run', 'the end of wave-1 is not approved', (history) => history.request('approve', 'run0', 'wave-1')],
+    [
+      'one approval of two',
+      'wave-2 is not approved',
+      (history) => {
+        history.request('approve', 'run1', 'wave-1');
+        for (const _ of [1, 2]) history.request('approve', 'run1', 'wave-2');
+      },
+    ],
+    [
+      'a rejection',
+      'wave-2 is not approved',
+      (history) => {
+        history.request('approve', 'run1', 'wave-1');
+        for (const user of ['alice', 'bob', 'carol']) history.request('approve', 'run1', 'wave-2', user);
+        history.request('reject', 'run1', 'wave-2', 'bob');
+      },
+    ],
+  ])('finds a wave that begins after %s', (_what, missing, answer) => {
+    const history = asking(2);
+    roll(history, 'ing-a-2', 20_000);
+    answer(history);
+    history.advance(20_000);
+    roll(history, 'ing-a-1');
+    expect(history.found('S37')).toEqual([`a1 replaces ing-a-1 in wave-2, and ${missing}`]);
+  });
+
+  it('needs no soak and no gate of a promoted wave', () => {
+    const history = rolling();
+    roll(history, 'ing-a-2', 1_000);
+    history.request('promote', 'run1', 'wave-1');
+    roll(history, 'ing-a-1');
+    expect(history.found('S37')).toEqual([]);
+  });
+
+  it('finds an approval of the end of a wave from before its last replacement', () => {
+    const history = asking();
+    history.request('approve', 'run1', 'wave-1');
+    history.request('approve', 'run1', 'wave-2');
+    history.advance(20_000);
+    roll(history, 'ing-a-2');
+    roll(history, 'ing-a-1');
+    expect(history.found('S37')).toEqual(['a1 replaces ing-a-1 in wave-2, and the end of wave-1 is not approved']);
+  });
+});
