@@ -34,9 +34,9 @@ export function run(context: CommandContext, options: ProtectOptions): Promise<E
     writeNotes(context, absentPods(live, zone, ordinals));
     const exposed = snapshot && live.definition ? exposedText(viewGroup(snapshot, live.definition), place) : '';
     const where = ordinals === undefined ? placeText(name, zone) : `${name} ${requestPlace(place)}`;
-    const read = readUnenforced(cluster, agentNamespaceFor(cluster, live.decision), live.decision.namespace);
-    // The protection does not need the answer.
-    const unenforced = await read.catch((error: unknown) => ({ unknown: messageOf(error) }));
+    const read = () => readUnenforced(cluster, agentNamespaceFor(cluster, live.decision), live.decision.namespace);
+    // The protection does not need the answer, and a dry run does not print it.
+    const unenforced = options.dryRun === undefined ? await read().catch((error: unknown) => ({ unknown: messageOf(error) })) : undefined;
     return {
       key: `${zone ?? ''} ${ordinals?.join(',') ?? ''}`,
       spec: { action: 'protect', ...place, expires: new Date(expiresMs).toISOString() },

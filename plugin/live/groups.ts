@@ -8,6 +8,7 @@ import { objectOf, requestOf } from '../../engine/run/requests.ts';
 import { type IntentView, isUnknown, type ReplicaSourceView, type Snapshot } from '../../engine/snapshot.ts';
 import type { GroupDefinition } from '../../policies/definition.ts';
 import { readIntent } from '../../policies/live/intents.ts';
+import { valueAt } from '../../policies/schema/schema-walk.ts';
 import { defined } from '../../policies/values/defined.ts';
 import { listed } from '../../policies/wording.ts';
 import {
@@ -288,13 +289,21 @@ function decideHere(
 
 /** Reports whether the stops of the group may differ from those of the decision: they changed, or a person made a rejection since. */
 function mayStopsDiffer(decision: PublishedDecision, listing: Listing, nowMs: number): boolean {
+  const intents = intentsOf(decision, listing);
   const isNew = ({ action, requestedBy }: IntentView): boolean => action === 'reject' && (requestedBy?.atMs ?? 0) > decision.decidedMs;
-  return haveStopsChanged(decision, listing, nowMs) || intentsOf(decision, listing)?.some(isNew) === true;
+  return haveChanged(decision, intents, nowMs) || intents?.some(isNew) === true;
 }
 
 /** Reports whether a stop ended or a person made a pause, protection or undo since the decision. False if the user may not read intents. */
-export function haveStopsChanged({ stops, omitted, ...decision }: PublishedDecision, listing: Listing, nowMs: number): boolean {
-  const intents = intentsOf(decision, listing);
+export function haveStopsChanged(decision: PublishedDecision, listing: Listing, nowMs: number): boolean {
+  return haveChanged(decision, intentsOf(decision, listing), nowMs);
+}
+
+function haveChanged(
+  { stops, omitted, ...decision }: PublishedDecision,
+  intents: readonly IntentView[] | undefined,
+  nowMs: number,
+): boolean {
   if (intents === undefined || stops === undefined || omitted.some((part) => part.startsWith('stops:'))) return false;
   if (stops.some(({ untilMs }) => untilMs !== undefined && untilMs > decision.decidedMs && untilMs <= nowMs)) return true;
   const before = new Set(stops.filter((stop) => requestOf(stop) !== undefined).map(({ source }) => source?.object));
@@ -306,9 +315,11 @@ export function haveStopsChanged({ stops, omitted, ...decision }: PublishedDecis
 }
 
 /** Returns the requests of the group; undefined if the user may not read them. */
-function intentsOf(group: GroupName, { intents }: Listing): readonly IntentView[] | undefined {
+function intentsOf({ namespace, group }: GroupName, { intents }: Listing): readonly IntentView[] | undefined {
   if (intents === undefined || isUnknown(intents)) return undefined;
-  return intents.map(readIntent).flatMap((view) => (isUnknown(view) || nameOf(view) !== nameOf(group) ? [] : [view]));
+  // Only the requests of the group are parsed.
+  const own = intents.filter((object) => object.metadata.namespace === namespace && valueAt(object, ['spec', 'group']) === group);
+  return own.map(readIntent).flatMap((view) => (isUnknown(view) ? [] : [view]));
 }
 
 function named({ namespace, name }: GroupDefinition): GroupName {
