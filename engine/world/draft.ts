@@ -1,5 +1,6 @@
 // Changes StatefulSets and pods of the model, and then runs the turns of the StatefulSet controller.
 
+import { extended } from '../../policies/values/defined.ts';
 import { controllerLabels, modelledPodLimit } from '../observe/manifests.ts';
 import { isCrashing } from '../observe/view.ts';
 import { earliest } from '../rule.ts';
@@ -165,16 +166,15 @@ function startPod(
 
 /** Returns the pod as ready from now on, with the ready time that the pod observer of grafana/rollout-operator records. */
 function becomeReady(pod: ModelPod, clock: Clock): ModelPod {
-  const view: PodView = {
-    ...pod.view,
+  const view = extended(pod.view, {
     resourceVersion: `${clock.nextSerial()}`,
-    phase: 'Running',
+    phase: 'Running' as const,
     isReady: true,
     containersReady: true,
     readyChangedMs: clock.nowMs,
     waitingReasons: [],
     readyTimeMs: clock.nowMs,
-  };
+  });
   return { view, timer: undefined };
 }
 
@@ -182,7 +182,7 @@ function becomeReady(pod: ModelPod, clock: Clock): ModelPod {
 export function terminatePod(pod: ModelPod, durations: PodDurations, clock: Clock): ModelPod {
   if (pod.view.isTerminating) return pod;
   return {
-    view: { ...unready(pod.view, clock), isTerminating: true, terminatingSinceMs: clock.nowMs },
+    view: extended(unready(pod.view, clock), { isTerminating: true, terminatingSinceMs: clock.nowMs }),
     timer: { change: 'gone', atMs: clock.nowMs + durations.drainMs },
   };
 }
