@@ -73,7 +73,7 @@ export function retryRun(run: FailedRun, nowMs: number): RunningRun {
 
 /** Completes a running or failed run: its waves are done, or no pod is outdated. */
 export function completeRun(run: RunState, nowMs: number): CompletedRun {
-  return { ...coreOf(run), outcome: 'completed', completedMs: nowMs };
+  return extended(coreOf(run), { outcome: 'completed', completedMs: nowMs } as const);
 }
 
 function coreOf(run: RunState): RunCore {
@@ -90,7 +90,7 @@ export function enterWave<Run extends UnfinishedRun>(run: Run, wave: number, now
 
 /** Records since when the wave has no pod left to replace and every pod of the group is available. Later calls keep the first instant. */
 export function markWaveAvailable(run: UnfinishedRun, nowMs: number): UnfinishedRun {
-  return { ...run, waveAvailableMs: run.waveAvailableMs ?? nowMs };
+  return run.waveAvailableMs === undefined ? extended(run, { waveAvailableMs: nowMs }) : run;
 }
 
 /** Removes `waveAvailableMs`: the wave has pods left to replace, or a pod of the group is not available. */

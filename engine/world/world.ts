@@ -40,8 +40,9 @@ export function createWorld(snapshot: Snapshot, assumptions: Assumptions, quanti
     const timers = sorted.map((pod) => [pod.ordinal, timerOf(pod, times, snapshot.nowMs)] as const);
     pods.set(key, { pods: sorted, timers: new Map(timers.filter((entry): entry is [number, PodTimer] => entry[1] !== undefined)) });
   }
-  const settings = { assumptions, quantile, reported: reportedIn(snapshot), serial: firstSerial(snapshot) };
-  return firstTurn({ ...settings, snapshot, pods, durations, places, pending: new Map() }, [...places.keys()]);
+  const [reported, serial] = [reportedIn(snapshot), firstSerial(snapshot)];
+  const world = { assumptions, quantile, reported, serial, snapshot, pods, durations, places, pending: new Map() };
+  return firstTurn(world, [...places.keys()]);
 }
 
 /** Returns the world after one input. Actions that a precondition or budget denies have no effect. Unchanged parts stay the same objects. */

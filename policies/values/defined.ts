@@ -8,7 +8,10 @@ export type Defined<T> = { [K in keyof T as undefined extends T[K] ? never : K]:
 /** Returns a copy of the object without its undefined members, in the same order. Nested objects stay as they are. */
 export function defined<const T extends object>(object: T): Defined<T> {
   const result: Record<string, unknown> = {};
-  for (const [key, value] of Object.entries(object)) if (value !== undefined) result[key] = value;
+  for (const key of Object.keys(object)) {
+    const value = object[key as keyof T];
+    if (value !== undefined) result[key] = value;
+  }
   return result as Defined<T>;
 }
 
