@@ -29,20 +29,10 @@ interface ResultDetails {
 }
 
 /** Builds a result without undefined details. */
-export function result(rule: string, outcome: RuleOutcome, fact: string, details: ResultDetails = {}): RuleResult {
-  return {
-    rule,
-    outcome,
-    fact,
-    ...defined({
-      limit: details.limit,
-      source: details.source,
-      earliestMs: details.earliestMs,
-      digest: details.digest,
-      endsBy: details.endsBy,
-      age: details.age,
-    }),
-  };
+export function result(rule: string, outcome: RuleOutcome, fact: string, details?: ResultDetails): RuleResult {
+  if (details === undefined) return { rule, outcome, fact };
+  const { limit, source, earliestMs, digest, endsBy, age } = details;
+  return defined({ rule, outcome, fact, limit, source, earliestMs, digest, endsBy, age });
 }
 
 type Age = NonNullable<RuleResult['age']>;

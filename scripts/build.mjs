@@ -14,7 +14,12 @@ const executables = {
   'rollout-group-agent': 'agent/process/main.ts',
 };
 /** The ES modules that the executables import when they need them. */
-const modules = { run: 'plugin/run.ts', candidates: 'plugin/candidates.ts', start: 'agent/process/start.ts' };
+const modules = {
+  run: 'plugin/run.ts',
+  candidates: 'plugin/candidates.ts',
+  start: 'agent/process/start.ts',
+  'simulation-thread': 'plugin/simulation/thread.ts',
+};
 const { version } = JSON.parse(readFileSync('package.json', 'utf8'));
 
 const shared = {

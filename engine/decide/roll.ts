@@ -1,4 +1,5 @@
 // Decides which pods of which zone to replace now, or which rules block every replacement.
+import { extended } from '../../policies/values/defined.ts';
 import { pods } from '../amount.ts';
 import { type GroupContext, zoneNamed } from '../context.ts';
 import type { Action, GroupDecision, RuleResult, Step } from '../decision.ts';
@@ -111,7 +112,7 @@ function rollWave(turn: WaveTurn, observations: readonly RuleResult[]): RollDeci
     // Paused zones are skipped. The first zone that is not paused decides for the group, because zones roll one at a time.
     if (zone.view.zone.paused) continue;
     const { step: _, warnings, ...decided } = attempt;
-    return { ...decided, steps, warnings: [...observations, ...warnings] };
+    return extended(decided, { steps, warnings: [...observations, ...warnings] });
   }
   return { steps, actions: [], warnings: observations, wantedReadings: [], run: countMovableTime(run, false, context.nowMs) };
 }
@@ -152,7 +153,7 @@ function rollZone(turn: WaveTurn, zone: ZoneProgress): Attempt {
   const policies = policyAnswer({ context, action: 'rollout', zone: view, run: inTime });
   const question: RollQuestion = { context, run, zone, isScaling };
   const choice = choosePods(question);
-  const checked = checkRoll({ ...question, wave, policies, choice });
+  const checked = checkRoll(extended(question, { wave, policies, choice }));
   const actions = checked.some(blocks) ? [] : strategyOf(context.group).replacePods(context, view, choice.chosen);
   const refusals = actions.map((action) => refusalOf(context, action));
   const isRefused = actions.length > 0 && !refusals.includes(undefined);

@@ -1,4 +1,5 @@
 // Makes a snapshot from the caches of a running cluster. Joins each pod with its StatefulSet and its node.
+import { extended } from '../../policies/values/defined.ts';
 import { isUnknown, type Known, type PodsView, type PodView, type Snapshot, type StatefulSetView, type UnreadObject } from '../snapshot.ts';
 import type { ObservedPod } from './objects.ts';
 
@@ -24,12 +25,11 @@ export function snapshotOf(observed: Observed): Snapshot {
   const unreadPods = [...(isUnknown(pods) ? [{ kind: 'Pod' as const, unknown: pods.unknown }] : []), ...unread.filter(isPod)];
   const others = unread.filter((object) => !isPod(object));
   const allUnread = isUnknown(statefulSets) ? [{ kind: 'StatefulSet' as const, unknown: statefulSets.unknown }, ...others] : others;
-  return {
-    ...rest,
+  return extended(rest, {
     statefulSets: sets,
     pods: sets.map((set) => podsOf(set, owned.get(set.uid) ?? [], unreadPods, nodes)),
     ...(allUnread.length === 0 ? {} : { unread: allUnread }),
-  };
+  });
 }
 
 /** A pod that looks like a pod of a StatefulSet, by its label `name` or its own name, but that no observed StatefulSet owns. */
@@ -82,13 +82,13 @@ function podsByOwner(pods: readonly ObservedPod[]): ReadonlyMap<string, Observed
 }
 
 function podsOf(set: StatefulSetView, owned: readonly ObservedPod[], unread: readonly UnreadObject[], nodes: Observed['nodes']): PodsView {
-  const identity = { namespace: set.namespace, statefulSet: set.name };
+  const { namespace, name: statefulSet } = set;
   const problem = unread.find(
-    ({ namespace = set.namespace, name }) => namespace === set.namespace && (name === undefined || hasPodNameOf(set, name)),
+    (one) => (one.namespace ?? namespace) === namespace && (one.name === undefined || hasPodNameOf(set, one.name)),
   );
-  if (problem !== undefined) return { ...identity, pods: { unknown: problem.unknown } };
-  const inNamespace = owned.filter((pod) => pod.namespace === set.namespace);
-  return sameAsBefore(set, { ...identity, pods: inNamespace.map((pod) => onNode(pod, nodes)).sort(byOrdinal) });
+  if (problem !== undefined) return { namespace, statefulSet, pods: { unknown: problem.unknown } };
+  const inNamespace = owned.filter((pod) => pod.namespace === namespace);
+  return sameAsBefore(set, { namespace, statefulSet, pods: inNamespace.map((pod) => onNode(pod, nodes)).sort(byOrdinal) });
 }
 
 function byOrdinal(a: PodView, b: PodView): number {

@@ -1,6 +1,7 @@
 // Makes a snapshot from manifests as if they ran: every pod exists, and is ready and updated unless its Pod manifest says otherwise.
 import type { GroupDefinition, ZoneDefinition } from '../../policies/definition.ts';
 import { canonicalJson } from '../../policies/values/canonical-json.ts';
+import { extended } from '../../policies/values/defined.ts';
 import { hashText } from '../../policies/values/hash.ts';
 import { isRecord } from '../../policies/values/is-record.ts';
 import { emptySnapshot, isUnknown, type Known, type PodView, type Snapshot, type StatefulSetView, setNamed } from '../snapshot.ts';
@@ -201,12 +202,11 @@ function readyPod(set: StatefulSetView, ordinal: number, sinceMs: number): PodVi
 
 /** Returns the labels of a pod: those of its template, and those that the StatefulSet controller adds. */
 export function controllerLabels(set: StatefulSetView, ordinal: number, revision: string): Readonly<Record<string, string>> {
-  return {
-    ...set.podLabels,
+  return extended(set.podLabels, {
     'controller-revision-hash': revision,
     'statefulset.kubernetes.io/pod-name': `${set.name}-${ordinal}`,
     'apps.kubernetes.io/pod-index': String(ordinal),
-  };
+  });
 }
 
 function replicaSources(objects: readonly unknown[], groups: readonly GroupDefinition[]): Snapshot['replicaSources'] {

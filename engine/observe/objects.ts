@@ -21,13 +21,17 @@ export type ObservedPod = PodView & {
 /** Reads a StatefulSet of `apps/v1` with the defaults of the API server. Unknown if a field has the wrong type or an invalid value. */
 export function observeStatefulSet(raw: unknown): Known<StatefulSetView> {
   const fields = reader(raw);
+  const { namespace, name, uid, resourceVersion } = identity(fields);
   const count = (path: string, absent = 0) => fields.int32(path) ?? absent;
   const generation = (path: string) => fields.whole(path) ?? 0;
   const text = (path: string, absent = '') => fields.text(path) ?? absent;
   const strategy = text('spec.updateStrategy.type', 'RollingUpdate');
   const management = text('spec.podManagementPolicy', 'OrderedReady');
   const view: StatefulSetView = {
-    ...identity(fields),
+    namespace,
+    name,
+    uid,
+    resourceVersion,
     generation: generation('metadata.generation'),
     labels: fields.texts('metadata.labels'),
     annotations: fields.texts('metadata.annotations'),

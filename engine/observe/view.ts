@@ -295,7 +295,8 @@ function countPending({ group, zone, set, desiredRevision, claims, pins = [] }: 
 
 function countPods(seen: SeenZone, pods: readonly PodView[]) {
   const { group, set } = seen;
-  const { surplus, outdated, exposedByPartition, available, present, starting, readyAtMs, notReadyCount } = sortPods(seen, pods);
+  const { surplus, outdated, exposedByPartition, members, available, starting, readyAtMs, notReadyCount } = sortPods(seen, pods);
+  const missing = set.replicas - members.length;
   const unavailable = set.replicas - available.size;
   const gap = countDownByStatus(group, set, pods.length, notReadyCount);
   const availableAtMs = profileOf(group).podReadiness === 'condition' ? earliest(readyAtMs) : undefined;
@@ -304,41 +305,42 @@ function countPods(seen: SeenZone, pods: readonly PodView[]) {
     outdated,
     exposedByPartition,
     updated: pods.length - surplus.length - outdated.length,
-    pendingPods: countPending(seen, present),
+    pendingPods: missing === 0 ? 0 : countPending(seen, new Set(members.map(({ ordinal }) => ordinal))),
     available,
     unavailable,
     unavailableCount: Math.max(unavailable, gap),
-    inFlight: starting + (set.replicas - present.size),
+    inFlight: starting + missing,
     isReady: unavailable === 0 && surplus.length === 0 && gap === 0,
     ...(availableAtMs === undefined ? {} : { availableAtMs }),
   };
 }
 
 function sortPods({ nowMs, group, set, desiredRevision, claims }: SeenZone, pods: readonly PodView[]) {
-  const isUp = (pod: PodView) => isAvailable(pod, group, set.minReadySeconds, nowMs);
   const isSurplus = ({ ordinal }: PodView) => ordinal < set.firstOrdinal || ordinal >= set.firstOrdinal + set.replicas;
   const claimed = new Set(claims.map((claim) => claim.uid));
   const lowestExposed = lowestExposedOrdinal(group, set, claims);
-  const members = pods.filter((pod) => !isSurplus(pod));
+  const surplus = pods.filter(isSurplus);
+  const members = surplus.length === 0 ? pods : pods.filter((pod) => !isSurplus(pod));
   const outdated = members.filter(({ revision }) => revision !== desiredRevision);
   const exposedByPartition = outdated.filter(({ ordinal }) => ordinal >= lowestExposed);
   const exposed = new Set(exposedByPartition);
+  const down = new Set(pods.filter((pod) => !isAvailable(pod, group, set.minReadySeconds, nowMs)));
   const available = new Set<number>();
   let starting = 0;
   for (const pod of members) {
     const isBeingReplaced = claimed.has(pod.uid) || exposed.has(pod);
-    if (isUp(pod) && !isBeingReplaced) available.add(pod.ordinal);
+    if (!down.has(pod) && !isBeingReplaced) available.add(pod.ordinal);
     else if (isBeingReplaced || pod.isTerminating || pod.revision === desiredRevision) starting += 1;
   }
   return {
-    surplus: pods.filter(isSurplus),
+    surplus,
+    members,
     outdated,
     exposedByPartition,
     available,
-    present: new Set(members.map(({ ordinal }) => ordinal)),
     starting,
-    readyAtMs: members.filter((pod) => !isUp(pod)).flatMap((pod) => availableLater(pod, set, nowMs)),
-    notReadyCount: pods.filter((pod) => !isUp(pod)).length,
+    readyAtMs: [...down].flatMap((pod) => (isSurplus(pod) ? [] : availableLater(pod, set, nowMs))),
+    notReadyCount: down.size,
   };
 }
 

@@ -49,12 +49,14 @@ export function controllerTrace(group: GroupDefinition, before: Snapshot): (turn
       const { pods: known = [], startMs = nowMs, endMs = nowMs, isOpen: wasOpen = true } = last ?? {};
       const times = { startMs, endMs: wasOpen ? nowMs : endMs };
       const members = podsIn(now, statefulSet);
-      // The model never changes a list of pods in place, so an unchanged list needs no search.
-      if (members === seen.get(zone)) return last === undefined ? [] : [{ ...last, ...times }];
+      // The model never changes a list of pods in place, so unchanged pods need no search.
+      const earlier = seen.get(zone);
+      if (members === earlier) return last === undefined ? [] : [{ ...last, ...times }];
       seen.set(zone, members);
       const { firstOrdinal = 0, replicas = 0 } = setNamed(now, group.namespace, statefulSet) ?? {};
       const wanted = members.filter(({ ordinal }) => ordinal < firstOrdinal + replicas);
-      const replaced = wanted.filter((pod) => !isUntouched(pod) && untouched.delete(pod.name));
+      const changed = wanted.filter((pod, index) => pod !== earlier?.[index]);
+      const replaced = changed.filter((pod) => !isUntouched(pod) && untouched.delete(pod.name));
       const names = [...known, ...replaced.map(({ name }) => name)];
       if (names.length === 0) return [];
       const isOpen = wanted.some(({ name, isReady }) => !isReady && names.includes(name));

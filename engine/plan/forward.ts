@@ -3,7 +3,7 @@ import { evaluateCondition } from '../../policies/condition/condition.ts';
 import type { GroupDefinition, PolicyDefinition } from '../../policies/definition.ts';
 import { policiesFor } from '../../policies/join.ts';
 import { asksForApproval } from '../../policies/rollout/rules-without-exception.ts';
-import { defined } from '../../policies/values/defined.ts';
+import { defined, extended } from '../../policies/values/defined.ts';
 import { contextOf, type GroupContext, minIntervalOf } from '../context.ts';
 import { decideGroup } from '../decide/decide.ts';
 import { type GroupDecision, isReplacement } from '../decision.ts';
@@ -102,7 +102,7 @@ function applyDueEvents(start: World, pending: ScheduledEvent[]): World {
 }
 
 function withDeadlines(world: World, hasDeadlines: boolean): World {
-  return hasDeadlines ? world : { ...world, snapshot: { ...world.snapshot, hasAssumedTimes: true } };
+  return hasDeadlines ? world : { ...world, snapshot: extended(world.snapshot, { hasAssumedTimes: true as const }) };
 }
 
 /**

@@ -1,6 +1,6 @@
 // Turns the decisions of a simulation into the steps of a plan: a zone rolls, a wave soaks, a person approves.
 import type { GroupDefinition } from '../../policies/definition.ts';
-import { defined } from '../../policies/values/defined.ts';
+import { defined, extended } from '../../policies/values/defined.ts';
 import { type GroupDecision, type RuleResult, replacedBy } from '../decision.ts';
 import { blocks } from '../rule.ts';
 import { lacksApproval } from '../rules/approval.ts';
@@ -73,7 +73,8 @@ export function traceTurn(steps: TracedStep[], { nowMs, decision }: Turn): void 
   const traced = rolling(decision) ?? scaling(decision) ?? preparing(decision) ?? waiting(decision);
   if (last !== undefined) steps[steps.length - 1] = { ...last, endMs: nowMs };
   if (traced === undefined) return;
-  const begun = { ...traced, gates: decision.wantedReadings.map(({ gate }) => gate).sort(), startMs: nowMs, endMs: nowMs };
+  const gates = decision.wantedReadings.map(({ gate }) => gate).sort();
+  const begun = extended(traced, { gates, startMs: nowMs, endMs: nowMs });
   const isMore = last !== undefined && last.key === begun.key && last.kind !== 'scaleDown' && last.kind !== 'scaleUp';
   if (isMore) steps[steps.length - 1] = continued(last, begun);
   else steps.push(begun);
@@ -81,7 +82,7 @@ export function traceTurn(steps: TracedStep[], { nowMs, decision }: Turn): void 
 
 function continued(last: TracedStep, next: TracedStep): TracedStep {
   const gates = [...new Set([...last.gates, ...next.gates])].sort();
-  const pods = [...new Set([...last.pods, ...next.pods])];
+  const pods = [...last.pods, ...next.pods.filter((pod) => !last.pods.includes(pod))];
   const atOnce = last.atOnce === undefined ? undefined : Math.max(last.atOnce, next.atOnce ?? 0);
   return { ...last, gates, pods, ...defined({ atOnce }), endMs: next.endMs };
 }

@@ -167,14 +167,14 @@ export function prepareDownscale(question: ScaleQuestion, to: number): PrepareAn
  */
 export function withdrawals(question: Pick<ScaleQuestion, 'context' | 'zone'>, staying: number): readonly Action[] {
   const { context, zone } = question;
+  const preparations = context.view.ledger.preparations.filter((entry) => entry.zone === zone.zone.name && entry.isWithdrawn !== true);
+  if (preparations.length === 0) return [];
   const announced = zone.claims.flatMap((claim) => (claim.verb === 'scaleDown' ? (claim.to ?? []) : []));
   const end = (zone.set?.firstOrdinal ?? 0) + Math.min(staying, ...announced);
   const present = new Set(zone.pods.map(({ ordinal }) => ordinal));
   const actions: Action[] = [];
   for (const call of ['delayed', 'prepare'] as const) {
-    const ordinals = context.view.ledger.preparations
-      .filter((entry) => entry.zone === zone.zone.name && entry.call === call && entry.ordinal < end && entry.isWithdrawn !== true)
-      .map((entry) => entry.ordinal);
+    const ordinals = preparations.filter((entry) => entry.call === call && entry.ordinal < end).map((entry) => entry.ordinal);
     const distinct = [...new Set(ordinals)].filter((ordinal) => present.has(ordinal)).sort((a, b) => a - b);
     if (distinct.length > 0) actions.push(callPods(question, call, 'DELETE', distinct));
   }

@@ -1,6 +1,6 @@
 // Defines the rules that a change of replicas must pass, upwards and downwards.
 import { formatDuration } from '../../policies/duration.ts';
-import { defined } from '../../policies/values/defined.ts';
+import { defined, extended } from '../../policies/values/defined.ts';
 import { pods } from '../amount.ts';
 import { boundSource, type GroupContext, sourceOf, zoneNamed } from '../context.ts';
 import type { RuleResult } from '../decision.ts';
@@ -258,9 +258,8 @@ export function checkReplicas(
   const isShrink = to < from;
   const action = isShrink ? 'scaleDown' : 'scaleUp';
   const policies = policyAnswer({ context, action, zone, change: { from, to }, ...requester });
-  const results = (isShrink ? scaleDownChecks : scaleUpChecks).flatMap((check) =>
-    resultsOf(check, { ...question, ...defined({ source }), policies }),
-  );
+  const asked = extended(question, { ...defined({ source }), policies });
+  const results = (isShrink ? scaleDownChecks : scaleUpChecks).flatMap((check) => resultsOf(check, asked));
   return { results: results.map((answer) => withException(context, answer, { zone: zone.zone.name, to })), policies };
 }
 

@@ -21,6 +21,7 @@
 //   enterWave --> recordReplacement (opens a zone) --> closeZone --> markWaveAvailable --> soak, gates, approval --> enterWave
 //                        |        ^                                        |
 //                        +--------+                                        +--> clearWaveAvailable (a pod became unavailable)
+import { extended } from '../../policies/values/defined.ts';
 import { hashText } from '../../policies/values/hash.ts';
 import type { CompletedRun, FailedRun, PodView, RunCore, RunningRun, RunState, UnfinishedRun } from '../snapshot.ts';
 
@@ -72,7 +73,7 @@ export function retryRun(run: FailedRun, nowMs: number): RunningRun {
 
 /** Completes a running or failed run: its waves are done, or no pod is outdated. */
 export function completeRun(run: RunState, nowMs: number): CompletedRun {
-  return { ...coreOf(run), outcome: 'completed', completedMs: nowMs };
+  return extended(coreOf(run), { outcome: 'completed', completedMs: nowMs } as const);
 }
 
 function coreOf(run: RunState): RunCore {
@@ -89,13 +90,13 @@ export function enterWave<Run extends UnfinishedRun>(run: Run, wave: number, now
 
 /** Records since when the wave has no pod left to replace and every pod of the group is available. Later calls keep the first instant. */
 export function markWaveAvailable(run: UnfinishedRun, nowMs: number): UnfinishedRun {
-  return { ...run, waveAvailableMs: run.waveAvailableMs ?? nowMs };
+  return run.waveAvailableMs === undefined ? extended(run, { waveAvailableMs: nowMs }) : run;
 }
 
 /** Removes `waveAvailableMs`: the wave has pods left to replace, or a pod of the group is not available. */
 export function clearWaveAvailable(run: UnfinishedRun): UnfinishedRun {
-  const { waveAvailableMs: _waveAvailableMs, ...rest } = run;
-  return rest;
+  const { waveAvailableMs, ...rest } = run;
+  return waveAvailableMs === undefined ? run : rest;
 }
 
 /** Records the replacement of pods of a zone. `digest` is empty if no wave requires an approval before its first pod. */
@@ -103,7 +104,8 @@ export function recordReplacement(
   run: UnfinishedRun,
   { zone, digest, nowMs }: { readonly zone: string; readonly digest: Pick<RunCore, 'waves'>; readonly nowMs: number },
 ): UnfinishedRun {
-  return { ...run, ...digest, openZone: zone, lastDisruptionMs: nowMs, inFlightSinceMs: run.inFlightSinceMs ?? nowMs };
+  const { inFlightSinceMs = nowMs } = run;
+  return extended(run, { ...digest, openZone: zone, lastDisruptionMs: nowMs, inFlightSinceMs });
 }
 
 /** Opens the zone: its pods are replaced before those of other zones. */
@@ -177,10 +179,10 @@ const instants: ReadonlySet<string> = new Set([
 
 /** Sets instants in the future, which a fast clock recorded, to `nowMs`. Waiting times then start at `nowMs`. */
 export function withoutFutureInstants(run: RunState, isBelievable: (instantMs: number) => boolean, nowMs: number): RunState {
-  const entries = Object.entries(run).flatMap(([name, value]: readonly [string, unknown]) =>
-    typeof value === 'number' && instants.has(name) ? [[name, isBelievable(value) ? value : nowMs] as const] : [],
+  const future = Object.entries(run).filter(
+    ([name, value]: readonly [string, unknown]) => typeof value === 'number' && instants.has(name) && !isBelievable(value),
   );
-  const believed: RunState = { ...run, ...Object.fromEntries(entries) };
+  const believed: RunState = { ...run, ...Object.fromEntries(future.map(([name]) => [name, nowMs])) };
   const { lastDisruptionMs: last } = run;
   if (last === undefined || last >= run.waveStartedMs) return believed;
   return { ...believed, lastDisruptionMs: Math.min(believed.lastDisruptionMs ?? last, believed.waveStartedMs - 1) };

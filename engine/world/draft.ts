@@ -1,11 +1,13 @@
 // Changes StatefulSets and pods of the model, and then runs the turns of the StatefulSet controller.
 
+import { extended } from '../../policies/values/defined.ts';
 import { controllerLabels, modelledPodLimit } from '../observe/manifests.ts';
 import { isCrashing } from '../observe/view.ts';
+import { earliest } from '../rule.ts';
 import type { Ledger, PodView, ReplicaSourceView, Snapshot, StatefulSetView } from '../snapshot.ts';
 import { mayPin, placedRevision } from '../strategies/pinned/placement.ts';
 import { controllerTurn, hasEnded, isUpdateComplete, replicaCounts } from './controller.ts';
-import type { ModelPod, PodDurations, World } from './model.ts';
+import type { ModelPod, ModelPods, PodDurations, PodTimer, World } from './model.ts';
 
 /** The mutable state of one step. Each step has its own draft, from `beginStep` to `finishStep`. */
 export interface StepDraft extends Clock {
@@ -36,7 +38,7 @@ export function stateOf({ changed, world }: StepDraft, key: string): SetState | 
   const set = world.snapshot.statefulSets[world.places.get(key)?.set ?? -1];
   const pods = world.pods.get(key);
   const durations = world.durations.get(key);
-  return changed.get(key) ?? (pods && durations && set && { set, pods, durations, placed: placedBy(world.snapshot, set) });
+  return changed.get(key) ?? (pods && durations && set && { set, ...pods, durations, placed: placedBy(world.snapshot, set) });
 }
 
 /** Returns the function `placed` for a StatefulSet, which reads the ledger of its group; undefined if no ledger can change a revision. */
@@ -55,13 +57,7 @@ function placedBy({ ledgers, groups }: Snapshot, { namespace, name }: StatefulSe
 export function changeSet(draft: StepDraft, key: string, change: (state: SetState) => SetState): void {
   const state = stateOf(draft, key);
   if (state === undefined) return;
-  const changed = change(state);
-  draft.changed.set(key, reconcile(mayBeDue(draft, key, changed) ? settle(changed, draft) : changed, draft));
-}
-
-/** Reports whether a change of a pod may be due. `world.pending` saves a check of every pod, which is slow in large groups. */
-function mayBeDue({ world, nowMs }: StepDraft, key: string, { durations }: SetState): boolean {
-  return durations.drainMs <= 0 || durations.startMs <= 0 || (world.pending.get(key) ?? Number.POSITIVE_INFINITY) <= nowMs;
+  draft.changed.set(key, reconcile(settle(change(state), draft), draft));
 }
 
 /** Changes one pod by name, or removes the pod if `change` returns undefined. */
@@ -74,12 +70,36 @@ export function changePod(
   const key = setKey(target.namespace, target.pod.slice(0, dash));
   const ordinal = Number(target.pod.slice(dash + 1));
   const state = stateOf(draft, key);
-  const index = state?.pods.findIndex(({ view }) => view.ordinal === ordinal) ?? -1;
-  const found = state?.pods[index];
+  const found = state && podAt(state, ordinal);
   if (found === undefined) return;
   const next = change(found);
   if (next === found) return;
-  changeSet(draft, key, (current) => ({ ...current, pods: current.pods.toSpliced(index, 1, ...(next === undefined ? [] : [next])) }));
+  changeSet(draft, key, (current) => withPods(current, new Map([[ordinal, next]])));
+}
+
+function podAt({ pods, timers }: ModelPods, ordinal: number): ModelPod | undefined {
+  const view = pods[placeOf(pods, ordinal)];
+  return view?.ordinal === ordinal ? { view, timer: timers.get(ordinal) } : undefined;
+}
+
+/** Returns the index of the first pod with this ordinal or a higher one. */
+function placeOf(pods: readonly PodView[], ordinal: number): number {
+  const index = pods.findIndex((pod) => pod.ordinal >= ordinal);
+  return index === -1 ? pods.length : index;
+}
+
+/** Returns the state with these pods, by ordinal. An undefined pod is gone. Without a change, returns the given state. */
+function withPods(state: SetState, changed: ReadonlyMap<number, ModelPod | undefined>): SetState {
+  if (changed.size === 0) return state;
+  const pods = [...state.pods];
+  const timers = new Map(state.timers);
+  for (const [ordinal, pod] of changed) {
+    const index = placeOf(pods, ordinal);
+    pods.splice(index, pods[index]?.ordinal === ordinal ? 1 : 0, ...(pod === undefined ? [] : [pod.view]));
+    if (pod?.timer === undefined) timers.delete(ordinal);
+    else timers.set(ordinal, pod.timer);
+  }
+  return { ...state, pods, timers };
 }
 
 export function finishStep(draft: StepDraft): World {
@@ -95,9 +115,9 @@ export function finishStep(draft: StepDraft): World {
     else pending.set(key, nextMs);
     if (place === undefined) continue;
     statefulSets[place.set] = set;
-    if (state.pods === world.pods.get(key)) continue;
-    pods.set(key, state.pods);
-    podViews[place.pods] = { namespace: set.namespace, statefulSet: set.name, pods: state.pods.map((pod) => pod.view) };
+    if (state.pods === world.pods.get(key)?.pods) continue;
+    pods.set(key, { pods: state.pods, timers: state.timers });
+    podViews[place.pods] = { namespace: set.namespace, statefulSet: set.name, pods: state.pods };
   }
   const lists = {
     statefulSets: sameOr(world.snapshot.statefulSets, statefulSets),
@@ -141,52 +161,50 @@ function startPod(
     node: '',
     nodeReady: true,
   };
-  return { view, goneAtMs: undefined, readyAtMs: clock.nowMs + durations.startMs };
+  return { view, timer: { change: 'ready', atMs: clock.nowMs + durations.startMs } };
 }
 
 /** Returns the pod as ready from now on, with the ready time that the pod observer of grafana/rollout-operator records. */
 function becomeReady(pod: ModelPod, clock: Clock): ModelPod {
-  const view: PodView = {
-    ...pod.view,
+  const view = extended(pod.view, {
     resourceVersion: `${clock.nextSerial()}`,
-    phase: 'Running',
+    phase: 'Running' as const,
     isReady: true,
     containersReady: true,
     readyChangedMs: clock.nowMs,
     waitingReasons: [],
     readyTimeMs: clock.nowMs,
-  };
-  return { view, goneAtMs: undefined, readyAtMs: undefined };
+  });
+  return { view, timer: undefined };
 }
 
 /** Returns the pod after a request to delete it: unready at once, and gone after its drain time. */
 export function terminatePod(pod: ModelPod, durations: PodDurations, clock: Clock): ModelPod {
   if (pod.view.isTerminating) return pod;
   return {
-    view: { ...unready(pod.view, clock), isTerminating: true, terminatingSinceMs: clock.nowMs },
-    goneAtMs: clock.nowMs + durations.drainMs,
-    readyAtMs: undefined,
+    view: extended(unready(pod.view, clock), { isTerminating: true, terminatingSinceMs: clock.nowMs }),
+    timer: { change: 'gone', atMs: clock.nowMs + durations.drainMs },
   };
 }
 
 /** Returns the pod as broken: unready, and never ready again. `reason` is the waiting reason of its container, if any. */
 export function breakPod(pod: ModelPod, reason: string | undefined, clock: Clock): ModelPod {
   const view = { ...unready(pod.view, clock), waitingReasons: reason === undefined ? [] : [reason] };
-  return { view, goneAtMs: pod.goneAtMs, readyAtMs: undefined };
+  return { view, timer: pod.timer?.change === 'gone' ? pod.timer : undefined };
 }
 
 /**
- * Returns the model of an observed pod. A terminating pod has its full drain time left. An unready pod is starting, unless it failed,
+ * Returns the next change of an observed pod by time alone, if any. A terminating pod has its full drain time left. An unready pod is starting, unless it failed,
  * one of its containers crashes, or it has been unready for longer than `longestStartMs`. In these three cases it never becomes ready.
  */
-export function adoptPod(view: PodView, durations: PodDurations, nowMs: number): ModelPod {
-  if (view.isTerminating) return { view, goneAtMs: nowMs + durations.drainMs, readyAtMs: undefined };
+export function timerOf(view: PodView, durations: PodDurations, nowMs: number): PodTimer | undefined {
+  if (view.isTerminating) return { change: 'gone', atMs: nowMs + durations.drainMs };
   const { startMs, longestStartMs } = durations;
   const isBroken = isCrashing(view) || view.phase === 'Failed' || nowMs - view.readyChangedMs > longestStartMs;
-  if (view.isReady || isBroken) return { view, goneAtMs: undefined, readyAtMs: undefined };
+  if (view.isReady || isBroken) return undefined;
   const usualMs = view.readyChangedMs + startMs;
   // The rest of a late start is a guess: a quarter of the start time.
-  return { view, goneAtMs: undefined, readyAtMs: usualMs > nowMs ? usualMs : nowMs + Math.max(1000, startMs / 4) };
+  return { change: 'ready', atMs: usualMs > nowMs ? usualMs : nowMs + Math.max(1000, startMs / 4) };
 }
 
 function unready(view: PodView, clock: Clock): PodView {
@@ -195,10 +213,9 @@ function unready(view: PodView, clock: Clock): PodView {
   return { ...rest, resourceVersion: `${clock.nextSerial()}`, isReady: false, containersReady: false, readyChangedMs };
 }
 
-/** One StatefulSet of the model with its pods, sorted by ordinal. */
-export interface SetState {
+/** One StatefulSet of the model with its pods. */
+export interface SetState extends ModelPods {
   readonly set: StatefulSetView;
-  readonly pods: readonly ModelPod[];
   readonly durations: PodDurations;
   /** Returns the revision that the webhook on pod creation gives to a pod that the controller creates at `revision`; absent: the same revision. */
   readonly placed?: ((ordinal: number, revision: string) => string) | undefined;
@@ -209,51 +226,36 @@ export interface SetState {
  * above `modelledPodLimit` do not change.
  */
 function reconcile(state: SetState, clock: Clock): SetState {
-  const { set, pods, durations, placed } = state;
+  const { set, pods, timers, durations, placed } = state;
   if (set.replicas > modelledPodLimit) return state;
-  const { creates, deletes } = controllerTurn({ set, pods: pods.map(({ view }) => view), nowMs: clock.nowMs });
-  if (creates.length + deletes.length === 0) return state;
-  const deleted = new Set(deletes);
-  const kept = pods
-    .filter(({ view }) => !(deleted.has(view) && hasEnded(view)))
-    .map((pod) => (deleted.has(pod.view) ? terminatePod(pod, durations, clock) : pod));
-  const started = creates.map(({ ordinal, revision }) =>
-    startPod(set, { ordinal, revision: placed?.(ordinal, revision) ?? revision }, durations, clock),
-  );
-  const next = { ...state, pods: started.length === 0 ? kept : [...kept, ...started].sort((a, b) => a.view.ordinal - b.view.ordinal) };
-  return kept.length < pods.length ? reconcile(next, clock) : next;
+  const { creates, deletes } = controllerTurn({ set, pods, nowMs: clock.nowMs });
+  const changed = new Map<number, ModelPod | undefined>();
+  for (const view of deletes.toSorted((a, b) => a.ordinal - b.ordinal)) {
+    const pod = { view, timer: timers.get(view.ordinal) };
+    changed.set(view.ordinal, hasEnded(view) ? undefined : terminatePod(pod, durations, clock));
+  }
+  for (const { ordinal, revision } of creates) {
+    changed.set(ordinal, startPod(set, { ordinal, revision: placed?.(ordinal, revision) ?? revision }, durations, clock));
+  }
+  const next = withPods(state, changed);
+  return deletes.some(hasEnded) ? reconcile(next, clock) : next;
 }
 
 function settle(state: SetState, clock: Clock): SetState {
-  const isDue = (atMs: number | undefined): boolean => atMs !== undefined && atMs <= clock.nowMs;
-  const first = state.pods.findIndex((pod) => isDue(pod.goneAtMs) || isDue(pod.readyAtMs));
-  if (first === -1) return state;
-  const pods = state.pods.slice(0, first);
-  for (let index = first; index < state.pods.length; index += 1) {
-    const pod = state.pods[index];
-    if (pod === undefined || isDue(pod.goneAtMs)) continue;
-    pods.push(isDue(pod.readyAtMs) ? becomeReady(pod, clock) : pod);
-  }
-  return { ...state, pods };
+  const due = [...state.timers].filter(([, { atMs }]) => atMs <= clock.nowMs).sort(([a], [b]) => a - b);
+  const changed = due.map(([ordinal, { change }]) => {
+    const pod = change === 'gone' ? undefined : podAt(state, ordinal);
+    return [ordinal, pod && becomeReady(pod, clock)] as const;
+  });
+  return withPods(state, new Map(changed));
 }
 
-function summarize({ set, pods }: SetState, nowMs: number): { readonly set: StatefulSetView; readonly nextMs?: number } {
+function summarize({ set, pods, timers }: SetState, nowMs: number): { readonly set: StatefulSetView; readonly nextMs: number | undefined } {
   const waitsForAvailability = set.podManagementPolicy === 'OrderedReady' || set.updateStrategy === 'RollingUpdate';
   const minReadyMs = waitsForAvailability ? set.minReadySeconds * 1000 : 0;
-  let nextMs = Infinity;
-  for (const pod of pods) nextMs = Math.min(nextMs, nextChangeMs(pod, minReadyMs, nowMs));
-  const counted = withCounters(
-    set,
-    pods.map(({ view }) => view),
-    nowMs,
-  );
-  return Number.isFinite(nextMs) ? { set: counted, nextMs } : { set: counted };
-}
-
-/** Returns the next instant at which the pod is gone, ready or available; Infinity if no such change is pending. */
-function nextChangeMs({ view, goneAtMs = Infinity, readyAtMs = Infinity }: ModelPod, minReadyMs: number, nowMs: number): number {
-  const availableAtMs = view.isReady && minReadyMs > 0 ? view.readyChangedMs + minReadyMs : Infinity;
-  return Math.min(goneAtMs, readyAtMs, availableAtMs > nowMs ? availableAtMs : Infinity);
+  const ready = minReadyMs > 0 ? pods.filter(({ isReady }) => isReady) : [];
+  const available = ready.map(({ readyChangedMs }) => readyChangedMs + minReadyMs).filter((atMs) => atMs > nowMs);
+  return { set: withCounters(set, pods, nowMs), nextMs: earliest([...available, ...[...timers.values()].map(({ atMs }) => atMs)]) };
 }
 
 function withCounters(set: StatefulSetView, pods: readonly PodView[], nowMs: number): StatefulSetView {

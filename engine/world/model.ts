@@ -21,20 +21,31 @@ export interface Place {
   readonly pods: number;
 }
 
-/** A pod and its next change by time alone. Every field is always present, which is faster in large groups. */
+/** The next change of a pod by time alone: a terminating pod is gone, or a starting pod is ready. */
+export interface PodTimer {
+  readonly change: 'gone' | 'ready';
+  readonly atMs: number;
+}
+
 export interface ModelPod {
   readonly view: PodView;
-  readonly goneAtMs: number | undefined;
-  /** The instant at which a starting pod becomes ready; undefined for every other pod. */
-  readonly readyAtMs: number | undefined;
+  readonly timer: PodTimer | undefined;
+}
+
+/** The pods of one StatefulSet. */
+export interface ModelPods {
+  /** Sorted by ordinal. */
+  readonly pods: readonly PodView[];
+  /** The timers of the pods that have one, by ordinal. */
+  readonly timers: ReadonlyMap<number, PodTimer>;
 }
 
 /** The state of the model: the observable objects, and the changes that time alone will bring. */
 export interface World {
   /** The observable state. `step` keeps `snapshot.pods` and `snapshot.statefulSets` current. */
   readonly snapshot: Snapshot;
-  /** Pods by `namespace/statefulSet`, sorted by ordinal. */
-  readonly pods: ReadonlyMap<string, readonly ModelPod[]>;
+  /** Pods by `namespace/statefulSet`. */
+  readonly pods: ReadonlyMap<string, ModelPods>;
   readonly durations: ReadonlyMap<string, PodDurations>;
   /** Positions of each StatefulSet and its pods in the lists of the snapshot, whose order never changes. */
   readonly places: ReadonlyMap<string, Place>;

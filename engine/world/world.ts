@@ -7,7 +7,6 @@ import { mayEvict } from '../disruption/pod-budget.ts';
 import { type Assumptions, type PodTimes, podTimesOf } from '../plan/document.ts';
 import { emptyLedger, isUnknown, type Ledger, type PodView, type Snapshot, type StatefulSetView } from '../snapshot.ts';
 import {
-  adoptPod,
   beginStep,
   breakPod,
   changePod,
@@ -18,14 +17,15 @@ import {
   setKey,
   stateOf,
   terminatePod,
+  timerOf,
 } from './draft.ts';
-import type { ModelPod, Place, PodDurations, Quantile, World, WorldInput } from './model.ts';
+import type { ModelPods, Place, PodDurations, PodTimer, Quantile, World, WorldInput } from './model.ts';
 
 export type { Quantile };
 
 /** Returns a world in the state of the snapshot. The controller has its first turn at once. StatefulSets with unknown pods do not change. */
 export function createWorld(snapshot: Snapshot, assumptions: Assumptions, quantile: Quantile): World {
-  const pods = new Map<string, readonly ModelPod[]>();
+  const pods = new Map<string, ModelPods>();
   const durations = new Map<string, PodDurations>();
   const places = new Map<string, Place>();
   const sets = new Map(snapshot.statefulSets.map((set, index) => [setKey(set.namespace, set.name), index]));
@@ -37,13 +37,12 @@ export function createWorld(snapshot: Snapshot, assumptions: Assumptions, quanti
     places.set(key, { set, pods: index });
     durations.set(key, times);
     const sorted = view.pods.toSorted((a, b) => a.ordinal - b.ordinal);
-    pods.set(
-      key,
-      sorted.map((pod) => adoptPod(pod, times, snapshot.nowMs)),
-    );
+    const timers = sorted.map((pod) => [pod.ordinal, timerOf(pod, times, snapshot.nowMs)] as const);
+    pods.set(key, { pods: sorted, timers: new Map(timers.filter((entry): entry is [number, PodTimer] => entry[1] !== undefined)) });
   }
-  const settings = { assumptions, quantile, reported: reportedIn(snapshot), serial: firstSerial(snapshot) };
-  return firstTurn({ ...settings, snapshot, pods, durations, places, pending: new Map() }, [...places.keys()]);
+  const [reported, serial] = [reportedIn(snapshot), firstSerial(snapshot)];
+  const world = { assumptions, quantile, reported, serial, snapshot, pods, durations, places, pending: new Map() };
+  return firstTurn(world, [...places.keys()]);
 }
 
 /** Returns the world after one input. Actions that a precondition or budget denies have no effect. Unchanged parts stay the same objects. */
@@ -86,7 +85,7 @@ function createSet(world: World, created: StatefulSetView): World {
   const grown: World = {
     ...world,
     snapshot: { ...snapshot, statefulSets, pods },
-    pods: new Map(world.pods).set(key, []),
+    pods: new Map(world.pods).set(key, { pods: [], timers: new Map() }),
     durations: new Map(world.durations).set(key, durations),
     places: new Map(world.places).set(key, place),
   };
@@ -266,18 +265,18 @@ function drainOf(draft: StepDraft, action: { readonly namespace: string; readonl
 /** Records the answers of the called pods. A pod keeps its first timestamp, also after a restart, until its preparation is withdrawn. */
 function callPods(draft: StepDraft, action: ActionOf<'callPods'>): void {
   const asked = new Set(action.ordinals);
-  const present = (stateOf(draft, setKey(action.namespace, action.statefulSet))?.pods ?? []).filter(({ view }) => asked.has(view.ordinal));
+  const present = (stateOf(draft, setKey(action.namespace, action.statefulSet))?.pods ?? []).filter(({ ordinal }) => asked.has(ordinal));
   if (action.call === 'delayed') draft.reported = reportedAfter(draft, action, present);
   changeLedger(draft, action, (ledger) => {
-    const answers = present.map(({ view }) => answer(draft, action, view));
+    const answers = present.map((pod) => answer(draft, action, pod));
     return noteAnswers(ledger, action, answers, draft.nowMs);
   });
 }
 
-function reportedAfter(draft: StepDraft, action: ActionOf<'callPods'>, pods: readonly ModelPod[]): StepDraft['reported'] {
+function reportedAfter(draft: StepDraft, action: ActionOf<'callPods'>, pods: readonly PodView[]): StepDraft['reported'] {
   const reported = new Map(draft.reported);
-  for (const { view } of pods) {
-    const key = `${action.namespace}/${view.name}`;
+  for (const { name } of pods) {
+    const key = `${action.namespace}/${name}`;
     if (action.method === 'DELETE') reported.delete(key);
     else if (!reported.has(key) && draft.world.assumptions.preparations === 'succeed') reported.set(key, draft.nowMs);
   }

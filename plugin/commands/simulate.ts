@@ -13,6 +13,7 @@ import { type GroupSimulation, renderSimulation } from '../output/simulate.ts';
 import { plural } from '../output/text.ts';
 import { type Progress, simulateGroup } from '../simulation/runs.ts';
 import { eventsOf, parseFault, parseFaults, refuseUnknownFault, simulatedGroup } from '../simulation/scenario.ts';
+import { startThreads } from '../simulation/threads.ts';
 import { type PlanInputOptions, readPlanInputs } from '../source/plan-inputs.ts';
 import { absenceNotes } from '../source/plan-notes.ts';
 import { programName } from '../verbs/verb.ts';
@@ -57,29 +58,34 @@ export async function run(context: CommandContext, options: SimulateOptions): Pr
   const results: GroupSimulation[] = [];
   const changing = changingWorlds(context, worlds, absent);
   for (const one of changing) refuseLargeSets(one, snapshots.before);
-  for (const { group, world, refused: refusals } of changing) {
-    const requested = eventsOf(requests, group, podsOf(world.snapshot));
-    const simulated = simulatedGroup({
-      input,
-      documents,
-      group,
-      world,
-      faults,
-      requested,
-      untilMs,
-      startMs,
-      refusedZones: refusals.flatMap(({ zone }) => (zone === undefined ? [] : [zone])),
-    });
-    const name = `${group.namespace}/${group.name}`;
-    const simulation = await simulateGroup(simulated, { seed, runs, progress: (done) => progress.show(name, done) });
-    results.push({
-      namespace: group.namespace,
-      group: group.name,
-      zones: group.zones.map((zone) => zone.name),
-      simulation,
-      faults: faultsText(requests.length > 0 ? requested.length : undefined, faults),
-      repeat: repeatText({ ...options, seed: simulation.shown.seed, runs: 1 }, { startMs, name }),
-    });
+  const threads = startThreads(runs);
+  try {
+    for (const { group, world, refused: refusals } of changing) {
+      const requested = eventsOf(requests, group, podsOf(world.snapshot));
+      const simulated = simulatedGroup({
+        input,
+        documents,
+        group,
+        world,
+        faults,
+        requested,
+        untilMs,
+        startMs,
+        refusedZones: refusals.flatMap(({ zone }) => (zone === undefined ? [] : [zone])),
+      });
+      const name = `${group.namespace}/${group.name}`;
+      const simulation = await simulateGroup(simulated, { seed, runs, progress: (done) => progress.show(name, done), ...threads });
+      results.push({
+        namespace: group.namespace,
+        group: group.name,
+        zones: group.zones.map((zone) => zone.name),
+        simulation,
+        faults: faultsText(requests.length > 0 ? requested.length : undefined, faults),
+        repeat: repeatText({ ...options, seed: simulation.shown.seed, runs: 1 }, { startMs, name }),
+      });
+    }
+  } finally {
+    await threads?.end();
   }
   progress.clear();
   if (options.output === 'table') context.stdout.write(renderSimulation(results, context.stdout));

@@ -4,12 +4,12 @@ import type { GroupDecision } from '../../engine/decision.ts';
 import type { Turn } from '../../engine/plan/forward.ts';
 import type { GroupDefinition } from '../../policies/definition.ts';
 import type { Violation } from '../../simulation/oracles/oracle.ts';
-import { runStartMs } from '../../simulation/process/clock.ts';
-import { type RunOptions, type RunResult, runScenario, type TimelineEntry } from '../../simulation/run.ts';
+import { type RunResult, runScenario, type TimelineEntry } from '../../simulation/run.ts';
 import type { Scenario, ScenarioEvent } from '../../simulation/scenario.ts';
 import { failureOf } from '../../simulation/search/judge.ts';
 import { shrink } from '../../simulation/search/shrink.ts';
 import type { LaneSpan } from '../output/simulate.ts';
+import { brief, type Played, playOne } from './play.ts';
 import { type Simulated, scenarioOfGiven } from './scenario.ts';
 
 interface SimulatedRun {
@@ -48,6 +48,8 @@ interface SimulationOptions {
   readonly runs: number;
   readonly progress?: (progress: Progress) => void;
   readonly play?: typeof runScenario;
+  /** The threads that play the runs. Absent: this thread. */
+  readonly players?: readonly ((scenario: Scenario) => Promise<Played>)[];
 }
 
 export interface Progress {
@@ -56,24 +58,27 @@ export interface Progress {
   readonly of: number;
 }
 
-/** The time that a run continues when nothing is left to do. For one minute the agent may still write, then only Leases. */
-const quietMs = 90_000;
 /** The maximum number of runs that search for a smaller scenario with the same violation. */
 const shrinkRuns = 40;
-const brief: RunOptions = { endsWhenConverged: true, quietMs };
 
-/** Runs the seeds in order. Keeps the first run that broke an invariant, else the first unfinished run, else the first run. */
+/** Runs the seeds. Keeps the first run that broke an invariant, else the first unfinished run, else the first run. */
 export async function simulateGroup(simulated: Simulated, options: SimulationOptions): Promise<Simulation> {
-  const { seed, runs: count, progress, play = runScenario } = options;
+  const { seed, runs: count, progress, play = runScenario, players = [(scenario) => playOne(scenario, play)] } = options;
   const runs: SimulatedRun[] = [];
+  let started = 0;
   let informative: Played | undefined;
-  for (let index = 0; index < count; index += 1) {
-    progress?.({ what: 'run', done: index, of: count });
-    const played = await playOne(scenarioOfGiven(simulated, seed + index), play);
-    runs.push(summaryOf(seed + index, played.result));
-    // Only the summary of the other runs is kept.
-    if (informative === undefined || weightOf(played) > weightOf(informative)) informative = played;
-  }
+  const playSome = async (player: (scenario: Scenario) => Promise<Played>): Promise<void> => {
+    while (started < count) {
+      const index = started;
+      started += 1;
+      progress?.({ what: 'run', done: index, of: count });
+      const played = await player(scenarioOfGiven(simulated, seed + index));
+      runs[index] = summaryOf(seed + index, played.result);
+      // Only the summary of the other runs is kept.
+      if (informative === undefined || isMoreInformative(played, informative)) informative = played;
+    }
+  };
+  await Promise.all(players.map(playSome));
   const durations = runs
     .filter((run) => run.end === 'done')
     .map((run) => run.durationMs)
@@ -108,6 +113,10 @@ function weightOf({ result }: Played): number {
   return result.unfinished === undefined ? 0 : 1;
 }
 
+function isMoreInformative(one: Played, other: Played): boolean {
+  return weightOf(one) === weightOf(other) ? one.scenario.seed < other.scenario.seed : weightOf(one) > weightOf(other);
+}
+
 async function shownRun(
   simulated: Simulated,
   played: Played,
@@ -133,33 +142,6 @@ async function shownRun(
   const { scenario, runs: triedRuns, isCutShort } = small;
   const { shown, spans } = describedRun(simulated, await playOne(scenario, play));
   return { shown: { ...shown, smallest: { scenario, triedRuns, isCutShort } }, spans };
-}
-
-interface Played {
-  readonly scenario: Scenario;
-  readonly result: RunResult;
-  readonly turns: readonly Turn[];
-  readonly last: GroupDecision | undefined;
-}
-
-async function playOne(scenario: Scenario, play: typeof runScenario): Promise<Played> {
-  const turns: Turn[] = [];
-  const result = await play(scenario, {
-    ...brief,
-    keepsTimeline: true,
-    observer: {
-      turnEnded: (_, { decision, startedMs }) => {
-        if (decision !== undefined) turns.push({ nowMs: startedMs - runStartMs, decision });
-      },
-    },
-  });
-  // The clock of an agent may be wrong during faults, so the times of turns are corrected: turns arrive in order.
-  let latestMs = 0;
-  const inOrder = turns.map((turn) => {
-    latestMs = Math.max(latestMs, Math.min(turn.nowMs, result.endMs));
-    return { ...turn, nowMs: latestMs };
-  });
-  return { scenario, result, turns: inOrder, last: turns.at(-1)?.decision };
 }
 
 function describedRun(simulated: Simulated, { scenario, result, turns, last }: Played): Pick<Simulation, 'shown' | 'spans'> {

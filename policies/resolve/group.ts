@@ -103,14 +103,14 @@ function resolveBounds(replicas: ReplicasSpec | undefined): BoundsDefinition {
 
 function resolveRollout(rollout: RolloutSpec, zones: readonly ZoneDefinition[]): RolloutDefinition {
   const { maxUnavailable: _, minInterval, replaceUnready, waves, schedule, deadlines, onPolicyDeleted, ...settings } = rollout;
-  return {
+  return defined({
     ...settings,
     minIntervalMs: durationMs(minInterval),
     replaceUnready: { when: replaceUnready.when, afterMs: durationMs(replaceUnready.after) },
     waves: wavesOf({ waves, schedule }, zones),
     deadlines: defined({ progressMs: optionalMs(deadlines.progress), runMs: optionalMs(deadlines.run) }),
-    ...(onPolicyDeleted === 'release' ? { onPolicyDeleted } : {}),
-  };
+    onPolicyDeleted: onPolicyDeleted === 'release' ? onPolicyDeleted : undefined,
+  });
 }
 
 function plainWave(name: string, zones: readonly string[], amount: WaveDefinition['amount'], soakMs = 0): WaveDefinition {

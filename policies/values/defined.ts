@@ -8,6 +8,17 @@ export type Defined<T> = { [K in keyof T as undefined extends T[K] ? never : K]:
 /** Returns a copy of the object without its undefined members, in the same order. Nested objects stay as they are. */
 export function defined<const T extends object>(object: T): Defined<T> {
   const result: Record<string, unknown> = {};
-  for (const [key, value] of Object.entries(object)) if (value !== undefined) result[key] = value;
+  for (const key of Object.keys(object)) {
+    const value = object[key as keyof T];
+    if (value !== undefined) result[key] = value;
+  }
   return result as Defined<T>;
+}
+
+/**
+ * Returns a copy of the object with these members, which may be new. V8 gives each result of `{ ...object, added }` a hidden class of its
+ * own, so that every later read is slow. An object spread that only replaces members is faster than this function.
+ */
+export function extended<Base extends object, Added extends object>(object: Base, members: Added): Base & Added {
+  return Object.assign({}, object, members);
 }

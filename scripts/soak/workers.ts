@@ -1,7 +1,7 @@
 // The threads of a soak. Each plays one seed at a time and keeps only its report.
-import { setFlagsFromString } from 'node:v8';
 import { parentPort, Worker } from 'node:worker_threads';
 import { messageOf } from '../../policies/error-message.ts';
+import { setEngineFlags } from '../../simulation/engine-flags.ts';
 import { scenarioOf } from '../../simulation/search/draw/draw.ts';
 import { featuresOf } from '../../simulation/search/draw/features.ts';
 import { type Checks, type Failure, judge } from '../../simulation/search/judge.ts';
@@ -40,15 +40,9 @@ const longestSeedMs = 180_000;
 /** Enough memory for many runs. A thread that needs more keeps objects by mistake. */
 const heapMiB = 768;
 
-/**
- * A run executes a lot of code, each part of it rarely. With default settings V8 would spend an eighth of the time on optimising code, and
- * compile code again that it discarded after a minute without use.
- */
-const engineFlags: readonly string[] = ['--interrupt-budget=1000000', '--no-flush-bytecode'];
-
 /** Gives seeds to the threads until the last seed. Resolves when every report has arrived. */
 export async function runWorkers(work: SoakWork): Promise<void> {
-  for (const flag of engineFlags) setFlagsFromString(flag);
+  setEngineFlags();
   await Promise.all(Array.from({ length: work.workers }, (_, index) => runWorker(work, index + 1)));
 }
 

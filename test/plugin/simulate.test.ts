@@ -6,6 +6,7 @@ import { progressLine } from '../../plugin/commands/simulate.ts';
 import type { CommandContext } from '../../plugin/context.ts';
 import { type GroupSimulation, renderSimulation } from '../../plugin/output/simulate.ts';
 import { outputStream } from '../../plugin/output/terminal.ts';
+import { playOne } from '../../plugin/simulation/play.ts';
 import { simulateGroup } from '../../plugin/simulation/runs.ts';
 import { faultsNamed, type Simulated, scenarioOfGiven } from '../../plugin/simulation/scenario.ts';
 import { faultNames } from '../../plugin/verbs/preview.ts';
@@ -206,6 +207,20 @@ describe('a run that breaks an invariant', () => {
       'S1: a1 disrupts ingester-zone-b-0 while zone a is open',
       'deletePod ingester-zone-b-1: done',
     ]);
+  });
+
+  it('does not depend on which thread ends first', async () => {
+    let endFirst = (): void => undefined;
+    const others = new Promise<void>((resolve) => {
+      endFirst = resolve;
+    });
+    const player = async (scenario: Scenario) => {
+      if (scenario.seed === 1) await others;
+      if (scenario.seed === 5) endFirst();
+      return await playOne(scenario, play);
+    };
+    const one = await simulateGroup(simulated, { seed: 1, runs: 5, play });
+    expect(await simulateGroup(simulated, { seed: 1, runs: 5, play, players: [player, player] })).toEqual(one);
   });
 
   it('says how far it has come, and how far making it small', async () => {

@@ -28,9 +28,9 @@ function scaleClaim(stage: Stage, call: Call, name: string): Claim {
 function podClaim(stage: Stage, name: string): Claim {
   const pod = podNamed(stage, name);
   const { zone } = findZone(stage, pod.slice(0, pod.lastIndexOf('-')));
-  const model = stage.world.pods.get(`${namespace}/${zone.statefulSet}`)?.find(({ view }) => view.name === pod);
-  if (model === undefined) throw new Error(`there is no pod ${pod}`);
-  return { verb: 'evictPod', zone: zone.name, uid: model.view.uid, ordinal: model.view.ordinal, atMs: nowMs(stage) };
+  const view = stage.world.pods.get(`${namespace}/${zone.statefulSet}`)?.pods.find(({ name }) => name === pod);
+  if (view === undefined) throw new Error(`there is no pod ${pod}`);
+  return { verb: 'evictPod', zone: zone.name, uid: view.uid, ordinal: view.ordinal, atMs: nowMs(stage) };
 }
 
 function claimLine({ verb, zone, ordinal, from, to, atMs }: Claim): string {

@@ -1,6 +1,6 @@
 // The command `pod b-1 …`: what happens to one pod.
 import { isUnknown, type PodView } from '../../../engine/snapshot.ts';
-import type { ModelPod } from '../../../engine/world/model.ts';
+import type { ModelPod, ModelPods } from '../../../engine/world/model.ts';
 import { type Commands, duration, word } from '../command.ts';
 import { changeSnapshot, moveWorld, namespace, nowMs, podNamed, type Stage } from '../stage.ts';
 import type { Call } from '../transcript.ts';
@@ -21,7 +21,7 @@ const events: Readonly<Record<string, (stage: Stage, pod: string, call: Call) =>
   crash: (stage, pod, call) => moveWorld(stage, { kind: 'podFails', namespace, pod, reason: call.words[2] ?? 'CrashLoopBackOff' }),
   /** The readiness probe fails. */
   unready: (stage, pod) => moveWorld(stage, { kind: 'podFails', namespace, pod }),
-  ready: (stage, pod) => changePod(stage, pod, (model) => ({ ...model, readyAtMs: nowMs(stage) })),
+  ready: (stage, pod) => changePod(stage, pod, ({ view }) => ({ view, timer: { change: 'ready', atMs: nowMs(stage) } })),
   /** It is gone at once, and its StatefulSet makes another. */
   dies: (stage, pod) => moveWorld(stage, { kind: 'podDies', namespace, pod }),
   /** It is gone, and its StatefulSet cannot make another. */
@@ -32,8 +32,7 @@ const events: Readonly<Record<string, (stage: Stage, pod: string, call: Call) =>
   lingers: (stage, pod) =>
     changePod(stage, pod, ({ view }) => ({
       view: { ...view, isTerminating: true },
-      goneAtMs: nowMs(stage) + 600_000,
-      readyAtMs: undefined,
+      timer: { change: 'gone', atMs: nowMs(stage) + 600_000 },
     })),
   'node-down': (stage, pod) =>
     changeView(stage, pod, { node: 'node-1', nodeReady: false, isReady: false, containersReady: false, readyChangedMs: nowMs(stage) }),
@@ -73,23 +72,29 @@ function removePod(stage: Stage, pod: string): void {
 
 /** Changes a pod of the model, then lets the controller see it. */
 function changePod(stage: Stage, pod: string, change: (model: ModelPod) => ModelPod): void {
-  const { key, model } = modelOf(stage, pod);
-  const changed = (stage.world.pods.get(key) ?? []).map((candidate) => (candidate === model ? change(candidate) : candidate));
-  const pods = new Map(stage.world.pods).set(key, changed);
+  const { key, pods, model } = modelOf(stage, pod);
+  const { view, timer } = change(model);
+  const changed = pods.pods.map((candidate) => (candidate === model.view ? view : candidate));
+  const timers = new Map(pods.timers);
+  if (timer !== undefined) timers.set(view.ordinal, timer);
   const pending = new Map(stage.world.pending).set(key, nowMs(stage));
   const place = stage.world.places.get(key)?.pods;
-  const views = stage.world.snapshot.pods.map((view, index) =>
-    index === place ? { ...view, pods: changed.map((one) => one.view) } : view,
-  );
-  stage.world = { ...stage.world, pods, pending, snapshot: { ...stage.world.snapshot, pods: views } };
+  const views = stage.world.snapshot.pods.map((one, index) => (index === place ? { ...one, pods: changed } : one));
+  stage.world = {
+    ...stage.world,
+    pods: new Map(stage.world.pods).set(key, { pods: changed, timers }),
+    pending,
+    snapshot: { ...stage.world.snapshot, pods: views },
+  };
   moveWorld(stage, { kind: 'elapse', toMs: nowMs(stage) });
 }
 
-function modelOf(stage: Stage, pod: string): { readonly key: string; readonly model: ModelPod } {
+function modelOf(stage: Stage, pod: string): { readonly key: string; readonly pods: ModelPods; readonly model: ModelPod } {
   const key = `${namespace}/${ownerOf(pod)}`;
-  const model = stage.world.pods.get(key)?.find(({ view }) => view.name === pod);
-  if (model === undefined) throw new Error(`there is no pod ${pod}`);
-  return { key, model };
+  const pods = stage.world.pods.get(key);
+  const view = pods?.pods.find(({ name }) => name === pod);
+  if (pods === undefined || view === undefined) throw new Error(`there is no pod ${pod}`);
+  return { key, pods, model: { view, timer: pods.timers.get(view.ordinal) } };
 }
 
 function ownerOf(pod: string): string {
