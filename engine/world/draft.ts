@@ -67,14 +67,23 @@ export function changePod(
   change: (pod: ModelPod) => ModelPod | undefined,
 ): void {
   const dash = target.pod.lastIndexOf('-');
-  const key = setKey(target.namespace, target.pod.slice(0, dash));
-  const ordinal = Number(target.pod.slice(dash + 1));
+  changePods(draft, setKey(target.namespace, target.pod.slice(0, dash)), [[Number(target.pod.slice(dash + 1)), change]]);
+}
+
+/** Changes pods of one StatefulSet by ordinal, at one instant: the controller has its turn after the last change. */
+export function changePods(
+  draft: StepDraft,
+  key: string,
+  changes: readonly (readonly [ordinal: number, change: (pod: ModelPod) => ModelPod | undefined])[],
+): void {
   const state = stateOf(draft, key);
-  const found = state && podAt(state, ordinal);
-  if (found === undefined) return;
-  const next = change(found);
-  if (next === found) return;
-  changeSet(draft, key, (current) => withPods(current, new Map([[ordinal, next]])));
+  const changed = new Map<number, ModelPod | undefined>();
+  for (const [ordinal, change] of changes) {
+    const pod = state && podAt(state, ordinal);
+    const next = pod && change(pod);
+    if (next !== pod) changed.set(ordinal, next);
+  }
+  if (changed.size > 0) changeSet(draft, key, (current) => withPods(current, changed));
 }
 
 function podAt({ pods, timers }: ModelPods, ordinal: number): ModelPod | undefined {

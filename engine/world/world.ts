@@ -10,6 +10,7 @@ import {
   beginStep,
   breakPod,
   changePod,
+  changePods,
   changeSet,
   finishStep,
   type SetState,
@@ -19,7 +20,7 @@ import {
   terminatePod,
   timerOf,
 } from './draft.ts';
-import type { ModelPods, Place, PodDurations, PodTimer, Quantile, World, WorldInput } from './model.ts';
+import type { ModelPod, ModelPods, Place, PodDurations, PodTimer, Quantile, World, WorldInput } from './model.ts';
 
 export type { Quantile };
 
@@ -104,7 +105,7 @@ function apply(draft: StepDraft, input: Exclude<WorldInput, { kind: 'elapse' | '
       applyAction(draft, input.action);
       break;
     case 'deletePods':
-      for (const deletion of input.deletions) applyAction(draft, deletion);
+      deletePods(draft, input.deletions);
       break;
     case 'setTemplate':
       changeSet(draft, setKey(input.namespace, input.statefulSet), (state) => {
@@ -175,7 +176,7 @@ type ActionOf<Kind extends Action['kind']> = Extract<Action, { kind: Kind }>;
 function applyAction(draft: StepDraft, action: Action): void {
   switch (action.kind) {
     case 'deletePod':
-      deletePod(draft, action);
+      deletePods(draft, [action]);
       break;
     case 'evictPod':
       evictPod(draft, action);
@@ -243,11 +244,20 @@ function setPartition(draft: StepDraft, { namespace, statefulSet, uid, to }: Act
   });
 }
 
-function deletePod(draft: StepDraft, action: ActionOf<'deletePod'>): void {
-  changePod(draft, action, (pod) => {
-    const isSame = pod.view.uid === action.uid && pod.view.resourceVersion === action.resourceVersion;
-    return isSame ? terminatePod(pod, drainOf(draft, action), draft) : pod;
-  });
+function deletePods(draft: StepDraft, actions: readonly ActionOf<'deletePod'>[]): void {
+  const keyOf = ({ namespace, statefulSet }: ActionOf<'deletePod'>): string => setKey(namespace, statefulSet);
+  for (const key of new Set(actions.map(keyOf))) {
+    const own = actions.filter((action) => keyOf(action) === key);
+    changePods(
+      draft,
+      key,
+      own.map((action) => [action.ordinal, (pod) => (isTarget(pod, action) ? terminatePod(pod, drainOf(draft, action), draft) : pod)]),
+    );
+  }
+}
+
+function isTarget({ view }: ModelPod, { uid, resourceVersion }: ActionOf<'deletePod'>): boolean {
+  return view.uid === uid && view.resourceVersion === resourceVersion;
 }
 
 /** Evicts a pod if its budget allows that. Compares only the UID, as the agent does, not the resource version. */
