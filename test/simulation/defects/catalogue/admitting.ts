@@ -32,12 +32,6 @@ export const admittingDefects: readonly Defect[] = [
     breaks: ['S30'],
   },
   {
-    id: 'claims-count-too-briefly',
-    title: 'the webhook counts the pod of a claim as unready for a second only',
-    edits: [{ file: disruption, find: 'const claimMs = 120_000;', replace: 'const claimMs = 1_000;' }],
-    breaks: ['S30'],
-  },
-  {
     id: 'one-more-pod-may-be-evicted',
     title: 'the budget of a zone allows one more pod than its limit',
     edits: [
@@ -90,22 +84,5 @@ export const admittingDefects: readonly Defect[] = [
       },
     ],
     breaks: ['S31'],
-  },
-  {
-    id: 'admission-by-old-caches',
-    title: 'the webhook judges by its caches, also while a claim is open',
-    edits: [
-      {
-        file: 'agent/admission/guard.ts',
-        find: 'const isNeeded = known.length > 0 && (hasClaims || caches.ageMs(namespace) > longestSilenceMs);',
-        replace: 'const isNeeded = known.length > 1_000 && (hasClaims || caches.ageMs(namespace) > longestSilenceMs);',
-      },
-      {
-        file: 'agent/admission/guard.ts',
-        find: 'if (!(await isSnapshotCurrent(',
-        replace: 'if (hasClaims && !(await isSnapshotCurrent(',
-      },
-    ],
-    breaks: ['S30'],
   },
 ];

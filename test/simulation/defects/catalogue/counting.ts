@@ -56,9 +56,9 @@ export const countingDefects: readonly Defect[] = [
       {
         file: view,
         find: 'const unavailable = set.replicas - available.size;',
-        replace: 'const unavailable = present.size - available.size;',
+        replace: 'const unavailable = members.length - available.size;',
       },
-      { file: view, find: 'inFlight: starting + (set.replicas - present.size),', replace: 'inFlight: starting,' },
+      { file: view, find: 'inFlight: starting + missing,', replace: 'inFlight: starting,' },
       { file: 'engine/ledger/ledger.ts', find: 'return !hasSuccessor(claim, zone, zone.pods, nowMs);', replace: 'return false;' },
     ],
     alsoWithout: 'the claim that stays open until there is a successor',
