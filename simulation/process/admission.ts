@@ -24,8 +24,6 @@ interface AdmissionOptions {
 /** The timeout of the API server (install/webhooks.ts). */
 const timeoutMs = 5_000;
 
-export type Admission = ReturnType<typeof createAdmission>;
-
 export function createAdmission({ scheduler, seed, reviewers, note }: AdmissionOptions) {
   let count = 0;
 

@@ -80,7 +80,7 @@ describe('cleaning a schema', () => {
       type: 'integer',
       minimum: 0,
       maximum: 100_000,
-      description: 'Maximum number of unavailable pods: in one zone, or in one partition across all zones.',
+      description: 'Maximum number of unavailable pods: in one zone, or in one data partition across all zones.',
     } satisfies JsonSchema);
   });
 
