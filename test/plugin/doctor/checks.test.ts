@@ -144,12 +144,12 @@ describe('doctor', () => {
     [
       'the ledger of a group that is being released',
       { ledgers: [{ namespace: 'mimir', name: 'rollout-group-old', isReleased: true, goneMs: Date.parse('2026-07-30T10:00:00Z') }] },
-      'warn ledgers RG6016 ConfigMap mimir/rollout-group-old belongs to no group. The agent releases the StatefulSets of the deleted group (onPolicyDeleted: release) after 2026-07-30T10:01:00Z, and then deletes the ConfigMap. If the ConfigMap is deleted earlier, the release stops',
+      'warn ledgers RG6016 ConfigMap mimir/rollout-group-old belongs to no group. The agent releases the StatefulSets of the deleted group (onPolicyDeleted: release) after 2026-07-30T10:01:00Z. After that, run: kubectl delete configmap rollout-group-old -n mimir. If the ConfigMap is deleted earlier, the release stops',
     ],
     [
       'the ledger of a group that will be released',
       { ledgers: [{ namespace: 'mimir', name: 'rollout-group-old', isReleased: true }] },
-      'warn ledgers RG6016 ConfigMap mimir/rollout-group-old belongs to no group. The agent releases the StatefulSets of the deleted group (onPolicyDeleted: release) one minute after the agent sees that no policy defines the group, and then deletes the ConfigMap. If the ConfigMap is deleted earlier, the release stops',
+      'warn ledgers RG6016 ConfigMap mimir/rollout-group-old belongs to no group. The agent releases the StatefulSets of the deleted group (onPolicyDeleted: release) one minute after the agent sees that no policy defines the group. After that, run: kubectl delete configmap rollout-group-old -n mimir. If the ConfigMap is deleted earlier, the release stops',
     ],
     [
       'a StatefulSet that a partition holds back and nobody lets go',
