@@ -16,8 +16,8 @@ export function defined<const T extends object>(object: T): Defined<T> {
 }
 
 /**
- * Returns a copy of the object with these members, which may be new. V8 gives each result of `{ ...object, added }` a hidden class of its
- * own, so that every later read is slow. An object spread that only replaces members is faster than this function.
+ * Returns a copy of the object with these members, which may be new. In Node.js 20, each result of `{ ...object, added }` has another hidden
+ * class, so that every later read is slow. An object spread that only replaces members is faster than this function.
  */
 export function extended<Base extends object, Added extends object>(object: Base, members: Added): Base & Added {
   return Object.assign({}, object, members);
