@@ -263,11 +263,9 @@ function endsOfRejection(
   const request = requestOf(defined({ source }));
   const rejection = isUnknown(intents) ? undefined : intents.find((intent) => intent.name === request);
   if (rejection === undefined) return undefined;
-  const { wave, rule, requestedBy, runId } = rejection;
+  const { wave, rule, requestedBy } = rejection;
   const name = `${group.namespace}/${group.name}`;
-  // An approval that is not bound to a run needs an end.
-  const ofRule = `--rule ${rule}${runId === undefined ? ' --duration 1h' : ''}`;
-  const subject = wave === undefined ? ofRule : `--wave ${wave}`;
+  const subject = wave === undefined ? `--rule ${rule}` : `--wave ${wave}`;
   return {
     endsWith: `kubectl rollout-group cancel ${name} ${rejection.name}`,
     alternatives: [`kubectl rollout-group approve ${name} ${subject} (as ${requestedBy?.user})`],

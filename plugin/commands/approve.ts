@@ -11,7 +11,7 @@ import { unreadLists } from '../cluster-snapshot/listing.ts';
 import type { CommandContext } from '../context.ts';
 import { type ExitCode, type Failure, refusedFailure, usageFailure } from '../failure.ts';
 import { publishedRun, type Request, type RequestedGroup, type RequestFlags, readAndSubmit } from '../live/submit-request.ts';
-import { durationFlag, nameOf } from '../live/target.ts';
+import { endFlag, nameOf } from '../live/target.ts';
 import { instantText } from '../output/plan/plan-text.ts';
 import { reasonSuffix } from '../output/text.ts';
 
@@ -43,18 +43,19 @@ const answers = { approve: 'approved', reject: 'rejected' } as const;
 
 type Action = keyof typeof answers;
 
+/** The default of --duration for an approval that is not bound to a run and so must have another end. */
+const unboundDuration = '1h';
+
 function answerRequest(requested: RequestedGroup, options: ApproveOptions, action: Action): Request {
   const { name } = requested;
   const subject = subjectOf(requested, options, action);
   const { kind, approval } = subject;
   const what = `${kind} ${subject.name}`;
   const digest = digestIn(subject, name, action);
-  const expiresMs =
-    options.duration === undefined ? undefined : requested.cluster.env.clock.nowMs() + durationFlag('--duration', options.duration);
   const run = subject.isWithoutRun === true ? undefined : runningRun(requested);
+  const duration = options.duration ?? (run === undefined && action === 'approve' ? unboundDuration : undefined);
+  const expiresMs = duration === undefined ? undefined : requested.cluster.env.clock.nowMs() + endFlag('--duration', duration);
   if (kind === 'wave') refuseWithoutEffect(requested, subject.name, action);
-  if (run === undefined && expiresMs === undefined && action === 'approve')
-    throw usageFailure(`an approval of ${what} needs an end, because it is not bound to a run`, 'add --duration 1h');
   return {
     needsRequester: true,
     // A repeated answer needs a new object: the old object would keep its time, and an opposite answer given since would count instead.

@@ -12,7 +12,7 @@ import { fieldManager } from '../live/intents.ts';
 import { writeAgentNote } from '../live/notes.ts';
 import { overridableRules } from '../live/overridable-rules.ts';
 import { type RequestedGroup, type RequestFlags, readRequestedGroup } from '../live/submit-request.ts';
-import { durationFlag } from '../live/target.ts';
+import { endFlag } from '../live/target.ts';
 import { accessFor, confirmAlways, findZone, type PromptFlags, printObjects } from '../live/write-options.ts';
 import { instantText } from '../output/plan/plan-text.ts';
 import { placeText, plural, reasonSuffix } from '../output/text.ts';
@@ -33,13 +33,14 @@ export function run(context: CommandContext, options: OverrideOptions): Promise<
     const { name } = requested;
     refuseRule(requested, rule);
     const zone = findZone(requested.live, options.zone);
-    const expiresMs = cluster.env.clock.nowMs() + durationFlag('--duration', options.duration);
+    const expiresMs = cluster.env.clock.nowMs() + endFlag('--duration', options.duration);
     const object = exceptionObject(requested, options, zone, expiresMs);
     refuseSecondException(requested, rule, zone, object.metadata.name);
     if (options.dryRun === 'client') return printObjects(context, [object]);
     const scope = `${limitText(options)} for ${placeText(name, zone)} until ${instantText(expiresMs)}`;
     const isServerDryRun = options.dryRun === 'server';
-    const preview = `This overrides rule ${rule}${scope}.\n`;
+    const replaced = replacedText(requested, object.metadata.name);
+    const preview = `This overrides rule ${rule}${scope}.\n${replaced}`;
     if (!isServerDryRun && !(await confirmAlways(context, options, preview))) return exitCodes.refused;
     const { env, timeoutMs } = cluster;
     const written = await applyObject(env, rolloutExceptions, object, {
@@ -50,7 +51,7 @@ export function run(context: CommandContext, options: OverrideOptions): Promise<
     }).catch(ifNotInstalled(rolloutExceptions, 'nothing was overridden'));
     if (isServerDryRun) return printObjects(context, [written]);
     context.stdout.write(
-      `rule ${rule} overridden${scope}${reasonSuffix(reason)}\n  all other rules still apply. End it early: kubectl rollout-group cancel ${name} ${object.metadata.name}\n`,
+      `rule ${rule} overridden${scope}${reasonSuffix(reason)}\n${replaced}  all other rules still apply. End it early: kubectl rollout-group cancel ${name} ${object.metadata.name}\n`,
     );
     await writeAgentNote(context, cluster, requested.live);
     suggestNext(context, `explain ${name}`);
@@ -93,6 +94,15 @@ function refuseRule({ read, name, live }: RequestedGroup, rule: string): void {
     `the rule ${rule} does not exist`,
     suggestion(rule, overridable) ?? `kubectl rollout-group explain ${name} lists the rules that block the group`,
   );
+}
+
+/** Returns a line about the exception in force that an object of this name replaces. */
+function replacedText({ read, target, cluster }: RequestedGroup, own: string): string {
+  const nowMs = cluster.env.clock.nowMs();
+  const before = read.world.policies.exceptions.find(({ namespace, name }) => namespace === target.namespace && name === own);
+  if (before === undefined || before.expiresMs <= nowMs) return '';
+  const by = before.requestedBy === undefined ? '' : ` by ${before.requestedBy.user}`;
+  return `  it replaces the exception${by} until ${instantText(before.expiresMs)} (${before.reason})\n`;
 }
 
 /** Throws Failure if another exception exists for the rule and target, because the engine would then use neither. */

@@ -11,7 +11,7 @@ import { deleteRequest, listActivePauses } from '../live/intents.ts';
 import { writeAgentNote } from '../live/notes.ts';
 import { blockingTexts } from '../live/remaining-stops.ts';
 import { type RequestFlags, readAndSubmit, readRequestedGroup } from '../live/submit-request.ts';
-import { durationFlag } from '../live/target.ts';
+import { endFlag } from '../live/target.ts';
 import { accessFor, findZone, printObjects } from '../live/write-options.ts';
 import { podsInFlight } from '../output/group-text.ts';
 import { instantText } from '../output/plan/plan-text.ts';
@@ -32,7 +32,7 @@ export function pause(context: CommandContext, options: PauseOptions): Promise<E
     ({ cluster, target, name, live }) => {
       const { reason, duration } = options;
       const zone = findZone(live, options.zone);
-      const expiresMs = duration === undefined ? undefined : cluster.env.clock.nowMs() + durationFlag('--duration', duration);
+      const expiresMs = duration === undefined ? undefined : cluster.env.clock.nowMs() + endFlag('--duration', duration);
       const expires = expiresMs === undefined ? undefined : new Date(expiresMs).toISOString();
       const until = expiresMs === undefined ? '' : ` until ${instantText(expiresMs)}`;
       return {

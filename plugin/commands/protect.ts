@@ -12,7 +12,7 @@ import { type ExitCode, usageFailure } from '../failure.ts';
 import { findPod, type LiveGroup } from '../live/groups.ts';
 import { agentNamespaceFor } from '../live/notes.ts';
 import { type RequestedGroup, type RequestFlags, readAndSubmit } from '../live/submit-request.ts';
-import { durationFlag } from '../live/target.ts';
+import { endFlag } from '../live/target.ts';
 import { findZone } from '../live/write-options.ts';
 import { countedLimit, unreadZones } from '../output/group-text.ts';
 import { instantText } from '../output/plan/plan-text.ts';
@@ -55,10 +55,8 @@ function enforcedText(unenforced: Known<string | undefined>): string {
 function endOf({ duration, until }: ProtectOptions, nowMs: number): number {
   if ((duration === undefined) === (until === undefined))
     throw usageFailure('a protection needs exactly one end', 'add --duration 2h or --until 2026-12-18T18:00:00Z');
-  const endMs = duration === undefined ? instantMs(until ?? '') : nowMs + durationFlag('--duration', duration);
+  const endMs = duration === undefined ? instantMs(until ?? '') : nowMs + endFlag('--duration', duration);
   if (endMs === undefined) throw usageFailure(`--until ${until} is not a valid time`, 'write it as 2026-12-18T18:00:00Z');
-  if (duration !== undefined && endMs <= nowMs)
-    throw usageFailure(`--duration ${duration} is too short`, 'give a duration above 0, such as 2h');
   if (endMs <= nowMs) throw usageFailure(`--until ${until} is in the past`, 'give a later time');
   return endMs;
 }

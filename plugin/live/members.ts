@@ -10,6 +10,7 @@ import { itemsOf, type Listing } from '../cluster-snapshot/listing.ts';
 import type { Cluster } from '../connection.ts';
 import { connectionFailure } from '../connection-failure.ts';
 import { Failure, notFoundFailure, refusedFailure, usageFailure } from '../failure.ts';
+import { todoOf } from '../output/explain.ts';
 import { exceptionText, sourceText } from '../output/plan/plan-text.ts';
 import { type LiveGroup, onlyGroup, readSnapshot, scopeOf } from './groups.ts';
 import { findGroup } from './named-group.ts';
@@ -55,10 +56,11 @@ function memberOf({ statefulSets }: Listing, namespace: string, zone: string, st
 export function refuseWhenDenied({ outcome, message, results }: Judgement, name: string): readonly string[] {
   if (outcome !== 'deny') return results.flatMap((result) => (result.exception === undefined ? [] : exceptionText(result, undefined)));
   const leading = leadingResult(results);
+  const explain = `kubectl rollout-group explain ${name}`;
   const written = sourceText(leading?.source);
   throw refusedFailure(message, {
     ...(written === undefined ? {} : { why: `${leading?.rule} is defined at ${written}` }),
-    todo: `kubectl rollout-group explain ${name}`,
+    todo: leading === undefined ? explain : (todoOf(leading, name)[0] ?? explain),
   });
 }
 

@@ -17,6 +17,19 @@ export function isMemberName(text: string): boolean {
   return memberKinds.test(text);
 }
 
+/**
+ * Returns a note if the user names a StatefulSet or a pod, because the verb then acts on the whole group. `parts` are the flags of the verb
+ * that name a part of the group; with one of them there is no note.
+ */
+export function wholeGroupNotes(
+  verb: string,
+  parts: readonly string[],
+  { group = '', zone, pod }: { readonly group?: string; readonly zone?: unknown; readonly pod?: unknown },
+): readonly string[] {
+  if (!isMemberName(group) || zone !== undefined || pod !== undefined || parts.length === 0) return [];
+  return [`${group} stands for its group, and ${verb} acts on the whole group; for a part of it, add ${parts.join(' or ')}`];
+}
+
 /** Parses the name of a group, or of a StatefulSet or pod with its kind. Throws Failure if the text has another form. */
 export function groupNamed(text: string, { namespace }: Pick<Cluster, 'namespace'>): GroupName {
   const parts = text.replace(groupKinds, '').replace(memberKinds, '').split('/');
@@ -41,6 +54,13 @@ export function nameOf({ namespace, group }: GroupName): string {
 /** Parses the flag --timeout, in milliseconds. Returns undefined without a limit: if the flag is absent or 0. Throws as durationFlag. */
 export function timeoutFlag(text: string | undefined): number | undefined {
   return text === undefined ? undefined : durationFlag('--timeout', text) || undefined;
+}
+
+/** Parses the duration of a flag until the end of a request, in milliseconds above 0. Throws Failure for other text. */
+export function endFlag(flag: string, text: string): number {
+  const ms = durationFlag(flag, text);
+  if (ms === 0) throw usageFailure(`${flag} ${text} is too short`, 'give a duration above 0, such as 2h');
+  return ms;
 }
 
 /** Parses the duration of a flag, in milliseconds. Throws Failure if the text is not a duration. */

@@ -1,4 +1,5 @@
 // Describes the verbs that act on a group.
+import { writeNotes } from '../context.ts';
 import { actOptions, agentNamespaceOption, eachGroupArgument, groupArgument, type OptionSpec, type Verb } from './verb.ts';
 
 const zone = { flags: '--zone <name>', description: 'Only this zone.', completes: 'zone' } as const;
@@ -67,7 +68,7 @@ const terms = (of: string) => `The ${of} counts only if the webhook verifies the
 const subject: readonly OptionSpec[] = [
   { flags: '--wave <name>', description: 'The wave; default: the wave that waits now.', completes: 'wave' },
   { flags: '--rule <policy/rule>', description: 'The rule of a RolloutPolicy; default: the rule that waits now.' },
-  { flags: '--duration <duration>', description: 'Expires after this time, for example 2h.' },
+  { flags: '--duration <duration>', description: 'Expires after this time. Default for an approval that is not bound to a run: 1h.' },
 ];
 
 const approve: Verb = {
@@ -211,6 +212,14 @@ function acting(flags: readonly OptionSpec[]): (verb: Verb) => Verb {
     ...verb,
     options: [...verb.options, ...flags],
     exits: { ...exits, ...verb.exits },
+    load: async () => {
+      const parts = verb.options.flatMap(({ flags: text }) => /^--(?:zone|pod)(?= )/.exec(text)?.[0] ?? []);
+      const [run, { wholeGroupNotes }] = await Promise.all([verb.load(), import('../live/target.ts')]);
+      return (context, options) => {
+        writeNotes(context, wholeGroupNotes(verb.name, parts, options));
+        return run(context, options);
+      };
+    },
   });
 }
 

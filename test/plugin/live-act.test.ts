@@ -281,6 +281,35 @@ describe('a request under a stop', () => {
     );
   });
 
+  it('names the command that approves it if a rule requires an approval', async () => {
+    const rule = {
+      name: 'reviewed',
+      actions: ['scaleDown', 'restart'],
+      effect: 'requireApproval',
+      approval: { count: 1, from: ['oncall'] },
+    };
+    const policy: FakeObject = {
+      apiVersion: 'rollout-group.dev/v1alpha1',
+      kind: 'RolloutPolicy',
+      metadata: { name: 'p', namespace: 'mimir' },
+      spec: { targets: { all: true }, rules: [rule] },
+    };
+    for (const line of ['scale ingester --replicas 1', 'restart ingester']) {
+      const { status, stderr } = await act(line, { extra: [policy] });
+      expect([status, stderr]).toEqual([
+        5,
+        expect.stringMatching(/do: +to approve: kubectl rollout-group approve mimir\/ingester --rule p\/reviewed\n/),
+      ]);
+    }
+  });
+
+  it('acts on the whole group with a note if the name is that of a StatefulSet', async () => {
+    const note = 'note: sts/ingester-zone-b stands for its group, and restart acts on the whole group; for a part of it, add --zone\n';
+    expect((await act('restart sts/ingester-zone-b')).stderr).toContain(note);
+    expect((await act('restart sts/ingester-zone-b --zone b')).stderr).not.toContain('whole group');
+    expect((await act('restart ingester')).stderr).not.toContain('whole group');
+  });
+
   it('names the exception that permits it', async () => {
     const kinds = [
       ['RolloutPolicy', { targets: { all: true }, rules: [{ name: 'calm', actions: ['scaleDown', 'restart'], effect: 'deny' }] }],
@@ -328,7 +357,7 @@ describe('scale', () => {
     });
     expect([status, writes]).toEqual([5, []]);
     expect(stderr).toContain('no-downscale');
-    expect(stderr).toMatch(/do: +kubectl rollout-group explain mimir\/ingester\n/);
+    expect(stderr).toMatch(/do: +change the request, or no-downscale at StatefulSet mimir\/ingester-zone-a /);
   });
 
   it('fails for a zone that follows another', async () => {

@@ -231,7 +231,7 @@ describe('override', () => {
     expect((await act(words, { decision: { ...rolling, stops: [stop] } })).status).toBe(0);
   });
 
-  it('rejects a second exception for the same target, because neither would be used', async () => {
+  it('rejects a second exception for the same target, because neither would be used, and says which one it replaces', async () => {
     const other: FakeObject = {
       apiVersion,
       kind: 'RolloutException',
@@ -247,6 +247,12 @@ describe('override', () => {
     const acted = await act(`${line} --yes`, { extra: [other] });
     expect([acted.status, acted.kept]).toEqual([5, []]);
     expect(acted.stderr).toContain('kubectl rollout-group cancel mimir/ingester inc-1');
+    const own = { ...other, metadata: { ...other.metadata, name: 'override.ingester.zone-gap' } };
+    const replaced = await act(`${line} --yes`, { extra: [own] });
+    expect([replaced.status, replaced.stdout]).toEqual([
+      0,
+      expect.stringContaining('\n  it replaces the exception until 2099-01-01 00:00 UTC (INC-1)\n'),
+    ]);
     const expired = { ...other, spec: { ...(other['spec'] as object), expires: '2020-01-01T00:00:00Z' } };
     expect((await act(`${line} --yes`, { extra: [expired] })).status).toBe(0);
   });
@@ -255,6 +261,8 @@ describe('override', () => {
     ['override ingester --rule zone-gap --duration 30m --yes', 3],
     ['override ingester --rule zone-gab --duration 30m --reason x --yes', 3],
     ['override ingester --rule zone-gap --duration soon --reason x --yes', 3],
+    ['override ingester --rule zone-gap --duration 0s --reason x --yes', 3],
+    ['pause ingester --duration 0s', 3],
     ['override ingester --rule zone-gap --duration 30m --reason x', 3],
   ])('%s ends with %i', async (words, status) => {
     const acted = await act(words);

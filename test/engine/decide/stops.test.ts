@@ -31,11 +31,11 @@ const cancel = 'kubectl rollout-group cancel mimir/ingester';
 const override = 'kubectl rollout-group override mimir/ingester --rule';
 
 describe('a stop while no step is due', () => {
-  it('is ended by an approval with an end if the rejection of a rule is not bound to a run', () => {
+  it('is ended by an approval of the rule that its requester rejected', () => {
     const ask = policyRule({ name: 'ask', effect: 'requireApproval', approval: { count: 1, from: ['oncall'] } });
     const { decision } = idle({ policies: [policy({ rules: [ask] })], ...saying('reject', { rule: 'safety/ask', expiresMs: until }) });
     expect(decision.stops.map(({ alternatives }) => alternatives)).toEqual([
-      ['kubectl rollout-group approve mimir/ingester --rule safety/ask --duration 1h (as kim)'],
+      ['kubectl rollout-group approve mimir/ingester --rule safety/ask (as kim)'],
     ]);
   });
 
