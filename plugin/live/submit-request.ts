@@ -168,7 +168,8 @@ function replacedText({ name, cluster }: RequestedGroup, stored: IntentView, obj
   if (requestedBy !== undefined && requestedBy.user === written.requestedBy?.user) return '';
   const earlier = storedText(stored);
   if ((written.expiresMs ?? Number.POSITIVE_INFINITY) >= endMs) return `  it replaces ${earlier}\n`;
-  const todo = `give the same or a later end, or first run kubectl rollout-group cancel ${name} ${stored.name}`;
+  const way = endMs === Number.POSITIVE_INFINITY ? 'omit --duration' : 'give the same or a later end';
+  const todo = `${way}, or first run kubectl rollout-group cancel ${name} ${stored.name}`;
   throw refusedFailure(`${name}: ${action} was not sent`, { why: `it would replace ${earlier}, and end earlier`, todo });
 }
 
