@@ -2,10 +2,12 @@
 
 import type { PublishedDecision, PublishedRun } from '../../engine/publish/published.ts';
 import { isRolledBack } from '../../engine/publish/status.ts';
+import { digestOfWaves } from '../../engine/run/requests.ts';
 import { intentObject, type LiveIntent } from '../../policies/live/intents.ts';
+import { resolveLive } from '../../policies/live/sources.ts';
 import { strategyTraits } from '../../policies/strategies.ts';
 import { rightStamp } from '../../webhook/native/stamp-endpoint.ts';
-import { configMapResource, field, groupResource, intentResource, parsed, textAt } from '../objects.ts';
+import { configMapResource, field, groupResource, intentResource, parsed, statefulSetResource, textAt } from '../objects.ts';
 import type { Person, PersonRequest } from '../scenario.ts';
 import type { World } from './world.ts';
 
@@ -32,7 +34,7 @@ export class Requests {
   /** Submits the request as the plugin does, about the run that an agent published. Returns false if the plugin would refuse it. */
   submit(request: PersonRequest, by: Person): boolean {
     const decision = this.#published();
-    const about = decision?.run === undefined ? undefined : specs[request](decision, decision.run);
+    const about = decision?.run === undefined ? undefined : specs[request](decision, decision.run, () => this.#digest());
     if (decision?.run === undefined || about === undefined) return false;
     const spec: Spec = { ...about, runId: decision.run.id };
     const { server, namespace, group, wallMs, report } = this.#options;
@@ -54,6 +56,15 @@ export class Requests {
     if (scheduler.nowMs() - this.#retriedMs >= retryIntervalMs && this.submit('retry', 'alice')) this.#retriedMs = scheduler.nowMs();
   }
 
+  /** Returns the digest of the stored waves. The plugin uses it if no agent published the digest, for example after a rejection. */
+  #digest(): string | undefined {
+    const { server, namespace, group } = this.#options;
+    const statefulSets = server.list(statefulSetResource, namespace);
+    const objects = [server.get(groupResource, namespace, group)];
+    const [definition] = resolveLive({ objects, statefulSets, order: ['objects'], agentNamespace: namespace }).groups;
+    return definition && digestOfWaves(definition);
+  }
+
   #published(): PublishedDecision | undefined {
     const { server, namespace, group } = this.#options;
     const stored = field(server.get(groupResource, namespace, group), 'status', 'decision');
@@ -62,9 +73,19 @@ export class Requests {
   }
 }
 
+type SpecOf = (
+  decision: PublishedDecision,
+  run: PublishedRun,
+  digestOfDefinition: () => string | undefined,
+) => Omit<Spec, 'runId'> | undefined;
+
 /** Returns the specs of the requests that the plugin sends in this state; undefined if it refuses the request. */
-const specs: Readonly<Record<PersonRequest, (decision: PublishedDecision, run: PublishedRun) => Omit<Spec, 'runId'> | undefined>> = {
-  approve: (decision, run) => answerOf('approve', decision, run),
+const specs: Readonly<Record<PersonRequest, SpecOf>> = {
+  approve: (decision, run, digestOfDefinition) => {
+    const answer = answerOf('approve', decision, run);
+    const digest = decision.waits.find((wait) => wait.rule === 'approval')?.digest ?? digestOfDefinition();
+    return answer === undefined || digest === undefined ? undefined : { ...answer, digest };
+  },
   reject: (decision, run) => answerOf('reject', decision, run),
   promote: ({ wave }, run) => (run.outcome === 'running' && wave !== undefined ? { action: 'promote', wave: wave.name } : undefined),
   abort: (_, run) => (run.outcome === 'running' ? { action: 'abort' } : undefined),
@@ -79,7 +100,6 @@ const specs: Readonly<Record<PersonRequest, (decision: PublishedDecision, run: P
 };
 
 function answerOf(action: 'approve' | 'reject', { wave, waits }: PublishedDecision, run: PublishedRun): Omit<Spec, 'runId'> | undefined {
-  const digest = waits.find(({ rule }) => rule === 'approval')?.digest;
-  if (digest === undefined || wave === undefined || run.outcome === 'completed') return undefined;
-  return { action, wave: wave.name, ...(action === 'approve' ? { digest } : {}) };
+  const isAsked = waits.some(({ rule }) => rule === 'approval') && run.outcome !== 'completed';
+  return isAsked && wave !== undefined ? { action, wave: wave.name } : undefined;
 }

@@ -1,7 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
+import { newTally, reportLines, tally } from '../../scripts/soak/report.ts';
 import { faultClasses } from '../../simulation/faults/fault.ts';
-import { highestRate } from '../../simulation/search/draw/draw.ts';
+import { highestRate, scenarioOf } from '../../simulation/search/draw/draw.ts';
+import { featuresOf } from '../../simulation/search/draw/features.ts';
 import { failureIds } from '../../simulation/search/judge.ts';
 import { catalogue } from './oracles/catalogue.ts';
 
@@ -41,4 +43,13 @@ it('shows for every invariant of the catalogue its judge and scope, or why it ha
 
 it('names every other way in which a run can fail', () => {
   for (const id of [...Object.values(failureIds), 'error']) expect(text).toContain(`\`${id}\``);
+});
+
+it('quotes the features and requests of the seeds that a soak plays by default', () => {
+  const counts = newTally(0n);
+  const nothing = { faults: {}, crashes: {}, writes: {}, runs: 0, events: 0, virtualMs: 0, thread: 1, heapBytes: 0 };
+  for (let seed = 1; seed <= 200; seed += 1) tally(counts, { ...nothing, seed, features: featuresOf(scenarioOf(seed)) });
+  const lines = reportLines(counts);
+  const from = lines.findIndex((line) => line.startsWith('feature'));
+  expect(text).toContain(lines.slice(from, lines.indexOf('', from)).join('\n'));
 });

@@ -132,7 +132,7 @@ export function drawnEvents(seed: number, input: DrawInput): readonly ScenarioEv
     ...stories,
     ...drawnDefinition(seed, input, stories),
     ...drawnAnswers(seed, input),
-    ...drawnRequests(seed, input),
+    ...drawnRequests(seed, input, stories),
     ...drawnAccidents(seed, input),
     ...lostLeavingPods(seed, input, stories),
     ...drawnRaces(seed, input),
@@ -153,13 +153,14 @@ function drawnAnswers(seed: number, { group, endMs }: DrawInput): readonly Scena
   return events;
 }
 
-/** Returns the requests of people about the run, and often a retry after an abort. A person without such a run does nothing. */
-function drawnRequests(seed: number, { group, endMs }: DrawInput): readonly ScenarioEvent[] {
-  if (group.kind === 'adopted' || draw(seed, 'has requests') >= 0.4) return [];
+/** Returns the requests of people during rollouts, and often a retry after an abort. A person without a run does nothing. */
+function drawnRequests(seed: number, { group, endMs }: DrawInput, stories: readonly ScenarioEvent[]): readonly ScenarioEvent[] {
+  const rollouts = stories.filter(({ kind }) => kind === 'setImage');
+  if (group.kind === 'adopted' || rollouts.length === 0 || draw(seed, 'has requests') >= 0.5) return [];
   const random = streamOf(seed, 'requests');
   return Array.from({ length: wholeBetween(random, 1, 5) }).flatMap((): readonly ScenarioEvent[] => {
     const request = { kind: 'request', action: oneOf(random, ['abort', 'promote', 'retry'] as const), by: oneOf(random, persons) } as const;
-    const atMs = at(between(random, 10_000, endMs - 120_000));
+    const atMs = at(Math.min(oneOf(random, rollouts).atMs + between(random, 2000, 90_000), endMs - 120_000));
     const retriedMs = at(atMs + between(random, 2000, 100_000));
     const isRetried = request.action === 'abort' && random() < 0.7;
     return [{ ...request, atMs }, ...(isRetried ? [{ ...request, action: 'retry', atMs: retriedMs } as const] : [])];

@@ -1,8 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { readIntent } from '../../../policies/live/intents.ts';
+import { groupObjects } from '../../../simulation/cluster/group-objects.ts';
 import { Requests } from '../../../simulation/cluster/requests.ts';
 import { createScheduler } from '../../../simulation/scheduler.ts';
 import type { ModelObject } from '../../../simulation/server/request.ts';
+import { defaultShape } from './world.ts';
 
 const digest = '0123456789abcdef0123456789abcdef';
 const waiting = {
@@ -15,8 +17,13 @@ const waiting = {
 function world(decision: object | undefined) {
   const created: object[] = [];
   const scheduler = createScheduler(1);
+  const definition = groupObjects({ ...defaultShape, waves: [{ zones: ['a', 'b', 'c'], approvals: ['before'] }] }).objects.find(
+    ({ kind }) => kind === 'RolloutGroup',
+  );
   const server = {
-    get: (resource: string) => (resource === 'configmaps' ? undefined : ({ status: { decision } } as unknown as ModelObject)),
+    get: (resource: string) =>
+      resource === 'configmaps' ? undefined : ({ ...definition, status: { decision } } as unknown as ModelObject),
+    list: () => [],
     create: (_actor: unknown, _resource: string, object: object) => created.push(object),
   };
   const requests = new Requests({
@@ -44,6 +51,12 @@ describe('the requests of people', () => {
         requestedBy: { user: 'alice@example.com', groups: ['oncall'] },
       },
     ]);
+  });
+
+  it('approve a rejected wave by the digest of its definition', () => {
+    const { requests, read } = world({ ...waiting, waits: [{ rule: 'approval' }] });
+    expect(requests.submit('approve', 'alice')).toBe(true);
+    expect(read()).toMatchObject([{ action: 'approve', digest: expect.stringMatching(/^[0-9a-f]{32}$/) }]);
   });
 
   it.each([
