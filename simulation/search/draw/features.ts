@@ -22,6 +22,7 @@ const features: Readonly<Record<string, IsSo>> = {
   'approval before a wave': hasWave(({ approvals }) => approvals?.includes('before') === true),
   'approval after a wave': hasWave(({ approvals }) => approvals?.includes('after') === true),
   'deadline for progress': ({ group }) => group.deadlineSeconds !== undefined,
+  'budget for disruptions by others': ({ group }) => group.disruption !== undefined,
   minInterval: ({ group }) => group.minIntervalSeconds !== undefined,
 };
 
