@@ -113,9 +113,9 @@ const requestReasons: Partial<Record<IntentView['action'], readonly [reason: str
   approve: ['Approved', 'approved'],
   reject: ['Rejected', 'rejected'],
   promote: ['Promoted', 'promoted'],
-  retry: ['Retried', 'retried'],
+  retry: ['Retried', 'is continued'],
   pause: ['Paused', 'is paused'],
-  protect: ['Protected', 'protected'],
+  protect: ['Protected', 'is protected'],
 };
 
 /** The reason of the Event when a request ends, and the noun for the request in the note. */

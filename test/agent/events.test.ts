@@ -147,7 +147,7 @@ describe('Kubernetes Events', () => {
     await turn(0, [...aborted, asked('retry', rollback)]);
     const notes = all().flatMap(({ reason, note }) => (reason === 'RolloutStarted' || reason === 'Retried' ? [note] : []));
     const started = ['rollout started', 'rollback started: aborted by anna (INC-441)'];
-    expect(notes).toEqual([...started, 'the group retried by anna (INC-441)', 'rollout started: retried by anna (INC-441)']);
+    expect(notes).toEqual([...started, 'the group is continued by anna (INC-441)', 'rollout started: retried by anna (INC-441)']);
   });
 
   it('name each failure of a run that was retried', async () => {
@@ -197,7 +197,7 @@ describe('Kubernetes Events', () => {
   });
 
   it.each([
-    ['protect', ['a-1 protected by anna (INC-441)', 'the protection of a-1 by anna (INC-441) ended']],
+    ['protect', ['a-1 is protected by anna (INC-441)', 'the protection of a-1 by anna (INC-441) ended']],
     ['undo', ['the undo of a-1 by anna (INC-441) ended']],
   ] as const)('name the end of the request %s', async (action, expected) => {
     const { turn, all } = setup();
