@@ -240,6 +240,14 @@ describe('lines of a log', () => {
     );
   });
 
+  it('name what a zone waits for as get does', () => {
+    for (const render of [renderStatus, renderTree]) {
+      const text = render(fromAgent(waiting), nowMs, look()).join('\n');
+      expect(text).toMatch(/^ *b .* {2}blocked by approval$/m);
+      expect(text).toMatch(/^ *c .* {2}waits for zone b$/m);
+    }
+  });
+
   it('draw a bar for every number of pods', () => {
     const { glyphs } = look({ ascii: true });
     const zones = (done: number, inFlight: number, toDo: number) => [{ zone: 'a', updated: done, done, inFlight, toDo }];
