@@ -29,6 +29,7 @@ import {
   waveText,
   type ZoneProgress,
   zoneProgress,
+  zoneWaitText,
 } from './group-text.ts';
 import { ageText, exceptionText, factText, passesText, shortDigest, stopAndEndText } from './plan/plan-text.ts';
 import type { TableLook } from './plan/table.ts';
@@ -198,14 +199,12 @@ function zoneState({ done, inFlight, toDo }: ZoneProgress): string {
   return done === 0 ? 'outdated' : 'partial';
 }
 
-function zoneInfo({ inFlight, toDo, done }: ZoneProgress, zone: PublishedZone, { waits }: PublishedDecision): string {
-  const blocking = waits.find(({ zones, outcome }) => outcome !== 'ok' && zones.includes(zone.zone));
-  if (inFlight === 0 && done === 0 && toDo > 0 && blocking === undefined)
-    return ['waits for other zones', ...strategyText(zone)].join(', ');
+function zoneInfo({ inFlight, toDo, done }: ZoneProgress, zone: PublishedZone, decision: PublishedDecision): string {
+  const wait = inFlight === 0 && toDo > 0 ? zoneWaitText(decision, zone.zone) : undefined;
   const parts = [
     ...(inFlight > 0 ? [`${inFlight} in flight`] : []),
-    ...(toDo > 0 && (inFlight > 0 || done > 0) ? [`${toDo} to go`] : []),
-    ...(inFlight === 0 && toDo > 0 && blocking !== undefined ? [`blocked by ${blocking.rule}`] : []),
+    ...(toDo > 0 && (inFlight > 0 || done > 0 || wait === undefined) ? [`${toDo} to go`] : []),
+    ...(wait === undefined ? [] : [wait]),
     ...strategyText(zone),
   ];
   return parts.join(', ');

@@ -1,9 +1,17 @@
 // Builds the texts about a live group that every display shares: counts, revisions, pods in flight, waits, images and estimated end.
 import { ordinalsIn } from '../../engine/amount.ts';
-import { isAtRest, isMoving, noGoal, type RuleOutcome, type Stop, type ZoneDecision } from '../../engine/decision.ts';
+import { type GroupDecision, isAtRest, isMoving, noGoal, type RuleOutcome, type Stop, type ZoneDecision } from '../../engine/decision.ts';
 import type { Estimate, LikelyEnd } from '../../engine/plan/estimate.ts';
-import type { PublishedDecision, PublishedMetric, PublishedPod, PublishedReading, PublishedZone } from '../../engine/publish/published.ts';
+import type {
+  PublishedDecision,
+  PublishedMetric,
+  PublishedPod,
+  PublishedReading,
+  PublishedStep,
+  PublishedZone,
+} from '../../engine/publish/published.ts';
 import { endsText, isTroubled, missingSetsText, type PersonNeeded, rolledBackRule, stopFact } from '../../engine/publish/status.ts';
+import { leadingResult } from '../../engine/rule.ts';
 import { isUnknown, type Known } from '../../engine/snapshot.ts';
 import { formatDuration } from '../../policies/duration.ts';
 import type { Phase } from '../../policies/rollout/phases.ts';
@@ -76,6 +84,27 @@ export function zoneProgress(view: PublishedZone, pods: readonly PublishedPod[])
   const done = Math.min(Math.max(0, updated - unavailableCount), replicas - inFlight);
   return { zone, updated, done, inFlight, toDo: Math.max(0, replicas - inFlight - done), ...(view.unread && { unread: unreadText(view) }) };
 }
+
+/** Returns the rule that blocks the roll of the zone, or the zone or wave that goes first; undefined if its pods may be replaced now. */
+export function zoneWaitText({ steps, waits, wave }: RollSteps, zone: string): string | undefined {
+  const own = steps.findLast((step) => step.kind === 'roll' && step.zone === zone);
+  if (own !== undefined) {
+    const blocking = leadingResult(own.results ?? waits);
+    return blocking && `blocked by ${blocking.rule}`;
+  }
+  const current = currentRoll({ steps });
+  if (current === undefined) return undefined;
+  return current.id.startsWith('after/') && wave !== undefined ? `waits for wave ${wave.name}` : `waits for zone ${current.zone}`;
+}
+
+/** Returns the step of the zone that rolls now or next, or of the wave that is not over. The steps before it are those of paused zones. */
+export function currentRoll<Item extends Pick<PublishedStep, 'kind'>>({ steps }: { readonly steps: readonly Item[] }): Item | undefined {
+  return steps.findLast(({ kind }) => kind === 'roll');
+}
+
+export type RollSteps = Pick<GroupDecision, 'waits' | 'wave'> & {
+  readonly steps: readonly Pick<PublishedStep, 'id' | 'kind' | 'zone' | 'results'>[];
+};
 
 /** The maximum number of pods of a zone that are counted one by one. */
 export const countedLimit = 10_000;

@@ -13,6 +13,7 @@ import {
   partText,
   phaseStyles,
   phaseTitle,
+  type RollSteps,
   startingText,
   summaryText,
   troubledPods,
@@ -22,6 +23,7 @@ import {
   type ZoneProgress,
   zoneEndText,
   zoneProgress,
+  zoneWaitText,
 } from './group-text.ts';
 import { ageText, exceptionText, factText, leftText, spanText, stopAndEndText } from './plan/plan-text.ts';
 import type { TableLook } from './plan/table.ts';
@@ -123,9 +125,10 @@ export function statusKey({ decision, unattended }: LiveGroup): string {
 }
 
 /** The part of a decision that is shown. The decision comes from this command or from the published status. */
-type MomentDecision = Pick<GroupDecision, 'namespace' | 'group' | 'phase' | 'outcome' | 'waits' | 'wave'> & {
-  readonly actions: readonly { readonly kind: string; readonly zone?: string }[];
-};
+type MomentDecision = Pick<GroupDecision, 'namespace' | 'group' | 'phase' | 'outcome'> &
+  RollSteps & {
+    readonly actions: readonly { readonly kind: string; readonly zone?: string }[];
+  };
 
 export interface Moment {
   readonly decision: MomentDecision;
@@ -164,7 +167,7 @@ export function renderFrame(moment: Moment, look: TableLook): readonly string[] 
   ];
 }
 
-function zoneLine(progress: ZoneProgress, nameWidth: number, { zoneEnds = {} }: Moment, look: TableLook): string {
+function zoneLine(progress: ZoneProgress, nameWidth: number, { decision, zoneEnds = {} }: Moment, look: TableLook): string {
   const { zone, updated, done, inFlight, toDo } = progress;
   const total = done + inFlight + toDo;
   const forEnds = Math.max(0, ...Object.values(zoneEnds).map((end = '') => end.length + 2));
@@ -173,7 +176,9 @@ function zoneLine(progress: ZoneProgress, nameWidth: number, { zoneEnds = {} }: 
   const word = room < 18 ? '' : ' updated';
   const width = Math.max(10, Math.min(40, room - word.length));
   const count = (progress.unread === undefined ? `${updated}/${total}` : '?').padStart(7);
-  const text = [zoneText(progress), zoneEnds[zone]].filter((part) => part !== undefined).join(', ');
+  const parts = [zoneText(progress, decision), zoneEnds[zone]].filter((part) => part !== undefined).join(', ');
+  const left = (look.columns ?? Number.POSITIVE_INFINITY) - nameWidth - word.length - width - 15;
+  const text = shorten(parts, left, look.glyphs.ellipsis);
   return `  ${shorten(zone, nameWidth, look.glyphs.ellipsis).padEnd(nameWidth)} ${count}${word} ${bar(progress, width, look)}  ${text}`;
 }
 
@@ -188,11 +193,11 @@ function bar({ done, inFlight, toDo, unread }: ZoneProgress, width: number, { gl
   return `[${paint('green', glyphs.full.repeat(finished))}${paint('cyan', glyphs.half.repeat(flying))}${glyphs.empty.repeat(rest)}]`;
 }
 
-function zoneText({ done, inFlight, toDo, unread }: ZoneProgress): string {
+function zoneText({ zone, done, inFlight, toDo, unread }: ZoneProgress, decision: RollSteps): string {
   if (unread !== undefined) return unread;
   if (inFlight > 0) return `${inFlight} in flight, ${toDo} to go`;
   if (toDo === 0) return 'done';
-  return done === 0 ? 'waits for other zones' : `${toDo} to go`;
+  return (done === 0 ? zoneWaitText(decision, zone) : undefined) ?? `${toDo} to go`;
 }
 
 function nowText(moment: Moment): string {

@@ -7,7 +7,7 @@ import { decision, rollStep, zoneDecision } from './decision-kit.ts';
 import { look } from './plan-kit.ts';
 
 const moment: Moment = {
-  decision: decision(),
+  decision: decision({ steps: [rollStep('zone-b', [])] }),
   zones: [
     { zone: 'zone-a', updated: 20, done: 20, inFlight: 0, toDo: 0 },
     { zone: 'zone-b', updated: 7, done: 7, inFlight: 5, toDo: 8 },
@@ -34,7 +34,7 @@ describe('the live display', () => {
       "mimir/ingester   ROLLING   wave 2/3 rest   +34m of about 1h50m
         zone-a   20/20 updated [######################]  done
         zone-b    7/20 updated [########======........]  5 in flight, 8 to go
-        zone-c    0/20 updated [......................]  waits for other zones
+        zone-c    0/20 updated [......................]  waits for zone zone-b
         now: 5 pods of zone-b in flight"
     `);
   });

@@ -240,6 +240,14 @@ describe('lines of a log', () => {
     );
   });
 
+  it('name what a zone waits for as get does', () => {
+    for (const render of [renderStatus, renderTree]) {
+      const text = render(fromAgent(waiting), nowMs, look()).join('\n');
+      expect(text).toMatch(/^ *b .* {2}blocked by approval$/m);
+      expect(text).toMatch(/^ *c .* {2}waits for zone b$/m);
+    }
+  });
+
   it('draw a bar for every number of pods', () => {
     const { glyphs } = look({ ascii: true });
     const zones = (done: number, inFlight: number, toDo: number) => [{ zone: 'a', updated: done, done, inFlight, toDo }];
@@ -322,7 +330,9 @@ describe('the explanation of a group', () => {
     expect(unattended.replaceAll(/\s+/g, ' ')).toContain('or undo the new revision: kubectl rollout-group undo mimir/ingester');
     expect(explained(rolling)).toContain('Nothing is wrong; the group continues by itself.');
     const undone = { rule: 'undone', fact: 'anna undid the revision rev-3 of zone b', zones: ['b'], isBlocking: false, endsWith: 'cancel' };
-    expect(explained({ ...rolling, stops: [undone] })).toContain('continues by itself; the undone or failed revision does not roll out.');
+    const stopped = explained({ ...rolling, stops: [undone] });
+    expect(stopped).toContain('continues by itself; the undone or failed revision does not roll out.');
+    expect(stopped).toContain('do       to end it: cancel');
   });
 });
 
