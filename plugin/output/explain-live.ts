@@ -9,6 +9,7 @@ import { type Explanation, renderExplanation } from './explain.ts';
 import {
   asOfText,
   countedLimit,
+  currentRoll,
   metricText,
   readingText,
   seenAtMs,
@@ -17,6 +18,8 @@ import {
   troubleOf,
   unreadZones,
   updatedRevision,
+  waveText,
+  zoneWaitText,
 } from './group-text.ts';
 import { ageText, shortDigest } from './plan/plan-text.ts';
 import type { TableLook } from './plan/table.ts';
@@ -25,7 +28,7 @@ import { reasonSuffix } from './text.ts';
 
 interface LiveExplanation {
   readonly live: LiveGroup;
-  /** The subject of the question. A pod or a StatefulSet limits the shown steps and troubled pods to its zone. */
+  /** The subject of the question. A pod or a StatefulSet limits the shown steps to its zone and `currentRoll`. */
   readonly subject: Subject;
   readonly nowMs: number;
   readonly showsAllRules: boolean;
@@ -34,8 +37,9 @@ interface LiveExplanation {
 
 export function renderLiveExplanation({ live, subject, nowMs, showsAllRules, outdated }: LiveExplanation, look: TableLook): string {
   const { decision, from } = live;
-  const isAbout = (step: PublishedStep): boolean => subject.zone === undefined || step.zone === subject.zone;
-  const steps = decision.steps.filter(isAbout).map(({ results = [], ...step }) => ({ ...step, pods: [], results }));
+  const isAbout = ({ zone }: Pick<PublishedStep, 'zone'>): boolean => zone === subject.zone;
+  const isShown = (step: PublishedStep): boolean => subject.zone === undefined || isAbout(step) || step === currentRoll(decision);
+  const steps = decision.steps.filter(isShown).map(({ results = [], ...step }) => ({ ...step, pods: [], results }));
   const explanation: Explanation = {
     decision: { ...decision, stops: decision.stops ?? [], actions: [], steps },
     // Without an agent the start of the phase is unknown.
@@ -44,6 +48,7 @@ export function renderLiveExplanation({ live, subject, nowMs, showsAllRules, out
     ...defined({ unattended: live.unattended }),
     facts: [
       ...podFacts(live, subject, nowMs),
+      ...waitFacts(decision, subject),
       ...strategyFacts(decision),
       ...gateFacts(decision, nowMs),
       ...(decision.metrics ?? []).map((metric): Fact => ['metric', metricText(metric, nowMs)]),
@@ -57,7 +62,10 @@ export function renderLiveExplanation({ live, subject, nowMs, showsAllRules, out
       ),
       ['decided', decidedText(live, nowMs)],
     ],
-    trouble: troubleOf(decision.namespace, troubledPods(decision, subject.zone)),
+    trouble: troubleOf(
+      decision.namespace,
+      troubledPods(decision).toSorted((a, b) => Number(isAbout(b)) - Number(isAbout(a))),
+    ),
     ...defined({ ends: endText(live) }),
     unread: unreadZones(decision),
     refused: [],
@@ -88,20 +96,28 @@ function podFacts(live: LiveGroup, { pod: name, zone: zoneName }: Subject, nowMs
   if (name === undefined || zone === undefined) return [];
   const moving = pods.find(({ pod }) => pod === name);
   const revision = revisionOf(name, zone);
+  const mark = revision === updatedRevision(zone) ? '' : ', outdated';
+  const shown = revision === undefined ? '' : `; revision ${shortRevision(revision, zone.statefulSet)}${mark}`;
   const unnamed = omitted.some((part) => part.startsWith('pods:')) ? 'omitted from the published status' : 'not in flight';
   const state = moving === undefined ? unnamed : `${moving.state}${moving.reason === undefined ? '' : ` (${moving.reason})`}`;
   const since = moving?.sinceMs === undefined ? '' : ` for ${ageText(moving.sinceMs, seenAtMs(live, nowMs))}`;
   const asOf = live.unattended === undefined || live.from === 'here' ? '' : `, ${asOfText(live.decision, nowMs)}`;
-  return [['pod', `${podText(zone.zone, name)}: ${state}${since}${asOf}${revision === undefined ? '' : `; revision ${revision}`}`]];
+  return [['pod', `${podText(zone.zone, name)}: ${state}${since}${asOf}${shown}`]];
 }
 
-/** Returns the revision of the pod, marked as outdated if it is not the revision of updated pods. */
-function revisionOf(pod: string, zone: PublishedZone): string | undefined {
-  const { statefulSet, revisions } = zone;
+/** Returns what the outdated pods of the zone wait for; [] if none is outdated or nothing blocks them, or if the given pod is updated. */
+function waitFacts(decision: PublishedDecision, { zone: name, pod }: Subject): readonly Fact[] {
+  const zone = decision.zones.find((candidate) => candidate.zone === name);
+  if (zone === undefined || zone.updated === zone.replicas) return [];
+  if (pod !== undefined && revisionOf(pod, zone) === updatedRevision(zone)) return [];
+  const wait = zoneWaitText(decision, zone.zone);
+  const wave = decision.wave === undefined ? '' : ` (wave ${waveText(decision)})`;
+  return wait === undefined ? [] : [['zone', `${zone.zone}: ${wait}${wave}`]];
+}
+
+function revisionOf(pod: string, { statefulSet, revisions }: PublishedZone): string | undefined {
   const ordinal = Number(pod.slice(statefulSet.length + 1));
-  const found = revisions.find(({ ordinals }) => ordinalsIn(ordinals, countedLimit)?.includes(ordinal));
-  if (found === undefined) return undefined;
-  return `${shortRevision(found.revision, statefulSet)}${found.revision === updatedRevision(zone) ? '' : ', outdated'}`;
+  return revisions.find(({ ordinals }) => ordinalsIn(ordinals, countedLimit)?.includes(ordinal))?.revision;
 }
 
 /** Returns the partitions and pins of the zones. The strategy onDelete uses neither. */
