@@ -70,6 +70,7 @@ it('treats other text as a group of the namespace decision', async () => {
   expect(status).toBe(10);
   expect(stderr).toContain('decision/ingester');
   expect(stderr).not.toContain('Event');
+  expect(stderr).toContain('the ID of decision/ID has 12 hexadecimal digits');
 });
 
 describe('the judgement now', () => {
