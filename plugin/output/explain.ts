@@ -250,7 +250,7 @@ function doLines({ decision, refused, trouble = [], unattended, ends }: Explanat
 }
 
 function endTexts({ isBlocking, endsWith, alternatives = [] }: Pick<Stop, 'isBlocking' | 'endsWith' | 'alternatives'>): readonly string[] {
-  return [`${isBlocking ? 'to continue' : 'to allow it again'}: ${endsWith}`, ...alternatives.map((other) => `or: ${other}`)];
+  return [`${isBlocking ? 'to continue' : 'to end it'}: ${endsWith}`, ...alternatives.map((other) => `or: ${other}`)];
 }
 
 /** Returns the waits without those of a stop, because the stop names the command that ends it. */
