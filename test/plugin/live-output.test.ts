@@ -330,9 +330,9 @@ describe('the explanation of a group', () => {
     expect(unattended.replaceAll(/\s+/g, ' ')).toContain('or undo the new revision: kubectl rollout-group undo mimir/ingester');
     expect(explained(rolling)).toContain('Nothing is wrong; the group continues by itself.');
     const undone = { rule: 'undone', fact: 'anna undid the revision rev-3 of zone b', zones: ['b'], isBlocking: false, endsWith: 'cancel' };
-    const stopped = explained({ ...rolling, stops: [undone] });
-    expect(stopped).toContain('continues by itself; the undone or failed revision does not roll out.');
-    expect(stopped).toContain('do       to end it: cancel');
+    const allowed = explained({ ...rolling, stops: [undone] });
+    expect(allowed).toContain('continues by itself; the undone or failed revision does not roll out.');
+    expect(allowed).toContain('do       to end it: cancel');
   });
 });
 
