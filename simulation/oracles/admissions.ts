@@ -1,5 +1,5 @@
 // Judges the requests of others that a webhook let pass: they count like the disruptions of agents, and none passes unjudged (S30, S31).
-import { podResource } from '../objects.ts';
+import { controllerOf, podResource } from '../objects.ts';
 import { named, unavailabilityOf } from './availability.ts';
 import { type Moment, momentOf, type Oracle } from './oracle.ts';
 import { type Book, isAdmitted, isDisruption, type Place, unavailableIn, wasDown } from './places.ts';
@@ -17,8 +17,10 @@ export function judgeAdmissions(book: Book): Oracle {
       if (!book.terms.wasMember(place.zone.statefulSet, moment.fromMs)) return;
       const what = `${admission.by} lets ${actor.user} disrupt ${after.metadata.name}`;
       if (isAdmitted(commit)) checkBudget(book, place, moment, what);
-      // The webhook lets a deletion pass if it cannot judge it, because the kubelet removes pods with the same request.
-      else if (admission.verb === 'evictPod') book.scene.violated('S31', `${what} without a judgement`);
+      // An orphaned pod has no group. A deletion may pass unjudged, because the kubelet removes pods with the same request.
+      const owner = controllerOf(after);
+      const isOwned = owner !== undefined && owner === place.zone.facts.latest()?.uid;
+      if (!admission.isJudged && admission.verb === 'evictPod' && isOwned) book.scene.violated('S31', `${what} without a judgement`);
     },
   };
 }

@@ -16,7 +16,7 @@ import {
   textAt,
 } from '../objects.ts';
 import type { ModelObject } from '../server/request.ts';
-import { isLedger, readLedger, stayingPods } from './documents.ts';
+import { isLedger, isOpenClaim, readLedger, stayingPods } from './documents.ts';
 import type { Scene } from './oracle.ts';
 
 /** The requested state of a StatefulSet. `images` has one image per container; `image` is the image of containers beyond this list. */
@@ -58,7 +58,7 @@ function openWorkInLedgers(scene: SceneView): string | undefined {
     if (!isLedger(map)) continue;
     const ledger = readLedger(map);
     if (ledger === undefined) return `the ledger ${map.metadata.name} cannot be read`;
-    const claims = [...ledger.claims.values()].filter(({ isOfAdmission }) => !isOfAdmission);
+    const claims = [...ledger.claims.values()].filter((claim) => isOpenClaim(claim, scene));
     if (claims.length > 0) return `the ledger ${map.metadata.name} announces ${claims.length} disruptions`;
     if (ledger.pins.size > 0) return `the ledger ${map.metadata.name} pins ${ledger.pins.size} pods`;
     const staying = stayingPods(ledger, scene);

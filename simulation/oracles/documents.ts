@@ -1,6 +1,7 @@
 // Reads stored ledgers for the judges, without code of the agent: claims, epoch, preparations and pins.
 
-import { field, groupResource, listAt, numberAt, parsed, statefulSetResource, textAt } from '../objects.ts';
+import { field, groupResource, isTerminating, listAt, numberAt, parsed, podResource, statefulSetResource, textAt } from '../objects.ts';
+import { runStartMs } from '../process/clock.ts';
 import type { ModelObject } from '../server/request.ts';
 import type { Scene } from './oracle.ts';
 
@@ -13,8 +14,8 @@ export interface Claimed {
   readonly uid: string;
   readonly resourceVersion: string | undefined;
   readonly to: number | undefined;
-  /** True if a webhook made the claim. It stays stored until the next write, also when it is applied or expired. */
-  readonly isOfAdmission: boolean;
+  /** The time at which a webhook made the claim, on its wall clock; undefined for a claim of an agent. */
+  readonly admittedWallMs: number | undefined;
 }
 
 /** A pin: a new pod of this ordinal is created at this revision. */
@@ -105,6 +106,16 @@ function ordinalsOf(ranges: string): readonly number[] {
   });
 }
 
+/** The time after which a request without an effect no longer counts, and a second for the next turn of the agent. */
+const unappliedMs = 121_000;
+
+/** Returns whether the claim is open. A claim of a webhook stays stored until the next write, also when it is applied or has expired. */
+export function isOpenClaim({ admittedWallMs, uid }: Claimed, scene: Pick<Scene, 'list' | 'namespace' | 'nowMs'>): boolean {
+  if (admittedWallMs === undefined) return true;
+  const isStill = scene.list(podResource, scene.namespace).some((pod) => pod.metadata.uid === uid && !isTerminating(pod));
+  return isStill && runStartMs + scene.nowMs() - admittedWallMs < unappliedMs;
+}
+
 /** Returns a key that is the same for equal claims. */
 export function keyOf({ verb, uid, to, resourceVersion }: Claimed): string {
   return `${verb} ${uid} ${to ?? ''} ${resourceVersion ?? ''}`;
@@ -114,7 +125,7 @@ function claimsOf(entry: unknown): readonly Claimed[] {
   const verb = textAt(entry, 'verb') as ClaimVerb | undefined;
   const zone = textAt(entry, 'zone') ?? '';
   if (verb === undefined) return [];
-  const isOfAdmission = numberAt(entry, 'epoch') === undefined;
+  const admittedWallMs = numberAt(entry, 'epoch') === undefined ? numberAt(entry, 'atMs') : undefined;
   if (verb === 'scaleDown' || verb === 'setPartition') {
     return [
       {
@@ -123,7 +134,7 @@ function claimsOf(entry: unknown): readonly Claimed[] {
         uid: textAt(entry, 'uid') ?? '',
         resourceVersion: textAt(entry, 'resourceVersion'),
         to: numberAt(entry, 'to'),
-        isOfAdmission,
+        admittedWallMs,
       },
     ];
   }
@@ -136,7 +147,7 @@ function claimsOf(entry: unknown): readonly Claimed[] {
       uid: String(uid),
       resourceVersion: typeof version === 'string' ? version : undefined,
       to: undefined,
-      isOfAdmission,
+      admittedWallMs,
     };
   });
 }

@@ -3,7 +3,7 @@
 import { configMapResource, isAgent, isTerminating, numberAt, partitionOf, statefulSetResource } from '../objects.ts';
 import type { Commit, ModelObject } from '../server/request.ts';
 import { disruptedByUs } from './availability.ts';
-import { type Claimed, isLedger, keyOf, type LedgerText, readLedger, stayingPods } from './documents.ts';
+import { type Claimed, isLedger, isOpenClaim, keyOf, type LedgerText, readLedger, stayingPods } from './documents.ts';
 import { machineOf, type Oracle } from './oracle.ts';
 import { outdated } from './partitions.ts';
 import type { Book, Zone } from './places.ts';
@@ -55,7 +55,7 @@ export class LedgerJudge implements Oracle {
   ended(): void {
     const { scene } = this.#book;
     for (const { claim } of this.#open.values()) {
-      if (!claim.isOfAdmission) scene.violated('L4', `at the end the ledger still announces ${describe(claim)}`);
+      if (isOpenClaim(claim, scene)) scene.violated('L4', `at the end the ledger still announces ${describe(claim)}`);
     }
     for (const ledger of this.#ledgers.values()) {
       const staying = stayingPods(ledger, scene);

@@ -203,7 +203,8 @@ class WaveJudge implements Oracle {
     const why = index < 0 ? 'no wave includes it' : this.#missing(index, moment);
     if (why !== undefined) scene.violated('S37', `${what}${index < 0 ? '' : ` in ${waveName(index)}`}, and ${why}`);
     this.#begun.add(index);
-    this.#lastMs.set(index, moment.fromMs);
+    // A wave that was filled does not end again, for example after a decrease of the replicas removed its pods.
+    if (!this.#filledMs.has(index)) this.#lastMs.set(index, moment.fromMs);
   }
 
   /** Returns how many other pods of the zone every decision counts as replaced. */
