@@ -128,10 +128,9 @@ function reservedText({ verb, zone, ordinal, from, to }: Claim): string {
 
 /** Returns the waits. A wait keeps its start while the same rule blocks one of the same zones with the same outcome. */
 function waitsOf(decision: GroupDecision, previous: PublishedDecision | undefined, atMs: number): readonly PublishedWait[] {
-  const names = decision.zones.map(({ zone }) => zone);
   return decision.waits.map((wait) => {
     const held = new Set(decision.steps.filter((step) => step.results.some((one) => isSame(one, wait))).map(({ zone }) => zone));
-    const zones = [...held].sort((a, b) => names.indexOf(a) - names.indexOf(b));
+    const zones = decision.zones.map(({ zone }) => zone).filter((zone) => held.has(zone));
     const before = previous?.waits.find(
       (one) => one.rule === wait.rule && one.outcome === wait.outcome && one.zones.some((zone) => zones.includes(zone)),
     );

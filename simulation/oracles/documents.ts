@@ -106,14 +106,16 @@ function ordinalsOf(ranges: string): readonly number[] {
   });
 }
 
-/** The time after which a request without an effect no longer counts, and a second for the next turn of the agent. */
-const unappliedMs = 121_000;
+/** The time after which a request without an effect no longer counts: twice the longest duration of a request. */
+export const unappliedMs = 120_000;
+/** The time in which the agent has its next turn. */
+const nextTurnMs = 1_000;
 
 /** Returns whether the claim is open. A claim of a webhook stays stored until the next write, also when it is applied or has expired. */
 export function isOpenClaim({ admittedWallMs, uid }: Claimed, scene: Pick<Scene, 'list' | 'namespace' | 'nowMs'>): boolean {
   if (admittedWallMs === undefined) return true;
   const isStill = scene.list(podResource, scene.namespace).some((pod) => pod.metadata.uid === uid && !isTerminating(pod));
-  return isStill && runStartMs + scene.nowMs() - admittedWallMs < unappliedMs;
+  return isStill && runStartMs + scene.nowMs() - admittedWallMs < unappliedMs + nextTurnMs;
 }
 
 /** Returns a key that is the same for equal claims. */

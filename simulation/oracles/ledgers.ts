@@ -3,7 +3,7 @@
 import { configMapResource, isAgent, isTerminating, numberAt, partitionOf, statefulSetResource } from '../objects.ts';
 import type { Commit, ModelObject } from '../server/request.ts';
 import { disruptedByUs } from './availability.ts';
-import { type Claimed, isLedger, isOpenClaim, keyOf, type LedgerText, readLedger, stayingPods } from './documents.ts';
+import { type Claimed, isLedger, isOpenClaim, keyOf, type LedgerText, readLedger, stayingPods, unappliedMs } from './documents.ts';
 import { machineOf, type Oracle } from './oracle.ts';
 import { outdated } from './partitions.ts';
 import type { Book, Zone } from './places.ts';
@@ -14,9 +14,6 @@ interface Open {
   readonly by: string;
   readonly sinceMs: number;
 }
-
-/** The time after which a request without an effect no longer counts: twice the longest duration of a request. */
-const unappliedMs = 120_000;
 
 /** The judge of ledgers. It sees each commit before the book records it. */
 export class LedgerJudge implements Oracle {
