@@ -9,9 +9,11 @@ import { strategyTraits } from '../../policies/strategies.ts';
 import { rightStamp } from '../../webhook/native/stamp-endpoint.ts';
 import { configMapResource, field, groupResource, intentResource, parsed, statefulSetResource, textAt } from '../objects.ts';
 import type { Person, PersonRequest } from '../scenario.ts';
+import type { Client } from './client.ts';
 import type { World } from './world.ts';
 
 interface RequestsOptions extends Pick<World, 'server' | 'scheduler' | 'wallMs'> {
+  readonly client: Client;
   readonly namespace: string;
   readonly group: string;
   readonly report: (what: string) => void;
@@ -37,14 +39,13 @@ export class Requests {
     const about = decision?.run === undefined ? undefined : specs[request](decision, decision.run, () => this.#digest());
     if (decision?.run === undefined || about === undefined) return false;
     const spec: Spec = { ...about, runId: decision.run.id };
-    const { server, namespace, group, wallMs, report } = this.#options;
+    const { client, namespace, group, wallMs, report } = this.#options;
     const user = { name: `${by}@example.com`, groups: ['oncall'] };
     const object = intentObject({ namespace, group }, spec, `${JSON.stringify(spec)} ${wallMs()} ${user.name}`);
     report(`${by} requests ${request}${spec.wave === undefined ? '' : ` of ${spec.wave}`} in run ${spec.runId}`);
-    server.create({ user: user.name }, intentResource, {
-      ...object,
-      spec: { ...object.spec, requestedBy: rightStamp({ operation: 'CREATE', user, object }, wallMs()) },
-    });
+    // With webhooks, /admission/stamp records the requester.
+    const stamp = client.isReviewed ? {} : { requestedBy: rightStamp({ operation: 'CREATE', user, object }, wallMs()) };
+    client.create({ user: user.name, groups: user.groups }, intentResource, { ...object, spec: { ...object.spec, ...stamp } });
     return true;
   }
 

@@ -12,6 +12,7 @@ import { Book } from './places.ts';
 import { PreparationJudge } from './preparations.ts';
 import { ReplicaJudge } from './replicas.ts';
 import { judgeRequests } from './requests.ts';
+import { ReviewJudge } from './reviews.ts';
 import { judgeRuns } from './runs.ts';
 import { SettlingJudge } from './settling.ts';
 import { judgeTargets } from './targets.ts';
@@ -27,6 +28,7 @@ export const bookJudges = {
   pins: judgePins,
   decisions: (book) => new DecisionJudge(book),
   admissions: judgeAdmissions,
+  reviews: (book) => new ReviewJudge(book),
   waves: judgeWaves,
   runs: judgeRuns,
 } as const satisfies Readonly<Record<string, (book: Book) => Oracle>>;

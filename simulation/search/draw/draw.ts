@@ -46,7 +46,7 @@ export function isDrawn(seed: number, faultClass: FaultClass): boolean {
 /** Returns the scenario of a seed. The same seed always gives the same scenario. */
 export function scenarioOf(seed: number): Scenario {
   const shape = withPreparation(seed, withStrategy(seed, drawnGroup(streamOf(seed, 'group'))));
-  const group = withDisruption(seed, withDeadline(seed, withWaves(seed, shape)));
+  const group = withWebhooks(seed, withDisruption(seed, withDeadline(seed, withWaves(seed, shape))));
   const agents = oneOf(streamOf(seed, 'agents'), [2, 2, 2, 2, 2, 2, 2, 2, 1, 3]);
   const rates = drawnRates(seed, 1, (faultClass) => isDrawn(seed, faultClass));
   const clockRates = drawnClockRates(seed, agents);
@@ -124,6 +124,23 @@ function withPreparation(seed: number, group: GroupShape): GroupShape {
 function withDisruption(seed: number, group: GroupShape): GroupShape {
   if (group.kind === 'adopted' || draw(seed, 'disruption') >= 0.35) return group;
   return { ...group, disruption: oneOf(streamOf(seed, 'disruption limit'), [1, 1, 2]) };
+}
+
+/**
+ * Lets the webhooks review all requests for some groups. Some of the groups with labels of grafana/rollout-operator prepare pods in the
+ * webhook, some have a budget for evictions, and some forbid that zone a shrinks. The random numbers are separate, as in `withStrategy`.
+ */
+function withWebhooks(seed: number, group: GroupShape): GroupShape {
+  if (draw(seed, 'webhooks') >= (group.kind === 'native' ? 0.25 : 0.5)) return group;
+  if (group.kind === 'native') return { ...group, webhooks: true };
+  const mayForbid = group.replicas === 'own' || group.replicas === 'leader';
+  return {
+    ...group,
+    webhooks: true,
+    ...(draw(seed, 'prepares in webhook') < 0.5 ? { prepares: true } : {}),
+    ...(draw(seed, 'zone budget') < 0.6 ? { zoneBudget: oneOf(streamOf(seed, 'zone budget limit'), [1, 1, 2]) } : {}),
+    ...(mayForbid && draw(seed, 'no downscale') < 0.5 ? { noDownscale: true } : {}),
+  };
 }
 
 /** Gives some native groups waves. Their random numbers are separate, as in `withStrategy`. */

@@ -23,6 +23,11 @@ const features: Readonly<Record<string, IsSo>> = {
   'approval after a wave': hasWave(({ approvals }) => approvals?.includes('after') === true),
   'deadline for progress': ({ group }) => group.deadlineSeconds !== undefined,
   'budget for disruptions by others': ({ group }) => group.disruption !== undefined,
+  'webhooks for all requests': ({ group }) => group.webhooks === true,
+  'preparation in a webhook': ({ group }) => group.webhooks === true && group.kind === 'adopted' && group.prepares === true,
+  'zone budget for evictions': ({ group }) => group.zoneBudget !== undefined,
+  'zone that must not shrink': ({ group }) => group.noDownscale === true,
+  'restart of the group or a zone': ({ events }) => events.some(({ kind }) => kind === 'restart'),
   minInterval: ({ group }) => group.minIntervalSeconds !== undefined,
 };
 
