@@ -11,6 +11,7 @@ import {
   asOfText,
   changeText,
   countedLimit,
+  downText,
   endText,
   goalText,
   marks,
@@ -193,17 +194,20 @@ function zoneName({ zone }: PublishedZone, { decision, facts }: Tree): string {
   return role === undefined ? zone : `${zone.padEnd(Math.max(...decision.zones.map((one) => one.zone.length)))}  ${role}`;
 }
 
-function zoneState({ done, inFlight, toDo }: ZoneProgress): string {
+function zoneState({ done, inFlight, failing, toDo }: ZoneProgress): string {
+  if (failing > 0) return 'failing';
   if (inFlight > 0) return 'in flight';
   if (toDo === 0) return 'done';
   return done === 0 ? 'outdated' : 'partial';
 }
 
-function zoneInfo({ inFlight, toDo, done }: ZoneProgress, zone: PublishedZone, decision: PublishedDecision): string {
+function zoneInfo(progress: ZoneProgress, zone: PublishedZone, decision: PublishedDecision): string {
+  const { inFlight, toDo, done } = progress;
   const wait = inFlight === 0 && toDo > 0 ? zoneWaitText(decision, zone.zone) : undefined;
+  const down = downText(progress);
   const parts = [
-    ...(inFlight > 0 ? [`${inFlight} in flight`] : []),
-    ...(toDo > 0 && (inFlight > 0 || done > 0 || wait === undefined) ? [`${toDo} to go`] : []),
+    ...down,
+    ...(toDo > 0 && (down.length > 0 || done > 0 || wait === undefined) ? [`${toDo} to go`] : []),
     ...(wait === undefined ? [] : [wait]),
     ...strategyText(zone),
   ];

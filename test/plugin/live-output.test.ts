@@ -134,7 +134,8 @@ describe('the pods of a zone', () => {
 
   it.each(['starting', 'crashing', 'terminating', 'announced', 'nodeDown'] as const)('count once when an updated pod is %s', (state) => {
     const progress = zoneProgress({ ...zone, revisions }, [pod(2, state), pod(1, 'terminating'), pod(5, 'leaving')]);
-    expect(progress).toEqual({ zone: 'a', updated: 3, done: 2, inFlight: 2, toDo: 1 });
+    const failing = state === 'crashing' || state === 'nodeDown' ? 1 : 0;
+    expect(progress).toEqual({ zone: 'a', updated: 3, done: 2, inFlight: 2 - failing, failing, toDo: 1 });
   });
 
   it('count as to do when one is missing or outdated', () => {
@@ -146,7 +147,14 @@ describe('the pods of a zone', () => {
         { revision: 'rev-2', ordinals: '3-4' },
       ],
     };
-    expect(zoneProgress(view, [pod(2, 'missing'), pod(1, 'crashing')])).toEqual({ zone: 'a', updated: 2, done: 2, inFlight: 2, toDo: 1 });
+    expect(zoneProgress(view, [pod(2, 'missing'), pod(1, 'crashing')])).toEqual({
+      zone: 'a',
+      updated: 2,
+      done: 2,
+      inFlight: 1,
+      failing: 1,
+      toDo: 1,
+    });
   });
 });
 
@@ -250,7 +258,7 @@ describe('lines of a log', () => {
 
   it('draw a bar for every number of pods', () => {
     const { glyphs } = look({ ascii: true });
-    const zones = (done: number, inFlight: number, toDo: number) => [{ zone: 'a', updated: done, done, inFlight, toDo }];
+    const zones = (done: number, inFlight: number, toDo: number) => [{ zone: 'a', updated: done, done, inFlight, failing: 0, toDo }];
     const bars = [zones(0, 79, 1), zones(1, 99, 0), zones(1, 99, 1)].map((given) => {
       const moment = { decision: { ...rolling, actions: [] }, zones: given, nowMs, elapsedSeconds: 0, totalSeconds: undefined };
       return /\[(.*)\]/.exec(renderFrame(moment, look({ columns: 80, ascii: true })).join('\n'))?.[1]?.replace(/(.)\1*/g, '$1');
@@ -263,6 +271,8 @@ describe('lines of a log', () => {
     const crashing = { ...rolling, pods: [pod, ...rolling.pods.slice(1)] };
     expect(statusLine(fromAgent(crashing), nowMs)).toContain('"b-12 crashes (CrashLoopBackOff); 1 pod of b in flight"');
     expect(renderStatus(fromAgent(crashing), nowMs, look({}))).toContain('  trouble: b-12 crashes (CrashLoopBackOff)');
+    expect(renderStatus(fromAgent(crashing), nowMs, look({})).join('\n')).toMatch(/\n {2}b .* 1 failing, 1 in flight, 12 to go/);
+    expect(renderTree(fromAgent(crashing), nowMs, look()).join('\n')).toMatch(/\nb +failing .* 1 failing, 1 in flight, 12 to go/);
     // The crashing pod is updated: every view has the same count.
     expect(renderStatus(fromAgent(crashing), nowMs, look({})).join('\n')).toMatch(/\n {2}b +8\/20 updated \[/);
     expect(renderTree(fromAgent(crashing), nowMs, look({}))[0]).toContain(' 28 of 60 updated ');
