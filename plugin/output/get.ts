@@ -13,6 +13,7 @@ import {
   countedLimit,
   downText,
   endText,
+  factMsOf,
   goalText,
   marks,
   metricText,
@@ -89,7 +90,7 @@ export function renderTree(live: LiveGroup, nowMs: number, look: TreeLook, facts
   const { metrics = [] } = decision;
   const { estimation } = facts;
   const seenMs = seenAtMs(live, nowMs);
-  const waits = decision.waits.flatMap((wait) => waitLines(wait, { nowMs, seenMs }, look));
+  const waits = decision.waits.flatMap((wait) => waitLines(wait, { nowMs, seenMs, factMs: factMsOf(live, nowMs) }, look));
   const stops = (decision.stops ?? []).flatMap((stop) => stopLines(stop, nowMs, look));
   const left = (decision.left ?? []).flatMap((one) => paragraph('  ', leftMemberText(one), look.columns));
   const exceptions = (decision.permitted ?? []).flatMap((result) => paragraph('  ', exceptionText(result, nowMs), look.columns));
@@ -221,13 +222,13 @@ function strategyText({ partition, pinned }: PublishedZone): readonly string[] {
 
 function waitLines(
   wait: PublishedWait,
-  { nowMs, seenMs }: { readonly nowMs: number; readonly seenMs: number },
+  { nowMs, seenMs, factMs }: { readonly nowMs: number; readonly seenMs: number; readonly factMs: number | undefined },
   look: TableLook,
 ): readonly string[] {
   const { outcome, rule, zones, sinceMs } = wait;
   const where = zones.length === 0 ? '' : ` (${zones.join(', ')})`;
   const head = `  ${marks[outcome]} ${rule}${where} for ${ageText(sinceMs, seenMs)}: `;
-  const lines = paragraph('    ', `${head.trimStart()}${factText(wait, seenMs)}; ${passesText(wait, nowMs)}`, look.columns);
+  const lines = paragraph('    ', `${head.trimStart()}${factText(wait, factMs)}; ${passesText(wait, nowMs)}`, look.columns);
   const mark = marks[outcome];
   return lines.map((line, index) =>
     index === 0 ? line.slice(2).replace(mark, () => look.paint(outcome === 'no' ? 'red' : 'yellow', mark)) : line,

@@ -177,10 +177,11 @@ export function phaseTitle(phase: Phase): string {
 }
 
 /** Returns the most important facts about a group: a stopped agent, the wait or the pods in flight, the stops, and the exceptions in use. */
-export function summaryText({ decision, unattended = '' }: Pick<LiveGroup, 'decision' | 'unattended'>, look: InfoLook): string {
+export function summaryText(live: Pick<LiveGroup, 'decision' | 'from' | 'unattended'>, look: InfoLook): string {
+  const { decision, unattended = '' } = live;
   const { isShort = false, nowMs } = look;
   const shown = [stopPart(decision, isShort), leftPart(decision, isShort), exceptionPart(decision, look)];
-  const parts = [unattended, ...decisionParts(decision, isShort, nowMs), ...shown];
+  const parts = [unattended, ...decisionParts(decision, isShort, factMsOf(live, nowMs)), ...shown];
   return parts.filter((part) => part !== '').join('; ');
 }
 
@@ -192,6 +193,11 @@ export function leadingText(decision: PublishedDecision, nowMs: number): string 
 /** Returns the time up to which ages are counted: now, or the last decision of a stopped agent, because later states are unknown. */
 export function seenAtMs({ decision, unattended }: Pick<LiveGroup, 'decision' | 'unattended'>, nowMs: number): number {
   return unattended === undefined ? nowMs : decision.decidedMs;
+}
+
+/** Returns the time up to which facts count ages; undefined for a stopped agent: facts then name the start, such as that of a soak. */
+export function factMsOf({ unattended, from }: Pick<LiveGroup, 'unattended' | 'from'>, nowMs: number | undefined): number | undefined {
+  return unattended === undefined || from === 'here' ? nowMs : undefined;
 }
 
 /** Returns how old the states of a group without an agent are. */

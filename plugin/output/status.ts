@@ -1,5 +1,5 @@
 // Renders the progress of a rollout: a frame for a terminal, one line per transition for logs.
-import type { GroupDecision } from '../../engine/decision.ts';
+import { type GroupDecision, isAtRest } from '../../engine/decision.ts';
 import { leftMemberText } from '../../engine/publish/status.ts';
 import { isUnknown } from '../../engine/snapshot.ts';
 import { secondText } from '../../policies/instant.ts';
@@ -37,8 +37,10 @@ export function renderStatus(live: LiveGroup, nowMs: number, look: TableLook, fa
 
 function momentOf({ decision, unattended }: LiveGroup, nowMs: number, { estimation }: Facts): Moment {
   const zones = decision.zones.map((zone) => zoneProgress(zone, decision.pods));
-  const startedMs = decision.run?.startedMs ?? decision.phaseSinceMs;
-  const endedMs = decision.run?.completedMs ?? decision.run?.failedMs ?? nowMs;
+  const { run, phaseSinceMs } = decision;
+  const startedMs = run?.startedMs ?? phaseSinceMs;
+  const endedMs = run?.completedMs ?? run?.failedMs;
+  const elapsedSeconds = Math.max(0, (endedMs ?? nowMs) - startedMs) / 1000;
   const trouble = troubleText(decision);
   const starting = startingText(decision, estimation, nowMs);
   return {
@@ -46,8 +48,10 @@ function momentOf({ decision, unattended }: LiveGroup, nowMs: number, { estimati
     ...defined({ unattended }),
     zones,
     nowMs,
-    elapsedSeconds: Math.max(0, endedMs - startedMs) / 1000,
+    elapsedSeconds,
     totalSeconds: undefined,
+    ...(endedMs === undefined ? {} : { clock: `took ${spanText(elapsedSeconds)}` }),
+    ...(run === undefined && isAtRest(decision) ? { clock: '' } : {}),
     zoneEnds: defined(Object.fromEntries(zones.map(({ zone }) => [zone, zoneEndText(estimation, zone, nowMs)]))),
     more: [
       ...(trouble === '' ? [] : [['trouble', trouble] as const]),
@@ -138,6 +142,8 @@ export interface Moment {
   readonly zones: readonly ZoneProgress[];
   readonly nowMs: number;
   readonly elapsedSeconds: number;
+  /** The time in the headline; empty for no time. Default: the elapsed time, and the total duration. */
+  readonly clock?: string;
   /** Image change: `mimir:2.16.0 -> 2.17.1`. */
   readonly change?: string | undefined;
   /** The estimated total duration; undefined if unknown. */
@@ -152,7 +158,8 @@ export interface Moment {
 export function renderFrame(moment: Moment, look: TableLook): readonly string[] {
   const { decision, zones, elapsedSeconds, totalSeconds, more = [], change = '' } = moment;
   const wave = decision.wave === undefined ? '' : `   wave ${waveText(decision)}`;
-  const clock = `   +${spanText(elapsedSeconds)}${totalSeconds === undefined ? '' : ` of about ${spanText(totalSeconds)}`}`;
+  const time = moment.clock ?? `+${spanText(elapsedSeconds)}${totalSeconds === undefined ? '' : ` of about ${spanText(totalSeconds)}`}`;
+  const clock = time === '' ? '' : `   ${time}`;
   const name = `${decision.namespace}/${decision.group}`;
   const phase = phaseTitle(decision.phase);
   const room = look.columns === undefined ? Number.POSITIVE_INFINITY : Math.max(0, look.columns - name.length - phase.length - 3);

@@ -248,6 +248,12 @@ describe('lines of a log', () => {
     );
   });
 
+  it('show no time for a group at rest without a run, and the duration of an ended run', () => {
+    expect(renderStatus(fromAgent(done), nowMs, look())[0]).toBe('mimir/ingester   DONE');
+    const [line = ''] = renderStatus(fromAgent(rolledBack), nowMs, look());
+    expect(line).toMatch(/ROLLED BACK {3}took \d+m$/);
+  });
+
   it('name what a zone waits for as get does', () => {
     for (const render of [renderStatus, renderTree]) {
       const text = render(fromAgent(waiting), nowMs, look()).join('\n');
