@@ -217,10 +217,11 @@ describe('an age in a fact', () => {
     const wait = { ...soak, age: { words: 'for 14s', fromMs: 0 }, earliestMs: 60_000, sinceMs: 0, zones: ['a'] };
     const stop = { rule: 'paused', fact: 'the group is paused', untilMs: 60_000, zones: ['a'], isBlocking: true, endsWith: 'resume' };
     const decision = { ...waiting, waits: [wait], stops: [stop], zones: [], outcome: 'wait', phase: 'Waiting' } as const;
+    const ended = renderTree({ decision, from: 'agent', unread: [] }, 5 * 60_000, look()).join('\n');
+    expect(ended).toContain('wave canary has soaked for 1m (limit: 1m); the wait ended at 1970-01-01 00:01 UTC');
     const unattended = 'agent not running: Lease expired 4m ago';
     const live = { decision, from: 'agent', unread: [], unattended } as const;
     const screen = renderTree(live, 5 * 60_000, look()).join('\n');
-    expect(screen).toContain('wave canary has soaked for 1m (limit: 1m); the wait ended at 1970-01-01 00:01 UTC');
     expect(screen).toContain(`${unattended}; nothing is carried out`);
     expect(screen).toContain('the group is paused, until 1970-01-01 00:01 UTC (passed)');
     const soon = [renderTree(live, 59_900, look()), renderStatus({ decision, from: 'agent', unread: [] }, 59_900, look())].join('\n');
