@@ -71,7 +71,7 @@ export function pausedByPerson(context: GroupContext, zone: string): RuleResult 
   return result('paused', 'wait', pauseFact(context, pause), { source: objectOf(pause), earliestMs: pause.expiresMs });
 }
 
-/** Returns the pause of the group by a person, else of the zone; undefined if there is none or the requests are unknown. */
+/** Returns the pause of the group by a person, else of the zone; undefined without a pause, or if the requests are unknown. */
 function pauseOf(context: GroupContext, zone: string): IntentView | undefined {
   if (isUnknown(context.intents)) return undefined;
   const { run } = context.view.ledger;
