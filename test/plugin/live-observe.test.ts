@@ -446,7 +446,7 @@ describe('history', () => {
     };
     const level = (value: string) => ({ env: [{ name: 'LOG_LEVEL', value }] });
     expect(await target(level('info'), level('debug'))).toBe('env LOG_LEVEL');
-    expect(await target({}, { tty: true, workingDir: '/data', ...level('debug') })).toBe('containers[main].env and 2 more');
+    expect(await target({}, { tty: true, workingDir: '/data', ...level('debug') })).toBe('containers[main].tty and 2 more');
     expect(await target({}, level('debug'))).toBe('containers[main].env');
     expect(await target({}, {})).toBe('revision 1');
   });
