@@ -53,6 +53,14 @@ describe('get', () => {
     expect((await ask(published, 'get -o name')).stdout).toBe(names);
   });
 
+  it('says how to name a StatefulSet or a pod', async () => {
+    for (const [name, kind] of [
+      ['ingester-zone-a', 'sts'],
+      ['ingester-zone-a-2', 'pod'],
+    ])
+      expect(await ask(published, `get ${name}`)).toMatchObject({ status: 10, stderr: expect.stringContaining(`${kind}/${name}`) });
+  });
+
   it('gives programs one envelope, with instants and no milliseconds', async () => {
     const { stdout } = await ask(published, 'get -o json');
     const document = JSON.parse(stdout);
