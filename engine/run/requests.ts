@@ -56,7 +56,7 @@ export function requestsFor(
 }
 
 /** Returns the requester with the reason, such as `anna (bad release)`. */
-export function requesterText({ requestedBy, reason }: IntentView): string {
+export function requesterText({ requestedBy, reason }: Pick<IntentView, 'requestedBy' | 'reason'>): string {
   return [requestedBy?.user ?? 'an unverified requester', ...(reason === undefined ? [] : [`(${reason})`])].join(' ');
 }
 

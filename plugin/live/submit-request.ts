@@ -154,8 +154,8 @@ function comparedWith(
   return { replaced: '', kept };
 }
 
-/** Returns the request with its requester and its end, such as `the pause by anna (INC-441) without an end`. */
-function storedText(stored: IntentView): string {
+/** Returns the request or exception with its requester and its end, such as `the pause by anna (INC-441) without an end`. */
+export function storedText(stored: Pick<IntentView, 'requestedBy' | 'reason' | 'expiresMs'> & { readonly action: string }): string {
   const { action, expiresMs } = stored;
   return `the ${action} by ${requesterText(stored)} ${expiresMs === undefined ? 'without an end' : `until ${instantText(expiresMs)}`}`;
 }

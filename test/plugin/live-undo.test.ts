@@ -251,7 +251,7 @@ describe('override', () => {
     const replaced = await act(`${line} --yes`, { extra: [own] });
     expect([replaced.status, replaced.stdout]).toEqual([
       0,
-      expect.stringContaining('\n  it replaces the exception until 2099-01-01 00:00 UTC (INC-1)\n'),
+      expect.stringContaining('\n  it replaces the exception by an unverified requester (INC-1) until 2099-01-01 00:00 UTC\n'),
     ]);
     const expired = { ...other, spec: { ...(other['spec'] as object), expires: '2020-01-01T00:00:00Z' } };
     expect((await act(`${line} --yes`, { extra: [expired] })).status).toBe(0);
