@@ -115,10 +115,7 @@ const nextTurnMs = 1_000;
  * Returns whether the claim is open. A claim of a webhook stays stored until the next write, also when it is applied or has expired. A new
  * leader does not trust the time in a claim, so it counts from its own start.
  */
-export function isOpenClaim(
-  { admittedWallMs, uid }: Claimed,
-  scene: Pick<Scene, 'list' | 'namespace' | 'nowMs' | 'ledSinceMs'>,
-): boolean {
+export function isOpenClaim({ admittedWallMs, uid }: Claimed, scene: Pick<Scene, 'list' | 'namespace' | 'nowMs' | 'ledSinceMs'>): boolean {
   if (admittedWallMs === undefined) return true;
   const isStill = scene.list(podResource, scene.namespace).some((pod) => pod.metadata.uid === uid && !isTerminating(pod));
   const sinceMs = Math.max(admittedWallMs - runStartMs, scene.ledSinceMs?.() ?? 0);
