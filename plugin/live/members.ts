@@ -44,7 +44,7 @@ export async function readMembers(cluster: Cluster, text: string): Promise<Membe
 
 function memberOf({ statefulSets }: Listing, namespace: string, zone: string, statefulSet: string): Member {
   const object = itemsOf(statefulSets).find(({ metadata }) => metadata.namespace === namespace && metadata.name === statefulSet);
-  const view = object === undefined ? { unknown: 'it does not exist or may not be read' } : observeStatefulSet(object);
+  const view = object === undefined ? { unknown: 'it does not exist, or you have no permission to read it' } : observeStatefulSet(object);
   if (object !== undefined && !isUnknown(view)) return { zone, object, view };
   throw notFoundFailure(`StatefulSet ${namespace}/${statefulSet} of zone ${zone} cannot be used`, {
     ...(isUnknown(view) ? { why: view.unknown } : {}),
