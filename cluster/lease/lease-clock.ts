@@ -8,7 +8,7 @@ interface LeaseClockOptions {
   readonly env: Pick<ClusterEnv, 'clock' | 'timers'>;
   readonly renewDeadlineMs: number;
   readonly retryPeriodMs: number;
-  /** Runs if a clock jumped or the process was suspended. `mayAct` then returns false until a renewal that was sent later succeeds. */
+  /** Runs on a doubt: a clock jumped or the process was suspended. `mayAct` then returns false until a renewal sent later succeeds. */
   readonly onDoubt: () => void;
   /** Runs if the deadline passed without a renewal. */
   readonly onExpired: () => void;
@@ -21,7 +21,10 @@ interface SentRenewal {
   readonly doubts: number;
 }
 
-/** Counts from the time the last renewal was sent, because other processes see it later. Checks for a suspension twice per retry period. */
+/**
+ * Counts the validity of the Lease from the time the last renewal was sent. Other processes see it later, so their count ends later.
+ * Checks for a suspension of the process twice per retry period.
+ */
 export class LeaseClock {
   readonly #options: LeaseClockOptions;
   #renewal: SentRenewal | undefined;

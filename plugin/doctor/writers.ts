@@ -42,7 +42,7 @@ export const autoscaledMembers: GroupCheck = ({ autoscalers, groups, unread }) =
   return orOk('HPA', results, 'no autoscaler scales a StatefulSet whose replicas the agent writes', unread?.autoscalers);
 };
 
-/** Returns the autoscalers of a zone: ScaledObjects only without a HorizontalPodAutoscaler, because KEDA creates one for each ScaledObject. */
+/** Returns the autoscalers of a zone. ScaledObjects count only without HorizontalPodAutoscalers, because KEDA creates these from them. */
 function scalersOf(
   all: readonly AutoscalerFact[],
   { namespace }: GroupDefinition,

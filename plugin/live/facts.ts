@@ -78,7 +78,7 @@ export function estimationOf(
   return estimateEnd({ snapshot, group, pods: successorsOf(itemsOf(listing.pods), decision, group) });
 }
 
-/** Returns the wait that only a person can end. Its cause is not in the estimate, for example a missing permission of the agent. */
+/** Returns the wait that only a person can end. The estimate does not model its cause, such as a missing permission of the agent. */
 function personsWait({ waits }: PublishedDecision): PublishedWait | undefined {
   return waits.find((wait) => (wait.outcome === 'no' && wait.earliestMs === undefined) || isMisplacedUntilRetry(wait));
 }

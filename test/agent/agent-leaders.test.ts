@@ -47,7 +47,7 @@ describe('the agent', () => {
   it('does nothing more after it has lost the Lease, although its other requests succeed', async () => {
     const cluster = newCluster();
     adoptedGroup(cluster);
-    // From `losesLease` on, the first leader's requests for the Lease fail before they are sent. Its other requests succeed.
+    // While `losesLease` is true, the first leader's requests for the Lease fail before they are sent. Its other requests succeed.
     let losesLease = false;
     const first = startProcess({
       env: cluster.env,

@@ -117,7 +117,7 @@ function gatesOf(featureGates: string | undefined): readonly string[] {
   return featureGates === undefined ? [] : [`--feature-gates=${featureGates}`];
 }
 
-/** Returns the command of the controllers, without HTTPS port. Each controller uses its service account, so webhooks see its name. */
+/** Returns the command of the controllers, without an HTTPS port. Each uses its service account, so webhooks see which one asks. */
 export function controllerManager(
   { binaries, identities, featureGates }: Layout,
   { more = [], only = controllers }: { readonly more?: readonly string[]; readonly only?: readonly string[] | undefined },

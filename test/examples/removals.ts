@@ -1,12 +1,12 @@
-// Finds every restriction in policy documents: a setting that blocks or limits changes. Removes one restriction at a time.
+// Finds the restrictions in policy documents (settings that block or limit changes) and the exceptions. Removes one of them at a time.
 import type { LoadedDocument } from '../../policies/load.ts';
 import { schemas } from '../../policies/schema/kinds.ts';
 
 export interface Removal {
-  /** The restriction as `KIND NAME: PATH`. */
+  /** The restriction as `KIND NAME: PATH`, or the exception as `KIND NAME`. */
   readonly restriction: string;
   readonly document: LoadedDocument;
-  /** The document without the restriction; undefined if the whole document is the restriction. */
+  /** The document without the restriction; undefined for an exception. */
   readonly without: LoadedDocument | undefined;
 }
 
@@ -18,7 +18,7 @@ interface Restriction {
   readonly off?: unknown;
 }
 
-/** Returns one removal for each restriction of the documents. */
+/** Returns one removal for each restriction and exception of the documents. */
 export function removalsOf(documents: readonly LoadedDocument[]): readonly Removal[] {
   return documents.flatMap((document): readonly Removal[] => {
     const name = `${document.kind} ${document.name}`;

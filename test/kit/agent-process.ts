@@ -24,7 +24,7 @@ export interface ProcessOptions {
   readonly notify?: NotifyHttp['call'];
   /** Further listeners of turns. */
   readonly listeners?: (env: AgentEnv, config: AgentConfig) => readonly TurnListener[];
-  /** Called at each moment of each request. `crash` ends the process there. `lose` fails the request: unsent, or with a lost response. */
+  /** Called before each request and after its response. `crash` ends the process there. `lose` drops the request or the response. */
   readonly fault?: (site: string, moment: Moment) => 'crash' | 'lose' | undefined;
 }
 

@@ -156,7 +156,7 @@ describe('undo', () => {
     ]);
   });
 
-  it('to a revision that was undone before allows this revision again', async () => {
+  it('removes the earlier undo of the revision to which it returns', async () => {
     const undoOfTarget: FakeObject = {
       apiVersion,
       kind: 'RolloutIntent',
@@ -231,7 +231,7 @@ describe('override', () => {
     expect((await act(words, { decision: { ...rolling, stops: [stop] } })).status).toBe(0);
   });
 
-  it('rejects a second exception for the same target, and replaces its own earlier exception', async () => {
+  it('rejects an exception if the target has one of another name, and replaces one of the same name', async () => {
     const other: FakeObject = {
       apiVersion,
       kind: 'RolloutException',

@@ -10,7 +10,7 @@ export interface QueuedDecision {
   readonly answer: Answer;
   /** Claims to store before the answer; empty for a denial. */
   readonly claims: readonly Claim[];
-  /** True for a scale-up. It hides an earlier scale-down, so the ledger records the scale-down before the answer, if possible. */
+  /** True for a scale-up: the StatefulSet then hides an earlier scale-down, so the ledger records that before the answer, if possible. */
   readonly hidesScaleDown?: boolean;
 }
 
