@@ -17,7 +17,9 @@ export const rolloutIntentSpec = z.strictObject({
     .regex(/^[0-9a-f]{32}$/)
     .optional()
     .describe('For `approve`: digest of the approved waves or rule. Without the current digest the approval is void.'),
-  ordinals: optionalList(z.int().min(0).max(100_000), 100).describe('For `protect`: ordinals of the protected pods. Without it the request protects all pods.'),
+  ordinals: optionalList(z.int().min(0).max(100_000), 100).describe(
+    'For `protect`: ordinals of the protected pods. Without it the request protects all pods.',
+  ),
   undone: optionalList(
     z.strictObject({ zone: shortName, revision: objectName, to: objectName.optional().describe('Revision to return to.') }),
     100,
@@ -25,9 +27,19 @@ export const rolloutIntentSpec = z.strictObject({
   rollback: z
     .boolean()
     .optional()
-    .describe('For `abort`: true to return updated pods to the previous revision. Only the strategy `pinned` can do this; with others the run only stops.'),
-  replicas: optionalInt(0, 100_000).describe('For `cancel`: target replicas of the scale-down to cancel. Without it the request cancels every scale-down of the zone.'),
-  runId: z.string().max(64).optional().describe('ID of the run. An approval, rejection, promotion, abort or retry has no effect on another run. An `abort` without it only pauses the group.'),
+    .describe(
+      'For `abort`: true to return updated pods to the previous revision. Only the strategy `pinned` can do this; with others the run only stops.',
+    ),
+  replicas: optionalInt(0, 100_000).describe(
+    'For `cancel`: target replicas of the scale-down to cancel. Without it the request cancels every scale-down of the zone.',
+  ),
+  runId: z
+    .string()
+    .max(64)
+    .optional()
+    .describe(
+      'ID of the run. An approval, rejection, promotion, abort or retry has no effect on another run. An `abort` without it only pauses the group.',
+    ),
   reason: z.string().max(1024).optional().describe('Reason of the request, shown by `status` and `history`.'),
   expires: instant.optional().describe('End of the request.'),
   requestedBy,
