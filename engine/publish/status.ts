@@ -177,7 +177,7 @@ function stopText(stop: Stop): string {
   return `${stopFact(stop)}${limit === undefined ? '' : ` (limit: ${limit})`}${stopEndText(stop, timeText)}. To end it: ${endsText(stop)}`;
 }
 
-/** Returns a clause with the time that ends the stop; empty without one. Another window may block after the window of the stop. */
+/** Returns a clause with the end of the stop, or for a window with the time when all windows allow the action; empty without a time. */
 export function stopEndText({ rule, untilMs }: Pick<Stop, 'rule' | 'untilMs'>, textOf: (atMs: number) => string): string {
   if (untilMs === undefined) return '';
   return rule === 'window' ? `; windows allow the action from ${textOf(untilMs)}` : `, until ${textOf(untilMs)}`;
