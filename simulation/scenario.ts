@@ -61,6 +61,8 @@ const groupShape = z.strictObject({
   minIntervalSeconds: z.number().int().min(1).exactOptional(),
   /** The deadline for progress, after which a run fails. */
   deadlineSeconds: z.number().int().min(1).exactOptional(),
+  /** A failed run is rolled back (`onFailure: rollback`), with the strategy `pinned`. */
+  rollsBack: z.literal(true).exactOptional(),
   /** A run to the previous template waits for soaks too (`skipOnRollback: false`). */
   soaksOnReturn: z.literal(true).exactOptional(),
 });
@@ -107,7 +109,7 @@ interface EventKind {
 
 export const persons = ['alice', 'bob'] as const;
 export type Person = (typeof persons)[number];
-const personRequests = ['approve', 'reject', 'promote', 'abort', 'rollback', 'retry'] as const;
+const personRequests = ['approve', 'reject', 'promote', 'abort', 'rollback', 'undo', 'retry'] as const;
 export type PersonRequest = (typeof personRequests)[number];
 
 const onZone = { zone: letter };
@@ -120,7 +122,7 @@ const eventKinds = {
   setImage: { by: 'people', fields: { image: z.string().min(1), zones: z.array(letter).exactOptional() } },
   /** Changes the replicas at their source: the leader, the mirrored object, or each StatefulSet. */
   setReplicas: { by: 'people', fields: { replicas, zone: letter.exactOptional() } },
-  /** Submits a request about the published run, if the plugin would not refuse it. */
+  /** Submits a request about the published run, if the plugin would not refuse it. `undo` also writes the earlier templates. */
   request: { by: 'people', fields: { action: z.enum(personRequests), by: z.enum(persons) } },
   pause: { by: 'people', fields: {} },
   resume: { by: 'people', fields: {} },

@@ -110,7 +110,7 @@ function zoneGapOf({ zones, betweenZonesSeconds }: GroupShape): number {
 }
 
 function rolloutGroup(zones: readonly string[], shape: GroupShape): Json {
-  const { replicas, maxUnavailable, delaySeconds, rotateBy, prepares } = shape;
+  const { replicas, delaySeconds, prepares } = shape;
   const betweenZonesSeconds = zoneGapOf(shape);
   const isMirrored = replicas === 'mirror' || replicas === 'delayedMirror';
   const down = {
@@ -118,7 +118,6 @@ function rolloutGroup(zones: readonly string[], shape: GroupShape): Json {
     ...(replicas === 'delayedMirror' ? { delayed: { after: `${delaySeconds}s`, endpoint: delayEndpoint } } : {}),
     ...(prepares === true ? { prepare: { endpoint: prepareEndpoint } } : {}),
   };
-  const waves = wavesOfShape(shape)?.map(waveSpec);
   return {
     apiVersion: 'rollout-group.dev/v1alpha1',
     kind: 'RolloutGroup',
@@ -135,17 +134,24 @@ function rolloutGroup(zones: readonly string[], shape: GroupShape): Json {
       ...(Object.keys(down).length === 0 ? {} : { scaling: { down } }),
       ...(shape.gate === undefined ? {} : { gates: [{ ...gateSpec, failureLimit: shape.gateFailureLimit ?? gateSpec.failureLimit }] }),
       ...(shape.disruption === undefined ? {} : { disruption: { maxUnavailable: shape.disruption } }),
-      rollout: {
-        strategy: shape.strategy ?? 'onDelete',
-        // With the strategy `partition` the StatefulSet controller deletes the pods, so lint reports `rotateBy`.
-        ...(traitsOfShape(shape).lowersPartition ? {} : { rotateBy }),
-        maxUnavailable,
-        ...(shape.minIntervalSeconds === undefined ? {} : { minInterval: `${shape.minIntervalSeconds}s` }),
-        ...(shape.deadlineSeconds === undefined ? {} : { deadlines: { progress: `${shape.deadlineSeconds}s` } }),
-        ...(waves === undefined ? {} : { waves }),
-        ...(shape.soaksOnReturn === true ? { skipOnRollback: false } : {}),
-      },
+      rollout: rolloutSpec(shape),
     },
+  };
+}
+
+function rolloutSpec(shape: GroupShape): Json {
+  const { lowersPartition, canRollBack } = traitsOfShape(shape);
+  const waves = wavesOfShape(shape)?.map(waveSpec);
+  return {
+    strategy: shape.strategy ?? 'onDelete',
+    // With the strategy `partition` the StatefulSet controller deletes the pods, so lint reports `rotateBy`.
+    ...(lowersPartition ? {} : { rotateBy: shape.rotateBy }),
+    maxUnavailable: shape.maxUnavailable,
+    ...(shape.minIntervalSeconds === undefined ? {} : { minInterval: `${shape.minIntervalSeconds}s` }),
+    ...(shape.deadlineSeconds === undefined ? {} : { deadlines: { progress: `${shape.deadlineSeconds}s` } }),
+    ...(waves === undefined ? {} : { waves }),
+    ...(shape.rollsBack === true && canRollBack ? { onFailure: 'rollback' } : {}),
+    ...(shape.soaksOnReturn === true ? { skipOnRollback: false } : {}),
   };
 }
 

@@ -12,6 +12,7 @@ import { Book } from './places.ts';
 import { PreparationJudge } from './preparations.ts';
 import { ReplicaJudge } from './replicas.ts';
 import { judgeRequests } from './requests.ts';
+import { judgeRollbacks } from './rollbacks.ts';
 import { judgeRuns } from './runs.ts';
 import { SettlingJudge } from './settling.ts';
 import { judgeTargets } from './targets.ts';
@@ -29,6 +30,7 @@ export const bookJudges = {
   admissions: judgeAdmissions,
   waves: judgeWaves,
   runs: judgeRuns,
+  rollbacks: judgeRollbacks,
 } as const satisfies Readonly<Record<string, (book: Book) => Oracle>>;
 
 export const sceneJudges = {

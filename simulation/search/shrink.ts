@@ -124,6 +124,7 @@ const plainer: readonly ((group: GroupShape) => GroupShape)[] = [
     ...(waves === undefined ? {} : { waves: waves.map(({ gates: _, soakSeconds: __, approvals: ___, approvers: ____, ...wave }) => wave) }),
   }),
   ({ minIntervalSeconds: _, ...group }) => group,
+  ({ rollsBack: _, ...group }) => group,
   ({ deadlineSeconds: _, ...group }) => group,
   (group) => ({ ...group, zones: Math.max(1, group.zones - 1) }),
   (group) => ({ ...group, podsPerZone: 1 }),

@@ -46,7 +46,7 @@ export function isDrawn(seed: number, faultClass: FaultClass): boolean {
 /** Returns the scenario of a seed. The same seed always gives the same scenario. */
 export function scenarioOf(seed: number): Scenario {
   const shape = withPreparation(seed, withStrategy(seed, drawnGroup(streamOf(seed, 'group'))));
-  const group = withDisruption(seed, withDeadline(seed, withWaves(seed, shape)));
+  const group = withRollback(seed, withDisruption(seed, withDeadline(seed, withWaves(seed, shape))));
   const agents = oneOf(streamOf(seed, 'agents'), [2, 2, 2, 2, 2, 2, 2, 2, 1, 3]);
   const rates = drawnRates(seed, 1, (faultClass) => isDrawn(seed, faultClass));
   const clockRates = drawnClockRates(seed, agents);
@@ -164,6 +164,14 @@ function withChecks(random: Random, wave: WaveShape, hasGate: boolean): WaveShap
 function withDeadline(seed: number, group: GroupShape): GroupShape {
   if (group.kind === 'adopted' || draw(seed, 'has a deadline') >= 0.35) return group;
   return { ...group, deadlineSeconds: oneOf(streamOf(seed, 'deadline'), [60, 60, 90, 120]) };
+}
+
+/** Lets failed runs of some native groups be rolled back, and gives these groups the strategy `pinned` and a reason to fail. */
+function withRollback(seed: number, group: GroupShape): GroupShape {
+  const share = group.strategy === undefined ? 0.15 : group.strategy === 'pinned' ? 0.6 : 0;
+  if (group.kind === 'adopted' || draw(seed, 'rolls back') >= share) return group;
+  const deadlineSeconds = group.deadlineSeconds ?? oneOf(streamOf(seed, 'deadline before a rollback'), [60, 90]);
+  return { ...group, strategy: 'pinned', rollsBack: true, ...(group.gateFailureLimit === undefined ? { deadlineSeconds } : {}) };
 }
 
 /** Lets half of the groups with waves need approvals. The end of the last wave needs none, because it blocks no pod. */

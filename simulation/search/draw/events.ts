@@ -133,6 +133,7 @@ export function drawnEvents(seed: number, input: DrawInput): readonly ScenarioEv
     ...drawnDefinition(seed, input, stories),
     ...drawnAnswers(seed, input),
     ...drawnRequests(seed, input, stories),
+    ...drawnReturns(seed, input, stories),
     ...drawnAccidents(seed, input),
     ...lostLeavingPods(seed, input, stories),
     ...drawnRaces(seed, input),
@@ -164,6 +165,31 @@ function drawnRequests(seed: number, { group, endMs }: DrawInput, stories: reado
     const retriedMs = at(atMs + between(random, 2000, 100_000));
     const isRetried = request.action === 'abort' && random() < 0.7;
     return [{ ...request, atMs }, ...(isRetried ? [{ ...request, action: 'retry', atMs: retriedMs } as const] : [])];
+  });
+}
+
+/**
+ * Returns the requests of people to return to the earlier revision. After an undo, the undone image may be applied again. An undo depends on
+ * the published run, so seeds whose end is compared with that without faults have none.
+ */
+function drawnReturns(seed: number, { group, endMs, isDrawn }: DrawInput, stories: readonly ScenarioEvent[]): readonly ScenarioEvent[] {
+  const rollouts = stories.filter((event) => event.kind === 'setImage');
+  const isPinned = group.strategy === 'pinned';
+  if (group.kind === 'adopted' || rollouts.length === 0 || draw(seed, 'has returns') >= (isPinned ? 0.7 : 0.3)) return [];
+  const random = streamOf(seed, 'returns');
+  return Array.from({ length: wholeBetween(random, 1, 3) }).flatMap((): readonly ScenarioEvent[] => {
+    const undone = oneOf(random, rollouts);
+    const request = { kind: 'request', action: isPinned && random() < 0.6 ? 'rollback' : 'undo', by: oneOf(random, persons) } as const;
+    const atMs = at(Math.min(undone.atMs + between(random, 5000, 90_000), endMs - 120_000));
+    const laterMs = at(atMs + between(random, 2000, 100_000));
+    const again = random();
+    if (request.action === 'undo' && seed % 40 === 0) return [];
+    if (request.action === 'undo')
+      return [
+        { ...request, atMs },
+        ...(isDrawn('F18') && again < 0.4 && !undone.image.startsWith('broken/') ? [{ ...undone, atMs: laterMs }] : []),
+      ];
+    return [{ ...request, atMs }, ...(again < 0.5 ? [{ ...request, action: 'retry', atMs: laterMs } as const] : [])];
   });
 }
 

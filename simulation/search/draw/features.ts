@@ -21,6 +21,7 @@ const features: Readonly<Record<string, IsSo>> = {
   'gate that fails a run': ({ group }) => group.gateFailureLimit !== undefined,
   'approval before a wave': hasWave(({ approvals }) => approvals?.includes('before') === true),
   'approval after a wave': hasWave(({ approvals }) => approvals?.includes('after') === true),
+  'onFailure: rollback': ({ group }) => group.rollsBack === true,
   'deadline for progress': ({ group }) => group.deadlineSeconds !== undefined,
   'budget for disruptions by others': ({ group }) => group.disruption !== undefined,
   minInterval: ({ group }) => group.minIntervalSeconds !== undefined,

@@ -52,6 +52,29 @@ describe('an image', () => {
   });
 });
 
+describe('an undo', () => {
+  const undone = ({ server }: World) =>
+    server.list('rolloutintents.rollout-group.dev', 'mimir').map(({ spec }) => (spec as { readonly undone: readonly object[] }).undone);
+
+  it('writes the earlier templates and a request that blocks the undone revisions, until the faults end', async () => {
+    const world = newWorld({ zones: 2 });
+    const { cluster, run, image, status } = world;
+    expect(cluster.happen({ kind: 'request', action: 'undo', by: 'alice' })).toBe(false);
+    const earlier = status('a').updateRevision;
+    cluster.happen({ kind: 'setImage', image: 'app:2' });
+    await run(5000);
+    const later = status('a').updateRevision;
+    expect(cluster.happen({ kind: 'request', action: 'undo', by: 'alice' })).toBe(true);
+    await run(5000);
+    expect([image('a'), image('b')]).toEqual(['app:1', 'app:1']);
+    expect(cluster.wanted().map((wanted) => wanted.image)).toEqual(['app:1', 'app:1']);
+    expect(undone(world)[0]?.[0]).toEqual({ zone: 'a', revision: later, to: earlier });
+    expect(cluster.happen({ kind: 'request', action: 'undo', by: 'bob' })).toBe(false);
+    cluster.heal();
+    expect(undone(world)).toEqual([]);
+  });
+});
+
 describe('replicas', () => {
   it('are written where they come from, and are what is wanted of every zone that follows', async () => {
     const asked = async (shape: Partial<GroupShape>, zone?: string) => {

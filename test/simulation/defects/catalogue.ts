@@ -6,6 +6,7 @@ import { ledgerDefects } from './catalogue/ledger.ts';
 import { pinnedDefects } from './catalogue/pinned.ts';
 import { preparingDefects } from './catalogue/preparing.ts';
 import { requestDefects } from './catalogue/requests.ts';
+import { returningDefects } from './catalogue/returning.ts';
 import { ruleDefects } from './catalogue/rules.ts';
 import { sightDefects } from './catalogue/sight.ts';
 import { wakingDefects } from './catalogue/waking.ts';
@@ -24,4 +25,5 @@ export const defects: readonly Defect[] = [
   ...wakingDefects,
   ...admittingDefects,
   ...waveDefects,
+  ...returningDefects,
 ];

@@ -16,7 +16,7 @@ type CatalogueEntry =
 
 const admission = 'the simulation reviews only deletions and evictions of pods';
 
-/** S1 to S38 and L1 to L13, in this order. */
+/** S1 to S39 and L1 to L13, in this order. */
 export const catalogue: readonly CatalogueEntry[] = [
   {
     id: 'S1',
@@ -175,6 +175,13 @@ export const catalogue: readonly CatalogueEntry[] = [
     title: 'a failed run stops',
     judgedBy: ['runs'],
     how: 'no pod is replaced later than 10 s after the ledger calls the run failed, or after a verified abort of the run, until a retry or another run',
+  },
+  {
+    id: 'S39',
+    title: 'a revision that was rolled back or undone does not return',
+    judgedBy: ['rollbacks'],
+    scope: 'native',
+    how: 'when a rollback completes, no pod runs the failed revision; later no pod is created at it, unless the webhook does not answer or the ledger pins the pod; the published status is degraded and not ready; no pod is replaced later than 10 s after an undo of the update revision',
   },
   {
     id: 'L1',
