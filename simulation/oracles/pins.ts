@@ -107,14 +107,13 @@ class PinJudge implements Oracle {
     }
   }
 
-  /** Checks that agents do not drop a pin while a pod needs it. A change to the target of the zone or of a new rollback is allowed. */
+  /** Checks that agents do not drop a pin that a pod needs. Another target is allowed, and no pod needs a pin to a rolled-back revision. */
   #checkForgotten(place: Place, { revision }: PinnedPod, commit: Commit): void {
     const facts = this.#factsIfPinNeeded(place, revision, commit);
     const next = this.#pinOf(place)?.revision;
-    const run = this.#ledger?.run;
-    const isTarget = ({ updateRevision }: SetFacts): boolean =>
-      [updateRevision, this.#book.restored(place.zone, updateRevision, run)].includes(next);
-    if (facts === undefined || (next !== undefined && facts.some(isTarget))) return;
+    const restored = (from: string): string | undefined => this.#book.restored(place.zone, from, this.#ledger?.run);
+    const isTarget = ({ updateRevision }: SetFacts): boolean => [updateRevision, restored(updateRevision)].includes(next);
+    if (facts === undefined || restored(revision) !== undefined || (next !== undefined && facts.some(isTarget))) return;
     this.#book.scene.violated('S6', `${commit.actor.process ?? ''} drops the pin of ${place.pod?.metadata.name} to ${revision}`);
   }
 
