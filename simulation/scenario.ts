@@ -22,6 +22,20 @@ const wave = z.strictObject({
 });
 export type WaveShape = Data<typeof wave>;
 
+const seconds = z.number().int().min(0);
+
+/** A window of the RolloutPolicy of the group, with either ranges or a schedule. */
+const windowShape = z.strictObject({
+  kind: z.enum(['allow', 'deny']),
+  actions: z.array(z.enum(['rollout', 'scaleDown'])).min(1),
+  inFlight: z.enum(['finishPod', 'finishZone', 'finishAll']),
+  /** The ranges, in seconds from the start. */
+  ranges: z.array(z.strictObject({ from: seconds, to: seconds })).exactOptional(),
+  /** Opens for `seconds` at each of the minutes 0 to 6 of the simulation that `everyMinutes` divides. */
+  schedule: z.strictObject({ everyMinutes: z.number().int().min(2).max(30), seconds: seconds.min(1) }).exactOptional(),
+});
+export type WindowShape = Data<typeof windowShape>;
+
 const groupShape = z.strictObject({
   /** `native`: a RolloutGroup object defines the group. `adopted`: labels and annotations of grafana/rollout-operator define it. */
   kind: z.enum(['native', 'adopted']),
@@ -63,6 +77,8 @@ const groupShape = z.strictObject({
   deadlineSeconds: z.number().int().min(1).exactOptional(),
   /** A failed run is rolled back (`onFailure: rollback`), with the strategy `pinned`. */
   rollsBack: z.literal(true).exactOptional(),
+  /** The windows in which pods are replaced and replicas decrease. */
+  windows: z.array(windowShape).min(1).exactOptional(),
   /** A run to the previous template waits for soaks too (`skipOnRollback: false`). */
   soaksOnReturn: z.literal(true).exactOptional(),
 });
@@ -124,6 +140,11 @@ const eventKinds = {
   setReplicas: { by: 'people', fields: { replicas, zone: letter.exactOptional() } },
   /** Submits a request about the published run, if the plugin would not refuse it. `undo` also writes the earlier templates. */
   request: { by: 'people', fields: { action: z.enum(personRequests), by: z.enum(persons) } },
+  /** Creates an exception from the windows that ends after `forMs`, as the plugin does. */
+  override: {
+    by: 'people',
+    fields: { by: z.enum(persons), forMs: ms, zone: letter.exactOptional(), podsAtMost: z.number().int().min(1).exactOptional() },
+  },
   pause: { by: 'people', fields: {} },
   resume: { by: 'people', fields: {} },
   /** Creates the RolloutGroup. Until then no object defines the native group, and its StatefulSets have no partition. */

@@ -1,7 +1,8 @@
 // Builds the initial objects of a simulation from the shape of the group: StatefulSets, RolloutGroup or labels, budgets, mirrored objects.
 
 import { holdingPartition } from '../../policies/strategies.ts';
-import { type GivenGroup, type GroupShape, letterOf, traitsOfShape, type WaveShape, wavesOfShape } from '../scenario.ts';
+import { runStartMs } from '../process/clock.ts';
+import { type GivenGroup, type GroupShape, letterOf, traitsOfShape, type WaveShape, type WindowShape, wavesOfShape } from '../scenario.ts';
 import type { Json } from '../server/request.ts';
 import { gateSpec } from './gate-server.ts';
 
@@ -32,6 +33,7 @@ export function groupObjects(shape: GroupShape, isDefinedLater = false): GroupOb
       ...(isMirrored ? [replicaTemplate(shape)] : []),
       ...zones.map((zone) => statefulSet(zone, shape, isDefinedLater)),
       ...(shape.kind === 'native' ? [rolloutGroup(zones, shape)] : []),
+      ...(shape.windows === undefined ? [] : [rolloutPolicy(shape.windows)]),
       ...budgets,
     ],
     policies: [],
@@ -152,6 +154,28 @@ function rolloutSpec(shape: GroupShape): Json {
     ...(waves === undefined ? {} : { waves }),
     ...(shape.rollsBack === true && canRollBack ? { onFailure: 'rollback' } : {}),
     ...(shape.soaksOnReturn === true ? { skipOnRollback: false } : {}),
+  };
+}
+
+function rolloutPolicy(windows: readonly WindowShape[]): Json {
+  return {
+    apiVersion: 'rollout-group.dev/v1alpha1',
+    kind: 'RolloutPolicy',
+    metadata: { name: 'calendar', namespace },
+    spec: { targets: { groups: [group] }, windows: windows.map(windowSpec) },
+  };
+}
+
+function windowSpec({ ranges, schedule, ...rest }: WindowShape, index: number): Json {
+  const at = (seconds: number): string => new Date(runStartMs + seconds * 1000).toISOString();
+  return {
+    name: `window-${index + 1}`,
+    ...rest,
+    ...(ranges === undefined ? {} : { ranges: ranges.map(({ from, to }) => ({ from: at(from), to: at(to) })) }),
+    ...(schedule === undefined
+      ? {}
+      : // A simulation begins at 12:00 UTC, on a day in January.
+        { schedule: { cron: `0-6/${schedule.everyMinutes} 13 * * *`, duration: `${schedule.seconds}s`, timeZone: 'Europe/Amsterdam' } }),
   };
 }
 

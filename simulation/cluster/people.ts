@@ -97,6 +97,8 @@ export class People {
         return event.action === 'undo'
           ? this.#setImages(this.#options.requests.undo(event.by))
           : this.#options.requests.submit(event.action, event.by);
+      case 'override':
+        return this.#options.requests.override(event);
       case 'defineGroup':
         this.#options.report('define the group');
         return this.#defineGroup();

@@ -11,6 +11,7 @@ import { rightStamp } from '../../webhook/native/stamp-endpoint.ts';
 import {
   configMapResource,
   controllerOf,
+  exceptionResource,
   field,
   groupResource,
   imagesOf,
@@ -21,7 +22,7 @@ import {
   statefulSetResource,
   textAt,
 } from '../objects.ts';
-import type { Person, PersonRequest } from '../scenario.ts';
+import type { EventFields, Person, PersonRequest } from '../scenario.ts';
 import type { ModelObject } from '../server/request.ts';
 import { revisionResource } from './workload.ts';
 import type { World } from './world.ts';
@@ -31,6 +32,8 @@ interface RequestsOptions extends Pick<World, 'server' | 'scheduler' | 'wallMs'>
   readonly group: string;
   readonly report: (what: string) => void;
 }
+
+const ours = { apiVersion: 'rollout-group.dev/v1alpha1' };
 
 type Spec = Partial<Pick<LiveIntent, 'runId' | 'wave' | 'digest' | 'rollback' | 'undone'>> & Pick<LiveIntent, 'action'>;
 
@@ -70,6 +73,35 @@ export class Requests {
     // An earlier undo may block the revision that is requested now.
     this.cancelUndo((zone, revision) => undone.some((one) => one.zone === zone && one.to === revision));
     return new Map(changed.map(({ statefulSet, to }) => [statefulSet, imagesOf(field(to, 'data', 'spec', 'template'))]));
+  }
+
+  /** Writes the exception from the windows as the plugin does. Returns false if another exception is in force for the target. */
+  override({ by, forMs, zone, podsAtMost }: EventFields<'override'>): boolean {
+    const { server, namespace, group, wallMs, report } = this.#options;
+    const name = ['override', group, 'window', ...(zone === undefined ? [] : [zone])].join('.');
+    const isOther = (exception: ModelObject): boolean => {
+      const other = textAt(exception, 'spec', 'target', 'zone');
+      const isSameTarget = other === undefined || zone === undefined || other === zone;
+      return exception.metadata.name !== name && isSameTarget && Date.parse(textAt(exception, 'spec', 'expires') ?? '') > wallMs();
+    };
+    if (server.list(exceptionResource, namespace).some(isOther)) return false;
+    report(`${by} overrides the windows${zone === undefined ? '' : ` for zone ${zone}`} for ${Math.round(forMs / 1000)} s`);
+    const user = { name: `${by}@example.com`, groups: ['oncall'] };
+    const allow = podsAtMost === undefined ? { anything: true } : { podsAtMost };
+    const spec = {
+      rule: 'window',
+      target: { group, ...(zone === undefined ? {} : { zone }) },
+      allow,
+      reason: 'INC-441',
+      expires: new Date(wallMs() + forMs).toISOString(),
+    };
+    const metadata = { name, namespace };
+    const requestedBy = rightStamp({ operation: 'CREATE', user, object: { metadata, spec } }, wallMs());
+    const object = { ...ours, kind: 'RolloutException', metadata, spec: { ...spec, requestedBy } };
+    const ref = { resource: exceptionResource, namespace, name };
+    if (server.get(exceptionResource, namespace, name) === undefined) server.create({ user: user.name }, exceptionResource, object);
+    else server.change({ user: user.name }, ref, { spec: { ...object.spec, allow: { anything: null, podsAtMost: null, ...allow } } });
+    return true;
   }
 
   /** Cancels every undo of a revision that `isMeant` names; by default every undo. */

@@ -17,6 +17,7 @@ import { judgeRuns } from './runs.ts';
 import { SettlingJudge } from './settling.ts';
 import { judgeTargets } from './targets.ts';
 import { judgeWaves } from './waves.ts';
+import { judgeWindows } from './windows.ts';
 
 export const bookJudges = {
   availability: judgeAvailability,
@@ -31,6 +32,7 @@ export const bookJudges = {
   waves: judgeWaves,
   runs: judgeRuns,
   rollbacks: judgeRollbacks,
+  windows: judgeWindows,
 } as const satisfies Readonly<Record<string, (book: Book) => Oracle>>;
 
 export const sceneJudges = {

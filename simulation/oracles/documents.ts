@@ -30,6 +30,9 @@ export interface RunText {
   readonly id: string;
   readonly outcome: string;
   readonly target: Readonly<Record<string, unknown>>;
+  readonly openZone: string | undefined;
+  /** True if the run has replaced a pod. */
+  readonly hasReplaced: boolean;
   /** The revisions that failed and that the run replaces by its target. */
   readonly rolledBack: Readonly<Record<string, unknown>>;
 }
@@ -71,6 +74,8 @@ export function readLedger(object: ModelObject): LedgerText | undefined {
   const outcome = textAt(value, 'run', 'outcome') ?? '';
   const target: Readonly<Record<string, unknown>> = { ...(field(value, 'run', 'target') ?? {}) };
   const rolledBack: Readonly<Record<string, unknown>> = { ...(field(value, 'run', 'rolledBack', 'revisions') ?? {}) };
+  const openZone = textAt(value, 'run', 'openZone');
+  const hasReplaced = (numberAt(value, 'run', 'lastDisruptionMs') ?? -1) >= (numberAt(value, 'run', 'startedMs') ?? 0);
   const rolling = outcome === 'completed' ? [] : Object.keys(target);
   return {
     group: textAt(value, 'group') ?? '',
@@ -79,7 +84,7 @@ export function readLedger(object: ModelObject): LedgerText | undefined {
     prepared,
     pins,
     rolling,
-    ...(id === undefined ? {} : { run: { id, outcome, target, rolledBack } }),
+    ...(id === undefined ? {} : { run: { id, outcome, target, openZone, hasReplaced, rolledBack } }),
   };
 }
 

@@ -125,6 +125,8 @@ const plainer: readonly ((group: GroupShape) => GroupShape)[] = [
   }),
   ({ minIntervalSeconds: _, ...group }) => group,
   ({ rollsBack: _, ...group }) => group,
+  ({ windows: _, ...group }) => group,
+  ({ windows, ...group }) => ({ ...group, ...(windows === undefined ? {} : { windows: windows.slice(0, 1) }) }),
   ({ deadlineSeconds: _, ...group }) => group,
   (group) => ({ ...group, zones: Math.max(1, group.zones - 1) }),
   (group) => ({ ...group, podsPerZone: 1 }),

@@ -2,7 +2,7 @@
 
 import type { FaultClass } from '../../faults/fault.ts';
 import { between, draw, oneOf, type Random, streamOf, wholeBetween } from '../../random.ts';
-import { type EventFields, type GroupShape, letterOf, persons, type ScenarioEvent } from '../../scenario.ts';
+import { type EventFields, type GroupShape, letterOf, persons, type ScenarioEvent, traitsOfShape } from '../../scenario.ts';
 
 /** A function that draws an event at `atMs`, or one of its fields. */
 type Draw<Value> = (random: Random, input: DrawInput, atMs: number) => Value;
@@ -134,6 +134,7 @@ export function drawnEvents(seed: number, input: DrawInput): readonly ScenarioEv
     ...drawnAnswers(seed, input),
     ...drawnRequests(seed, input, stories),
     ...drawnReturns(seed, input, stories),
+    ...drawnOverrides(seed, input),
     ...drawnAccidents(seed, input),
     ...lostLeavingPods(seed, input, stories),
     ...drawnRaces(seed, input),
@@ -174,12 +175,12 @@ function drawnRequests(seed: number, { group, endMs }: DrawInput, stories: reado
  */
 function drawnReturns(seed: number, { group, endMs, isDrawn }: DrawInput, stories: readonly ScenarioEvent[]): readonly ScenarioEvent[] {
   const rollouts = stories.filter((event) => event.kind === 'setImage');
-  const isPinned = group.strategy === 'pinned';
-  if (group.kind === 'adopted' || rollouts.length === 0 || draw(seed, 'has returns') >= (isPinned ? 0.7 : 0.3)) return [];
+  const { canRollBack } = traitsOfShape(group);
+  if (group.kind === 'adopted' || rollouts.length === 0 || draw(seed, 'has returns') >= (canRollBack ? 0.7 : 0.3)) return [];
   const random = streamOf(seed, 'returns');
   return Array.from({ length: wholeBetween(random, 1, 3) }).flatMap((): readonly ScenarioEvent[] => {
     const undone = oneOf(random, rollouts);
-    const request = { kind: 'request', action: isPinned && random() < 0.6 ? 'rollback' : 'undo', by: oneOf(random, persons) } as const;
+    const request = { kind: 'request', action: canRollBack && random() < 0.6 ? 'rollback' : 'undo', by: oneOf(random, persons) } as const;
     const atMs = at(Math.min(undone.atMs + between(random, 5000, 90_000), endMs - 120_000));
     const laterMs = at(atMs + between(random, 2000, 100_000));
     const again = random();
@@ -190,6 +191,25 @@ function drawnReturns(seed: number, { group, endMs, isDrawn }: DrawInput, storie
         ...(isDrawn('F18') && again < 0.4 && !undone.image.startsWith('broken/') ? [{ ...undone, atMs: laterMs }] : []),
       ];
     return [{ ...request, atMs }, ...(again < 0.5 ? [{ ...request, action: 'retry', atMs: laterMs } as const] : [])];
+  });
+}
+
+/** Returns the exceptions that people make from windows, for the group or for a zone. */
+function drawnOverrides(seed: number, input: DrawInput): readonly ScenarioEvent[] {
+  if (input.group.windows === undefined || draw(seed, 'has overrides') >= 0.6) return [];
+  const random = streamOf(seed, 'overrides');
+  return Array.from({ length: wholeBetween(random, 1, 4) }, (): ScenarioEvent => {
+    const atMs = at(between(random, 10_000, input.endMs - 80_000));
+    const ofZone = random() < 0.4 ? { zone: zone(random, input, atMs) } : {};
+    const limit = random() < 0.25 ? { podsAtMost: 1 } : {};
+    return {
+      atMs,
+      kind: 'override',
+      by: oneOf(random, persons),
+      forMs: within(20_000, 120_000)(random, input, atMs),
+      ...ofZone,
+      ...limit,
+    };
   });
 }
 

@@ -1,5 +1,5 @@
 // Names the features of a group and the requests of people that a scenario has, for the report of a soak.
-import { type Scenario, traitsOfShape, type WaveShape } from '../../scenario.ts';
+import { type Scenario, traitsOfShape, type WaveShape, type WindowShape } from '../../scenario.ts';
 
 type IsSo = (scenario: Scenario) => boolean;
 
@@ -7,6 +7,11 @@ const hasWave =
   (isSo: (wave: WaveShape) => boolean): IsSo =>
   ({ group }) =>
     group.waves?.some(isSo) === true;
+
+const hasWindow =
+  (action: WindowShape['actions'][number]): IsSo =>
+  ({ group }) =>
+    group.windows?.some(({ actions }) => actions.includes(action)) === true;
 
 /** The features in the order of the report. */
 const features: Readonly<Record<string, IsSo>> = {
@@ -24,6 +29,8 @@ const features: Readonly<Record<string, IsSo>> = {
   'onFailure: rollback': ({ group }) => group.rollsBack === true,
   'deadline for progress': ({ group }) => group.deadlineSeconds !== undefined,
   'budget for disruptions by others': ({ group }) => group.disruption !== undefined,
+  'window for rollouts': hasWindow('rollout'),
+  'window for downscales': hasWindow('scaleDown'),
   minInterval: ({ group }) => group.minIntervalSeconds !== undefined,
 };
 
@@ -32,6 +39,8 @@ export const featureNames: readonly string[] = Object.keys(features);
 
 /** Returns the names of the features and requests of the scenario, each once. */
 export function featuresOf(scenario: Scenario): readonly string[] {
-  const requests = scenario.events.flatMap((event) => (event.kind === 'request' ? [`request: ${event.action}`] : []));
+  const requests = scenario.events.flatMap((event) =>
+    event.kind === 'request' ? [`request: ${event.action}`] : event.kind === 'override' ? ['request: override'] : [],
+  );
   return [...featureNames.filter((name) => features[name]?.(scenario)), ...new Set(requests)];
 }

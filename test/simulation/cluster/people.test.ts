@@ -75,6 +75,22 @@ describe('an undo', () => {
   });
 });
 
+describe('an exception', () => {
+  it('replaces the one before it, and is refused next to one that has not ended', async () => {
+    const { cluster, server, run } = newWorld();
+    const override = { kind: 'override', by: 'alice', forMs: 20_000 } as const;
+    const allowed = () =>
+      server.list('rolloutexceptions.rollout-group.dev', 'mimir').map(({ spec }) => (spec as { readonly allow: object }).allow);
+    expect(cluster.happen(override)).toBe(true);
+    expect(cluster.happen({ ...override, podsAtMost: 1 })).toBe(true);
+    expect(allowed()).toEqual([{ podsAtMost: 1 }]);
+    expect(cluster.happen({ ...override, zone: 'b' })).toBe(false);
+    await run(21_000);
+    expect(cluster.happen({ ...override, zone: 'b' })).toBe(true);
+    expect(allowed()).toEqual([{ podsAtMost: 1 }, { anything: true }]);
+  });
+});
+
 describe('replicas', () => {
   it('are written where they come from, and are what is wanted of every zone that follows', async () => {
     const asked = async (shape: Partial<GroupShape>, zone?: string) => {

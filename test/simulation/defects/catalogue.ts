@@ -11,6 +11,7 @@ import { ruleDefects } from './catalogue/rules.ts';
 import { sightDefects } from './catalogue/sight.ts';
 import { wakingDefects } from './catalogue/waking.ts';
 import { waveDefects } from './catalogue/waves.ts';
+import { windowDefects } from './catalogue/windows.ts';
 import type { Defect } from './defect.ts';
 
 export const defects: readonly Defect[] = [
@@ -26,4 +27,5 @@ export const defects: readonly Defect[] = [
   ...admittingDefects,
   ...waveDefects,
   ...returningDefects,
+  ...windowDefects,
 ];

@@ -16,7 +16,7 @@ type CatalogueEntry =
 
 const admission = 'the simulation reviews only deletions and evictions of pods';
 
-/** S1 to S39 and L1 to L13, in this order. */
+/** S1 to S40 and L1 to L13, in this order. */
 export const catalogue: readonly CatalogueEntry[] = [
   {
     id: 'S1',
@@ -182,6 +182,13 @@ export const catalogue: readonly CatalogueEntry[] = [
     judgedBy: ['rollbacks'],
     scope: 'native',
     how: 'when a rollback completes, no pod runs the failed revision; later no pod is created at it, unless the webhook does not answer or the ledger pins the pod; the published status is degraded and not ready; no pod is replaced later than 10 s after an undo of the update revision',
+  },
+  {
+    id: 'S40',
+    title: 'windows',
+    judgedBy: ['windows'],
+    scope: 'native',
+    how: 'no pod is replaced and no replicas decrease outside of the windows, by the clock of the agent; exempt: an exception in force, work in progress that the window lets finish, and decisions during which the clock jumped',
   },
   {
     id: 'L1',

@@ -293,10 +293,10 @@ export class History {
   }
 
   /** The run that the next ledgers name, which replaces `failed` if it is a rollback. */
-  ledger(id: string, outcome = 'running', revision = 'r3', failed?: string): void {
+  ledger(id: string, outcome = 'running', revision = 'r3', failed?: string, progress: Json = {}): void {
     const inZones = (one: string): Json => ({ a: one, b: one, c: one });
     const rolledBack = failed === undefined ? {} : { rolledBack: { revisions: inZones(failed), because: 'it failed' } };
-    this.#run = { id, outcome, target: inZones(revision), ...rolledBack };
+    this.#run = { id, outcome, target: inZones(revision), ...rolledBack, ...progress };
     this.announce([]);
   }
 
