@@ -78,9 +78,9 @@ const endingVerbs: ReadonlyMap<string, string> = new Map([
 /** Returns why no exception can override the rule. For a policy rule the only reason is that the rule can demand an approval. */
 function whyNot(rule: string): string {
   const verb = endingVerbs.get(rule) ?? (rule.includes('/') ? 'approve' : undefined);
-  if (verb !== undefined) return `another verb ends its block: ${verb}`;
+  if (verb !== undefined) return `the verb ${verb} ends this block`;
   const blocks = ruleCatalog.some(({ id, reason }) => id === rule && reason !== undefined);
-  return blocks ? 'it depends on the state of the cluster or on announced disruptions' : 'it never blocks';
+  return blocks ? 'it depends on the state of the cluster or on claims' : 'it never blocks';
 }
 
 function refuseRule({ read, name, live }: RequestedGroup, rule: string): void {
@@ -96,16 +96,16 @@ function refuseRule({ read, name, live }: RequestedGroup, rule: string): void {
   );
 }
 
-/** Returns a line about the exception in force that an object of this name replaces. */
+/** Returns a line about the exception that the new exception replaces; empty if no exception of this name is in force. */
 function replacedText({ read, target, cluster }: RequestedGroup, own: string): string {
   const nowMs = cluster.env.clock.nowMs();
   const before = read.world.policies.exceptions.find(({ namespace, name }) => namespace === target.namespace && name === own);
   if (before === undefined || before.expiresMs <= nowMs) return '';
   const by = before.requestedBy === undefined ? '' : ` by ${before.requestedBy.user}`;
-  return `  it replaces the exception${by} until ${instantText(before.expiresMs)} (${before.reason})\n`;
+  return `  the new exception replaces an earlier one${by} (${before.reason}), which would end at ${instantText(before.expiresMs)}\n`;
 }
 
-/** Throws Failure if another exception exists for the rule and target, because the engine would then use neither. */
+/** Throws Failure if an exception with another name exists for the rule and target, because the engine would then use neither. */
 function refuseSecondException({ read, target, cluster }: RequestedGroup, rule: string, zone: string | undefined, own: string): void {
   const other = read.world.policies.exceptions.find(
     (one) =>

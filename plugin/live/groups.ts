@@ -17,6 +17,7 @@ import {
   type Listing,
   listCluster,
   type Namespaces,
+  noPermissionText,
   shownNames,
   snapshotNames,
   unreadLists,
@@ -204,11 +205,8 @@ export function absenceFailure(
   if (denial !== undefined) return forbiddenFailure(denial);
   const released = releaseFailure(listing, missing);
   if (released !== undefined) return released;
-  const unread = unreadLists(listing);
   const cause =
-    unread.length === 0
-      ? (problems[0] ?? 'no RolloutGroup, published decision or labelled StatefulSet names it')
-      : `${unread.join(', ')} may not be read`;
+    noPermissionText(unreadLists(listing)) ?? problems[0] ?? 'no RolloutGroup, published decision or labelled StatefulSet names it';
   const other = lost.find((one) => one.namespace !== namespace);
   return notFoundFailure(
     lost.length === 1
@@ -226,7 +224,7 @@ export function absenceFailure(
 
 export interface LiveGroup {
   readonly decision: PublishedDecision;
-  /** Absent if the group is defined in files of the agent. */
+  /** Absent if the group is defined in files of the agent, or if the user may not list RolloutGroups. */
   readonly definition?: GroupDefinition;
   /** `agent`: the agent published the decision. `here`: no agent published one, so this command decided. */
   readonly from: 'agent' | 'here';

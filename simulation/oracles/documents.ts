@@ -125,11 +125,15 @@ export const unappliedMs = 120_000;
 /** The time in which the agent has its next turn. */
 const nextTurnMs = 1_000;
 
-/** Returns whether the claim is open. A claim of a webhook stays stored until the next write, also when it is applied or has expired. */
-export function isOpenClaim({ admittedWallMs, uid }: Claimed, scene: Pick<Scene, 'list' | 'namespace' | 'nowMs'>): boolean {
+/**
+ * Returns whether the claim is open. A claim of a webhook stays stored until the next write, also when it is applied or has expired. A new
+ * leader does not trust the time in a claim, so it counts from its own start.
+ */
+export function isOpenClaim({ admittedWallMs, uid }: Claimed, scene: Pick<Scene, 'list' | 'namespace' | 'nowMs' | 'ledSinceMs'>): boolean {
   if (admittedWallMs === undefined) return true;
   const isStill = scene.list(podResource, scene.namespace).some((pod) => pod.metadata.uid === uid && !isTerminating(pod));
-  return isStill && runStartMs + scene.nowMs() - admittedWallMs < unappliedMs + nextTurnMs;
+  const sinceMs = Math.max(admittedWallMs - runStartMs, scene.ledSinceMs?.() ?? 0);
+  return isStill && scene.nowMs() - sinceMs < unappliedMs + nextTurnMs;
 }
 
 /** Returns a key that is the same for equal claims. */

@@ -39,6 +39,8 @@ export interface Scene {
   readonly clockOf?: (process: string) => MachineState;
   /** Returns whether an agent has a dead watch that is still open. A watch stays dead after all faults, until the agent closes it. */
   readonly isWatchDead?: () => boolean;
+  /** Returns the time at which the holder of the Lease last changed. */
+  readonly ledSinceMs?: () => number;
 }
 
 export interface PodCalled {

@@ -155,7 +155,7 @@ class WindowJudge implements Oracle {
     return [...named.filter((window) => window.kind === 'deny' && isOpen(window, clockMs)), ...(isAllowed ? [] : allows)];
   }
 
-  /** Returns whether the step may finish work in progress. The strictest blocking window decides. Nothing of a downscale may finish. */
+  /** Returns whether the step may finish work in progress. The strictest blocking window decides. Nothing of a scale-down may finish. */
   #mayFinish({ action, zone, begun, isRepair, fromMs }: Step, blocking: readonly WindowShape[]): boolean {
     const isAll = blocking.every(({ inFlight }) => inFlight === 'finishAll');
     if (action === 'scaleDown' || blocking.some(({ inFlight }) => inFlight === 'finishPod') || begun === undefined) return false;

@@ -97,7 +97,7 @@ describe('get', () => {
 
   it('says what it could not read, and takes that for unknown', async () => {
     const { stdout, stderr } = await ask(adoptedObjects(), 'get ingester', { ...noKinds, forbidden: ['pods'] });
-    expect(stderr).toContain('; pods may not be read');
+    expect(stderr).toContain('; no permission to list pods');
     expect(stdout).not.toContain('DONE');
   });
 
@@ -275,10 +275,11 @@ describe('the likely end of a rollout', () => {
     });
   });
 
-  it('says why it cannot be told', async () => {
+  it('names the reason why it is unknown', async () => {
     const published = publishedObject(now(rolling));
     expect(await eta([published])).toEqual({ unknown: 'the group is defined in files of the agent' });
-    expect(await eta([published, ...outdated], { ...noKinds, forbidden: ['pods'] })).toEqual({ unknown: 'pods may not be read' });
+    expect(await eta([published, ...outdated], { ...noKinds, forbidden: ['pods'] })).toEqual({ unknown: 'no permission to list pods' });
+    expect(await eta([published], { forbidden: ['rolloutgroups'] })).toEqual({ unknown: 'no permission to list RolloutGroups' });
   });
 
   it('is absent for a failed run, whose image change stays visible', async () => {

@@ -275,7 +275,10 @@ describe('abort and retry', () => {
     const endsWith = 'kubectl rollout-group retry mimir/ingester';
     const stop = { rule: 'run-failed', fact: 'the run was aborted', zones: ['a'], isBlocking: true, endsWith };
     const { status, stdout } = await act('undo ingester', { decision: { ...back(failed), stops: [stop] }, extra: history });
-    expect([status, stdout]).toEqual([0, expect.stringContaining('run 4f1c9a02 is a rollback already; nothing was undone')]);
+    expect([status, stdout]).toEqual([
+      0,
+      expect.stringContaining('run 4f1c9a02 of mimir/ingester is already a rollback; nothing was undone'),
+    ]);
     expect(stdout).toContain(endsWith);
   });
 

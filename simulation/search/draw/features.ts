@@ -30,7 +30,7 @@ const features: Readonly<Record<string, IsSo>> = {
   'deadline for progress': ({ group }) => group.deadlineSeconds !== undefined,
   'budget for disruptions by others': ({ group }) => group.disruption !== undefined,
   'window for rollouts': hasWindow('rollout'),
-  'window for downscales': hasWindow('scaleDown'),
+  'window for scale-downs': hasWindow('scaleDown'),
   minInterval: ({ group }) => group.minIntervalSeconds !== undefined,
 };
 

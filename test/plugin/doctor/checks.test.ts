@@ -115,16 +115,16 @@ describe('doctor', () => {
       'FAIL HPA RG6009 HorizontalPodAutoscaler mimir/h scales ingester-zone-b, whose replicas the agent writes',
     ],
     [
-      'two autoscalers on one group',
+      'an autoscaler for each zone',
       {
-        autoscalers: ['a', 'b'].map((zone) => ({
+        autoscalers: ['a', 'b', 'c'].map((zone) => ({
           namespace: 'mimir',
           kind: 'HorizontalPodAutoscaler',
           name: `h-${zone}`,
           target: { kind: 'StatefulSet', name: `ingester-zone-${zone}` },
         })),
       },
-      'FAIL HPA RG6010 mimir/ingester is scaled by HorizontalPodAutoscaler h-a and HorizontalPodAutoscaler h-b: two writers',
+      'FAIL HPA RG6010 mimir/ingester is scaled by HorizontalPodAutoscaler h-a, HorizontalPodAutoscaler h-b and HorizontalPodAutoscaler h-c; each decides alone',
     ],
     [
       'a GitOps tool that names the replicas of a follower',
