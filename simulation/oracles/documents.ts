@@ -30,6 +30,9 @@ export interface RunText {
   readonly id: string;
   readonly outcome: string;
   readonly target: Readonly<Record<string, unknown>>;
+  readonly previous: Readonly<Record<string, unknown>>;
+  /** True if the failure of the run causes no rollback: it is a rollback, or a person aborted it without a rollback. */
+  readonly stays: boolean;
   readonly openZone: string | undefined;
   /** True if the run has replaced a pod. */
   readonly hasReplaced: boolean;
@@ -74,6 +77,8 @@ export function readLedger(object: ModelObject): LedgerText | undefined {
   const outcome = textAt(value, 'run', 'outcome') ?? '';
   const target: Readonly<Record<string, unknown>> = { ...(field(value, 'run', 'target') ?? {}) };
   const rolledBack: Readonly<Record<string, unknown>> = { ...(field(value, 'run', 'rolledBack', 'revisions') ?? {}) };
+  const previous: Readonly<Record<string, unknown>> = { ...(field(value, 'run', 'previous') ?? {}) };
+  const stays = textAt(value, 'run', 'kind') === 'rollback' || textAt(value, 'run', 'onFailure') === 'pause';
   const openZone = textAt(value, 'run', 'openZone');
   const hasReplaced = (numberAt(value, 'run', 'lastDisruptionMs') ?? -1) >= (numberAt(value, 'run', 'startedMs') ?? 0);
   const rolling = outcome === 'completed' ? [] : Object.keys(target);
@@ -84,7 +89,7 @@ export function readLedger(object: ModelObject): LedgerText | undefined {
     prepared,
     pins,
     rolling,
-    ...(id === undefined ? {} : { run: { id, outcome, target, openZone, hasReplaced, rolledBack } }),
+    ...(id === undefined ? {} : { run: { id, outcome, target, previous, stays, openZone, hasReplaced, rolledBack } }),
   };
 }
 

@@ -1,4 +1,5 @@
 // Judges rollbacks and undos (S39): a revision that a rollback or a person returned from does not come back, and the status says so.
+import type { TurnReport } from '../../agent/report.ts';
 import type { PodAdmitted } from '../cluster/pin-webhook.ts';
 import {
   configMapResource,
@@ -61,6 +62,22 @@ class RollbackJudge implements Oracle {
     const exposed = exposedByUs(this.#book, commit);
     const disrupted = disruptedByUs(this.#book, commit) ?? exposed[0];
     if (disrupted !== undefined) this.#checkUndone(disrupted.zone, commit);
+  }
+
+  /** Checks that a failed run of a group with `onFailure: rollback` is rolled back, if the decision has seen every zone and every request. */
+  turnEnded(process: string, { group, snapshot, decision }: TurnReport): void {
+    const { scene, runs } = this.#book;
+    const seen = runs.since(scene.nowMs() - rollbackWithinMs);
+    const [run] = seen;
+    if (scene.group.rollsBack !== true || run === undefined || decision?.run?.outcome !== 'failed' || decision.run.id !== run.id) return;
+    const isKept = run.stays || Object.entries(run.target).every(([zone, revision]) => (run.previous[zone] ?? revision) === revision);
+    if (isKept || seen.some((one) => one?.id !== run.id || one.outcome !== 'failed')) return;
+    const isRead = group.zones.every(
+      ({ statefulSet }) =>
+        snapshot.statefulSets.some(({ name }) => name === statefulSet) &&
+        snapshot.pods.some((view) => view.statefulSet === statefulSet && !('unknown' in view.pods)),
+    );
+    if (isRead && !('unknown' in snapshot.intents)) scene.violated('S39', `${process} does not roll back the failed run ${run.id}`);
   }
 
   #noteLedger(commit: Commit): void {
@@ -149,6 +166,9 @@ class RollbackJudge implements Oracle {
       scene.violated('S39', `${actor.process ?? ''} disrupts ${after.metadata.name}, although a person undid the update revision`);
   }
 }
+
+/** The time after which the ledger must show the rollback of a failed run. */
+const rollbackWithinMs = 60_000;
 
 /** The age of the oldest state that a decision may use, for a clock that runs at 0.4 times the speed. */
 const decisionAgeMs = 25_000;

@@ -1,5 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { History } from './history.ts';
+import { decideGroup } from '../../../engine/decide/decide.ts';
+import { runStartMs } from '../../../simulation/process/clock.ts';
+import { statefulSet } from '../../kit/objects.ts';
+import { runOf } from '../../kit/questions.ts';
+import { snapshotOf } from '../../kit/snapshots.ts';
+import { definition, History } from './history.ts';
 
 /** A group whose revision `r2` was rolled back to `r1`, at which all pods run but those named. */
 function rolledBack(...atFailed: readonly string[]): History {
@@ -19,10 +24,32 @@ function publish(history: History, ready: string, degraded: string): void {
   history.change('rolloutgroups.rollout-group.dev', 'ing', () => ({ status }), history.agent());
 }
 
+/** A turn that reads every zone and leaves the run as it is. */
+function failedTurn(history: History): void {
+  const statefulSets = definition.zones.map((zone) => statefulSet({ name: zone.statefulSet }));
+  const snapshot = snapshotOf({ groups: [definition], statefulSets, nowMs: runStartMs + history.nowMs });
+  const run = runOf({ id: 'run1', outcome: 'failed', failure: 'it failed', failedMs: 0 });
+  history.turn({ snapshot, decision: { ...decideGroup(snapshot, definition), run } });
+}
+
 describe('the judge of rollbacks', () => {
   it("finds 'S39' if a rollback completes before every pod has left the failed revision", () => {
     expect(rolledBack('ing-b-1').found('S39')).toEqual(['the rollback run1 completes, and ing-b-1 still runs the failed revision']);
     expect(rolledBack().found('S39')).toEqual([]);
+  });
+
+  it('finds a turn that does not roll back a run that failed a minute ago', () => {
+    const found = (progress: object, waitMs: number) => {
+      const history = new History({ strategy: 'pinned', rollsBack: true });
+      const previous = { a: 'r1', b: 'r1', c: 'r1' };
+      history.ledger('run1', 'running', 'r2');
+      history.ledger('run1', 'failed', 'r2', undefined, { kind: 'rollout', previous, ...progress });
+      failedTurn(history.advance(waitMs));
+      return history.found('S39');
+    };
+    expect(found({}, 65_000)).toEqual(['a1 does not roll back the failed run run1']);
+    expect([found({}, 20_000), found({ onFailure: 'pause' }, 65_000), found({ kind: 'rollback' }, 65_000)].flat()).toEqual([]);
+    expect(found({ previous: { a: 'r2', b: 'r2', c: 'r2' } }, 65_000)).toEqual([]);
   });
 
   it('finds a pod that is created at the failed revision', () => {

@@ -39,6 +39,18 @@ export const returningDefects: readonly Defect[] = [
     breaks: ['S39'],
   },
   {
+    id: 'rollback-never-begins',
+    title: 'a failed run stays as it is, although the group asks for a rollback',
+    edits: [
+      {
+        file: 'engine/run/run.ts',
+        find: 'export const rollbackDelayMs = 1_000;',
+        replace: 'export const rollbackDelayMs = 1_000_000;',
+      },
+    ],
+    breaks: ['S39'],
+  },
+  {
     id: 'rollback-to-nothing',
     title: 'a failed run without an earlier revision waits for its rollback in a busy loop',
     edits: [
