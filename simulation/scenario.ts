@@ -36,6 +36,21 @@ const windowShape = z.strictObject({
 });
 export type WindowShape = Data<typeof windowShape>;
 
+/** A rule of a RolloutPolicy of the group, which applies until a time in seconds from the start. */
+const ruleShape = z.strictObject({
+  /**
+   * `early` blocks rollouts. `order` blocks rollouts of `zone` while `other` has outdated pods. `floor` blocks scale-downs below `replicas`.
+   * `ask` blocks rollouts without an approval in the run.
+   */
+  kind: z.enum(['early', 'order', 'floor', 'ask']),
+  effect: z.enum(['deny', 'hold']).exactOptional(),
+  zone: letter.exactOptional(),
+  other: letter.exactOptional(),
+  replicas: replicas.exactOptional(),
+  until: seconds,
+});
+export type RuleShape = Data<typeof ruleShape>;
+
 const groupShape = z.strictObject({
   /** `native`: a RolloutGroup object defines the group. `adopted`: labels and annotations of grafana/rollout-operator define it. */
   kind: z.enum(['native', 'adopted']),
@@ -79,6 +94,8 @@ const groupShape = z.strictObject({
   rollsBack: z.literal(true).exactOptional(),
   /** The windows in which pods are replaced and replicas decrease. */
   windows: z.array(windowShape).min(1).exactOptional(),
+  /** The rules of the RolloutPolicy `guard`, each of another kind. */
+  rules: z.array(ruleShape).min(1).exactOptional(),
   /** A run to the previous template waits for soaks too (`skipOnRollback: false`). */
   soaksOnReturn: z.literal(true).exactOptional(),
 });
@@ -140,10 +157,16 @@ const eventKinds = {
   setReplicas: { by: 'people', fields: { replicas, zone: letter.exactOptional() } },
   /** Submits a request about the published run, if the plugin would not refuse it. `undo` also writes the earlier templates. */
   request: { by: 'people', fields: { action: z.enum(personRequests), by: z.enum(persons) } },
-  /** Creates an exception from the windows that ends after `forMs`, as the plugin does. */
+  /** Creates an exception from a rule, by default from the windows, that ends after `forMs`, as the plugin does. */
   override: {
     by: 'people',
-    fields: { by: z.enum(persons), forMs: ms, zone: letter.exactOptional(), podsAtMost: z.number().int().min(1).exactOptional() },
+    fields: {
+      by: z.enum(persons),
+      forMs: ms,
+      rule: z.string().min(1).exactOptional(),
+      zone: letter.exactOptional(),
+      podsAtMost: z.number().int().min(1).exactOptional(),
+    },
   },
   pause: { by: 'people', fields: {} },
   resume: { by: 'people', fields: {} },

@@ -2,7 +2,16 @@
 
 import { holdingPartition } from '../../policies/strategies.ts';
 import { runStartMs } from '../process/clock.ts';
-import { type GivenGroup, type GroupShape, letterOf, traitsOfShape, type WaveShape, type WindowShape, wavesOfShape } from '../scenario.ts';
+import {
+  type GivenGroup,
+  type GroupShape,
+  letterOf,
+  type RuleShape,
+  traitsOfShape,
+  type WaveShape,
+  type WindowShape,
+  wavesOfShape,
+} from '../scenario.ts';
 import type { Json } from '../server/request.ts';
 import { gateSpec } from './gate-server.ts';
 
@@ -33,7 +42,8 @@ export function groupObjects(shape: GroupShape, isDefinedLater = false): GroupOb
       ...(isMirrored ? [replicaTemplate(shape)] : []),
       ...zones.map((zone) => statefulSet(zone, shape, isDefinedLater)),
       ...(shape.kind === 'native' ? [rolloutGroup(zones, shape)] : []),
-      ...(shape.windows === undefined ? [] : [rolloutPolicy(shape.windows)]),
+      ...(shape.windows === undefined ? [] : [rolloutPolicy('calendar', { windows: shape.windows.map(windowSpec) })]),
+      ...(shape.rules === undefined ? [] : [rolloutPolicy(rulePolicy, { rules: shape.rules.map(ruleSpec) })]),
       ...budgets,
     ],
     policies: [],
@@ -157,21 +167,48 @@ function rolloutSpec(shape: GroupShape): Json {
   };
 }
 
-function rolloutPolicy(windows: readonly WindowShape[]): Json {
+function rolloutPolicy(name: string, spec: Json): Json {
   return {
     apiVersion: 'rollout-group.dev/v1alpha1',
     kind: 'RolloutPolicy',
-    metadata: { name: 'calendar', namespace },
-    spec: { targets: { groups: [group] }, windows: windows.map(windowSpec) },
+    metadata: { name, namespace },
+    spec: { targets: { groups: [group] }, ...spec },
   };
 }
 
+/** The policy with the rules. */
+const rulePolicy = 'guard';
+
+/** Returns the name of a rule as results and requests have it. */
+export function ruleName({ kind }: Pick<RuleShape, 'kind'>): string {
+  return `${rulePolicy}/${kind}`;
+}
+
+function ruleSpec({ kind, effect, zone, other, replicas, until }: RuleShape): Json {
+  const isOutdated = { and: [{ '==': [{ var: 'name' }, other] }, { '<': [{ var: 'updated' }, { var: 'replicas' }] }] };
+  const conditions = [
+    { '<': [{ var: 'now' }, { instant: timeAt(until) }] },
+    ...(zone === undefined ? [] : [{ '==': [{ var: 'target.zone' }, zone] }]),
+    ...(other === undefined ? [] : [{ some: [{ var: 'group.zones' }, isOutdated] }]),
+    ...(replicas === undefined ? [] : [{ '<': [{ var: 'change.to' }, replicas] }]),
+  ];
+  return {
+    name: kind,
+    actions: [kind === 'floor' ? 'scaleDown' : 'rollout'],
+    when: { and: conditions },
+    ...(kind === 'ask' ? { effect: 'requireApproval', approval: { count: 1, from: ['oncall'] } } : { effect }),
+  };
+}
+
+function timeAt(seconds: number): string {
+  return new Date(runStartMs + seconds * 1000).toISOString();
+}
+
 function windowSpec({ ranges, schedule, ...rest }: WindowShape, index: number): Json {
-  const at = (seconds: number): string => new Date(runStartMs + seconds * 1000).toISOString();
   return {
     name: `window-${index + 1}`,
     ...rest,
-    ...(ranges === undefined ? {} : { ranges: ranges.map(({ from, to }) => ({ from: at(from), to: at(to) })) }),
+    ...(ranges === undefined ? {} : { ranges: ranges.map(({ from, to }) => ({ from: timeAt(from), to: timeAt(to) })) }),
     ...(schedule === undefined
       ? {}
       : // A simulation begins at 12:00 UTC, on a day in January.

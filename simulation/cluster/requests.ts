@@ -35,7 +35,7 @@ interface RequestsOptions extends Pick<World, 'server' | 'scheduler' | 'wallMs'>
 
 const ours = { apiVersion: 'rollout-group.dev/v1alpha1' };
 
-type Spec = Partial<Pick<LiveIntent, 'runId' | 'wave' | 'digest' | 'rollback' | 'undone'>> & Pick<LiveIntent, 'action'>;
+type Spec = Partial<Pick<LiveIntent, 'runId' | 'wave' | 'rule' | 'digest' | 'rollback' | 'undone'>> & Pick<LiveIntent, 'action'>;
 
 /** The interval at which people look at the group after all faults, and the pause before another retry. */
 const checkEveryMs = 20_000;
@@ -55,7 +55,9 @@ export class Requests {
     const about = decision?.run === undefined ? undefined : specs[request](decision, decision.run, () => this.#digest());
     if (decision?.run === undefined || about === undefined) return false;
     const spec: Spec = { ...about, runId: decision.run.id };
-    this.#options.report(`${by} requests ${request}${spec.wave === undefined ? '' : ` of ${spec.wave}`} in run ${spec.runId}`);
+    this.#options.report(
+      `${by} requests ${request}${spec.wave === undefined ? '' : ` of ${spec.wave}`}${spec.rule === undefined ? '' : ` of ${spec.rule}`} in run ${spec.runId}`,
+    );
     this.#create(spec, by);
     return true;
   }
@@ -75,21 +77,22 @@ export class Requests {
     return new Map(changed.map(({ statefulSet, to }) => [statefulSet, imagesOf(field(to, 'data', 'spec', 'template'))]));
   }
 
-  /** Writes the exception from the windows as the plugin does. Returns false if another exception is in force for the target. */
-  override({ by, forMs, zone, podsAtMost }: EventFields<'override'>): boolean {
+  /** Writes the exception as the plugin does. Returns false if another exception is in force for the target. */
+  override({ by, forMs, rule = 'window', zone, podsAtMost }: EventFields<'override'>): boolean {
     const { server, namespace, group, wallMs, report } = this.#options;
-    const name = ['override', group, 'window', ...(zone === undefined ? [] : [zone])].join('.');
+    const name = ['override', group, rule.replace('/', '.'), ...(zone === undefined ? [] : [zone])].join('.');
     const isOther = (exception: ModelObject): boolean => {
       const other = textAt(exception, 'spec', 'target', 'zone');
       const isSameTarget = other === undefined || zone === undefined || other === zone;
-      return exception.metadata.name !== name && isSameTarget && Date.parse(textAt(exception, 'spec', 'expires') ?? '') > wallMs();
+      const isSame = isSameTarget && textAt(exception, 'spec', 'rule') === rule;
+      return exception.metadata.name !== name && isSame && Date.parse(textAt(exception, 'spec', 'expires') ?? '') > wallMs();
     };
     if (server.list(exceptionResource, namespace).some(isOther)) return false;
-    report(`${by} overrides the windows${zone === undefined ? '' : ` for zone ${zone}`} for ${Math.round(forMs / 1000)} s`);
+    report(`${by} overrides ${rule}${zone === undefined ? '' : ` for zone ${zone}`} for ${Math.round(forMs / 1000)} s`);
     const user = { name: `${by}@example.com`, groups: ['oncall'] };
     const allow = podsAtMost === undefined ? { anything: true } : { podsAtMost };
     const spec = {
-      rule: 'window',
+      rule,
       target: { group, ...(zone === undefined ? {} : { zone }) },
       allow,
       reason: 'INC-441',
@@ -182,6 +185,8 @@ type SpecOf = (
 /** Returns the specs of the requests that the plugin sends in this state; undefined if it refuses the request. */
 const specs: Readonly<Record<Exclude<PersonRequest, 'undo'>, SpecOf>> = {
   approve: (decision, run, digestOfDefinition) => {
+    const rule = decision.waits.find((wait) => wait.rule.includes('/') && wait.digest !== undefined);
+    if (rule?.digest !== undefined && run.outcome !== 'completed') return { action: 'approve', rule: rule.rule, digest: rule.digest };
     const answer = answerOf('approve', decision, run);
     const digest = decision.waits.find((wait) => wait.rule === 'approval')?.digest ?? digestOfDefinition();
     return answer === undefined || digest === undefined ? undefined : { ...answer, digest };

@@ -9,6 +9,7 @@ import type { Oracle, OracleFactory, Scene } from './oracle.ts';
 import { judgePartitions } from './partitions.ts';
 import { judgePins } from './pins.ts';
 import { Book } from './places.ts';
+import { judgePolicies } from './policies.ts';
 import { PreparationJudge } from './preparations.ts';
 import { ReplicaJudge } from './replicas.ts';
 import { judgeRequests } from './requests.ts';
@@ -17,7 +18,6 @@ import { judgeRuns } from './runs.ts';
 import { SettlingJudge } from './settling.ts';
 import { judgeTargets } from './targets.ts';
 import { judgeWaves } from './waves.ts';
-import { judgeWindows } from './windows.ts';
 
 export const bookJudges = {
   availability: judgeAvailability,
@@ -32,7 +32,7 @@ export const bookJudges = {
   waves: judgeWaves,
   runs: judgeRuns,
   rollbacks: judgeRollbacks,
-  windows: judgeWindows,
+  policies: judgePolicies,
 } as const satisfies Readonly<Record<string, (book: Book) => Oracle>>;
 
 export const sceneJudges = {

@@ -126,6 +126,8 @@ const plainer: readonly ((group: GroupShape) => GroupShape)[] = [
   ({ minIntervalSeconds: _, ...group }) => group,
   ({ rollsBack: _, ...group }) => group,
   ({ windows: _, ...group }) => group,
+  ({ rules: _, ...group }) => group,
+  ({ rules, ...group }) => ({ ...group, ...(rules === undefined ? {} : { rules: rules.slice(0, 1) }) }),
   ({ windows, ...group }) => ({ ...group, ...(windows === undefined ? {} : { windows: windows.slice(0, 1) }) }),
   ({ deadlineSeconds: _, ...group }) => group,
   (group) => ({ ...group, zones: Math.max(1, group.zones - 1) }),

@@ -5,6 +5,7 @@ import { between, draw, oneOf, type Random, streamOf, wholeBetween } from '../..
 import {
   type GroupShape,
   letterOf,
+  type RuleShape,
   type Scenario,
   type ScenarioEvent,
   traitsOfShape,
@@ -56,7 +57,7 @@ export function isDrawn(seed: number, faultClass: FaultClass): boolean {
 /** Returns the scenario of a seed. The same seed always gives the same scenario. */
 export function scenarioOf(seed: number): Scenario {
   const shape = withPreparation(seed, withStrategy(seed, drawnGroup(streamOf(seed, 'group'))));
-  const group = withWindows(seed, withRollback(seed, withDisruption(seed, withDeadline(seed, withWaves(seed, shape)))));
+  const group = withRules(seed, withWindows(seed, withRollback(seed, withDisruption(seed, withDeadline(seed, withWaves(seed, shape))))));
   const agents = oneOf(streamOf(seed, 'agents'), [2, 2, 2, 2, 2, 2, 2, 2, 1, 3]);
   const rates = drawnRates(seed, 1, (faultClass) => isDrawn(seed, faultClass));
   const clockRates = drawnClockRates(seed, agents);
@@ -204,6 +205,24 @@ function withWindows(seed: number, group: GroupShape): GroupShape {
   const last = { from: safetyMs / 1000, to: safetyMs / 1000 + daySeconds };
   const later: readonly WindowShape[] = first.kind === 'deny' ? [] : [{ kind: 'allow', actions, inFlight: first.inFlight, ranges: [last] }];
   return { ...group, windows: [first, ...later, ...(random() < 0.25 ? [window('deny', false)] : [])] };
+}
+
+/** Gives some native groups one or two policy rules, each of another kind. All of them end with the faults. */
+function withRules(seed: number, group: GroupShape): GroupShape {
+  if (group.kind === 'adopted' || draw(seed, 'has rules') >= 0.3) return group;
+  const random = streamOf(seed, 'rules');
+  const zone = letterOf(wholeBetween(random, 0, group.zones));
+  const other = letterOf((zone.charCodeAt(0) - 96) % group.zones);
+  const until = (): number => wholeBetween(random, 60, 380);
+  const effect = oneOf(random, ['deny', 'hold'] as const);
+  const rules: readonly RuleShape[] = [
+    { kind: 'early', effect, until: until(), ...(random() < 0.5 ? { zone } : {}) },
+    { kind: 'order', effect, until: until(), zone, other },
+    { kind: 'floor', effect, until: until(), replicas: group.podsPerZone },
+    { kind: 'ask', until: until(), ...(random() < 0.3 ? { zone } : {}) },
+  ];
+  const first = wholeBetween(random, 0, rules.length);
+  return { ...group, rules: rules.filter((_, index) => index === first || (index === (first + 1) % rules.length && random() < 0.4)) };
 }
 
 /** Lets half of the groups with waves need approvals. The end of the last wave needs none, because it blocks no pod. */

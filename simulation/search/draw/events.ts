@@ -1,5 +1,6 @@
 // Draws the events of a seed: changes by people and autoscalers, and accidents.
 
+import { ruleName } from '../../cluster/group-objects.ts';
 import type { FaultClass } from '../../faults/fault.ts';
 import { between, draw, oneOf, type Random, streamOf, wholeBetween } from '../../random.ts';
 import { type EventFields, type GroupShape, letterOf, persons, type ScenarioEvent, traitsOfShape } from '../../scenario.ts';
@@ -128,13 +129,16 @@ const accidents: readonly Accidents[] = [
 /** Returns all events, sorted by time: changes by people and autoscalers, and accidents of the drawn classes. */
 export function drawnEvents(seed: number, input: DrawInput): readonly ScenarioEvent[] {
   const stories = drawnStories(streamOf(seed, 'stories'), input);
+  // Only an approval ends the block of a rule that asks for one.
+  const overridable = input.group.rules?.find(({ kind }) => kind !== 'ask');
   const events = [
     ...stories,
     ...drawnDefinition(seed, input, stories),
     ...drawnAnswers(seed, input),
     ...drawnRequests(seed, input, stories),
     ...drawnReturns(seed, input, stories),
-    ...drawnOverrides(seed, input),
+    ...(input.group.windows === undefined ? [] : drawnOverrides(seed, input, undefined)),
+    ...(overridable === undefined ? [] : drawnOverrides(seed, input, ruleName(overridable))),
     ...drawnAccidents(seed, input),
     ...lostLeavingPods(seed, input, stories),
     ...drawnRaces(seed, input),
@@ -144,7 +148,8 @@ export function drawnEvents(seed: number, input: DrawInput): readonly ScenarioEv
 
 /** Returns the answers of people to waves: often, seldom or not at all. A person without a wave to answer does nothing. */
 function drawnAnswers(seed: number, { group, endMs }: DrawInput): readonly ScenarioEvent[] {
-  if (group.waves?.some(({ approvals }) => approvals !== undefined) !== true) return [];
+  const isAsked = group.waves?.some(({ approvals }) => approvals !== undefined) === true || group.rules?.some(({ kind }) => kind === 'ask');
+  if (isAsked !== true) return [];
   const random = streamOf(seed, 'answers');
   const everyMs = oneOf(random, [10_000, 20_000, 40_000, 100_000, endMs]);
   const rejects = random() < 0.2;
@@ -194,10 +199,12 @@ function drawnReturns(seed: number, { group, endMs, isDrawn }: DrawInput, storie
   });
 }
 
-/** Returns the exceptions that people make from windows, for the group or for a zone. */
-function drawnOverrides(seed: number, input: DrawInput): readonly ScenarioEvent[] {
-  if (input.group.windows === undefined || draw(seed, 'has overrides') >= 0.6) return [];
-  const random = streamOf(seed, 'overrides');
+/** Returns the exceptions that people make from a rule, by default from the windows, for the group or for a zone. */
+function drawnOverrides(seed: number, input: DrawInput, rule: string | undefined): readonly ScenarioEvent[] {
+  const ofRule = rule === undefined ? {} : { rule };
+  const name = rule === undefined ? 'overrides' : `overrides ${rule}`;
+  if (draw(seed, `has ${name}`) >= 0.6) return [];
+  const random = streamOf(seed, name);
   return Array.from({ length: wholeBetween(random, 1, 4) }, (): ScenarioEvent => {
     const atMs = at(between(random, 10_000, input.endMs - 80_000));
     const ofZone = random() < 0.4 ? { zone: zone(random, input, atMs) } : {};
@@ -207,6 +214,7 @@ function drawnOverrides(seed: number, input: DrawInput): readonly ScenarioEvent[
       kind: 'override',
       by: oneOf(random, persons),
       forMs: within(20_000, 120_000)(random, input, atMs),
+      ...ofRule,
       ...ofZone,
       ...limit,
     };

@@ -1,5 +1,5 @@
 // Names the features of a group and the requests of people that a scenario has, for the report of a soak.
-import { type Scenario, traitsOfShape, type WaveShape, type WindowShape } from '../../scenario.ts';
+import { type RuleShape, type Scenario, traitsOfShape, type WaveShape, type WindowShape } from '../../scenario.ts';
 
 type IsSo = (scenario: Scenario) => boolean;
 
@@ -12,6 +12,11 @@ const hasWindow =
   (action: WindowShape['actions'][number]): IsSo =>
   ({ group }) =>
     group.windows?.some(({ actions }) => actions.includes(action)) === true;
+
+const hasRule =
+  (kind: RuleShape['kind']): IsSo =>
+  ({ group }) =>
+    group.rules?.some((rule) => rule.kind === kind) === true;
 
 /** The features in the order of the report. */
 const features: Readonly<Record<string, IsSo>> = {
@@ -31,6 +36,10 @@ const features: Readonly<Record<string, IsSo>> = {
   'budget for disruptions by others': ({ group }) => group.disruption !== undefined,
   'window for rollouts': hasWindow('rollout'),
   'window for scale-downs': hasWindow('scaleDown'),
+  'policy rule that ends at a time': hasRule('early'),
+  'policy rule about another zone': hasRule('order'),
+  'policy rule about replicas': hasRule('floor'),
+  'policy rule that asks for an approval': hasRule('ask'),
   minInterval: ({ group }) => group.minIntervalSeconds !== undefined,
 };
 

@@ -4,6 +4,7 @@ import { countingDefects } from './catalogue/counting.ts';
 import { leadershipDefects } from './catalogue/leadership.ts';
 import { ledgerDefects } from './catalogue/ledger.ts';
 import { pinnedDefects } from './catalogue/pinned.ts';
+import { policyDefects } from './catalogue/policies.ts';
 import { preparingDefects } from './catalogue/preparing.ts';
 import { requestDefects } from './catalogue/requests.ts';
 import { returningDefects } from './catalogue/returning.ts';
@@ -11,7 +12,6 @@ import { ruleDefects } from './catalogue/rules.ts';
 import { sightDefects } from './catalogue/sight.ts';
 import { wakingDefects } from './catalogue/waking.ts';
 import { waveDefects } from './catalogue/waves.ts';
-import { windowDefects } from './catalogue/windows.ts';
 import type { Defect } from './defect.ts';
 
 export const defects: readonly Defect[] = [
@@ -27,5 +27,5 @@ export const defects: readonly Defect[] = [
   ...admittingDefects,
   ...waveDefects,
   ...returningDefects,
-  ...windowDefects,
+  ...policyDefects,
 ];

@@ -16,7 +16,7 @@ type CatalogueEntry =
 
 const admission = 'the simulation reviews only deletions and evictions of pods';
 
-/** S1 to S40 and L1 to L13, in this order. */
+/** S1 to S41 and L1 to L13, in this order. */
 export const catalogue: readonly CatalogueEntry[] = [
   {
     id: 'S1',
@@ -186,9 +186,16 @@ export const catalogue: readonly CatalogueEntry[] = [
   {
     id: 'S40',
     title: 'windows',
-    judgedBy: ['windows'],
+    judgedBy: ['policies'],
     scope: 'native',
     how: 'no pod is replaced and no replicas decrease outside of the windows, by the clock of the agent; exempt: an exception in force, work in progress that the window lets finish, and decisions during which the clock jumped',
+  },
+  {
+    id: 'S41',
+    title: 'policy rules',
+    judgedBy: ['policies'],
+    scope: 'native',
+    how: 'no step is taken that a rule blocks in every state that its decision may have seen, by the clock of the agent; exempt: an exception in force, a verified approval in the run, and decisions during which the clock jumped',
   },
   {
     id: 'L1',

@@ -1,10 +1,11 @@
-// Mistakes in windows, and in the exceptions from them.
+// Mistakes in windows and policy rules, and in the exceptions from them.
 import type { Defect } from '../defect.ts';
 
 const window = 'policies/window/window.ts';
 const join = 'policies/join.ts';
+const rules = 'engine/rules/policy.ts';
 
-export const windowDefects: readonly Defect[] = [
+export const policyDefects: readonly Defect[] = [
   {
     id: 'downscale-outside-windows',
     title: 'replicas decrease outside of the windows',
@@ -41,7 +42,7 @@ export const windowDefects: readonly Defect[] = [
     title: 'a window that lets a zone finish lets every zone start',
     edits: [
       {
-        file: 'engine/rules/policy.ts',
+        file: rules,
         find: "return inFlight === 'finishAll' || (inFlight === 'finishZone' && underWay === 'zone');",
         replace: "return inFlight === 'finishAll' || inFlight === 'finishZone';",
       },
@@ -65,5 +66,49 @@ export const windowDefects: readonly Defect[] = [
       },
     ],
     breaks: ['S40'],
+  },
+  {
+    id: 'hold-holds-nothing',
+    title: 'a rule with the effect hold lets every step pass',
+    edits: [
+      {
+        file: rules,
+        find: "return { results: [result(id, 'wait', fact, { ...details, endsBy })], effect };",
+        replace: "return { results: [result(id, 'ok', fact, { ...details, endsBy })], effect };",
+      },
+    ],
+    breaks: ['S41'],
+  },
+  {
+    id: 'rule-reads-the-first-zone',
+    title: 'a condition reads the first zone of the group as its target',
+    edits: [
+      { file: rules, find: 'zone: zone.zone.name,\n      labels', replace: "zone: context.view.zones[0]?.zone.name ?? '',\n      labels" },
+    ],
+    breaks: ['S41'],
+  },
+  {
+    id: 'every-pod-counts-as-updated',
+    title: 'a condition counts every pod of another zone as updated',
+    edits: [
+      {
+        file: rules,
+        find: 'ready, available: ready, updated, isReady };',
+        replace: 'ready, available: ready, updated: replicas, isReady };',
+      },
+    ],
+    breaks: ['S41'],
+  },
+  {
+    id: 'rule-reads-the-old-replicas',
+    title: 'a condition reads the replicas before the change as those after it',
+    edits: [{ file: rules, find: '{ from: change.from, to: change.to,', replace: '{ from: change.from, to: change.from,' }],
+    breaks: ['S41'],
+  },
+  {
+    id: 'rule-asks-no-person',
+    title: 'a rule that asks for an approval lets every step pass',
+    edits: [{ file: rules, find: 'return { results: approvals.map(', replace: 'return { results: approvals.slice(1).map(' }],
+    breaks: ['S41'],
   },
 ];

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { GroupShape, WindowShape } from '../../../simulation/scenario.ts';
+import type { GroupShape, RuleShape, WindowShape } from '../../../simulation/scenario.ts';
 import { History } from './history.ts';
 
 /** A window that denies rollouts from 1,100 s to 1,200 s. A history begins at 1,000 s. */
@@ -19,7 +19,21 @@ function override(history: History, forMs: number, spec: object = {}, name = 'ov
   });
 }
 
-describe('the judge of windows', () => {
+function withRule(rule: Partial<RuleShape> & Pick<RuleShape, 'kind'>): History {
+  const history = new History({ rules: [{ effect: 'deny', until: 2000, ...rule }] });
+  history.ledger('run1');
+  return history.advance(20_000);
+}
+
+/** The violations of a group with this rule whose pod of zone a is replaced. */
+function underRule(rule: Partial<RuleShape> & Pick<RuleShape, 'kind'>, before: (history: History) => void = () => undefined) {
+  const history = withRule(rule);
+  before(history);
+  history.announceAndTake('ing-a-2');
+  return history.found('S41');
+}
+
+describe('the judge of policies', () => {
   it("finds 'S40' if a pod is replaced in a deny window, but not within the age of a decision after its start", () => {
     const history = new History({ windows: [deny] });
     history.ledger('run1');
@@ -82,5 +96,47 @@ describe('the judge of windows', () => {
     };
     expect([found('finishPod', 'ing-a-2'), found('finishZone', 'ing-a-2'), found('finishAll', 'ing-a-2')]).toEqual([1, 0, 0]);
     expect([found('finishZone', 'ing-b-2'), found('finishAll', 'ing-b-2')]).toEqual([1, 0]);
+  });
+
+  it("finds 'S41' if a rule blocks the step until its time, and not in another zone", () => {
+    expect([underRule({ kind: 'early' }), underRule({ kind: 'early', zone: 'a' })]).toEqual([
+      ['a1 disrupts ing-a-2, which the rule guard/early blocks until 2000 s'],
+      ['a1 disrupts ing-a-2, which the rule guard/early blocks until 2000 s'],
+    ]);
+    expect(
+      [underRule({ kind: 'early', zone: 'b' }), underRule({ kind: 'early', until: 1005 }), underRule({ kind: 'floor' })].flat(),
+    ).toEqual([]);
+  });
+
+  it('finds a rollout of a zone while another zone has outdated pods', () => {
+    const order = { kind: 'order', zone: 'a', other: 'b' } as const;
+    const updated = (history: History): void => {
+      for (const ordinal of [0, 1, 2]) history.replace(`ing-b-${ordinal}`);
+      history.advance(20_000);
+    };
+    expect([underRule(order).length, underRule(order, updated).length]).toEqual([1, 0]);
+  });
+
+  it('finds a scale-down below the number of a rule', () => {
+    const history = withRule({ kind: 'floor', replicas: 2 });
+    history.scale('ing-a', 2, history.agent());
+    expect(history.found('S41')).toEqual([]);
+    history.scale('ing-a', 1, history.agent());
+    expect(history.found('S41')).toHaveLength(1);
+  });
+
+  it('accepts an approval in the run, and an exception from the rule', () => {
+    const approve = (runId: string) => (history: History) => {
+      const spec = { action: 'approve', rule: 'guard/ask', runId, requestedBy: { user: 'alice' } };
+      history.write('rolloutintents.rollout-group.dev', { metadata: { name: 'approve' }, spec });
+    };
+    expect([underRule({ kind: 'ask' }), underRule({ kind: 'ask' }, approve('run0')), underRule({ kind: 'ask' }, approve('run1'))]).toEqual([
+      [expect.any(String)],
+      [expect.any(String)],
+      [],
+    ]);
+    const except = (rule: string) => (history: History) => override(history, 60_000, { rule });
+    const found = ['guard/early', 'window'].map((rule) => underRule({ kind: 'early' }, except(rule)).length);
+    expect(found).toEqual([0, 1]);
   });
 });
