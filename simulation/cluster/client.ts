@@ -1,6 +1,6 @@
 // Sends the writes of people and autoscalers to the API server, which asks the webhooks first.
 import { numberAt } from '../objects.ts';
-import { mergePatch } from '../server/json.ts';
+import { mergePatch, objectOf } from '../server/json.ts';
 import type { Actor, Json, ModelObject } from '../server/request.ts';
 import { type Admit, admitAll, type ReviewedRequest } from './admitted.ts';
 import type { ClusterApi } from './world.ts';
@@ -24,7 +24,8 @@ interface Update {
   readonly reference: ObjectRef;
   /** Returns the request for the stored object; undefined if nothing is left to change. */
   readonly review: (stored: ModelObject) => ReviewedRequest | undefined;
-  readonly write: (actor: Actor) => void;
+  /** Writes the admitted object. */
+  readonly write: (actor: Actor, object: Json) => void;
 }
 
 /** The pause after which people and GitOps tools repeat a denied write. */
@@ -67,7 +68,12 @@ export class Client {
       const object = mergePatch(stored, change ?? {}) as Json;
       return object === stored ? undefined : { ...requestOf(actor, reference, stored), oldObject: stored, object };
     };
-    const write = (by: Actor): void => void this.#server.change(by, reference, change ?? {});
+    const write = (by: Actor, { spec }: Json): void => {
+      const { requestedBy } = objectOf(spec);
+      // A mutating webhook changes only the requester.
+      const stamp = requestedBy === undefined ? {} : { spec: { ...objectOf(change?.['spec']), requestedBy } };
+      this.#server.change(by, reference, { ...change, ...stamp });
+    };
     this.#inTurn(reference, (end) => this.#update({ reference, review, write }, callbacks, end));
   }
 
@@ -133,7 +139,7 @@ export class Client {
       else if (this.#read(update.reference)?.metadata.resourceVersion !== stored.metadata.resourceVersion && attempt < mostReviews)
         this.#update(update, callbacks, end, attempt + 1);
       else {
-        update.write(verdict.actor);
+        update.write(verdict.actor, verdict.object);
         end(callbacks.done);
       }
     });

@@ -98,6 +98,7 @@ describe('the scenario of a seed', () => {
           'setReplicas',
           'request',
           'restart',
+          'override',
           'pause',
           'resume',
           'defineGroup',
