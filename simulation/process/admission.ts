@@ -47,7 +47,7 @@ export function createAdmission(options: AdmissionOptions) {
     call({ webhook, request, isRepeat }, (outcome) => {
       const denied = denialBy(webhook, outcome);
       const object = patched(request.object ?? {}, outcome.answer?.patch ?? []);
-      const repeats = webhook.isReinvoked && !isRepeat && denied === undefined && draw(seed, `${outcome.key} again`) < 0.5;
+      const repeats = webhook.isReinvoked && !isRepeat && outcome.answer?.allowed === true && draw(seed, `${outcome.key} again`) < 0.5;
       if (repeats) change(webhook, { ...request, object }, true, done);
       else done(denied ?? object);
     });
