@@ -7,7 +7,6 @@ import type { Commit, ModelObject } from '../server/request.ts';
 import { named, unavailabilityOf } from './availability.ts';
 import { machineOf, momentOf, type Oracle, type PodCalled, type Reviewed } from './oracle.ts';
 import { type Book, unavailableIn, type Zone } from './places.ts';
-import { isHalted } from './targets.ts';
 
 /** The users of Kubernetes whose writes no webhook may deny. Autoscalers are not among them. */
 const nodeOrController = /^system:(?:node:|kube-scheduler$|serviceaccount:kube-system:(?!horizontal-pod-autoscaler))/;
@@ -95,7 +94,6 @@ export class ReviewJudge implements Oracle {
       .since(moment.fromMs)
       .some((one) => one.isForced);
     if (isForced) return;
-    if (isHalted(this.#book, zone.statefulSet, moment)) scene.violated('S30', `${what} during a pause`);
     for (const other of this.#book.zones.filter((one) => one !== zone)) {
       const why = unavailabilityOf(this.#book, other, moment);
       if (why !== undefined) scene.violated('S30', `${what} while ${why}`);

@@ -288,7 +288,10 @@ function drawnRaces(seed: number, input: DrawInput): readonly ScenarioEvent[] {
   });
 }
 
-/** Returns decreases by hand while a pod of the group fails or during a pause, which webhooks must deny. The stream is separate. */
+/**
+ * Returns decreases by hand: while a pod of the group fails, which webhooks must deny, or during a pause, which blocks only the agent. The
+ * stream is separate.
+ */
 function drawnDecreases(seed: number, input: DrawInput): readonly ScenarioEvent[] {
   const { group, endMs } = input;
   if (group.webhooks !== true || !input.isDrawn('F17')) return [];
