@@ -153,7 +153,7 @@ export const catalogue: readonly CatalogueEntry[] = [
     id: 'S30',
     title: 'disruptions admitted by the webhook count like those of the agent',
     judgedBy: ['admissions', 'reviews'],
-    how: 'deletions and evictions by others in groups with `spec.disruption`, and decreases of replicas by others in native groups; S1 to S3 count an admitted disruption from its commit on',
+    how: 'deletions and evictions by others in groups with `spec.disruption`, evictions under a ZoneAwarePodDisruptionBudget, and decreases of replicas by others in native groups; S1 to S3 count an admitted disruption from its commit on',
   },
   {
     id: 'S31',
