@@ -149,7 +149,8 @@ function withWebhooks(seed: number, group: GroupShape): GroupShape {
   return {
     ...group,
     webhooks: true,
-    ...(draw(seed, 'prepares in webhook') < 0.5 ? { prepares: true } : {}),
+    // A follower shrinks after its leader only with a time between zones, because the webhook records the time of the leader.
+    ...(draw(seed, 'prepares in webhook') < 0.5 ? { prepares: true, betweenZonesSeconds: group.betweenZonesSeconds || 10 } : {}),
     ...(draw(seed, 'zone budget') < 0.6 ? { zoneBudget: oneOf(streamOf(seed, 'zone budget limit'), [1, 1, 2]) } : {}),
     ...(mayForbid && draw(seed, 'no downscale') < 0.5 ? { noDownscale: true } : {}),
   };
