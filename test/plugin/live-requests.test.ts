@@ -264,6 +264,7 @@ describe('abort and retry', () => {
   it.each([
     ['a completed run', over, 'no rollout is in progress', 'undo'],
     ['a rollback', { ...rolling, run: { ...runOf(rolling), kind: 'rollback' as const } }, 'is a rollback itself', 'explain'],
+    ['a run without an earlier revision', { ...failed, run: { ...runOf(failed), target: previous, previous } }, 'of no zone', 'undo'],
     ['a failed rollback', { ...failed, run: { ...runOf(failed), kind: 'rollback' as const } }, 'is a rollback itself', 'explain'],
   ])('abort --rollback of %s is refused', async (_name, decision, why, verb) => {
     const acted = await act('abort ingester --rollback', { decision, extra: [pinned] });
