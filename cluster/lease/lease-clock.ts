@@ -1,7 +1,10 @@
 // Computes for how long this process still holds its Lease, from the clocks of this process alone.
 import type { ClusterEnv } from '../env.ts';
 
-/** The wall clock and the monotonic clock differ by more than this only after a clock was set or the machine was suspended. */
+/**
+ * The difference between the wall clock and the monotonic clock changes by more than this only after a clock was set or the machine was
+ * suspended.
+ */
 const clockGapMs = 1000;
 
 interface LeaseClockOptions {
@@ -81,7 +84,7 @@ export class LeaseClock {
     this.#isChecking = true;
     this.#cancelCheck = env.timers.after(retryPeriodMs / 2, () => {
       this.#check();
-      // The checks also run during the first renewal, because the process may be suspended while it waits for the answer.
+      // During the first renewal, the checks show `renewed` that a slow answer was no suspension.
       if (this.#nowMs() < (this.#renewal?.sentMs ?? this.#lastSentMs) + renewDeadlineMs) return this.#scheduleCheck();
       const hasExpired = this.#renewal !== undefined;
       this.stop();

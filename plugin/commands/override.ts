@@ -11,7 +11,7 @@ import { type ExitCode, exitCodes, refusedFailure, usageFailure } from '../failu
 import { fieldManager } from '../live/intents.ts';
 import { writeAgentNote } from '../live/notes.ts';
 import { overridableRules } from '../live/overridable-rules.ts';
-import { type RequestedGroup, type RequestFlags, readRequestedGroup } from '../live/submit-request.ts';
+import { type RequestedGroup, type RequestFlags, readRequestedGroup, storedText } from '../live/submit-request.ts';
 import { endFlag } from '../live/target.ts';
 import { accessFor, confirmAlways, findZone, type PromptFlags, printObjects } from '../live/write-options.ts';
 import { instantText } from '../output/plan/plan-text.ts';
@@ -39,7 +39,7 @@ export function run(context: CommandContext, options: OverrideOptions): Promise<
     if (options.dryRun === 'client') return printObjects(context, [object]);
     const scope = `${limitText(options)} for ${placeText(name, zone)} until ${instantText(expiresMs)}`;
     const isServerDryRun = options.dryRun === 'server';
-    const replaced = replacedText(requested, object.metadata.name);
+    const replaced = replacedLine(requested, object.metadata.name);
     const preview = `This overrides rule ${rule}${scope}.\n${replaced}`;
     if (!isServerDryRun && !(await confirmAlways(context, options, preview))) return exitCodes.refused;
     const { env, timeoutMs } = cluster;
@@ -97,12 +97,11 @@ function refuseRule({ read, name, live }: RequestedGroup, rule: string): void {
 }
 
 /** Returns a line about the exception that the new exception replaces; empty if no exception of this name is in force. */
-function replacedText({ read, target, cluster }: RequestedGroup, own: string): string {
+function replacedLine({ read, target, cluster }: RequestedGroup, own: string): string {
   const nowMs = cluster.env.clock.nowMs();
   const before = read.world.policies.exceptions.find(({ namespace, name }) => namespace === target.namespace && name === own);
   if (before === undefined || before.expiresMs <= nowMs) return '';
-  const by = before.requestedBy === undefined ? '' : ` by ${before.requestedBy.user}`;
-  return `  the new exception replaces an earlier one${by} (${before.reason}), which would end at ${instantText(before.expiresMs)}\n`;
+  return `  the new exception replaces ${storedText({ action: 'earlier exception', ...before })}\n`;
 }
 
 /** Throws Failure if an exception with another name exists for the rule and target, because the engine would then use neither. */

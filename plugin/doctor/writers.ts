@@ -2,15 +2,16 @@
 import { isUnknown } from '../../engine/snapshot.ts';
 import type { GroupDefinition, ZoneDefinition } from '../../policies/definition.ts';
 import { listed } from '../../policies/wording.ts';
-import { itemsOf } from '../cluster-snapshot/listing.ts';
 import { gitOpsOwner } from '../source/cluster/git-ops-owner.ts';
+import { keptLeases } from './agent.ts';
 import { type AutoscalerFact, type Check, type CheckResult, type GroupCheck, orOk, result, skipped } from './check.ts';
 
-/** Reports each running grafana/rollout-operator: as a failure if an agent runs too, otherwise as a warning. */
-export const otherOperator: Check = ({ operators, leases }) => {
+/** Reports each running grafana/rollout-operator: as a failure if an agent holds a Lease, otherwise as a warning. */
+export const otherOperator: Check = (facts) => {
+  const { operators } = facts;
   if (isUnknown(operators)) return skipped('operators', operators.unknown);
   const running = operators.filter(({ replicas }) => replicas > 0);
-  const hasAgent = itemsOf(leases).some(({ holder }) => holder !== '');
+  const hasAgent = keptLeases(facts).length > 0;
   return orOk(
     'operators',
     running.map(({ namespace, name, image }) => {

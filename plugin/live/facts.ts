@@ -36,7 +36,10 @@ export function rolesIn({ zones }: Pick<GroupDefinition, 'zones'>): ReadonlyMap<
   );
 }
 
-/** The estimated end, or the reason why it is unknown. Undefined if `isUnderWay` is false or a list was not read. */
+/**
+ * The estimated end, or the reason why it is unknown. Undefined if `isUnderWay` is false, if a list was not requested or is not complete yet,
+ * or if nothing is left to do.
+ */
 export type Estimation = Known<Estimate> | undefined;
 
 export type Estimator = (read: ReadGroups, live: LiveGroup, nowMs: number) => Estimation;
@@ -78,12 +81,12 @@ export function estimationOf(
   return estimateEnd({ snapshot, group, pods: successorsOf(itemsOf(listing.pods), decision, group) });
 }
 
-/** Returns the wait that only a person can end. The estimate does not model its cause, such as a missing permission of the agent. */
+/** Returns a wait that only a person can end and whose cause the estimate does not model, such as a missing permission of the agent. */
 function personsWait({ waits }: PublishedDecision): PublishedWait | undefined {
   return waits.find((wait) => (wait.outcome === 'no' && wait.earliestMs === undefined) || isMisplacedUntilRetry(wait));
 }
 
-/** Returns the successor pods of this run. A pod that became unready later counts as slow, because only its latest ready time is known. */
+/** Returns the successor pods of this run. A pod that became ready again counts as slow: only its latest ready time is known. */
 function successorsOf(
   pods: readonly KubernetesObject[],
   { run }: PublishedDecision,

@@ -195,7 +195,7 @@ async function found(cluster: Cluster, scope: Scope, sources: Sources): Promise<
 /** Returns the failure for the named groups that were not found; undefined if each was found. */
 export function absenceFailure(
   { namespace }: Pick<Cluster, 'namespace'>,
-  { groups, listing, problems }: Pick<ReadGroups, 'groups' | 'listing' | 'problems'>,
+  { groups, listing, problems, world }: Pick<ReadGroups, 'groups' | 'listing' | 'problems' | 'world'>,
   names: readonly GroupName[],
 ): Failure | undefined {
   const lost = names.filter((name) => !groups.some(({ decision }) => nameOf(decision) === nameOf(name)));
@@ -217,9 +217,20 @@ export function absenceFailure(
         other === undefined
           ? cause
           : `${cause}; ${other.namespace} is read as a namespace: the kinds before a name are rolloutgroup, statefulset and pod`,
-      todo: 'list all groups: kubectl rollout-group get -A',
+      todo: memberHint(world, missing) ?? 'list all groups: kubectl rollout-group get -A',
     },
   );
+}
+
+/** Returns the form with its kind of a name that is a StatefulSet or a pod of a group; undefined for another name. */
+function memberHint({ policies, published }: ClusterState, { namespace, group: name }: GroupName): string | undefined {
+  const groups: readonly { readonly namespace: string; readonly zones: readonly { readonly statefulSet: string }[] }[] = [
+    ...policies.groups,
+    ...published.values(),
+  ];
+  const sets = groups.flatMap((one) => (one.namespace === namespace ? one.zones.map(({ statefulSet }) => statefulSet) : []));
+  const kind = sets.includes(name) ? 'sts' : sets.includes(name.replace(/-\d+$/, '')) ? 'pod' : undefined;
+  return kind && `name it with its kind: ${kind}/${name}`;
 }
 
 export interface LiveGroup {

@@ -7,8 +7,12 @@ export const rolloutIntentSpec = z.strictObject({
   group: objectName.describe('Name of the group.'),
   action: z
     .enum(['pause', 'approve', 'reject', 'promote', 'abort', 'retry', 'undo', 'cancel', 'protect'])
-    .describe('Requested action. Each command of the plugin writes its own action.'),
-  zone: shortName.optional().describe('Zone of the request. Without it the request is for the whole group.'),
+    .describe('Requested action. The plugin has a command of the same name for each action.'),
+  zone: shortName
+    .optional()
+    .describe(
+      'For `pause`, `protect` and `cancel`: zone of the request. Without it the request is for the whole group. Other actions ignore it, except an `abort` that only pauses.',
+    ),
   wave: shortName.optional().describe('Wave to approve, reject or promote. Without it `promote` applies to every wave of the run.'),
   rule: z.string().max(317).optional().describe('Rule to approve or reject, as `policy/rule`.'),
   gate: shortName.optional().describe('For `promote`: gate to skip. Without it `promote` skips the soak time and all gates of the wave.'),

@@ -67,7 +67,7 @@ describe('the agent', () => {
     expect(cluster.maxDown()).toEqual({ zones: 1, pods: 1 });
   });
 
-  it('continues the rollout after the Lease was deleted, although the count of leaders starts again', async () => {
+  it('continues the rollout after the Lease was deleted, although leaseTransitions starts again', async () => {
     const cluster = newCluster();
     adoptedGroup(cluster);
     const first = startProcess({ env: cluster.env, name: 'agent-1' });

@@ -49,7 +49,7 @@ function restrictionsAt({ value }: LoadedDocument, patterns: readonly Pattern[])
 interface Pattern {
   /** A path below `spec`. `*` matches every element of a list and every field of an object. */
   readonly pattern: readonly string[];
-  /** The value that turns the restriction off, if a removed field would get a default that restricts. */
+  /** The value that turns the restriction off, if without the field a default or the setting of the group would still restrict. */
   readonly off?: unknown;
 }
 

@@ -53,6 +53,14 @@ describe('get', () => {
     expect((await ask(published, 'get -o name')).stdout).toBe(names);
   });
 
+  it('says how to name a StatefulSet or a pod', async () => {
+    for (const [name, kind] of [
+      ['ingester-zone-a', 'sts'],
+      ['ingester-zone-a-2', 'pod'],
+    ])
+      expect(await ask(published, `get ${name}`)).toMatchObject({ status: 10, stderr: expect.stringContaining(`${kind}/${name}`) });
+  });
+
   it('gives programs one envelope, with instants and no milliseconds', async () => {
     const { stdout } = await ask(published, 'get -o json');
     const document = JSON.parse(stdout);
@@ -447,7 +455,8 @@ describe('history', () => {
     };
     const level = (value: string) => ({ env: [{ name: 'LOG_LEVEL', value }] });
     expect(await target(level('info'), level('debug'))).toBe('env LOG_LEVEL');
-    expect(await target({}, { tty: true, workingDir: '/data', ...level('debug') })).toBe('template (3 fields)');
+    expect(await target({}, { tty: true, workingDir: '/data', ...level('debug') })).toBe('containers[main].tty and 2 more');
+    expect(await target({}, level('debug'))).toBe('containers[main].env');
     expect(await target({}, {})).toBe('revision 1');
   });
 

@@ -251,7 +251,9 @@ describe('override', () => {
     const replaced = await act(`${line} --yes`, { extra: [own] });
     expect([replaced.status, replaced.stdout]).toEqual([
       0,
-      expect.stringContaining('\n  the new exception replaces an earlier one (INC-1), which would end at 2099-01-01 00:00 UTC\n'),
+      expect.stringContaining(
+        '\n  the new exception replaces the earlier exception by an unverified requester (INC-1) until 2099-01-01 00:00 UTC\n',
+      ),
     ]);
     const expired = { ...other, spec: { ...(other['spec'] as object), expires: '2020-01-01T00:00:00Z' } };
     expect((await act(`${line} --yes`, { extra: [expired] })).status).toBe(0);

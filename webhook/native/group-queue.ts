@@ -10,7 +10,7 @@ export interface QueuedDecision {
   readonly answer: Answer;
   /** Claims to store before the answer; empty for a denial. */
   readonly claims: readonly Claim[];
-  /** True for a scale-up: the StatefulSet then hides an earlier scale-down, so the ledger records that before the answer, if possible. */
+  /** True for a scale-up. After it, the replicas no longer show an earlier scale-down, so the ledger records that scale-down first, if possible. */
   readonly hidesScaleDown?: boolean;
 }
 
@@ -62,7 +62,7 @@ export class GroupQueue {
     return !this.#isWorking && this.#pending.length === 0;
   }
 
-  /** Returns the answer after its claims are stored. Rejects if no time is left, or if the snapshot or the write of the ledger fails. */
+  /** Returns the answer after its claims are stored. Rejects if no time is left, if the snapshot or the decision fails, or if its claims cannot be stored. */
   submit(request: QueuedRequest): Promise<Answer> {
     return new Promise((resolve, reject) => {
       this.#pending.push({ ...request, resolve, reject });

@@ -21,7 +21,13 @@ const rolled = {
 const managedByArgo = {
   managedFields: [{ manager: 'argocd-controller', operation: 'Apply', fieldsV1: { 'f:spec': { 'f:replicas': {} } } }],
 };
-const registration = { isRegistered: true, services: [], problems: [], namespaces: [{ name: 'mimir', isOptedIn: true }] };
+const registration = {
+  isRegistered: true,
+  configurations: [],
+  services: [],
+  problems: [],
+  namespaces: [{ name: 'mimir', isOptedIn: true }],
+};
 const publishedOf = { namespace: 'mimir', group: 'ingester', decidedMs: kitNowMs - 3000, leader: 'agent-1' };
 const followers = adopted({ zones: ['a', { name: 'b', follows: 'a' }] });
 
@@ -176,6 +182,7 @@ describe('doctor', () => {
       {
         registration: {
           isRegistered: true,
+          configurations: [],
           services: [],
           problems: [],
           namespaces: [{ name: 'mimir', isOptedIn: true }],
@@ -210,7 +217,13 @@ describe('doctor', () => {
     [
       'a protection that no webhook enforces',
       {
-        registration: { isRegistered: false, services: [], problems: [], namespaces: [{ name: 'mimir', isOptedIn: false }] },
+        registration: {
+          isRegistered: false,
+          configurations: [],
+          services: [],
+          problems: [],
+          namespaces: [{ name: 'mimir', isOptedIn: false }],
+        },
         groups: [{ ...ingester, zones: ingester.zones.map((zone) => ({ ...zone, noEviction: true })) }],
       },
       'FAIL webhooks RG6027 mimir/ingester has noEviction: no webhook is registered, so other clients can evict its pods',
