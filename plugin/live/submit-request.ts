@@ -157,7 +157,7 @@ function comparedWith(
 /** Returns the request or exception with its requester and its end, such as `the pause by anna (INC-441) without an end`. */
 export function storedText(stored: RequestedWith & Pick<IntentView, 'expiresMs'> & { readonly action: string }): string {
   const { action, expiresMs } = stored;
-  return `the ${action} by ${requesterText(stored)} ${expiresMs === undefined ? 'without an end' : `until ${instantText(expiresMs)}`}`;
+  return `the ${action} by ${requesterText(stored)} ${expiresMs === undefined ? 'without an end' : `with the end ${instantText(expiresMs)}`}`;
 }
 
 /** Returns a line about the stored request of another user if the object replaces it. Throws Failure if the object ends earlier. */

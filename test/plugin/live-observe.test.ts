@@ -477,8 +477,6 @@ describe('events', () => {
     reportingController: by,
     type: 'Normal',
     reason: 'ZoneGapNotOver',
-    action: 'Wait',
-    note: 'zone b waits',
     regarding: { kind, name: about, namespace: 'mimir' },
   });
 

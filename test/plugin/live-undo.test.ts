@@ -231,7 +231,7 @@ describe('override', () => {
     expect((await act(words, { decision: { ...rolling, stops: [stop] } })).status).toBe(0);
   });
 
-  it('rejects an exception if the target has one of another name, and replaces one of the same name', async () => {
+  it('rejects an exception if its rule and target have one of another name, and replaces one of the same name', async () => {
     const other: FakeObject = {
       apiVersion,
       kind: 'RolloutException',
@@ -252,7 +252,7 @@ describe('override', () => {
     expect([replaced.status, replaced.stdout]).toEqual([
       0,
       expect.stringContaining(
-        '\n  the new exception replaces the earlier exception by an unverified requester (INC-1) until 2099-01-01 00:00 UTC\n',
+        '\n  the new exception replaces the earlier exception by an unverified requester (INC-1) with the end 2099-01-01 00:00 UTC\n',
       ),
     ]);
     const expired = { ...other, spec: { ...(other['spec'] as object), expires: '2020-01-01T00:00:00Z' } };
