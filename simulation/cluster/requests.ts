@@ -83,8 +83,9 @@ type SpecOf = (
 const specs: Readonly<Record<PersonRequest, SpecOf>> = {
   approve: (decision, run, digestOfDefinition) => {
     const answer = answerOf('approve', decision, run);
+    if (answer === undefined) return undefined;
     const digest = decision.waits.find((wait) => wait.rule === 'approval')?.digest ?? digestOfDefinition();
-    return answer === undefined || digest === undefined ? undefined : { ...answer, digest };
+    return digest === undefined ? undefined : { ...answer, digest };
   },
   reject: (decision, run) => answerOf('reject', decision, run),
   promote: ({ wave }, run) => (run.outcome === 'running' && wave !== undefined ? { action: 'promote', wave: wave.name } : undefined),
