@@ -4,7 +4,7 @@ import { compareResourceVersions } from '../request/resource.ts';
 export interface Store<View> {
   /** Returns the view of an object. Objects without a namespace are under the empty namespace. */
   readonly get: (namespace: string, name: string) => View | undefined;
-  /** Returns the views of a namespace, or of all namespaces if `namespace` is absent, in no defined order. */
+  /** Returns the views of a namespace, or of all namespaces if `namespace` is absent, in no defined order. A changed object keeps its place. */
   readonly list: (namespace?: string) => readonly View[];
   /** Returns the existing objects that could not be parsed. `list` does not contain them: their state is unknown. */
   readonly invalid: () => readonly InvalidObject[];
@@ -71,7 +71,6 @@ export class Entries<View> implements Store<View> {
     if (known.uid !== uid) return [...this.remove(namespace, name), ...this.put(entry)];
     const order = compareResourceVersions(resourceVersion, known.resourceVersion);
     if (order !== undefined && order <= 0) return [];
-    // The object keeps its place in `list`, so that readers that compare lists see no change of other objects.
     this.#invalid.delete(known);
     this.#set(entry);
     return [{ kind: 'modified', namespace, name, ...viewOf(entry), ...beforeOf(known) }];
