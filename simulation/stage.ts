@@ -7,6 +7,7 @@ import type { PodAdmitted } from './cluster/pin-webhook.ts';
 import { kindsOf } from './cluster/replica-origins.ts';
 import type { Faults } from './faults/fault.ts';
 import { drawnFaults, eitherFaults, placedFaults, type RecordedFaults, recordedFaults } from './faults/source.ts';
+import { leaseResource, textAt } from './objects.ts';
 import { createOracles } from './oracles/all.ts';
 import { firstDifference } from './oracles/converged.ts';
 import type { Oracle, Scene, Violation } from './oracles/oracle.ts';
@@ -16,7 +17,7 @@ import { beginRunAt, runStartMs } from './process/clock.ts';
 import type { RunOptions, TimelineEntry } from './run.ts';
 import { type ClusterEvent, classOfEvent, type PeopleEvent, type Scenario, type ScenarioEvent } from './scenario.ts';
 import { createScheduler, type Scheduler } from './scheduler.ts';
-import type { Actor, Answered, ModelRequest } from './server/request.ts';
+import type { Actor, Answered, ModelObject, ModelRequest } from './server/request.ts';
 import { ModelServer } from './server/server.ts';
 import { answeredText, committedText, eventAuthor, eventText, faultText, turnText } from './timeline-text.ts';
 import { createTrace, noTrace, type Trace } from './trace.ts';
@@ -49,6 +50,7 @@ export class Run {
   readonly #cluster: ClusterModel;
   readonly #oracles: readonly Oracle[];
   #isHealing = false;
+  #ledSinceMs = 0;
   #decision: GroupDecision | undefined;
   #touches = 0;
 
@@ -158,6 +160,7 @@ export class Run {
       violated: (invariant, message) => this.violated(invariant, message),
       clockOf: (process) => this.agents.clockOf(process),
       isWatchDead: () => this.agents.isWatchDead(),
+      ledSinceMs: () => this.#ledSinceMs,
     };
   }
 
@@ -167,6 +170,7 @@ export class Run {
       committed: (commit) => {
         const { revision, type, resource, after, actor } = commit;
         this.#note('commit', revision, type, resource, after.metadata.name, actor.process ?? actor.user);
+        if (resource === leaseResource && holderOf(commit.before) !== holderOf(after)) this.#ledSinceMs = this.scheduler.nowMs();
         this.#judge((oracle) => oracle.committed?.(commit));
         if (keepsTimeline) this.#addToTimeline('cluster', committedText(commit));
       },
@@ -182,7 +186,7 @@ export class Run {
   }
 
   #count({ verb, resource, subresource, name, status, revisions, request }: Answered): void {
-    if (request.actor.user !== agentUser || verb === 'get' || verb === 'list' || resource === leases) return;
+    if (request.actor.user !== agentUser || verb === 'get' || verb === 'list' || resource === leaseResource) return;
     const write = `${verb} ${subresource === '' ? resource : `${resource}/${subresource}`}`;
     const nowMs = this.scheduler.nowMs();
     this.quietSinceMs = nowMs;
@@ -280,7 +284,9 @@ export class Run {
   }
 }
 
-const leases = 'leases.coordination.k8s.io';
+function holderOf(lease: ModelObject | undefined): string | undefined {
+  return textAt(lease, 'spec', 'holderIdentity');
+}
 
 /** A user who is neither an agent nor a controller. */
 const stranger: Actor = { user: 'another-user' };
@@ -307,12 +313,12 @@ export function play(event: ScenarioEvent, { nowMs, wallMs, agents, cluster, ser
     case 'jumpWallClock':
       return agents.jumpWallClock(event.process, event.byMs);
     case 'deleteLease':
-      return server.remove(stranger, { resource: leases, namespace: agentNamespace, name: leaseName });
+      return server.remove(stranger, { resource: leaseResource, namespace: agentNamespace, name: leaseName });
     case 'editLease': {
       // Changes only two fields, as a person would do, and not `leaseTransitions`.
       const renewTime = new Date(wallMs()).toISOString().replace('Z', '000Z');
       const spec = { holderIdentity: 'another-holder', renewTime };
-      return server.change(stranger, { resource: leases, namespace: agentNamespace, name: leaseName }, { spec }) !== undefined;
+      return server.change(stranger, { resource: leaseResource, namespace: agentNamespace, name: leaseName }, { spec }) !== undefined;
     }
     case 'frontEndLags':
       server.lagFrontEnd(event.frontEnd % frontEnds, nowMs() + event.forMs);

@@ -39,6 +39,8 @@ export interface Scene {
   readonly clockOf?: (process: string) => MachineState;
   /** Returns whether an agent has a dead watch that is still open. A watch stays dead after all faults, until the agent closes it. */
   readonly isWatchDead?: () => boolean;
+  /** Returns the time at which the holder of the Lease last changed. */
+  readonly ledSinceMs?: () => number;
 }
 
 export interface PodCalled {
@@ -121,6 +123,16 @@ const snapshotAgeMs = 10_000;
 export function momentOf(scene: Pick<Scene, 'clockOf'>, { actor, atMs }: Sent): Moment {
   const { rate, wallErrorMs } = machineOf(scene, actor.process);
   return { atMs, fromMs: (actor.sentAtMs ?? atMs) - snapshotAgeMs / Math.min(1, rate), aheadMs: Math.max(0, wallErrorMs) };
+}
+
+/**
+ * Returns S - 10 s of a write that changes no pod, such as a write of the ledger. A process that was suspended may send it after a
+ * decision from before the suspension.
+ */
+export function knownSinceMs(scene: Pick<Scene, 'clockOf'>, { actor, atMs }: Sent): number {
+  const { fromMs } = momentOf(scene, { actor, atMs });
+  const { pausedAtMs = 0, pausedUntilMs = 0 } = machineOf(scene, actor.process);
+  return pausedUntilMs < fromMs ? fromMs : Math.min(fromMs, pausedAtMs);
 }
 
 export function machineOf(scene: Pick<Scene, 'clockOf'>, process: string | undefined): MachineState {
