@@ -84,7 +84,8 @@ export class LeaseClock {
     this.#isChecking = true;
     this.#cancelCheck = env.timers.after(retryPeriodMs / 2, () => {
       this.#check();
-      // During the first renewal, the checks show `renewed` that a slow answer was no suspension.
+      // The checks also run during the first renewal: they keep `#seenMs` recent, so that `renewed` does not take a slow answer for a
+      // suspension.
       if (this.#nowMs() < (this.#renewal?.sentMs ?? this.#lastSentMs) + renewDeadlineMs) return this.#scheduleCheck();
       const hasExpired = this.#renewal !== undefined;
       this.stop();

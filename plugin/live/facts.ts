@@ -54,7 +54,7 @@ export function createEstimator(clock: () => number): Estimator {
   return (read, live, nowMs) => {
     const { decision, unattended } = live;
     const key = `${decision.namespace}/${decision.group}`;
-    const about = `${decision.phase} ${decision.run?.id} ${decision.wave?.index} ${decision.outcome} ${unattended !== undefined} ${personsWait(decision)?.fact}`;
+    const about = `${decision.phase} ${decision.run?.id} ${decision.wave?.index} ${decision.outcome} ${unattended !== undefined} ${timelessWait(decision)?.fact}`;
     const known = latest.get(key);
     if (known?.estimation !== undefined && known.about === about && nowMs < known.untilMs) return known.estimation;
     const beganMs = clock();
@@ -71,7 +71,7 @@ export function estimationOf(
 ): Estimation {
   if (!isUnderWay(decision)) return undefined;
   if (unattended !== undefined) return { unknown: 'the agent is not running' };
-  const wait = personsWait(decision);
+  const wait = timelessWait(decision);
   if (wait !== undefined) return { unknown: wait.fact };
   const unread = noPermissionText(unreadLists(listing));
   if (unread !== undefined) return { unknown: unread };
@@ -81,8 +81,11 @@ export function estimationOf(
   return estimateEnd({ snapshot, group, pods: successorsOf(itemsOf(listing.pods), decision, group) });
 }
 
-/** Returns a wait that only a person can end and whose cause the estimate does not model, such as a missing permission of the agent. */
-function personsWait({ waits }: PublishedDecision): PublishedWait | undefined {
+/**
+ * Returns a wait that time alone does not end: a `no` without a known end, or misplaced pods that need a retry. The estimate may not know its
+ * cause, such as a missing permission of the agent.
+ */
+function timelessWait({ waits }: PublishedDecision): PublishedWait | undefined {
   return waits.find((wait) => (wait.outcome === 'no' && wait.earliestMs === undefined) || isMisplacedUntilRetry(wait));
 }
 

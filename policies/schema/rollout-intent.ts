@@ -42,7 +42,7 @@ export const rolloutIntentSpec = z.strictObject({
     .max(64)
     .optional()
     .describe(
-      'ID of the run. An approval, rejection, promotion, abort or retry has no effect on another run. An `abort` without it only pauses the group.',
+      'ID of the run. An approval, rejection, promotion, abort or retry has no effect on another run. An `abort` without it only pauses the group, or the zone in `spec.zone`.',
     ),
   reason: z.string().max(1024).optional().describe('Reason of the request, shown by `status` and `history`.'),
   expires: instant.optional().describe('End of the request.'),

@@ -88,7 +88,7 @@ const groupPatterns: readonly Pattern[] = [
 
 const policyPatterns: readonly Pattern[] = [{ pattern: ['rules', '*'] }, { pattern: ['windows', '*'] }, { pattern: ['limits', '*'] }];
 
-/** Returns the paths that match the pattern. Omits fields whose value restricts nothing, for example a default. */
+/** Returns the paths that match the pattern. Omits fields that are false or have a value of `neutralValues`, because they restrict nothing. */
 function matches(value: unknown, pattern: readonly string[], before: Path = []): readonly Path[] {
   const [head, ...rest] = pattern;
   if (head === undefined) return restrictsNothing(value, before) ? [] : [before];

@@ -231,7 +231,7 @@ describe('override', () => {
     expect((await act(words, { decision: { ...rolling, stops: [stop] } })).status).toBe(0);
   });
 
-  it('rejects an exception if the target has one of another name, and replaces one of the same name', async () => {
+  it('rejects an exception if its rule and target have one of another name, and replaces one of the same name', async () => {
     const other: FakeObject = {
       apiVersion,
       kind: 'RolloutException',

@@ -62,7 +62,10 @@ export class GroupQueue {
     return !this.#isWorking && this.#pending.length === 0;
   }
 
-  /** Returns the answer after its claims are stored. Rejects if no time is left, if the snapshot or the decision fails, or if its claims cannot be stored. */
+  /**
+   * Returns the answer after its claims are stored; a denial if the ledger is full. Rejects if no time is left, if the snapshot or the decision
+   * fails, if the ledger cannot be read, or if the write of the claims fails.
+   */
   submit(request: QueuedRequest): Promise<Answer> {
     return new Promise((resolve, reject) => {
       this.#pending.push({ ...request, resolve, reject });
@@ -167,7 +170,10 @@ export class GroupQueue {
     return batch.filter((pending) => !late.includes(pending));
   }
 
-  /** Returns the longest remaining time of the batch. At an earlier deadline the webhook server answers the request; its claim expires. */
+  /**
+   * Returns the longest remaining time of the batch. If a request of the batch has an earlier deadline, the webhook server answers it at that
+   * deadline. If its claim is stored nevertheless, the claim expires.
+   */
   #timeoutMs(batch: readonly PendingRequest[]): number {
     const nowMs = this.#env.clock.monotonicMs();
     return Math.max(leastMs, ...batch.map(({ call }) => leftMs(call, nowMs)));
