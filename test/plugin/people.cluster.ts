@@ -341,7 +341,7 @@ describeOnControlPlane('the word of people', (controlPlane) => {
     // Another template passes. It joins the run that replaced no pod, and has no cause.
     await group.setImage('example.com/server:4');
     await untilHeld('soak');
-    const ends = ['rollout running ', 'rollback completed undo: memory leak'];
+    const ends = ['rollout running ', 'rollback completed undo by eve (memory leak)'];
     await expect.poll(() => shown('kind', 'outcome', 'cause'), { timeout: 10_000 }).toEqual(ends);
     // One undo stays in force for the tests below.
     const requests = await controlPlane().client.list<KubernetesObject>(`${path}/rolloutintents`);
