@@ -1,29 +1,39 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
+import { featureNames } from '../../../simulation/search/draw/features.ts';
 import { survivors } from './catalogue/survivors.ts';
 import { defects } from './catalogue.ts';
 import { byFile, edited } from './defect.ts';
+import { mutants } from './mutants.ts';
+
+const allMutants = Object.values(mutants).flat();
 
 describe('the catalogue of defects', () => {
-  it('has at least 36 of them, each with a unique name', () => {
+  it('has at least 36 of them and 60 mutants, each with a unique name', () => {
     expect(defects.length).toBeGreaterThanOrEqual(36);
-    const ids = [...defects, ...survivors].map(({ id }) => id);
+    expect(allMutants.length).toBeGreaterThanOrEqual(60);
+    const ids = [...defects, ...survivors, ...allMutants].map(({ id }) => id);
     expect(new Set(ids).size).toBe(ids.length);
     expect(ids.filter((id) => !/^[a-z0-9]+(?:-[a-z0-9]+)*$/.test(id))).toEqual([]);
   });
 
   it('edits the agent, the engine, the webhook and the cluster layer, and not what judges them', () => {
-    const others = defects.flatMap(({ id, edits }) =>
+    const others = [...defects, ...allMutants].flatMap(({ id, edits }) =>
       edits.filter(({ file }) => !/^(?:agent|engine|cluster|webhook)\//.test(file)).map(() => id),
     );
     expect(others).toEqual([]);
+  });
+
+  it('names only features of scenarios as the needs of a mutant', () => {
+    const needs = allMutants.flatMap((mutant) => mutant.needs ?? []);
+    expect(needs.filter((name) => !featureNames.includes(name) && !name.startsWith('request: '))).toEqual([]);
   });
 
   it('says what each one breaks', () => {
     expect(defects.filter(({ breaks }) => breaks.length === 0)).toEqual([]);
   });
 
-  for (const { id, edits } of [...defects, ...survivors]) {
+  for (const { id, edits } of [...defects, ...survivors, ...allMutants]) {
     it(`${id} replaces what stands in the sources exactly once`, () => {
       for (const [file, ofFile] of byFile(edits)) {
         const text = readFileSync(file, 'utf8');
