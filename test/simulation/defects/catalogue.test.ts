@@ -1,6 +1,5 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { featureNames } from '../../../simulation/search/draw/features.ts';
 import { survivors } from './catalogue/survivors.ts';
 import { defects } from './catalogue.ts';
 import { byFile, edited } from './defect.ts';
@@ -22,11 +21,6 @@ describe('the catalogue of defects', () => {
       edits.filter(({ file }) => !/^(?:agent|engine|cluster|webhook)\//.test(file)).map(() => id),
     );
     expect(others).toEqual([]);
-  });
-
-  it('names only features of scenarios as the needs of a mutant', () => {
-    const needs = allMutants.flatMap((mutant) => mutant.needs ?? []);
-    expect(needs.filter((name) => !featureNames.includes(name) && !name.startsWith('request: '))).toEqual([]);
   });
 
   it('says what each one breaks', () => {

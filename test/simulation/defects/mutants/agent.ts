@@ -1,5 +1,5 @@
 // Lists mutants of the agent: of turns, the loop, calls to pods, caches and published decisions.
-import { type Mutant, mutantsOf } from './mutant.ts';
+import { type Mutant, mutantsOf, prepares } from './mutant.ts';
 
 export const agentMutants: readonly Mutant[] = [
   ...mutantsOf('agent/turn/turn.ts', [
@@ -14,6 +14,7 @@ export const agentMutants: readonly Mutant[] = [
       'a pod that became available by time counts as available although its cache is older',
       'return this.#isRecent(gathered) && (lastMs === undefined || lastMs <= snapshot.nowMs - ageMs);',
       'return this.#isRecent(gathered);',
+      ({ group }) => group.minReadySeconds > 0,
     ],
     [
       'conflict-without-direct-read',
@@ -43,6 +44,7 @@ export const agentMutants: readonly Mutant[] = [
       'the answers of pods start no turn',
       "  if (outcomes.some(({ answers = [] }) => answers.some(({ result }) => result === 'done'))) return 0;\n  if (outcomes.some(({ action, answers = [] }) => asksToPrepare(action) && answers.length > 0)) return 0;\n",
       '',
+      prepares,
     ],
   ]),
   ...mutantsOf('agent/turn/perform.ts', [
@@ -57,6 +59,7 @@ export const agentMutants: readonly Mutant[] = [
       'a delayed downscale calls the endpoint of the preparation',
       "(action.call === 'delayed' ? zone?.delayed : zone?.prepare)?.endpoint;",
       "(action.call === 'delayed' ? zone?.prepare : zone?.delayed)?.endpoint;",
+      prepares,
     ],
     [
       'decrease-not-destructive',
@@ -71,6 +74,7 @@ export const agentMutants: readonly Mutant[] = [
       'the time that a pod reports is read as milliseconds',
       'const reportedMs = Math.floor(timestamp * 1000);',
       'const reportedMs = Math.floor(timestamp);',
+      prepares,
     ],
   ]),
   ...mutantsOf('agent/loop.ts', [

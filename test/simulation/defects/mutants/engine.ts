@@ -1,9 +1,9 @@
 // Lists mutants of the engine: of views, waves, runs, rules, pins and the ledger.
-import { type Mutant, mutantsOf } from './mutant.ts';
+import { anyOf, type Mutant, mutantsOf, prepares } from './mutant.ts';
 
 const approvals = ['approval before a wave', 'approval after a wave'];
 const gates = ['gate without waves', 'gate before a wave', 'gate after a wave'];
-const pinned = ['strategy pinned'];
+const pinned = anyOf('strategy pinned');
 
 const views = mutantsOf('engine/observe/view.ts', [
   [
@@ -29,6 +29,7 @@ const views = mutantsOf('engine/observe/view.ts', [
     'the time at which a pod becomes available adds seconds to milliseconds',
     'const atMs = pod.readyChangedMs + minReadySeconds * 1000;',
     'const atMs = pod.readyChangedMs + minReadySeconds;',
+    ({ group }) => group.minReadySeconds > 0,
   ],
   [
     'new-template-ignored-after-rollback',
@@ -64,7 +65,7 @@ const waves = [
       'the soak of a wave continues while a pod is unavailable',
       'return { run: clearWaveAvailable(run), progress, ...noChecks };',
       'return { run, progress, ...noChecks };',
-      ['soak of a wave', ...gates],
+      anyOf('soak of a wave', ...gates),
     ],
     [
       'run-ends-with-stale-status',
@@ -80,7 +81,7 @@ const waves = [
       'only the first wave of a run waits for approvals and gates before its first pod',
       'return hasReplacedSince(run, run.waveStartedMs) ? underWay',
       'return hasReplacedSince(run, run.startedMs) ? underWay',
-      [...approvals, ...gates],
+      anyOf(...approvals, ...gates),
     ],
   ]),
   ...mutantsOf('engine/rules/wave.ts', [
@@ -89,7 +90,7 @@ const waves = [
       'a gate before a wave also counts readings from earlier waves',
       'sinceMs: Math.max(run.waveStartedMs, run.retriedMs ?? 0), results });',
       'sinceMs: Math.max(run.startedMs, run.retriedMs ?? 0), results });',
-      gates,
+      anyOf(...gates),
     ],
   ]),
   ...mutantsOf('engine/rules/gate.ts', [
@@ -98,21 +99,21 @@ const waves = [
       'a gate passes with one success less than it requires',
       'const streak = judged.length - 1 - judged.findLastIndex(',
       'const streak = judged.length - judged.findLastIndex(',
-      gates,
+      anyOf(...gates),
     ],
     [
       'gate-counts-successes-in-total',
       'a gate counts all successes, not only those in a row',
       "const streak = judged.length - 1 - judged.findLastIndex((verdict) => verdict !== 'success');",
       "const streak = judged.filter((verdict) => verdict === 'success').length;",
-      gates,
+      anyOf(...gates),
     ],
   ]),
 ];
 
 const runs = [
   ...mutantsOf('engine/run/states.ts', [
-    ['retry-not-recorded', 'a retry does not record its time', '    retriedMs: nowMs,\n', '', ['request: retry']],
+    ['retry-not-recorded', 'a retry does not record its time', '    retriedMs: nowMs,\n', '', anyOf('request: retry')],
     ['wave-keeps-start-time', 'the next wave keeps the start time of the wave before', 'wave, waveStartedMs: nowMs };', 'wave };'],
     [
       'zone-not-opened',
@@ -133,14 +134,14 @@ const runs = [
       'an abort counts again after a retry of the run',
       'runId !== undefined && requestedBy.atMs > (run.retriedMs ?? 0),',
       'runId !== undefined && requestedBy.atMs > 0,',
-      ['request: abort'],
+      anyOf('request: abort'),
     ],
     [
       'promotion-of-any-wave',
       'a request that skips one wave skips every wave',
       '(intent.wave === undefined || intent.wave === wave) &&',
       '',
-      ['request: promote'],
+      anyOf('request: promote'),
     ],
   ]),
   ...mutantsOf('engine/run/run.ts', [
@@ -158,14 +159,14 @@ const runs = [
       'an approval counts without a verified requester',
       'const timely = approvals.filter((intent) => isVerified(context, intent));',
       'const timely = approvals;',
-      approvals,
+      anyOf(...approvals),
     ],
     [
       'early-approval-after-wave',
       'an approval after a wave counts although it is older than the last replacement',
       'sinceMs === undefined || requestedBy === undefined || requestedBy.atMs >= sinceMs;',
       'sinceMs === undefined || requestedBy === undefined || requestedBy.atMs > 0;',
-      approvals,
+      anyOf(...approvals),
     ],
   ]),
 ];
@@ -183,14 +184,14 @@ const rules = [
       'the minimum interval counts from the start of the run',
       'const passed = context.nowMs - run.lastDisruptionMs;',
       'const passed = context.nowMs - run.startedMs;',
-      ['minInterval'],
+      anyOf('minInterval'),
     ],
     [
       'deadline-forgets-retry',
       'the progress deadline does not start again after a retry',
       'run.lastDisruptionMs ?? 0, run.retriedMs ?? 0, run.inFlightSinceMs ?? 0);',
       'run.lastDisruptionMs ?? 0, run.inFlightSinceMs ?? 0);',
-      ['request: retry'],
+      anyOf('request: retry'),
     ],
   ]),
   ...mutantsOf('engine/rules/pod-state.ts', [
@@ -205,7 +206,7 @@ const rules = [
       'the pod at the partition counts as below the partition',
       'return pod.ordinal < partitionOrdinal(set);',
       'return pod.ordinal <= partitionOrdinal(set);',
-      ['strategy partition', ...pinned],
+      anyOf('strategy partition', 'strategy pinned'),
     ],
   ]),
   ...mutantsOf('engine/rules/scale.ts', [
@@ -214,6 +215,7 @@ const rules = [
       'a follower keeps more replicas than its leader',
       "result('leader-floor', to >= floor ? 'ok' : 'wait'",
       "result('leader-floor', to > floor ? 'ok' : 'wait'",
+      ({ group }) => group.replicas === 'leader',
     ],
   ]),
   ...mutantsOf('engine/rules/prepare.ts', [
@@ -222,15 +224,11 @@ const rules = [
       'the agent withdraws the preparation of the lowest leaving pod',
       'entry.call === call && entry.ordinal < end).map(',
       'entry.call === call && entry.ordinal <= end).map(',
+      prepares,
     ],
   ]),
   ...mutantsOf('engine/decide/scale.ts', [
-    [
-      'cancelled-decrease-continues',
-      'a decrease continues although a person cancelled it',
-      'const cancelled = question.to < question.from ?',
-      'const cancelled = question.to > question.from ?',
-    ],
+    ['several-zones-scale', 'one turn changes the replicas of several zones', '    if (isScaling) break;\n', ''],
   ]),
 ];
 

@@ -1,8 +1,8 @@
 // Lists mutants of the webhooks: of their queue, guard, reads, judgements, and of the revision of a new pod.
-import { type Mutant, mutantsOf } from './mutant.ts';
+import { anyOf, type Mutant, mutantsOf } from './mutant.ts';
 
-const admitted = ['budget for disruptions by others'];
-const pinned = ['strategy pinned'];
+const admitted = anyOf('budget for disruptions by others');
+const pinned = anyOf('strategy pinned');
 
 export const webhookMutants: readonly Mutant[] = [
   ...mutantsOf('webhook/native/group-queue.ts', [
