@@ -120,8 +120,8 @@ const eventKinds = {
   setImage: { by: 'people', fields: { image: z.string().min(1), zones: z.array(letter).exactOptional() } },
   /** Changes the replicas at their source: the leader, the mirrored object, or each StatefulSet. */
   setReplicas: { by: 'people', fields: { replicas, zone: letter.exactOptional() } },
-  /** Submits a request about the published run, if the plugin would not refuse it. */
-  request: { by: 'people', fields: { action: z.enum(personRequests), by: z.enum(persons) } },
+  /** Submits a request about the published run, if the plugin would not refuse it. The webhook does not record an unverified requester. */
+  request: { by: 'people', fields: { action: z.enum(personRequests), by: z.enum(persons), isUnverified: z.literal(true).exactOptional() } },
   pause: { by: 'people', fields: {} },
   resume: { by: 'people', fields: {} },
   /** Creates the RolloutGroup. Until then no object defines the native group, and its StatefulSets have no partition. */

@@ -94,7 +94,7 @@ export class People {
         this.#membership.resume();
         return true;
       case 'request':
-        return this.#options.requests.submit(event.action, event.by);
+        return this.#options.requests.submit(event.action, event.by, event.isUnverified);
       case 'defineGroup':
         this.#options.report('define the group');
         return this.#defineGroup();
