@@ -25,11 +25,10 @@ const views = mutantsOf('engine/observe/view.ts', [
     'isReady: unavailable === 0 && gap === 0,',
   ],
   [
-    'ready-time-in-seconds',
-    'the time at which a pod becomes available adds seconds to milliseconds',
-    'const atMs = pod.readyChangedMs + minReadySeconds * 1000;',
-    'const atMs = pod.readyChangedMs + minReadySeconds;',
-    ({ group }) => group.minReadySeconds > 0,
+    'surplus-counts-as-updated',
+    'the surplus pods of a zone count as updated',
+    'updated: pods.length - surplus.length - outdated.length,',
+    'updated: pods.length - outdated.length,',
   ],
   [
     'new-template-ignored-after-rollback',
@@ -122,10 +121,11 @@ const runs = [
       '...digest, lastDisruptionMs: nowMs, inFlightSinceMs',
     ],
     [
-      'denied-replacement-counts',
-      'a run records a replacement that the API server denied',
-      'const lastMs = before?.lastDisruptionMs;',
-      'const lastMs = lastDisruptionMs;',
+      'soak-restarts-each-decision',
+      'the soak of a wave starts again at each decision',
+      'return run.waveAvailableMs === undefined ? extended(run, { waveAvailableMs: nowMs }) : run;',
+      'return extended(run, { waveAvailableMs: nowMs });',
+      anyOf('soak of a wave'),
     ],
   ]),
   ...mutantsOf('engine/run/requests.ts', [
@@ -178,6 +178,7 @@ const rules = [
       'a pause of the whole group stops no zone',
       'pauses(context, intent, run) && (intent.zone === undefined || intent.zone === zone)',
       'pauses(context, intent, run) && intent.zone === zone',
+      ({ events }) => events.some(({ kind }) => kind === 'pause'),
     ],
     [
       'interval-from-start',
