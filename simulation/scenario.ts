@@ -22,6 +22,35 @@ const wave = z.strictObject({
 });
 export type WaveShape = Data<typeof wave>;
 
+const seconds = z.number().int().min(0);
+
+/** A window of the RolloutPolicy of the group, with either ranges or a schedule. */
+const windowShape = z.strictObject({
+  kind: z.enum(['allow', 'deny']),
+  actions: z.array(z.enum(['rollout', 'scaleDown'])).min(1),
+  inFlight: z.enum(['finishPod', 'finishZone', 'finishAll']),
+  /** The ranges, in seconds from the start. */
+  ranges: z.array(z.strictObject({ from: seconds, to: seconds })).exactOptional(),
+  /** Opens for `seconds` at each of the minutes 0 to 6 of the simulation that `everyMinutes` divides. */
+  schedule: z.strictObject({ everyMinutes: z.number().int().min(2).max(30), seconds: seconds.min(1) }).exactOptional(),
+});
+export type WindowShape = Data<typeof windowShape>;
+
+/** A rule of a RolloutPolicy of the group, which applies until a time in seconds from the start. */
+const ruleShape = z.strictObject({
+  /**
+   * `early` blocks rollouts. `order` blocks rollouts of `zone` while `other` has outdated pods. `floor` blocks scale-downs below `replicas`.
+   * `ask` blocks rollouts without an approval in the run.
+   */
+  kind: z.enum(['early', 'order', 'floor', 'ask']),
+  effect: z.enum(['deny', 'hold']).exactOptional(),
+  zone: letter.exactOptional(),
+  other: letter.exactOptional(),
+  replicas: replicas.exactOptional(),
+  until: seconds,
+});
+export type RuleShape = Data<typeof ruleShape>;
+
 const groupShape = z.strictObject({
   /** `native`: a RolloutGroup object defines the group. `adopted`: labels and annotations of grafana/rollout-operator define it. */
   kind: z.enum(['native', 'adopted']),
@@ -61,6 +90,12 @@ const groupShape = z.strictObject({
   minIntervalSeconds: z.number().int().min(1).exactOptional(),
   /** The deadline for progress, after which a run fails. */
   deadlineSeconds: z.number().int().min(1).exactOptional(),
+  /** A failed run is rolled back (`onFailure: rollback`), with the strategy `pinned`. */
+  rollsBack: z.literal(true).exactOptional(),
+  /** The windows in which pods are replaced and replicas decrease. */
+  windows: z.array(windowShape).min(1).exactOptional(),
+  /** The rules of the RolloutPolicy `guard`, each of another kind. */
+  rules: z.array(ruleShape).min(1).exactOptional(),
   /** A run to the previous template waits for soaks too (`skipOnRollback: false`). */
   soaksOnReturn: z.literal(true).exactOptional(),
 });
@@ -107,7 +142,7 @@ interface EventKind {
 
 export const persons = ['alice', 'bob'] as const;
 export type Person = (typeof persons)[number];
-const personRequests = ['approve', 'reject', 'promote', 'abort', 'rollback', 'retry'] as const;
+const personRequests = ['approve', 'reject', 'promote', 'abort', 'rollback', 'undo', 'retry'] as const;
 export type PersonRequest = (typeof personRequests)[number];
 
 const onZone = { zone: letter };
@@ -120,8 +155,22 @@ const eventKinds = {
   setImage: { by: 'people', fields: { image: z.string().min(1), zones: z.array(letter).exactOptional() } },
   /** Changes the replicas at their source: the leader, the mirrored object, or each StatefulSet. */
   setReplicas: { by: 'people', fields: { replicas, zone: letter.exactOptional() } },
-  /** Submits a request about the published run, if the plugin would not refuse it. The webhook does not record an unverified requester. */
+  /**
+   * Submits a request about the published run, if the plugin would not refuse it. `undo` also writes the earlier templates.
+   * With `isUnverified`, the webhook does not record the requester.
+   */
   request: { by: 'people', fields: { action: z.enum(personRequests), by: z.enum(persons), isUnverified: z.literal(true).exactOptional() } },
+  /** Creates an exception from a rule, by default from the windows, that ends after `forMs`, as the plugin does. */
+  override: {
+    by: 'people',
+    fields: {
+      by: z.enum(persons),
+      forMs: ms,
+      rule: z.string().min(1).exactOptional(),
+      zone: letter.exactOptional(),
+      podsAtMost: z.number().int().min(1).exactOptional(),
+    },
+  },
   pause: { by: 'people', fields: {} },
   resume: { by: 'people', fields: {} },
   /** Creates the RolloutGroup. Until then no object defines the native group, and its StatefulSets have no partition. */

@@ -36,7 +36,7 @@ import { readInputs } from './published-metrics.ts';
 
 interface GuardParts {
   readonly env: AgentEnv;
-  readonly config: Pick<AgentConfig, 'agentNamespace' | 'identity'>;
+  readonly config: Pick<AgentConfig, 'agentNamespace' | 'identity' | 'namespaces'>;
   readonly caches: Pick<
     Caches,
     'observe' | 'ageMs' | 'statefulSet' | 'manifests' | 'written' | 'isSettled' | 'degradations' | 'lookUp' | 'hasSeen' | 'relist'
@@ -131,6 +131,13 @@ export class AdmissionGuard {
     const active = this.#parts.caches.isSettled() ? this.#parts.policies() : undefined;
     if (active === undefined) return { unknown: 'policies and objects were not read yet' };
     return active.groups.filter((group) => group.namespace === namespace);
+  }
+
+  /** Returns every group of a namespace; unknown if the namespace is not watched, and while the groups are unknown. */
+  everyGroup(namespace: string): Known<readonly GroupDefinition[]> {
+    const isWatched = this.#parts.config.namespaces?.includes(namespace) !== false;
+    const groups = isWatched ? this.#seenGroups() : undefined;
+    return groups?.filter((group) => group.namespace === namespace) ?? { unknown: 'the agent does not know every group of the namespace' };
   }
 
   uidOf(namespace: string, statefulSet: string): string | undefined {

@@ -156,12 +156,7 @@ function endpointsOf({ settings, webhook, env, guard, metrics }: ServeOptions, b
   const cache = evictionCache(env, { guard, isAlone: () => lease.mode !== 'required' });
   const { isPreparedElsewhere } = webhook;
   const enforce = enforceEndpoint({ env, guard, own: { namespace: agentNamespace, names: ownNames }, namespaces, isPreparedElsewhere });
-  // The members are unknown while an unreadable kind may define further groups.
-  const groups: typeof guard.groups = (namespace) =>
-    namespaces?.includes(namespace) === false || guard.members() === undefined
-      ? { unknown: 'the agent does not know every group of the namespace' }
-      : guard.groups(namespace);
-  const validate = validateEndpoint(env, { agentNamespace, groups });
+  const validate = validateEndpoint(env, { agentNamespace, groups: (namespace) => guard.everyGroup(namespace) });
   const native = [enforce, enforce.others, validate, stampEndpoint(env), pinEndpoint({ env, guard })];
   return [
     noDownscale(env),

@@ -2,6 +2,7 @@
 
 import { ordinalRanges } from '../../engine/amount.ts';
 import { type Action, type GroupDecision, isMoving, type ReplacedPod, type RuleResult, replacedBy } from '../../engine/decision.ts';
+import { isCrashing, viewGroup, type ZoneView } from '../../engine/observe/view.ts';
 import type { TakenAction } from '../../engine/publish/published.ts';
 import { exposedActions } from '../../engine/publish/run-record.ts';
 import { isMisplacedUntilRetry } from '../../engine/publish/status.ts';
@@ -12,7 +13,7 @@ import { reasonOf } from '../../engine/rules/catalog.ts';
 import { permittedResults } from '../../engine/rules/exception.ts';
 import { changeOf, recordedKind } from '../../engine/run/origin.ts';
 import { objectOf, requesterText, requestPlace } from '../../engine/run/requests.ts';
-import { type IntentView, isUnknown, type RunState } from '../../engine/snapshot.ts';
+import { type IntentView, isUnknown, type PodView, type RunState } from '../../engine/snapshot.ts';
 import { defined } from '../../policies/values/defined.ts';
 import { getOrCreate } from '../../policies/values/map.ts';
 import { type GroupRemovalReport, isRunRemembered, type ReleaseReport, type TurnReport } from '../report.ts';
@@ -43,6 +44,8 @@ export interface GroupPast {
   readonly exposed?: ReadonlySet<string>;
   /** The facts of the warnings that have an Event. */
   readonly warned?: ReadonlySet<string>;
+  /** The UIDs of the updated pods that crashed and were not available since. */
+  readonly crashed?: ReadonlySet<string>;
 }
 
 /** Returns the facts of this turn in order, and the state with which the next turn is compared. */
@@ -68,6 +71,8 @@ export function factsOf(
   const exposed = exposedActions(report).flatMap(({ action }) => replacedBy(action));
   const newlyExposed = exposed.filter(({ uid }) => past?.exposed?.has(uid) === false);
   const isRemembered = isRunRemembered(report);
+  const { zones } = viewGroup(snapshot, report.group);
+  const crashed = zones.flatMap((zone) => crashedPods(zone, past?.crashed));
   const replacing = [...performed.flatMap(({ action }) => replacedBy(action)), ...exposed];
   return {
     facts: [
@@ -77,6 +82,7 @@ export function factsOf(
       ...used.facts,
       ...actionFacts(performed, newlyExposed),
       ...news,
+      ...zones.flatMap((zone) => crashFact(zone, past?.crashed) ?? []),
       ...warned.filter((fact) => past?.warned?.has(fact) !== true).map((fact) => warning(reasonOf('updated-by-restart'), 'Roll', fact)),
     ],
     past: {
@@ -85,6 +91,7 @@ export function factsOf(
       waits: new Set(waits.keys()),
       exposed: new Set(replacing.map(({ uid }) => uid)),
       warned: new Set(warned),
+      crashed: new Set(crashed.map(({ uid }) => uid)),
       ...defined({ run: isRemembered ? decision.run : past?.run }),
     },
   };
@@ -107,6 +114,23 @@ function exceptionFacts(
     }
   }
   return { permitted: [...permitted.values()], facts };
+}
+
+/** Returns the updated pods that crash, or crashed before and are not available yet: a container that starts again runs for a moment. */
+function crashedPods({ pods, desiredRevision, available }: ZoneView, before: ReadonlySet<string> | undefined): readonly PodView[] {
+  return pods.filter(
+    (pod) => pod.revision === desiredRevision && !available.has(pod.ordinal) && (isCrashing(pod) || before?.has(pod.uid) === true),
+  );
+}
+
+/** Returns the fact that updated pods of the zone started to crash; undefined if each of them crashed already at the last turn. */
+function crashFact(view: ZoneView, before: ReadonlySet<string> | undefined): EventFact | undefined {
+  const started = crashedPods(view, before).filter(({ uid }) => before?.has(uid) !== true);
+  const [first, ...more] = started;
+  if (first === undefined) return undefined;
+  const others = more.length === 0 ? '' : `, and ${more.length} more`;
+  const note = `${first.name} crashes at the update revision: ${first.waitingReasons.join(', ')}${others}`;
+  return warning('PodsCrashing', 'Wait', note, { zone: view.zone.name, identity: started.map(({ uid }) => uid).join(' ') });
 }
 
 const requestReasons: Partial<Record<IntentView['action'], readonly [reason: string, verb: string]>> = {

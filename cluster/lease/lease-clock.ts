@@ -1,30 +1,36 @@
-// Determines for how long a held Lease is valid, from the clocks of this process alone.
+// Computes for how long this process still holds its Lease, from the clocks of this process alone.
 import type { ClusterEnv } from '../env.ts';
 
-/** The wall clock and the monotonic clock drift apart by more than this only if a clock was set or the machine was suspended. */
+/**
+ * The difference between the wall clock and the monotonic clock changes by more than this only after a clock was set or the machine was
+ * suspended.
+ */
 const clockGapMs = 1000;
 
 interface LeaseClockOptions {
   readonly env: Pick<ClusterEnv, 'clock' | 'timers'>;
   readonly renewDeadlineMs: number;
   readonly retryPeriodMs: number;
-  /** Runs if a clock jumped or the process paused. Until the next renewal, `mayAct` returns false and `leftMs` returns 0. */
+  /** Runs on a doubt: a clock jumped or the process was suspended. `mayAct` then returns false until a renewal sent later succeeds. */
   readonly onDoubt: () => void;
   /** Runs if the deadline passed without a renewal. */
   readonly onExpired: () => void;
 }
 
-/** The clocks when a renewal was sent. */
-interface Sent {
+/** The clocks and the number of doubts at the time a renewal was sent. */
+interface SentRenewal {
   readonly sentMs: number;
   readonly wallOffsetMs: number;
   readonly doubts: number;
 }
 
-/** Measures from the *sending* of the last renewal: other processes see it later. Checks for a suspension twice per retry period. */
+/**
+ * Counts the validity of the Lease from the time the last renewal was sent. Other processes see it later, so their count ends later.
+ * Checks for a suspension of the process twice per retry period.
+ */
 export class LeaseClock {
   readonly #options: LeaseClockOptions;
-  #renewal: Sent | undefined;
+  #renewal: SentRenewal | undefined;
   #seenMs = 0;
   #doubts = 0;
   #isInDoubt = false;
@@ -40,7 +46,7 @@ export class LeaseClock {
     return requestTimeoutMs < this.leftMs();
   }
 
-  /** Returns for how many milliseconds the Lease is certainly held; 0 or less if that is uncertain. */
+  /** Returns for how many milliseconds this process certainly holds the Lease; 0 or less if that is uncertain. */
   leftMs(): number {
     this.#check();
     if (this.#renewal === undefined || this.#isInDoubt) return 0;
@@ -51,15 +57,15 @@ export class LeaseClock {
     return this.#isInDoubt;
   }
 
-  beforeSending(): Sent {
+  beforeSending(): SentRenewal {
     this.#check();
     this.#lastSentMs = this.#nowMs();
     if (!this.#isChecking) this.#scheduleCheck();
     return { sentMs: this.#lastSentMs, wallOffsetMs: this.#wallOffsetMs(), doubts: this.#doubts };
   }
 
-  /** Records a successful renewal. A doubt that arose after the sending of the renewal stays. */
-  renewed(sent: Sent): void {
+  /** Records a successful renewal. A doubt that arose after the renewal was sent stays. */
+  renewed(sent: SentRenewal): void {
     this.#renewal = sent;
     this.#check();
     this.#isInDoubt = this.#doubts !== sent.doubts;
@@ -78,7 +84,8 @@ export class LeaseClock {
     this.#isChecking = true;
     this.#cancelCheck = env.timers.after(retryPeriodMs / 2, () => {
       this.#check();
-      // The checks also run during the first renewal, because the process may pause while it waits for the answer.
+      // The checks also run during the first renewal: they keep `#seenMs` recent, so that `renewed` does not take a slow answer for a
+      // suspension.
       if (this.#nowMs() < (this.#renewal?.sentMs ?? this.#lastSentMs) + renewDeadlineMs) return this.#scheduleCheck();
       const hasExpired = this.#renewal !== undefined;
       this.stop();
@@ -94,7 +101,7 @@ export class LeaseClock {
     const isStalled = silentMs > this.#options.retryPeriodMs;
     const hasJumped = Math.abs(this.#wallOffsetMs() - this.#renewal.wallOffsetMs) > clockGapMs;
     if (!isStalled && !hasJumped) return;
-    // A jump stays visible until the next renewal. It counts once; otherwise each check would add a doubt that no renewal can end.
+    // A jump stays visible until the next renewal. It counts once: a doubt for each check would outlast the renewal.
     if (this.#isInDoubt && !isStalled) return;
     this.#doubts++;
     this.#isInDoubt = true;

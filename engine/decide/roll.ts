@@ -70,13 +70,20 @@ function waitAfterWave(context: GroupContext, { run, progress, after }: RunInWav
   const failed = current.outcome === 'failed' ? [result('run-failed', 'no', current.failure)] : [];
   const undone = context.view.zones.map((view) => undoneResult(context, view)).find((answer) => answer !== undefined);
   const next = context.view.zones.some(({ outdated }) => outdated.length > 0) ? 'roll' : 'wait';
-  const ended = [...failed, agentAccess(context, next) ?? [], undone ?? []].flat();
+  const ended = [...failed, agentAccess(context, next) ?? [], undone ?? [], pausedAhead(context)].flat();
   const results = progress.isAvailable
     ? [...ended, ...after]
     : [...ended, ...unavailableZones(context, current), progressDeadline(context, current)];
   const { name = '' } = zone?.zone ?? {};
   const step: Step = { id: `after/${progress.wave.name}`, kind: 'roll', zone: name, pods: [], outcome: stepOutcome(results), results };
   return { steps: [step], run: countMovableTime(current, !results.some(isPersonOrCalendar), context.nowMs) };
+}
+
+/** Returns a pause if every zone with outdated pods is paused, so that the next wave cannot start. */
+function pausedAhead(context: GroupContext): readonly RuleResult[] {
+  const open = context.view.zones.filter(({ outdated }) => outdated.length > 0);
+  const pauses = open.map(({ zone }) => notPaused(context, zone));
+  return pauses.every(({ outcome }) => outcome === 'wait') ? pauses.slice(0, 1) : [];
 }
 
 function unavailableZones(context: GroupContext, run: RunState): readonly RuleResult[] {
@@ -195,7 +202,7 @@ export const rollChecks: readonly Check<RollStepQuestion>[] = [
   { id: 'update-strategy', evaluate: updateStrategy }, // the StatefulSets have the update strategy that the rollout strategy needs
   { id: 'view-complete', evaluate: viewComplete }, // every zone was read and its status is current
   { id: 'run-failed', evaluate: notFailed }, // the run has not failed
-  { id: 'paused', evaluate: notPaused }, // no setting and no person paused the zone
+  { id: 'paused', evaluate: ({ context, zone }) => notPaused(context, zone.view.zone) }, // no setting and no person paused the zone
   { id: 'replica-write-in-flight', evaluate: noReplicaWrite }, // this turn changes no replicas, and no zone is shrinking
   { id: 'other-zones-ready', evaluate: otherZonesReady }, // all pods of every other zone are available
   { id: 'min-interval', evaluate: minInterval }, // the last replacement was long enough ago

@@ -41,10 +41,12 @@ export function stopsOf(context: GroupContext, steps: readonly Step[], runAfter:
     ...stopsOfResults(context, [...zoneResults.filter(isStop), ...ahead]),
   ];
   const instants = [...stops.map(({ untilMs }) => untilMs), ...zoneResults.map(({ result }) => result.earliestMs)];
-  // Some outputs show only the first stop, so the stops that block a step come first.
+  // Some outputs show only the first stop, so the stops that block a step come first, and of these the widest.
   const names = context.group.zones.map(({ name }) => name);
   const inZoneOrder = stops.map((stop) => ({ ...stop, zones: stop.zones.toSorted((a, b) => names.indexOf(a) - names.indexOf(b)) }));
-  const ordered = heldByPeople(context, inZoneOrder).toSorted((a, b) => Number(isOfStep(b, steps)) - Number(isOfStep(a, steps)));
+  const ordered = heldByPeople(context, inZoneOrder).toSorted(
+    (a, b) => Number(isOfStep(b, steps)) - Number(isOfStep(a, steps)) || b.zones.length - a.zones.length,
+  );
   const results = zoneResults.map(({ result }) => result);
   return { stops: ordered, results, wakeAtMs: earliest(instants.filter((instant) => instant !== undefined && instant > context.nowMs)) };
 }

@@ -93,6 +93,8 @@ function underBudget(question: BudgetQuestion, budget: DisruptionBudget): Disrup
 /** Evaluates a budget by zone: all pods of other zones must be ready, and the unready pods of the pod's zone must be below the limit. */
 function inZones(question: BudgetQuestion, budget: DisruptionBudget, limit: number): DisruptionVerdict {
   const { set } = question;
+  const [missing] = budget.missing;
+  if (missing !== undefined) return { ...plain(429, 'denied', `StatefulSet ${missing} was not found`), unavailable: 1 };
   const others = budget.members.filter((member) => member.uid !== set.uid);
   const test = readyTest(question, 0);
   for (const member of others) {
@@ -116,7 +118,7 @@ function inPartition(question: BudgetQuestion, budget: DisruptionBudget, limit: 
     ...readyTest(question, budget.crossZoneDelayMs),
     isMember: (candidate: PodView) => partitionOf(candidate.name) === partition,
   };
-  let sum: Counted = { tested: 0, notReady: 0, unknown: 0 };
+  let sum: Counted = { tested: 0, notReady: 0, unknown: budget.missing.length };
   for (const member of budget.members) {
     if (member.uid === set.uid) continue;
     const counted = countPods(snapshot, member, test);
@@ -165,7 +167,7 @@ function plain(code: DisruptionVerdict['code'], reason: DisruptionReason, messag
   return { allowed: code === 200, code, reason, message, unavailable: 0 };
 }
 
-type Amount = Omit<DisruptionBudget, 'object' | 'members' | 'leastMembers'>;
+type Amount = Omit<DisruptionBudget, 'object' | 'members' | 'missing' | 'leastMembers'>;
 
 interface DisruptionBudget {
   /** `kind namespace/name` of the object; undefined for a group's own budget. */
@@ -174,6 +176,8 @@ interface DisruptionBudget {
   readonly maxUnavailablePercent: number;
   /** The StatefulSets whose pods are counted, by name. */
   readonly members: readonly StatefulSetView[];
+  /** The StatefulSets of the group that were not found. Each may lack a pod of every partition. */
+  readonly missing: readonly string[];
   /** The minimum number of members. With fewer members the budget denies every disruption. */
   readonly leastMembers: number;
   readonly partition?: PartitionPattern;
@@ -196,14 +200,21 @@ export function zoneBudgetsFor(
 /** Returns the budget of an object. It needs two members (StatefulSets that its selector matches), so that another zone stays available. */
 function zoneBudget(budget: ZoneBudgetView, { statefulSets }: Objects): DisruptionBudget {
   const members = statefulSets.filter((set) => set.namespace === budget.namespace && matchesSelector(budget, set.labels)).sort(byName);
-  return { object: `ZoneAwarePodDisruptionBudget ${budget.namespace}/${budget.name}`, members, leastMembers: 2, ...amountOf(budget) };
+  return {
+    object: `ZoneAwarePodDisruptionBudget ${budget.namespace}/${budget.name}`,
+    members,
+    missing: [],
+    leastMembers: 2,
+    ...amountOf(budget),
+  };
 }
 
 /** Returns the budget of a group. Its members are the zones of the group; a group of one zone may have a budget too. */
 function groupBudget(group: GroupDefinition, disruption: DisruptionDefinition, { statefulSets }: Objects): DisruptionBudget {
-  const names = new Set(group.zones.map((zone) => zone.statefulSet));
-  const members = statefulSets.filter((set) => set.namespace === group.namespace && names.has(set.name)).sort(byName);
-  return { members, leastMembers: 1, ...amountOf(disruption) };
+  const names = group.zones.map((zone) => zone.statefulSet);
+  const members = statefulSets.filter((set) => set.namespace === group.namespace && names.includes(set.name)).sort(byName);
+  const missing = names.filter((name) => !members.some((set) => set.name === name));
+  return { members, missing, leastMembers: 1, ...amountOf(disruption) };
 }
 
 /**

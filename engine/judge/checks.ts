@@ -184,7 +184,7 @@ function checkUnreadPod(snapshot: Snapshot, { namespace, pod }: { readonly names
   return zone?.unknown === undefined ? { results: [] } : { results: [result('view-complete', 'unknown', zone.unknown)], code: 500 };
 }
 
-/** Returns the disruption budget's verdict, counting announced disruptions as if they had happened. */
+/** Returns the verdict of the disruption budget, counting the disruptions of open claims as if they had happened. */
 function checkDisruptionBudget(snapshot: Snapshot, group: GroupDefinition | undefined, { set, pod }: OwnedPod): Verdict {
   if (isUnknown(snapshot.zoneBudgets)) {
     return {
@@ -202,7 +202,7 @@ function checkDisruptionBudget(snapshot: Snapshot, group: GroupDefinition | unde
   };
 }
 
-/** Returns the open claims, and a claim for each pod that an announced downscale removes or that a partition exposes. */
+/** Returns the open claims, and a claim for each pod that the claim of a scale-down removes or that a partition exposes. */
 function announcedPods(snapshot: Snapshot, group: GroupDefinition): readonly Claim[] {
   const view = viewGroup(snapshot, group);
   if (!profileOf(group).checksEveryDownscale) return view.ledger.claims;

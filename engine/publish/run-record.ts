@@ -10,6 +10,7 @@ import { contextOf } from '../context.ts';
 import { type Action, asksToPrepare, type GroupDecision, isMoving, replacedBy } from '../decision.ts';
 import { viewGroup } from '../observe/view.ts';
 import { storedResult } from '../rule.ts';
+import { isRejection } from '../rules/approval.ts';
 import { changeOf, recordedKind } from '../run/origin.ts';
 import { isOfRun } from '../run/requests.ts';
 import { type IntentView, isUnknown, type PodView, type RunState, type Snapshot } from '../snapshot.ts';
@@ -198,14 +199,15 @@ function progressed(record: RolloutRun, turn: RunTurn, decision: GroupDecision, 
 /** Records the rule that blocks a group without progress. When another rule or no rule blocks, adds the blocked time to the waits. */
 function addWait(spec: Spec, { startedMs }: RunTurn, decision: GroupDecision): Spec {
   const [first] = isMoving(decision) || decision.outcome === 'act' ? [] : decision.waits;
-  if (spec.waiting?.rule === first?.rule) return spec;
   const { waiting, ...rest } = spec;
+  const now = first && { rule: first.rule.slice(0, 317), fact: storedResult(first).fact.slice(0, 512) };
+  if (waiting?.rule === now?.rule) {
+    // A rejection ends no wait for an approval, but it changes what ends the wait.
+    const isNews = first !== undefined && isRejection(first) && waiting?.fact !== now?.fact;
+    return isNews && waiting && now ? { ...spec, waiting: { ...waiting, fact: now.fact } } : spec;
+  }
   const settled = waiting === undefined ? rest : settle(rest, waiting, startedMs);
-  if (first === undefined) return settled;
-  return {
-    ...settled,
-    waiting: { rule: first.rule.slice(0, 317), fact: storedResult(first).fact.slice(0, 512), since: timeText(startedMs) },
-  };
+  return now === undefined ? settled : { ...settled, waiting: { ...now, since: timeText(startedMs) } };
 }
 
 function settle(spec: Spec, { rule, fact, since }: NonNullable<Spec['waiting']>, nowMs: number): Spec {

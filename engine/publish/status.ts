@@ -173,9 +173,14 @@ const longestMessage = 1024;
 
 /** Returns who or which rule stops the group, why and until when, and the commands or edits that end the stop. */
 function stopText(stop: Stop): string {
-  const { limit, untilMs } = stop;
-  const until = untilMs === undefined ? '' : ` until ${timeText(untilMs)}`;
-  return `${stopFact(stop)}${limit === undefined ? '' : ` (limit: ${limit})`}${until}. To end it: ${endsText(stop)}`;
+  const { limit } = stop;
+  return `${stopFact(stop)}${limit === undefined ? '' : ` (limit: ${limit})`}${stopEndText(stop, timeText)}. To end it: ${endsText(stop)}`;
+}
+
+/** Returns a clause with the end of the stop, or for a window with the time when all windows allow the action; empty without a time. */
+export function stopEndText({ rule, untilMs }: Pick<Stop, 'rule' | 'untilMs'>, textOf: (atMs: number) => string): string {
+  if (untilMs === undefined) return '';
+  return rule === 'window' ? `; windows allow the action from ${textOf(untilMs)}` : `, until ${textOf(untilMs)}`;
 }
 
 /** Returns the fact of the stop. If a policy rule stops the group, its name comes first: `safety/freeze: the rule always applies`. */

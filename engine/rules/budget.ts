@@ -16,7 +16,7 @@ import { type ChosenPod, strategyOf } from '../strategies/strategy.ts';
 import { permissionText, withException } from './exception.ts';
 import { isClaimed, isShrinkHeld, isStuck, isUp, mayRepairDespiteOthers, stuckInstants } from './pod-state.ts';
 import { isProtected, protectedResult } from './protected.ts';
-import { pausedByPerson, type RollQuestion } from './roll.ts';
+import { notPaused, type RollQuestion } from './roll.ts';
 
 /** The id of the check with the results of `choosePods`. */
 export const podBudgets = 'budgets';
@@ -167,7 +167,7 @@ function spent(question: RollQuestion, queue: readonly PodView[], fact: string, 
 /** Reports whether a limit of 0 blocks these pods until a person acts. Stuck pods need no budget, and a pause is intended. */
 function needsPerson(question: RollQuestion, candidates: readonly PodView[]): boolean {
   const { context, zone } = question;
-  if (zone.view.zone.paused || blocks(pausedByPerson(context, zone.view.zone.name))) return false;
+  if (blocks(notPaused(context, zone.view.zone))) return false;
   const movable = candidates.filter((pod) => pod.nodeReady && !pod.isTerminating && !isClaimed(zone.view, pod));
   const canGetStuck = (pod: PodView): boolean => isStuck(context, zone.view, { ...pod, waitingReasons: ['CrashLoopBackOff'] });
   return movable.length > 0 && !movable.some(canGetStuck);

@@ -1,4 +1,5 @@
 // Defines the rules that a zone must pass before one of its pods is replaced, and the deadlines of the run.
+import type { ZoneDefinition } from '../../policies/definition.ts';
 import { formatDuration } from '../../policies/duration.ts';
 import { traitsOf } from '../../policies/strategies.ts';
 import { type GroupContext, limitSource, minIntervalOf, sourceOf } from '../context.ts';
@@ -56,22 +57,26 @@ export function notFailed({ context, run }: RollQuestion): RuleResult {
   return result('run-failed', 'no', run.failure, { source: sourceOf(context, 'rollout.onFailure') });
 }
 
-export function notPaused({ context, zone }: RollQuestion): RuleResult {
-  const { zone: definition } = zone.view;
-  if (definition.paused) {
-    return result('paused', 'wait', `zone ${definition.name} is paused by its settings`, {
-      source: sourceOf(context, `zones.${definition.name}.paused`),
-    });
-  }
-  return pausedByPerson(context, definition.name);
+/** Returns the widest pause of the zone: of the group by a person, else by the settings of the zone, else of the zone by a person. */
+export function notPaused(context: GroupContext, { name, paused }: ZoneDefinition): RuleResult {
+  const pause = pauseOf(context, name);
+  if (!paused || (pause !== undefined && pause.zone === undefined)) return pausedByPerson(context, name);
+  return result('paused', 'wait', `zone ${name} is paused by its settings`, { source: sourceOf(context, `zones.${name}.paused`) });
 }
 
 export function pausedByPerson(context: GroupContext, zone: string): RuleResult {
   if (isUnknown(context.intents)) return result('paused', 'unknown', `pauses could not be read: ${context.intents.unknown}`);
-  const { run } = context.view.ledger;
-  const pause = context.intents.find((intent) => pauses(context, intent, run) && (intent.zone === undefined || intent.zone === zone));
+  const pause = pauseOf(context, zone);
   if (pause === undefined) return result('paused', 'ok', 'no pause applies');
   return result('paused', 'wait', pauseFact(context, pause), { source: objectOf(pause), earliestMs: pause.expiresMs });
+}
+
+/** Returns the pause of the group by a person, else of the zone; undefined without a pause, or if the requests are unknown. */
+function pauseOf(context: GroupContext, zone: string): IntentView | undefined {
+  if (isUnknown(context.intents)) return undefined;
+  const { run } = context.view.ledger;
+  const found = context.intents.filter((intent) => pauses(context, intent, run));
+  return found.find((intent) => intent.zone === undefined) ?? found.find((intent) => intent.zone === zone);
 }
 
 /** Returns a text such as `the group is paused by anna (INC-441)`. For an abort, the text says why the abort only pauses. */

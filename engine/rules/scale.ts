@@ -167,7 +167,7 @@ function replicasOwned({ context, zone, to, asker }: ScaleQuestion): RuleResult 
     return result('replicas-owned', 'skip', 'the group does not own the replicas');
   const source = sourceOf(context, `zones.${zone.zone.name}.replicas`);
   const announced = zone.claims.some((claim) => claim.verb === 'scaleDown' && claim.to === to);
-  if (announced) return result('replicas-owned', 'ok', 'the agent opened a claim for this decrease', { source });
+  if (announced) return result('replicas-owned', 'ok', 'the agent opened a claim for this scale-down', { source });
   const deny = (fact: string): RuleResult => result('replicas-owned', 'no', fact, { source });
   if (zone.zone.follows !== undefined) return deny(`zone ${zone.zone.name} follows zone ${zone.zone.follows}; scale that zone instead`);
   if (replicas.kind === 'count') return deny(`the group sets the replicas; scale RolloutGroup ${context.group.name} instead`);

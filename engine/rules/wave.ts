@@ -90,7 +90,8 @@ function soakResult(context: GroupContext, wave: WaveDefinition, run: RunState, 
   if (addsNothing(context, wave)) return result('soak', 'skip', `earlier waves include every pod of wave ${wave.name}`, { limit, source });
   const passed = context.nowMs - sinceMs;
   const age = ageSince('for', sinceMs, context.nowMs);
-  const fact = `wave ${wave.name} has soaked ${age.words}`;
+  const isUnchanged = wave.zones.every((zone) => run.target[zone] !== undefined && run.target[zone] === run.previous[zone]);
+  const fact = `wave ${wave.name} has soaked ${age.words}${isUnchanged ? ', though this run does not change its pods' : ''}`;
   const promotion = skipRequest(context, run, wave.name);
   if (passed < wave.after.soakMs && promotion !== undefined) return { ...skippedByPromotion('soak', fact, promotion, limit), age };
   return passed >= wave.after.soakMs

@@ -77,7 +77,7 @@ function gapOf(question: ScaleQuestion, other: Shrunk, { limitMs, owner, isStric
   const fact = `zone ${other.zone} shrank ${age.words}`;
   // The age of a time in the future is unknown. Adopted groups wait for the interval after that time.
   if (profileOf(question.context.group).downscaleTime === 'ledger' && !isWithinClockSkew(question.context, other.atMs)) {
-    const recorded = `zone ${other.zone} has a recorded downscale at ${preciseText(other.atMs)}, a time in the future`;
+    const recorded = `zone ${other.zone} has a recorded scale-down at ${preciseText(other.atMs)}, a time in the future`;
     return result('zone-gap', 'unknown', recorded, { limit, source, earliestMs: other.atMs + limitMs });
   }
   if (isStrict ? passed > limitMs : passed >= limitMs) return result('zone-gap', 'ok', fact, { limit, source, age });

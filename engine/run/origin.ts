@@ -4,7 +4,7 @@ import { hashText } from '../../policies/values/hash.ts';
 import type { GroupContext } from '../context.ts';
 import type { GroupView, ZoneView } from '../observe/view.ts';
 import type { RunOrigin, RunState, StatefulSetView } from '../snapshot.ts';
-import { undoOf } from './requests.ts';
+import { requesterText, undoOf } from './requests.ts';
 
 /** The annotations of a StatefulSet that name the origin of a change. */
 export const changeAnnotations = {
@@ -36,7 +36,7 @@ function returnOrigin(context: GroupContext, run: RunState): RunOrigin | undefin
   if (isRollingBack(run)) return causedBy(run.rolledBack?.because ?? '');
   const undo = run.outcome === 'running' ? undoOf(context, run) : undefined;
   if (undo === undefined) return undefined;
-  return { isUndo: true, ...causedBy(`undo${undo.reason === undefined ? '' : `: ${undo.reason}`}`) };
+  return { isUndo: true, ...causedBy(`undo by ${requesterText(undo)}`) };
 }
 
 /** Returns an origin with this cause, cut to the maximum length of a cause. */

@@ -55,8 +55,14 @@ export function requestsFor(
   return verified.filter((intent) => intent.action === action && isOfRun(intent, run));
 }
 
+/** The requester and the reason of a request or an exception. */
+export interface RequestedWith {
+  readonly requestedBy?: Pick<NonNullable<IntentView['requestedBy']>, 'user'>;
+  readonly reason?: string;
+}
+
 /** Returns the requester with the reason, such as `anna (bad release)`. */
-export function requesterText({ requestedBy, reason }: IntentView): string {
+export function requesterText({ requestedBy, reason }: RequestedWith): string {
   return [requestedBy?.user ?? 'an unverified requester', ...(reason === undefined ? [] : [`(${reason})`])].join(' ');
 }
 

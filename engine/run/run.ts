@@ -236,15 +236,17 @@ export function withRollback(context: GroupContext): GroupContext {
 
 function startRollback(context: GroupContext, run: RunState): RunState | undefined {
   if (run.outcome !== 'failed' || !rollsBack(context, run) || context.nowMs < rollbackMs(context, run)) return undefined;
-  const revisions = Object.fromEntries(
-    Object.entries(run.target).filter(([zone, revision]) => (run.previous[zone] ?? revision) !== revision),
-  );
-  if (Object.keys(revisions).length === 0) return undefined;
+  const revisions = newRevisions(run);
   const target = Object.fromEntries(Object.entries(run.target).map(([zone, revision]) => [zone, run.previous[zone] ?? revision]));
   const back = followingRun(context, { kind: 'rollback', target, previous: run.target }, run);
   const request = failsWithRollback(context, run) ? undefined : rollbackRequest(context, run);
   const because = request === undefined ? run.failure : `${run.failure}; rollback requested by ${requesterText(request)}`;
   return { ...back, rolledBack: { revisions: { ...run.rolledBack?.revisions, ...revisions }, because } };
+}
+
+/** Returns the revisions that a rollback of the run would replace. A run that began after most pods were updated may have none. */
+export function newRevisions({ target, previous }: Pick<RunCore, 'target' | 'previous'>): RunCore['target'] {
+  return Object.fromEntries(Object.entries(target).filter(([zone, revision]) => (previous[zone] ?? revision) !== revision));
 }
 
 /** Returns when a failed run is rolled back; at once if a fast clock dated the failure in the future. */
@@ -255,6 +257,7 @@ function rollbackMs(context: GroupContext, { failedMs }: FailedRun): number {
 /** Reports whether a failed run is rolled back: by `onFailure`, or by an abort with a rollback. The abort may follow the failure. */
 export function rollsBack(context: GroupContext, run: RunState): boolean {
   if (!traitsOf(context.group).canRollBack || run.outcome !== 'failed' || run.kind !== 'rollout') return false;
+  if (Object.keys(newRevisions(run)).length === 0) return false;
   // An unread request may be a retry.
   if (isUnknown(context.intents) || retryRequest(context, run.failedMs, run) !== undefined) return false;
   return failsWithRollback(context, run) || rollbackRequest(context, run) !== undefined;

@@ -225,6 +225,11 @@ export function unreadLists(listing: Listing): readonly string[] {
   return snapshotNames.flatMap((name) => (denialOf(listing[name] ?? []) === undefined ? [] : (listed[name].title ?? [])));
 }
 
+/** Returns a clause with the lists that the user may not read; undefined if there are no such lists. */
+export function noPermissionText(lists: readonly string[]): string | undefined {
+  return lists.length === 0 ? undefined : `no permission to list ${lists.join(', ')}`;
+}
+
 /** Returns a value of `data` of a ConfigMap; undefined without the object or the value. */
 export function textIn(object: KubernetesObject | undefined, key: string): string | undefined {
   const text = fieldAt(object, ['data', key]);

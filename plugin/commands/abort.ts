@@ -2,6 +2,7 @@
 import type { Stop } from '../../engine/decision.ts';
 import type { PublishedRun } from '../../engine/publish/published.ts';
 import { isRolledBack } from '../../engine/publish/status.ts';
+import { newRevisions } from '../../engine/run/run.ts';
 import { strategyTraits } from '../../policies/strategies.ts';
 import type { CommandContext } from '../context.ts';
 import { type ExitCode, refusedFailure, usageFailure } from '../failure.ts';
@@ -40,8 +41,11 @@ function refuseRollback({ name, live }: RequestedGroup, run: PublishedRun | unde
       `${name} cannot be rolled back without a new pod template, because its strategy is ${strategy}; nothing was aborted`,
       todo,
     );
-  if (run?.kind === 'rollout' && run.outcome !== 'completed') return;
-  const state = run?.outcome === 'completed' || run === undefined ? 'no rollout is in progress' : `run ${run.id} is a rollback itself`;
+  const isRollout = run?.kind === 'rollout' && run.outcome !== 'completed';
+  // A large publication leaves the revisions out.
+  if (isRollout && (Object.keys(run.target).length === 0 || Object.keys(newRevisions(run)).length > 0)) return;
+  const why = isRollout ? 'changes the revision of no zone' : 'is a rollback itself';
+  const state = run?.outcome === 'completed' || run === undefined ? 'no rollout is in progress' : `run ${run.id} ${why}`;
   throw refusedFailure(`${name} was not rolled back`, { why: state, todo });
 }
 

@@ -4,9 +4,10 @@ import { defined } from '../../policies/values/defined.ts';
 import { type Cluster, type ConnectionFlags, withCluster } from '../connection.ts';
 import { type CommandContext, suggestNext } from '../context.ts';
 import { type ExitCode, exitCodes, Failure, notFoundFailure } from '../failure.ts';
-import { readGroups, scopeOf } from '../live/groups.ts';
+import { type ReadGroups, readGroups, scopeOf } from '../live/groups.ts';
 import { readImages, readRuns } from '../live/history.ts';
 import { chosenGroups, type GroupChoice, noGroupsText } from '../live/named-group.ts';
+import { notesOn } from '../live/notes.ts';
 import { releaseLines } from '../live/removed-group.ts';
 import { type GroupName, nameOf } from '../live/target.ts';
 import { writeDocument } from '../output/formats.ts';
@@ -23,28 +24,36 @@ export function run(context: CommandContext, options: HistoryOptions): Promise<E
     const { group, selector, allNamespaces, run: id, output } = options;
     const groups = await chosenGroups(cluster, defined({ groups: [group ?? []].flat(), selector, allNamespaces }));
     if (groups.length === 0) context.stderr.write(`${noGroupsText(cluster, options)}\n`);
-    const lists: { readonly name: GroupName; readonly runs: readonly ShownRun[] }[] = [];
-    for (const name of groups) lists.push({ name, runs: await runsOf(context, cluster, name) });
+    const lists: GroupRuns[] = [];
+    for (const name of groups) lists.push({ name, ...(await runsOf(context, cluster, name)) });
     const [only, ...others] = lists;
     if (id !== undefined && only !== undefined) await writeRun(context, options, runNamed(only.runs, id, nameOf(only.name)));
     else if (output !== 'table') {
       const runs = lists.flatMap((one) => one.runs.map((run) => ({ namespace: one.name.namespace, ...run })));
       await writeDocument(context.stdout, output, { kind: 'RunList', ...(group !== undefined && { group: only?.name }), runs });
-    } else for (const { name, runs } of lists) writeRuns(context, name, runs, others.length > 0);
+    } else for (const list of lists) writeRuns(context, list, others.length > 0);
     return exitCodes.done;
   });
 }
 
-async function runsOf(context: CommandContext, cluster: Cluster, name: GroupName): Promise<readonly ShownRun[]> {
+interface GroupRuns {
+  readonly name: GroupName;
+  readonly runs: readonly ShownRun[];
+  /** Says that the agent of the group does not run. */
+  readonly unattended?: string;
+}
+
+async function runsOf(context: CommandContext, cluster: Cluster, name: GroupName): Promise<Omit<GroupRuns, 'name'>> {
   const { runs: records, unreadable } = await readRuns(cluster, name);
-  const isOpen = records.some(({ outcome }) => outcome === 'running') && (await isDefined(cluster, name));
-  const shown = shownRuns(records, isOpen, context.nowMs());
+  const open = records.some(({ outcome }) => outcome === 'running') ? await readDefined(cluster, name) : undefined;
+  const shown = shownRuns(records, open !== undefined, context.nowMs());
   const runs = await readImages(cluster, name.namespace, shown);
   for (const object of unreadable)
     context.stderr.write(`note: RolloutRun ${name.namespace}/${object} has an unknown version and is not shown\n`);
   // Run records remain after the deletion of their group. Without records, the group itself must exist.
   if (runs.length === 0) await readGroups(cluster, scopeOf([name]));
-  return runs;
+  const { unattended } = open === undefined ? {} : await notesOn(cluster, open);
+  return { runs, ...defined({ unattended: unattended?.get(nameOf(name)) }) };
 }
 
 async function writeRun({ stdout }: CommandContext, { output }: HistoryOptions, record: ShownRun): Promise<void> {
@@ -52,7 +61,7 @@ async function writeRun({ stdout }: CommandContext, { output }: HistoryOptions, 
   else await writeDocument(stdout, output, { kind: 'Run', run: record });
 }
 
-function writeRuns(context: CommandContext, group: GroupName, runs: readonly ShownRun[], hasTitle: boolean): void {
+function writeRuns(context: CommandContext, { name: group, runs, unattended }: GroupRuns, hasTitle: boolean): void {
   const { stdout, stderr } = context;
   if (hasTitle) stdout.write(`${nameOf(group)}\n`);
   const [newest] = runs;
@@ -60,18 +69,18 @@ function writeRuns(context: CommandContext, group: GroupName, runs: readonly Sho
     stderr.write(`no run of ${nameOf(group)} is recorded\n`);
     return;
   }
-  stdout.write(renderRuns(runs, { ...stdout, isWide: false }));
+  stdout.write(renderRuns(runs, { ...stdout, isWide: false }, unattended));
   suggestNext(context, `history ${nameOf(group)} ${newest.id}`);
 }
 
-/** Reports whether a run of the group can still continue: false if the group does not exist or is being released. */
-async function isDefined(cluster: Cluster, name: GroupName): Promise<boolean> {
+/** Reads the group of a run that can still continue; undefined if the group does not exist or is being released. */
+async function readDefined(cluster: Cluster, name: GroupName): Promise<Pick<ReadGroups, 'groups' | 'problems'> | undefined> {
   try {
-    const { listing } = await readGroups(cluster, scopeOf([name]));
-    return releaseLines(listing, name).length === 0;
+    const read = await readGroups(cluster, scopeOf([name]));
+    return releaseLines(read.listing, name).length === 0 ? read : undefined;
   } catch (error) {
-    if (error instanceof Failure) return error.exitCode !== exitCodes.notFound;
-    throw error;
+    if (!(error instanceof Failure)) throw error;
+    return error.exitCode === exitCodes.notFound ? undefined : { groups: [], problems: [] };
   }
 }
 

@@ -11,7 +11,7 @@ import { type ExitCode, exitCodes, refusedFailure, usageFailure } from '../failu
 import { fieldManager } from '../live/intents.ts';
 import { writeAgentNote } from '../live/notes.ts';
 import { overridableRules } from '../live/overridable-rules.ts';
-import { type RequestedGroup, type RequestFlags, readRequestedGroup } from '../live/submit-request.ts';
+import { type RequestedGroup, type RequestFlags, readRequestedGroup, storedText } from '../live/submit-request.ts';
 import { endFlag } from '../live/target.ts';
 import { accessFor, confirmAlways, findZone, type PromptFlags, printObjects } from '../live/write-options.ts';
 import { instantText } from '../output/plan/plan-text.ts';
@@ -39,7 +39,7 @@ export function run(context: CommandContext, options: OverrideOptions): Promise<
     if (options.dryRun === 'client') return printObjects(context, [object]);
     const scope = `${limitText(options)} for ${placeText(name, zone)} until ${instantText(expiresMs)}`;
     const isServerDryRun = options.dryRun === 'server';
-    const replaced = replacedText(requested, object.metadata.name);
+    const replaced = replacedLine(requested, object.metadata.name);
     const preview = `This overrides rule ${rule}${scope}.\n${replaced}`;
     if (!isServerDryRun && !(await confirmAlways(context, options, preview))) return exitCodes.refused;
     const { env, timeoutMs } = cluster;
@@ -78,9 +78,9 @@ const endingVerbs: ReadonlyMap<string, string> = new Map([
 /** Returns why no exception can override the rule. For a policy rule the only reason is that the rule can demand an approval. */
 function whyNot(rule: string): string {
   const verb = endingVerbs.get(rule) ?? (rule.includes('/') ? 'approve' : undefined);
-  if (verb !== undefined) return `another verb ends its block: ${verb}`;
+  if (verb !== undefined) return `the verb ${verb} ends this block`;
   const blocks = ruleCatalog.some(({ id, reason }) => id === rule && reason !== undefined);
-  return blocks ? 'it depends on the state of the cluster or on announced disruptions' : 'it never blocks';
+  return blocks ? 'it depends on the state of the cluster or on claims' : 'it never blocks';
 }
 
 function refuseRule({ read, name, live }: RequestedGroup, rule: string): void {
@@ -96,16 +96,15 @@ function refuseRule({ read, name, live }: RequestedGroup, rule: string): void {
   );
 }
 
-/** Returns a line about the exception in force that an object of this name replaces. */
-function replacedText({ read, target, cluster }: RequestedGroup, own: string): string {
+/** Returns a line about the exception that the new exception replaces; empty if no exception of this name is in force. */
+function replacedLine({ read, target, cluster }: RequestedGroup, own: string): string {
   const nowMs = cluster.env.clock.nowMs();
   const before = read.world.policies.exceptions.find(({ namespace, name }) => namespace === target.namespace && name === own);
   if (before === undefined || before.expiresMs <= nowMs) return '';
-  const by = before.requestedBy === undefined ? '' : ` by ${before.requestedBy.user}`;
-  return `  it replaces the exception${by} until ${instantText(before.expiresMs)} (${before.reason})\n`;
+  return `  the new exception replaces ${storedText({ action: 'earlier exception', ...before })}\n`;
 }
 
-/** Throws Failure if another exception exists for the rule and target, because the engine would then use neither. */
+/** Throws Failure if an exception with another name exists for the rule and target, because the engine would then use neither. */
 function refuseSecondException({ read, target, cluster }: RequestedGroup, rule: string, zone: string | undefined, own: string): void {
   const other = read.world.policies.exceptions.find(
     (one) =>

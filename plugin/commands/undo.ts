@@ -71,11 +71,11 @@ function nothingText(name: string, { decision }: LiveGroup, nowMs: number): stri
   const { run, stops = [] } = decision;
   const failed = run?.kind === 'rollback' ? stops.find(({ rule }) => rule === 'run-failed') : undefined;
   if (failed !== undefined)
-    return `${name}: run ${run?.id} is a rollback already; nothing was undone\n  ${stopAndEndText(failed, nowMs)}\n`;
+    return `run ${run?.id} of ${name} is already a rollback; nothing was undone\n  ${stopAndEndText(failed, nowMs)}\n`;
   const stop = stops.find(({ rule }) => rule === 'rolled-back');
   if (run === undefined || stop === undefined) return `${name} already has that revision as its update revision; nothing was undone\n`;
-  const runs = stop.isBlocking ? 'already runs' : 'already returns to';
-  return `${name} ${runs} the earlier revision, by run ${run.id}; nothing was undone\n  ${stopAndEndText(stop, nowMs)}\n`;
+  const returns = stop.isBlocking ? 'returned' : 'returns';
+  return `run ${run.id} already ${returns} ${name} to the earlier revision; nothing was undone\n  ${stopAndEndText(stop, nowMs)}\n`;
 }
 
 /** Returns the members of the chosen zones whose update revision differs from the requested one. */

@@ -101,8 +101,8 @@ interface EnforcedNamespace {
 
 export interface RegistrationFact {
   readonly isRegistered: boolean;
-  /** The stored configurations; default none. */
-  readonly configurations?: readonly Configuration[];
+  /** The stored configurations. */
+  readonly configurations: readonly Configuration[];
   readonly services: readonly string[];
   /** The differences of the stored configurations from those of this version, one sentence each. */
   readonly problems: readonly string[];

@@ -1,15 +1,17 @@
 // Checks for other writers of the fields that the agent writes: operators, autoscalers and GitOps tools.
 import { isUnknown } from '../../engine/snapshot.ts';
 import type { GroupDefinition, ZoneDefinition } from '../../policies/definition.ts';
-import { itemsOf } from '../cluster-snapshot/listing.ts';
+import { listed } from '../../policies/wording.ts';
 import { gitOpsOwner } from '../source/cluster/git-ops-owner.ts';
+import { keptLeases } from './agent.ts';
 import { type AutoscalerFact, type Check, type CheckResult, type GroupCheck, orOk, result, skipped } from './check.ts';
 
-/** Reports each running grafana/rollout-operator: as a failure if an agent runs too, otherwise as a warning. */
-export const otherOperator: Check = ({ operators, leases }) => {
+/** Reports each running grafana/rollout-operator: as a failure if an agent holds a Lease, otherwise as a warning. */
+export const otherOperator: Check = (facts) => {
+  const { operators } = facts;
   if (isUnknown(operators)) return skipped('operators', operators.unknown);
   const running = operators.filter(({ replicas }) => replicas > 0);
-  const hasAgent = itemsOf(leases).some(({ holder }) => holder !== '');
+  const hasAgent = keptLeases(facts).length > 0;
   return orOk(
     'operators',
     running.map(({ namespace, name, image }) => {
@@ -20,7 +22,7 @@ export const otherOperator: Check = ({ operators, leases }) => {
   );
 };
 
-function isWritten(zone: ZoneDefinition): boolean {
+function agentWritesReplicas(zone: ZoneDefinition): boolean {
   return zone.follows !== undefined || zone.replicas.kind !== 'leader';
 }
 
@@ -28,20 +30,20 @@ export const autoscaledMembers: GroupCheck = ({ autoscalers, groups, unread }) =
   if (isUnknown(autoscalers)) return skipped('HPA', autoscalers.unknown);
   const results = groups.flatMap((group): readonly CheckResult[] => {
     const scaled = group.zones.flatMap((zone) => scalersOf(autoscalers, group, zone).map((scaler) => ({ zone, scaler })));
-    const written = scaled.filter(({ zone }) => isWritten(zone));
+    const written = scaled.filter(({ zone }) => agentWritesReplicas(zone));
     const wrong = written.map(({ zone, scaler }) => {
       const message = `${scaler.kind} ${scaler.namespace}/${scaler.name} scales ${zone.statefulSet}, whose replicas the agent writes`;
       return result('FAIL', 'HPA', message, 'RG6009');
     });
     const names = [...new Set(scaled.map(({ scaler }) => `${scaler.kind} ${scaler.name}`))];
     if (names.length < 2) return wrong;
-    const message = `${group.namespace}/${group.name} is scaled by ${names.join(' and ')}: two writers`;
+    const message = `${group.namespace}/${group.name} is scaled by ${listed(names, 'and')}; each decides alone`;
     return [...wrong, result('FAIL', 'HPA', message, 'RG6010')];
   });
   return orOk('HPA', results, 'no autoscaler scales a StatefulSet whose replicas the agent writes', unread?.autoscalers);
 };
 
-/** Returns the autoscalers of a zone. If KEDA created a HorizontalPodAutoscaler, its ScaledObject is left out. */
+/** Returns the autoscalers of a zone. ScaledObjects count only without HorizontalPodAutoscalers, because KEDA creates these from them. */
 function scalersOf(
   all: readonly AutoscalerFact[],
   { namespace }: GroupDefinition,
@@ -52,10 +54,10 @@ function scalersOf(
   return direct.length > 0 ? direct : found;
 }
 
-/** Reports GitOps tools that own replicas which the agent writes: each sync would revert them. */
+/** Reports GitOps tools that own replicas which the agent writes: each sync would set them back to the value in Git. */
 export const replicasInGit: GroupCheck = ({ groups, statefulSets }) => {
   const results = groups.flatMap(({ namespace, zones }) =>
-    zones.filter(isWritten).flatMap(({ statefulSet }): readonly CheckResult[] => {
+    zones.filter(agentWritesReplicas).flatMap(({ statefulSet }): readonly CheckResult[] => {
       const owner = gitOpsOwner(statefulSets.find(({ metadata }) => metadata.namespace === namespace && metadata.name === statefulSet));
       if (owner === undefined || !owner.ownsReplicas) return [];
       const of = owner.of === undefined ? '' : ` (${owner.of})`;

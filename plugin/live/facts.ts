@@ -1,4 +1,4 @@
-// Computes the facts that the screen of one group shows besides its decision: estimated end, roles of zones and image changes.
+// Computes the facts about one group that the decision does not contain: estimated end, roles of zones and image changes.
 import type { KubernetesObject } from '../../cluster/request/resource.ts';
 import { observePod } from '../../engine/observe/objects.ts';
 import { type Estimate, estimateEnd, type SuccessorPod } from '../../engine/plan/estimate.ts';
@@ -7,11 +7,11 @@ import { isMisplacedUntilRetry } from '../../engine/publish/status.ts';
 import { isUnknown, type Known } from '../../engine/snapshot.ts';
 import type { GroupDefinition } from '../../policies/definition.ts';
 import { valueAt } from '../../policies/schema/schema-walk.ts';
-import { evidenceNames, itemsOf, type Listing, unreadLists } from '../cluster-snapshot/listing.ts';
+import { evidenceNames, itemsOf, type Listing, noPermissionText, unreadLists } from '../cluster-snapshot/listing.ts';
 import { clusterSnapshot } from '../cluster-snapshot/snapshot.ts';
 import { isUnderWay, isUnfinished, type LiveGroup, type ReadGroups } from './groups.ts';
 
-/** Displays omit an absent part. */
+/** A display omits each part that is absent. */
 export interface Facts {
   readonly estimation?: Estimation;
   /** The roles by zone: `leader` or `follows a`. */
@@ -36,7 +36,10 @@ export function rolesIn({ zones }: Pick<GroupDefinition, 'zones'>): ReadonlyMap<
   );
 }
 
-/** The estimated end, or the reason why it is unknown. Undefined if `isUnderWay` is false or a list was not read. */
+/**
+ * The estimated end, or the reason why it is unknown. Undefined if `isUnderWay` is false, if a list was not requested or is not complete yet,
+ * or if nothing is left to do.
+ */
 export type Estimation = Known<Estimate> | undefined;
 
 export type Estimator = (read: ReadGroups, live: LiveGroup, nowMs: number) => Estimation;
@@ -51,7 +54,7 @@ export function createEstimator(clock: () => number): Estimator {
   return (read, live, nowMs) => {
     const { decision, unattended } = live;
     const key = `${decision.namespace}/${decision.group}`;
-    const about = `${decision.phase} ${decision.run?.id} ${decision.wave?.index} ${decision.outcome} ${unattended !== undefined} ${personsWait(decision)?.fact}`;
+    const about = `${decision.phase} ${decision.run?.id} ${decision.wave?.index} ${decision.outcome} ${unattended !== undefined} ${timelessWait(decision)?.fact}`;
     const known = latest.get(key);
     if (known?.estimation !== undefined && known.about === about && nowMs < known.untilMs) return known.estimation;
     const beganMs = clock();
@@ -68,22 +71,25 @@ export function estimationOf(
 ): Estimation {
   if (!isUnderWay(decision)) return undefined;
   if (unattended !== undefined) return { unknown: 'the agent is not running' };
-  const wait = personsWait(decision);
+  const wait = timelessWait(decision);
   if (wait !== undefined) return { unknown: wait.fact };
+  const unread = noPermissionText(unreadLists(listing));
+  if (unread !== undefined) return { unknown: unread };
   if (group === undefined) return { unknown: 'the group is defined in files of the agent' };
   if (evidenceNames.some((name) => listing[name] === undefined)) return undefined;
-  const unread = unreadLists(listing);
-  if (unread.length > 0) return { unknown: `${unread.join(', ')} may not be read` };
   const snapshot = clusterSnapshot(listing, { ...world, nowMs, replicaSources });
   return estimateEnd({ snapshot, group, pods: successorsOf(itemsOf(listing.pods), decision, group) });
 }
 
-/** Returns the wait that only a person ends. The estimate does not model its cause, such as a missing webhook or right of the agent. */
-function personsWait({ waits }: PublishedDecision): PublishedWait | undefined {
+/**
+ * Returns a wait that time alone does not end: a `no` without a known end, or misplaced pods that need a retry. The estimate may not know its
+ * cause, such as a missing permission of the agent.
+ */
+function timelessWait({ waits }: PublishedDecision): PublishedWait | undefined {
   return waits.find((wait) => (wait.outcome === 'no' && wait.earliestMs === undefined) || isMisplacedUntilRetry(wait));
 }
 
-/** Returns the successor pods of this run. A pod that became unready later counts as slow: only its latest ready time is known. */
+/** Returns the successor pods of this run. A pod that became ready again counts as slow: only its latest ready time is known. */
 function successorsOf(
   pods: readonly KubernetesObject[],
   { run }: PublishedDecision,
@@ -106,7 +112,7 @@ export interface ImageChange {
   readonly to: string;
 }
 
-/** Returns each image change once; an empty list without an unfinished rollout, without a different image, or if pods were not read. */
+/** Returns each image change once; empty if no rollout is unfinished, no image differs or the pods were not read. */
 export function imageChanges(decision: PublishedDecision, listing: Listing): readonly ImageChange[] {
   if (!isUnfinished(decision)) return [];
   const { namespace } = decision;
@@ -139,7 +145,7 @@ function changesOf(set: KubernetesObject, pods: readonly KubernetesObject[], tar
   });
 }
 
-/** Reports whether the template has this revision according to the latest status of the controller. */
+/** Reports whether the StatefulSet controller has seen the present template and given it this revision. */
 function isTemplateOf(set: KubernetesObject, target: unknown): boolean {
   const observed = valueAt(set, ['status', 'observedGeneration']);
   return valueAt(set, ['status', 'updateRevision']) === target && observed === valueAt(set, ['metadata', 'generation']);

@@ -17,6 +17,7 @@ import {
   type Listing,
   listCluster,
   type Namespaces,
+  noPermissionText,
   shownNames,
   snapshotNames,
   unreadLists,
@@ -194,7 +195,7 @@ async function found(cluster: Cluster, scope: Scope, sources: Sources): Promise<
 /** Returns the failure for the named groups that were not found; undefined if each was found. */
 export function absenceFailure(
   { namespace }: Pick<Cluster, 'namespace'>,
-  { groups, listing, problems }: Pick<ReadGroups, 'groups' | 'listing' | 'problems'>,
+  { groups, listing, problems, world }: Pick<ReadGroups, 'groups' | 'listing' | 'problems' | 'world'>,
   names: readonly GroupName[],
 ): Failure | undefined {
   const lost = names.filter((name) => !groups.some(({ decision }) => nameOf(decision) === nameOf(name)));
@@ -204,11 +205,8 @@ export function absenceFailure(
   if (denial !== undefined) return forbiddenFailure(denial);
   const released = releaseFailure(listing, missing);
   if (released !== undefined) return released;
-  const unread = unreadLists(listing);
   const cause =
-    unread.length === 0
-      ? (problems[0] ?? 'no RolloutGroup, published decision or labelled StatefulSet names it')
-      : `${unread.join(', ')} may not be read`;
+    noPermissionText(unreadLists(listing)) ?? problems[0] ?? 'no RolloutGroup, published decision or labelled StatefulSet names it';
   const other = lost.find((one) => one.namespace !== namespace);
   return notFoundFailure(
     lost.length === 1
@@ -219,14 +217,25 @@ export function absenceFailure(
         other === undefined
           ? cause
           : `${cause}; ${other.namespace} is read as a namespace: the kinds before a name are rolloutgroup, statefulset and pod`,
-      todo: 'list all groups: kubectl rollout-group get -A',
+      todo: memberHint(world, missing) ?? 'list all groups: kubectl rollout-group get -A',
     },
   );
 }
 
+/** Returns the form with its kind of a name that is a StatefulSet or a pod of a group; undefined for another name. */
+function memberHint({ policies, published }: ClusterState, { namespace, group: name }: GroupName): string | undefined {
+  const groups: readonly { readonly namespace: string; readonly zones: readonly { readonly statefulSet: string }[] }[] = [
+    ...policies.groups,
+    ...published.values(),
+  ];
+  const sets = groups.flatMap((one) => (one.namespace === namespace ? one.zones.map(({ statefulSet }) => statefulSet) : []));
+  const kind = sets.includes(name) ? 'sts' : sets.includes(name.replace(/-\d+$/, '')) ? 'pod' : undefined;
+  return kind && `name it with its kind: ${kind}/${name}`;
+}
+
 export interface LiveGroup {
   readonly decision: PublishedDecision;
-  /** Absent if the group is defined in files of the agent. */
+  /** Absent if the group is defined in files of the agent, or if the user may not list RolloutGroups. */
   readonly definition?: GroupDefinition;
   /** `agent`: the agent published the decision. `here`: no agent published one, so this command decided. */
   readonly from: 'agent' | 'here';

@@ -6,9 +6,9 @@ import { leadingResult } from '../../engine/rule.ts';
 import { isUnknown, type Snapshot, type StatefulSetView } from '../../engine/snapshot.ts';
 import type { GroupDefinition, ZoneDefinition } from '../../policies/definition.ts';
 import { resourcesOf, rolloutGroups } from '../cluster-snapshot/kinds.ts';
-import { itemsOf, type Listing } from '../cluster-snapshot/listing.ts';
+import { definitionDenial, itemsOf, type Listing } from '../cluster-snapshot/listing.ts';
 import type { Cluster } from '../connection.ts';
-import { connectionFailure } from '../connection-failure.ts';
+import { connectionFailure, forbiddenFailure } from '../connection-failure.ts';
 import { Failure, notFoundFailure, refusedFailure, usageFailure } from '../failure.ts';
 import { todoOf } from '../output/explain.ts';
 import { exceptionText, sourceText } from '../output/plan/plan-text.ts';
@@ -44,7 +44,7 @@ export async function readMembers(cluster: Cluster, text: string): Promise<Membe
 
 function memberOf({ statefulSets }: Listing, namespace: string, zone: string, statefulSet: string): Member {
   const object = itemsOf(statefulSets).find(({ metadata }) => metadata.namespace === namespace && metadata.name === statefulSet);
-  const view = object === undefined ? { unknown: 'it does not exist or may not be read' } : observeStatefulSet(object);
+  const view = object === undefined ? { unknown: 'it does not exist, or you have no permission to read it' } : observeStatefulSet(object);
   if (object !== undefined && !isUnknown(view)) return { zone, object, view };
   throw notFoundFailure(`StatefulSet ${namespace}/${statefulSet} of zone ${zone} cannot be used`, {
     ...(isUnknown(view) ? { why: view.unknown } : {}),
@@ -118,6 +118,8 @@ export async function scaleTarget(cluster: Cluster, { live, listing }: Members, 
   const { definition } = live;
   const { namespace, group } = live.decision;
   if (definition === undefined) {
+    const denial = definitionDenial(listing);
+    if (denial !== undefined) throw forbiddenFailure(denial);
     throw notFoundFailure(`the replica source of ${namespace}/${group} cannot be read here`, {
       why: 'the group is defined in files of the agent, not as an object',
       todo: 'define the group as an object instead: kubectl apply -f FILE',

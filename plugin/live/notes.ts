@@ -14,7 +14,7 @@ import { isUnknown } from '../../engine/snapshot.ts';
 import { usualAgentNamespace } from '../../policies/objects/agent-deployment.ts';
 import { defined } from '../../policies/values/defined.ts';
 import { groupBy } from '../../policies/values/group-by.ts';
-import { itemsOf, type Listing } from '../cluster-snapshot/listing.ts';
+import { itemsOf, type Listing, noPermissionText } from '../cluster-snapshot/listing.ts';
 import type { Cluster } from '../connection.ts';
 import { type CommandContext, writeNotes } from '../context.ts';
 import type { ChannelFact } from '../doctor/check.ts';
@@ -95,8 +95,8 @@ function hereLines(groups: readonly LiveGroup[], unattended: Notes['unattended']
   const byReason = groupBy(here, ({ decision, unseen = '' }) => unattended.get(nameOf(decision)) ?? unseen);
   return [...byReason].map(([reason, [first, ...more]]) => {
     const names = more.length > 2 ? `${more.length + 1} groups` : [first, ...more].map(({ decision }) => nameOf(decision)).join(', ');
-    const unread = first.unread.length === 0 ? '' : `; ${first.unread.join(', ')} may not be read`;
-    return `no agent has published ${names}${reason && ` (${reason})`}; decided by this command${unread}`;
+    const unread = noPermissionText(first.unread);
+    return `no agent has published ${names}${reason && ` (${reason})`}; decided by this command${unread === undefined ? '' : `; ${unread}`}`;
   });
 }
 

@@ -2,7 +2,7 @@
 import { onStatus } from '../../cluster/request/failure.ts';
 import type { KubernetesObject } from '../../cluster/request/resource.ts';
 import type { PublishedRun } from '../../engine/publish/published.ts';
-import { requesterText, stopActions } from '../../engine/run/requests.ts';
+import { type RequestedWith, requesterText, stopActions } from '../../engine/run/requests.ts';
 import { type IntentView, isUnknown, type Snapshot } from '../../engine/snapshot.ts';
 import { intentObject, readIntent } from '../../policies/live/intents.ts';
 import type { RolloutIntent } from '../../policies/schema/kinds.ts';
@@ -154,10 +154,10 @@ function comparedWith(
   return { replaced: '', kept };
 }
 
-/** Returns the request with its requester and its end, such as `the pause by anna (INC-441) without an end`. */
-function storedText(stored: IntentView): string {
+/** Returns the request or exception with its requester and its end, such as `the pause by anna (INC-441) without an end`. */
+export function storedText(stored: RequestedWith & Pick<IntentView, 'expiresMs'> & { readonly action: string }): string {
   const { action, expiresMs } = stored;
-  return `the ${action} by ${requesterText(stored)} ${expiresMs === undefined ? 'without an end' : `until ${instantText(expiresMs)}`}`;
+  return `the ${action} by ${requesterText(stored)} ${expiresMs === undefined ? 'without an end' : `with the end ${instantText(expiresMs)}`}`;
 }
 
 /** Returns a line about the stored request of another user if the object replaces it. Throws Failure if the object ends earlier. */

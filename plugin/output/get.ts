@@ -11,7 +11,9 @@ import {
   asOfText,
   changeText,
   countedLimit,
+  downText,
   endText,
+  factMsOf,
   goalText,
   marks,
   metricText,
@@ -88,7 +90,7 @@ export function renderTree(live: LiveGroup, nowMs: number, look: TreeLook, facts
   const { metrics = [] } = decision;
   const { estimation } = facts;
   const seenMs = seenAtMs(live, nowMs);
-  const waits = decision.waits.flatMap((wait) => waitLines(wait, { nowMs, seenMs }, look));
+  const waits = decision.waits.flatMap((wait) => waitLines(wait, { nowMs, seenMs, factMs: factMsOf(live, nowMs) }, look));
   const stops = (decision.stops ?? []).flatMap((stop) => stopLines(stop, nowMs, look));
   const left = (decision.left ?? []).flatMap((one) => paragraph('  ', leftMemberText(one), look.columns));
   const exceptions = (decision.permitted ?? []).flatMap((result) => paragraph('  ', exceptionText(result, nowMs), look.columns));
@@ -193,17 +195,20 @@ function zoneName({ zone }: PublishedZone, { decision, facts }: Tree): string {
   return role === undefined ? zone : `${zone.padEnd(Math.max(...decision.zones.map((one) => one.zone.length)))}  ${role}`;
 }
 
-function zoneState({ done, inFlight, toDo }: ZoneProgress): string {
+function zoneState({ done, inFlight, failing, toDo }: ZoneProgress): string {
+  if (failing > 0) return 'failing';
   if (inFlight > 0) return 'in flight';
   if (toDo === 0) return 'done';
   return done === 0 ? 'outdated' : 'partial';
 }
 
-function zoneInfo({ inFlight, toDo, done }: ZoneProgress, zone: PublishedZone, decision: PublishedDecision): string {
+function zoneInfo(progress: ZoneProgress, zone: PublishedZone, decision: PublishedDecision): string {
+  const { inFlight, toDo, done } = progress;
   const wait = inFlight === 0 && toDo > 0 ? zoneWaitText(decision, zone.zone) : undefined;
+  const down = downText(progress);
   const parts = [
-    ...(inFlight > 0 ? [`${inFlight} in flight`] : []),
-    ...(toDo > 0 && (inFlight > 0 || done > 0 || wait === undefined) ? [`${toDo} to go`] : []),
+    ...down,
+    ...(toDo > 0 && (down.length > 0 || done > 0 || wait === undefined) ? [`${toDo} to go`] : []),
     ...(wait === undefined ? [] : [wait]),
     ...strategyText(zone),
   ];
@@ -217,13 +222,13 @@ function strategyText({ partition, pinned }: PublishedZone): readonly string[] {
 
 function waitLines(
   wait: PublishedWait,
-  { nowMs, seenMs }: { readonly nowMs: number; readonly seenMs: number },
+  { nowMs, seenMs, factMs }: { readonly nowMs: number; readonly seenMs: number; readonly factMs: number | undefined },
   look: TableLook,
 ): readonly string[] {
   const { outcome, rule, zones, sinceMs } = wait;
   const where = zones.length === 0 ? '' : ` (${zones.join(', ')})`;
   const head = `  ${marks[outcome]} ${rule}${where} for ${ageText(sinceMs, seenMs)}: `;
-  const lines = paragraph('    ', `${head.trimStart()}${factText(wait, seenMs)}; ${passesText(wait, nowMs)}`, look.columns);
+  const lines = paragraph('    ', `${head.trimStart()}${factText(wait, factMs)}; ${passesText(wait, nowMs)}`, look.columns);
   const mark = marks[outcome];
   return lines.map((line, index) =>
     index === 0 ? line.slice(2).replace(mark, () => look.paint(outcome === 'no' ? 'red' : 'yellow', mark)) : line,

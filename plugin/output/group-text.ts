@@ -68,21 +68,30 @@ export interface ZoneProgress {
   readonly updated: number;
   /** The updated and available pods. */
   readonly done: number;
-  /** The terminating, starting or unavailable pods. */
+  /** The terminating, starting or unavailable pods, without the failing pods. */
   readonly inFlight: number;
+  /** The pods that do not become available by themselves. */
+  readonly failing: number;
   readonly toDo: number;
   /** Why the counts are meaningless; absent for a zone that was read. */
   readonly unread?: string;
 }
 
-/** Counts the done, in-flight and outdated pods of one zone, each pod once. An unavailable pod of any revision is in flight. */
+/** Counts the done, in-flight, failing and outdated pods of one zone, each pod once. An unavailable pod of any revision is in flight or failing. */
 export function zoneProgress(view: PublishedZone, pods: readonly PublishedPod[]): ZoneProgress {
   const { zone, replicas, updated, available } = view;
-  const inFlight = Math.max(0, replicas - available);
+  const down = Math.max(0, replicas - available);
+  const failing = Math.min(down, troubledPods({ pods }, zone).length);
   const isUpdated = updatedPods(view);
   const unavailableCount = pods.filter((pod) => pod.zone === zone && isUpdated(pod)).length;
-  const done = Math.min(Math.max(0, updated - unavailableCount), replicas - inFlight);
-  return { zone, updated, done, inFlight, toDo: Math.max(0, replicas - inFlight - done), ...(view.unread && { unread: unreadText(view) }) };
+  const done = Math.min(Math.max(0, updated - unavailableCount), replicas - down);
+  const toDo = Math.max(0, replicas - down - done);
+  return { zone, updated, done, inFlight: down - failing, failing, toDo, ...(view.unread && { unread: unreadText(view) }) };
+}
+
+/** Returns `1 failing` and `2 in flight`, each only if there is such a pod. */
+export function downText({ failing, inFlight }: Pick<ZoneProgress, 'failing' | 'inFlight'>): readonly string[] {
+  return [...(failing > 0 ? [`${failing} failing`] : []), ...(inFlight > 0 ? [`${inFlight} in flight`] : [])];
 }
 
 /** Returns the rule that blocks the roll of the zone, or the zone or wave that goes first; undefined if its pods may be replaced now. */
@@ -168,10 +177,11 @@ export function phaseTitle(phase: Phase): string {
 }
 
 /** Returns the most important facts about a group: a stopped agent, the wait or the pods in flight, the stops, and the exceptions in use. */
-export function summaryText({ decision, unattended = '' }: Pick<LiveGroup, 'decision' | 'unattended'>, look: InfoLook): string {
+export function summaryText(live: Pick<LiveGroup, 'decision' | 'from' | 'unattended'>, look: InfoLook): string {
+  const { decision, unattended = '' } = live;
   const { isShort = false, nowMs } = look;
   const shown = [stopPart(decision, isShort), leftPart(decision, isShort), exceptionPart(decision, look)];
-  const parts = [unattended, ...decisionParts(decision, isShort, nowMs), ...shown];
+  const parts = [unattended, ...decisionParts(decision, isShort, factMsOf(live, nowMs)), ...shown];
   return parts.filter((part) => part !== '').join('; ');
 }
 
@@ -183,6 +193,11 @@ export function leadingText(decision: PublishedDecision, nowMs: number): string 
 /** Returns the time up to which ages are counted: now, or the last decision of a stopped agent, because later states are unknown. */
 export function seenAtMs({ decision, unattended }: Pick<LiveGroup, 'decision' | 'unattended'>, nowMs: number): number {
   return unattended === undefined ? nowMs : decision.decidedMs;
+}
+
+/** Returns the time up to which facts count ages; undefined for a stopped agent: facts then name the start, such as that of a soak. */
+export function factMsOf({ unattended, from }: Pick<LiveGroup, 'unattended' | 'from'>, nowMs: number | undefined): number | undefined {
+  return unattended === undefined || from === 'here' ? nowMs : undefined;
 }
 
 /** Returns how old the states of a group without an agent are. */
@@ -209,12 +224,12 @@ function decisionParts(decision: PublishedDecision, isShort: boolean, nowMs: num
   return [trouble, inFlight.length === 0 || isShort ? inFlight.join(', ') : `${inFlight.join(', ')} in flight`];
 }
 
-/** Returns the zones with pods in flight, without the pods that do not recover by themselves, and without zones that were not read. */
+/** Returns the zones with pods in flight, without zones that were not read. */
 export function podsInFlight(decision: PublishedDecision): readonly { readonly zone: string; readonly count: number }[] {
   const unread = unreadZones(decision);
   return decision.zones
     .filter(({ zone }) => !unread.includes(zone))
-    .map((zone) => ({ zone: zone.zone, count: zoneProgress(zone, decision.pods).inFlight - troubledPods(decision, zone.zone).length }))
+    .map((zone) => ({ zone: zone.zone, count: zoneProgress(zone, decision.pods).inFlight }))
     .filter(({ count }) => count > 0);
 }
 

@@ -8,7 +8,7 @@ import { shortPods } from './pod-text.ts';
 import type { Style } from './terminal.ts';
 import { type ItemColumn, itemTable, paragraph, plural, reasonSuffix } from './text.ts';
 
-const columns: readonly ItemColumn<ShownRun>[] = [
+const columns = (runs: readonly ShownRun[], unattended: string | undefined): readonly ItemColumn<ShownRun>[] => [
   { title: 'RUN', align: 'left', cell: ({ id }) => id },
   { title: 'KIND', align: 'left', cell: ({ kind }) => kind },
   { title: 'TO', align: 'left', isFlexible: true, cell: targetText },
@@ -17,7 +17,7 @@ const columns: readonly ItemColumn<ShownRun>[] = [
   { title: 'TOOK', align: 'right', cell: ({ took }) => (took === undefined ? '-' : spanText(took)) },
   { title: 'WAITED', align: 'right', cell: ({ waited }) => spanText(waited) },
   { title: 'RESULT', align: 'left', cell: ({ outcome }) => outcome },
-  { title: 'NOTE', align: 'left', isBelow: true, cell: noteOf },
+  { title: 'NOTE', align: 'left', isBelow: true, cell: (run) => noteOf(run, runs, unattended) },
 ];
 
 const styles: Readonly<Record<ShownRun['outcome'], Style>> = {
@@ -29,8 +29,9 @@ const styles: Readonly<Record<ShownRun['outcome'], Style>> = {
   abandoned: 'dim',
 };
 
-export function renderRuns(runs: readonly ShownRun[], look: TableLook): string {
-  const lines = itemTable(columns, runs, look, (line, { outcome }) =>
+/** Returns the table. `unattended` says that the agent of the group does not run: a running run then does not continue. */
+export function renderRuns(runs: readonly ShownRun[], look: TableLook, unattended?: string): string {
+  const lines = itemTable(columns(runs, unattended), runs, look, (line, { outcome }) =>
     line.replace(` ${outcome}`, () => ` ${look.paint(styles[outcome], outcome)}`),
   );
   return `${[...lines, summary(runs)].join('\n')}\n`;
@@ -67,13 +68,13 @@ function revisionText(zone: ShownZone): string {
   return revisionNumber === undefined ? shortRevision(toRevision, statefulSet) : `revision ${revisionNumber}`;
 }
 
-/** Returns `env LOG_LEVEL` if only one or two environment variables changed, else `template (3 fields)`. */
+/** Returns `env LOG_LEVEL` if only one or two environment variables changed, else the first path, as `containers[app].env and 2 more`. */
 function fieldsText(paths: readonly string[]): string {
   const names = paths.map((path) => /\.env\[([^\]]+)\]/.exec(path)?.[1]);
   const known = [...new Set(names)].filter((name) => name !== undefined);
-  return names.every((name) => name !== undefined) && known.length <= 2
-    ? `env ${known.join(', ')}`
-    : `template (${plural(paths.length, 'field')})`;
+  if (names.every((name) => name !== undefined) && known.length <= 2) return `env ${known.join(', ')}`;
+  const [first = '', ...others] = paths;
+  return `${first.replace(/^spec\.template\.(?:spec\.)?/, '')}${others.length === 0 ? '' : ` and ${others.length} more`}`;
 }
 
 function changesOf({ fromImages = {}, toImages = {} }: ShownZone): readonly ImageChange[] {
@@ -83,11 +84,19 @@ function changesOf({ fromImages = {}, toImages = {} }: ShownZone): readonly Imag
   });
 }
 
-function noteOf({ outcome, failure, waiting, cause, commit }: ShownRun): string {
+function noteOf(run: ShownRun, runs: readonly ShownRun[], unattended: string | undefined): string {
+  const { outcome, failure, waiting, cause, commit } = run;
   if (outcome === 'abandoned') return 'the group was deleted, or another run started, before this run ended';
   if (failure !== undefined) return failure;
-  if (waiting !== undefined) return `${waiting.rule}: ${waiting.fact}`;
-  return [cause, commit].filter((part) => part !== undefined).join(', ');
+  const next = outcome === 'superseded' ? runs.slice(0, runs.indexOf(run)).findLast(({ kind }) => kind !== 'scale') : undefined;
+  const parts = [
+    outcome === 'running' ? unattended : undefined,
+    next && `superseded by ${next.id}${reasonSuffix(next.cause)}`,
+    waiting && `${waiting.rule}: ${waiting.fact}`,
+    cause,
+    commit,
+  ];
+  return parts.filter((part) => part !== undefined).join(', ');
 }
 
 function summary(runs: readonly ShownRun[]): string {

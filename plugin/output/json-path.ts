@@ -23,10 +23,13 @@ export function misplacedColumns(spec: string, objects: readonly object[]): read
   return columnsIn(spec).flatMap(({ path }) => placeNote(path, objects, (other) => other));
 }
 
+/** Returns a note with the place of the last field of the path. A path of a Kubernetes list stands for the same path of a group. */
 function placeNote(path: string, objects: readonly object[], shown: (path: string) => string): readonly string[] {
   const name = /(\w+)(?:\[\*\])?$/.exec(path)?.[1];
   if (name === undefined || objects.some((object) => valuesText(path, object, '') !== '')) return [];
-  const [place] = objects.flatMap((object) => placesOf(name, object)).sort((a, b) => a.length - b.length);
+  const likely = path.replace(/^\.items\b/, '.groups').replace(/\.metadata(?=\.)/, '.group');
+  const places = objects.flatMap((object) => placesOf(name, object));
+  const [place] = places.sort((a, b) => Number(b === likely) - Number(a === likely) || a.length - b.length);
   return place === undefined ? [] : [`${shown(path)} finds nothing; the field ${name} is at ${shown(place)}`];
 }
 

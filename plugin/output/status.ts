@@ -1,5 +1,5 @@
 // Renders the progress of a rollout: a frame for a terminal, one line per transition for logs.
-import type { GroupDecision } from '../../engine/decision.ts';
+import { type GroupDecision, isAtRest } from '../../engine/decision.ts';
 import { leftMemberText } from '../../engine/publish/status.ts';
 import { isUnknown } from '../../engine/snapshot.ts';
 import { secondText } from '../../policies/instant.ts';
@@ -9,6 +9,7 @@ import type { Estimation, Facts } from '../live/facts.ts';
 import type { LiveGroup } from '../live/groups.ts';
 import {
   changeText,
+  downText,
   endText,
   partText,
   phaseStyles,
@@ -36,8 +37,10 @@ export function renderStatus(live: LiveGroup, nowMs: number, look: TableLook, fa
 
 function momentOf({ decision, unattended }: LiveGroup, nowMs: number, { estimation }: Facts): Moment {
   const zones = decision.zones.map((zone) => zoneProgress(zone, decision.pods));
-  const startedMs = decision.run?.startedMs ?? decision.phaseSinceMs;
-  const endedMs = decision.run?.completedMs ?? decision.run?.failedMs ?? nowMs;
+  const { run, phaseSinceMs } = decision;
+  const startedMs = run?.startedMs ?? phaseSinceMs;
+  const endedMs = run?.completedMs ?? run?.failedMs;
+  const elapsedSeconds = Math.max(0, (endedMs ?? nowMs) - startedMs) / 1000;
   const trouble = troubleText(decision);
   const starting = startingText(decision, estimation, nowMs);
   return {
@@ -45,8 +48,10 @@ function momentOf({ decision, unattended }: LiveGroup, nowMs: number, { estimati
     ...defined({ unattended }),
     zones,
     nowMs,
-    elapsedSeconds: Math.max(0, endedMs - startedMs) / 1000,
+    elapsedSeconds,
     totalSeconds: undefined,
+    ...(endedMs === undefined ? {} : { clock: `took ${spanText(elapsedSeconds)}` }),
+    ...(run === undefined && isAtRest(decision) ? { clock: '' } : {}),
     zoneEnds: defined(Object.fromEntries(zones.map(({ zone }) => [zone, zoneEndText(estimation, zone, nowMs)]))),
     more: [
       ...(trouble === '' ? [] : [['trouble', trouble] as const]),
@@ -137,6 +142,8 @@ export interface Moment {
   readonly zones: readonly ZoneProgress[];
   readonly nowMs: number;
   readonly elapsedSeconds: number;
+  /** The time in the headline; empty for no time. Default: the elapsed time, and the total duration. */
+  readonly clock?: string;
   /** Image change: `mimir:2.16.0 -> 2.17.1`. */
   readonly change?: string | undefined;
   /** The estimated total duration; undefined if unknown. */
@@ -151,7 +158,8 @@ export interface Moment {
 export function renderFrame(moment: Moment, look: TableLook): readonly string[] {
   const { decision, zones, elapsedSeconds, totalSeconds, more = [], change = '' } = moment;
   const wave = decision.wave === undefined ? '' : `   wave ${waveText(decision)}`;
-  const clock = `   +${spanText(elapsedSeconds)}${totalSeconds === undefined ? '' : ` of about ${spanText(totalSeconds)}`}`;
+  const time = moment.clock ?? `+${spanText(elapsedSeconds)}${totalSeconds === undefined ? '' : ` of about ${spanText(totalSeconds)}`}`;
+  const clock = time === '' ? '' : `   ${time}`;
   const name = `${decision.namespace}/${decision.group}`;
   const phase = phaseTitle(decision.phase);
   const room = look.columns === undefined ? Number.POSITIVE_INFINITY : Math.max(0, look.columns - name.length - phase.length - 3);
@@ -168,8 +176,8 @@ export function renderFrame(moment: Moment, look: TableLook): readonly string[] 
 }
 
 function zoneLine(progress: ZoneProgress, nameWidth: number, { decision, zoneEnds = {} }: Moment, look: TableLook): string {
-  const { zone, updated, done, inFlight, toDo } = progress;
-  const total = done + inFlight + toDo;
+  const { zone, updated } = progress;
+  const total = totalOf(progress);
   const forEnds = Math.max(0, ...Object.values(zoneEnds).map((end = '') => end.length + 2));
   const room = (look.columns ?? 80) - nameWidth - 44 - (look.columns === undefined ? 0 : forEnds);
   // A narrow terminal has no room for the word.
@@ -182,20 +190,27 @@ function zoneLine(progress: ZoneProgress, nameWidth: number, { decision, zoneEnd
   return `  ${shorten(zone, nameWidth, look.glyphs.ellipsis).padEnd(nameWidth)} ${count}${word} ${bar(progress, width, look)}  ${text}`;
 }
 
-/** Returns a bar with three fills that differ without colour: done, in flight, outdated. Each count above 0 gets a cell. */
-function bar({ done, inFlight, toDo, unread }: ZoneProgress, width: number, { glyphs, paint }: TableLook): string {
-  const total = Math.max(1, done + inFlight + toDo);
-  const cells = (count: number) => (count === 0 ? 0 : Math.max(1, Math.round((count / total) * width)));
-  const last = toDo > 0 ? 1 : 0;
-  const flying = Math.min(cells(inFlight), width - (done > 0 ? 1 : 0) - last);
-  const finished = toDo + inFlight === 0 ? (unread === undefined ? width : 0) : Math.min(cells(done), width - flying - last);
-  const rest = Math.max(0, width - finished - flying);
-  return `[${paint('green', glyphs.full.repeat(finished))}${paint('cyan', glyphs.half.repeat(flying))}${glyphs.empty.repeat(rest)}]`;
+function totalOf({ done, inFlight, failing, toDo }: ZoneProgress): number {
+  return done + inFlight + failing + toDo;
 }
 
-function zoneText({ zone, done, inFlight, toDo, unread }: ZoneProgress, decision: RollSteps): string {
+/** Returns a bar with three fills that differ without colour: done, in flight or failing, outdated. Each count above 0 gets a cell. */
+function bar(progress: ZoneProgress, width: number, { glyphs, paint }: TableLook): string {
+  const { done, inFlight, failing, toDo, unread } = progress;
+  const total = Math.max(1, totalOf(progress));
+  const cells = (count: number) => (count === 0 ? 0 : Math.max(1, Math.round((count / total) * width)));
+  const last = toDo > 0 ? 1 : 0;
+  const flying = Math.min(cells(inFlight + failing), width - (done > 0 ? 1 : 0) - last);
+  const finished = done === totalOf(progress) ? (unread === undefined ? width : 0) : Math.min(cells(done), width - flying - last);
+  const rest = Math.max(0, width - finished - flying);
+  return `[${paint('green', glyphs.full.repeat(finished))}${paint(failing > 0 ? 'red' : 'cyan', glyphs.half.repeat(flying))}${glyphs.empty.repeat(rest)}]`;
+}
+
+function zoneText(progress: ZoneProgress, decision: RollSteps): string {
+  const { zone, done, toDo, unread } = progress;
   if (unread !== undefined) return unread;
-  if (inFlight > 0) return `${inFlight} in flight, ${toDo} to go`;
+  const down = downText(progress);
+  if (down.length > 0) return [...down, `${toDo} to go`].join(', ');
   if (toDo === 0) return 'done';
   return (done === 0 ? zoneWaitText(decision, zone) : undefined) ?? `${toDo} to go`;
 }
@@ -217,7 +232,7 @@ function nowText(moment: Moment): string {
 export function transitionLine(moment: Moment): string {
   const { decision, zones, elapsedSeconds } = moment;
   const sum = (count: (zone: ZoneProgress) => number) => zones.reduce((total, zone) => total + count(zone), 0);
-  const all = sum((zone) => zone.done + zone.inFlight + zone.toDo);
+  const all = sum(totalOf);
   const wave = decision.wave === undefined ? '' : ` wave=${decision.wave.index + 1}/${decision.wave.count} name=${decision.wave.name}`;
   const [wait] = decision.waits;
   const working = workingZones(moment);
@@ -231,7 +246,7 @@ export function transitionLine(moment: Moment): string {
 export function transitionKey(moment: Moment): string {
   const { decision, zones } = moment;
   const working = workingZones(moment);
-  const finished = zones.filter((zone) => zone.inFlight + zone.toDo === 0).length;
+  const finished = zones.filter((zone) => zone.done === totalOf(zone)).length;
   const waits = working.length === 0 ? decision.waits.map((wait) => wait.rule) : [];
   return [decision.outcome === 'done', decision.wave?.index, finished, ...working, ...waits].join(' ');
 }

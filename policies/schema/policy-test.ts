@@ -12,7 +12,7 @@ const zoneState = z
     unready: z.array(z.int().min(0)).max(1000).optional().describe('Ordinals of unready pods.'),
     missing: z.array(z.int().min(0)).max(1000).optional().describe('Ordinals without a pod.'),
     unknown: z.boolean().optional().describe('The pods of this zone cannot be read.'),
-    lastDownscale: duration.optional().describe('Time since the last decrease of replicas.'),
+    lastDownscale: duration.optional().describe('Time since the last scale-down.'),
     preparedFor: duration.optional().describe('Time since all pods to be deleted answered that they are prepared.'),
     prepareFails: z.boolean().optional().describe('The pods answer that they are not prepared.'),
     readyFor: duration.optional().describe('Time since the ready pods became ready.'),

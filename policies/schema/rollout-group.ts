@@ -47,13 +47,13 @@ const prepareDownscale = z
       'Effect of a pod that does not prepare: with `deny` the rule `prepare-downscale` answers `no`, with `hold` it answers `wait`. The agent tries again in both cases.',
     ),
   })
-  .describe('Calls an endpoint of the pods to be deleted, immediately before the downscale.');
+  .describe('Calls an endpoint of the pods to be deleted, immediately before the scale-down.');
 
 const hold = z.string().min(1).max(1024).optional();
 
 const scaleDown = z.strictObject({
-  hold: hold.describe('Blocks every decrease of replicas; the text states why.'),
-  betweenZones: duration.optional().describe('Minimum time between replica decreases of two zones.'),
+  hold: hold.describe('Blocks every scale-down; the text states why.'),
+  betweenZones: duration.optional().describe('Minimum time between scale-downs of two zones.'),
   delayed: delayedDownscale.optional(),
   prepare: prepareDownscale.optional(),
 });
@@ -124,7 +124,7 @@ const replicas = z
   .meta({ 'x-rollout-group-one-of': ['count', 'mirror', 'leader'] });
 
 const protect = z.strictObject({
-  noDownscale: z.boolean().optional().describe('Denies every decrease of replicas.'),
+  noDownscale: z.boolean().optional().describe('Denies every scale-down.'),
   noDelete: z.boolean().optional().describe('Denies the deletion of a member StatefulSet.'),
   noEviction: z.boolean().optional().describe('Denies evictions of member pods by other clients. Rollouts of the agent continue.'),
 });
@@ -139,7 +139,7 @@ const zone = z.strictObject({
   protect: protect.optional().describe('Replaces fields of `spec.protect` for this zone.'),
   paused: z.boolean().optional().describe('Pauses the zone: no pod of it is replaced.'),
   forceReplicas: optionalInt(0, 2_147_483_647).describe(
-    'Replaces the number of the source, and ignores bounds, readiness and delays. Holds, pauses, protections, windows and policies still block a decrease. No effect on a zone that users or an autoscaler scale directly, or while a mirrored source cannot be read.',
+    'Replaces the number of the source, and ignores bounds, readiness and delays. Holds, pauses, protections, windows and policies still block a scale-down. No effect on a zone that users or an autoscaler scale directly, or while a mirrored source cannot be read.',
   ),
 });
 

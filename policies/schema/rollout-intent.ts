@@ -7,27 +7,43 @@ export const rolloutIntentSpec = z.strictObject({
   group: objectName.describe('Name of the group.'),
   action: z
     .enum(['pause', 'approve', 'reject', 'promote', 'abort', 'retry', 'undo', 'cancel', 'protect'])
-    .describe('Requested action. The commands of the plugin write it.'),
-  zone: shortName.optional().describe('Zone of the request. Without it the request is for the whole group.'),
-  wave: shortName.optional().describe('Wave to approve, reject or promote.'),
+    .describe('Requested action. The plugin has a command of the same name for each action.'),
+  zone: shortName
+    .optional()
+    .describe(
+      'For `pause`, `protect` and `cancel`: zone of the request. Without it the request is for the whole group. Other actions ignore it, except an `abort` that only pauses.',
+    ),
+  wave: shortName.optional().describe('Wave to approve, reject or promote. Without it `promote` applies to every wave of the run.'),
   rule: z.string().max(317).optional().describe('Rule to approve or reject, as `policy/rule`.'),
-  gate: shortName.optional().describe('For `promote`: gate to skip. Without it the soak time and all gates of the wave are skipped.'),
+  gate: shortName.optional().describe('For `promote`: gate to skip. Without it `promote` skips the soak time and all gates of the wave.'),
   digest: z
     .string()
     .regex(/^[0-9a-f]{32}$/)
     .optional()
     .describe('For `approve`: digest of the approved waves or rule. Without the current digest the approval is void.'),
-  ordinals: optionalList(z.int().min(0).max(100_000), 100).describe('Ordinals of the protected pods. Without it all pods are protected.'),
+  ordinals: optionalList(z.int().min(0).max(100_000), 100).describe(
+    'For `protect`: ordinals of the protected pods. Without it the request protects all pods.',
+  ),
   undone: optionalList(
     z.strictObject({ zone: shortName, revision: objectName, to: objectName.optional().describe('Revision to return to.') }),
     100,
-  ).describe('Undone revisions. A new rollout to one of them is blocked.'),
+  ).describe('For `undo`: undone revisions. A rollout to one of them is blocked, also if it has already begun.'),
   rollback: z
     .boolean()
     .optional()
-    .describe('For `abort`: returns updated pods to the previous revision. With a strategy other than `pinned` the run only stops.'),
-  replicas: optionalInt(0, 100_000).describe('For `cancel`: replicas after the decrease to cancel.'),
-  runId: z.string().max(64).optional().describe('ID of the run. An approval for another run is void.'),
+    .describe(
+      'For `abort`: true to return updated pods to the previous revision. Only the strategy `pinned` can do this; with others the run only stops.',
+    ),
+  replicas: optionalInt(0, 100_000).describe(
+    'For `cancel`: target replicas of the scale-down to cancel. Without it the request cancels every scale-down of the zone.',
+  ),
+  runId: z
+    .string()
+    .max(64)
+    .optional()
+    .describe(
+      'ID of the run. An approval, rejection, promotion, abort or retry has no effect on another run. An `abort` without it only pauses the group, or the zone in `spec.zone`.',
+    ),
   reason: z.string().max(1024).optional().describe('Reason of the request, shown by `status` and `history`.'),
   expires: instant.optional().describe('End of the request.'),
   requestedBy,
@@ -47,7 +63,7 @@ export const rolloutExceptionSpec = z.strictObject({
   }),
   allow: z
     .strictObject({
-      replicasAtLeast: optionalInt(0).describe('Permits a decrease that keeps at least this number of replicas.'),
+      replicasAtLeast: optionalInt(0).describe('Permits a scale-down that keeps at least this number of replicas.'),
       podsAtMost: optionalInt(1, 1000).describe('Permits disruptions of at most this number of pods at once.'),
       anything: z.literal(true).optional().describe('Turns the rule off for the target.'),
     })

@@ -49,7 +49,7 @@ const window = z
       'Absolute time ranges; `to` is excluded.',
     ),
     inFlight: wordOf('finishPod', 'finishZone', 'finishAll').describe(
-      'Work that may finish after the window closes: pods in flight, the current zone, or the whole rollout.',
+      'How much of a rollout may finish when the window starts to block: the pods in flight, the current zone, or the whole rollout. No effect on other actions.',
     ),
   })
   .meta({ 'x-rollout-group-one-of': ['schedule', 'ranges'] });
@@ -59,7 +59,7 @@ const limits = z
     maxUnavailable: countOrPercent.optional().describe('Upper limit of `rollout.maxUnavailable`.'),
     minReplicas: optionalInt(0, 100_000).describe('Minimum replicas of each zone.'),
     maxReplicas: optionalInt(0, 100_000).describe('Maximum replicas of each zone.'),
-    betweenZones: duration.optional().describe('Minimum time between replica decreases of two zones.'),
+    betweenZones: duration.optional().describe('Minimum time between scale-downs of two zones.'),
     minInterval: duration.optional().describe('Minimum time between two pod replacements.'),
   })
   .describe('Limits for every target. With several policies the strictest limit applies.');

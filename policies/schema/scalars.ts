@@ -40,7 +40,7 @@ export const instant = z
 export const requestedBy = z
   .strictObject({ user: z.string().max(512), groups: z.array(z.string().max(512)).max(200).default([]), at: instant })
   .optional()
-  .describe('Requester, as authenticated by the API server. The webhook replaces what users write.');
+  .describe('Requester, as authenticated by the API server. The webhook replaces a value that a user writes.');
 
 /** Returns the schema of an optional whole number in a range. */
 export function optionalInt(min: number, max: number = Number.MAX_SAFE_INTEGER): z.ZodOptional<z.ZodInt> {

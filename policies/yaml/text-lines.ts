@@ -30,18 +30,20 @@ export function placeOf(lines: TextLines, start: number, end: number, pointer: s
   };
 }
 
-/** The maximum length of a line in an excerpt. Longer lines are usually generated, so the position suffices. */
+/** The maximum length of a line in an excerpt, with its line break. Longer lines are usually generated, so the position suffices. */
 const excerptLimit = 500;
 
 function excerptOf(lines: TextLines, line: number): readonly ExcerptLine[] {
-  const before = line > 1 ? lineText(lines, line - 1) : '';
   const text = lineText(lines, line);
-  if (text.length > excerptLimit) return [];
-  return [...(before.trim() === '' || before.length > excerptLimit ? [] : [{ line: line - 1, text: before }]), { line, text }];
+  if (text === undefined) return [];
+  const before = line > 1 ? (lineText(lines, line - 1) ?? '') : '';
+  return [...(before.trim() === '' ? [] : [{ line: line - 1, text: before }]), { line, text }];
 }
 
-function lineText({ text, counter: { lineStarts } }: TextLines, line: number): string {
-  return withoutUserInformation(text.slice(lineStarts[line - 1], lineStarts[line]).replace(/\r?\n$/, ''));
+/** Returns undefined for a long line, without reading it: each place in a JSON file of one line would read the whole file. */
+function lineText({ text, counter: { lineStarts } }: TextLines, line: number): string | undefined {
+  const [start = 0, end = text.length] = [lineStarts[line - 1], lineStarts[line]];
+  return end - start > excerptLimit ? undefined : withoutUserInformation(text.slice(start, end).replace(/\r?\n$/, ''));
 }
 
 /** Returns the text with the user and password of URLs masked at the same length: excerpts appear in logs and comments. */

@@ -4,7 +4,7 @@ import { findBinaries } from '../../test/control-plane/binaries.ts';
 import { type ControlPlane, startControlPlane } from '../../test/control-plane/control-plane.ts';
 import type { Figure } from './figure.ts';
 import { largeRunFigures } from './large-run.ts';
-import { watchingFigures } from './memory.ts';
+import { reviewingFigures, watchingFigures } from './memory.ts';
 import { reactionFigures, rollingFigures } from './rollout.ts';
 
 /** Measures in less than four minutes. Returns the reason if no control plane is available. */
@@ -54,9 +54,13 @@ interface Part {
   readonly measure: (controlPlane: ControlPlane) => Promise<readonly Figure[]>;
 }
 
-/** The measurement with many pods is last, because each pod makes the audit log longer and the others read that log. */
+/**
+ * The measurements of memory are last, because each pod makes the audit log longer and the others read that log. The very last one installs
+ * the kinds of the project.
+ */
 const parts: readonly Part[] = [
   { what: 'the reaction to a pod that becomes Ready', measure: reactionFigures },
   { what: 'the time of a rollout', measure: rollingFigures },
   { what: 'memory and processor with many pods', measure: watchingFigures },
+  { what: 'memory of webhooks under load', measure: reviewingFigures },
 ];

@@ -1,11 +1,18 @@
-// Measures the memory of an agent that watches 60 pods, and the memory and the processor time of an agent that watches 2,100 pods of
-// realistic size, at rest and during a rollout.
+// Measures the memory of an agent that watches 60 pods, without webhooks and with webhooks under load, and the memory and the processor time
+// of an agent that watches 2,100 pods of realistic size, at rest and during a rollout.
 import { setTimeout as delay } from 'node:timers/promises';
+import { certificateSecret } from '../../install/object.ts';
+
+import type { KubernetesObject } from '../../test/control-plane/client.ts';
 import type { ControlPlane } from '../../test/control-plane/control-plane.ts';
+import { applyInstallation, startWebhookProcess } from '../../test/control-plane/webhook.ts';
 import { type StatefulSet, statefulSet } from '../../test/control-plane/workloads.ts';
+import { scopeOf } from '../../test/install/given.ts';
 import type { Figure } from './figure.ts';
 import { bareNodeMemory, memoryOf, processorMs } from './process.ts';
-import { startBuiltAgent } from './rollout.ts';
+import { defaultIntervals, startBuiltAgent } from './rollout.ts';
+import { driveLoad } from './webhook-client.ts';
+import { namespace as reviewNamespace } from './webhook-reviews.ts';
 
 const namespace = 'many';
 const replicas = 700;
@@ -57,6 +64,44 @@ export async function watchingFigures(controlPlane: ControlPlane): Promise<reado
     // Kills the agent, because this rollout need not be completed.
     await agent.kill();
   }
+}
+
+const reviewed = { namespace: reviewNamespace, replicas: 20 };
+const load = { scenario: 'reviews', rate: 200, seconds: 30, areJudged: false } as const;
+
+/** Measures the executable with one group of 60 pods and with its webhooks under load, installed as `install` does. */
+export async function reviewingFigures(controlPlane: ControlPlane): Promise<readonly Figure[]> {
+  const { client } = controlPlane;
+  await createPods(controlPlane, reviewed);
+  await client.create('/api/v1/namespaces', { metadata: { name: 'rollout-group' } });
+  const scope = scopeOf('', { namespaces: [reviewed.namespace] });
+  const isCalled = ({ kind }: { readonly kind: string }): boolean => kind.endsWith('WebhookConfiguration');
+  await applyInstallation(client, { port: 0 }, { scope, hasCompat: true }, (object) => !isCalled(object));
+  const flags = ['-run=all', `-namespaces=${reviewed.namespace}`, ...defaultIntervals];
+  const { agent, port } = await startWebhookProcess(controlPlane, { executable: 'dist/rollout-group-agent', flags });
+  try {
+    const secret = await client.get<Secret>(`/api/v1/namespaces/rollout-group/secrets/${certificateSecret}`);
+    const ca = [Buffer.from(secret.data['ca'] ?? '', 'base64').toString()];
+    const seen: number[] = [];
+    const rest = async (): Promise<void> => void seen.push(memoryOf(agent.pid).residentMiB);
+    const { failed, problems } = await driveLoad({ ...load, port, ca }, { rotate: () => undefined, rest });
+    if (failed > 0) throw new Error(`${failed} reviews failed: ${problems.join('; ')}`);
+    return [
+      {
+        what: `agent memory, 60 pods watched, webhooks with ${load.rate} reviews/s`,
+        value: Math.max(...seen),
+        bar: 85,
+        unit: 'MiB',
+        floor: `grafana/rollout-operator 61 MB; at most ${memoryOf(agent.pid).peakMiB.toFixed(0)} MiB until then`,
+      },
+    ];
+  } finally {
+    await agent.kill();
+  }
+}
+
+interface Secret extends KubernetesObject {
+  readonly data: Readonly<Record<string, string>>;
 }
 
 /** Measures an agent with one group of 60 pods after 30 quiet seconds. */

@@ -13,7 +13,7 @@ const newImage = 'example.com/server:2';
 const zoneCount = 3;
 
 /** The default intervals of the agent, which test suites shorten. */
-const defaults = [
+export const defaultIntervals = [
   '--reconcile.interval=5s',
   '--lease.duration=15s',
   '--lease.renew-deadline=10s',
@@ -34,7 +34,7 @@ export async function startBuiltAgent(
     identity: identities.agent,
     namespace,
     executable: 'dist/rollout-group-agent',
-    flags: [...defaults, ...more],
+    flags: [...defaultIntervals, ...more],
   });
   await agent.untilReady();
   return agent;

@@ -184,7 +184,15 @@ class Client {
     const id = Buffer.from(uid);
     const headers = { 'Content-Type': 'application/json', 'Content-Length': before.length + id.length + after.length };
     return new Promise((resolve) => {
-      const options = { host: '127.0.0.1', port: this.#port, path, method: 'POST', agent: this.#agents[0], headers };
+      const options = {
+        host: '127.0.0.1',
+        servername: 'localhost',
+        port: this.#port,
+        path,
+        method: 'POST',
+        agent: this.#agents[0],
+        headers,
+      };
       const sent = request(options, (response) => {
         const chunks: Buffer[] = [];
         response.on('data', (chunk: Buffer) => chunks.push(chunk));

@@ -166,7 +166,7 @@ class Durations {
 
 function newMaterial(): TlsMaterial {
   const lifetimeMs = 24 * 3_600_000;
-  return issuePair({ names: [address], organization: 'bench', nowMs: Date.now(), lifetimeMs, randomBytes });
+  return issuePair({ names: ['localhost'], organization: 'bench', nowMs: Date.now(), lifetimeMs, randomBytes });
 }
 
 function twoCertificates(first: TlsMaterial, second: TlsMaterial): TlsSource & { readonly rotate: () => void } {

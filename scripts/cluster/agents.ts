@@ -133,7 +133,13 @@ export class Agents {
       this.#ended.add(pod);
       const how = signal === null ? `exit code ${code}` : `signal ${signal}`;
       const lines = tail.map((line) => `  ${line.slice(0, 300)}`);
-      say([`the agent ${pod} (pid ${child.pid}) ended with ${how}. The end of ${log}:`, ...lines, 'Press r to start it again.'].join('\n'));
+      say(
+        [
+          `the agent ${pod} (pid ${child.pid}) ended with ${how}. The end of ${log}:`,
+          ...lines,
+          `Press r to start it again, or run: kill -USR2 ${process.pid}`,
+        ].join('\n'),
+      );
       void this.#mark(pod, 'CrashLoopBackOff');
     });
     say(`the agent ${pod} runs: pid ${child.pid}, log ${log}`);

@@ -44,6 +44,8 @@ async function main(): Promise<void> {
   // Ctrl-C can arrive twice, from the terminal and from npm. The second one must not interrupt the clean-up.
   const leave = new Promise<void>((settle) => {
     for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => settle());
+    // A cluster without a terminal receives no keys.
+    process.on('SIGUSR2', () => restart());
     readKeys((key) => {
       if (key === 'q') settle();
       if (key === 'r') restart();
@@ -102,7 +104,7 @@ async function start(options: ClusterOptions, stops: Stops): Promise<Agents> {
   say(`${podCount} pods of ${example} are Ready in the namespace ${namespaces.join(', ')}`);
   if (isBroken) say(`pods with the image ${brokenImages.join(' or ')} never become Ready (--break)`);
   say(`ready in ${((Date.now() - startedAt) / 1000).toFixed(1)} s at ${cluster.url}`);
-  say(introduction(kubeconfig, people));
+  say(introduction(folder, kubeconfig, people));
   return agents;
 }
 
@@ -151,7 +153,7 @@ async function install(cluster: ControlPlane, { folder, example, stops }: Instal
   return agents;
 }
 
-function introduction(kubeconfig: string, people: readonly Person[]): string {
+function introduction(folder: string, kubeconfig: string, people: readonly Person[]): string {
   const width = Math.max(...people.map(({ name }) => name.length));
   return `
 In another terminal, in this directory:
@@ -163,7 +165,8 @@ Commands run as the administrator. Other people:
 
 ${people.map(({ name, group, isApprover }) => `  --context ${name.padEnd(width)}  member of the group ${group}${isApprover ? ', which approves' : ''}`).join('\n')}
 
-r starts an agent that ended. Ctrl-C stops the cluster and removes everything.`;
+r starts an agent that ended, and without a terminal: kill -USR2 $(cat ${folder}/pid)
+Ctrl-C stops the cluster and removes everything.`;
 }
 
 try {

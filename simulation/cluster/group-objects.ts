@@ -1,7 +1,17 @@
 // Builds the initial objects of a simulation from the shape of the group: StatefulSets, RolloutGroup or labels, budgets, mirrored objects.
 
 import { holdingPartition } from '../../policies/strategies.ts';
-import { type GivenGroup, type GroupShape, letterOf, traitsOfShape, type WaveShape, wavesOfShape } from '../scenario.ts';
+import { runStartMs } from '../process/clock.ts';
+import {
+  type GivenGroup,
+  type GroupShape,
+  letterOf,
+  type RuleShape,
+  traitsOfShape,
+  type WaveShape,
+  type WindowShape,
+  wavesOfShape,
+} from '../scenario.ts';
 import type { Json } from '../server/request.ts';
 import { gateSpec } from './gate-server.ts';
 
@@ -32,6 +42,8 @@ export function groupObjects(shape: GroupShape, isDefinedLater = false): GroupOb
       ...(isMirrored ? [replicaTemplate(shape)] : []),
       ...zones.map((zone) => statefulSet(zone, shape, isDefinedLater)),
       ...(shape.kind === 'native' ? [rolloutGroup(zones, shape)] : []),
+      ...(shape.windows === undefined ? [] : [rolloutPolicy('calendar', { windows: shape.windows.map(windowSpec) })]),
+      ...(shape.rules === undefined ? [] : [rolloutPolicy(rulePolicy, { rules: shape.rules.map(ruleSpec) })]),
       ...budgets,
     ],
     policies: [],
@@ -110,7 +122,7 @@ function zoneGapOf({ zones, betweenZonesSeconds }: GroupShape): number {
 }
 
 function rolloutGroup(zones: readonly string[], shape: GroupShape): Json {
-  const { replicas, maxUnavailable, delaySeconds, rotateBy, prepares } = shape;
+  const { replicas, delaySeconds, prepares } = shape;
   const betweenZonesSeconds = zoneGapOf(shape);
   const isMirrored = replicas === 'mirror' || replicas === 'delayedMirror';
   const down = {
@@ -118,7 +130,6 @@ function rolloutGroup(zones: readonly string[], shape: GroupShape): Json {
     ...(replicas === 'delayedMirror' ? { delayed: { after: `${delaySeconds}s`, endpoint: delayEndpoint } } : {}),
     ...(prepares === true ? { prepare: { endpoint: prepareEndpoint } } : {}),
   };
-  const waves = wavesOfShape(shape)?.map(waveSpec);
   return {
     apiVersion: 'rollout-group.dev/v1alpha1',
     kind: 'RolloutGroup',
@@ -135,17 +146,73 @@ function rolloutGroup(zones: readonly string[], shape: GroupShape): Json {
       ...(Object.keys(down).length === 0 ? {} : { scaling: { down } }),
       ...(shape.gate === undefined ? {} : { gates: [{ ...gateSpec, failureLimit: shape.gateFailureLimit ?? gateSpec.failureLimit }] }),
       ...(shape.disruption === undefined ? {} : { disruption: { maxUnavailable: shape.disruption } }),
-      rollout: {
-        strategy: shape.strategy ?? 'onDelete',
-        // With the strategy `partition` the StatefulSet controller deletes the pods, so lint reports `rotateBy`.
-        ...(traitsOfShape(shape).lowersPartition ? {} : { rotateBy }),
-        maxUnavailable,
-        ...(shape.minIntervalSeconds === undefined ? {} : { minInterval: `${shape.minIntervalSeconds}s` }),
-        ...(shape.deadlineSeconds === undefined ? {} : { deadlines: { progress: `${shape.deadlineSeconds}s` } }),
-        ...(waves === undefined ? {} : { waves }),
-        ...(shape.soaksOnReturn === true ? { skipOnRollback: false } : {}),
-      },
+      rollout: rolloutSpec(shape),
     },
+  };
+}
+
+function rolloutSpec(shape: GroupShape): Json {
+  const { lowersPartition, canRollBack } = traitsOfShape(shape);
+  const waves = wavesOfShape(shape)?.map(waveSpec);
+  return {
+    strategy: shape.strategy ?? 'onDelete',
+    // With the strategy `partition` the StatefulSet controller deletes the pods, so lint reports `rotateBy`.
+    ...(lowersPartition ? {} : { rotateBy: shape.rotateBy }),
+    maxUnavailable: shape.maxUnavailable,
+    ...(shape.minIntervalSeconds === undefined ? {} : { minInterval: `${shape.minIntervalSeconds}s` }),
+    ...(shape.deadlineSeconds === undefined ? {} : { deadlines: { progress: `${shape.deadlineSeconds}s` } }),
+    ...(waves === undefined ? {} : { waves }),
+    ...(shape.rollsBack === true && canRollBack ? { onFailure: 'rollback' } : {}),
+    ...(shape.soaksOnReturn === true ? { skipOnRollback: false } : {}),
+  };
+}
+
+function rolloutPolicy(name: string, spec: Json): Json {
+  return {
+    apiVersion: 'rollout-group.dev/v1alpha1',
+    kind: 'RolloutPolicy',
+    metadata: { name, namespace },
+    spec: { targets: { groups: [group] }, ...spec },
+  };
+}
+
+/** The policy with the rules. */
+const rulePolicy = 'guard';
+
+/** Returns the name of a rule as results and requests have it. */
+export function ruleName({ kind }: Pick<RuleShape, 'kind'>): string {
+  return `${rulePolicy}/${kind}`;
+}
+
+function ruleSpec({ kind, effect, zone, other, replicas, until }: RuleShape): Json {
+  const isOutdated = { and: [{ '==': [{ var: 'name' }, other] }, { '<': [{ var: 'updated' }, { var: 'replicas' }] }] };
+  const conditions = [
+    { '<': [{ var: 'now' }, { instant: timeAt(until) }] },
+    ...(zone === undefined ? [] : [{ '==': [{ var: 'target.zone' }, zone] }]),
+    ...(other === undefined ? [] : [{ some: [{ var: 'group.zones' }, isOutdated] }]),
+    ...(replicas === undefined ? [] : [{ '<': [{ var: 'change.to' }, replicas] }]),
+  ];
+  return {
+    name: kind,
+    actions: [kind === 'floor' ? 'scaleDown' : 'rollout'],
+    when: { and: conditions },
+    ...(kind === 'ask' ? { effect: 'requireApproval', approval: { count: 1, from: ['oncall'] } } : { effect }),
+  };
+}
+
+function timeAt(seconds: number): string {
+  return new Date(runStartMs + seconds * 1000).toISOString();
+}
+
+function windowSpec({ ranges, schedule, ...rest }: WindowShape, index: number): Json {
+  return {
+    name: `window-${index + 1}`,
+    ...rest,
+    ...(ranges === undefined ? {} : { ranges: ranges.map(({ from, to }) => ({ from: timeAt(from), to: timeAt(to) })) }),
+    ...(schedule === undefined
+      ? {}
+      : // A simulation begins at 12:00 UTC, on a day in January.
+        { schedule: { cron: `0-6/${schedule.everyMinutes} 13 * * *`, duration: `${schedule.seconds}s`, timeZone: 'Europe/Amsterdam' } }),
   };
 }
 

@@ -81,7 +81,7 @@ export class People {
         this.#options.report(
           `roll ${event.zones === undefined ? '' : `${event.zones.map((zone) => this.#setOf(zone)).join(', ')} `}to ${event.image}`,
         );
-        return this.#setImage(event.image, event.zones === undefined ? this.#statefulSets : event.zones.map((zone) => this.#setOf(zone)));
+        return this.#setImages(this.#withImage(event.image, event.zones?.map((zone) => this.#setOf(zone)) ?? this.#statefulSets));
       case 'setReplicas':
         this.#options.report(`ask for ${event.replicas} replicas${event.zone === undefined ? '' : ` of ${this.#setOf(event.zone)}`}`);
         return this.#setReplicas(event.replicas, event.zone);
@@ -94,7 +94,11 @@ export class People {
         this.#membership.resume();
         return true;
       case 'request':
-        return this.#options.requests.submit(event.action, event.by, event.isUnverified);
+        return event.action === 'undo'
+          ? this.#setImages(this.#options.requests.undo(event.by))
+          : this.#options.requests.submit(event.action, event.by, event.isUnverified);
+      case 'override':
+        return this.#options.requests.override(event);
       case 'defineGroup':
         this.#options.report('define the group');
         return this.#defineGroup();
@@ -191,15 +195,20 @@ export class People {
     this.#options.server.change(actor, this.#reference(name), { spec: { ...template, updateStrategy: want.strategyNow } });
   }
 
-  #setImage(image: string, names: readonly string[]): boolean {
+  #withImage(image: string, names: readonly string[]): ReadonlyMap<string, readonly string[]> {
+    return new Map(names.map((name) => [name, (this.#desired.get(name)?.images ?? []).map(() => image)]));
+  }
+
+  /** Writes the images of each StatefulSet. Returns whether an image is new. */
+  #setImages(images: ReadonlyMap<string, readonly string[]>): boolean {
     let delayMs = 0;
     let isNew = false;
-    for (const name of names) {
+    for (const [name, next] of images) {
       const want = this.#desired.get(name);
       if (want === undefined) continue;
-      isNew ||= want.images.some((one) => one !== image);
-      want.images = want.images.map(() => image);
-      if (!brokenImage.test(image)) want.lastGood = want.images;
+      isNew ||= want.images.some((one, index) => one !== next[index]);
+      want.images = next;
+      if (!next.some((image) => brokenImage.test(image))) want.lastGood = want.images;
       // Manifests are applied one after the other.
       if (delayMs === 0) this.#applyTo(name);
       else this.#options.scheduler.after(delayMs, () => this.#applyTo(name));

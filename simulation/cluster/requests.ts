@@ -3,12 +3,28 @@
 import type { PublishedDecision, PublishedRun } from '../../engine/publish/published.ts';
 import { isRolledBack } from '../../engine/publish/status.ts';
 import { digestOfWaves } from '../../engine/run/requests.ts';
+import { newRevisions } from '../../engine/run/run.ts';
 import { intentObject, type LiveIntent } from '../../policies/live/intents.ts';
 import { resolveLive } from '../../policies/live/sources.ts';
 import { strategyTraits } from '../../policies/strategies.ts';
 import { rightStamp } from '../../webhook/native/stamp-endpoint.ts';
-import { configMapResource, field, groupResource, intentResource, parsed, statefulSetResource, textAt } from '../objects.ts';
-import type { Person, PersonRequest } from '../scenario.ts';
+import {
+  configMapResource,
+  controllerOf,
+  exceptionResource,
+  field,
+  groupResource,
+  imagesOf,
+  intentResource,
+  listAt,
+  numberAt,
+  parsed,
+  statefulSetResource,
+  textAt,
+} from '../objects.ts';
+import type { EventFields, Person, PersonRequest } from '../scenario.ts';
+import type { ModelObject } from '../server/request.ts';
+import { revisionResource } from './workload.ts';
 import type { World } from './world.ts';
 
 interface RequestsOptions extends Pick<World, 'server' | 'scheduler' | 'wallMs'> {
@@ -17,7 +33,9 @@ interface RequestsOptions extends Pick<World, 'server' | 'scheduler' | 'wallMs'>
   readonly report: (what: string) => void;
 }
 
-type Spec = Partial<Pick<LiveIntent, 'runId' | 'wave' | 'digest' | 'rollback'>> & Pick<LiveIntent, 'action'>;
+const ours = { apiVersion: 'rollout-group.dev/v1alpha1' };
+
+type Spec = Partial<Pick<LiveIntent, 'runId' | 'wave' | 'rule' | 'digest' | 'rollback' | 'undone'>> & Pick<LiveIntent, 'action'>;
 
 /** The interval at which people look at the group after all faults, and the pause before another retry. */
 const checkEveryMs = 20_000;
@@ -32,23 +50,107 @@ export class Requests {
   }
 
   /** Submits the request as the plugin does, about the run that an agent published. Returns false if the plugin would refuse it. */
-  submit(request: PersonRequest, by: Person, isUnverified = false): boolean {
+  submit(request: Exclude<PersonRequest, 'undo'>, by: Person, isUnverified = false): boolean {
     const decision = this.#published();
     const about = decision?.run === undefined ? undefined : specs[request](decision, decision.run, () => this.#digest());
     if (decision?.run === undefined || about === undefined) return false;
     const spec: Spec = { ...about, runId: decision.run.id };
-    const { server, namespace, group, wallMs, report } = this.#options;
-    const user = { name: `${by}@example.com`, groups: ['oncall'] };
-    const object = intentObject({ namespace, group }, spec, `${JSON.stringify(spec)} ${wallMs()} ${user.name}`);
-    const how = isUnverified ? ' without the webhook' : '';
-    report(`${by} requests ${request}${spec.wave === undefined ? '' : ` of ${spec.wave}`} in run ${spec.runId}${how}`);
-    const stamp = isUnverified ? {} : { requestedBy: rightStamp({ operation: 'CREATE', user, object }, wallMs()) };
-    server.create({ user: user.name }, intentResource, { ...object, spec: { ...object.spec, ...stamp } });
+    this.#options.report(
+      `${by} requests ${request}${spec.wave === undefined ? '' : ` of ${spec.wave}`}${spec.rule === undefined ? '' : ` of ${spec.rule}`} in run ${spec.runId}${isUnverified ? ' without the webhook' : ''}`,
+    );
+    this.#create(spec, by, isUnverified);
     return true;
   }
 
-  /** Begins to approve every wave that waits for it, if there are approvers, and to retry every run that has failed or waits for it. */
+  /** Submits an undo as the plugin does. Returns the images that the person then writes, by StatefulSet; empty if the plugin would refuse it. */
+  undo(by: Person): ReadonlyMap<string, readonly string[]> {
+    const { server, namespace, group, report } = this.#options;
+    const zones = listAt(server.get(groupResource, namespace, group), 'spec', 'members', 'zones');
+    const restored = zones.map((zone) => this.#earlier(textAt(zone, 'name') ?? '', textAt(zone, 'statefulSet') ?? ''));
+    const changed = restored.flatMap((one) => (one === undefined || one.revision === one.to.metadata.name ? [] : [one]));
+    if (restored.includes(undefined) || changed.length === 0) return new Map();
+    const undone = changed.map(({ zone, revision, to }) => ({ zone, revision, to: to.metadata.name }));
+    report(`${by} undoes ${undone.map(({ revision }) => revision).join(', ')}`);
+    this.#create({ action: 'undo', undone }, by);
+    // An earlier undo may block the revision that is requested now.
+    this.cancelUndo((zone, revision) => undone.some((one) => one.zone === zone && one.to === revision));
+    return new Map(changed.map(({ statefulSet, to }) => [statefulSet, imagesOf(field(to, 'data', 'spec', 'template'))]));
+  }
+
+  /** Writes the exception as the plugin does. Returns false if another exception is in force for the target. */
+  override({ by, forMs, rule = 'window', zone, podsAtMost }: EventFields<'override'>): boolean {
+    const { server, namespace, group, wallMs, report } = this.#options;
+    const name = ['override', group, rule.replace('/', '.'), ...(zone === undefined ? [] : [zone])].join('.');
+    const isOther = (exception: ModelObject): boolean => {
+      const other = textAt(exception, 'spec', 'target', 'zone');
+      const isSameTarget = other === undefined || zone === undefined || other === zone;
+      const isSame = isSameTarget && textAt(exception, 'spec', 'rule') === rule;
+      return exception.metadata.name !== name && isSame && Date.parse(textAt(exception, 'spec', 'expires') ?? '') > wallMs();
+    };
+    if (server.list(exceptionResource, namespace).some(isOther)) return false;
+    report(`${by} overrides ${rule}${zone === undefined ? '' : ` for zone ${zone}`} for ${Math.round(forMs / 1000)} s`);
+    const user = { name: `${by}@example.com`, groups: ['oncall'] };
+    const allow = podsAtMost === undefined ? { anything: true } : { podsAtMost };
+    const spec = {
+      rule,
+      target: { group, ...(zone === undefined ? {} : { zone }) },
+      allow,
+      reason: 'INC-441',
+      expires: new Date(wallMs() + forMs).toISOString(),
+    };
+    const metadata = { name, namespace };
+    const requestedBy = rightStamp({ operation: 'CREATE', user, object: { metadata, spec } }, wallMs());
+    const object = { ...ours, kind: 'RolloutException', metadata, spec: { ...spec, requestedBy } };
+    const ref = { resource: exceptionResource, namespace, name };
+    if (server.get(exceptionResource, namespace, name) === undefined) server.create({ user: user.name }, exceptionResource, object);
+    else server.change({ user: user.name }, ref, { spec: { ...object.spec, allow: { anything: null, podsAtMost: null, ...allow } } });
+    return true;
+  }
+
+  /** Cancels every undo of a revision that `isMeant` names; by default every undo. */
+  cancelUndo(isMeant: (zone: string, revision: string) => boolean = () => true): void {
+    const { server, namespace } = this.#options;
+    for (const { metadata, spec } of this.#undos()) {
+      const isOne = listAt(spec, 'undone').some((one) => isMeant(textAt(one, 'zone') ?? '', textAt(one, 'revision') ?? ''));
+      if (isOne) server.remove({ user: 'alice@example.com' }, { resource: intentResource, namespace, name: metadata.name });
+    }
+  }
+
+  #undos(): readonly ModelObject[] {
+    const { server, namespace } = this.#options;
+    return server.list(intentResource, namespace).filter((intent) => textAt(intent, 'spec', 'action') === 'undo');
+  }
+
+  #create(spec: Spec, by: Person, isUnverified = false): void {
+    const { server, namespace, group, wallMs } = this.#options;
+    const user = { name: `${by}@example.com`, groups: ['oncall'] };
+    const object = intentObject({ namespace, group }, spec, `${JSON.stringify(spec)} ${wallMs()} ${user.name}`);
+    const stamp = isUnverified ? {} : { requestedBy: rightStamp({ operation: 'CREATE', user, object }, wallMs()) };
+    server.create({ user: user.name }, intentResource, { ...object, spec: { ...object.spec, ...stamp } });
+  }
+
+  /** Returns the revision to which an undo returns the zone: of an undo in force, before the published run, or the newest other one. */
+  #earlier(zone: string, statefulSet: string) {
+    const { server, namespace } = this.#options;
+    const set = server.get(statefulSetResource, namespace, statefulSet);
+    const revision = textAt(set, 'status', 'updateRevision') ?? '';
+    const known = this.#undos()
+      .flatMap((intent) => listAt(intent, 'spec', 'undone'))
+      .filter((one) => textAt(one, 'zone') === zone);
+    const begun = known.find((one) => textAt(one, 'revision') === revision);
+    const isBack = known.some((one) => textAt(one, 'to') === revision);
+    const wanted = textAt(begun, 'to') ?? (isBack ? revision : this.#published()?.run?.previous[zone]);
+    const to = server
+      .list(revisionResource, namespace)
+      .filter((one) => set !== undefined && controllerOf(one) === set.metadata.uid)
+      .sort((one, other) => (numberAt(other, 'revision') ?? 0) - (numberAt(one, 'revision') ?? 0))
+      .find(({ metadata }) => (wanted === undefined ? metadata.name !== revision : metadata.name === wanted));
+    return to && { zone, statefulSet, revision, to };
+  }
+
+  /** Cancels every undo. Begins to approve every wave that waits for it, if there are approvers, and to retry every run that has failed or waits for it. */
   heal(approvers: readonly Person[]): void {
+    this.cancelUndo();
     const { scheduler } = this.#options;
     scheduler.after(checkEveryMs, () => this.heal(approvers));
     for (const person of approvers) this.submit('approve', person);
@@ -79,8 +181,10 @@ type SpecOf = (
 ) => Omit<Spec, 'runId'> | undefined;
 
 /** Returns the specs of the requests that the plugin sends in this state; undefined if it refuses the request. */
-const specs: Readonly<Record<PersonRequest, SpecOf>> = {
+const specs: Readonly<Record<Exclude<PersonRequest, 'undo'>, SpecOf>> = {
   approve: (decision, run, digestOfDefinition) => {
+    const rule = decision.waits.find((wait) => wait.rule.includes('/') && wait.digest !== undefined);
+    if (rule?.digest !== undefined && run.outcome !== 'completed') return { action: 'approve', rule: rule.rule, digest: rule.digest };
     const answer = answerOf('approve', decision, run);
     const digest = decision.waits.find((wait) => wait.rule === 'approval')?.digest ?? digestOfDefinition();
     return answer === undefined || digest === undefined ? undefined : { ...answer, digest };
@@ -89,7 +193,11 @@ const specs: Readonly<Record<PersonRequest, SpecOf>> = {
   promote: ({ wave }, run) => (run.outcome === 'running' && wave !== undefined ? { action: 'promote', wave: wave.name } : undefined),
   abort: (_, run) => (run.outcome === 'running' ? { action: 'abort' } : undefined),
   rollback: ({ strategy }, run) =>
-    strategy !== undefined && strategyTraits[strategy].canRollBack && run.kind === 'rollout' && run.outcome !== 'completed'
+    strategy !== undefined &&
+    strategyTraits[strategy].canRollBack &&
+    run.kind === 'rollout' &&
+    run.outcome !== 'completed' &&
+    hasNewRevision(run)
       ? { action: 'abort', rollback: true }
       : undefined,
   retry: (decision, run) => {
@@ -97,6 +205,10 @@ const specs: Readonly<Record<PersonRequest, SpecOf>> = {
     return isBlocked ? { action: 'retry' } : undefined;
   },
 };
+
+function hasNewRevision({ target = {}, previous = {} }: Partial<PublishedRun>): boolean {
+  return Object.keys(target).length === 0 || Object.keys(newRevisions({ target, previous })).length > 0;
+}
 
 function answerOf(action: 'approve' | 'reject', { wave, waits }: PublishedDecision, run: PublishedRun): Omit<Spec, 'runId'> | undefined {
   const isAsked = waits.some(({ rule }) => rule === 'approval') && run.outcome !== 'completed';

@@ -9,9 +9,11 @@ import type { Oracle, OracleFactory, Scene } from './oracle.ts';
 import { judgePartitions } from './partitions.ts';
 import { judgePins } from './pins.ts';
 import { Book } from './places.ts';
+import { judgePolicies } from './policies.ts';
 import { PreparationJudge } from './preparations.ts';
 import { ReplicaJudge } from './replicas.ts';
 import { judgeRequests } from './requests.ts';
+import { judgeRollbacks } from './rollbacks.ts';
 import { judgeRuns } from './runs.ts';
 import { SettlingJudge } from './settling.ts';
 import { judgeTargets } from './targets.ts';
@@ -29,6 +31,8 @@ export const bookJudges = {
   admissions: judgeAdmissions,
   waves: judgeWaves,
   runs: judgeRuns,
+  rollbacks: judgeRollbacks,
+  policies: judgePolicies,
 } as const satisfies Readonly<Record<string, (book: Book) => Oracle>>;
 
 export const sceneJudges = {

@@ -123,7 +123,7 @@ function checkSettled({ book, place, what, moment }: Disruption): void {
     scene.violated('S8', `${what} before ${named(here)} settled, and no more than ${limit} may be open`);
   }
   const unavailable = (unavailableIn(book, place.zone, moment) ?? []).filter((other) => other !== place);
-  const inFlight = unavailable.filter((other) => isInFlight(other, moment) && !waitsForRepair(other, place, moment));
+  const inFlight = unavailable.filter((other) => isInFlight(book, other, moment) && !waitsForRepair(other, place, moment));
   const most = isOrdered(place.zone) ? 1 : Math.max(1, limit);
   if (inFlight.length + 1 > most) {
     scene.violated('S9', `${what} while ${named(inFlight)} are being replaced, and no more than ${most} may be at once`);
@@ -140,11 +140,11 @@ function isStillOpen(place: Place, { atMs, aheadMs }: Moment): boolean {
   return isOpen(place, atMs) && !isSettled(place, atMs + aheadMs);
 }
 
-/** Returns whether an agent deleted the pod and the successor is missing or at the update revision. */
-function isInFlight({ isOurs, pod, zone }: Place, { fromMs }: Moment): boolean {
+/** Returns whether an agent deleted the pod and the successor is missing or at the target revision. */
+function isInFlight(book: Book, { isOurs, pod, zone }: Place, { fromMs }: Moment): boolean {
   if (!isOurs) return false;
   if (pod === undefined || isTerminating(pod)) return true;
-  return zone.facts.since(fromMs).every((facts) => facts?.updateRevision === revisionLabelOf(pod));
+  return book.targetsSince(zone, fromMs).every((target) => target === revisionLabelOf(pod));
 }
 
 /** Returns whether the pod is missing because under OrderedReady the controller creates no pod above an unavailable pod. */

@@ -25,6 +25,21 @@ export interface PinnedPod {
   readonly revision: string;
 }
 
+/** The run of a ledger. Revisions are by the name of the zone. */
+export interface RunText {
+  readonly id: string;
+  readonly outcome: string;
+  readonly target: Readonly<Record<string, unknown>>;
+  readonly previous: Readonly<Record<string, unknown>>;
+  /** True if the failure of the run causes no rollback: it is a rollback, or a person aborted it without a rollback. */
+  readonly stays: boolean;
+  readonly openZone: string | undefined;
+  /** True if the run has replaced a pod. */
+  readonly hasReplaced: boolean;
+  /** The revisions that failed and that the run replaces by its target. */
+  readonly rolledBack: Readonly<Record<string, unknown>>;
+}
+
 export interface LedgerText {
   readonly group: string;
   readonly epoch: number | undefined;
@@ -35,8 +50,7 @@ export interface LedgerText {
   readonly pins: ReadonlyMap<string, PinnedPod>;
   /** The zones of the run; empty without a run, and after its end. */
   readonly rolling: readonly string[];
-  /** The run. `target` has the revision of each zone by the name of the zone. */
-  readonly run?: { readonly id: string; readonly outcome: string; readonly target: Readonly<Record<string, unknown>> };
+  readonly run?: RunText;
 }
 
 /** Returns whether a ConfigMap is the ledger of a group. */
@@ -62,6 +76,11 @@ export function readLedger(object: ModelObject): LedgerText | undefined {
   const id = textAt(value, 'run', 'id');
   const outcome = textAt(value, 'run', 'outcome') ?? '';
   const target: Readonly<Record<string, unknown>> = { ...(field(value, 'run', 'target') ?? {}) };
+  const rolledBack: Readonly<Record<string, unknown>> = { ...(field(value, 'run', 'rolledBack', 'revisions') ?? {}) };
+  const previous: Readonly<Record<string, unknown>> = { ...(field(value, 'run', 'previous') ?? {}) };
+  const stays = textAt(value, 'run', 'kind') === 'rollback' || textAt(value, 'run', 'onFailure') === 'pause';
+  const openZone = textAt(value, 'run', 'openZone');
+  const hasReplaced = (numberAt(value, 'run', 'lastDisruptionMs') ?? -1) >= (numberAt(value, 'run', 'startedMs') ?? 0);
   const rolling = outcome === 'completed' ? [] : Object.keys(target);
   return {
     group: textAt(value, 'group') ?? '',
@@ -70,7 +89,7 @@ export function readLedger(object: ModelObject): LedgerText | undefined {
     prepared,
     pins,
     rolling,
-    ...(id === undefined ? {} : { run: { id, outcome, target } }),
+    ...(id === undefined ? {} : { run: { id, outcome, target, previous, stays, openZone, hasReplaced, rolledBack } }),
   };
 }
 

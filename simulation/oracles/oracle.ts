@@ -125,6 +125,16 @@ export function momentOf(scene: Pick<Scene, 'clockOf'>, { actor, atMs }: Sent): 
   return { atMs, fromMs: (actor.sentAtMs ?? atMs) - snapshotAgeMs / Math.min(1, rate), aheadMs: Math.max(0, wallErrorMs) };
 }
 
+/**
+ * Returns S - 10 s of a write that changes no pod, such as a write of the ledger. A process that was suspended may send it after a
+ * decision from before the suspension.
+ */
+export function knownSinceMs(scene: Pick<Scene, 'clockOf'>, { actor, atMs }: Sent): number {
+  const { fromMs } = momentOf(scene, { actor, atMs });
+  const { pausedAtMs = 0, pausedUntilMs = 0 } = machineOf(scene, actor.process);
+  return pausedUntilMs < fromMs ? fromMs : Math.min(fromMs, pausedAtMs);
+}
+
 export function machineOf(scene: Pick<Scene, 'clockOf'>, process: string | undefined): MachineState {
   return (process === undefined ? undefined : scene.clockOf?.(process)) ?? { rate: 1, wallErrorMs: 0 };
 }

@@ -14,7 +14,7 @@ import { traitsOfShape } from '../scenario.ts';
 import type { Commit } from '../server/request.ts';
 import { named, otherZones } from './availability.ts';
 import { isLedger, readLedger } from './documents.ts';
-import { machineOf, type Oracle } from './oracle.ts';
+import { knownSinceMs, type Oracle } from './oracle.ts';
 import { type Book, isInRange, limitSince, type Place, type SetFacts, unavailableIn, wasDown, type Zone } from './places.ts';
 import { checkObserved, isPaused } from './targets.ts';
 
@@ -56,9 +56,7 @@ interface Change {
 function checkBegun(book: Book, { actor, atMs, before, after }: Commit): void {
   if (!traitsOfShape(book.scene.group).lowersPartition) return;
   const known = before === undefined ? [] : (readLedger(before)?.rolling ?? []);
-  const { fromMs: usualMs } = book.momentOf({ actor, atMs });
-  const { pausedAtMs = 0, pausedUntilMs = 0 } = machineOf(book.scene, actor.process);
-  const fromMs = pausedUntilMs < usualMs ? usualMs : Math.min(usualMs, pausedAtMs);
+  const fromMs = knownSinceMs(book.scene, { actor, atMs });
   for (const zone of book.zones) {
     const name = book.terms.zoneName(zone.statefulSet);
     const facts = zone.facts.since(fromMs);

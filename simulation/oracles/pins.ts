@@ -107,11 +107,13 @@ class PinJudge implements Oracle {
     }
   }
 
-  /** Checks that agents do not drop a pin while a pod needs it. A change to the update revision is allowed. */
+  /** Checks that agents do not drop a pin that a pod needs. Another target is allowed, and no pod needs a pin to a rolled-back revision. */
   #checkForgotten(place: Place, { revision }: PinnedPod, commit: Commit): void {
     const facts = this.#factsIfPinNeeded(place, revision, commit);
     const next = this.#pinOf(place)?.revision;
-    if (facts === undefined || facts.some(({ updateRevision }) => updateRevision === next)) return;
+    const restored = (from: string): string | undefined => this.#book.restored(place.zone, from, this.#ledger?.run);
+    const isTarget = ({ updateRevision }: SetFacts): boolean => [updateRevision, restored(updateRevision)].includes(next);
+    if (facts === undefined || restored(revision) !== undefined || (next !== undefined && facts.some(isTarget))) return;
     this.#book.scene.violated('S6', `${commit.actor.process ?? ''} drops the pin of ${place.pod?.metadata.name} to ${revision}`);
   }
 
@@ -175,8 +177,8 @@ class PinJudge implements Oracle {
     const by = actor.process ?? '';
     const { name } = pod.metadata;
     const pinned = this.#pinOf(place)?.revision;
-    const facts = place.zone.facts.since(fromMs);
-    if (pinned === undefined || facts.every((one) => one !== undefined && one.updateRevision !== pinned)) {
+    const targets = this.#book.targetsSince(place.zone, fromMs);
+    if (pinned === undefined || targets.every((target) => target !== undefined && target !== pinned)) {
       const content = pinned === undefined ? 'does not pin its successor' : `pins its successor to ${pinned}`;
       scene.violated('S19', `${by} disrupts ${name}, and the ledger ${content}`);
       return;
@@ -204,7 +206,8 @@ class PinJudge implements Oracle {
       this.#noted.set(uid, atMs);
       if (place !== undefined) this.#tries.delete(place);
     }
-    if (revision !== admitted.createdRevision && (admitted.isUnavailable || revision !== pinned)) {
+    const requested = pinned ?? this.#book.restored(zone, admitted.createdRevision);
+    if (revision !== admitted.createdRevision && (admitted.isUnavailable || revision !== requested)) {
       this.#book.scene.violated(
         'S6',
         `${name} is created at ${revision}, which neither the StatefulSet controller nor the ledger requests`,
@@ -229,7 +232,7 @@ class PinJudge implements Oracle {
       !this.#book.terms.wasMember(zone.statefulSet, atMs - 10_000);
     if (isOther || is === before || admitted.isUnavailable || admitted.createdRevision !== facts.currentRevision) return;
     const wanted = pinnedTo ?? (isNoted ? before : facts.currentRevision);
-    if (is === wanted) return;
+    if (is === wanted || is === this.#book.restored(zone, admitted.createdRevision)) return;
     this.#book.scene.violated('S6', `${after.metadata.name} was at ${before}, and its successor is at ${is} instead of ${wanted}`);
   }
 }

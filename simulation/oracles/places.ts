@@ -2,6 +2,7 @@
 
 import {
   areContainersReady,
+  configMapResource,
   controllerOf,
   isAgent,
   isTerminating,
@@ -16,6 +17,7 @@ import {
   textAt,
 } from '../objects.ts';
 import type { Commit, ModelObject } from '../server/request.ts';
+import { isLedger, type RunText, readLedger } from './documents.ts';
 import { type Moment, momentOf, type Oracle, type Scene, type Sent } from './oracle.ts';
 import { limitOf, TermsBook, Timeline } from './terms.ts';
 
@@ -71,6 +73,8 @@ export class Book implements Oracle {
   readonly zones: readonly Zone[];
   /** The time of the last new template of a zone. The group then starts its waves again. */
   templateMs = Number.NEGATIVE_INFINITY;
+  /** The run in the ledger. */
+  readonly runs = new Timeline<RunText | undefined>();
   readonly #byName: Map<string, Zone>;
   readonly #pods = new Map<string, ModelObject>();
   readonly #nodes = new Map<string, boolean>();
@@ -107,14 +111,16 @@ export class Book implements Oracle {
   committed(commit: Commit): void {
     const { resource, after, type, atMs, actor } = commit;
     this.terms.apply(commit);
-    for (const zone of this.zones) for (const place of zone.places.values()) if (place.open !== undefined) isOpen(place, atMs);
+    for (const place of this.zones.flatMap(({ places }) => [...places.values()].filter(({ open }) => open !== undefined)))
+      isOpen(place, atMs);
     const isOurs = isAgent(actor, this.scene.agentUser);
     if (resource === nodeResource) {
       this.#putNode(commit);
       return;
     }
     if (after.metadata.namespace !== this.scene.namespace) return;
-    if (resource === statefulSetResource) {
+    if (resource === configMapResource) this.#putRun(after, atMs);
+    else if (resource === statefulSetResource) {
       const zone = this.#byName.get(after.metadata.name);
       if (zone !== undefined) this.#putSet(zone, type === 'DELETED' ? undefined : after, atMs, isOurs);
     } else if (resource === podResource) {
@@ -127,7 +133,7 @@ export class Book implements Oracle {
     const place = this.#putPod(after, type === 'DELETED', atMs);
     if (place === undefined) return;
     this.#refresh(place, atMs);
-    if (isDisruption(commit) && isOurs) disrupt(place, after, atMs);
+    if (isDisruption(commit) && isOurs) disrupt(place, after, { targets: this.targetsSince(place.zone, atMs), atMs });
     // The ledger announces an admitted disruption to every agent and webhook, like a disruption by an agent (S30).
     if (isDisruption(commit) && isAdmitted(commit)) place.isOurs = place.downSinceMs !== undefined;
     count(place.zone, atMs, false);
@@ -143,6 +149,34 @@ export class Book implements Oracle {
 
   momentOf(sent: Sent): Moment {
     return momentOf(this.scene, sent);
+  }
+
+  /**
+   * Returns the revisions that a decision may have taken for the target of the zone since this time: the update revision, or the target of
+   * the rollback of this revision. A StatefulSet that does not exist has no target.
+   */
+  targetsSince(zone: Zone, fromMs: number): readonly (string | undefined)[] {
+    const runs = [this.runs.latest(), ...this.runs.since(fromMs)];
+    return zone.facts
+      .since(fromMs)
+      .flatMap((facts) => runs.map((run) => this.restored(zone, facts?.updateRevision, run) ?? facts?.updateRevision));
+  }
+
+  /** Returns the revision that replaces a rolled-back revision of the zone; undefined if the run did not roll this revision back. */
+  restored({ statefulSet }: Zone, revision: string | undefined, run: RunText | undefined = this.runs.latest()): string | undefined {
+    const name = this.terms.zoneName(statefulSet);
+    return revision !== undefined && run?.rolledBack[name] === revision ? textAt(run.target, name) : undefined;
+  }
+
+  #putRun(map: ModelObject, atMs: number): void {
+    if (!isLedger(map)) return;
+    this.runs.set(atMs, readLedger(map)?.run);
+    for (const zone of this.zones) this.#addTargets(zone, atMs);
+  }
+
+  #addTargets(zone: Zone, atMs: number): void {
+    const targets = this.targetsSince(zone, atMs).filter((target) => target !== undefined);
+    for (const { open } of zone.places.values()) for (const target of targets) open?.targets.add(target);
   }
 
   #isReadyNode(name: string): boolean {
@@ -176,7 +210,7 @@ export class Book implements Oracle {
     if (facts === undefined || before?.uid !== facts.uid || before.first !== facts.first || before.replicas !== facts.replicas) {
       require(zone, facts, { before, atMs, isOurs });
     }
-    if (facts !== undefined) for (const { open } of zone.places.values()) open?.targets.add(facts.updateRevision);
+    this.#addTargets(zone, atMs);
     if (before?.uid !== facts?.uid || before?.minReadyMs !== facts?.minReadyMs) {
       for (const place of zone.places.values()) this.#refresh(place, atMs);
     }
@@ -343,12 +377,15 @@ function settle(place: Place, atMs: number): void {
   place.isOurs = false;
 }
 
-function disrupt(place: Place, pod: ModelObject, atMs: number): void {
+function disrupt(
+  place: Place,
+  pod: ModelObject,
+  { targets, atMs }: { readonly targets: readonly (string | undefined)[]; readonly atMs: number },
+): void {
   place.downSinceMs ??= atMs;
   place.isOurs = true;
-  const facts = place.zone.facts.latest();
   place.zone.disruptedMs = atMs;
-  place.open = { uid: pod.metadata.uid, targets: new Set(facts === undefined ? [] : [facts.updateRevision]), atMs };
+  place.open = { uid: pod.metadata.uid, targets: new Set(targets.filter((target) => target !== undefined)), atMs };
 }
 
 /** Returns the time from which the pod counts as available if no event follows; infinite if it stays unavailable. */

@@ -1,26 +1,21 @@
 // Judges runs that have ended (S38): agents replace no pod in a failed or aborted run until a person requests a retry.
-import { configMapResource, intentResource, textAt } from '../objects.ts';
+import { intentResource, textAt } from '../objects.ts';
 import type { Commit } from '../server/request.ts';
 import { disruptedByUs } from './availability.ts';
-import { isLedger, type LedgerText, readLedger } from './documents.ts';
 import type { Moment, Oracle } from './oracle.ts';
 import { exposedByUs } from './partitions.ts';
 import type { Book } from './places.ts';
-import { Timeline } from './terms.ts';
 
 /** Creates the judge. It sees each commit before the book records it. */
 export function judgeRuns(book: Book): Oracle {
-  /** The run in the ledger. */
-  const runs = new Timeline<LedgerText['run']>();
   /** The times of the verified aborts by the id of their run. */
   const abortedMs = new Map<string, number>();
   return {
     committed: (commit) => {
       const { resource, after, actor, atMs } = commit;
-      if (resource === configMapResource && isLedger(after)) runs.set(atMs, readLedger(after)?.run);
       if (resource === intentResource && commit.type === 'ADDED') noteRequest(abortedMs, commit);
       const isOurs = disruptedByUs(book, commit) !== undefined || exposedByUs(book, commit).length > 0;
-      const why = isOurs ? endOf(runs, abortedMs, book.momentOf({ actor, atMs })) : undefined;
+      const why = isOurs ? endOf(book, abortedMs, book.momentOf({ actor, atMs })) : undefined;
       if (why !== undefined) book.scene.violated('S38', `${actor.process ?? ''} disrupts ${after.metadata.name} in ${why}`);
     },
   };
@@ -28,7 +23,7 @@ export function judgeRuns(book: Book): Oracle {
 
 /** Describes the run if every decision at this time knows that it has ended; else returns undefined. */
 function endOf(
-  runs: Timeline<LedgerText['run']>,
+  { runs }: Book,
   abortedMs: ReadonlyMap<string, number>,
   { fromMs, atMs }: Pick<Moment, 'fromMs' | 'atMs'>,
 ): string | undefined {

@@ -57,7 +57,7 @@ function checkTarget(book: Book, place: Place, { after, actor, atMs }: Commit): 
   const { name } = after.metadata;
   const facts = zone.facts.since(moment.fromMs);
   const revision = revisionLabelOf(after);
-  if (facts.every((one) => one !== undefined && one.updateRevision === revision)) {
+  if (book.targetsSince(zone, moment.fromMs).every((target) => target === revision)) {
     scene.violated('S6', `${by} disrupts ${name}, which is at the update revision ${revision}`);
   }
   const memberships = terms.of(zone.statefulSet).since(moment.fromMs);

@@ -65,7 +65,7 @@ export class TermsBook {
     return [...this.#pauses.values()].some((pause) => pause.sinceMs <= sinceMs && atMs < pause.expiresMs && isOfZone(pause));
   }
 
-  /** Returns whether an exception exists. It permits actions that rules deny, so these actions cannot be judged. */
+  /** Returns whether an exception exists that is not from `window` or a policy rule. It permits actions that the rule denies. */
   isExcepted(): boolean {
     return this.#exceptions.size > 0;
   }
@@ -82,7 +82,7 @@ export class TermsBook {
     if (resource === groupResource && this.#scene.group.kind === 'native') this.#applyDefinition(isGone ? 'gone' : after, atMs);
     if (resource === intentResource) this.#applyIntent(after, isGone, atMs);
     if (resource === exceptionResource && isGone) this.#exceptions.delete(name);
-    else if (resource === exceptionResource) this.#exceptions.add(name);
+    else if (resource === exceptionResource && !/^window$|\//.test(textAt(after, 'spec', 'rule') ?? '')) this.#exceptions.add(name);
   }
 
   /** Called when a StatefulSet changed or was deleted. */

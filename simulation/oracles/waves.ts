@@ -2,15 +2,13 @@
 import type { TurnReport } from '../../agent/report.ts';
 import { gateConsecutive } from '../cluster/gate-server.ts';
 import { waveName } from '../cluster/group-objects.ts';
-import { configMapResource, instantAt, intentResource, isTerminating, partitionOf, revisionLabelOf, textAt } from '../objects.ts';
+import { instantAt, intentResource, isTerminating, partitionOf, revisionLabelOf, textAt } from '../objects.ts';
 import { letterOf, traitsOfShape, type WaveShape, wavesOfShape } from '../scenario.ts';
 import type { Actor, Commit } from '../server/request.ts';
 import { disruptedByUs, named } from './availability.ts';
-import { isLedger, type LedgerText, readLedger } from './documents.ts';
 import { type GateAnswered, type Moment, machineOf, type Oracle } from './oracle.ts';
 import { exposedByUs, outdated } from './partitions.ts';
 import { type Book, isInRange, type Place, unavailableIn, wasDown, type Zone } from './places.ts';
-import { Timeline } from './terms.ts';
 
 /** A sufficient row of good answers of one process: its first and its last answer. */
 interface Pass {
@@ -56,8 +54,6 @@ class WaveJudge implements Oracle {
   readonly #streaks = new Map<string, readonly number[]>();
   readonly #passes: Pass[] = [];
   readonly #requests: WaveRequest[] = [];
-  /** The run in the ledger. */
-  readonly #runs = new Timeline<LedgerText['run']>();
   /** The furthest that the wall clock of any agent was ahead and behind. */
   #aheadMs = 0;
   #behindMs = 0;
@@ -92,11 +88,10 @@ class WaveJudge implements Oracle {
   }
 
   committed(commit: Commit): void {
-    const { actor, resource, after, atMs } = commit;
+    const { actor, resource, atMs } = commit;
     this.#noteClock(actor.process);
     this.#fill(atMs);
     this.#shownMs = atMs;
-    if (resource === configMapResource && isLedger(after)) this.#runs.set(atMs, readLedger(after)?.run);
     if (resource === intentResource && commit.type === 'ADDED') this.#noteRequest(commit);
     const disrupted = disruptedByUs(this.#book, commit);
     if (disrupted !== undefined) this.#checkReplaced(disrupted.zone, [disrupted], commit);
@@ -181,8 +176,8 @@ class WaveJudge implements Oracle {
 
   /** Returns whether a request of this time belongs to a run to the current templates. */
   #isOfTemplates(sentAtMs: number): boolean {
-    const { zones, terms } = this.#book;
-    const { target = {} } = this.#runs.latest() ?? {};
+    const { zones, terms, runs } = this.#book;
+    const { target = {} } = runs.latest() ?? {};
     const isTarget = ({ statefulSet, facts }: Zone): boolean => {
       const revision = target[terms.zoneName(statefulSet)];
       return revision === undefined || revision === facts.latest()?.updateRevision;
@@ -266,7 +261,7 @@ class WaveJudge implements Oracle {
 
   /** Returns the requests about the wave that the decision may have seen, in a run that it may have read. */
   #requestsFor(index: number, moment: Moment): readonly WaveRequest[] {
-    const runs = this.#runs.since(moment.fromMs).map((run) => run?.id);
+    const runs = this.#book.runs.since(moment.fromMs).map((run) => run?.id);
     return this.#requests.filter(({ wave, runId, atMs }) => wave === waveName(index) && runs.includes(runId) && atMs <= moment.atMs);
   }
 

@@ -19,7 +19,9 @@ export function countable(scenario: Scenario): Scenario {
   const kept = scenario.events.filter(
     (event) => isOfProcesses(event) || event.kind === 'pause' || event.kind === 'resume' || isAnswer(event),
   );
-  return { ...scenario, events: [...changes, ...kept].sort((one, other) => one.atMs - other.atMs) };
+  // A run that fails only because of faults would be rolled back, which replaces more pods.
+  const { rollsBack: _, ...group } = scenario.group;
+  return { ...scenario, group, events: [...changes, ...kept].sort((one, other) => one.atMs - other.atMs) };
 }
 
 /** Returns whether the event is an answer to a wave. Other requests may change the number of replaced pods. */

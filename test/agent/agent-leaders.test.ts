@@ -2,8 +2,8 @@ import { describe, expect, it } from 'vitest';
 import { startProcess } from '../kit/agent-process.ts';
 import { adoptedGroup, newCluster, rolled, statusIn } from '../kit/cluster.ts';
 
-describe('two processes', () => {
-  it('a new leader whose caches show the past deletes nothing twice', async () => {
+describe('the agent', () => {
+  it('deletes no pod twice as a new leader with stale caches', async () => {
     const cluster = newCluster();
     adoptedGroup(cluster);
     const first = startProcess({ env: cluster.env, name: 'agent-1' });
@@ -29,7 +29,7 @@ describe('two processes', () => {
     expect(cluster.maxDown()).toEqual({ zones: 1, pods: 1 });
   });
 
-  it('a deletion that was announced and never sent is made impossible, not waited out', async () => {
+  it('revokes the deletion that a former leader claimed but never sent, and does not wait for the end of the claim', async () => {
     const cluster = newCluster();
     adoptedGroup(cluster, { replicas: 2 });
     const fault = (site: string) => (site === 'act.deletePod' ? ('crash' as const) : undefined);
@@ -37,28 +37,28 @@ describe('two processes', () => {
     await cluster.env.advance(5000);
     startProcess({ env: cluster.env, name: 'agent-2' });
     cluster.rollTo('app:2');
-    // A claim of which nothing is heard would hold the group for two minutes.
+    // The claim on an unchanged pod would otherwise block the group for two minutes.
     await cluster.env.until(() => rolled(cluster, 'app:2'), 100_000);
     const touches = cluster.env.requests.filter(({ site }) => site === 'revoke.touchPod');
     expect(touches).toHaveLength(1);
     expect(cluster.deletedPods()).toHaveLength(6);
   });
 
-  it('an answer that comes after the Lease has passed on changes nothing', async () => {
+  it('does nothing more after it has lost the Lease, although its other requests succeed', async () => {
     const cluster = newCluster();
     adoptedGroup(cluster);
-    // The first leader's own requests to the Lease are lost from some moment on, as behind a broken network; its other requests pass.
-    let isCut = false;
+    // While `losesLease` is true, the first leader's requests for the Lease fail before they are sent. Its other requests succeed.
+    let losesLease = false;
     const first = startProcess({
       env: cluster.env,
       name: 'agent-1',
-      fault: (site, moment) => (isCut && site.startsWith('lease.') && moment === 'beforeSend' ? 'lose' : undefined),
+      fault: (site, moment) => (losesLease && site.startsWith('lease.') && moment === 'beforeSend' ? 'lose' : undefined),
     });
     await cluster.env.advance(5000);
     startProcess({ env: cluster.env, name: 'agent-2' });
     cluster.rollTo('app:2');
     await cluster.env.until(() => cluster.deletedPods().length === 1);
-    isCut = true;
+    losesLease = true;
     await cluster.env.advance(40_000);
     const reported = first.reports.length;
     await cluster.env.until(() => rolled(cluster, 'app:2'), 600_000);
@@ -67,7 +67,7 @@ describe('two processes', () => {
     expect(cluster.maxDown()).toEqual({ zones: 1, pods: 1 });
   });
 
-  it('do not stop when a Lease was deleted and counts from the start', async () => {
+  it('continues the rollout after the Lease was deleted, although leaseTransitions starts again', async () => {
     const cluster = newCluster();
     adoptedGroup(cluster);
     const first = startProcess({ env: cluster.env, name: 'agent-1' });
@@ -80,7 +80,7 @@ describe('two processes', () => {
     expect(cluster.deletedPods()).toHaveLength(9);
   });
 
-  it('a group whose pods hang does not delay another one', async () => {
+  it('rolls a group without delay while the pods of another group do not answer', async () => {
     const cluster = newCluster();
     adoptedGroup(cluster);
     cluster.api.put('replicatemplates.rollout-operator.grafana.com', {
@@ -101,7 +101,7 @@ describe('two processes', () => {
     });
     const process = startProcess({ env: cluster.env, pods: () => new Promise(() => undefined) });
     await cluster.env.advance(5000);
-    // Who stays is told so first, and does not answer.
+    // The agent first cancels the preparation of the pod that stays. The pod does not answer this DELETE.
     expect(process.podCalls.map(({ method }) => method)).toEqual(['DELETE']);
     for (const name of ['ingester-zone-a', 'ingester-zone-b', 'ingester-zone-c']) cluster.workloads.setImage(name, 'app:2');
     const ingesters = (): boolean => cluster.workloads.images().every((line) => line.startsWith('store') || line.endsWith('app:2'));

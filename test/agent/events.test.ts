@@ -70,6 +70,14 @@ describe('Kubernetes Events', () => {
     ]);
   });
 
+  it('report once that updated pods started to crash, also if their containers start again', async () => {
+    const { turn, all } = setup();
+    const unready = (reason: string) => ({ updated: [2, 0], unready: { 'ingester-zone-a-1': reason, 'ingester-zone-a-2': reason } });
+    for (const reason of ['', 'CrashLoopBackOff', '', 'CrashLoopBackOff']) await turn(unready(reason), 11 * 60_000);
+    const notes = all().flatMap((event) => (event['reason'] === 'PodsCrashing' ? [[event['type'], event['note']]] : []));
+    expect(notes).toEqual([['Warning', 'ingester-zone-a-1 crashes at the update revision: CrashLoopBackOff']]);
+  });
+
   it('have every field that the API server asks for, with microseconds', async () => {
     const { turn, all, replaced } = setup();
     await turn({ updated: [3, 3], target: 'old', performed: [replaced('a', 0)] });

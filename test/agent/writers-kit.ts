@@ -19,6 +19,8 @@ export interface Turning extends Pick<SnapshotOverrides, 'policies' | 'exception
   readonly target?: string;
   readonly performed?: readonly TakenAction[];
   readonly error?: string;
+  /** The waiting reason of each pod that is not ready; empty while its container runs. */
+  readonly unready?: Readonly<Record<string, string>>;
 }
 
 /** Everything around a writer; `plurals`: as in ObjectsServer. */
@@ -34,7 +36,7 @@ export function writersWorld(plurals: readonly string[], one: GroupDefinition = 
     pods: { call: () => Promise.reject(new Error('no pods')) },
   };
   let run: RunState | undefined;
-  const report = ({ updated, target = 'new', performed = [], error, intents = [], ...policies }: Turning): TurnReport => {
+  const report = ({ updated, target = 'new', performed = [], error, intents = [], unready = {}, ...policies }: Turning): TurnReport => {
     const nowMs = env.clock.nowMs();
     const ledger = {
       namespace: 'mimir',
@@ -47,7 +49,13 @@ export function writersWorld(plurals: readonly string[], one: GroupDefinition = 
     const podChanges = Object.fromEntries(
       one.zones.map(({ statefulSet }, index) => [
         statefulSet,
-        Object.fromEntries([0, 1, 2].map((ordinal) => [ordinal, { revision: ordinal < (updated[index] ?? 0) ? target : 'old' }])),
+        Object.fromEntries(
+          [0, 1, 2].map((ordinal) => {
+            const reason = unready[`${statefulSet}-${ordinal}`];
+            const state = reason === undefined ? {} : { isReady: false, waitingReasons: reason === '' ? [] : [reason] };
+            return [ordinal, { revision: ordinal < (updated[index] ?? 0) ? target : 'old', ...state }];
+          }),
+        ),
       ]),
     );
     const snapshot = snapshotOf({

@@ -5,11 +5,11 @@ import { type CertificateAuthority, newKeys } from './certificates.ts';
 import type { Identity, IdentityName } from './identities.ts';
 import type { Command } from './processes.ts';
 
-/** Sockets are relative to the folder in which all components run, because the path of a socket is limited to about 100 bytes. */
+/** Relative to the working directory of all components, because the path of a socket is limited to about 100 bytes. */
 const etcdSocket = 'etcd.sock';
 export const servicesSocket = 'services.sock';
 
-/** The controllers that the suites need. Fewer controllers start faster and disturb less. A test may request more. */
+/** The controllers that most suites need. Fewer controllers start faster and send fewer requests. A test may request more. */
 const controllers = [
   'clusterrole-aggregation-controller',
   'deployment-controller',
@@ -25,7 +25,7 @@ const controllers = [
   'statefulset-controller',
 ] as const;
 
-/** Logs the metadata of reads, and the bodies of writes, from which a test can reconstruct the history. */
+/** Logs the metadata of reads, and the bodies of writes. A test can reconstruct the history from the bodies. */
 const auditPolicy = {
   apiVersion: 'audit.k8s.io/v1',
   kind: 'Policy',
@@ -44,9 +44,9 @@ export interface Layout {
   readonly port: number;
   readonly authority: CertificateAuthority;
   readonly identities: Readonly<Record<IdentityName, Identity>>;
-  /** The stages of kwok, as an absolute path; default: stages.yaml in this folder. */
+  /** The absolute path of the stages of kwok. The default is test/control-plane/stages.yaml. */
   readonly stages?: string;
-  /** Connections to Services go to the HTTP proxy at `servicesSocket`. */
+  /** True if the API server connects to Services through the HTTP proxy at `servicesSocket`. */
   readonly hasServices: boolean;
   /** Feature gates of the API server and of the controllers, such as `A=true,B=false`. */
   readonly featureGates?: string;
@@ -62,13 +62,13 @@ export function auditLogOf(folder: string): string {
   return join(folder, 'logs', 'audit.jsonl');
 }
 
-/** Listens only on sockets in its folder, which needs no free ports. Writes are not synced, because no data outlives the test. */
+/** Returns the command of etcd. It listens on sockets, so it needs no free port. It does not sync writes: no data outlives the test. */
 export function etcd({ binaries }: Layout): Command {
   const args = [
     '--data-dir=etcd',
     `--listen-client-urls=unix://${etcdSocket}`,
     '--listen-peer-urls=unix://etcd-peer.sock',
-    // Must look like an address, although no client uses it.
+    // etcd requires an address here, although no client uses it.
     '--advertise-client-urls=http://127.0.0.1:2379',
     '--unsafe-no-fsync',
     '--log-level=warn',
@@ -98,7 +98,7 @@ export function apiServer({ folder, binaries, port, authority, hasServices, feat
     '--service-account-key-file=tokens.pub',
     '--service-account-signing-key-file=tokens.key',
     '--authorization-mode=RBAC',
-    // Without the node lifecycle controller no component would remove the taint that this plugin sets on new nodes.
+    // This admission plugin sets the taint not-ready on new nodes. Only the node lifecycle controller, which does not run here, removes it.
     '--disable-admission-plugins=TaintNodesByCondition',
     '--endpoint-reconciler-type=none',
     '--service-cluster-ip-range=10.96.0.0/16',
@@ -117,7 +117,7 @@ function gatesOf(featureGates: string | undefined): readonly string[] {
   return featureGates === undefined ? [] : [`--feature-gates=${featureGates}`];
 }
 
-/** The HTTP port is off. Each controller uses its service account, so that admission sees its name. `only` replaces the usual controllers. */
+/** Returns the command of the controllers, without an HTTPS port. Each uses its service account, so webhooks see which one asks. */
 export function controllerManager(
   { binaries, identities, featureGates }: Layout,
   { more = [], only = controllers }: { readonly more?: readonly string[]; readonly only?: readonly string[] | undefined },
@@ -131,7 +131,7 @@ export function controllerManager(
     '--service-account-private-key-file=tokens.key',
     '--root-ca-file=ca.crt',
     '--horizontal-pod-autoscaler-sync-period=1s',
-    // The default limits are for clusters that share one API server. With hundreds of pods, the limits would dominate the measured times.
+    // With hundreds of pods, the default limits (20 requests per second) would dominate the measured times.
     '--kube-api-qps=500',
     '--kube-api-burst=1000',
     ...gatesOf(featureGates),
@@ -150,7 +150,7 @@ export function scheduler({ folder, binaries, identities }: Layout): Command {
   return { name: 'kube-scheduler', executable: join(binaries, 'kube-scheduler'), args: ['--config=scheduler.json', '--secure-port=0'] };
 }
 
-/** Plays the kubelets of all nodes. The executable contains no default stages. */
+/** Returns the command of kwok, which acts as the kubelet of every node. The executable contains no default stages. */
 export function kwok({ binaries, identities, stages = resolve('test/control-plane/stages.yaml') }: Layout): Command {
   const args = [
     `--kubeconfig=${identities.kubelet.kubeconfig}`,

@@ -1,10 +1,10 @@
-// Takes every rule out of the examples, one at a time: a rule that no case misses is not tested.
+// Removes each restriction of the examples, one at a time. The tests of an example must fail without it, or it is not tested.
 import { afterAll, describe, expect, it } from 'vitest';
 import type { LoadedDocument } from '../../policies/load.ts';
 import { type ExampleTest, exampleNames, runExample, testsOf } from './examples.ts';
 import { type Removal, removalsOf } from './removals.ts';
 
-/** The documents of a test without the rule; the cases stay as they are. */
+/** Returns the documents of a test without the restriction. The cases stay unchanged. */
 function documentsWithout({ load }: ExampleTest, { document: changed, without }: Removal): readonly LoadedDocument[] {
   return load.documents.flatMap((document) => {
     if (document.kind !== changed.kind || document.name !== changed.name) return [document];
@@ -13,10 +13,10 @@ function documentsWithout({ load }: ExampleTest, { document: changed, without }:
 }
 
 /**
- * The cases that are answered otherwise without the rule. A case that can no longer be asked, because it names the rule, does not count: only
- * a decision that differs shows what the rule does.
+ * Returns the cases with another decision without the restriction. A case that names the restriction has no decision without it, and does
+ * not count.
  */
-function casesThatMiss(removal: Removal, tests: readonly ExampleTest[]): readonly string[] {
+function failingCases(removal: Removal, tests: readonly ExampleTest[]): readonly string[] {
   return tests.flatMap((test) =>
     runExample(test, documentsWithout(test, removal)).flatMap(({ name, passed, decision }) => (passed || decision === '' ? [] : [name])),
   );
@@ -25,21 +25,24 @@ function casesThatMiss(removal: Removal, tests: readonly ExampleTest[]): readonl
 describe.each(exampleNames)('examples/%s', (name) => {
   const tests = testsOf(name).filter(({ load }) => load.documents.length > 0);
   const removals = removalsOf(tests[0]?.load.documents ?? []);
-  const counts: (readonly [rule: string, cases: number])[] = [];
+  const counts: (readonly [restriction: string, cases: number])[] = [];
 
-  it('has rules, and cases that all pass with them', () => {
+  it('has restrictions, and all its cases pass', () => {
     expect(removals.length).toBeGreaterThan(0);
     expect(tests.flatMap((test) => runExample(test)).filter(({ passed }) => !passed)).toEqual([]);
   });
 
-  it.each(removals.map((removal) => [removal.rule, removal] as const))('is not the same without %s', (rule, removal) => {
-    const cases = casesThatMiss(removal, tests);
-    counts.push([rule, cases.length]);
-    expect(cases).not.toEqual([]);
-  });
+  it.each(removals.map((removal) => [removal.restriction, removal] as const))(
+    'has a case that fails without %s',
+    (restriction, removal) => {
+      const cases = failingCases(removal, tests);
+      counts.push([restriction, cases.length]);
+      expect(cases).not.toEqual([]);
+    },
+  );
 
   afterAll(() => {
-    const lines = counts.map(([rule, cases]) => `  ${String(cases).padStart(3)} ${rule}`);
-    process.stdout.write(`${[`examples/${name}: cases that fail without each of ${removals.length} rules`, ...lines].join('\n')}\n`);
+    const lines = counts.map(([restriction, cases]) => `  ${String(cases).padStart(3)} ${restriction}`);
+    process.stdout.write(`${[`examples/${name}: cases that fail without each of ${removals.length} restrictions`, ...lines].join('\n')}\n`);
   });
 });

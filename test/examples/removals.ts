@@ -1,54 +1,55 @@
-// Every rule of a policy document, each with the document as it would be without it.
+// Finds the restrictions in policy documents (settings that block or limit changes) and the exceptions. Removes one of them at a time.
 import type { LoadedDocument } from '../../policies/load.ts';
 import { schemas } from '../../policies/schema/kinds.ts';
 
 export interface Removal {
-  /** `kind name: path of the rule`. */
-  readonly rule: string;
+  /** The restriction as `KIND NAME: PATH`, or the exception as `KIND NAME`. */
+  readonly restriction: string;
   readonly document: LoadedDocument;
-  /** The document without the rule; undefined when the whole document is the rule. */
+  /** The document without the restriction; undefined for an exception. */
   readonly without: LoadedDocument | undefined;
 }
 
 type Path = readonly (string | number)[];
 
-/** A rule of a document: where it stands, and what stands there when it is switched off; undefined when it is left out. */
-interface Rule {
+interface Restriction {
   readonly path: Path;
+  /** The value that turns the restriction off. Absent if the removal of the field turns it off. */
   readonly off?: unknown;
 }
 
-/** Every rule of the documents, one removal each. */
+/** Returns one removal for each restriction and exception of the documents. */
 export function removalsOf(documents: readonly LoadedDocument[]): readonly Removal[] {
   return documents.flatMap((document): readonly Removal[] => {
     const name = `${document.kind} ${document.name}`;
-    if (document.kind === 'RolloutException') return [{ rule: name, document, without: undefined }];
-    return rulesOf(document).map((rule) => ({
-      rule: `${name}: ${describe(document.value, rule)}`,
+    if (document.kind === 'RolloutException') return [{ restriction: name, document, without: undefined }];
+    return restrictionsOf(document).map((restriction) => ({
+      restriction: `${name}: ${describe(document.value, restriction)}`,
       document,
-      without: changed(document, rule),
+      without: withoutRestriction(document, restriction),
     }));
   });
 }
 
-function rulesOf(document: LoadedDocument): readonly Rule[] {
+function restrictionsOf(document: LoadedDocument): readonly Restriction[] {
   switch (document.kind) {
     case 'RolloutGroup':
-      return rulesAt(document, groupPatterns);
+      return restrictionsAt(document, groupPatterns);
     case 'RolloutPolicy':
-      return rulesAt(document, policyPatterns);
+      return restrictionsAt(document, policyPatterns);
     default:
       return [];
   }
 }
 
-function rulesAt({ value }: LoadedDocument, patterns: readonly Pattern[]): readonly Rule[] {
+function restrictionsAt({ value }: LoadedDocument, patterns: readonly Pattern[]): readonly Restriction[] {
   return patterns.flatMap(({ pattern, ...rest }) => matches(value, ['spec', ...pattern]).map((path) => ({ path, ...rest })));
 }
 
-/** `*` stands for every element of a list or every field. What switches a rule off is given where leaving it out means a default. */
 interface Pattern {
+  /** A path below `spec`. `*` matches every element of a list and every field of an object. */
   readonly pattern: readonly string[];
+  /** The value that turns the restriction off, if without the field a default or the setting of the group would still restrict. */
   readonly off?: unknown;
 }
 
@@ -87,24 +88,25 @@ const groupPatterns: readonly Pattern[] = [
 
 const policyPatterns: readonly Pattern[] = [{ pattern: ['rules', '*'] }, { pattern: ['windows', '*'] }, { pattern: ['limits', '*'] }];
 
-/** The places of the value that a pattern names and that say something: a default that was filled in is no rule. */
+/** Returns the paths that match the pattern. Omits fields that are false or have a value of `neutralValues`, because they restrict nothing. */
 function matches(value: unknown, pattern: readonly string[], before: Path = []): readonly Path[] {
   const [head, ...rest] = pattern;
-  if (head === undefined) return isSilent(value, before) ? [] : [before];
+  if (head === undefined) return restrictsNothing(value, before) ? [] : [before];
   if (typeof value !== 'object' || value === null) return [];
   const keys = head === '*' ? Object.keys(value) : Object.hasOwn(value, head) ? [head] : [];
   return keys.flatMap((key) => matches(Reflect.get(value, key), rest, [...before, Array.isArray(value) ? Number(key) : key]));
 }
 
-const silentValues: Readonly<Record<string, unknown>> = { multipleOf: 1, parity: 'any', minInterval: '0s', consecutive: 1 };
+/** The values of fields that restrict nothing. */
+const neutralValues: Readonly<Record<string, unknown>> = { multipleOf: 1, parity: 'any', minInterval: '0s', consecutive: 1 };
 
-function isSilent(value: unknown, path: Path): boolean {
+function restrictsNothing(value: unknown, path: Path): boolean {
   const name = String(path.at(-1));
-  return value === false || value === undefined || (Object.hasOwn(silentValues, name) && silentValues[name] === value);
+  return value === false || value === undefined || (Object.hasOwn(neutralValues, name) && neutralValues[name] === value);
 }
 
-/** The path in words, with names for the elements that have one. */
-function describe(value: unknown, { path }: Rule): string {
+/** Returns the path below `spec`, such as `rollout.waves.canary.after.soak`. The name of a list element replaces its index. */
+function describe(value: unknown, { path }: Restriction): string {
   let current = value;
   const words = path.map((key) => {
     current = typeof current === 'object' && current !== null ? Reflect.get(current, key) : undefined;
@@ -114,21 +116,22 @@ function describe(value: unknown, { path }: Rule): string {
   return words.slice(1).join('.');
 }
 
-function changed(document: LoadedDocument, rule: Rule): LoadedDocument {
-  const value = schemas[document.kind].parse(without(document.value, rule.path, rule.off));
+function withoutRestriction(document: LoadedDocument, { path, off }: Restriction): LoadedDocument {
+  const value = schemas[document.kind].parse(replaceAt(document.value, path, off));
   return { ...document, value } as LoadedDocument;
 }
 
-function without(value: unknown, [head, ...rest]: Path, off: unknown): unknown {
+/** Returns a copy in which `off` replaces the value at the path. Removes the field or the element if `off` is undefined. */
+function replaceAt(value: unknown, [head, ...rest]: Path, off: unknown): unknown {
   if (head === undefined) return off;
   if (Array.isArray(value)) {
     return value.flatMap((item, index) => {
       if (index !== head) return [item];
-      const changedItem = without(item, rest, off);
-      return changedItem === undefined ? [] : [changedItem];
+      const replaced = replaceAt(item, rest, off);
+      return replaced === undefined ? [] : [replaced];
     });
   }
   if (typeof value !== 'object' || value === null) return value;
-  const entries = Object.entries(value).map(([key, member]) => [key, key === head ? without(member, rest, off) : member] as const);
+  const entries = Object.entries(value).map(([key, member]) => [key, key === head ? replaceAt(member, rest, off) : member] as const);
   return Object.fromEntries(entries.filter(([, member]) => member !== undefined));
 }

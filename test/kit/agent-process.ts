@@ -1,4 +1,4 @@
-// Runs one process of the agent in a test: an environment that can lose responses and crash between any two calls, and its reports.
+// Runs one process of the agent in a test. Its requests can fail, and it can crash between any two requests. Collects its reports.
 import { Agent } from '../../agent/agent.ts';
 import type { AgentConfig } from '../../agent/config.ts';
 import type { AgentEnv, GateAnswer, GateQuery, LogFields, NotifyHttp, PodRequest, PodResponse, PolicyDirectory } from '../../agent/env.ts';
@@ -24,7 +24,7 @@ export interface ProcessOptions {
   readonly notify?: NotifyHttp['call'];
   /** Further listeners of turns. */
   readonly listeners?: (env: AgentEnv, config: AgentConfig) => readonly TurnListener[];
-  /** Called at each moment of each request. `crash` ends the process there, `lose` drops the response after the request was applied. */
+  /** Called before each request and after its response. `crash` ends the process there. `lose` drops the request or the response. */
   readonly fault?: (site: string, moment: Moment) => 'crash' | 'lose' | undefined;
 }
 

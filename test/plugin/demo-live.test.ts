@@ -9,9 +9,9 @@ import { look } from './plan-kit.ts';
 const moment: Moment = {
   decision: decision({ steps: [rollStep('zone-b', [])] }),
   zones: [
-    { zone: 'zone-a', updated: 20, done: 20, inFlight: 0, toDo: 0 },
-    { zone: 'zone-b', updated: 7, done: 7, inFlight: 5, toDo: 8 },
-    { zone: 'zone-c', updated: 0, done: 0, inFlight: 0, toDo: 20 },
+    { zone: 'zone-a', updated: 20, done: 20, inFlight: 0, failing: 0, toDo: 0 },
+    { zone: 'zone-b', updated: 7, done: 7, inFlight: 5, failing: 0, toDo: 8 },
+    { zone: 'zone-c', updated: 0, done: 0, inFlight: 0, failing: 0, toDo: 20 },
   ],
   nowMs: 0,
   elapsedSeconds: 2040,
@@ -46,7 +46,7 @@ describe('the live display', () => {
   });
 
   it('shows a single pod among many', () => {
-    const zones = [{ zone: 'zone-a', updated: 498, done: 498, inFlight: 1, toDo: 1 }];
+    const zones = [{ zone: 'zone-a', updated: 498, done: 498, inFlight: 1, failing: 0, toDo: 1 }];
     expect(renderFrame({ ...moment, zones }, look({ columns: 80, ascii: true }))[1]).toMatch(/\[#+=\.\]/);
   });
 

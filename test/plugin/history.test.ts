@@ -11,11 +11,11 @@ const zone = (name: string, to: string): ShownRun['zones'][number] => ({
   pods: 3,
 });
 
-/** The columns TO and PODS of a run with one replaced pod. */
-function shown(zones: ShownRun['zones']): readonly (string | undefined)[] {
+/** A run with one replaced pod. */
+function runOf(zones: ShownRun['zones'], more: Partial<ShownRun> = {}): ShownRun {
   const at = { startedAt: '2026-08-02T09:12:01Z', endedAt: '2026-08-02T09:13:10Z' };
   const step = { action: 'replace', what: 'delete pods', count: 1, ...at } as const;
-  const run: ShownRun = {
+  return {
     group: 'ingester',
     id: '4f1c9a02',
     kind: 'rollout',
@@ -25,8 +25,13 @@ function shown(zones: ShownRun['zones']): readonly (string | undefined)[] {
     steps: [step],
     waits: [],
     ...at,
+    ...more,
   };
-  const [, line = ''] = renderRuns([run], look()).split('\n');
+}
+
+/** The columns TO and PODS of a run. */
+function shown(zones: ShownRun['zones']): readonly (string | undefined)[] {
+  const [, line = ''] = renderRuns([runOf(zones)], look()).split('\n');
   return line.split(/ {2,}/).slice(2, 4);
 }
 
@@ -34,4 +39,21 @@ it('the history names and counts only the zones that a run changes', () => {
   expect(shown([zone('a', 'd2'), zone('b', '7c9'), zone('c', '7c9')])).toEqual(['d2', '1/3']);
   expect(shown([zone('a', 'd2'), zone('b', 'd2')])).toEqual(['d2', '1/6']);
   expect(shown([zone('a', '7c9'), zone('b', '7c9')])).toEqual(['7c9', '1/6']);
+});
+
+it('the history names changed fields as diff does', () => {
+  const to = (...changedFields: readonly string[]) => shown([{ ...zone('a', 'd2'), changedFields }])[0];
+  const container = 'spec.template.spec.containers[app]';
+  expect(to(`${container}.env[A].value`, `${container}.env[B]`)).toBe('env A, B');
+  expect(to(`${container}.env`)).toBe('containers[app].env');
+  expect(to('spec.template.metadata.annotations.x', `${container}.args`)).toBe('metadata.annotations.x and 1 more');
+});
+
+it('the history names a stopped agent, the undo of a run, and why a run waits', () => {
+  const zones = [zone('a', 'd2')];
+  const waiting = { rule: 'approval', fact: 'rejected by kim', since: '2026-08-02T09:12:01Z' };
+  const undo = runOf(zones, { id: 'undo1', kind: 'rollback', outcome: 'running', cause: 'undo by kim (leak)', waiting });
+  const text = renderRuns([undo, runOf(zones, { outcome: 'superseded' })], look(), 'agent not running');
+  expect(text.replaceAll(/\s+/g, ' ')).toContain('running agent not running, approval: rejected by kim, undo by kim (leak)');
+  expect(text.replaceAll(/\s+/g, ' ')).toContain('superseded by undo1 (undo by kim (leak))');
 });

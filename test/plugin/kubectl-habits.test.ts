@@ -277,6 +277,8 @@ describe('paths of fields', () => {
     ['status ingester --watch=false -o jsonpath={.phase}', 'Rolling', ''],
     ['status ingester --watch=false -o jsonpath={.groups[*].phase}', '', 'the field phase is at {.phase}'],
     ['get -o custom-columns=NAME:.group.name,PHASE:.phase', 'NAME      PHASE\ningester  Rolling\nquerier   Done\n', ''],
+    ['get -o custom-columns=NAME:.metadata.name', 'NAME\n<none>\n<none>\n', 'the field name is at .group.name'],
+    ['get -o jsonpath={.items[*].metadata.name}', '', 'the field name is at {.groups[*].group.name}'],
     ['get -o custom-columns=PHASE:.status.phase', 'PHASE\n<none>\n<none>\n', '.status.phase finds nothing; the field phase is at .phase'],
   ])('%s', async (line, stdout, note) => {
     const ended = await type(await fakeApiServer(published), line);

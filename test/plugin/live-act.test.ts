@@ -251,6 +251,14 @@ describe('restart', () => {
   });
 });
 
+it('scale names the missing permission if the user may not list RolloutGroups', async () => {
+  const members = JSON.parse(JSON.stringify(adoptedObjects()).replaceAll('"rollout-group":', '"team":'));
+  const objects = [...members, publishedObject({ ...rolling, decidedMs: Date.now() })];
+  const server = await fakeApiServer(objects, { forbidden: ['rolloutgroups'] });
+  const { status, stderr } = await runInProcess(['scale', 'ingester', '--replicas', '4', '--server', server.url, '-n', 'mimir'], {});
+  expect([status, stderr]).toEqual([11, expect.stringContaining('anna may not list rolloutgroups')]);
+});
+
 describe('a request under a stop', () => {
   const paused = (verb: string) =>
     `note: the group is paused by an unverified requester; ${verb} does not change it. To end it: kubectl rollout-group resume mimir/ingester\n`;

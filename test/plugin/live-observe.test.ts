@@ -53,6 +53,14 @@ describe('get', () => {
     expect((await ask(published, 'get -o name')).stdout).toBe(names);
   });
 
+  it('says how to name a StatefulSet or a pod', async () => {
+    for (const [name, kind] of [
+      ['ingester-zone-a', 'sts'],
+      ['ingester-zone-a-2', 'pod'],
+    ])
+      expect(await ask(published, `get ${name}`)).toMatchObject({ status: 10, stderr: expect.stringContaining(`${kind}/${name}`) });
+  });
+
   it('gives programs one envelope, with instants and no milliseconds', async () => {
     const { stdout } = await ask(published, 'get -o json');
     const document = JSON.parse(stdout);
@@ -97,7 +105,7 @@ describe('get', () => {
 
   it('says what it could not read, and takes that for unknown', async () => {
     const { stdout, stderr } = await ask(adoptedObjects(), 'get ingester', { ...noKinds, forbidden: ['pods'] });
-    expect(stderr).toContain('; pods may not be read');
+    expect(stderr).toContain('; no permission to list pods');
     expect(stdout).not.toContain('DONE');
   });
 
@@ -275,10 +283,11 @@ describe('the likely end of a rollout', () => {
     });
   });
 
-  it('says why it cannot be told', async () => {
+  it('names the reason why it is unknown', async () => {
     const published = publishedObject(now(rolling));
     expect(await eta([published])).toEqual({ unknown: 'the group is defined in files of the agent' });
-    expect(await eta([published, ...outdated], { ...noKinds, forbidden: ['pods'] })).toEqual({ unknown: 'pods may not be read' });
+    expect(await eta([published, ...outdated], { ...noKinds, forbidden: ['pods'] })).toEqual({ unknown: 'no permission to list pods' });
+    expect(await eta([published], { forbidden: ['rolloutgroups'] })).toEqual({ unknown: 'no permission to list RolloutGroups' });
   });
 
   it('is absent for a failed run, whose image change stays visible', async () => {
@@ -446,7 +455,8 @@ describe('history', () => {
     };
     const level = (value: string) => ({ env: [{ name: 'LOG_LEVEL', value }] });
     expect(await target(level('info'), level('debug'))).toBe('env LOG_LEVEL');
-    expect(await target({}, { tty: true, workingDir: '/data', ...level('debug') })).toBe('template (3 fields)');
+    expect(await target({}, { tty: true, workingDir: '/data', ...level('debug') })).toBe('containers[main].tty and 2 more');
+    expect(await target({}, level('debug'))).toBe('containers[main].env');
     expect(await target({}, {})).toBe('revision 1');
   });
 
@@ -467,8 +477,6 @@ describe('events', () => {
     reportingController: by,
     type: 'Normal',
     reason: 'ZoneGapNotOver',
-    action: 'Wait',
-    note: 'zone b waits',
     regarding: { kind, name: about, namespace: 'mimir' },
   });
 

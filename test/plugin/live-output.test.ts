@@ -134,7 +134,8 @@ describe('the pods of a zone', () => {
 
   it.each(['starting', 'crashing', 'terminating', 'announced', 'nodeDown'] as const)('count once when an updated pod is %s', (state) => {
     const progress = zoneProgress({ ...zone, revisions }, [pod(2, state), pod(1, 'terminating'), pod(5, 'leaving')]);
-    expect(progress).toEqual({ zone: 'a', updated: 3, done: 2, inFlight: 2, toDo: 1 });
+    const failing = state === 'crashing' || state === 'nodeDown' ? 1 : 0;
+    expect(progress).toEqual({ zone: 'a', updated: 3, done: 2, inFlight: 2 - failing, failing, toDo: 1 });
   });
 
   it('count as to do when one is missing or outdated', () => {
@@ -146,7 +147,14 @@ describe('the pods of a zone', () => {
         { revision: 'rev-2', ordinals: '3-4' },
       ],
     };
-    expect(zoneProgress(view, [pod(2, 'missing'), pod(1, 'crashing')])).toEqual({ zone: 'a', updated: 2, done: 2, inFlight: 2, toDo: 1 });
+    expect(zoneProgress(view, [pod(2, 'missing'), pod(1, 'crashing')])).toEqual({
+      zone: 'a',
+      updated: 2,
+      done: 2,
+      inFlight: 1,
+      failing: 1,
+      toDo: 1,
+    });
   });
 });
 
@@ -209,10 +217,11 @@ describe('an age in a fact', () => {
     const wait = { ...soak, age: { words: 'for 14s', fromMs: 0 }, earliestMs: 60_000, sinceMs: 0, zones: ['a'] };
     const stop = { rule: 'paused', fact: 'the group is paused', untilMs: 60_000, zones: ['a'], isBlocking: true, endsWith: 'resume' };
     const decision = { ...waiting, waits: [wait], stops: [stop], zones: [], outcome: 'wait', phase: 'Waiting' } as const;
+    const ended = renderTree({ decision, from: 'agent', unread: [] }, 5 * 60_000, look()).join('\n');
+    expect(ended).toContain('wave canary has soaked for 1m (limit: 1m); the wait ended at 1970-01-01 00:01 UTC');
     const unattended = 'agent not running: Lease expired 4m ago';
     const live = { decision, from: 'agent', unread: [], unattended } as const;
     const screen = renderTree(live, 5 * 60_000, look()).join('\n');
-    expect(screen).toContain('wave canary has soaked for 1m (limit: 1m); the wait ended at 1970-01-01 00:01 UTC');
     expect(screen).toContain(`${unattended}; nothing is carried out`);
     expect(screen).toContain('the group is paused, until 1970-01-01 00:01 UTC (passed)');
     const soon = [renderTree(live, 59_900, look()), renderStatus({ decision, from: 'agent', unread: [] }, 59_900, look())].join('\n');
@@ -240,6 +249,12 @@ describe('lines of a log', () => {
     );
   });
 
+  it('show no time for a group at rest without a run, and the duration of an ended run', () => {
+    expect(renderStatus(fromAgent(done), nowMs, look())[0]).toBe('mimir/ingester   DONE');
+    const [line = ''] = renderStatus(fromAgent(rolledBack), nowMs, look());
+    expect(line).toMatch(/ROLLED BACK {3}took \d+m$/);
+  });
+
   it('name what a zone waits for as get does', () => {
     for (const render of [renderStatus, renderTree]) {
       const text = render(fromAgent(waiting), nowMs, look()).join('\n');
@@ -250,7 +265,7 @@ describe('lines of a log', () => {
 
   it('draw a bar for every number of pods', () => {
     const { glyphs } = look({ ascii: true });
-    const zones = (done: number, inFlight: number, toDo: number) => [{ zone: 'a', updated: done, done, inFlight, toDo }];
+    const zones = (done: number, inFlight: number, toDo: number) => [{ zone: 'a', updated: done, done, inFlight, failing: 0, toDo }];
     const bars = [zones(0, 79, 1), zones(1, 99, 0), zones(1, 99, 1)].map((given) => {
       const moment = { decision: { ...rolling, actions: [] }, zones: given, nowMs, elapsedSeconds: 0, totalSeconds: undefined };
       return /\[(.*)\]/.exec(renderFrame(moment, look({ columns: 80, ascii: true })).join('\n'))?.[1]?.replace(/(.)\1*/g, '$1');
@@ -263,6 +278,8 @@ describe('lines of a log', () => {
     const crashing = { ...rolling, pods: [pod, ...rolling.pods.slice(1)] };
     expect(statusLine(fromAgent(crashing), nowMs)).toContain('"b-12 crashes (CrashLoopBackOff); 1 pod of b in flight"');
     expect(renderStatus(fromAgent(crashing), nowMs, look({}))).toContain('  trouble: b-12 crashes (CrashLoopBackOff)');
+    expect(renderStatus(fromAgent(crashing), nowMs, look({})).join('\n')).toMatch(/\n {2}b .* 1 failing, 1 in flight, 12 to go/);
+    expect(renderTree(fromAgent(crashing), nowMs, look()).join('\n')).toMatch(/\nb +failing .* 1 failing, 1 in flight, 12 to go/);
     // The crashing pod is updated: every view has the same count.
     expect(renderStatus(fromAgent(crashing), nowMs, look({})).join('\n')).toMatch(/\n {2}b +8\/20 updated \[/);
     expect(renderTree(fromAgent(crashing), nowMs, look({}))[0]).toContain(' 28 of 60 updated ');

@@ -103,8 +103,8 @@ describe('reject of a wave', () => {
 describe('a request for the same place', () => {
   it.each([
     ['pause ingester --duration 20s', 'anna: pause ingester --reason disk', 'the pause by anna (disk) without an end', 'pause.ingester'],
-    ['pause ingester --duration 20s', 'anna: pause ingester --duration 2h', /the pause by anna until .* UTC/, 'pause.ingester'],
-    ['protect ingester --duration 1h', 'anna: protect ingester --duration 2h', /the protect by anna until .* UTC/, 'protect.ingester.'],
+    ['pause ingester --duration 20s', 'anna: pause ingester --duration 2h', /the pause by anna with the end .* UTC/, 'pause.ingester'],
+    ['protect ingester --duration 1h', 'anna: protect ingester --duration 2h', /the protect by anna with the end .* UTC/, 'protect.ingester.'],
   ])('%s does not shorten the one of another user: %s', async (line, earlier, text, name) => {
     const { last, intents } = await inTurn([earlier, `ben: ${line}`]);
     expect([last?.status, last?.stdout, intents.map(({ requestedBy }) => requestedBy?.user)]).toEqual([5, '', ['anna']]);
@@ -115,7 +115,7 @@ describe('a request for the same place', () => {
   it('names the request of another user that it replaces', async () => {
     const { last, intents } = await inTurn(['anna: pause ingester --reason disk --duration 1h', 'ben: pause ingester']);
     expect([last?.status, intents.map(({ requestedBy, expiresMs }) => [requestedBy?.user, expiresMs])]).toEqual([0, [['ben', undefined]]]);
-    expect(last?.stdout).toMatch(/\n {2}it replaces the pause by anna \(disk\) until .* UTC\n$/);
+    expect(last?.stdout).toMatch(/\n {2}it replaces the pause by anna \(disk\) with the end .* UTC\n$/);
   });
 
   it.each([

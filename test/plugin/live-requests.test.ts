@@ -257,6 +257,7 @@ describe('abort and retry', () => {
   it.each([
     ['a completed run', over, 'no rollout is in progress', 'undo'],
     ['a rollback', { ...rolling, run: { ...runOf(rolling), kind: 'rollback' as const } }, 'is a rollback itself', 'explain'],
+    ['a run without an earlier revision', { ...failed, run: { ...runOf(failed), target: previous, previous } }, 'of no zone', 'undo'],
     ['a failed rollback', { ...failed, run: { ...runOf(failed), kind: 'rollback' as const } }, 'is a rollback itself', 'explain'],
   ])('abort --rollback of %s is refused', async (_name, decision, why, verb) => {
     const acted = await act('abort ingester --rollback', { decision, extra: [pinned] });
@@ -274,7 +275,10 @@ describe('abort and retry', () => {
     const endsWith = 'kubectl rollout-group retry mimir/ingester';
     const stop = { rule: 'run-failed', fact: 'the run was aborted', zones: ['a'], isBlocking: true, endsWith };
     const { status, stdout } = await act('undo ingester', { decision: { ...back(failed), stops: [stop] }, extra: history });
-    expect([status, stdout]).toEqual([0, expect.stringContaining('run 4f1c9a02 is a rollback already; nothing was undone')]);
+    expect([status, stdout]).toEqual([
+      0,
+      expect.stringContaining('run 4f1c9a02 of mimir/ingester is already a rollback; nothing was undone'),
+    ]);
     expect(stdout).toContain(endsWith);
   });
 

@@ -30,7 +30,7 @@ describe('undo', () => {
     expect(acted.stdout).toContain('manifests in Git still request the undone revision');
   });
 
-  it('names the exception that permits it, also in a dry run', async () => {
+  it('prints a note on the exception that permits the undo, also in a dry run', async () => {
     const target = { group: 'ingester' };
     const kinds = [
       ['RolloutPolicy', { targets: { all: true }, rules: [{ name: 'calm', actions: ['rollout'], effect: 'deny' }] }],
@@ -43,12 +43,12 @@ describe('undo', () => {
       );
   });
 
-  it('writes nothing if the user may not write one of the templates', async () => {
+  it('writes nothing if the user lacks permission to write one of the templates', async () => {
     const acted = await act('undo ingester', { decision: rolling, extra: history, options: { forbiddenWrites: ['ingester-zone-b'] } });
     expect([acted.status, acted.kept]).toEqual([11, []]);
   });
 
-  it('writes only the request while no webhook answers, and names what remains', async () => {
+  it('writes only the request while no webhook answers, and names the members that keep the undone template', async () => {
     const acted = await act('undo ingester', { decision: rolling, extra: history, options: { isWebhookAway: true } });
     expect([acted.status, acted.stdout, patches(acted)]).toEqual([12, '', []]);
     expect(asked(acted)).toEqual([
@@ -77,9 +77,9 @@ describe('undo', () => {
     expect(patches(acted)[0]).toContainEqual({ op: 'remove', path: '/metadata/annotations/kubernetes.io~1change-cause' });
   });
 
-  it('returns to a named revision or commit if the name of the group is given', async () => {
-    const far = await act('undo ingester --to-revision 1 --yes', { decision: rolling, extra: history });
-    expect(asked(far)).toEqual([
+  it('returns to a given revision or commit only with --yes', async () => {
+    const earlier = await act('undo ingester --to-revision 1 --yes', { decision: rolling, extra: history });
+    expect(asked(earlier)).toEqual([
       expect.objectContaining({ undone: expect.arrayContaining([{ zone: 'a', revision: 'rev-2', to: 'rev-0' }]) }),
     ]);
     expect((await act('undo ingester --to-revision 1', { decision: rolling, extra: history })).status).toBe(3);
@@ -101,42 +101,42 @@ describe('undo', () => {
       },
     });
     const commit = await act('undo ingester --to-commit a81d0f2 --yes', { decision: rolling, extra: [...history, recordOf(zones)] });
-    expect(asked(commit)).toEqual(asked(far));
-    const refused = await act('undo ingester --to-commit a81d0f2 --yes', { decision: rolling, extra: [...history, recordOf(['a'])] });
-    expect([refused.status, refused.kept, refused.stderr]).toEqual([
+    expect(asked(commit)).toEqual(asked(earlier));
+    const incomplete = await act('undo ingester --to-commit a81d0f2 --yes', { decision: rolling, extra: [...history, recordOf(['a'])] });
+    expect([incomplete.status, incomplete.kept, incomplete.stderr]).toEqual([
       10,
       [],
       expect.stringContaining('run 1 of commit a81d0f2 has no revision of zone b'),
     ]);
   });
 
-  it('changes nothing when repeated, and completes a partial undo', async () => {
-    const standing = (revisionOf: string): FakeObject => ({
+  it('does nothing after a complete undo, and completes a partial undo', async () => {
+    const undoFrom = (undoneRevision: string): FakeObject => ({
       apiVersion,
       kind: 'RolloutIntent',
       metadata: { name: 'undo.ingester.1', namespace: 'mimir' },
       spec: {
         group: 'ingester',
         action: 'undo',
-        undone: zones.map((zone) => ({ zone, revision: revisionOf, to: revisionOf === 'rev-2' ? 'rev-1' : 'rev-2' })),
+        undone: zones.map((zone) => ({ zone, revision: undoneRevision, to: undoneRevision === 'rev-2' ? 'rev-1' : 'rev-2' })),
       },
     });
     const back = { ...over, run: { ...runOf(over), previous: { a: 'rev-3', b: 'rev-3', c: 'rev-3' } } };
-    const done = await act('undo ingester', { decision: back, extra: [...history, standing('rev-3')] });
+    const done = await act('undo ingester', { decision: back, extra: [...history, undoFrom('rev-3')] });
     expect([done.status, done.kept, done.stdout]).toEqual([
       0,
       [],
       'mimir/ingester already has that revision as its update revision; nothing was undone\n',
     ]);
-    const begun = await act('undo ingester', { decision: back, extra: [...history, standing('rev-2')] });
-    expect(asked(begun)[0]).toMatchObject({ undone: [{ zone: 'a', to: 'rev-1' }, { zone: 'b' }, { zone: 'c' }] });
-    const { spec, ...rest } = standing('rev-2');
+    const partial = await act('undo ingester', { decision: back, extra: [...history, undoFrom('rev-2')] });
+    expect(asked(partial)[0]).toMatchObject({ undone: [{ zone: 'a', to: 'rev-1' }, { zone: 'b' }, { zone: 'c' }] });
+    const { spec, ...rest } = undoFrom('rev-2');
     const explained = { ...rest, spec: { ...Object(spec), reason: 'memory leak' } };
     const reasonOf = async (line: string) => Object(asked(await act(line, { decision: back, extra: [...history, explained] }))[0]).reason;
     expect([await reasonOf('undo ingester'), await reasonOf('undo ingester --reason INC-441')]).toEqual(['memory leak', 'INC-441']);
   });
 
-  it('after a rollback names the run that restored the earlier revision, and what ends it', async () => {
+  it('does nothing after a rollback, and names its run and the commands that end the block', async () => {
     const run = { ...runOf(over), kind: 'rollback', previous: { a: 'rev-2', b: 'rev-2', c: 'rev-2' } } as const;
     const stop = {
       rule: 'rolled-back',
@@ -150,24 +150,24 @@ describe('undo', () => {
     expect([acted.status, acted.kept, acted.stdout]).toEqual([
       0,
       [],
-      `mimir/ingester already runs the earlier revision, by run ${run.id}; nothing was undone
+      `run ${run.id} already returned mimir/ingester to the earlier revision; nothing was undone
   the update revision was rolled back: aborted by anna. To end it: kubectl rollout-group retry mimir/ingester, or apply another pod template
 `,
     ]);
   });
 
-  it('allows a revision again that was undone before', async () => {
-    const held: FakeObject = {
+  it('removes the earlier undo of the revision to which it returns', async () => {
+    const undoOfTarget: FakeObject = {
       apiVersion,
       kind: 'RolloutIntent',
       metadata: { name: 'undo.ingester.old', namespace: 'mimir' },
       spec: { group: 'ingester', action: 'undo', undone: [{ zone: 'a', revision: 'rev-0' }] },
     };
-    const { objects } = await act('undo ingester --to-revision 1 --yes', { decision: rolling, extra: [...history, held] });
+    const { objects } = await act('undo ingester --to-revision 1 --yes', { decision: rolling, extra: [...history, undoOfTarget] });
     expect(objects.some(({ metadata }) => metadata.name === 'undo.ingester.old')).toBe(false);
   });
 
-  it('prints the intent and the templates in a dry run and sends nothing', async () => {
+  it('prints the request and the templates in a dry run, and stores nothing', async () => {
     const dry = await act('undo ingester --dry-run client', { decision: rolling, extra: history });
     expect(dry.writes).toEqual([]);
     expect(parseAllDocuments(dry.stdout).map((document) => document.get('kind'))).toEqual([
@@ -194,7 +194,7 @@ describe('undo', () => {
 describe('override', () => {
   const line = 'override ingester --rule zone-gap --duration 30m --reason "cost event"';
 
-  it('writes an exception for one rule with an end if the name of the group is given', async () => {
+  it('writes an exception with an end for one rule, only with --yes', async () => {
     const acted = await act(`${line} --zone b --replicas-at-least 3 --yes`);
     expect([acted.status, acted.stderr]).toEqual([0, '']);
     expect(acted.kept[0]?.path).toContain('/rolloutexceptions/override.ingester.zone-gap.b?');
@@ -217,21 +217,21 @@ describe('override', () => {
   });
 
   it.each([
-    ['soak', 'another verb ends its block: promote'],
-    ['view-complete', 'it depends on the state of the cluster or on announced disruptions'],
+    ['soak', 'the verb promote ends this block'],
+    ['view-complete', 'it depends on the state of the cluster or on claims'],
     ['run-deadline', 'it never blocks'],
-  ])('says why it never overrides %s', async (rule, why) => {
+  ])('prints the reason why it never overrides %s', async (rule, why) => {
     expect((await act(`override ingester --rule ${rule} --duration 30m --reason x --yes`)).stderr).toContain(`why: ${why}\n`);
   });
 
-  it('takes a rule of the policy directory of the agent, which only the decision names', async () => {
+  it('accepts a rule that is only in the published decision, because its policy is in files of the agent', async () => {
     const words = 'override ingester --rule storage/moves --duration 1h --reason x --yes';
     expect((await act(words)).status).toBe(3);
     const stop = { rule: 'storage/moves', fact: 'the storage moves', zones: ['a'], isBlocking: true, endsWith: words };
     expect((await act(words, { decision: { ...rolling, stops: [stop] } })).status).toBe(0);
   });
 
-  it('rejects a second exception for the same target, because neither would be used, and says which one it replaces', async () => {
+  it('rejects an exception if its rule and target have one of another name, and replaces one of the same name', async () => {
     const other: FakeObject = {
       apiVersion,
       kind: 'RolloutException',
@@ -251,7 +251,9 @@ describe('override', () => {
     const replaced = await act(`${line} --yes`, { extra: [own] });
     expect([replaced.status, replaced.stdout]).toEqual([
       0,
-      expect.stringContaining('\n  it replaces the exception until 2099-01-01 00:00 UTC (INC-1)\n'),
+      expect.stringContaining(
+        '\n  the new exception replaces the earlier exception by an unverified requester (INC-1) with the end 2099-01-01 00:00 UTC\n',
+      ),
     ]);
     const expired = { ...other, spec: { ...(other['spec'] as object), expires: '2020-01-01T00:00:00Z' } };
     expect((await act(`${line} --yes`, { extra: [expired] })).status).toBe(0);
@@ -264,7 +266,7 @@ describe('override', () => {
     ['override ingester --rule zone-gap --duration 0s --reason x --yes', 3],
     ['pause ingester --duration 0s', 3],
     ['override ingester --rule zone-gap --duration 30m --reason x', 3],
-  ])('%s ends with %i', async (words, status) => {
+  ])('%s exits with %i and writes nothing', async (words, status) => {
     const acted = await act(words);
     expect(acted.stderr).not.toContain('.; ');
     expect([acted.status, acted.kept]).toEqual([status, []]);
@@ -305,7 +307,7 @@ describe('protect and cancel', () => {
       [],
       ['validatingwebhookconfigurations'],
     ],
-  ])('says about other clients: %s', async (text, extra, forbidden) => {
+  ])('prints whether other clients can delete the pods: %s', async (text, extra, forbidden) => {
     const acted = await act('protect ingester --duration 1h', { extra, options: { forbidden } });
     expect(acted.stdout).toContain(`\n  no replacement and no scale-down; ${text}`);
   });
@@ -332,7 +334,7 @@ describe('protect and cancel', () => {
     expect((await act('protect ingester --pod b-0 --duration 1h')).stderr).not.toContain('does not exist');
   });
 
-  it('names the flag that gives no later end', async () => {
+  it('rejects --duration 0s and names the flag', async () => {
     expect((await act('protect ingester --duration 0s')).stderr).toMatch(/^error: --duration 0s is too short\n/);
   });
 
@@ -355,7 +357,7 @@ describe('protect and cancel', () => {
     expect((await act('cancel ingester protect.ingester --dry-run client', { extra: [protection] })).kept).toEqual([]);
   });
 
-  it('cancel without a name keeps the replicas of the zone with a pending scale-down', async () => {
+  it('cancel without a name cancels the pending scale-down of a zone', async () => {
     const shrinking = { id: 'scale/b', kind: 'scaleDown', zone: 'b', from: 5, to: 3, outcome: 'wait', podCount: 0 } as const;
     const acted = await act('cancel ingester', { decision: { ...rolling, steps: [shrinking] } });
     expect(asked(acted)).toEqual([{ group: 'ingester', action: 'cancel', zone: 'b', replicas: 3 }]);

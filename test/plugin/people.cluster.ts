@@ -318,7 +318,7 @@ describeOnControlPlane('the word of people', (controlPlane) => {
     };
     await expect.poll(() => shown('kind', 'outcome'), { timeout: 10_000 }).toEqual(['rollback completed', 'rollout superseded']);
     const table = await ok(anna, 'history', 'ingester');
-    expect(table.split('\n')[1]).toMatch(/^\w+ +rollback +server:2 +1\/6 .* undo: memory leak$/);
+    expect(table.split('\n')[1]).toMatch(/^\w+ +rollback +server:2 +1\/6 .* undo by .* \(memory leak\)$/);
     const [{ steps, zones }] = JSON.parse(await ok(anna, 'history', 'ingester', '-o', 'json')).runs;
     expect(zones.map(({ fromImages, toImages }: ImagesOfZone) => [fromImages, toImages].map((one) => Object.values(one)))).toEqual(
       ['a', 'b', 'c'].map(() => [['example.com/server:3'], ['example.com/server:2']]),
@@ -433,7 +433,7 @@ describeOnControlPlane('the word of people', (controlPlane) => {
       ],
       [
         'window',
-        'a deny window is open for rollout (limit: freeze), until 2099-01-01',
+        'a deny window is open for rollout (limit: freeze); windows allow the action from 2099-01-01',
         () =>
           controlPlane().client.create(
             `${path}/rolloutpolicies`,

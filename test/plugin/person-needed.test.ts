@@ -108,10 +108,7 @@ describe('a timeout of status', () => {
   });
 
   it.each([
-    [
-      'pause',
-      'ingester is stopped until a person acts: the group is paused by kim. To end it: kubectl rollout-group resume mimir/ingester',
-    ],
+    ['pause', 'ingester is paused. To end it: kubectl rollout-group resume mimir/ingester'],
     [
       'protect',
       'ingester is stopped until a person acts: kim protects the group. To end it: kubectl rollout-group cancel mimir/ingester protect.x',
@@ -132,6 +129,15 @@ describe('a timeout of status', () => {
     const ended = await ask(objects, 'status ingester --timeout 50ms');
     expect(ended.stderr).toContain('ended before complete; agent not running: Lease expired ');
     expect(ended.status).toBe(12);
+  });
+});
+
+describe('a soak without an agent', () => {
+  it('is shown with its start, because an agent that starts again counts from there', async () => {
+    const soaking = { ...soakingWith(), decidedMs: Date.now() - 600_000 };
+    const objects = [publishedObject(soaking), leaseObject('agent-0', Date.now() - 300_000)];
+    for (const verb of ['get', 'get ingester'])
+      expect((await ask(objects, verb)).stdout.replaceAll(/\s+/g, ' ')).toMatch(/wave first has soaked since \d{4}-\d\d-\d\d \d\d:\d\d/);
   });
 });
 

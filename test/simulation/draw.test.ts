@@ -93,6 +93,7 @@ describe('the scenario of a seed', () => {
           'setImage',
           'setReplicas',
           'request',
+          'override',
           'pause',
           'resume',
           'defineGroup',

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { between, draw, oneOf, streamOf, wholeBetween } from '../../simulation/random.ts';
 
-describe('chance', () => {
-  it('is the same for the same seed and name, and another for another', () => {
+describe('random numbers', () => {
+  it('are equal for the same seed and name, and differ for other seeds and names', () => {
     expect(draw(1, 'F1 a1/lease.renew#3')).toBe(draw(1, 'F1 a1/lease.renew#3'));
     const drawn = new Set<number>();
     for (let seed = 0; seed < 50; seed += 1)
@@ -10,7 +10,7 @@ describe('chance', () => {
     expect(drawn.size).toBe(2500);
   });
 
-  it('is spread evenly, also over seeds and names that differ little', () => {
+  it('are spread evenly, also for similar seeds and names', () => {
     const counts = new Array<number>(10).fill(0);
     for (let seed = 1; seed <= 100; seed += 1) {
       for (let index = 1; index <= 100; index += 1) {
@@ -22,7 +22,7 @@ describe('chance', () => {
     for (const count of counts) expect(Math.abs(count - 1000)).toBeLessThan(150);
   });
 
-  it('gives every name a separate stream that starts again', () => {
+  it('form one stream for each name, and a new stream of that name repeats it', () => {
     const take = (name: string): readonly number[] => {
       const random = streamOf(5, name);
       return [random(), random(), random()];
@@ -35,7 +35,7 @@ describe('chance', () => {
     }
   });
 
-  it('draws within its bounds', () => {
+  it('stay within their bounds', () => {
     const random = streamOf(1, 'bounds');
     const whole = new Set<number>();
     for (let index = 0; index < 500; index += 1) {

@@ -14,7 +14,7 @@ import { getOrCreate } from '../../policies/values/map.ts';
 import type { GroupIdentity, NativeGuard, NativePreview, WebhookEnv } from '../env.ts';
 import { type Answer, boundedText, type Call, deny, type Endpoint, isDryRun, type Review } from '../review/review.ts';
 import { auditOf, denialOf, longestMessage, Undecidable, unknownDenial } from './denial.ts';
-import { type Decided, GroupQueue } from './group-queue.ts';
+import { GroupQueue, type QueuedDecision } from './group-queue.ts';
 import { isStale, LiveReads, withPod, withStatefulSet } from './live-reads.ts';
 import { isReleased, onlyGrows, podRequest, type ReviewTarget, readTarget, requestsFor } from './requests-of.ts';
 
@@ -187,7 +187,7 @@ class Enforcement {
     const { guard } = this.#options;
     const group = groupOf(snapshot, namespace, statefulSet);
     let last: { readonly judged: Judged; readonly seen: Snapshot } | undefined;
-    const decided = (seen: Snapshot): Decided => {
+    const decided = (seen: Snapshot): QueuedDecision => {
       const judged = decide(seen);
       last = { judged, seen };
       const common = { ...(group === undefined ? {} : { group: `${namespace}/${group.name}` }), policyDigest: seen.policyDigest };
@@ -197,7 +197,7 @@ class Enforcement {
     };
     const what = describe(review, target);
     const answer = group === undefined ? decided(snapshot).answer : await this.#queueOf(group).submit({ call, what, decide: decided });
-    if (last === undefined) throw new Error('nothing was judged');
+    if (last === undefined) throw new Error('the request was not decided');
     const { judged, seen } = last;
     if (answer.allowed) {
       if (judged.departures.length > 0 && !isPreview) await guard.keep(namespace, judged.departures, this.#reads.leftMs(call));
@@ -218,14 +218,14 @@ class Enforcement {
     const refused = judged.find(({ judgement }) => !this.#passes(snapshot, judgement));
     const [first] = judged;
     if (first === undefined) throw new Error('there is no request to judge');
-    if (refused !== undefined) return { judgement: refused.judgement, isAllowed: false, isGrowth: false, claims: [], departures: [] };
+    if (refused !== undefined) return { judgement: refused.judgement, isAllowed: false, isScaleUp: false, claims: [], departures: [] };
     return {
       judgement: {
         ...(judged.find(({ judgement }) => permissionsIn(judgement).length > 0) ?? first).judgement,
         warnings: judged.flatMap(({ judgement }) => [...judgement.warnings, ...permissionsIn(judgement)]),
       },
       isAllowed: true,
-      isGrowth: judged.some(({ request }) => 'to' in request && (request.to ?? 1) > (request.from ?? 1)),
+      isScaleUp: judged.some(({ request }) => 'to' in request && (request.to ?? 1) > (request.from ?? 1)),
       // The agent already wrote its own claims to the ledger.
       claims: judged.flatMap(({ request, judgement }) =>
         judgement.results.some(({ rule }) => rule === 'announced') ? [] : claimsFor(snapshot, request),
@@ -276,8 +276,8 @@ type JudgedTarget = Extract<ReviewTarget, { kind: 'pod' | 'statefulSet' }>;
 interface Judged {
   readonly judgement: Judgement;
   readonly isAllowed: boolean;
-  readonly isGrowth: boolean;
-  readonly claims: Decided['claims'];
+  readonly isScaleUp: boolean;
+  readonly claims: QueuedDecision['claims'];
   readonly departures: readonly Departure[];
 }
 
@@ -317,13 +317,13 @@ interface Admitting {
   readonly isDryRun: boolean;
 }
 
-function admitted({ judgement, claims, isGrowth }: Judged, { common, isPreview, isDryRun: isDry }: Admitting): Decided {
+function admitted({ judgement, claims, isScaleUp }: Judged, { common, isPreview, isDryRun: isDry }: Admitting): QueuedDecision {
   const { warnings } = judgement;
   return {
     answer: { allowed: true, auditAnnotations: auditOf(judgement, common), ...(warnings.length === 0 ? {} : { warnings }) },
     // A preview stores no claims, because the other endpoint may deny the request.
     claims: isPreview ? [] : claims,
-    hidesDecrease: isGrowth && !isDry && !isPreview,
+    hidesScaleDown: isScaleUp && !isDry && !isPreview,
   };
 }
 

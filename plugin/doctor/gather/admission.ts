@@ -179,7 +179,7 @@ export async function readWebhookAccounts(
   const facts: AccountFact[] = [];
   const namespaces = registration.namespaces.map(({ name }) => name);
   for (const [account, words] of accounts) {
-    const serving = servingRightsOf(words, agentNamespace, registration.configurations ?? []);
+    const serving = servingRightsOf(words, agentNamespace, registration.configurations);
     const rights = await readRights(cluster, { account, agentNamespace, namespaces, pinned, rights: webhookRights, serving });
     facts.push({ name: account, rights });
   }

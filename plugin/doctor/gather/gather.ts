@@ -76,7 +76,7 @@ export async function gatherFacts(cluster: Cluster, scope: DoctorScope, nowMs: (
   const watched = namespaces ?? managed;
   const pinned = groups.filter((group) => traitsOf(group).pinsPods).map(({ namespace }) => namespace);
   const mirrored = mirrorsOf(groups).flatMap(mirrorRights);
-  const { configurations = [] } = isUnknown(registration) ? {} : registration;
+  const configurations = isUnknown(registration) ? [] : registration.configurations;
   const question = { ...scope, watched, managed, pinned, mirrored, configurations, leases, published, usualNamespace: agentNamespace };
   const accounts = await readAccounts(cluster, question);
   return {

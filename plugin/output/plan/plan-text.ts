@@ -13,7 +13,7 @@ import {
   type Refusal,
   rollingWaves,
 } from '../../../engine/plan/document.ts';
-import { endsText, isMisplacedUntilRetry, stopFact } from '../../../engine/publish/status.ts';
+import { endsText, isMisplacedUntilRetry, stopEndText, stopFact } from '../../../engine/publish/status.ts';
 import { blockingResults, factAt, isLimitOfZero, isUntilPerson } from '../../../engine/rule.ts';
 import { isRejection, lacksApproval, lacksRequesters } from '../../../engine/rules/approval.ts';
 import { ruleCatalog } from '../../../engine/rules/catalog.ts';
@@ -191,9 +191,9 @@ export function instantText(ms: number): string {
 }
 
 /** Returns who stops the group, why and until when: `the group is paused by anna (INC-441), until 2026-08-22 12:31 UTC (in 59m)`. */
-export function stopText({ limit, untilMs, ...stop }: Stop, nowMs: number | undefined): string {
-  const until = untilMs === undefined ? '' : `, until ${untilText(untilMs, nowMs)}`;
-  return `${stopFact(stop)}${limit === undefined ? '' : ` (limit: ${limit})`}${until}`;
+export function stopText({ limit, ...stop }: Stop, nowMs: number | undefined): string {
+  const end = stopEndText(stop, (atMs) => untilText(atMs, nowMs));
+  return `${stopFact(stop)}${limit === undefined ? '' : ` (limit: ${limit})`}${end}`;
 }
 
 /** Returns an instant and the time until then: `2026-08-22 12:31 UTC (in 59m)`. */

@@ -62,21 +62,20 @@ async function refusedObject(cluster: Cluster, ready: ReadyObject, error: Error,
   // --force-conflicts also removes fields that only the last `kubectl apply` named. Defaults stay, although client-side apply owns them.
   const kept = mode.forceConflicts ? overlaid(merged, ready.object) : merged;
   const object = live === undefined ? kept : withDefaults(live, kept);
-  if (conflictsOf(error).length === 0) return computedObject(live, object, error);
+  // Plan and diff show the message of a denial as DENIED.
+  if (conflictsOf(error).length === 0)
+    return computedObject(live, object, error instanceof ApiFailure && isAdmission(error) ? undefined : error);
   const { env, timeoutMs } = cluster;
   const options = { fieldManager, takesFields: true, dryRun: true, site: 'source.force', timeoutMs };
   return triedObject(applyObject(env, ready.resource, preconditioned(ready.object, live), options), live, object);
 }
 
-function computedObject(live: ObjectContent | undefined, object: ObjectContent, error: Error): StoredObject {
+/** Returns the result that was computed here. The note has the message of the error; undefined: the message is shown elsewhere. */
+function computedObject(live: ObjectContent | undefined, object: ObjectContent, error: Error | undefined): StoredObject {
   const isChanged = live === undefined || fieldDiff(live, object).length > 0;
-  return { object, notes: isChanged ? [computedText(error)] : [], taken: [] };
-}
-
-/** Returns the note on a computed result. The message of a denial is left out, because plan and diff show it as DENIED. */
-function computedText(error: Error): string {
-  const why = error instanceof ApiFailure && isAdmission(error) ? '' : `: ${shortMessage(error.message)}`;
-  return `the API server refused the dry run, so the result is computed here, without changes by webhooks${why}`;
+  const why = error === undefined ? '' : `: ${shortMessage(error.message)}`;
+  const note = `the API server refused the dry run, so the result is computed here, without changes by webhooks${why}`;
+  return { object, notes: isChanged ? [note] : [], taken: [] };
 }
 
 /** Returns a note on fields that stay although the last `kubectl apply` named them and the manifest does not. */

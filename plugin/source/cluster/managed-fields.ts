@@ -62,7 +62,7 @@ export function adoptionOf(live: unknown): Adoption | undefined {
   };
 }
 
-/** The field manager of `undo` and `restart`: the name of the executable, which the API server takes from the user agent. */
+/** The field manager of `undo`, `restart` and `scale`: the name of the executable, which the API server takes from the user agent. */
 export const patchManager = 'kubectl-rollout_group';
 
 /**

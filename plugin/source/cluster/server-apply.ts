@@ -54,7 +54,7 @@ export async function serverApply(cluster: Cluster, given: ReadyObject, mode: Ap
 async function send(cluster: Cluster, ready: ReadyObject, { isDryRun, forceConflicts }: ApplyMode): Promise<Omit<Applied, 'moved'>> {
   const { env, timeoutMs } = cluster;
   const options = { fieldManager, dryRun: isDryRun, site: isDryRun ? 'apply.try' : 'apply.apply', timeoutMs };
-  const mayTake = (one: Conflict): boolean => isOurField(ready, one) || (forceConflicts && isOfKubectl(one));
+  const mayTake = (one: Conflict): boolean => isOurField(one) || (forceConflicts && isOfKubectl(one));
   let { live } = ready;
   let taken: readonly Conflict[] = [];
   for (let attempt = 1; ; attempt += 1) {
@@ -146,10 +146,9 @@ async function readAgain({ env, timeoutMs }: Cluster, ready: ReadyObject, error:
   return now;
 }
 
-/** Reports whether manifests may overwrite the field: `undo` or `restart` wrote it, or it is the annotation with the digest of a plan. */
-function isOurField({ object }: ReadyObject, { manager, field }: Conflict): boolean {
-  if (field === `.metadata.annotations.${planAnnotation}`) return true;
-  return object.kind === 'StatefulSet' && manager === patchManager && field.startsWith('.spec.template.');
+/** Reports whether manifests may overwrite the field: a verb of this tool wrote it, or it is the annotation with the digest of a plan. */
+function isOurField({ manager, field }: Conflict): boolean {
+  return manager === patchManager || field === `.metadata.annotations.${planAnnotation}`;
 }
 
 /** Returns the text about fields that the manifest takes over, by writer. */

@@ -316,7 +316,7 @@ export const clusterCodes = {
     title: 'A ledger belongs to no group',
     severity: 'warning',
     explanation:
-      'The group was renamed or deleted, but its ledger remains. A downscale delay that has begun does not apply to the new name. If the group had onPolicyDeleted: release, the agent releases the StatefulSets one by one, and a deleted ledger stops this release. The agent never deletes a ledger.',
+      'The group was renamed or deleted, but its ledger remains. A delay of a scale-down that has begun does not apply to the new name. If the group had onPolicyDeleted: release, the agent releases the StatefulSets one by one, and a deleted ledger stops this release. The agent never deletes a ledger.',
     hint: 'if the ledger has no claim and no release is in progress, delete the ConfigMap',
   },
   RG6017: {

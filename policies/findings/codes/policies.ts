@@ -93,7 +93,7 @@ export const policyCodes = {
     title: 'An autoscaler scales a member whose replicas the agent writes',
     severity: 'warning',
     explanation:
-      'Only the agent writes the replicas of zones that follow another zone, and of all zones of a group with count or mirror. The autoscaler and the agent would overwrite each other, and the webhook denies downscales by the autoscaler.',
+      'Only the agent writes the replicas of zones that follow another zone, and of all zones of a group with count or mirror. The autoscaler and the agent would overwrite each other, and the webhook denies scale-downs by the autoscaler.',
     hint: 'let the autoscaler scale the RolloutGroup or the mirrored object',
   },
   RG2119: {
@@ -170,7 +170,7 @@ export const policyCodes = {
   RG2211: {
     title: 'The time between zones has no effect',
     severity: 'warning',
-    explanation: 'The group has a single zone. A time between the downscales of two zones needs two zones.',
+    explanation: 'The group has a single zone. A time between the scale-downs of two zones needs two zones.',
     hint: 'remove the field',
   },
   RG2212: {

@@ -1,8 +1,17 @@
 // Draws the scenario of a seed: the group, the agents, the faults and their rates. Each seed leaves out some classes of faults, so that
 // rare combinations of the other classes occur.
 import type { FaultClass } from '../../faults/fault.ts';
-import { between, draw, oneOf, type Random, streamOf } from '../../random.ts';
-import { type GroupShape, letterOf, type Scenario, type ScenarioEvent, type WaveShape } from '../../scenario.ts';
+import { between, draw, oneOf, type Random, streamOf, wholeBetween } from '../../random.ts';
+import {
+  type GroupShape,
+  letterOf,
+  type RuleShape,
+  type Scenario,
+  type ScenarioEvent,
+  traitsOfShape,
+  type WaveShape,
+  type WindowShape,
+} from '../../scenario.ts';
 import { drawnEvents } from './events.ts';
 
 /** The time until which faults happen, in virtual milliseconds. */
@@ -16,6 +25,8 @@ const healingBaseMs = 1_200_000;
 
 /** The time in which a gate passes: its readings, and those before its first answer. */
 const gateMs = 30_000;
+
+const daySeconds = 86_400;
 
 /** The time in which people approve a wave that waits for it. */
 const approvalMs = 60_000;
@@ -46,7 +57,7 @@ export function isDrawn(seed: number, faultClass: FaultClass): boolean {
 /** Returns the scenario of a seed. The same seed always gives the same scenario. */
 export function scenarioOf(seed: number): Scenario {
   const shape = withPreparation(seed, withStrategy(seed, drawnGroup(streamOf(seed, 'group'))));
-  const group = withDisruption(seed, withDeadline(seed, withWaves(seed, shape)));
+  const group = withRules(seed, withWindows(seed, withRollback(seed, withDisruption(seed, withDeadline(seed, withWaves(seed, shape))))));
   const agents = oneOf(streamOf(seed, 'agents'), [2, 2, 2, 2, 2, 2, 2, 2, 1, 3]);
   const rates = drawnRates(seed, 1, (faultClass) => isDrawn(seed, faultClass));
   const clockRates = drawnClockRates(seed, agents);
@@ -164,6 +175,54 @@ function withChecks(random: Random, wave: WaveShape, hasGate: boolean): WaveShap
 function withDeadline(seed: number, group: GroupShape): GroupShape {
   if (group.kind === 'adopted' || draw(seed, 'has a deadline') >= 0.35) return group;
   return { ...group, deadlineSeconds: oneOf(streamOf(seed, 'deadline'), [60, 60, 90, 120]) };
+}
+
+/** Lets failed runs of some native groups be rolled back, and gives these groups the strategy `pinned` and a reason to fail. */
+function withRollback(seed: number, group: GroupShape): GroupShape {
+  const share = group.strategy === undefined ? 0.15 : traitsOfShape(group).canRollBack ? 0.6 : 0;
+  if (group.kind === 'adopted' || draw(seed, 'rolls back') >= share) return group;
+  const deadlineSeconds = group.deadlineSeconds ?? oneOf(streamOf(seed, 'deadline before a rollback'), [60, 90]);
+  return { ...group, strategy: 'pinned', rollsBack: true, ...(group.gateFailureLimit === undefined ? { deadlineSeconds } : {}) };
+}
+
+/** Gives some native groups windows. After the faults no window blocks: an idle group publishes each time when a window opens or closes. */
+function withWindows(seed: number, group: GroupShape): GroupShape {
+  if (group.kind === 'adopted' || draw(seed, 'has windows') >= 0.35) return group;
+  const random = streamOf(seed, 'windows');
+  const actions = oneOf(random, [['rollout'], ['rollout'], ['rollout', 'scaleDown'], ['scaleDown']] as const);
+  const window = (kind: WindowShape['kind'], isScheduled: boolean): WindowShape => {
+    const inFlight = oneOf(random, ['finishPod', 'finishPod', 'finishZone', 'finishAll'] as const);
+    const everyMinutes = oneOf(random, [2, 3]);
+    const openSeconds = oneOf(random, kind === 'allow' ? [45, 60, 90] : [15, 30, 45]);
+    if (isScheduled) return { kind, actions, inFlight, schedule: { everyMinutes, seconds: openSeconds } };
+    const ranges = Array.from({ length: wholeBetween(random, 1, 4) }, () => {
+      const from = wholeBetween(random, 5, 320);
+      return { from, to: from + wholeBetween(random, 10, 80) };
+    });
+    return { kind, actions, inFlight, ranges };
+  };
+  const first = window(random() < 0.5 ? 'allow' : 'deny', random() < 0.5);
+  const last = { from: safetyMs / 1000, to: safetyMs / 1000 + daySeconds };
+  const later: readonly WindowShape[] = first.kind === 'deny' ? [] : [{ kind: 'allow', actions, inFlight: first.inFlight, ranges: [last] }];
+  return { ...group, windows: [first, ...later, ...(random() < 0.25 ? [window('deny', false)] : [])] };
+}
+
+/** Gives some native groups one or two policy rules, each of another kind. All of them end with the faults. */
+function withRules(seed: number, group: GroupShape): GroupShape {
+  if (group.kind === 'adopted' || draw(seed, 'has rules') >= 0.3) return group;
+  const random = streamOf(seed, 'rules');
+  const zone = letterOf(wholeBetween(random, 0, group.zones));
+  const other = letterOf((zone.charCodeAt(0) - 96) % group.zones);
+  const until = (): number => wholeBetween(random, 60, 380);
+  const effect = oneOf(random, ['deny', 'hold'] as const);
+  const rules: readonly RuleShape[] = [
+    { kind: 'early', effect, until: until(), ...(random() < 0.5 ? { zone } : {}) },
+    { kind: 'order', effect, until: until(), zone, other },
+    { kind: 'floor', effect, until: until(), replicas: group.podsPerZone },
+    { kind: 'ask', until: until(), ...(random() < 0.3 ? { zone } : {}) },
+  ];
+  const first = wholeBetween(random, 0, rules.length);
+  return { ...group, rules: rules.filter((_, index) => index === first || (index === (first + 1) % rules.length && random() < 0.4)) };
 }
 
 /** Lets half of the groups with waves need approvals. The end of the last wave needs none, because it blocks no pod. */

@@ -1,8 +1,9 @@
 // Draws the events of a seed: changes by people and autoscalers, and accidents.
 
+import { ruleName } from '../../cluster/group-objects.ts';
 import type { FaultClass } from '../../faults/fault.ts';
 import { between, draw, oneOf, type Random, streamOf, wholeBetween } from '../../random.ts';
-import { type EventFields, type GroupShape, letterOf, persons, type ScenarioEvent } from '../../scenario.ts';
+import { type EventFields, type GroupShape, letterOf, persons, type ScenarioEvent, traitsOfShape } from '../../scenario.ts';
 
 /** A function that draws an event at `atMs`, or one of its fields. */
 type Draw<Value> = (random: Random, input: DrawInput, atMs: number) => Value;
@@ -128,11 +129,16 @@ const accidents: readonly Accidents[] = [
 /** Returns all events, sorted by time: changes by people and autoscalers, and accidents of the drawn classes. */
 export function drawnEvents(seed: number, input: DrawInput): readonly ScenarioEvent[] {
   const stories = drawnStories(streamOf(seed, 'stories'), input);
+  // Only an approval ends the block of a rule that asks for one.
+  const overridable = input.group.rules?.find(({ kind }) => kind !== 'ask');
   const events = [
     ...stories,
     ...drawnDefinition(seed, input, stories),
     ...drawnAnswers(seed, input),
     ...drawnRequests(seed, input, stories),
+    ...drawnReturns(seed, input, stories),
+    ...(input.group.windows === undefined ? [] : drawnOverrides(seed, input, undefined)),
+    ...(overridable === undefined ? [] : drawnOverrides(seed, input, ruleName(overridable))),
     ...drawnAccidents(seed, input),
     ...lostLeavingPods(seed, input, stories),
     ...drawnRaces(seed, input),
@@ -142,7 +148,8 @@ export function drawnEvents(seed: number, input: DrawInput): readonly ScenarioEv
 
 /** Returns the answers of people to waves: often, seldom or not at all. A person without a wave to answer does nothing. */
 function drawnAnswers(seed: number, { group, endMs }: DrawInput): readonly ScenarioEvent[] {
-  if (group.waves?.some(({ approvals }) => approvals !== undefined) !== true) return [];
+  const isAsked = group.waves?.some(({ approvals }) => approvals !== undefined) === true || group.rules?.some(({ kind }) => kind === 'ask');
+  if (isAsked !== true) return [];
   const random = streamOf(seed, 'answers');
   const everyMs = oneOf(random, [10_000, 20_000, 40_000, 100_000, endMs]);
   const rejects = random() < 0.2;
@@ -166,6 +173,53 @@ function drawnRequests(seed: number, { group, endMs }: DrawInput, stories: reado
     const retriedMs = at(atMs + between(random, 2000, 100_000));
     const isRetried = request.action === 'abort' && random() < 0.7;
     return [{ ...request, atMs }, ...(isRetried ? [{ ...request, action: 'retry', atMs: retriedMs } as const] : [])];
+  });
+}
+
+/**
+ * Returns the requests of people to return to the earlier revision. After an undo, the undone image may be applied again. An undo depends on
+ * the published run, so seeds whose end is compared with that without faults have none.
+ */
+function drawnReturns(seed: number, { group, endMs, isDrawn }: DrawInput, stories: readonly ScenarioEvent[]): readonly ScenarioEvent[] {
+  const rollouts = stories.filter((event) => event.kind === 'setImage');
+  const { canRollBack } = traitsOfShape(group);
+  if (group.kind === 'adopted' || rollouts.length === 0 || draw(seed, 'has returns') >= (canRollBack ? 0.7 : 0.3)) return [];
+  const random = streamOf(seed, 'returns');
+  return Array.from({ length: wholeBetween(random, 1, 3) }).flatMap((): readonly ScenarioEvent[] => {
+    const undone = oneOf(random, rollouts);
+    const request = { kind: 'request', action: canRollBack && random() < 0.6 ? 'rollback' : 'undo', by: oneOf(random, persons) } as const;
+    const atMs = at(Math.min(undone.atMs + between(random, 5000, 90_000), endMs - 120_000));
+    const laterMs = at(atMs + between(random, 2000, 100_000));
+    const again = random();
+    if (request.action === 'undo' && seed % 40 === 0) return [];
+    if (request.action === 'undo')
+      return [
+        { ...request, atMs },
+        ...(isDrawn('F18') && again < 0.4 && !undone.image.startsWith('broken/') ? [{ ...undone, atMs: laterMs }] : []),
+      ];
+    return [{ ...request, atMs }, ...(again < 0.5 ? [{ ...request, action: 'retry', atMs: laterMs } as const] : [])];
+  });
+}
+
+/** Returns the exceptions that people make from a rule, by default from the windows, for the group or for a zone. */
+function drawnOverrides(seed: number, input: DrawInput, rule: string | undefined): readonly ScenarioEvent[] {
+  const ofRule = rule === undefined ? {} : { rule };
+  const name = rule === undefined ? 'overrides' : `overrides ${rule}`;
+  if (draw(seed, `has ${name}`) >= 0.6) return [];
+  const random = streamOf(seed, name);
+  return Array.from({ length: wholeBetween(random, 1, 4) }, (): ScenarioEvent => {
+    const atMs = at(between(random, 10_000, input.endMs - 80_000));
+    const ofZone = random() < 0.4 ? { zone: zone(random, input, atMs) } : {};
+    const limit = random() < 0.25 ? { podsAtMost: 1 } : {};
+    return {
+      atMs,
+      kind: 'override',
+      by: oneOf(random, persons),
+      forMs: within(20_000, 120_000)(random, input, atMs),
+      ...ofRule,
+      ...ofZone,
+      ...limit,
+    };
   });
 }
 

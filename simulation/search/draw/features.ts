@@ -1,5 +1,5 @@
 // Names the features of a group and the requests of people that a scenario has, for the report of a soak.
-import { type Scenario, traitsOfShape, type WaveShape } from '../../scenario.ts';
+import { type RuleShape, type Scenario, traitsOfShape, type WaveShape, type WindowShape } from '../../scenario.ts';
 
 type IsSo = (scenario: Scenario) => boolean;
 
@@ -7,6 +7,16 @@ const hasWave =
   (isSo: (wave: WaveShape) => boolean): IsSo =>
   ({ group }) =>
     group.waves?.some(isSo) === true;
+
+const hasWindow =
+  (action: WindowShape['actions'][number]): IsSo =>
+  ({ group }) =>
+    group.windows?.some(({ actions }) => actions.includes(action)) === true;
+
+const hasRule =
+  (kind: RuleShape['kind']): IsSo =>
+  ({ group }) =>
+    group.rules?.some((rule) => rule.kind === kind) === true;
 
 /** The features in the order of the report. */
 const features: Readonly<Record<string, IsSo>> = {
@@ -21,8 +31,15 @@ const features: Readonly<Record<string, IsSo>> = {
   'gate that fails a run': ({ group }) => group.gateFailureLimit !== undefined,
   'approval before a wave': hasWave(({ approvals }) => approvals?.includes('before') === true),
   'approval after a wave': hasWave(({ approvals }) => approvals?.includes('after') === true),
+  'onFailure: rollback': ({ group }) => group.rollsBack === true,
   'deadline for progress': ({ group }) => group.deadlineSeconds !== undefined,
   'budget for disruptions by others': ({ group }) => group.disruption !== undefined,
+  'window for rollouts': hasWindow('rollout'),
+  'window for scale-downs': hasWindow('scaleDown'),
+  'policy rule that ends at a time': hasRule('early'),
+  'policy rule about another zone': hasRule('order'),
+  'policy rule about replicas': hasRule('floor'),
+  'policy rule that asks for an approval': hasRule('ask'),
   minInterval: ({ group }) => group.minIntervalSeconds !== undefined,
 };
 
@@ -31,6 +48,8 @@ export const featureNames: readonly string[] = Object.keys(features);
 
 /** Returns the names of the features and requests of the scenario, each once. */
 export function featuresOf(scenario: Scenario): readonly string[] {
-  const requests = scenario.events.flatMap((event) => (event.kind === 'request' ? [`request: ${event.action}`] : []));
+  const requests = scenario.events.flatMap((event) =>
+    event.kind === 'request' ? [`request: ${event.action}`] : event.kind === 'override' ? ['request: override'] : [],
+  );
   return [...featureNames.filter((name) => features[name]?.(scenario)), ...new Set(requests)];
 }

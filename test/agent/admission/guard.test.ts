@@ -30,7 +30,9 @@ describe('the inputs that place pods', () => {
     const process = await world.start();
     const { guard } = process.admission;
     expect(guard.groups('mimir')).toMatchObject([{ name: 'ingester', rollout: { strategy: 'pinned' } }]);
-    expect(guard.groups('loki')).toEqual([]);
+    // The agent of this test watches only the namespace mimir.
+    expect([guard.groups('loki'), guard.everyGroup('loki')]).toEqual([[], { unknown: expect.any(String) }]);
+    expect(guard.everyGroup('mimir')).toEqual(guard.groups('mimir'));
     expect(guard.pinned()).toEqual(['a', 'b', 'c'].map((zone) => ({ namespace: 'mimir', statefulSet: `ingester-zone-${zone}` })));
     expect([guard.uidOf('mimir', 'ingester-zone-a'), guard.uidOf('mimir', 'other')]).toEqual([world.set('a').metadata.uid, undefined]);
     world.api.put('configmaps', { metadata: { name: 'rollout-group-ingester', namespace: 'mimir' }, data: { ledger: 'garbage' } });
@@ -45,7 +47,8 @@ describe('the inputs that place pods', () => {
     const world = enforceWorld();
     expect((await world.start()).admission.guard.pinned()).toEqual([]);
     const { agent } = startProcess({ env: world.env });
-    expect([agent.guard.groups('mimir'), agent.guard.pinned()]).toEqual([{ unknown: expect.any(String) }, undefined]);
+    const unknown = { unknown: expect.any(String) };
+    expect([agent.guard.groups('mimir'), agent.guard.everyGroup('mimir'), agent.guard.pinned()]).toEqual([unknown, unknown, undefined]);
     await world.env.until(() => agent.isReady());
     await world.env.finish(agent.stop());
   });

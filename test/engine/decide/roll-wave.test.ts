@@ -4,7 +4,7 @@ import type { GroupDefinition } from '../../../policies/definition.ts';
 import { gate, group, wave } from '../../kit/groups.ts';
 import { kitNowMs, newRevision } from '../../kit/objects.ts';
 import { ago, exception, freeze, hourMs, intent, minuteMs, policy, policyRule, runOf, updatedPods } from '../../kit/questions.ts';
-import { going, holding, podsIn, roll } from '../../kit/rolls.ts';
+import { blockedSteps, podsIn, replacedPods, roll } from '../../kit/rolls.ts';
 import type { SnapshotOverrides } from '../../kit/snapshots.ts';
 
 const native = group();
@@ -17,20 +17,20 @@ describe('a wave', () => {
   });
 
   it('asks before its first pod, and before the next one only when the waves have changed since', () => {
-    expect(holding(roll(approved, runOf()))).toEqual(['roll/a wait: approval']);
+    expect(blockedSteps(roll(approved, runOf()))).toEqual(['roll/a wait: approval']);
     const digest = digestOfWaves(approved);
     const given = roll(approved, runOf(), { intents: [intent({ wave: 'canary', digest })] });
-    expect([going(given), given.run?.waves]).toEqual(['a-2', digest]);
+    expect([replacedPods(given), given.run?.waves]).toEqual(['a-2', digest]);
     const begun = runOf({ openZone: 'a', lastDisruptionMs: ago(30 * minuteMs), waves: digest });
     const next = podsIn({ a: { 2: { revision: newRevision } } });
-    expect(going(roll(approved, begun, next))).toBe('a-1');
+    expect(replacedPods(roll(approved, begun, next))).toBe('a-1');
     const changed = { ...begun, waves: 'd'.repeat(32) };
-    expect(holding(roll(approved, changed, next))).toEqual(['roll/a wait: approval']);
+    expect(blockedSteps(roll(approved, changed, next))).toEqual(['roll/a wait: approval']);
     const again = roll(approved, changed, { ...next, intents: [intent({ wave: 'canary', digest })] });
-    expect([going(again), again.run?.waves]).toEqual(['a-1', digest]);
+    expect([replacedPods(again), again.run?.waves]).toEqual(['a-1', digest]);
     expect(roll(group(), runOf()).run?.waves).toBeUndefined();
     const before = runOf({ lastDisruptionMs: ago(hourMs) - 1, startedMs: ago(2 * hourMs) });
-    expect(holding(roll(approved, before))).toEqual(['roll/a wait: approval']);
+    expect(blockedSteps(roll(approved, before))).toEqual(['roll/a wait: approval']);
   });
 
   it('wants the readings of its gates, and fails when one failed too often', () => {
@@ -38,7 +38,7 @@ describe('a wave', () => {
     expect(roll(gated, runOf()).wantedReadings).toEqual([{ gate: 'errors', fromMs: ago(hourMs) }]);
     const readings = [{ atMs: ago(minuteMs), result: 'value' as const, value: 9 }];
     const bad = roll(gated, runOf(), { gateReadings: [{ namespace: 'mimir', group: 'ingester', gate: 'errors', readings }] });
-    expect(holding(bad)).toEqual(['roll/a blocked: run-failed gate']);
+    expect(blockedSteps(bad)).toEqual(['roll/a blocked: run-failed gate']);
     expect(bad.run).toMatchObject({
       outcome: 'failed',
       failedMs: kitNowMs,
@@ -58,13 +58,13 @@ describe('a wave', () => {
     const soaking = group({ rollout: { waves: [wave('canary', ['a'], { amount: { pods: 1 }, after: { soakMs: hourMs, gates: [] } })] } });
     const pods = podsIn({ a: { 2: { revision: newRevision } } });
     const waiting = (namespace: string) =>
-      holding(roll(soaking, runOf({ openZone: 'a' }), { ...pods, missingAccess: [{ namespaces: [namespace], fact: 'it lacks it' }] }));
+      blockedSteps(roll(soaking, runOf({ openZone: 'a' }), { ...pods, missingAccess: [{ namespaces: [namespace], fact: 'it lacks it' }] }));
     expect(waiting('loki')).toEqual(['after/canary wait: soak']);
     expect(waiting('mimir')).toEqual(['after/canary blocked: agent-access soak']);
     const last = group({ rollout: { rotateBy: 'evict', waves: [wave('all', ['a', 'b', 'c'], { after: { soakMs: hourMs, gates: [] } })] } });
     const updated = podsIn({ a: updatedPods(), b: updatedPods(), c: updatedPods() });
     const atEnd = (access: object) =>
-      holding(roll(last, runOf(), { ...updated, missingAccess: [{ namespaces: ['mimir'], fact: 'it lacks it', ...access }] }));
+      blockedSteps(roll(last, runOf(), { ...updated, missingAccess: [{ namespaces: ['mimir'], fact: 'it lacks it', ...access }] }));
     expect(atEnd({ action: 'evictPod' })).toEqual(['after/all wait: soak']);
     expect(atEnd({})).toEqual(['after/all blocked: agent-access soak']);
   });
@@ -87,7 +87,7 @@ describe('a wave', () => {
     ]);
     expect(starting.run?.isMovable).toBe(true);
     const soaking = roll(canary, runOf({ openZone: 'a' }), podsIn({ a: { 2: { revision: newRevision } } }));
-    expect(holding(soaking)).toEqual(['after/canary wait: soak']);
+    expect(blockedSteps(soaking)).toEqual(['after/canary wait: soak']);
     expect(soaking.actions).toEqual([]);
   });
 
@@ -100,7 +100,7 @@ describe('a wave', () => {
       results: [{ rule: 'wave-available', earliestMs: kitNowMs + 4 * minuteMs }, {}],
     });
     const unread = { pods: [{ namespace: 'mimir', statefulSet: 'ingester-zone-c', pods: { unknown: 'forbidden' } }] };
-    expect(holding(roll(canary, runOf(), { ...unread, ...podsIn({ a: { 2: { revision: newRevision } } }) }))).toEqual([
+    expect(blockedSteps(roll(canary, runOf(), { ...unread, ...podsIn({ a: { 2: { revision: newRevision } } }) }))).toEqual([
       'after/canary wait: wave-available',
     ]);
   });
@@ -116,7 +116,7 @@ describe('a run that fails', () => {
       podsIn({ a: { 2: { revision: newRevision, ...unready } } }),
     );
     expect(within.run).toMatchObject({ outcome: 'failed', failure: 'no pod became available for 20m', failedMs: kitNowMs });
-    expect(holding(within)).toEqual(['roll/a blocked: run-failed zone-budget']);
+    expect(blockedSteps(within)).toEqual(['roll/a blocked: run-failed zone-budget']);
     const canary = { ...timed, rollout: { ...timed.rollout, waves: [wave('canary', ['a'], { amount: { pods: 1 } })] } };
     const after = roll(
       canary,
@@ -124,7 +124,7 @@ describe('a run that fails', () => {
       podsIn({ a: { 2: { revision: newRevision, ...unready } } }),
     );
     expect(after.run).toMatchObject({ outcome: 'failed', failure: 'no pod became available for 20m' });
-    expect(holding(after)).toEqual(['after/canary blocked: run-failed wave-available']);
+    expect(blockedSteps(after)).toEqual(['after/canary blocked: run-failed wave-available']);
   });
 
   it('keeps its first failure', () => {
@@ -196,6 +196,6 @@ describe('windows that close', () => {
       '',
     ],
   ] as const)('%s', (_name, overrides, run, more, expected) => {
-    expect(going(roll(native, run, { ...overrides, ...more }))).toBe(expected);
+    expect(replacedPods(roll(native, run, { ...overrides, ...more }))).toBe(expected);
   });
 });

@@ -16,7 +16,7 @@ import {
   runOf,
   updatedPods,
 } from '../../kit/questions.ts';
-import { going, holding, podsIn, roll } from '../../kit/rolls.ts';
+import { blockedSteps, podsIn, replacedPods, roll } from '../../kit/rolls.ts';
 import type { SnapshotOverrides } from '../../kit/snapshots.ts';
 
 const native = group();
@@ -87,7 +87,7 @@ describe('a roll step', () => {
       runOf({ target: { a: newRevision } }),
       podsIn({ a: { 0: { isTerminating: true }, 1: { isTerminating: true }, 2: { isTerminating: true } } }),
     );
-    expect(going(leaving)).toBe('');
+    expect(replacedPods(leaving)).toBe('');
     expect(leaving.steps[0]?.results.at(-1)).toEqual({
       rule: 'pods-in-flight',
       outcome: 'wait',
@@ -98,22 +98,22 @@ describe('a roll step', () => {
 
   it('is blocked by a rule that refuses, and waits for any other', () => {
     const denied = { policies: [policy({ rules: [policyRule()] })] };
-    expect(holding(roll(native, undefined, denied))).toEqual(['roll/a blocked: safety/rule']);
-    expect(holding(roll(native, undefined, { intents: [intent({ action: 'pause' })] }))).toEqual(['roll/a wait: paused']);
-    expect(holding(roll(native, undefined, {}, true))).toEqual(['roll/a wait: replica-write-in-flight']);
+    expect(blockedSteps(roll(native, undefined, denied))).toEqual(['roll/a blocked: safety/rule']);
+    expect(blockedSteps(roll(native, undefined, { intents: [intent({ action: 'pause' })] }))).toEqual(['roll/a wait: paused']);
+    expect(blockedSteps(roll(native, undefined, {}, true))).toEqual(['roll/a wait: replica-write-in-flight']);
   });
 
   it('is taken all the same when an exception allows as many pods', () => {
     const denied = { policies: [policy({ rules: [policyRule()] })] };
     const allowing = (podsAtMost: number) => ({ ...denied, exceptions: [exception('safety/rule', { zone: 'a', allow: { podsAtMost } })] });
-    expect(going(roll(native, undefined, allowing(1)))).toBe('a-2');
-    expect(going(roll(native, undefined, allowing(0)))).toBe('');
+    expect(replacedPods(roll(native, undefined, allowing(1)))).toBe('a-2');
+    expect(replacedPods(roll(native, undefined, allowing(0)))).toBe('');
   });
 
   it('carries what policies warn of', () => {
     const warned = roll(native, undefined, { policies: [policy({ rules: [policyRule({ effect: 'warn' })] })] });
     expect(warned.warnings).toEqual([{ rule: 'safety/rule', outcome: 'ok', fact: 'the rule always applies', source: line(10) }]);
-    expect(going(warned)).toBe('a-2');
+    expect(replacedPods(warned)).toBe('a-2');
   });
 });
 
@@ -172,25 +172,25 @@ describe('the order of zones', () => {
     ],
     ['is as listed however the StatefulSets are', native, undefined, { statefulSets: all.toReversed() }, 'a-2'],
   ])('%s', (_name, definition, run, overrides, expected) => {
-    expect(going(roll(definition, run, overrides))).toBe(expected);
+    expect(replacedPods(roll(definition, run, overrides))).toBe(expected);
   });
 
   it('stops at a blocked zone, and says so for that zone alone', () => {
-    expect(holding(roll(native, runOf({ openZone: 'a' }), podsIn({ a: { 2: unready } })))).toEqual(['roll/a wait: zone-budget']);
+    expect(blockedSteps(roll(native, runOf({ openZone: 'a' }), podsIn({ a: { 2: unready } })))).toEqual(['roll/a wait: zone-budget']);
     const deny = { policies: [policy({ rules: [policyRule({ when: { '==': [{ var: 'target.zone' }, 'a'] } })] })] };
-    expect(holding(roll(native, undefined, deny))).toEqual(['roll/a blocked: safety/rule']);
+    expect(blockedSteps(roll(native, undefined, deny))).toEqual(['roll/a blocked: safety/rule']);
   });
 
   it('names a paused zone and goes on with the next', () => {
     const paused = group({ zones: [{ name: 'a', paused: true }, 'b'] });
-    expect(holding(roll(paused, undefined))).toEqual(['roll/a wait: paused', 'roll/b act: ']);
+    expect(blockedSteps(roll(paused, undefined))).toEqual(['roll/a wait: paused', 'roll/b act: ']);
     const everyone = group({
       zones: [
         { name: 'a', paused: true },
         { name: 'b', paused: true },
       ],
     });
-    expect(holding(roll(everyone, runOf({ target: { a: newRevision, b: newRevision } })))).toEqual([
+    expect(blockedSteps(roll(everyone, runOf({ target: { a: newRevision, b: newRevision } })))).toEqual([
       'roll/a wait: paused',
       'roll/b wait: paused',
     ]);

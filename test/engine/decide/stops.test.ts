@@ -86,7 +86,11 @@ describe('a stop while no step is due', () => {
     const { conditions } = groupStatus(published);
     expect(conditions.find(({ type }) => type === 'Stopped')).toMatchObject({
       status: 'True',
-      message: expect.stringMatching(new RegExp(`^${fact.replace(/[()]/g, '\\$&')}.* until 2026-03-02T13:00:00Z. To end it: ${endsWith}$`)),
+      message: expect.stringMatching(
+        new RegExp(
+          `^${fact.replace(/[()]/g, '\\$&')}.* ${fact.includes('window') ? 'windows allow the action from' : 'until'} 2026-03-02T13:00:00Z. To end it: ${endsWith}$`,
+        ),
+      ),
     });
     expect(samePublished(published, idle().published)).toBe(false);
   });

@@ -158,6 +158,13 @@ describe("a group's own budget", () => {
     expect(own({ sets: [statefulSet()], group: alone, pods: { 'ingester-zone-a': { 1: unready } } }).allowed).toBe(false);
   });
 
+  it('counts a zone whose StatefulSet does not exist', () => {
+    const sets = zoneSets.slice(0, 2).map((name) => statefulSet({ name }));
+    expect(own({ sets, group: native() })).toMatchObject({ code: 429, message: 'StatefulSet ingester-zone-c was not found' });
+    expect(own({ sets, group: native({ partition }) })).toMatchObject({ code: 429, message: '1 pod unknown in partition 0' });
+    expect(own({ sets, group: native({ partition, maxUnavailable: 2 }) })).toMatchObject({ code: 200, unavailable: 1 });
+  });
+
   it('applies in addition to a ZoneAwarePodDisruptionBudget, and the one that denies is named', () => {
     const wide: ZoneBudgetView = { ...zpdb, maxUnavailable: 3 };
     const pods = { 'ingester-zone-a': { 1: unready } };

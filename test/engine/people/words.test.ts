@@ -38,7 +38,7 @@ import {
   runOf,
 } from '../../kit/questions.ts';
 import { randomCase } from '../../kit/random-groups.ts';
-import { going, holding, roll } from '../../kit/rolls.ts';
+import { blockedSteps, replacedPods, roll } from '../../kit/rolls.ts';
 
 const vouched = (user: string, atMs: number, groups: readonly string[] = ['oncall']): IntentView['requestedBy'] & object => ({
   user,
@@ -83,7 +83,7 @@ describe('a promotion', () => {
     const approval = { count: 1, from: [] };
     const approved = group({ rollout: { waves: [wave('all', ['a', 'b', 'c'], { before: { approval, gates: [] } })] } });
     const decided = roll(approved, runOf(), { intents: [intent({ action: 'promote' })] });
-    expect(holding(decided)).toEqual(['roll/a wait: approval']);
+    expect(blockedSteps(decided)).toEqual(['roll/a wait: approval']);
   });
 });
 
@@ -92,7 +92,7 @@ describe('an approval', () => {
   const approved = group({ rollout: { waves: [wave('all', ['a', 'b', 'c'], { before: { approval, gates: [] } })] } });
   const answered = (...intents: readonly IntentView[]): string => {
     const decided = roll(approved, runOf(), { intents: intents.map((one, index) => ({ ...one, name: `intent-${index}` })) });
-    return going(decided) || (holding(decided)[0] ?? '');
+    return replacedPods(decided) || (blockedSteps(decided)[0] ?? '');
   };
   const yes = (atMs: number, more: Partial<IntentView> = {}): IntentView =>
     intent({ wave: 'all', digest: digestOfWaves(approved), requestedBy: vouched('kim', atMs), ...more });
@@ -175,7 +175,7 @@ describe('an abort', () => {
   it('with a future time ends nothing, and blocks until that time', () => {
     const early = (aheadMs: number) => intent({ action: 'abort', runId: 'run-1', requestedBy: vouched('kim', kitNowMs + aheadMs) });
     expect([30_000, 30_001].map((aheadMs) => pauses(now, early(aheadMs), { id: 'run-1' }))).toEqual([false, true]);
-    expect(holding(roll(group(), runOf(), { intents: [early(30_001)] })).join()).toContain('paused');
+    expect(blockedSteps(roll(group(), runOf(), { intents: [early(30_001)] })).join()).toContain('paused');
     const ended = [30_000, 30_001].map(
       (aheadMs) => abortRequests(contextWith(group(), { intents: [early(aheadMs)] }), runOf()).length === 1,
     );
@@ -184,7 +184,7 @@ describe('an abort', () => {
 
   it('that is older than a retry ends nothing', () => {
     const abort = intent({ action: 'abort', runId: 'run-1', requestedBy: vouched('kim', ago(minuteMs)) });
-    expect(going(roll(group(), runOf({ retriedMs: ago(1000) }), { intents: [abort] }))).toBe('a-2');
+    expect(replacedPods(roll(group(), runOf({ retriedMs: ago(1000) }), { intents: [abort] }))).toBe('a-2');
   });
 });
 
@@ -222,9 +222,11 @@ describe('a protection', () => {
   });
 
   it('of a pod leaves it for last, and of a zone blocks the zone', () => {
-    expect(going(roll(group(), runOf(), { intents: [protect({ zone: 'a', ordinals: [2] })] }))).toBe('a-1');
-    expect(holding(roll(group(), runOf(), { intents: [protect({ zone: 'a' })] }))).toEqual(['roll/a wait: protected']);
-    expect(holding(roll(group(), runOf(), { intents: [protect({ zone: 'a', ordinals: [0, 1, 2] })] }))).toEqual(['roll/a wait: protected']);
+    expect(replacedPods(roll(group(), runOf(), { intents: [protect({ zone: 'a', ordinals: [2] })] }))).toBe('a-1');
+    expect(blockedSteps(roll(group(), runOf(), { intents: [protect({ zone: 'a' })] }))).toEqual(['roll/a wait: protected']);
+    expect(blockedSteps(roll(group(), runOf(), { intents: [protect({ zone: 'a', ordinals: [0, 1, 2] })] }))).toEqual([
+      'roll/a wait: protected',
+    ]);
   });
 });
 

@@ -65,13 +65,13 @@ describe('a stop during a soak', () => {
   const last = { statefulSets: ['a', 'b', 'c'].map((one) => statefulSet({ name: `ingester-zone-${one}`, status: done })) };
 
   it.each([
-    ['a pause', soakingWith(asking('pause')), 'stopped'],
-    ['pauses of all outdated zones', soakingWith(ofZones('b', 'c')), 'stopped'],
+    ['a pause', soakingWith(asking('pause')), 'paused'],
+    ['pauses of all outdated zones', soakingWith(ofZones('b', 'c')), 'paused'],
     ['a protection', soakingWith(asking('protect')), 'stopped'],
     ['an undone revision', soakingWith(asking('undo', { undone })), 'undone'],
     ['a policy rule that only a person ends', soakingWith({ policies: [policy({ rules: [hold] })] }), 'stopped'],
-    ['paused settings of all zones', soakingWith({}, { zones: ['a', 'b', 'c'].map((name) => zone({ name, paused: true })) }), 'stopped'],
-    ['a pause with an end', soakingWith(asking('pause', { expiresMs })), undefined],
+    ['paused settings of all zones', soakingWith({}, { zones: ['a', 'b', 'c'].map((name) => zone({ name, paused: true })) }), 'paused'],
+    ['a pause with an end', soakingWith(asking('pause', { expiresMs })), 'paused'],
     ['a protection with an end', soakingWith(asking('protect', { expiresMs })), undefined],
     ['a closed window', soakingWith({ policies: [policy({ windows: [freeze()] })] }), undefined],
     ['a pause of the updated zone', soakingWith(ofZones('a')), undefined],
@@ -79,12 +79,14 @@ describe('a stop during a soak', () => {
     ['a protection of one pod', soakingWith(asking('protect', { zone: 'b', ordinals: [0] })), undefined],
     ['a pause after the last pod', soakingWith({ ...last, ...asking('pause') }), undefined],
     ['no stop', soakingWith(), undefined],
-  ])('needs a person only if it has no end and holds every outdated pod: %s', (_, published, expected) => {
+  ])('needs a person only if it pauses every outdated pod, or holds it without an end: %s', (_, published, expected) => {
     expect(personNeeded(published)).toBe(expected);
     const conditions = groupStatus(published).conditions.map(({ type, status, reason }) => `${type} ${status} ${reason}`);
     expect(conditions.includes('Progressing True SoakNotOver')).toBe(expected === undefined && published.outcome === 'wait');
     const stopped = conditions.find((one) => one.startsWith('Stopped'));
-    if (expected === 'stopped') expect(conditions).toContain(stopped?.replace('Stopped True', 'Progressing False'));
+    expect(published.phase === 'Paused').toBe(expected === 'paused');
+    if (expected === 'stopped' || expected === 'paused')
+      expect(conditions).toContain(stopped?.replace('Stopped True', 'Progressing False'));
   });
 });
 

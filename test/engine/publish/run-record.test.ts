@@ -104,6 +104,13 @@ describe('the record of a rollout', () => {
     expect(runRecord(first, turn(2, { decided: { ...waiting, waits: [{ ...soaking, fact: 'available for 2m' }] } }))).toBe(first);
   });
 
+  it('names a rejection during the wait for an approval', () => {
+    const asked = { rule: 'approval', outcome: 'wait', fact: '0 of 1 approvals' };
+    const rejected = { rule: 'approval', outcome: 'no', fact: 'rejected by kim', source: { object: 'RolloutIntent mimir/reject' } };
+    const record = recordAfter(...[asked, rejected].map((one, at) => turn(at, { decided: { ...waiting, waits: [one] } })));
+    expect(record.spec.waiting).toEqual({ rule: 'approval', fact: 'rejected by kim', since: '2026-03-02T12:00:00Z' });
+  });
+
   it('adds up what it waited for, and ends with the run', () => {
     const completed = { outcome: 'completed' as const, completedMs: kitNowMs + 20 * minute };
     const record = recordAfter(turn(0), turn(5, { decided: waiting }), turn(15), turn(20, { run: completed }));

@@ -14,7 +14,7 @@ const rollRules: Readonly<Record<string, (question: roll.RollQuestion) => RuleRe
   'update-strategy': roll.updateStrategy,
   'view-complete': roll.viewComplete,
   'run-failed': roll.notFailed,
-  paused: roll.notPaused,
+  paused: ({ context, zone }) => roll.notPaused(context, zone.view.zone),
   'replica-write-in-flight': roll.noReplicaWrite,
   'other-zones-ready': roll.otherZonesReady,
   'min-interval': roll.minInterval,
@@ -159,6 +159,15 @@ describe('paused', () => {
   it('names the first of two pauses by the name of the intent', () => {
     const intents = [intent({ action: 'pause', name: 'z', reason: 'z' }), intent({ action: 'pause', name: 'b', reason: 'b' })];
     expect(ask('paused', native, { intents })?.fact).toBe('the group is paused by kim (b)');
+  });
+
+  it('names the widest of several pauses', () => {
+    const ofZone = intent({ action: 'pause', name: 'a', zone: 'a', reason: 'zone' });
+    const ofGroup = intent({ action: 'pause', name: 'b', reason: 'group' });
+    const settings = group({ sources, zones: [{ name: 'a', paused: true }, 'b', 'c'] });
+    for (const definition of [native, settings])
+      expect(ask('paused', definition, { intents: [ofZone, ofGroup] })?.fact).toBe('the group is paused by kim (group)');
+    expect(ask('paused', settings, { intents: [ofZone] })?.fact).toBe('zone a is paused by its settings');
   });
 
   it('is unknown when it cannot be read', () => {

@@ -367,7 +367,7 @@ describe('replicas-owned', () => {
       'lets through what the agent announced',
       { ...others, a: { replicas: mirror }, state: announced(2) },
       'ok',
-      'the agent opened a claim for this decrease',
+      'the agent opened a claim for this scale-down',
     ],
   ])('%s', (_name, given, outcome, fact) => {
     expect(ask(rule, given)).toEqual({ rule, outcome, fact, source });

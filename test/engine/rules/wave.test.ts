@@ -107,6 +107,19 @@ describe('after a wave', () => {
     ]);
   });
 
+  it('the soak says that the run does not change the pods of the wave', () => {
+    const { target } = runOf();
+    const fact = (zone: string) =>
+      afterWave(context(), wave('canary', [zone], { after: { soakMs: hourMs, gates: [] } }), {
+        ...soaking(ago(10 * minuteMs)),
+        previous: { ...runOf().previous, a: target['a'] ?? '' },
+      }).results[0]?.fact;
+    expect([fact('a'), fact('b')]).toEqual([
+      'wave canary has soaked for 10m, though this run does not change its pods',
+      'wave canary has soaked for 10m',
+    ]);
+  });
+
   it('the soak is over when exactly its time has passed', () => {
     const [soak] = afterWave(context(), full, soaking(ago(hourMs))).results;
     const age = { words: 'for 1h', fromMs: ago(hourMs) };

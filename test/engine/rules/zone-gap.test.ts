@@ -74,7 +74,7 @@ describe('the gap of a native group', () => {
     expect(ask(downscales(shrank('b', kitNowMs + 30 * secondMs + 1)))).toEqual({
       rule: 'zone-gap',
       outcome: 'unknown',
-      fact: 'zone b has a recorded downscale at 2026-03-02T12:00:30.001Z, a time in the future',
+      fact: 'zone b has a recorded scale-down at 2026-03-02T12:00:30.001Z, a time in the future',
       ...at,
       // By then it will have been long enough ago, whether or not it is believed.
       earliestMs: kitNowMs + 30 * secondMs + 1 + 13 * hourMs,

@@ -107,6 +107,12 @@ describe('a run that fails', () => {
     expect([going(decision), decision.run?.outcome, decision.run?.rolledBack]).toEqual([[], 'failed', undefined]);
   });
 
+  it('stops without another turn if its target is the revision of before, as in a group that was defined during a rollout', () => {
+    const decision = decided({ run: withFields(failed, { previous: both(newRevision) }), pods: { a: { 2: { revision: newRevision } } } });
+    expect([going(decision), decision.run?.outcome, decision.warnings, decision.wakeAtMs]).toEqual([[], 'failed', [], undefined]);
+    expect(decision.stops.map(({ rule }) => rule)).toEqual(['run-failed']);
+  });
+
   it('remembers what the person wanted who ended it', () => {
     const running = withFields(failed, { outcome: 'running' });
     const aborted = (rollback: boolean) =>

@@ -6,7 +6,7 @@ import { adopted, group } from '../../kit/groups.ts';
 import { manifests, planInput } from '../../kit/manifests.ts';
 import { newRevision, type PodChanges } from '../../kit/objects.ts';
 import { ago, minuteMs, outdatedSets, runOf } from '../../kit/questions.ts';
-import { going, podsIn, roll } from '../../kit/rolls.ts';
+import { podsIn, replacedPods, roll } from '../../kit/rolls.ts';
 
 const strategies = ['pinned', 'partition', 'onDelete'] as const;
 type Strategy = (typeof strategies)[number];
@@ -49,12 +49,12 @@ describe.each(strategies)('OrderedReady under the strategy %s', (strategy) => {
 
 describe('OrderedReady in other groups', () => {
   it('lets pods below an unavailable ordinal go, because the StatefulSet controller creates them', () => {
-    expect(going(rolled('onDelete', { 2: lost }))).toBe('a-1');
+    expect(replacedPods(rolled('onDelete', { 2: lost }))).toBe('a-1');
   });
 
   it('changes nothing in drop-in groups: grafana/rollout-operator replaces several pods', () => {
     const statefulSets = outdatedSets(['a'], { replicas: 5, podManagementPolicy: 'OrderedReady' });
-    expect(going(roll(adopted({ zones }), run, { statefulSets }))).toBe('a-0 a-1 a-2');
+    expect(replacedPods(roll(adopted({ zones }), run, { statefulSets }))).toBe('a-0 a-1 a-2');
   });
 
   it('shows one pod at once in the plan', () => {

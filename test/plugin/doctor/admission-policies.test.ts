@@ -13,7 +13,13 @@ const objects = {
   validatingadmissionpolicies: all.filter(({ kind }) => kind === 'ValidatingAdmissionPolicy'),
   validatingadmissionpolicybindings: all.filter(({ kind }) => kind === 'ValidatingAdmissionPolicyBinding'),
 };
-const installed: RegistrationFact = { isRegistered: true, services: [], problems: [], namespaces: [{ name: 'mimir', isOptedIn: true }] };
+const installed: RegistrationFact = {
+  isRegistered: true,
+  configurations: [],
+  services: [],
+  problems: [],
+  namespaces: [{ name: 'mimir', isOptedIn: true }],
+};
 const nothing: RegistrationFact = { ...installed, isRegistered: false, namespaces: [{ name: 'mimir', isOptedIn: false }] };
 
 /** What doctor says of them. */

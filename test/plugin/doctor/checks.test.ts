@@ -21,7 +21,13 @@ const rolled = {
 const managedByArgo = {
   managedFields: [{ manager: 'argocd-controller', operation: 'Apply', fieldsV1: { 'f:spec': { 'f:replicas': {} } } }],
 };
-const registration = { isRegistered: true, services: [], problems: [], namespaces: [{ name: 'mimir', isOptedIn: true }] };
+const registration = {
+  isRegistered: true,
+  configurations: [],
+  services: [],
+  problems: [],
+  namespaces: [{ name: 'mimir', isOptedIn: true }],
+};
 const publishedOf = { namespace: 'mimir', group: 'ingester', decidedMs: kitNowMs - 3000, leader: 'agent-1' };
 const followers = adopted({ zones: ['a', { name: 'b', follows: 'a' }] });
 
@@ -115,16 +121,16 @@ describe('doctor', () => {
       'FAIL HPA RG6009 HorizontalPodAutoscaler mimir/h scales ingester-zone-b, whose replicas the agent writes',
     ],
     [
-      'two autoscalers on one group',
+      'an autoscaler for each zone',
       {
-        autoscalers: ['a', 'b'].map((zone) => ({
+        autoscalers: ['a', 'b', 'c'].map((zone) => ({
           namespace: 'mimir',
           kind: 'HorizontalPodAutoscaler',
           name: `h-${zone}`,
           target: { kind: 'StatefulSet', name: `ingester-zone-${zone}` },
         })),
       },
-      'FAIL HPA RG6010 mimir/ingester is scaled by HorizontalPodAutoscaler h-a and HorizontalPodAutoscaler h-b: two writers',
+      'FAIL HPA RG6010 mimir/ingester is scaled by HorizontalPodAutoscaler h-a, HorizontalPodAutoscaler h-b and HorizontalPodAutoscaler h-c; each decides alone',
     ],
     [
       'a GitOps tool that names the replicas of a follower',
@@ -176,6 +182,7 @@ describe('doctor', () => {
       {
         registration: {
           isRegistered: true,
+          configurations: [],
           services: [],
           problems: [],
           namespaces: [{ name: 'mimir', isOptedIn: true }],
@@ -210,7 +217,13 @@ describe('doctor', () => {
     [
       'a protection that no webhook enforces',
       {
-        registration: { isRegistered: false, services: [], problems: [], namespaces: [{ name: 'mimir', isOptedIn: false }] },
+        registration: {
+          isRegistered: false,
+          configurations: [],
+          services: [],
+          problems: [],
+          namespaces: [{ name: 'mimir', isOptedIn: false }],
+        },
         groups: [{ ...ingester, zones: ingester.zones.map((zone) => ({ ...zone, noEviction: true })) }],
       },
       'FAIL webhooks RG6027 mimir/ingester has noEviction: no webhook is registered, so other clients can evict its pods',

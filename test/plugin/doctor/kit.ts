@@ -35,7 +35,7 @@ export function facts(overrides: Partial<Facts> = {}): Facts {
     budgets: [],
     ledgers: [{ namespace: 'mimir', name: 'rollout-group-ingester' }],
     secrets: { named: 0, problems: [], forbidden: [] },
-    registration: { isRegistered: true, services: [], problems: [], namespaces: [{ name: 'mimir', isOptedIn: true }] },
+    registration: { isRegistered: true, configurations: [], services: [], problems: [], namespaces: [{ name: 'mimir', isOptedIn: true }] },
     ...overrides,
   };
 }

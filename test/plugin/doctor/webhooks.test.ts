@@ -16,7 +16,7 @@ function said(
 }
 
 describe('the registration of the webhooks', () => {
-  const well = { isRegistered: true, services: [], problems: [], namespaces: [{ name: 'mimir', isOptedIn: true }] };
+  const well = { isRegistered: true, configurations: [], services: [], problems: [], namespaces: [{ name: 'mimir', isOptedIn: true }] };
 
   it('is fine when it is as installed and in force, and when it is missing and not needed', () => {
     expect(said(well)).toEqual(['ok registered as installed, and enforced in every namespace of a group']);

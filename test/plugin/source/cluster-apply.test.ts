@@ -127,6 +127,16 @@ describe('a template that undo has patched', () => {
     expect(JSON.parse(asked.at(-1)?.body ?? '').metadata).toMatchObject({ uid: 'u', resourceVersion: '1' });
   });
 
+  it('is taken over with the replicas that scale wrote', async () => {
+    const replicas = {
+      ...owned('kubectl-rollout_group', '.spec.replicas'),
+      message: 'conflict with "kubectl-rollout_group" with subresource "scale"',
+    };
+    const { cluster } = serverWith(refusing(ours, replicas));
+    const { applied } = await applyAll(cluster, [ready('a', { spec: {} })], run);
+    expect(applied).toMatchObject([{ result: 'configured', taken: [{ field: ours.field }, { field: '.spec.replicas' }] }]);
+  });
+
   it('is said to be taken over before anything is applied', async () => {
     const { cluster, asked } = serverWith(refusing(ours));
     const { taken } = await serverApply(cluster, ready('a', { spec: {} }), dryRun);
@@ -171,8 +181,6 @@ describe('a template that undo has patched', () => {
 
   it.each([
     ['others own something, too', [ours, owned('helm', '.spec.template.spec.x')]],
-    ['it is about something else', [owned('kubectl-rollout_group', '.spec.replicas')]],
-    ['a field only begins like the template', [owned('kubectl-rollout_group', '.spec.templateX')]],
     ['somebody else owns the same field, too', [ours, { ...ours, message: 'conflict with "helm" with subresource "scale" using apps/v1' }]],
     ['another manager begins like ours', [owned('kubectl-rollout_group\\" or not', '.spec.template.spec.x')]],
     ['a cause cannot be understood', [ours, { reason: 'Unknown', message: 'no' }]],
@@ -186,7 +194,6 @@ describe('a template that undo has patched', () => {
   it.each([
     ['of an object that was not there', ready('a')],
     ['of one whose version nobody knows', ready('a', { metadata: { name: 'a', namespace: 'm', uid: 'u' } })],
-    ['of another kind', { ...ready('a', { spec: {} }), object: { ...ready('a').object, kind: 'Deployment' } }],
   ])('is not taken over: %s', async (_what, one) => {
     const { cluster, asked } = serverWith(refusing(ours));
     const { applied } = await applyAll(cluster, [one], run);

@@ -52,6 +52,45 @@ describe('an image', () => {
   });
 });
 
+describe('an undo', () => {
+  const undone = ({ server }: World) =>
+    server.list('rolloutintents.rollout-group.dev', 'mimir').map(({ spec }) => (spec as { readonly undone: readonly object[] }).undone);
+
+  it('writes the earlier templates and a request that blocks the undone revisions, until the faults end', async () => {
+    const world = newWorld({ zones: 2 });
+    const { cluster, run, image, status } = world;
+    expect(cluster.happen({ kind: 'request', action: 'undo', by: 'alice' })).toBe(false);
+    const earlier = status('a').updateRevision;
+    cluster.happen({ kind: 'setImage', image: 'app:2' });
+    await run(5000);
+    const later = status('a').updateRevision;
+    expect(cluster.happen({ kind: 'request', action: 'undo', by: 'alice' })).toBe(true);
+    await run(5000);
+    expect([image('a'), image('b')]).toEqual(['app:1', 'app:1']);
+    expect(cluster.wanted().map((wanted) => wanted.image)).toEqual(['app:1', 'app:1']);
+    expect(undone(world)[0]?.[0]).toEqual({ zone: 'a', revision: later, to: earlier });
+    expect(cluster.happen({ kind: 'request', action: 'undo', by: 'bob' })).toBe(false);
+    cluster.heal();
+    expect(undone(world)).toEqual([]);
+  });
+});
+
+describe('an exception', () => {
+  it('replaces the one before it, and is refused next to one that has not ended', async () => {
+    const { cluster, server, run } = newWorld();
+    const override = { kind: 'override', by: 'alice', forMs: 20_000 } as const;
+    const allowed = () =>
+      server.list('rolloutexceptions.rollout-group.dev', 'mimir').map(({ spec }) => (spec as { readonly allow: object }).allow);
+    expect(cluster.happen(override)).toBe(true);
+    expect(cluster.happen({ ...override, podsAtMost: 1 })).toBe(true);
+    expect(allowed()).toEqual([{ podsAtMost: 1 }]);
+    expect(cluster.happen({ ...override, zone: 'b' })).toBe(false);
+    await run(21_000);
+    expect(cluster.happen({ ...override, zone: 'b' })).toBe(true);
+    expect(allowed()).toEqual([{ podsAtMost: 1 }, { anything: true }]);
+  });
+});
+
 describe('replicas', () => {
   it('are written where they come from, and are what is wanted of every zone that follows', async () => {
     const asked = async (shape: Partial<GroupShape>, zone?: string) => {

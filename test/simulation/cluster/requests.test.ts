@@ -67,6 +67,7 @@ describe('the requests of people', () => {
 
   it.each([
     ['abort', waiting, { action: 'abort', runId: 'run1' }],
+    ['approve', { ...waiting, waits: [{ rule: 'guard/ask', digest }] }, { action: 'approve', runId: 'run1', rule: 'guard/ask', digest }],
     ['promote', waiting, { action: 'promote', wave: 'wave-2' }],
     ['reject', waiting, { action: 'reject', wave: 'wave-2' }],
     ['rollback', { ...waiting, strategy: 'pinned' }, { action: 'abort', rollback: true }],

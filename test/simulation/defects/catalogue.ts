@@ -4,8 +4,10 @@ import { countingDefects } from './catalogue/counting.ts';
 import { leadershipDefects } from './catalogue/leadership.ts';
 import { ledgerDefects } from './catalogue/ledger.ts';
 import { pinnedDefects } from './catalogue/pinned.ts';
+import { policyDefects } from './catalogue/policies.ts';
 import { preparingDefects } from './catalogue/preparing.ts';
 import { requestDefects } from './catalogue/requests.ts';
+import { returningDefects } from './catalogue/returning.ts';
 import { ruleDefects } from './catalogue/rules.ts';
 import { sightDefects } from './catalogue/sight.ts';
 import { wakingDefects } from './catalogue/waking.ts';
@@ -24,4 +26,6 @@ export const defects: readonly Defect[] = [
   ...wakingDefects,
   ...admittingDefects,
   ...waveDefects,
+  ...returningDefects,
+  ...policyDefects,
 ];

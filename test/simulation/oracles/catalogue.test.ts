@@ -5,7 +5,7 @@ import { bookJudges, sceneJudges } from '../../../simulation/oracles/all.ts';
 import { catalogue } from './catalogue.ts';
 
 const folder = join(import.meta.dirname, '../../../simulation/oracles');
-const safety = Array.from({ length: 38 }, (_, index) => `S${index + 1}`);
+const safety = Array.from({ length: 41 }, (_, index) => `S${index + 1}`);
 const liveness = Array.from({ length: 13 }, (_, index) => `L${index + 1}`);
 
 describe('the catalogue of invariants', () => {

@@ -16,13 +16,13 @@ type CatalogueEntry =
 
 const admission = 'the simulation reviews only deletions and evictions of pods';
 
-/** S1 to S38 and L1 to L13, in this order. */
+/** S1 to S41 and L1 to L13, in this order. */
 export const catalogue: readonly CatalogueEntry[] = [
   {
     id: 'S1',
     title: 'one zone at a time',
     judgedBy: ['availability', 'replicas', 'ledgers', 'partitions'],
-    how: 'pods and replica decreases are judged by the facts that the decision had to know (`oracle.ts`); only one zone may have open claims; in drop-in groups, replica decreases are exempt',
+    how: 'pods and scale-downs are judged by the facts that the decision had to know (`oracle.ts`); only one zone may have open claims; in drop-in groups, scale-downs are exempt',
   },
   {
     id: 'S1p',
@@ -40,7 +40,7 @@ export const catalogue: readonly CatalogueEntry[] = [
     id: 'S4',
     title: 'no view, no action',
     judgedBy: ['targets', 'decisions'],
-    how: 'no pod disruption and no replica decrease if a zone was not read, or if a status was older than its spec during the 10 s before the request (native groups only)',
+    how: 'no pod disruption and no scale-down if a zone was not read, or if a status was older than its spec during the 10 s before the request (native groups only)',
   },
   {
     id: 'S5',
@@ -80,19 +80,19 @@ export const catalogue: readonly CatalogueEntry[] = [
     judgedBy: ['requests'],
     how: 'no delete of a collection or of an object that holds data, no grace period of 0, no removed finalizer',
   },
-  { id: 'S11', title: 'the delay of a downscale', judgedBy: ['preparations'] },
+  { id: 'S11', title: 'the delay of a scale-down', judgedBy: ['preparations'] },
   { id: 'S12', title: 'time between zones', judgedBy: ['replicas'], scope: 'native' },
   {
     id: 'S13',
     title: 'followers have the replicas of their leader',
     judgedBy: ['replicas'],
     scope: 'native',
-    how: 'decreases; no scenario makes a scale-up wait for the leader',
+    how: 'scale-downs; no scenario makes a scale-up wait for the leader',
   },
   { id: 'S14', title: 'the floor of replicas', judgedBy: ['replicas'], scope: 'native' },
   {
     id: 'S15',
-    title: 'no rollout during a downscale',
+    title: 'no rollout during a scale-down',
     judgedBy: ['availability', 'replicas'],
     scope: 'native',
     how: 'with OrderedReady an unavailable pod may be replaced, because the deletion of surplus pods waits for it; zones that left the group do not count',
@@ -108,7 +108,7 @@ export const catalogue: readonly CatalogueEntry[] = [
     id: 'S18',
     title: 'the order of leaderships',
     judgedBy: ['ledgers'],
-    how: 'evictions and replica decreases cannot be revoked, so the judge accepts them from an earlier leader if their claim is open',
+    how: 'evictions and scale-downs cannot be revoked, so the judge accepts them from an earlier leader if their claim is open',
   },
   {
     id: 'S19',
@@ -175,6 +175,27 @@ export const catalogue: readonly CatalogueEntry[] = [
     title: 'a failed run stops',
     judgedBy: ['runs'],
     how: 'no pod is replaced later than 10 s after the ledger calls the run failed, or after a verified abort of the run, until a retry or another run',
+  },
+  {
+    id: 'S39',
+    title: 'a revision that was rolled back or undone does not return',
+    judgedBy: ['rollbacks'],
+    scope: 'native',
+    how: 'with `onFailure: rollback`, a run that failed a minute ago is rolled back; when a rollback completes, no pod runs the failed revision; later no pod is created at it, unless the webhook does not answer or the ledger pins the pod; the published status is degraded and not ready; no pod is replaced later than 10 s after an undo of the update revision',
+  },
+  {
+    id: 'S40',
+    title: 'windows',
+    judgedBy: ['policies'],
+    scope: 'native',
+    how: 'no pod is replaced and no replicas decrease outside of the windows, by the clock of the agent; exempt: an exception in force, work in progress that the window lets finish, and decisions during which the clock jumped',
+  },
+  {
+    id: 'S41',
+    title: 'policy rules',
+    judgedBy: ['policies'],
+    scope: 'native',
+    how: 'no step is taken that a rule blocks in every state that its decision may have seen, by the clock of the agent; exempt: an exception in force, a verified approval in the run, and decisions during which the clock jumped',
   },
   {
     id: 'L1',

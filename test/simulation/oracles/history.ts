@@ -292,9 +292,11 @@ export class History {
     for (const oracle of this.#oracles) oracle.podCalled?.(call);
   }
 
-  /** The run that the next ledgers name. */
-  ledger(id: string, outcome = 'running', revision = 'r3'): void {
-    this.#run = { id, outcome, target: { a: revision, b: revision, c: revision } };
+  /** The run that the next ledgers name, which replaces `failed` if it is a rollback. */
+  ledger(id: string, outcome = 'running', revision = 'r3', failed?: string, progress: Json = {}): void {
+    const inZones = (one: string): Json => ({ a: one, b: one, c: one });
+    const rolledBack = failed === undefined ? {} : { rolledBack: { revisions: inZones(failed), because: 'it failed' } };
+    this.#run = { id, outcome, target: inZones(revision), ...rolledBack, ...progress };
     this.announce([]);
   }
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { sleep } from '../../../cluster/env.ts';
 import type { Claim, Ledger, Snapshot } from '../../../engine/snapshot.ts';
-import { type Decided, GroupQueue } from '../../../webhook/native/group-queue.ts';
+import { GroupQueue, type QueuedDecision } from '../../../webhook/native/group-queue.ts';
 import { ledgerOf } from '../../kit/questions.ts';
 import { snapshotOf } from '../../kit/snapshots.ts';
 import { type VirtualEnv, virtualEnv } from '../../kit/virtual-env.ts';
@@ -9,7 +9,7 @@ import { type VirtualEnv, virtualEnv } from '../../kit/virtual-env.ts';
 const group = { namespace: 'mimir', name: 'ingester' };
 const claim = (uid: string): Claim => ({ verb: 'evictPod', zone: 'a', uid, ordinal: 0, atMs: 0 });
 
-/** A ledger that others write now and then, and how often it was read and written here. */
+/** Returns a queue, and a ledger that other writers change whenever an entry of `answers` is false. Counts reads and writes. */
 function book(env: VirtualEnv, answers: readonly (boolean | Error)[] = []) {
   const stored: { ledger: Ledger; reads: number; writes: number } = { ledger: ledgerOf(), reads: 0, writes: 0 };
   const guard = {
@@ -29,8 +29,8 @@ function book(env: VirtualEnv, answers: readonly (boolean | Error)[] = []) {
   return { stored, guard, queue: new GroupQueue(env, guard, group) };
 }
 
-const passing = (uid: string) => (): Decided => ({ answer: { allowed: true }, claims: [claim(uid)] });
-const question = (env: VirtualEnv, decide: (snapshot: Snapshot) => Decided, timeoutMs = 4000) => ({
+const passing = (uid: string) => (): QueuedDecision => ({ answer: { allowed: true }, claims: [claim(uid)] });
+const question = (env: VirtualEnv, decide: (snapshot: Snapshot) => QueuedDecision, timeoutMs = 4000) => ({
   call: { deadlineMs: env.clock.monotonicMs() + timeoutMs, signal: new AbortController().signal },
   what: 'eviction',
   decide,
@@ -38,7 +38,7 @@ const question = (env: VirtualEnv, decide: (snapshot: Snapshot) => Decided, time
 const uidsIn = ({ claims }: Ledger): readonly string[] => claims.map(({ uid }) => uid);
 
 describe('the queue of a group', () => {
-  it('judges what comes together under one snapshot, each with what passed before it, and writes once', async () => {
+  it('decides concurrent requests with one snapshot and one write, each with the claims of the requests before it', async () => {
     const env = virtualEnv();
     const { stored, queue } = book(env);
     const seen: number[] = [];
@@ -57,10 +57,10 @@ describe('the queue of a group', () => {
     expect(queue.isIdle).toBe(true);
   });
 
-  it('judges again after another writer changed the ledger, and not the denied requests', async () => {
+  it('decides the allowed requests again after another writer changed the ledger', async () => {
     const env = virtualEnv();
     const { stored, queue } = book(env, [false, false, true]);
-    const refused: Decided = { answer: { allowed: false, code: 429 }, claims: [] };
+    const refused: QueuedDecision = { answer: { allowed: false, code: 429 }, claims: [] };
     let refusals = 0;
     const upTo = (most: number) => (snapshot: Snapshot) => {
       if ((snapshot.ledgers[0]?.claims.length ?? 0) < most) return passing(`below-${most}`)();
@@ -73,14 +73,14 @@ describe('the queue of a group', () => {
     expect(refusals).toBe(2);
   });
 
-  it('allows nothing when its claim may not be stored', async () => {
+  it('rejects a request if the write of its claim fails', async () => {
     const env = virtualEnv();
     const { queue } = book(env, [new Error('the server went away')]);
     await expect(env.finish(queue.submit(question(env, passing('0'))))).rejects.toThrow('the server went away');
     expect(await env.finish(queue.submit(question(env, passing('1'))))).toEqual({ allowed: true });
   });
 
-  it('answers a request without time left, and continues with the others', async () => {
+  it('rejects a request at its deadline, and continues with the others', async () => {
     const env = virtualEnv();
     const { queue } = book(
       env,
@@ -96,7 +96,7 @@ describe('the queue of a group', () => {
     expect(await env.finish(patient)).toEqual({ allowed: true });
   });
 
-  it('announces nothing for whom the time was over before it was judged', async () => {
+  it('stores no claim for a request whose deadline passed before its decision', async () => {
     const env = virtualEnv();
     const { stored, guard } = book(env);
     const snapshot = async (): Promise<Snapshot> => {
@@ -111,7 +111,7 @@ describe('the queue of a group', () => {
     expect(uidsIn(stored.ledger)).toEqual(['patient']);
   });
 
-  it('is not delayed by one that cannot be judged', async () => {
+  it('is not delayed by a request whose decision throws', async () => {
     const env = virtualEnv();
     const { queue } = book(env);
     const failing = queue.submit(

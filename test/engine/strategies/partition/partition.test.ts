@@ -9,7 +9,7 @@ import { holdingPartition } from '../../../../policies/strategies.ts';
 import { type GroupOverrides, group, wave } from '../../../kit/groups.ts';
 import { kitNowMs, newRevision, oldRevision, type PodChanges, type StatefulSetOverrides, statefulSet } from '../../../kit/objects.ts';
 import { ago, exception, hourMs, intent, ledgerOf, minuteMs, outdatedSets, runOf } from '../../../kit/questions.ts';
-import { going, holding, podsIn, roll } from '../../../kit/rolls.ts';
+import { blockedSteps, podsIn, replacedPods, roll } from '../../../kit/rolls.ts';
 import { type SnapshotOverrides, snapshotOf } from '../../../kit/snapshots.ts';
 
 const target = { a: newRevision };
@@ -40,7 +40,7 @@ function written({ actions }: Pick<RollDecision, 'actions'>): readonly string[] 
   return actions.map((action) =>
     action.kind === 'setPartition'
       ? [action.to, action.because, ...action.pods.map(({ pod }) => pod.replace('ingester-zone-', ''))].join(' ')
-      : going({ steps: [], actions: [action], warnings: [], wantedReadings: [] }),
+      : replacedPods({ steps: [], actions: [action], warnings: [], wantedReadings: [] }),
   );
 }
 
@@ -166,7 +166,7 @@ describe('a pod that never becomes ready', () => {
 
   it('is left alone below the partition, where it would come back as it is', () => {
     expect(written(decided({ pods: { 0: broken } }))).toEqual([]);
-    expect(holding(decided({ pods: { 0: broken } }))).toEqual(['roll/a wait: zone-budget']);
+    expect(blockedSteps(decided({ pods: { 0: broken } }))).toEqual(['roll/a wait: zone-budget']);
   });
 });
 

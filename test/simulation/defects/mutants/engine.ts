@@ -159,7 +159,7 @@ const runs = [
       'an approval counts without a verified requester',
       'const timely = approvals.filter((intent) => isVerified(context, intent));',
       'const timely = approvals;',
-      anyOf(...approvals),
+      anyOf(...approvals, 'policy rule that asks for an approval'),
     ],
     [
       'early-approval-after-wave',
@@ -176,8 +176,8 @@ const rules = [
     [
       'pause-of-group-ignored',
       'a pause of the whole group stops no zone',
-      'pauses(context, intent, run) && (intent.zone === undefined || intent.zone === zone)',
-      'pauses(context, intent, run) && intent.zone === zone',
+      'found.find((intent) => intent.zone === undefined) ?? found.find(',
+      'found.find(',
       ({ events }) => events.some(({ kind }) => kind === 'pause'),
     ],
     [

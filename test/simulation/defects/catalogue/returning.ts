@@ -1,0 +1,82 @@
+// Mistakes in a return to an earlier revision: by a rollback or by an undo.
+import type { Defect } from '../defect.ts';
+
+export const returningDefects: readonly Defect[] = [
+  {
+    id: 'rollback-to-the-failed-revision',
+    title: 'a rollback has the failed revision of a zone as its target',
+    edits: [
+      {
+        file: 'engine/run/run.ts',
+        find: 'Object.entries(run.target).map(([zone, revision]) => [zone, run.previous[zone] ?? revision])',
+        replace: "Object.entries(run.target).map(([zone, revision]) => [zone, zone === 'a' ? revision : (run.previous[zone] ?? revision)])",
+      },
+    ],
+    breaks: ['S39'],
+  },
+  {
+    id: 'created-at-the-failed-revision',
+    title: 'a pod without a pin is created at the revision that was rolled back',
+    edits: [
+      {
+        file: 'engine/strategies/pinned/placement.ts',
+        find: 'return run?.rolledBack?.revisions[zone] === revision ? (run.target[zone] ?? revision) : revision;',
+        replace: 'return run?.rolledBack?.revisions[zone] === `${revision}?` ? (run.target[zone] ?? revision) : revision;',
+      },
+    ],
+    breaks: ['S39'],
+  },
+  {
+    id: 'rolled-back-and-ready',
+    title: 'the status calls a group ready and not degraded after a rollback',
+    edits: [
+      {
+        file: 'engine/publish/status.ts',
+        find: "  return run?.outcome === 'completed' && warnings.some(({ rule }) => rule === rolledBackRule);\n",
+        replace: "  return run?.outcome === 'failed' && warnings.some(({ rule }) => rule === rolledBackRule);\n",
+      },
+    ],
+    breaks: ['S39'],
+  },
+  {
+    id: 'rollback-never-begins',
+    title: 'a failed run stays as it is, although the group asks for a rollback',
+    edits: [
+      {
+        file: 'engine/run/run.ts',
+        find: 'export const rollbackDelayMs = 1_000;',
+        replace: 'export const rollbackDelayMs = 1_000_000;',
+      },
+    ],
+    breaks: ['S39'],
+  },
+  {
+    id: 'rollback-to-nothing',
+    title: 'a failed run without an earlier revision waits for its rollback in a busy loop',
+    edits: [
+      {
+        file: 'engine/run/run.ts',
+        find: '  if (Object.keys(newRevisions(run)).length === 0) return false;\n',
+        replace: '',
+      },
+      {
+        file: 'engine/run/run.ts',
+        find: '  const revisions = newRevisions(run);\n',
+        replace: '  const revisions = newRevisions(run);\n  if (Object.keys(revisions).length === 0) return undefined;\n',
+      },
+    ],
+    breaks: ['L13'],
+  },
+  {
+    id: 'undo-ignored',
+    title: 'the rollout of an undone revision continues',
+    edits: [
+      {
+        file: 'engine/rules/roll.ts',
+        find: 'if (undo === undefined) return undefined;',
+        replace: "if (undo?.name !== '') return undefined;",
+      },
+    ],
+    breaks: ['S39'],
+  },
+];
