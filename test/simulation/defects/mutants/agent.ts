@@ -56,14 +56,14 @@ export const agentMutants: readonly Mutant[] = [
     ],
     [
       'calls-at-other-endpoint',
-      'a delayed downscale calls the endpoint of the preparation',
+      'a delayed scale-down calls the endpoint of the preparation',
       "(action.call === 'delayed' ? zone?.delayed : zone?.prepare)?.endpoint;",
       "(action.call === 'delayed' ? zone?.prepare : zone?.delayed)?.endpoint;",
       prepares,
     ],
     [
-      'decrease-not-destructive',
-      'a decrease of replicas does not count as destructive',
+      'scale-down-not-destructive',
+      'a scale-down does not count as destructive',
       "(action.kind === 'scaleStatefulSet' && action.to < action.from);",
       "(action.kind === 'scaleStatefulSet' && action.to > action.from);",
     ],

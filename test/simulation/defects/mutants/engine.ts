@@ -237,13 +237,13 @@ const stored = [
   ...mutantsOf('engine/ledger/ledger.ts', [
     [
       'claims-without-target',
-      'a claim on a decrease to another number counts as the same claim',
+      'a claim on a scale-down to another number counts as the same claim',
       'known.verb === claim.verb && known.uid === claim.uid && known.to === claim.to',
       'known.verb === claim.verb && known.uid === claim.uid',
     ],
     [
-      'decrease-dated-at-claim',
-      'a decrease is dated when its claim was opened, not when its request may have arrived',
+      'scale-down-dated-at-claim',
+      'a scale-down is dated when its claim was opened, not when its request may have arrived',
       'const atMs = Math.max(claim.atMs, Math.min(seenMs, claim.atMs + unappliedClaimMs));',
       'const atMs = claim.atMs;',
     ],
