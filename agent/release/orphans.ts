@@ -1,9 +1,9 @@
 // Finds groups without a definition whose ledgers announce a release, for the turns that release their StatefulSets.
 import { isStatus } from '../../cluster/request/failure.ts';
-import { asJsonObject } from '../../cluster/request/json.ts';
 import { listProjected } from '../../cluster/request/read.ts';
 import { type KubernetesObject, resources } from '../../cluster/request/resource.ts';
 import { ledgerLabel, ledgerName, releaseLabel } from '../../engine/ledger/ledger-document.ts';
+import type { StatefulSetView } from '../../engine/snapshot.ts';
 import type { GroupDefinition } from '../../policies/definition.ts';
 import { messageOf } from '../../policies/error-message.ts';
 import type { AgentEnv } from '../env.ts';
@@ -25,7 +25,7 @@ export interface Orphan extends LedgerIdentity {
 
 interface OrphansOptions {
   readonly env: AgentEnv;
-  readonly caches: Pick<Caches, 'manifests'>;
+  readonly caches: Pick<Caches, 'statefulSets'>;
   /** Returns the defined groups; undefined while unknown. */
   readonly groups: () => readonly GroupDefinition[] | undefined;
   readonly isLeading: () => boolean;
@@ -95,7 +95,7 @@ export class OrphanSearch {
 
   async #searchNow(defined: readonly GroupDefinition[]): Promise<boolean> {
     const named = new Set(defined.map(groupKey));
-    const ungrouped = ungroupedStatefulSets(this.#options.caches.manifests(), defined);
+    const ungrouped = ungroupedStatefulSets(this.#options.caches.statefulSets(), defined);
     for (const set of this.#searched) if (!ungrouped.has(set)) this.#searched.delete(set);
     const unsearched = [...ungrouped.keys()].filter((set) => !this.#searched.has(set));
     const hasPartition = [...ungrouped.values()].some((isPartitioned) => isPartitioned);
@@ -145,13 +145,11 @@ function groupOf({ metadata: { name } }: KubernetesObject): string {
 }
 
 /** Returns the ungrouped StatefulSets (`namespace/name`) with update strategy RollingUpdate, and whether each has a partition above 0. */
-function ungroupedStatefulSets(manifests: readonly KubernetesObject[], groups: readonly GroupDefinition[]): ReadonlyMap<string, boolean> {
+function ungroupedStatefulSets(sets: readonly StatefulSetView[], groups: readonly GroupDefinition[]): ReadonlyMap<string, boolean> {
   const members = new Set(groups.flatMap(({ namespace, zones }) => zones.map(({ statefulSet }) => `${namespace}/${statefulSet}`)));
   return new Map(
-    manifests.flatMap(({ metadata: { namespace = '', name }, spec }): readonly [string, boolean][] => {
-      const { type = 'RollingUpdate', rollingUpdate } = asJsonObject(asJsonObject(spec)['updateStrategy']);
-      if (type !== 'RollingUpdate' || members.has(`${namespace}/${name}`)) return [];
-      return [[`${namespace}/${name}`, Number(asJsonObject(rollingUpdate)['partition'] ?? 0) > 0]];
-    }),
+    sets
+      .filter(({ namespace, name, updateStrategy }) => updateStrategy === 'RollingUpdate' && !members.has(`${namespace}/${name}`))
+      .map(({ namespace, name, partition }) => [`${namespace}/${name}`, partition > 0]),
   );
 }

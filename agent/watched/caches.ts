@@ -77,6 +77,7 @@ export interface Caches extends CacheView {
   readonly statefulSet: (namespace: string, name: string) => CachedStatefulSet | undefined;
   /** Returns the manifests from which groups may be adopted. While StatefulSets cannot be read, it returns the last known manifests. */
   readonly manifests: () => readonly KubernetesObject[];
+  readonly statefulSets: () => readonly StatefulSetView[];
   readonly policyObjects: () => { readonly objects: readonly KubernetesObject[]; readonly unread: readonly Kind[] };
   /** Returns the cached objects that people write and that concern the groups of a namespace, as one entry per kind and namespace. */
   readonly written: (places: WrittenPlaces) => readonly WrittenObjects[];
@@ -151,6 +152,7 @@ export function startCaches(
     ageMs: (namespace) => Math.max(statefulSets.ageMs(namespace), pods.ageMs(namespace)),
     statefulSet: (namespace, name) => statefulSets.get(namespace, name),
     manifests: () => statefulSets.list().map(({ manifest }) => manifest),
+    statefulSets: () => statefulSets.list().map(({ view }) => view),
     policyObjects: () => ({
       objects: policies.flatMap(({ watched }) => watched.list()),
       unread: policies.filter(({ watched }) => watched.problem() !== undefined).map(({ kind }) => kind),
@@ -262,11 +264,13 @@ export function cachedStatefulSet(object: KubernetesObject): CachedStatefulSet {
   const { name, namespace, labels, annotations } = metadata;
   const { serviceName, updateStrategy, selector, template } = asJsonObject(spec);
   const podLabels = asJsonObject(asJsonObject(template)['metadata'])['labels'];
+  // The partition stays out: otherwise each step of a rollout would resolve the policies again.
+  const { type } = asJsonObject(updateStrategy);
   const manifest = {
     apiVersion: version,
     kind,
     metadata: { name, namespace, labels, annotations: withoutLastApplied(annotations) },
-    spec: { serviceName, updateStrategy, selector, template: { metadata: { labels: podLabels } } },
+    spec: { serviceName, updateStrategy: { type }, selector, template: { metadata: { labels: podLabels } } },
   };
   const view = orThrow(observeStatefulSet(object));
   return { view: { ...view, annotations: withoutLastApplied(view.annotations) }, manifest: JSON.parse(JSON.stringify(manifest)) };

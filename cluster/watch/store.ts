@@ -4,7 +4,7 @@ import { compareResourceVersions } from '../request/resource.ts';
 export interface Store<View> {
   /** Returns the view of an object. Objects without a namespace are under the empty namespace. */
   readonly get: (namespace: string, name: string) => View | undefined;
-  /** Returns the views of a namespace, or of all namespaces if `namespace` is absent, in no defined order. */
+  /** Returns the views of a namespace, or of all namespaces if `namespace` is absent, in no defined order. A changed object keeps its place. */
   readonly list: (namespace?: string) => readonly View[];
   /** Returns the existing objects that could not be parsed. `list` does not contain them: their state is unknown. */
   readonly invalid: () => readonly InvalidObject[];
@@ -39,7 +39,6 @@ export interface Entry<View> {
 export class Entries<View> implements Store<View> {
   readonly #namespaces = new Map<string, Map<string, Entry<View>>>();
   readonly #invalid = new Map<Entry<View>, InvalidObject>();
-  #size = 0;
 
   readonly get = (namespace: string, name: string): View | undefined => viewOf(this.#entry(namespace, name)).view;
 
@@ -55,7 +54,7 @@ export class Entries<View> implements Store<View> {
 
   readonly invalid = (): readonly InvalidObject[] => [...this.#invalid.values()];
 
-  readonly size = (): number => this.#size;
+  readonly size = (): number => [...this.#namespaces.values()].reduce((sum, inside) => sum + inside.size, 0);
 
   #entry(namespace: string, name: string): Entry<View> | undefined {
     return this.#namespaces.get(namespace)?.get(name);
@@ -72,7 +71,7 @@ export class Entries<View> implements Store<View> {
     if (known.uid !== uid) return [...this.remove(namespace, name), ...this.put(entry)];
     const order = compareResourceVersions(resourceVersion, known.resourceVersion);
     if (order !== undefined && order <= 0) return [];
-    this.#unset(known);
+    this.#invalid.delete(known);
     this.#set(entry);
     return [{ kind: 'modified', namespace, name, ...viewOf(entry), ...beforeOf(known) }];
   }
@@ -102,7 +101,6 @@ export class Entries<View> implements Store<View> {
     const { namespace, name, content } = entry;
     const inside = this.#namespaces.get(namespace) ?? new Map<string, Entry<View>>();
     this.#namespaces.set(namespace, inside.set(name, entry));
-    this.#size++;
     if (content.kind === 'invalid') this.#invalid.set(entry, { namespace, name, message: content.message });
   }
 
@@ -110,7 +108,6 @@ export class Entries<View> implements Store<View> {
     const inside = this.#namespaces.get(entry.namespace);
     inside?.delete(entry.name);
     if (inside?.size === 0) this.#namespaces.delete(entry.namespace);
-    this.#size--;
     this.#invalid.delete(entry);
   }
 }

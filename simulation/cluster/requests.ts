@@ -186,8 +186,9 @@ const specs: Readonly<Record<Exclude<PersonRequest, 'undo'>, SpecOf>> = {
     const rule = decision.waits.find((wait) => wait.rule.includes('/') && wait.digest !== undefined);
     if (rule?.digest !== undefined && run.outcome !== 'completed') return { action: 'approve', rule: rule.rule, digest: rule.digest };
     const answer = answerOf('approve', decision, run);
+    if (answer === undefined) return undefined;
     const digest = decision.waits.find((wait) => wait.rule === 'approval')?.digest ?? digestOfDefinition();
-    return answer === undefined || digest === undefined ? undefined : { ...answer, digest };
+    return digest === undefined ? undefined : { ...answer, digest };
   },
   reject: (decision, run) => answerOf('reject', decision, run),
   promote: ({ wave }, run) => (run.outcome === 'running' && wave !== undefined ? { action: 'promote', wave: wave.name } : undefined),

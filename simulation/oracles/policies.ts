@@ -40,7 +40,7 @@ interface Exception {
   readonly zone: string | undefined;
   readonly podsAtMost: number | undefined;
   readonly expiresMs: number;
-  readonly fromMs: number;
+  /** The time at which the object was replaced or deleted. */
   untilMs: number;
 }
 
@@ -126,7 +126,6 @@ class PolicyJudge implements Oracle {
       zone: textAt(after, 'spec', 'target', 'zone'),
       podsAtMost: numberAt(after, 'spec', 'allow', 'podsAtMost'),
       expiresMs: instantAt(after, 'spec', 'expires') ?? 0,
-      fromMs: atMs,
       untilMs: Number.POSITIVE_INFINITY,
     });
   }
@@ -159,10 +158,10 @@ class PolicyJudge implements Oracle {
     }
   }
 
-  /** Returns whether it is so at any time at which the step may have been decided. */
-  #isEver({ clock }: Step, isSo: (clockMs: number) => boolean): boolean {
+  /** Returns whether the check passes at any time at which the step may have been decided. */
+  #isEver({ clock }: Step, check: (clockMs: number) => boolean): boolean {
     for (let clockMs = clock.fromMs; clockMs < clock.toMs + secondMs; clockMs += secondMs)
-      if (isSo(Math.min(clockMs, clock.toMs))) return true;
+      if (check(Math.min(clockMs, clock.toMs))) return true;
     return false;
   }
 

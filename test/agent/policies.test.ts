@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
 import { PolicySource } from '../../agent/policies/policies.ts';
+import { cachedStatefulSet, concernsPolicies } from '../../agent/watched/caches.ts';
 import { virtualEnv } from '../kit/virtual-env.ts';
 
 it('policies that take long to work out leave most of the time to everything else', async () => {
@@ -151,4 +152,21 @@ it('an intent names who asked only where a webhook stamps it', async () => {
     source.stop();
   }
   expect(users).toEqual([[undefined], ['jane']]);
+});
+
+it('a step of the partition does not resolve the policies again, another update strategy does', () => {
+  const cached = (updateStrategy: object) =>
+    cachedStatefulSet({
+      apiVersion: 'apps/v1',
+      kind: 'StatefulSet',
+      metadata: { namespace: 'mimir', name: 'zone-a', uid: 'a', resourceVersion: '1' },
+      spec: { replicas: 3, selector: { matchLabels: { name: 'zone-a' } }, updateStrategy },
+    });
+  const before = cached({ type: 'RollingUpdate', rollingUpdate: { partition: 3 } });
+  const concerns = (updateStrategy: object): boolean => {
+    const view = cached(updateStrategy);
+    return concernsPolicies({ kind: 'statefulSet', change: { kind: 'modified', namespace: 'mimir', name: 'zone-a', view, before } });
+  };
+  expect(concerns({ type: 'RollingUpdate', rollingUpdate: { partition: 2 } })).toBe(false);
+  expect(concerns({ type: 'OnDelete' })).toBe(true);
 });

@@ -25,6 +25,13 @@ describe('a store', () => {
     expect([entries.size(), entries.list(), entries.invalid()]).toEqual([2, ['1'], [{ namespace: 'x', name: 'c', message: 'no' }]]);
   });
 
+  it('keeps the place of a changed object in the list', () => {
+    const entries = new Entries<string>();
+    for (const name of ['a', 'b', 'c']) entries.put(entry('x', name, { view: name }));
+    entries.put(entry('x', 'a', { version: '2', view: 'changed' }));
+    expect(entries.list()).toEqual(['changed', 'b', 'c']);
+  });
+
   it('lists one namespace or all of them', () => {
     const entries = new Entries<string>();
     for (const [namespace, name] of [

@@ -54,11 +54,8 @@ describe('get', () => {
   });
 
   it('says how to name a StatefulSet or a pod', async () => {
-    for (const [name, kind] of [
-      ['ingester-zone-a', 'sts'],
-      ['ingester-zone-a-2', 'pod'],
-    ])
-      expect(await ask(published, `get ${name}`)).toMatchObject({ status: 10, stderr: expect.stringContaining(`${kind}/${name}`) });
+    for (const named of ['sts/ingester-zone-a', 'pod/ingester-zone-a-2'])
+      expect(await ask(published, `get ${named.slice(4)}`)).toMatchObject({ status: 10, stderr: expect.stringContaining(named) });
   });
 
   it('gives programs one envelope, with instants and no milliseconds', async () => {

@@ -8,6 +8,13 @@ import { adoptedObjects, leaseObject } from './live-objects.ts';
 import { act, apiVersion, asked, failed, groupObject, history, oncall, over, runOf } from './live-requests-kit.ts';
 import type { FakeObject } from './served-objects.ts';
 
+it('a plan names a write that the API server rejects', async () => {
+  const fact = 'the change of ingester-zone-a to 5 replicas did not succeed: exceeded quota';
+  const wait = { rule: 'write-accepted', outcome: 'wait', fact, sinceMs: 0, zones: ['a'] } as const;
+  const { stderr } = await act('plan --set a.replicas=5 --group ingester', { decision: { ...waiting, waits: [wait] } });
+  expect(stderr).toContain(`note: mimir/ingester: ${fact}; the agent repeats the write\n`);
+});
+
 describe('approve', () => {
   it('approves the waiting wave for the current run, as the verified requester', async () => {
     const acted = await act('approve ingester --reason "canary is fine" --duration 2h');

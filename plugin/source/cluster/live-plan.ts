@@ -34,7 +34,7 @@ import {
   requiredStatefulSets,
   snapshotNames,
 } from '../../cluster-snapshot/listing.ts';
-import { clusterSnapshot, clusterState, readReplicaSourceObjects } from '../../cluster-snapshot/snapshot.ts';
+import { type ClusterState, clusterSnapshot, clusterState, readReplicaSourceObjects } from '../../cluster-snapshot/snapshot.ts';
 import type { Cluster } from '../../connection.ts';
 import { isAdmission, shortMessage } from '../../connection-failure.ts';
 import type { CommandContext } from '../../context.ts';
@@ -199,6 +199,7 @@ async function mergedInputs(cluster: Cluster, options: LivePlanOptions, read: Cl
   const desiredGroups = new Set(ofKind(loaded.documents, 'RolloutGroup').map(({ namespace: place, name }) => `${place}/${name}`));
   const { absent, notes } = await liveAbsence(cluster, groups, desiredGroups, desired);
   const { stopped, unattended, missingAccess } = await readAgentFacts({ ...cluster, agentNamespace }, groups, listing, published);
+  const ofAgent = [...stopped, ...rejectedWrites(groups, published)];
   const running = { ...snapshot, unattended, missingAccess, ...(isUnknown(webhookProblems) ? {} : { webhookProblems }) };
   const state = { groups, ...definitions, running, before, absent };
   const ready = readyObjects(desiredObjects, forceConflicts);
@@ -228,7 +229,7 @@ async function mergedInputs(cluster: Cluster, options: LivePlanOptions, read: Cl
     basis: basisOf({ groups, snapshot: running, live: current, desiredObjects: stored.map(({ manifest }) => manifest) }),
     denials: denialsByKind(listing),
     stoppedAgents: stopped,
-    notes: [...unreadNotes(listing), ...stopped, ...notes, ...furtherNotes(webhookProblems, desiredObjects)],
+    notes: [...unreadNotes(listing), ...ofAgent, ...notes, ...furtherNotes(webhookProblems, desiredObjects)],
   };
 }
 
@@ -256,6 +257,16 @@ function neededWebhooks(
 ): Promise<Known<WebhookProblems>> {
   const needs = { pins: groups.some((group) => traitsOf(group).pinsPods), requesters: hasIntents || needsApproval(groups, policies) };
   return readWebhookProblems(cluster, agentNamespace, needs);
+}
+
+/** Returns a note for each write that the API server rejected. A plan contains the write, because only the agent knows the rejection. */
+function rejectedWrites(groups: readonly GroupDefinition[], published: ClusterState['published']): readonly string[] {
+  const notes = groups.flatMap(({ namespace, name }) => {
+    const { waits = [], warnings = [] } = published.get(`${namespace}/${name}`) ?? {};
+    const rejected = [...waits, ...warnings].filter(({ rule }) => rule === 'write-accepted');
+    return rejected.map(({ fact }) => `${namespace}/${name}: ${fact}; the agent repeats the write`);
+  });
+  return [...new Set(notes)];
 }
 
 function furtherNotes(webhookProblems: Known<WebhookProblems>, desiredObjects: readonly DesiredObject[]): readonly string[] {
