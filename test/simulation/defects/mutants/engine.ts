@@ -155,13 +155,6 @@ const runs = [
   ]),
   ...mutantsOf('engine/rules/approval.ts', [
     [
-      'anonymous-approval',
-      'an approval counts without a verified requester',
-      'const timely = approvals.filter((intent) => isVerified(context, intent));',
-      'const timely = approvals;',
-      anyOf(...approvals, 'policy rule that asks for an approval'),
-    ],
-    [
       'early-approval-after-wave',
       'an approval after a wave counts although it is older than the last replacement',
       'sinceMs === undefined || requestedBy === undefined || requestedBy.atMs >= sinceMs;',
@@ -266,4 +259,22 @@ const stored = [
   ]),
 ];
 
-export const engineMutants: readonly Mutant[] = [...views, ...waves, ...runs, ...rules, ...stored];
+const anonymousApproval: Mutant = {
+  id: 'anonymous-approval',
+  title: 'an approval counts without a verified requester',
+  edits: [
+    {
+      file: 'engine/rules/approval.ts',
+      find: 'const timely = approvals.filter((intent) => isVerified(context, intent));',
+      replace: 'const timely = approvals;',
+    },
+    {
+      file: 'engine/rules/approval.ts',
+      find: 'if (intent.requestedBy === undefined) return false;',
+      replace: 'if (intent.requestedBy === undefined) return true;',
+    },
+  ],
+  needs: anyOf(...approvals, 'policy rule that asks for an approval'),
+};
+
+export const engineMutants: readonly Mutant[] = [...views, ...waves, ...runs, anonymousApproval, ...rules, ...stored];
