@@ -81,6 +81,12 @@ const groupShape = z.strictObject({
   strategy: z.enum(strategyNames).exactOptional(),
   /** `spec.disruption.maxUnavailable` of a native group. The webhooks of the agents then judge deletions and evictions by others. */
   disruption: z.number().int().min(1).exactOptional(),
+  /** The webhooks of an installation review every request that their configurations name, also those of agents. */
+  webhooks: z.literal(true).exactOptional(),
+  /** Zone a has the label that forbids a decrease of its replicas; only groups with labels of grafana/rollout-operator and `webhooks`. */
+  noDownscale: z.literal(true).exactOptional(),
+  /** `spec.maxUnavailable` of a ZoneAwarePodDisruptionBudget for evictions; only groups with labels of grafana/rollout-operator and `webhooks`. */
+  zoneBudget: z.number().int().min(1).exactOptional(),
   /** A gate of a native group, without `waves` after each zone. Its metric is good (`passing`), or sometimes bad during faults (`flipping`). */
   gate: z.enum(['passing', 'flipping']).exactOptional(),
   /** The number of failed readings that fails a run; without it no reading does. */
@@ -157,9 +163,11 @@ const eventKinds = {
   setReplicas: { by: 'people', fields: { replicas, zone: letter.exactOptional() } },
   /**
    * Submits a request about the published run, if the plugin would not refuse it. `undo` also writes the earlier templates.
-   * With `isUnverified`, the webhook does not record the requester.
+   * With `isUnverified`, no requester is recorded, except by a webhook of the group.
    */
   request: { by: 'people', fields: { action: z.enum(personRequests), by: z.enum(persons), isUnverified: z.literal(true).exactOptional() } },
+  /** Restarts all zones, or one zone: changes the annotation in the pod template that `restart` of the plugin changes. */
+  restart: { by: 'people', fields: { zone: letter.exactOptional() } },
   /** Creates an exception from a rule, by default from the windows, that ends after `forMs`, as the plugin does. */
   override: {
     by: 'people',
@@ -199,8 +207,10 @@ const eventKinds = {
   controllerLags: { by: 'cluster', class: 'F16', fields: { delayMs: ms, forMs: ms } },
   /** Makes the StatefulSet controller use an old cache, so that it creates pods at the old revision. */
   controllerIsStale: { by: 'cluster', class: 'F16', fields: { forMs: ms } },
-  /** Stops the answers of the webhook on pod creation, so that pods get the revision of the StatefulSet controller. */
+  /** Makes every call of a webhook fail, so that for example pods get the revision of the StatefulSet controller. */
   webhookAway: { by: 'cluster', class: 'F20', fields: { forMs: ms } },
+  /** Delays the calls of all webhooks but the one on pod creation. The API server gives up after the timeout of the webhook. */
+  webhookSlow: { by: 'cluster', class: 'F20', fields: { delayMs: ms, forMs: ms } },
   crash: { by: 'process', class: 'F11', fields: { ...onProcess, restartAfterMs: ms } },
   stop: { by: 'process', fields: { ...onProcess, restartAfterMs: ms } },
   pauseProcess: { by: 'process', class: 'F12', fields: { ...onProcess, durationMs: ms } },

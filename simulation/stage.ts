@@ -3,6 +3,7 @@
 import type { GroupDecision } from '../engine/decision.ts';
 import { type ClusterModel, startCluster } from './cluster/cluster.ts';
 import { createGateServer, type GateServer } from './cluster/gate-server.ts';
+import { groupNamespace } from './cluster/group-objects.ts';
 import type { PodAdmitted } from './cluster/pin-webhook.ts';
 import { kindsOf } from './cluster/replica-origins.ts';
 import type { Faults } from './faults/fault.ts';
@@ -11,9 +12,11 @@ import { leaseResource, textAt } from './objects.ts';
 import { createOracles } from './oracles/all.ts';
 import { firstDifference } from './oracles/converged.ts';
 import type { Oracle, Scene, Violation } from './oracles/oracle.ts';
-import { createAdmission } from './process/admission.ts';
+import { type Admission, createAdmission } from './process/admission.ts';
+import { createAgentAdmission } from './process/agent-requests.ts';
 import { Agents, agentNamespace, agentUser, leaseName } from './process/agents.ts';
 import { beginRunAt, runStartMs } from './process/clock.ts';
+import { installedWebhooks } from './process/installed.ts';
 import type { RunOptions, TimelineEntry } from './run.ts';
 import { type ClusterEvent, classOfEvent, type PeopleEvent, type Scenario, type ScenarioEvent } from './scenario.ts';
 import { createScheduler, type Scheduler } from './scheduler.ts';
@@ -70,15 +73,9 @@ export class Run {
       this.#note(who, what);
       this.#addToTimeline(who, what);
     };
-    const { ask } = createAdmission({
-      scheduler,
-      seed,
-      reviewers: () => this.agents.reviewers(),
-      note: (...parts) => this.#note(...parts),
-    });
-    const admit = scenario.group.disruption === undefined ? undefined : ask;
-    this.#cluster = startCluster({ server, scheduler, wallMs, scenario, admitted, admit, report });
-    this.scene = this.#createScene();
+    const admission = this.#createAdmission();
+    this.#cluster = startCluster({ server, scheduler, wallMs, scenario, admitted, admission, report });
+    this.scene = this.#createScene(scenario.group.webhooks === true ? admission : undefined);
     this.#oracles = [...createOracles(this.scene), ...(options.observer === undefined ? [] : [options.observer])];
     this.#observeServer();
     this.faults = recordedFaults(
@@ -86,7 +83,7 @@ export class Run {
       () => this.#isHealing,
       (placed) => this.#addToTimeline('fault', faultText(placed)),
     );
-    this.agents = this.#startAgents(wallMs);
+    this.agents = this.#startAgents(wallMs, admission);
     for (const rate of Object.values(scenario.clockRates ?? {})) if (rate !== 1) this.faults.happened('F13');
     for (const index of scenario.events.keys()) this.#schedule(index, wallMs);
   }
@@ -146,7 +143,7 @@ export class Run {
     }
   }
 
-  #createScene(): Scene {
+  #createScene(admission: Admission | undefined): Scene {
     const { namespace, statefulSets } = this.#cluster;
     return {
       nowMs: this.scheduler.nowMs,
@@ -155,6 +152,7 @@ export class Run {
       namespace,
       statefulSets,
       agentUser,
+      ...(admission === undefined ? {} : { webhooks: admission.webhooks }),
       list: (resource, inNamespace) => this.#server.list(resource, inNamespace),
       get: (resource, inNamespace, name) => this.#server.get(resource, inNamespace, name),
       violated: (invariant, message) => this.violated(invariant, message),
@@ -194,13 +192,36 @@ export class Run {
     if (revisions.length > 0) this.writes[write] = (this.writes[write] ?? 0) + 1;
   }
 
-  #startAgents(wallMs: () => number): Agents {
+  /** Creates the webhooks that review requests; undefined for groups without webhooks. */
+  #createAdmission(): Admission | undefined {
+    const { seed, group, given } = this.#scenario;
+    if (group.webhooks !== true && group.disruption === undefined) return undefined;
+    const isEnforced = group.kind === 'native';
+    return createAdmission({
+      scheduler: this.scheduler,
+      seed,
+      webhooks: installedWebhooks({
+        agentNamespace,
+        namespace: given?.namespace ?? groupNamespace,
+        isEnforced,
+        hasZoneBudget: group.zoneBudget !== undefined,
+      }),
+      reviewers: () => this.agents.reviewers(),
+      note: (...parts) => this.#note(...parts),
+      reviewed: (reviewed) => this.#judge((oracle) => oracle.reviewed?.(reviewed)),
+    });
+  }
+
+  #startAgents(wallMs: () => number, admission: Admission | undefined): Agents {
     const gateServer = this.#createGateServer(wallMs);
     return new Agents({
       ...(gateServer === undefined ? {} : { gateServer }),
       scenario: this.#scenario,
       scheduler: this.scheduler,
       server: this.#server,
+      ...(admission === undefined || this.#scenario.group.webhooks !== true
+        ? {}
+        : { admit: createAgentAdmission({ server: this.#server, admission }) }),
       frontEnds,
       faults: this.#observedFaults(),
       namespace: this.#cluster.namespace,
@@ -217,7 +238,10 @@ export class Run {
       podCalled: (call) => {
         this.#note('pod', call.process, call.method, call.pod, call.uid);
         this.#judge((oracle) => oracle.podCalled?.(call));
-        this.#addToTimeline(call.process, `pod ${call.pod} receives ${call.method} ${call.path}`);
+        this.#addToTimeline(
+          call.isWebhook === true ? `webhook of ${call.process}` : call.process,
+          `pod ${call.pod} receives ${call.method} ${call.path}`,
+        );
       },
       touch: (request) => {
         this.#touches += 1;

@@ -1,4 +1,6 @@
 // Causes the accidents of a scenario in pods, nodes, controllers and the webhook, and ends them when the faults of the simulation end.
+
+import type { Admission } from '../process/admission.ts';
 import { between, type Random, streamOf } from '../random.ts';
 import type { ClusterEvent } from '../scenario.ts';
 import type { DisruptionController } from './budgets.ts';
@@ -17,6 +19,8 @@ interface AccidentsOptions extends Pick<World, 'scheduler' | 'seed'> {
   readonly disruptions: DisruptionController;
   /** Absent if the group needs no webhook on pod creation. */
   readonly webhook?: PinWebhook | undefined;
+  /** Absent if the webhooks do not review all requests. */
+  readonly admission?: Pick<Admission, 'setDelay'> | undefined;
   readonly report: (what: string) => void;
 }
 
@@ -70,10 +74,17 @@ export class Accidents {
         this.#options.controller.goStale();
         return this.#setting('stale', event.forMs, () => this.#options.controller.goFresh());
       case 'webhookAway':
-        if (this.#options.webhook === undefined) return false;
-        this.#options.report(`the webhook on pod creation does not answer for ${seconds(event.forMs)}`);
-        this.#options.webhook.setUnavailable(true);
-        return this.#setting('webhook', event.forMs, () => this.#options.webhook?.setUnavailable(false));
+        if (this.#options.webhook === undefined && this.#options.admission === undefined) return false;
+        this.#options.report(`webhooks do not answer for ${seconds(event.forMs)}`);
+        this.#options.webhook?.setUnavailable(true);
+        this.#options.admission?.setDelay(undefined);
+        return this.#setting('webhook', event.forMs, () => this.#restoreWebhooks());
+      case 'webhookSlow':
+        if (this.#options.admission === undefined) return false;
+        this.#options.report(`calls of webhooks take ${seconds(event.delayMs)} longer for ${seconds(event.forMs)}`);
+        this.#options.webhook?.setUnavailable(false);
+        this.#options.admission.setDelay(event.delayMs);
+        return this.#setting('webhook', event.forMs, () => this.#restoreWebhooks());
       default:
         event satisfies never;
         return false;
@@ -87,7 +98,12 @@ export class Accidents {
     this.#options.kubelets.setPace(1, 1);
     this.#lag(0);
     this.#options.controller.goFresh();
+    this.#restoreWebhooks();
+  }
+
+  #restoreWebhooks(): void {
     this.#options.webhook?.setUnavailable(false);
+    this.#options.admission?.setDelay(0);
   }
 
   #lasting(forMs: number, end: (() => void) | undefined): boolean {

@@ -1,36 +1,70 @@
-// Defines the requests of people and drains that the webhooks review before the API server performs them.
+// Defines the requests that the webhooks review before the API server performs them.
 import type { Review } from '../../webhook/review/review.ts';
-import type { Actor, ModelObject } from '../server/request.ts';
+import { textAt } from '../objects.ts';
+import type { Actor, Json } from '../server/request.ts';
 
 export interface ReviewedRequest {
-  readonly verb: 'deletePod' | 'evictPod';
+  readonly operation: 'CREATE' | 'UPDATE' | 'DELETE';
+  /** The plural and the group, such as `pods` or `statefulsets.apps`. */
+  readonly resource: string;
+  /** Empty without a subresource. */
+  readonly subresource: string;
   readonly namespace: string;
   readonly name: string;
   readonly actor: Actor;
-  /** The stored pod. */
-  readonly pod: ModelObject;
+  /** The UID of the stored object; absent for a new object. */
+  readonly uid?: string;
+  readonly object?: Json;
+  readonly oldObject?: Json;
 }
 
-/** Asks the webhooks, and calls back once: with the actor of the request, or with undefined if it is denied. */
-export type Admit = (request: ReviewedRequest, decided: (actor: Actor | undefined) => void) => void;
+/** The decision about a request: the actor and the object to store, or the error for the client. */
+export type Verdict =
+  | { readonly isAllowed: true; readonly actor: Actor; readonly object: Json }
+  | { readonly isAllowed: false; readonly status: number; readonly message: string };
+
+/** Asks the webhooks, and calls back once. */
+export type Admit = (request: ReviewedRequest, decided: (verdict: Verdict) => void) => void;
 
 /** Admits every request at once, as the API server does without webhooks. */
-export const admitAll: Admit = ({ actor }, decided) => decided(actor);
+export const admitAll: Admit = ({ actor, object = {} }, decided) => decided({ isAllowed: true, actor, object });
+
+/** Returns the groups of the user of a request. */
+export function groupsOf({ groups = [] }: Actor): readonly string[] {
+  return ['system:authenticated', ...groups];
+}
+
+/** Returns the eviction of a pod, as a request. */
+export function evictionOf(
+  pod: { readonly namespace: string; readonly name: string; readonly uid: string },
+  actor: Actor,
+): ReviewedRequest {
+  const { namespace, name, uid } = pod;
+  const object = { apiVersion: 'policy/v1', kind: 'Eviction', metadata: { name, namespace } };
+  return { operation: 'CREATE', resource: 'pods', subresource: 'eviction', namespace, name, actor, uid, object };
+}
 
 /** Returns the review of the request as the API server sends it. */
-export function objectReview({ verb, namespace, name, actor, pod }: ReviewedRequest, uid: string): Review {
-  const isEviction = verb === 'evictPod';
+export function objectReview(
+  { operation, resource, subresource, namespace, name, actor, object, oldObject }: ReviewedRequest,
+  uid: string,
+): Review {
+  const [plural = '', ...groups] = resource.split('.');
+  const group = groups.join('.');
+  const [version = '', kindGroup = ''] = (textAt(object ?? oldObject, 'apiVersion') ?? '').split('/').reverse();
   return {
     apiVersion: 'admission.k8s.io/v1',
     uid,
-    kind: isEviction ? { group: 'policy', version: 'v1', kind: 'Eviction' } : { group: '', version: 'v1', kind: 'Pod' },
-    resource: { group: '', version: 'v1', resource: 'pods' },
-    subresource: isEviction ? 'eviction' : '',
-    operation: isEviction ? 'CREATE' : 'DELETE',
+    kind: { group: kindGroup, version, kind: textAt(object ?? oldObject, 'kind') ?? '' },
+    // All served versions of Kubernetes are v1. A subresource may have an object of another group.
+    resource: { group, version: kindGroup === group ? version : 'v1', resource: plural },
+    subresource,
+    operation,
     namespace,
     name,
-    user: { name: actor.user, groups: ['system:authenticated'] },
-    ...(isEviction ? { object: { apiVersion: 'policy/v1', kind: 'Eviction', metadata: { name, namespace } } } : { oldObject: pod }),
+    user: { name: actor.user, groups: groupsOf(actor) },
+    ...(object === undefined ? {} : { object }),
+    ...(oldObject === undefined ? {} : { oldObject }),
     dryRun: false,
   };
 }

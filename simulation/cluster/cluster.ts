@@ -1,5 +1,6 @@
 // Creates the initial objects of a simulation and starts the models that act on the API server: controllers, kubelets, nodes and people.
 
+import type { Admission } from '../process/admission.ts';
 import { between, draw, streamOf } from '../random.ts';
 import {
   type ClusterEvent,
@@ -14,14 +15,15 @@ import {
 } from '../scenario.ts';
 import type { Actor, Json, ModelObject } from '../server/request.ts';
 import { Accidents } from './accidents.ts';
-import { type Admit, admitAll } from './admitted.ts';
+import { admitAll } from './admitted.ts';
 import { startDisruptionController } from './budgets.ts';
-import { type GroupObjects, groupObjects } from './group-objects.ts';
+import { Client } from './client.ts';
+import { type GroupObjects, groupObjects, prepareEndpoint } from './group-objects.ts';
 import { Kubelets } from './kubelet.ts';
 import { Nodes, type NodesOptions } from './nodes.ts';
 import { People } from './people.ts';
 import { createPinWebhook, type PodAdmitted } from './pin-webhook.ts';
-import { replicaSources, resourceOfKind, withReplicas } from './replica-origins.ts';
+import { type ReplicaSource, replicaSources, resourceOfKind, withReplicas } from './replica-origins.ts';
 import { Requests } from './requests.ts';
 import { podOf, revisionOf, StatefulSetController } from './statefulset-controller.ts';
 import {
@@ -40,8 +42,8 @@ interface ClusterModelOptions extends Pick<World, 'server' | 'scheduler' | 'wall
   readonly scenario: Scenario;
   /** Receives each new pod before the webhook changes it; without the webhook, it is never called. */
   readonly admitted?: (pod: PodAdmitted) => void;
-  /** Asks the webhooks about requests of people and drains; absent without webhooks. */
-  readonly admit?: Admit | undefined;
+  /** Asks the webhooks about deletions and evictions of pods; absent without webhooks. */
+  readonly admission?: Pick<Admission, 'ask' | 'setDelay'> | undefined;
   /** Receives timeline entries, such as ('people', 'roll to app:2') or ('cluster', 'ingester-zone-a-1 fails for 40 s'). */
   readonly report: (who: string, what: string) => void;
 }
@@ -71,8 +73,9 @@ export interface WantedStatefulSet {
 export type ClusterModel = ReturnType<typeof startCluster>;
 
 /** Creates the group with pods that have run for at least an hour, and starts the models around it. */
-export function startCluster({ server, scheduler, wallMs, scenario, admitted, admit = admitAll, report }: ClusterModelOptions) {
+export function startCluster({ server, scheduler, wallMs, scenario, admitted, admission, report }: ClusterModelOptions) {
   const { seed, group: shape, given } = scenario;
+  const admit = admission?.ask ?? admitAll;
   const isLater = isDefinedLater(scenario);
   const complete: GroupObjects = given ?? groupObjects(shape, isLater);
   const definition = isLater ? complete.objects.filter(isRolloutGroup) : [];
@@ -100,22 +103,8 @@ export function startCluster({ server, scheduler, wallMs, scenario, admitted, ad
       for (const model of [kubelets, nodes, controller, disruptions]) model.hear(commit);
     },
   });
-  const clearsBrokenPods = given === undefined && shape.kind === 'adopted';
-  const keepsBrokenSets = traitsOfShape(shape).lowersPartition;
-  const requests = new Requests({ ...world, namespace, group, report: (what) => report('people', what) });
-  const people = new People({
-    ...world,
-    admit,
-    requests,
-    namespace,
-    group,
-    sources,
-    definition,
-    clearsBrokenPods,
-    keepsBrokenSets,
-    report: (what) => report('people', what),
-  });
-  const models = { kubelets, nodes, controller, disruptions, webhook };
+  const { people, requests } = startPeople(world, { scenario, admission, names: { namespace, group }, sources, definition, report });
+  const models = { kubelets, nodes, controller, disruptions, webhook, ...(shape.webhooks === true ? { admission } : {}) };
   const accidents = new Accidents({ ...world, ...models, namespace, statefulSets, report: (what) => report('cluster', what) });
   if (given !== undefined) people.apply(given.changes);
 
@@ -139,6 +128,30 @@ export function startCluster({ server, scheduler, wallMs, scenario, admitted, ad
   };
 }
 
+interface PeopleInput extends Pick<ClusterModelOptions, 'scenario' | 'admission' | 'report'> {
+  readonly names: { readonly namespace: string; readonly group: string };
+  readonly sources: readonly ReplicaSource[];
+  readonly definition: readonly Json[];
+}
+
+/** Creates the people and their requests. Only in groups with `webhooks` do the webhooks review all of their writes. */
+function startPeople(world: World, { scenario, admission, names, sources, definition, report }: PeopleInput) {
+  const { group: shape, given } = scenario;
+  const client = new Client(world.server, shape.webhooks === true ? admission?.ask : undefined);
+  const common = { ...world, ...names, client, report: (what: string) => report('people', what) };
+  const requests = new Requests(common);
+  const people = new People({
+    ...common,
+    admit: admission?.ask ?? admitAll,
+    requests,
+    sources,
+    definition,
+    clearsBrokenPods: given === undefined && shape.kind === 'adopted',
+    keepsBrokenSets: traitsOfShape(shape).lowersPartition,
+  });
+  return { people, requests };
+}
+
 function isRolloutGroup({ kind }: Json): boolean {
   return kind === 'RolloutGroup';
 }
@@ -146,7 +159,7 @@ function isRolloutGroup({ kind }: Json): boolean {
 /** Starts the nodes, their kubelets, and the prepare endpoints of the pods on them. */
 function startMachines(
   world: World,
-  { startMs, drainMs }: GroupShape,
+  { startMs, drainMs, kind, webhooks }: GroupShape,
   { zones, zoneOf, admit }: Pick<NodesOptions, 'zones' | 'zoneOf' | 'admit'>,
 ) {
   const { server, wallMs, seed } = world;
@@ -167,6 +180,8 @@ function startMachines(
       const uid = kubelets.listens(place, pod);
       return uid !== undefined && (areUnreadyFound || kubelets.isReady(uid)) ? uid : undefined;
     },
+    // As in grafana/rollout-operator, a pod stays prepared if its webhook dies before the answer.
+    mayStay: (path) => kind === 'adopted' && webhooks === true && path === prepareEndpoint.path,
     hasLeft: (place, pod) => hasLeft(server, place, pod),
     pods: () => server.list('pods').map(podFacts),
   });
@@ -244,13 +259,15 @@ interface EndpointOptions {
   readonly isKeptOnVolume: boolean;
   /** Returns the UID of the pod if it listens. */
   readonly listens: (namespace: string, pod: string) => string | undefined;
+  /** Returns whether a preparation on this path may stay after all. */
+  readonly mayStay: (path: string) => boolean;
   /** Returns whether the pod was scaled away, so that no successor uses its volume. */
   readonly hasLeft: (namespace: string, pod: string) => boolean;
   readonly pods: () => readonly { readonly uid: string; readonly namespace: string; readonly name: string }[];
 }
 
 /** Answers prepare calls: a POST starts a preparation and returns its start in seconds, a DELETE ends the preparation. */
-function createPodEndpoints({ wallMs, isKeptOnVolume, listens, hasLeft, pods }: EndpointOptions) {
+function createPodEndpoints({ wallMs, isKeptOnVolume, listens, mayStay, hasLeft, pods }: EndpointOptions) {
   /** The start of each preparation in Unix seconds, by pod and path. */
   const preparations = new Map<string, Map<string, number>>();
 
@@ -279,7 +296,7 @@ function createPodEndpoints({ wallMs, isKeptOnVolume, listens, hasLeft, pods }: 
     },
     prepared: (): readonly string[] =>
       pods()
-        .filter(({ namespace, name }) => preparations.has(`${namespace}/${name}`))
+        .filter(({ namespace, name }) => [...(preparations.get(`${namespace}/${name}`)?.keys() ?? [])].some((path) => !mayStay(path)))
         .map(({ uid }) => uid),
   };
 }

@@ -20,11 +20,12 @@ export type GroupObjects = Pick<GivenGroup, 'namespace' | 'name' | 'statefulSets
 
 const firstImage = 'app:1';
 
-const namespace = 'mimir';
+export const groupNamespace = 'mimir';
+const namespace = groupNamespace;
 const group = 'ingester';
 /** The endpoint of delayed downscales. */
 export const delayEndpoint = { port: 80, path: '/ingester/prepare-delayed-downscale' };
-const prepareEndpoint = { port: 80, path: '/ingester/prepare-shutdown' };
+export const prepareEndpoint = { port: 80, path: '/ingester/prepare-shutdown' };
 const template = { apiVersion: 'rollout-operator.grafana.com/v1', kind: 'ReplicaTemplate', name: group };
 /** The termination grace period, which is longer than any drain. */
 const graceSeconds = 1200;
@@ -45,6 +46,7 @@ export function groupObjects(shape: GroupShape, isDefinedLater = false): GroupOb
       ...(shape.windows === undefined ? [] : [rolloutPolicy('calendar', { windows: shape.windows.map(windowSpec) })]),
       ...(shape.rules === undefined ? [] : [rolloutPolicy(rulePolicy, { rules: shape.rules.map(ruleSpec) })]),
       ...budgets,
+      ...(shape.zoneBudget === undefined ? [] : [zoneBudget(shape.zoneBudget)]),
     ],
     policies: [],
   };
@@ -93,6 +95,7 @@ function adoptedMarks(zone: string, shape: GroupShape) {
       'rollout-group': group,
       ...(betweenZonesSeconds > 0 ? { 'grafana.com/min-time-between-zones-downscale': `${betweenZonesSeconds}s` } : {}),
       ...(prepares === true ? { 'grafana.com/prepare-downscale': 'true' } : {}),
+      ...(shape.noDownscale === true && zone === 'a' ? { 'grafana.com/no-downscale': 'true' } : {}),
     },
     annotations: {
       'rollout-max-unavailable': `${maxUnavailable}`,
@@ -247,6 +250,15 @@ function replicaTemplate({ podsPerZone }: GroupShape): Json {
     metadata: { name, namespace },
     spec: { replicas: podsPerZone, labelSelector: selector },
     status: { replicas: podsPerZone },
+  };
+}
+
+function zoneBudget(maxUnavailable: number): Json {
+  return {
+    apiVersion: 'rollout-operator.grafana.com/v1',
+    kind: 'ZoneAwarePodDisruptionBudget',
+    metadata: { name: group, namespace },
+    spec: { maxUnavailable, selector: { matchLabels: { 'app.kubernetes.io/name': group } } },
   };
 }
 

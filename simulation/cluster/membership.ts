@@ -1,11 +1,14 @@
 // Models how people remove a StatefulSet from its group and add it again, and pause the group: by labels and annotations, or by objects.
 import { field, groupResource, intentResource, listAt } from '../objects.ts';
 import type { Actor, Json, ModelObject } from '../server/request.ts';
+import { type Client, repeatMs } from './client.ts';
 import { statefulSetResource } from './workload.ts';
-import type { ClusterApi } from './world.ts';
+import type { ClusterApi, World } from './world.ts';
 
 interface MembershipOptions {
   readonly server: ClusterApi;
+  readonly client: Client;
+  readonly scheduler: World['scheduler'];
   readonly actor: Actor;
   readonly namespace: string;
   readonly group: string;
@@ -40,7 +43,7 @@ export class Membership {
     if (zone !== undefined) {
       if (this.#zones().length === 1) return false;
       this.#removedZones.set(statefulSet, zone);
-      this.#setZones(this.#zones().filter((other) => other !== zone));
+      this.#setZones((zones) => zones.filter((other) => other.statefulSet !== statefulSet));
       return true;
     }
     const selected = Object.keys(field(this.#object(), 'spec', 'members', 'selector', 'matchLabels') ?? { [groupLabel]: '' });
@@ -54,21 +57,26 @@ export class Membership {
 
   comeBack(statefulSet: string): void {
     const removed = this.#removedZones.get(statefulSet);
-    const isMember = this.#zones().some((zone) => zone.statefulSet === statefulSet);
-    if (removed !== undefined && !isMember) this.#setZones([...this.#zones(), removed].sort((a, b) => this.#placeOf(a) - this.#placeOf(b)));
+    const isMember = (zones: readonly Zone[]): boolean => zones.some((zone) => zone.statefulSet === statefulSet);
+    if (removed !== undefined)
+      this.#setZones((zones) => (isMember(zones) ? zones : [...zones, removed].sort((a, b) => this.#placeOf(a) - this.#placeOf(b))));
     this.#removedZones.delete(statefulSet);
     const labels = this.#removedLabels.get(statefulSet);
     this.#removedLabels.delete(statefulSet);
-    if (labels !== undefined) this.#change(statefulSet, { labels });
+    if (labels !== undefined) this.#change(statefulSet, () => (this.#removedLabels.has(statefulSet) ? {} : { labels }));
   }
 
   /** Sets the labels and annotations of the StatefulSet to the current state, also after it was recreated from an earlier manifest. */
   apply(statefulSet: string): void {
-    const removed = Object.keys(this.#removedLabels.get(statefulSet) ?? {});
-    if (removed.length > 0) this.#change(statefulSet, { labels: Object.fromEntries(removed.map((key) => [key, null])) });
-    const hasMark = this.#metadata(statefulSet)?.annotations?.[pausedAnnotation] !== undefined;
-    const isMarked = this.#isPaused && this.#isByLabels();
-    if (isMarked !== hasMark) this.#change(statefulSet, { annotations: { [pausedAnnotation]: isMarked ? 'true' : null } });
+    this.#change(statefulSet, () => {
+      const removed = this.#removedLabels.get(statefulSet);
+      return removed === undefined ? {} : { labels: Object.fromEntries(Object.keys(removed).map((key) => [key, null])) };
+    });
+    this.#change(statefulSet, ({ metadata: { annotations } }) => {
+      const hasMark = annotations?.[pausedAnnotation] !== undefined;
+      const isMarked = this.#isPaused && this.#isByLabels();
+      return isMarked === hasMark ? {} : { annotations: { [pausedAnnotation]: isMarked ? 'true' : null } };
+    });
   }
 
   pause(): void {
@@ -76,24 +84,33 @@ export class Membership {
     this.#isPaused = true;
     if (this.#isByLabels()) for (const name of this.#options.statefulSets) this.apply(name);
     else
-      this.#options.server.create(this.#options.actor, intentResource, {
-        apiVersion: 'rollout-group.dev/v1alpha1',
-        kind: 'RolloutIntent',
-        metadata: { name: this.#intent, namespace: this.#options.namespace },
-        spec: { group: this.#options.group, action: 'pause', reason: 'an incident' },
+      this.#options.client.create(this.#options.actor, intentResource, this.#pauseIntent(), {
+        done: () => {
+          // A person who resumed the group while the request was reviewed deletes it.
+          if (!this.#isPaused) this.#removeIntent();
+        },
       });
   }
 
   resume(): void {
     if (!this.#isPaused) return;
     this.#isPaused = false;
-    if (this.#options.server.get(intentResource, this.#options.namespace, this.#intent) !== undefined)
-      this.#options.server.remove(this.#options.actor, {
-        resource: intentResource,
-        namespace: this.#options.namespace,
-        name: this.#intent,
-      });
-    else for (const name of this.#options.statefulSets) this.apply(name);
+    if (!this.#removeIntent()) for (const name of this.#options.statefulSets) this.apply(name);
+  }
+
+  #removeIntent(): boolean {
+    const { server, actor, namespace } = this.#options;
+    return server.remove(actor, { resource: intentResource, namespace, name: this.#intent });
+  }
+
+  #pauseIntent(): Json {
+    const { namespace, group } = this.#options;
+    return {
+      apiVersion: 'rollout-group.dev/v1alpha1',
+      kind: 'RolloutIntent',
+      metadata: { name: this.#intent, namespace },
+      spec: { group, action: 'pause', reason: 'an incident' },
+    };
   }
 
   #object(): ModelObject | undefined {
@@ -105,21 +122,26 @@ export class Membership {
   }
 
   #zones(): readonly Zone[] {
-    return listAt(this.#object(), 'spec', 'members', 'zones') as readonly Zone[];
+    return zonesOf(this.#object());
   }
 
-  #setZones(next: readonly Zone[]): void {
-    const { server, actor, namespace, group } = this.#options;
-    server.change(actor, { resource: groupResource, namespace, name: group }, { spec: { members: { zones: next } } });
+  #setZones(nextOf: (zones: readonly Zone[]) => readonly Zone[]): void {
+    const { client, actor, namespace, group } = this.#options;
+    client.change(actor, { resource: groupResource, namespace, name: group }, (stored) => ({
+      spec: { members: { zones: nextOf(zonesOf(stored)) } },
+    }));
   }
 
   #placeOf(zone: Zone): number {
     return this.#options.statefulSets.indexOf(zone.statefulSet);
   }
 
-  #change(statefulSet: string, metadata: Json): void {
-    const { server, actor, namespace } = this.#options;
-    server.change(actor, { resource: statefulSetResource, namespace, name: statefulSet }, { metadata });
+  /** Changes the metadata. After a denial, people repeat the last changes of the StatefulSet. */
+  #change(statefulSet: string, metadataOf: (stored: ModelObject) => Json): void {
+    const { client, scheduler, actor, namespace } = this.#options;
+    client.change(actor, { resource: statefulSetResource, namespace, name: statefulSet }, (stored) => ({ metadata: metadataOf(stored) }), {
+      denied: () => void scheduler.after(repeatMs, () => this.#change(statefulSet, metadataOf)),
+    });
   }
 
   #isByLabels(): boolean {
@@ -127,4 +149,8 @@ export class Membership {
       this.#object() === undefined && this.#options.statefulSets.some((name) => this.#metadata(name)?.labels?.[groupLabel] !== undefined)
     );
   }
+}
+
+function zonesOf(group: ModelObject | undefined): readonly Zone[] {
+  return listAt(group, 'spec', 'members', 'zones') as readonly Zone[];
 }

@@ -3,7 +3,7 @@ import { secondText } from '../../policies/instant.ts';
 import { field, readyCondition } from '../objects.ts';
 import { between, oneOf, type Random, streamOf, wholeBetween } from '../random.ts';
 import type { Actor, Commit, ModelObject } from '../server/request.ts';
-import type { Admit } from './admitted.ts';
+import { type Admit, evictionOf } from './admitted.ts';
 import { type Condition, type PodStatus, podFacts } from './workload.ts';
 import type { World } from './world.ts';
 
@@ -113,8 +113,8 @@ export class Nodes {
         next(false);
         return;
       }
-      this.#options.admit({ verb: 'evictPod', namespace, name: podName, actor: drainActor, pod }, (actor) =>
-        next(actor === undefined || this.#options.server.evict(actor, namespace, podName) === 429),
+      this.#options.admit(evictionOf({ namespace, name: podName, uid: pod.metadata.uid }, drainActor), (verdict) =>
+        next(!verdict.isAllowed || this.#options.server.evict(verdict.actor, namespace, podName) === 429),
       );
     };
     step();

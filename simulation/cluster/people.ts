@@ -1,10 +1,12 @@
 // Models people and their autoscalers, who change images and replicas, delete pods and recreate StatefulSets.
 
+import { secondText } from '../../policies/instant.ts';
 import { groupResource, imagesOf, numberAt } from '../objects.ts';
 import { between, type Random, streamOf } from '../random.ts';
 import type { PeopleEvent } from '../scenario.ts';
 import type { Actor, Json, ModelObject } from '../server/request.ts';
 import type { Admit } from './admitted.ts';
+import { type Client, repeatMs } from './client.ts';
 import type { WantedStatefulSet } from './cluster.ts';
 import { Membership } from './membership.ts';
 import { type ReplicaOrigin, type ReplicaSource, resourceOfKind } from './replica-origins.ts';
@@ -12,7 +14,7 @@ import type { Requests } from './requests.ts';
 import { type Container, replicasOf, specOf, statefulSetResource } from './workload.ts';
 import type { World } from './world.ts';
 
-interface PeopleOptions extends Pick<World, 'server' | 'scheduler' | 'seed'> {
+interface PeopleOptions extends World {
   readonly namespace: string;
   readonly group: string;
   /** The source of the replicas of each StatefulSet, in the order of the zones. */
@@ -26,7 +28,10 @@ interface PeopleOptions extends Pick<World, 'server' | 'scheduler' | 'seed'> {
    * that every pod below the partition stays broken (docs/strategies.md, Limits of partition).
    */
   readonly keepsBrokenSets: boolean;
+  /** Reviews deletions of pods. */
   readonly admit: Admit;
+  /** Sends all other writes. */
+  readonly client: Client;
   readonly requests: Requests;
   readonly report: (what: string) => void;
 }
@@ -63,12 +68,12 @@ export class People {
   readonly #initialReplicas: Map<string, number>;
 
   constructor(options: PeopleOptions) {
-    const { server, scheduler, namespace, group, sources } = options;
+    const { client, scheduler, server, namespace, group, sources } = options;
     this.#options = options;
     this.#statefulSets = sources.map((source) => source.statefulSet);
     this.#random = streamOf(options.seed, 'people');
-    this.#autoscaler = createAutoscaler({ server, scheduler, namespace });
-    this.#membership = new Membership({ server, actor, namespace, group, statefulSets: this.#statefulSets });
+    this.#autoscaler = createAutoscaler({ server, client, scheduler, namespace });
+    this.#membership = new Membership({ server, client, scheduler, actor, namespace, group, statefulSets: this.#statefulSets });
     this.#desired = new Map(this.#statefulSets.map((name) => [name, desiredOf(this.#live(name))]));
     for (const { origin } of sources) if (origin !== undefined) this.#learnNumber(origin);
     this.#initialReplicas = new Map(this.#statefulSets.map((name) => [name, replicasAt(this.#live(name))]));
@@ -85,6 +90,9 @@ export class People {
       case 'setReplicas':
         this.#options.report(`ask for ${event.replicas} replicas${event.zone === undefined ? '' : ` of ${this.#setOf(event.zone)}`}`);
         return this.#setReplicas(event.replicas, event.zone);
+      case 'restart':
+        this.#options.report(`restart ${event.zone === undefined ? 'the group' : this.#setOf(event.zone)}`);
+        return this.#restart(event.zone === undefined ? this.#statefulSets : [this.#setOf(event.zone)]);
       case 'pause':
         this.#options.report('pause the group');
         this.#membership.pause();
@@ -95,7 +103,7 @@ export class People {
         return true;
       case 'request':
         return event.action === 'undo'
-          ? this.#setImages(this.#options.requests.undo(event.by))
+          ? this.#options.requests.undo(event.by, (images) => this.#setImages(images))
           : this.#options.requests.submit(event.action, event.by, event.isUnverified);
       case 'override':
         return this.#options.requests.override(event);
@@ -160,9 +168,9 @@ export class People {
 
   /** Creates the RolloutGroup. Returns false if it exists. */
   #defineGroup(): boolean {
-    const { server, namespace, group, definition } = this.#options;
+    const { server, client, namespace, group, definition } = this.#options;
     if (server.get(groupResource, namespace, group) !== undefined) return false;
-    for (const object of definition) server.create(actor, groupResource, object);
+    for (const object of definition) client.create(actor, groupResource, object, { denied: () => this.#later(() => this.#defineGroup()) });
     return definition.length > 0;
   }
 
@@ -185,14 +193,16 @@ export class People {
 
   #applyTo(name: string): void {
     const want = this.#desired.get(name);
-    const set = this.#live(name);
-    if (want === undefined || set === undefined) return;
-    const containers = containersOf(set);
+    if (want === undefined) return;
     const imageOf = (index: number): string | undefined => want.images[index] ?? want.images[0];
-    const template = containers.every(({ image }, index) => image === imageOf(index))
-      ? {}
-      : { template: { spec: { containers: containers.map((container, index) => ({ ...container, image: imageOf(index) })) } } };
-    this.#options.server.change(actor, this.#reference(name), { spec: { ...template, updateStrategy: want.strategyNow } });
+    const changeOf = (set: ModelObject): Json => {
+      const containers = containersOf(set);
+      const template = containers.every(({ image }, index) => image === imageOf(index))
+        ? {}
+        : { template: { spec: { containers: containers.map((container, index) => ({ ...container, image: imageOf(index) })) } } };
+      return { spec: { ...template, updateStrategy: want.strategyNow } };
+    };
+    this.#options.client.change(actor, this.#reference(name), changeOf, { denied: () => this.#later(() => this.#applyTo(name)) });
   }
 
   #withImage(image: string, names: readonly string[]): ReadonlyMap<string, readonly string[]> {
@@ -217,6 +227,15 @@ export class People {
     return isNew;
   }
 
+  /** Restarts the StatefulSets. A person whose request is denied gives up. */
+  #restart(names: readonly string[]): boolean {
+    const annotations = { 'kubectl.kubernetes.io/restartedAt': secondText(this.#options.wallMs()) };
+    for (const name of names) {
+      this.#options.client.change(actor, this.#reference(name), () => ({ spec: { template: { metadata: { annotations } } } }));
+    }
+    return true;
+  }
+
   #setReplicas(replicas: number, zone: string | undefined): boolean {
     const chosen = new Map<string, ReplicaOrigin>();
     for (const { statefulSet, origin } of this.#options.sources) {
@@ -231,7 +250,11 @@ export class People {
         this.#numbers.get(key) !== replicas ||
         numberAt(this.#options.server.get(origin.resource, this.#options.namespace, origin.name), ...origin.path) !== replicas;
       this.#numbers.set(key, replicas);
-      this.#autoscaler.scale(origin, replicas, who);
+      this.#autoscaler.scale(origin, replicas, {
+        who,
+        denied: () => this.#giveUpShrinking(origin),
+        isRepeated: () => this.#numbers.get(key) === replicas,
+      });
     }
     return isNew;
   }
@@ -241,18 +264,29 @@ export class People {
     const { server, namespace, admit } = this.#options;
     const pod = server.get('pods', namespace, name);
     if (pod === undefined || pod.metadata.deletionTimestamp !== undefined) return false;
-    admit({ verb: 'deletePod', namespace, name, actor, pod }, (admitted) => {
-      if (admitted !== undefined) server.terminate(admitted, namespace, name);
+    const { uid } = pod.metadata;
+    admit({ operation: 'DELETE', resource: 'pods', subresource: '', namespace, name, actor, uid, oldObject: pod }, (verdict) => {
+      if (verdict.isAllowed) server.terminate(verdict.actor, namespace, name);
     });
     return true;
+  }
+
+  /** Keeps the stored number if a label forbids that the StatefulSet shrinks. */
+  #giveUpShrinking(origin: ReplicaOrigin): void {
+    const set = origin.resource === statefulSetResource ? this.#live(origin.name) : undefined;
+    const stored = replicasAt(set);
+    const isForbidden = set?.metadata.labels?.['grafana.com/no-downscale'] === 'true';
+    if (isForbidden && (this.#numbers.get(keyOf(origin)) ?? 0) < stored) this.#numbers.set(keyOf(origin), stored);
   }
 
   #scaleByHand(name: string, replicas: number): boolean {
     const set = this.#live(name);
     const isNew = set !== undefined && replicasAt(set) !== replicas;
     const own: ReplicaOrigin = { resource: statefulSetResource, name, path: ['spec', 'replicas'] };
-    if (this.#numbers.has(keyOf(own))) this.#numbers.set(keyOf(own), replicas);
-    this.#autoscaler.scale(own, replicas, 'person');
+    const done = (): void => {
+      if (this.#numbers.has(keyOf(own))) this.#numbers.set(keyOf(own), replicas);
+    };
+    this.#autoscaler.scale(own, replicas, { who: 'person', done });
     return isNew;
   }
 
@@ -275,8 +309,12 @@ export class People {
     const { labels = {}, annotations = {} } = metadata;
     const manifest = { apiVersion, kind, metadata: { name, namespace: this.#options.namespace, labels, annotations }, spec: specOf(set) };
     want.absent = { manifest, uid: metadata.uid };
-    this.#options.server.remove(actor, this.#reference(name), { propagationPolicy: isOrphaning ? 'Orphan' : 'Background' });
-    this.#options.scheduler.after(afterMs, () => this.#createAgain(name));
+    this.#options.client.remove(actor, this.#reference(name), isOrphaning ? 'Orphan' : 'Background', {
+      done: () => this.#options.scheduler.after(afterMs, () => this.#createAgain(name)),
+      denied: () => {
+        want.absent = undefined;
+      },
+    });
     return true;
   }
 
@@ -297,6 +335,10 @@ export class People {
     });
     this.#applyTo(name);
     this.#membership.apply(name);
+  }
+
+  #later(repeat: () => void): void {
+    this.#options.scheduler.after(repeatMs, repeat);
   }
 
   #setStrategy(name: string, type: string, forMs: number): boolean {
@@ -381,14 +423,24 @@ function seconds(ms: number): string {
 }
 
 interface AutoscalerOptions extends Pick<World, 'server' | 'scheduler'> {
+  readonly client: Client;
   readonly namespace: string;
 }
 
 interface Autoscaler {
   /** Writes the number to its origin, and cancels a pending write to the same origin. */
-  readonly scale: (origin: ReplicaOrigin, replicas: number, who: 'person' | 'machine') => void;
+  readonly scale: (origin: ReplicaOrigin, replicas: number, options: Scaling) => void;
   /** Writes pending numbers at once. */
   readonly finish: () => void;
+}
+
+interface Scaling {
+  readonly who: 'person' | 'machine';
+  readonly done?: () => void;
+  /** Called after a denied write. */
+  readonly denied?: () => void;
+  /** Returns whether a denied write is repeated. A person who scales by hand gives up. */
+  readonly isRepeated?: () => boolean;
 }
 
 const actors: Readonly<Record<'person' | 'machine', Actor>> = {
@@ -400,21 +452,22 @@ const actors: Readonly<Record<'person' | 'machine', Actor>> = {
 const syncMs = 15_000;
 
 /** Creates a model of the autoscaler. It makes a large change in two periods, half of the change in each. */
-function createAutoscaler({ server, scheduler, namespace }: AutoscalerOptions): Autoscaler {
+function createAutoscaler({ server, client, scheduler, namespace }: AutoscalerOptions): Autoscaler {
   const pending = new Map<string, { readonly write: () => void; readonly cancel: () => void }>();
 
-  const scale: Autoscaler['scale'] = (origin, replicas, who) => {
+  const scale: Autoscaler['scale'] = (origin, replicas, { who, done = () => undefined, denied: giveUp, isRepeated = () => false }) => {
     const key = `${origin.resource} ${origin.name}`;
     pending.get(key)?.cancel();
     pending.delete(key);
     const write = (count: number): void => {
-      const isStatus = origin.path[0] === 'status';
-      server.change(
-        actors[who],
-        { resource: origin.resource, namespace, name: origin.name },
-        nested(origin.path, count),
-        isStatus ? 'status' : undefined,
-      );
+      const reference = { resource: origin.resource, namespace, name: origin.name };
+      const denied = (): void => {
+        giveUp?.();
+        if (count === replicas && isRepeated()) scheduler.after(repeatMs, () => isRepeated() && write(count));
+      };
+      if (origin.path[0] === 'status') server.change(actors[who], reference, nested(origin.path, count), 'status');
+      else if (origin.resource === statefulSetResource) client.scale(actors[who], reference, count, { done, denied });
+      else client.change(actors[who], reference, () => nested(origin.path, count), { denied });
     };
     const from = numberAt(server.get(origin.resource, namespace, origin.name), ...origin.path);
     if (who === 'person' || from === undefined || Math.abs(replicas - from) < 2) {

@@ -8,6 +8,7 @@ import { intentObject, type LiveIntent } from '../../policies/live/intents.ts';
 import { resolveLive } from '../../policies/live/sources.ts';
 import { strategyTraits } from '../../policies/strategies.ts';
 import { rightStamp } from '../../webhook/native/stamp-endpoint.ts';
+import type { ReviewUser } from '../../webhook/review/review.ts';
 import {
   configMapResource,
   controllerOf,
@@ -23,11 +24,13 @@ import {
   textAt,
 } from '../objects.ts';
 import type { EventFields, Person, PersonRequest } from '../scenario.ts';
-import type { ModelObject } from '../server/request.ts';
+import type { Json, ModelObject } from '../server/request.ts';
+import type { Client } from './client.ts';
 import { revisionResource } from './workload.ts';
 import type { World } from './world.ts';
 
 interface RequestsOptions extends Pick<World, 'server' | 'scheduler' | 'wallMs'> {
+  readonly client: Client;
   readonly namespace: string;
   readonly group: string;
   readonly report: (what: string) => void;
@@ -58,28 +61,33 @@ export class Requests {
     this.#options.report(
       `${by} requests ${request}${spec.wave === undefined ? '' : ` of ${spec.wave}`}${spec.rule === undefined ? '' : ` of ${spec.rule}`} in run ${spec.runId}${isUnverified ? ' without the webhook' : ''}`,
     );
-    this.#create(spec, by, isUnverified);
+    this.#create(spec, by, { isUnverified });
     return true;
   }
 
-  /** Submits an undo as the plugin does. Returns the images that the person then writes, by StatefulSet; empty if the plugin would refuse it. */
-  undo(by: Person): ReadonlyMap<string, readonly string[]> {
+  /** Submits an undo as the plugin does, and then writes the earlier images by StatefulSet. Returns false if the plugin would refuse it. */
+  undo(by: Person, write: (images: ReadonlyMap<string, readonly string[]>) => void): boolean {
     const { server, namespace, group, report } = this.#options;
     const zones = listAt(server.get(groupResource, namespace, group), 'spec', 'members', 'zones');
     const restored = zones.map((zone) => this.#earlier(textAt(zone, 'name') ?? '', textAt(zone, 'statefulSet') ?? ''));
     const changed = restored.flatMap((one) => (one === undefined || one.revision === one.to.metadata.name ? [] : [one]));
-    if (restored.includes(undefined) || changed.length === 0) return new Map();
+    if (restored.includes(undefined) || changed.length === 0) return false;
     const undone = changed.map(({ zone, revision, to }) => ({ zone, revision, to: to.metadata.name }));
     report(`${by} undoes ${undone.map(({ revision }) => revision).join(', ')}`);
-    this.#create({ action: 'undo', undone }, by);
-    // An earlier undo may block the revision that is requested now.
-    this.cancelUndo((zone, revision) => undone.some((one) => one.zone === zone && one.to === revision));
-    return new Map(changed.map(({ statefulSet, to }) => [statefulSet, imagesOf(field(to, 'data', 'spec', 'template'))]));
+    const images = new Map(changed.map(({ statefulSet, to }) => [statefulSet, imagesOf(field(to, 'data', 'spec', 'template'))]));
+    this.#create({ action: 'undo', undone }, by, {
+      done: () => {
+        // An earlier undo may block the revision that is requested now.
+        this.cancelUndo((zone, revision) => undone.some((one) => one.zone === zone && one.to === revision));
+        write(images);
+      },
+    });
+    return true;
   }
 
   /** Writes the exception as the plugin does. Returns false if another exception is in force for the target. */
   override({ by, forMs, rule = 'window', zone, podsAtMost }: EventFields<'override'>): boolean {
-    const { server, namespace, group, wallMs, report } = this.#options;
+    const { client, server, namespace, group, wallMs, report } = this.#options;
     const name = ['override', group, rule.replace('/', '.'), ...(zone === undefined ? [] : [zone])].join('.');
     const isOther = (exception: ModelObject): boolean => {
       const other = textAt(exception, 'spec', 'target', 'zone');
@@ -99,11 +107,12 @@ export class Requests {
       expires: new Date(wallMs() + forMs).toISOString(),
     };
     const metadata = { name, namespace };
-    const requestedBy = rightStamp({ operation: 'CREATE', user, object: { metadata, spec } }, wallMs());
-    const object = { ...ours, kind: 'RolloutException', metadata, spec: { ...spec, requestedBy } };
+    const stamp = this.#stamp(user, { metadata, spec });
+    const object = { ...ours, kind: 'RolloutException', metadata, spec: { ...spec, ...stamp } };
     const ref = { resource: exceptionResource, namespace, name };
-    if (server.get(exceptionResource, namespace, name) === undefined) server.create({ user: user.name }, exceptionResource, object);
-    else server.change({ user: user.name }, ref, { spec: { ...object.spec, allow: { anything: null, podsAtMost: null, ...allow } } });
+    const actor = { user: user.name, groups: user.groups };
+    if (server.get(exceptionResource, namespace, name) === undefined) client.create(actor, exceptionResource, object);
+    else client.change(actor, ref, () => ({ spec: { ...object.spec, allow: { anything: null, podsAtMost: null, ...allow } } }));
     return true;
   }
 
@@ -116,17 +125,28 @@ export class Requests {
     }
   }
 
+  /** Returns the requester as /admission/stamp records it; nothing if the webhook itself does. */
+  #stamp(user: ReviewUser, object: Json): Json {
+    const { client, wallMs } = this.#options;
+    return client.isReviewed ? {} : { requestedBy: rightStamp({ operation: 'CREATE', user, object }, wallMs()) };
+  }
+
   #undos(): readonly ModelObject[] {
     const { server, namespace } = this.#options;
     return server.list(intentResource, namespace).filter((intent) => textAt(intent, 'spec', 'action') === 'undo');
   }
 
-  #create(spec: Spec, by: Person, isUnverified = false): void {
-    const { server, namespace, group, wallMs } = this.#options;
+  #create(
+    spec: Spec,
+    by: Person,
+    { done = () => undefined, isUnverified = false }: { readonly done?: () => void; readonly isUnverified?: boolean },
+  ): void {
+    const { client, namespace, group, wallMs } = this.#options;
     const user = { name: `${by}@example.com`, groups: ['oncall'] };
     const object = intentObject({ namespace, group }, spec, `${JSON.stringify(spec)} ${wallMs()} ${user.name}`);
-    const stamp = isUnverified ? {} : { requestedBy: rightStamp({ operation: 'CREATE', user, object }, wallMs()) };
-    server.create({ user: user.name }, intentResource, { ...object, spec: { ...object.spec, ...stamp } });
+    const actor = { user: user.name, groups: user.groups };
+    const stamp = isUnverified ? {} : this.#stamp(user, object);
+    client.create(actor, intentResource, { ...object, spec: { ...object.spec, ...stamp } }, { done });
   }
 
   /** Returns the revision to which an undo returns the zone: of an undo in force, before the published run, or the newest other one. */

@@ -20,13 +20,14 @@ export function judgeAdmissions(book: Book): Oracle {
       // An orphaned pod has no group. A deletion may pass unjudged, because the kubelet removes pods with the same request.
       const owner = controllerOf(after);
       const isOwned = owner !== undefined && owner === place.zone.facts.latest()?.uid;
-      if (!admission.isJudged && admission.verb === 'evictPod' && isOwned) book.scene.violated('S31', `${what} without a judgement`);
+      if (!admission.isJudged && admission.failurePolicy === 'Fail' && isOwned) book.scene.violated('S31', `${what} without a judgement`);
     },
   };
 }
 
 function checkBudget(book: Book, place: Place, moment: Moment, what: string): void {
-  const limit = book.scene.group.disruption;
+  const { disruption, zoneBudget } = book.scene.group;
+  const limit = disruption ?? zoneBudget;
   // A pod that is down already uses no budget.
   if (limit === undefined || wasDown(place, moment)) return;
   for (const zone of book.zones) {

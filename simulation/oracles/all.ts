@@ -13,6 +13,7 @@ import { judgePolicies } from './policies.ts';
 import { PreparationJudge } from './preparations.ts';
 import { ReplicaJudge } from './replicas.ts';
 import { judgeRequests } from './requests.ts';
+import { ReviewJudge } from './reviews.ts';
 import { judgeRollbacks } from './rollbacks.ts';
 import { judgeRuns } from './runs.ts';
 import { SettlingJudge } from './settling.ts';
@@ -29,6 +30,7 @@ export const bookJudges = {
   pins: judgePins,
   decisions: (book) => new DecisionJudge(book),
   admissions: judgeAdmissions,
+  reviews: (book) => new ReviewJudge(book),
   waves: judgeWaves,
   runs: judgeRuns,
   rollbacks: judgeRollbacks,

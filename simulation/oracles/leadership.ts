@@ -68,7 +68,9 @@ export function judgeLeadership(scene: Scene): Oracle {
       }
       if (healingMs < Number.POSITIVE_INFINITY) checkFailover();
     },
-    podCalled: ({ process, sentAtMs, method, pod }) => checkHolder(process, sentAtMs, `${method} to pod ${pod}`),
+    podCalled: ({ process, sentAtMs, method, pod, isWebhook }) => {
+      if (isWebhook !== true) checkHolder(process, sentAtMs, `${method} to pod ${pod}`);
+    },
     processChanged: (process, change) => {
       if (change !== 'paused' && change !== 'resumed') turnoverMs = scene.nowMs();
       if (change === 'crashed' || change === 'stopped') running.delete(process);

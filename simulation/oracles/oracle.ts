@@ -1,8 +1,10 @@
 // Defines the judges of a simulation, which report violations. They share no code with the agent; only the check of S27 runs the engine.
 
 import type { TurnReport } from '../../agent/report.ts';
+import type { ReviewedRequest } from '../cluster/admitted.ts';
 import type { PodAdmitted } from '../cluster/pin-webhook.ts';
 import type { Point } from '../faults/fault.ts';
+import type { InstalledWebhook } from '../process/installed.ts';
 import type { GroupShape } from '../scenario.ts';
 import type { Actor, Answered, Commit, ModelObject } from '../server/request.ts';
 
@@ -31,6 +33,8 @@ export interface Scene {
   readonly namespace: string;
   readonly statefulSets: readonly string[];
   readonly agentUser: string;
+  /** The webhooks that review all requests; absent for groups without `webhooks`. */
+  readonly webhooks?: readonly InstalledWebhook[];
   /** Returns the newest state of the stored objects, sorted by name. */
   readonly list: (resource: string, namespace?: string) => readonly ModelObject[];
   readonly get: (resource: string, namespace: string, name: string) => ModelObject | undefined;
@@ -52,6 +56,8 @@ export interface PodCalled {
   readonly uid: string;
   readonly method: 'POST' | 'DELETE';
   readonly path: string;
+  /** True if a webhook called the pod. */
+  readonly isWebhook?: boolean;
   /** The possibly wrong time that the pod reported, in milliseconds since the simulation began; absent if the pod reported no time. */
   readonly reportedMs?: number;
 }
@@ -62,6 +68,20 @@ export interface GateAnswered {
   readonly atMs: number;
   /** True if the answer passes the gate. */
   readonly isGood: boolean;
+}
+
+/** One call of a webhook about a request. */
+export interface Reviewed {
+  readonly request: ReviewedRequest;
+  readonly webhook: Pick<InstalledWebhook, 'name' | 'path' | 'isMutating'>;
+  /** The process that was asked; empty if no process was ready. */
+  readonly by: string;
+  readonly outcome: 'allowed' | 'denied' | 'failed';
+  /** True if the webhook is asked again about its own result. */
+  readonly isRepeat: boolean;
+  readonly patch: readonly { readonly op: string; readonly path: string }[];
+  /** True if the answer has a warning, for example because a drop-in endpoint could not read the workload of a Scale. */
+  readonly hasWarning: boolean;
 }
 
 export type ProcessChange = 'started' | 'crashed' | 'paused' | 'resumed' | 'stopped';
@@ -76,6 +96,7 @@ export interface Oracle {
   readonly gateAnswered?: (answer: GateAnswered) => void;
   /** Called before a pod is stored, but only for groups with pinned pods. */
   readonly podAdmitted?: (admitted: PodAdmitted) => void;
+  readonly reviewed?: (reviewed: Reviewed) => void;
   readonly processChanged?: (process: string, change: ProcessChange) => void;
   /** Called when all faults have ended and the repairs are done. */
   readonly healingBegan?: () => void;

@@ -1,6 +1,7 @@
 // Judges prepared pods: no pod is removed before its delay is over, and the preparation of pods that stay is cancelled (S11, L5).
 
 import { getOrCreate } from '../../policies/values/map.ts';
+import { prepareEndpoint } from '../cluster/group-objects.ts';
 import { controllerOf, instantAt, isAgent, numberAt, placeOf, podResource, statefulSetResource } from '../objects.ts';
 import type { Commit, ModelObject } from '../server/request.ts';
 import { machineOf, type Oracle, type PodCalled } from './oracle.ts';
@@ -57,7 +58,9 @@ export class PreparationJudge implements Oracle {
   }
 
   ended(): void {
-    for (const { pod, isAsked } of this.#isLeaving.values()) {
+    for (const [key, { pod, isAsked }] of this.#isLeaving) {
+      // As in grafana/rollout-operator, a pod stays prepared if its webhook dies before the answer.
+      if (this.#scene.webhooks !== undefined && this.#trustsPods && key.startsWith(`${prepareEndpoint.path} `)) continue;
       if (isAsked && isStaying(this.#book, pod))
         this.#scene.violated('L5', `at the end ${pod} is still prepared to leave, although it stays`);
     }

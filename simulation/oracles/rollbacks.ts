@@ -142,6 +142,11 @@ class RollbackJudge implements Oracle {
     const published = field(group, 'status', 'decision', 'run');
     const { id, atMs = 0 } = this.#completed ?? {};
     if (run === undefined || run.id !== id || textAt(published, 'id') !== id || textAt(published, 'outcome') !== 'completed') return;
+    // A retry ends the state at once, before the agent writes the new run.
+    const isRetried = scene
+      .list(intentResource, scene.namespace)
+      .some(({ spec }) => textAt(spec, 'action') === 'retry' && textAt(spec, 'runId') === id);
+    if (isRetried) return;
     const [zone] = this.#rolledBack(run, atMs - decisionAgeMs);
     if (zone === undefined) return;
     const stateOf = (type: string): string | undefined =>

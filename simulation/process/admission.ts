@@ -1,70 +1,179 @@
-// Models the call of the API server to the webhooks of the agents: it asks one ready process, and applies the failure policy.
+// Models the calls of the API server to the webhooks of the agents: each call asks one ready process. The failure policies of the installed
+// configurations decide about failed calls.
 
-import type { Answer, Review } from '../../webhook/review/review.ts';
-import { objectReview, type ReviewedRequest } from '../cluster/admitted.ts';
+import { endpointPaths } from '../../install/object.ts';
+import type { Answer, PatchOperation, Review } from '../../webhook/review/review.ts';
+import { type Admit, objectReview, type ReviewedRequest, type Verdict } from '../cluster/admitted.ts';
+import type { Reviewed } from '../oracles/oracle.ts';
 import { draw } from '../random.ts';
 import type { Scheduler } from '../scheduler.ts';
-import type { Actor } from '../server/request.ts';
+import { jsonPatch } from '../server/json.ts';
+import type { Actor, Json } from '../server/request.ts';
+import type { InstalledWebhook } from './installed.ts';
 import { type Life, latencyMs } from './life.ts';
 
-/** A process whose webhook answers reviews. */
+/** A process whose webhooks answer reviews. */
 export interface Reviewer {
   readonly life: Life;
-  readonly review: (review: Review) => Promise<Answer>;
+  readonly review: (path: string, review: Review) => Promise<Answer>;
 }
 
 interface AdmissionOptions {
   readonly scheduler: Pick<Scheduler, 'nowMs' | 'after'>;
   readonly seed: number;
+  readonly webhooks: readonly InstalledWebhook[];
   /** Returns the ready processes, which the Service of the webhook selects. */
   readonly reviewers: () => readonly Reviewer[];
   readonly note: (...parts: readonly (string | number)[]) => void;
+  /** Receives each call and its outcome. */
+  readonly reviewed: (reviewed: Reviewed) => void;
 }
 
-/** The timeout of the API server (install/webhooks.ts). */
-const timeoutMs = 5_000;
+/** The outcome of one call; without an answer, the call failed. */
+interface Outcome {
+  readonly key: string;
+  readonly by: string;
+  readonly answer?: Answer;
+}
 
-export function createAdmission({ scheduler, seed, reviewers, note }: AdmissionOptions) {
+export type Admission = ReturnType<typeof createAdmission>;
+
+/** Creates the model. Half of the calls of `reinvocationPolicy: IfNeeded` are repeated, as after a change by another webhook. */
+export function createAdmission(options: AdmissionOptions) {
+  const { webhooks, seed } = options;
+  const { call, setDelay } = createCalls(options);
+
+  const change = (webhook: InstalledWebhook, request: ReviewedRequest, isRepeat: boolean, done: (result: Json | Denied) => void): void =>
+    call({ webhook, request, isRepeat }, (outcome) => {
+      const denied = denialBy(webhook, outcome);
+      const object = patched(request.object ?? {}, outcome.answer?.patch ?? []);
+      const repeats = webhook.isReinvoked && !isRepeat && outcome.answer?.allowed === true && draw(seed, `${outcome.key} again`) < 0.5;
+      if (repeats) change(webhook, { ...request, object }, true, done);
+      else done(denied ?? object);
+    });
+
+  const ask: Admit = (request, decided) => {
+    const asked = webhooks.filter((webhook) => webhook.isAsked(request) !== false);
+    const [validating, mutating] = [asked.filter((one) => !one.isMutating), asked.filter((one) => one.isMutating)];
+    const mutate = (index: number, now: ReviewedRequest): void => {
+      const webhook = mutating[index];
+      if (webhook === undefined) validate({ asked: validating, request: now, call, sentAtMs: options.scheduler.nowMs() }, decided);
+      else change(webhook, now, false, (result) => (isDenied(result) ? decided(result) : mutate(index + 1, { ...now, object: result })));
+    };
+    mutate(0, request);
+  };
+  return { ask, webhooks, setDelay };
+}
+
+interface Called {
+  readonly webhook: InstalledWebhook;
+  readonly request: ReviewedRequest;
+  readonly isRepeat: boolean;
+}
+
+type Call = (called: Called, done: (outcome: Outcome) => void) => void;
+
+function createCalls({ scheduler, seed, reviewers, note, reviewed }: AdmissionOptions) {
   let count = 0;
+  let delayMs: number | undefined = 0;
 
-  /** Calls back once: with the actor of the admitted request, or with undefined for a denial. */
-  const ask = (request: ReviewedRequest, decided: (actor: Actor | undefined) => void): void => {
+  const call: Call = (called, done) => {
+    const { webhook, request } = called;
     count += 1;
     const key = `review ${count}`;
-    const sentAtMs = scheduler.nowMs();
+    const ready = delayMs === undefined ? [] : reviewers();
+    const one = ready[Math.floor(draw(seed, `${key} goes to`) * ready.length)];
+    const by = one?.life.name ?? '';
     let isOver = false;
-    const settle = (outcome: string, actor: Actor | undefined): void => {
+    const settle = (answer?: Answer): void => {
       if (isOver) return;
       isOver = true;
       cancelTimeout();
-      note(key, request.verb, request.name, outcome);
-      decided(actor);
+      const outcome = outcomeOf(answer);
+      note(key, webhook.name, request.name, outcome);
+      reviewed({ ...called, by, outcome, patch: answer?.patch ?? [], hasWarning: (answer?.warnings ?? []).length > 0 });
+      done({ key, by, ...(answer === undefined ? {} : { answer }) });
     };
-    // Evictions have the failure policy `Fail`, and deletions `Ignore`.
-    const fails = (): void => (request.verb === 'evictPod' ? settle('failed', undefined) : settle('ignored', request.actor));
-    const cancelTimeout = scheduler.after(timeoutMs, fails);
-    const ready = reviewers();
-    const one = ready[Math.floor(draw(seed, `${key} goes to`) * ready.length)];
-    const way = (direction: string): number => latencyMs(draw(seed, `${key} ${direction}`));
-    const answered = (answer: Answer): void => {
-      if (!answer.allowed) settle('denied', undefined);
-      else {
-        const isJudged = answer.auditAnnotations?.['outcome'] === 'allow';
-        const admission = { by: one?.life.name ?? '', sentAtMs, verb: request.verb, uid: request.pod.metadata.uid, isJudged };
-        settle(isJudged ? 'allowed' : 'passed', { ...request.actor, admission });
-      }
-    };
-    if (one === undefined) {
-      scheduler.after(way('to'), fails);
-      return;
-    }
-    scheduler.after(way('to'), () =>
-      one.life.time.take(() => {
-        void one.review(objectReview(request, key)).then((answer) => {
-          if (one.life.time.isAlive()) scheduler.after(way('from'), () => answered(answer));
-        });
-      }),
-    );
+    const cancelTimeout = scheduler.after(webhook.timeoutMs, () => settle());
+    const toMs = latencyMs(draw(seed, `${key} to`)) + (delayMs ?? 0);
+    const arrive = ({ life, review }: Reviewer): void =>
+      void review(webhook.path, objectReview(request, key)).then((answer) => {
+        if (life.time.isAlive()) scheduler.after(latencyMs(draw(seed, `${key} from`)), () => settle(answer));
+      });
+    scheduler.after(toMs, () => (one === undefined ? settle() : one.life.time.take(() => arrive(one))));
   };
-  return { ask };
+  return {
+    call,
+    /** Delays every call by this time; undefined makes every call fail at once. */
+    setDelay: (next: number | undefined): void => {
+      delayMs = next;
+    },
+  };
+}
+
+function outcomeOf(answer: Answer | undefined): Reviewed['outcome'] {
+  return answer === undefined ? 'failed' : answer.allowed ? 'allowed' : 'denied';
+}
+
+interface Validation {
+  readonly asked: readonly InstalledWebhook[];
+  readonly request: ReviewedRequest;
+  readonly call: Call;
+  readonly sentAtMs: number;
+}
+
+/** Asks the validating webhooks at the same time. The first denial decides, and an approval needs every webhook. */
+function validate({ asked, request, call, sentAtMs }: Validation, decided: (verdict: Verdict) => void): void {
+  let { actor } = request;
+  let left = asked.length;
+  let isDecided = false;
+  const decide = (verdict: Verdict): void => {
+    if (isDecided) return;
+    isDecided = true;
+    decided(verdict);
+  };
+  const allowIfLast = (): void => {
+    if (left === 0) decide({ isAllowed: true, actor, object: request.object ?? {} });
+  };
+  allowIfLast();
+  for (const webhook of asked) {
+    call({ webhook, request, isRepeat: false }, (outcome) => {
+      left -= 1;
+      actor = admitted(actor, webhook, outcome, { sentAtMs, uid: request.uid });
+      const denied = denialBy(webhook, outcome);
+      if (denied === undefined) allowIfLast();
+      else decide(denied);
+    });
+  }
+}
+
+type Denied = Extract<Verdict, { readonly isAllowed: false }>;
+
+function isDenied(result: Json | Denied): result is Denied {
+  return result['isAllowed'] === false;
+}
+
+function denialBy({ name, failurePolicy }: InstalledWebhook, { answer }: Outcome): Denied | undefined {
+  if (answer === undefined) {
+    return failurePolicy === 'Ignore' ? undefined : { isAllowed: false, status: 500, message: `failed calling webhook "${name}"` };
+  }
+  const { allowed, code = 400, message = '' } = answer;
+  return allowed ? undefined : { isAllowed: false, status: code, message: `admission webhook "${name}" denied the request: ${message}` };
+}
+
+/** Returns the actor with the admission, if this webhook judges disruptions. */
+function admitted(
+  actor: Actor,
+  { path, failurePolicy, isJudging }: InstalledWebhook,
+  { by, answer }: Outcome,
+  request: Pick<NonNullable<Actor['admission']>, 'sentAtMs'> & { readonly uid: string | undefined },
+): Actor {
+  const { sentAtMs, uid } = request;
+  if (!isJudging || answer === undefined || uid === undefined) return actor;
+  const isJudged = path === endpointPaths.enforce ? answer.auditAnnotations?.['outcome'] === 'allow' : answer.allowed;
+  return { ...actor, admission: { by, sentAtMs, uid, failurePolicy, isJudged } };
+}
+
+function patched(object: Json, patch: readonly PatchOperation[]): Json {
+  return patch.length === 0 ? object : ((jsonPatch(object, patch) as Json | undefined) ?? object);
 }

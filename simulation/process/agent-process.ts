@@ -6,11 +6,10 @@ import { turnLog } from '../../agent/process/turn-log.ts';
 import { createWriters, handOver } from '../../agent/published/writers.ts';
 import type { TurnListener } from '../../agent/report.ts';
 import { sleep } from '../../cluster/env.ts';
-import { enforceEndpoint } from '../../webhook/native/enforce.ts';
-import { decide } from '../../webhook/review/decide.ts';
-import type { Answer, Endpoint, Review } from '../../webhook/review/review.ts';
+import type { Answer, Review } from '../../webhook/review/review.ts';
 import { streamOf } from '../random.ts';
 import type { AgentsOptions } from './agents.ts';
+import { createEndpoints } from './endpoints.ts';
 import type { Life } from './life.ts';
 import { createPods, gateHttp } from './pods.ts';
 import { Transport, type TransportOptions } from './transport.ts';
@@ -30,8 +29,10 @@ interface AgentProcessOptions extends AgentsOptions, Pick<TransportOptions, 'fro
 
 export interface AgentProcess {
   readonly agent: Agent;
-  /** Answers the review as /admission/enforce does. Never settles if the process ends first. */
-  readonly review: (review: Review) => Promise<Answer>;
+  /** Returns whether the process is ready, so that its webhooks receive reviews. */
+  readonly isServing: () => boolean;
+  /** Answers the review as the webhook server does. Never settles if the process ends first. */
+  readonly review: (path: string, review: Review) => Promise<Answer>;
   /** Shuts the agent down as after SIGTERM. Resolves with `late` after 25 s. Never resolves if the process crashes first. */
   readonly handOver: () => Promise<'ended' | 'late'>;
 }
@@ -60,6 +61,7 @@ export function startAgentProcess(options: AgentProcessOptions): AgentProcess {
   };
   const admissionEnv: AgentEnv = {
     ...rest,
+    pods: createPods({ ...options, isWebhook: true }),
     kubernetes: new Transport({ ...transport, user: webhookUser }, 'admitting'),
     random: streamOf(life.seed, `${life.name} random of webhooks`),
   };
@@ -68,11 +70,12 @@ export function startAgentProcess(options: AgentProcessOptions): AgentProcess {
   const listeners = listenerOf === undefined ? [] : [whileAlive(life, listenerOf(life.name))];
   const agent = new Agent(env, config, [...listeners, turnLog(log), ...writers.listeners], admissionEnv);
   const reviews = new Set<Promise<Answer>>();
-  const endpoint = enforceEndpoint({ env: admissionEnv, guard: agent.guard, namespaces: [namespace] });
+  const endpoints = createEndpoints({ env: admissionEnv, agent, config });
   return {
     agent,
-    review: (review) => {
-      const answer = answerInTime(admissionEnv, endpoint, review);
+    isServing: () => agent.isReady() && endpoints.isReady(),
+    review: (path, review) => {
+      const answer = endpoints.answer(path, review);
       reviews.add(answer);
       return answer.finally(() => reviews.delete(answer));
     },
@@ -81,23 +84,12 @@ export function startAgentProcess(options: AgentProcessOptions): AgentProcess {
       const limit = sleep(env, handOverMs, timeout.signal).then(() => 'late' as const);
       // The webhook answers its last reviews before the guard stops.
       const served = Promise.allSettled(reviews);
+      endpoints.close();
       const end = await Promise.race([handOver(env, agent, writers, served).then(() => 'ended' as const), limit]);
       timeout.abort();
       return end;
     },
   };
-}
-
-/** The deadline of the native endpoints (agent/process/serve-webhook.ts). */
-const reviewMs = 4_000;
-
-async function answerInTime({ clock, timers, log }: AgentEnv, endpoint: Endpoint, review: Review): Promise<Answer> {
-  const deadline = new AbortController();
-  const cancel = timers.after(reviewMs, () => deadline.abort());
-  const call = { deadlineMs: clock.monotonicMs() + reviewMs, signal: deadline.signal };
-  const { answer } = await decide(review, { endpoint, call, isOverloaded: false, log });
-  cancel();
-  return answer;
 }
 
 function configOf(identity: string, namespace: string): AgentConfig {

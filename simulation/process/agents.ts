@@ -14,6 +14,7 @@ import type { Reviewer } from './admission.ts';
 import { type AgentProcess, startAgentProcess } from './agent-process.ts';
 import { createHolds, createMachineClock, type Holds, type MachineClock, ProcessTime, runStartMs } from './clock.ts';
 import { createPlaces, type Life, slowestWayMs } from './life.ts';
+import type { TransportOptions } from './transport.ts';
 
 export { agentNamespace, agentUser, leaseName } from './agent-process.ts';
 
@@ -29,6 +30,8 @@ export interface AgentsOptions {
   readonly podAnswer: (call: PodCall) => PodReply | undefined;
   readonly podCalled: (call: PodCalled) => void;
   readonly gateServer?: GateServer;
+  /** Asks the webhooks about a request of an agent (transport.ts). */
+  readonly admit?: NonNullable<TransportOptions['admit']>;
   /** Writes to the stored object before the request arrives, as another client would (fault class F4). */
   readonly touch: (request: ModelRequest) => void;
   /** Returns the listener that receives the reports of the loop while the process is alive. */
@@ -153,7 +156,7 @@ export class Agents {
   /** Returns the processes whose webhooks answer. A process that shuts down is no longer ready. */
   reviewers(): readonly Reviewer[] {
     return [...this.#machines.values()].flatMap(({ running }) =>
-      running?.agentProcess?.agent.isReady() === true && !running.isStopping
+      running?.agentProcess?.isServing() === true && !running.isStopping
         ? [{ life: running.life, review: running.agentProcess.review }]
         : [],
     );

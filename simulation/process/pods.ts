@@ -12,13 +12,15 @@ import { type Life, makeCall, type Sending, sendingLatencyMs } from './life.ts';
 
 interface PodsOptions {
   readonly life: Life;
+  /** True for the calls of webhooks, which need no Lease. */
+  readonly isWebhook?: boolean;
   /** Applies the effects of the call and returns the answer of the model of the pods; undefined if no pod listens. */
   readonly podAnswer: (call: PodCall) => PodReply | undefined;
   readonly podCalled: (call: PodCalled) => void;
 }
 
 /** Creates the port for calls to pods, with faults as in `PodFault`. The process may crash or be suspended at each call. */
-export function createPods({ life, podAnswer, podCalled }: PodsOptions): PodHttp {
+export function createPods({ life, isWebhook = false, podAnswer, podCalled }: PodsOptions): PodHttp {
   const hear = (request: PodRequest, sentAtMs: number, fault: PodFault | undefined): PodReply | undefined => {
     const { method } = request;
     // A GET is a probe of a gate. The model of the pods answers no probe.
@@ -31,7 +33,7 @@ export function createPods({ life, podAnswer, podCalled }: PodsOptions): PodHttp
     const atMs = life.scheduler.nowMs();
     const reportedMs = reportedBy(answer, fault, request.maxBodyBytes);
     const report = reportedMs === undefined ? {} : { reportedMs };
-    podCalled({ process: life.name, atMs, sentAtMs, namespace, pod, uid, method, path, ...report });
+    podCalled({ process: life.name, atMs, sentAtMs, namespace, pod, uid, method, path, ...(isWebhook ? { isWebhook } : {}), ...report });
     return answer;
   };
   const arrive = (request: PodRequest, sending: Sending<PodResponse>, sentAtMs: number, fault: PodFault | undefined): void => {

@@ -17,6 +17,8 @@ export interface TransportOptions {
   readonly frontEnds: number;
   /** Changes the object of the request as another writer (F4). */
   readonly touch: (request: ModelRequest) => void;
+  /** Asks the webhooks about the request, and calls back once: with the answer for the client if they deny the request. */
+  readonly admit?: (request: ModelRequest, decided: (denial?: ModelResponse) => void) => void;
   /** Freezes the state that a front end shows, from now on for this time, and returns the number of the front end (F8). */
   readonly frozenFrontEnd: (forMs: number) => number;
   readonly showVersion: (revision: number, forMs: number) => void;
@@ -122,6 +124,7 @@ export class Transport implements KubernetesHttp {
           failed,
           model: this.#modelOf(request, sending.point.key),
           touch: this.#options.touch,
+          admit: this.#options.admit ?? ((_, decided) => decided()),
         });
       },
     });
@@ -166,10 +169,11 @@ interface SendOptions {
   readonly model: ModelRequest;
   readonly failed: (message: string, mayBeApplied: boolean) => void;
   readonly touch: (request: ModelRequest) => void;
+  readonly admit: NonNullable<TransportOptions['admit']>;
 }
 
 /** Sends a request to the server and applies its fault. A sent request arrives even if its sender crashes. */
-function sendThrough({ life, sending, send, model, failed, touch }: SendOptions): void {
+function sendThrough({ life, sending, send, model, failed, touch, admit }: SendOptions): void {
   const { point, fault } = sending;
   const damaged = (response?: ModelResponse): void => {
     if (fault?.kind !== 'answer') return;
@@ -191,7 +195,7 @@ function sendThrough({ life, sending, send, model, failed, touch }: SendOptions)
     if (fault?.kind === 'foreignWrite') touch(model);
     if (fault?.kind === 'answer' && (!fault.isApplied || fault.what === 429)) damaged();
     else if (fault?.kind === 'expired' || fault?.kind === 'tooLarge') sending.replied({ response: versionAnswer(fault.kind) });
-    else applied(send(model, point.key));
+    else admit(model, (denial) => applied(denial === undefined ? send(model, point.key) : { response: denial }));
   };
   const onTheWayMs = sendingLatencyMs(life, point);
   if (fault?.kind === 'lost') {

@@ -31,6 +31,8 @@ export interface ModelObject extends Json {
 export interface Actor {
   /** The user name, such as `system:serviceaccount:kube-system:statefulset-controller`. */
   readonly user: string;
+  /** The groups of the user besides `system:authenticated`. */
+  readonly groups?: readonly string[];
   /** The process of an agent, such as `a1` for the first life of `a`. */
   readonly process?: string;
   /** The place in the code of an agent (KubernetesRequest.site). */
@@ -42,15 +44,15 @@ export interface Actor {
   /** The time at which the request was sent, on the wall clock of the process. */
   readonly sentWallMs?: number;
   /**
-   * The review of a request by others, with the pod that was reviewed: the process whose webhook let it pass, the time at which the review
-   * was sent, and whether the webhook judged the request.
+   * The admission of a disruption by a webhook: the process whose webhook let it pass, the time at which the review was sent, the UID
+   * of the reviewed object, whether the webhook judged the request, and the failure policy of the webhook.
    */
   readonly admission?: {
     readonly by: string;
     readonly sentAtMs: number;
-    readonly verb: 'deletePod' | 'evictPod';
     readonly uid: string;
     readonly isJudged: boolean;
+    readonly failurePolicy: 'Fail' | 'Ignore';
   };
 }
 

@@ -104,7 +104,12 @@ describe('a request for the same place', () => {
   it.each([
     ['pause ingester --duration 20s', 'anna: pause ingester --reason disk', 'the pause by anna (disk) without an end', 'pause.ingester'],
     ['pause ingester --duration 20s', 'anna: pause ingester --duration 2h', /the pause by anna with the end .* UTC/, 'pause.ingester'],
-    ['protect ingester --duration 1h', 'anna: protect ingester --duration 2h', /the protect by anna with the end .* UTC/, 'protect.ingester.'],
+    [
+      'protect ingester --duration 1h',
+      'anna: protect ingester --duration 2h',
+      /the protect by anna with the end .* UTC/,
+      'protect.ingester.',
+    ],
   ])('%s does not shorten the one of another user: %s', async (line, earlier, text, name) => {
     const { last, intents } = await inTurn([earlier, `ben: ${line}`]);
     expect([last?.status, last?.stdout, intents.map(({ requestedBy }) => requestedBy?.user)]).toEqual([5, '', ['anna']]);

@@ -57,7 +57,8 @@ export function isDrawn(seed: number, faultClass: FaultClass): boolean {
 /** Returns the scenario of a seed. The same seed always gives the same scenario. */
 export function scenarioOf(seed: number): Scenario {
   const shape = withPreparation(seed, withStrategy(seed, drawnGroup(streamOf(seed, 'group'))));
-  const group = withRules(seed, withWindows(seed, withRollback(seed, withDisruption(seed, withDeadline(seed, withWaves(seed, shape))))));
+  const base = withRules(seed, withWindows(seed, withRollback(seed, withDisruption(seed, withDeadline(seed, withWaves(seed, shape))))));
+  const group = withWebhooks(seed, base);
   const agents = oneOf(streamOf(seed, 'agents'), [2, 2, 2, 2, 2, 2, 2, 2, 1, 3]);
   const rates = drawnRates(seed, 1, (faultClass) => isDrawn(seed, faultClass));
   const clockRates = drawnClockRates(seed, agents);
@@ -135,6 +136,24 @@ function withPreparation(seed: number, group: GroupShape): GroupShape {
 function withDisruption(seed: number, group: GroupShape): GroupShape {
   if (group.kind === 'adopted' || draw(seed, 'disruption') >= 0.35) return group;
   return { ...group, disruption: oneOf(streamOf(seed, 'disruption limit'), [1, 1, 2]) };
+}
+
+/**
+ * Lets the webhooks review all requests for some groups. Some of the groups with labels of grafana/rollout-operator prepare pods in the
+ * webhook, some have a budget for evictions, and some forbid that zone a shrinks. The random numbers are separate, as in `withStrategy`.
+ */
+function withWebhooks(seed: number, group: GroupShape): GroupShape {
+  if (draw(seed, 'webhooks') >= (group.kind === 'native' ? 0.25 : 0.5)) return group;
+  if (group.kind === 'native') return { ...group, webhooks: true };
+  const mayForbid = group.replicas === 'own' || group.replicas === 'leader';
+  return {
+    ...group,
+    webhooks: true,
+    // A follower shrinks after its leader only with a time between zones, because the webhook records the time of the leader.
+    ...(draw(seed, 'prepares in webhook') < 0.5 ? { prepares: true, betweenZonesSeconds: group.betweenZonesSeconds || 10 } : {}),
+    ...(draw(seed, 'zone budget') < 0.6 ? { zoneBudget: oneOf(streamOf(seed, 'zone budget limit'), [1, 1, 2]) } : {}),
+    ...(mayForbid && draw(seed, 'no downscale') < 0.5 ? { noDownscale: true } : {}),
+  };
 }
 
 /** Gives some native groups waves. Their random numbers are separate, as in `withStrategy`. */

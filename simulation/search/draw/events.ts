@@ -13,8 +13,10 @@ type Kind = ScenarioEvent['kind'];
 /** The accidents of one fault class: the range of their number, and functions that draw one. */
 interface Accidents {
   readonly class: FaultClass;
-  /** Only groups with this strategy have these accidents; all groups if absent. */
-  readonly strategy?: GroupShape['strategy'];
+  /** The name of the random stream; the class by default. */
+  readonly stream?: string;
+  /** Only these groups have the accidents; all groups if absent. */
+  readonly isFor?: (group: GroupShape) => boolean;
   readonly fewest: number;
   readonly most: number;
   readonly draws: readonly Draw<ScenarioEvent>[];
@@ -123,7 +125,24 @@ const accidents: readonly Accidents[] = [
       event('setStrategy', { zone, type: () => 'RollingUpdate' as const, forMs: within(5000, 60_000) }),
     ],
   },
-  { class: 'F20', strategy: 'pinned', fewest: 1, most: 3, draws: [event('webhookAway', { forMs: within(5000, 120_000) })] },
+  {
+    class: 'F20',
+    isFor: (group) => traitsOfShape(group).pinsPods,
+    fewest: 1,
+    most: 3,
+    draws: [event('webhookAway', { forMs: within(5000, 120_000) })],
+  },
+  {
+    class: 'F20',
+    stream: 'F20 of webhooks',
+    isFor: ({ webhooks }) => webhooks === true,
+    fewest: 0,
+    most: 3,
+    draws: [
+      event('webhookAway', { forMs: within(2000, 60_000) }),
+      event('webhookSlow', { delayMs: lasting(500, 9000), forMs: within(5000, 60_000) }),
+    ],
+  },
 ];
 
 /** Returns all events, sorted by time: changes by people and autoscalers, and accidents of the drawn classes. */
@@ -131,17 +150,22 @@ export function drawnEvents(seed: number, input: DrawInput): readonly ScenarioEv
   const stories = drawnStories(streamOf(seed, 'stories'), input);
   // Only an approval ends the block of a rule that asks for one.
   const overridable = input.group.rules?.find(({ kind }) => kind !== 'ask');
+  const returns = drawnReturns(seed, input, stories);
+  // An undo writes earlier images, so it cannot undo a restart.
+  const isUndone = returns.some((one) => one.kind === 'request' && one.action === 'undo');
   const events = [
     ...stories,
     ...drawnDefinition(seed, input, stories),
     ...drawnAnswers(seed, input),
     ...drawnRequests(seed, input, stories),
-    ...drawnReturns(seed, input, stories),
+    ...returns,
     ...(input.group.windows === undefined ? [] : drawnOverrides(seed, input, undefined)),
     ...(overridable === undefined ? [] : drawnOverrides(seed, input, ruleName(overridable))),
     ...drawnAccidents(seed, input),
     ...lostLeavingPods(seed, input, stories),
     ...drawnRaces(seed, input),
+    ...(isUndone ? [] : drawnRestarts(seed, input)),
+    ...drawnDecreases(seed, input),
   ];
   return events.sort((one, other) => one.atMs - other.atMs);
 }
@@ -254,7 +278,7 @@ function lostLeavingPods(seed: number, input: DrawInput, stories: readonly Scena
 
 /** Returns requests of several people at nearly the same time, which the webhooks of several processes review. The stream is separate. */
 function drawnRaces(seed: number, input: DrawInput): readonly ScenarioEvent[] {
-  if (input.group.disruption === undefined || !input.isDrawn('F17')) return [];
+  if ((input.group.disruption ?? input.group.zoneBudget) === undefined || !input.isDrawn('F17')) return [];
   const random = streamOf(seed, 'races');
   return Array.from({ length: wholeBetween(random, 1, 5) }).flatMap(() => {
     const fromMs = between(random, 5000, input.endMs - 40_000);
@@ -266,13 +290,48 @@ function drawnRaces(seed: number, input: DrawInput): readonly ScenarioEvent[] {
   });
 }
 
+/**
+ * Returns decreases by hand: while a pod of the group fails, which webhooks must deny, or during a pause, which blocks only the agent. The
+ * stream is separate.
+ */
+function drawnDecreases(seed: number, input: DrawInput): readonly ScenarioEvent[] {
+  const { group, endMs } = input;
+  if (group.webhooks !== true || !input.isDrawn('F17')) return [];
+  const random = streamOf(seed, 'decreases');
+  const owners: Draw<string> = group.replicas === 'leader' ? () => 'a' : zone;
+  return Array.from({ length: wholeBetween(random, 1, 5) }).flatMap((): readonly ScenarioEvent[] => {
+    const failedMs = at(between(random, 5000, endMs - 70_000));
+    const atMs = at(failedMs + between(random, 2000, 40_000));
+    const replicas = Math.max(1, group.podsPerZone - wholeBetween(random, 0, 3));
+    const failure = event('podFails', { zone, ordinal, forMs: within(20_000, 60_000) })(random, input, failedMs);
+    const obstacle: readonly ScenarioEvent[] =
+      random() < 0.3
+        ? [
+            { atMs: failedMs, kind: 'pause' },
+            { atMs: failedMs + 45_000, kind: 'resume' },
+          ]
+        : [failure];
+    return [...obstacle, { atMs, kind: 'scaleByHand', zone: owners(random, input, atMs), replicas }];
+  });
+}
+
+/** Returns restarts, often during a rollout, in a fifth of the seeds. The stream is separate. */
+function drawnRestarts(seed: number, input: DrawInput): readonly ScenarioEvent[] {
+  if (draw(seed, 'has restarts') >= 0.2) return [];
+  const random = streamOf(seed, 'restarts');
+  return Array.from({ length: wholeBetween(random, 1, 3) }, (): ScenarioEvent => {
+    const atMs = at(between(random, 5000, input.endMs - 150_000));
+    return { atMs, kind: 'restart', ...(random() < 0.5 ? {} : { zone: zone(random, input, atMs) }) };
+  });
+}
+
 /** Returns the accidents of the drawn classes in no particular order. `input.endMs` is at least a minute. */
 export function drawnAccidents(seed: number, input: DrawInput): readonly ScenarioEvent[] {
   const events: ScenarioEvent[] = [];
-  for (const { class: faultClass, strategy, fewest, most, draws } of accidents) {
-    if (!input.isDrawn(faultClass) || (strategy !== undefined && strategy !== input.group.strategy)) continue;
+  for (const { class: faultClass, stream = faultClass, isFor, fewest, most, draws } of accidents) {
+    if (!input.isDrawn(faultClass) || isFor?.(input.group) === false) continue;
     // Each class has its own stream, so that leaving out a class does not change the other classes.
-    const random = streamOf(seed, `events ${faultClass}`);
+    const random = streamOf(seed, `events ${stream}`);
     const count = wholeBetween(random, fewest, most + 1);
     for (let index = 0; index < count; index += 1) {
       // Every accident starts at least 20 seconds before the end.

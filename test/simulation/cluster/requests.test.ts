@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { readIntent } from '../../../policies/live/intents.ts';
+import { Client } from '../../../simulation/cluster/client.ts';
 import { groupObjects } from '../../../simulation/cluster/group-objects.ts';
 import { Requests } from '../../../simulation/cluster/requests.ts';
 import { createScheduler } from '../../../simulation/scheduler.ts';
@@ -22,12 +23,15 @@ function world(decision: object | undefined) {
   );
   const server = {
     get: (resource: string) =>
-      resource === 'configmaps' ? undefined : ({ ...definition, status: { decision } } as unknown as ModelObject),
+      resource === 'configmaps' || resource === 'rolloutintents.rollout-group.dev'
+        ? undefined
+        : ({ ...definition, status: { decision } } as unknown as ModelObject),
     list: () => [],
     create: (_actor: unknown, _resource: string, object: object) => created.push(object),
   };
   const requests = new Requests({
     server: server as never,
+    client: new Client(server as never, undefined),
     scheduler,
     wallMs: () => Date.UTC(2026, 0, 15, 12) + scheduler.nowMs(),
     namespace: 'mimir',

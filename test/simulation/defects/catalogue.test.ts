@@ -16,9 +16,9 @@ describe('the catalogue of defects', () => {
     expect(ids.filter((id) => !/^[a-z0-9]+(?:-[a-z0-9]+)*$/.test(id))).toEqual([]);
   });
 
-  it('edits the agent, the engine, the policies, the webhook and the cluster layer, and not what judges them', () => {
+  it('edits the agent, the engine, the installation, the policies, the webhook and the cluster layer, and not what judges them', () => {
     const others = [...defects, ...allMutants].flatMap(({ id, edits }) =>
-      edits.filter(({ file }) => !/^(?:agent|engine|cluster|webhook|policies)\//.test(file)).map(() => id),
+      edits.filter(({ file }) => !/^(?:agent|engine|install|cluster|webhook|policies)\//.test(file)).map(() => id),
     );
     expect(others).toEqual([]);
   });

@@ -8,6 +8,7 @@ import { policyDefects } from './catalogue/policies.ts';
 import { preparingDefects } from './catalogue/preparing.ts';
 import { requestDefects } from './catalogue/requests.ts';
 import { returningDefects } from './catalogue/returning.ts';
+import { reviewingDefects } from './catalogue/reviewing.ts';
 import { ruleDefects } from './catalogue/rules.ts';
 import { sightDefects } from './catalogue/sight.ts';
 import { wakingDefects } from './catalogue/waking.ts';
@@ -25,6 +26,7 @@ export const defects: readonly Defect[] = [
   ...leadershipDefects,
   ...wakingDefects,
   ...admittingDefects,
+  ...reviewingDefects,
   ...waveDefects,
   ...returningDefects,
   ...policyDefects,

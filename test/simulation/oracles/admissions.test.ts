@@ -41,7 +41,7 @@ describe('S30', () => {
 describe('S31', () => {
   it('finds an eviction that passed without a judgement, but no deletion', () => {
     const history = budgeted();
-    history.evict('ing-a-1', { isJudged: false, verb: 'deletePod' });
+    history.evict('ing-a-1', { isJudged: false, failurePolicy: 'Ignore' });
     history.advance(100).evict('ing-b-1', { isJudged: false });
     expect(history.said).toEqual([{ invariant: 'S31', message: 'a1 lets kubernetes-admin disrupt ing-b-1 without a judgement' }]);
   });

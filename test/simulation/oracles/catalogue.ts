@@ -14,8 +14,6 @@ type CatalogueEntry =
     }
   | { readonly id: string; readonly title: string; readonly leftOut: string };
 
-const admission = 'the simulation reviews only deletions and evictions of pods';
-
 /** S1 to S41 and L1 to L13, in this order. */
 export const catalogue: readonly CatalogueEntry[] = [
   {
@@ -80,7 +78,12 @@ export const catalogue: readonly CatalogueEntry[] = [
     judgedBy: ['requests'],
     how: 'no delete of a collection or of an object that holds data, no grace period of 0, no removed finalizer',
   },
-  { id: 'S11', title: 'the delay of a scale-down', judgedBy: ['preparations'] },
+  {
+    id: 'S11',
+    title: 'the delay of a scale-down',
+    judgedBy: ['preparations', 'reviews'],
+    how: 'in a drop-in group with `/admission/prepare-downscale`, every pod older than 60 s is asked to prepare before it leaves',
+  },
   { id: 'S12', title: 'time between zones', judgedBy: ['replicas'], scope: 'native' },
   {
     id: 'S13',
@@ -149,17 +152,27 @@ export const catalogue: readonly CatalogueEntry[] = [
   {
     id: 'S30',
     title: 'disruptions admitted by the webhook count like those of the agent',
-    judgedBy: ['admissions'],
-    how: 'deletions and evictions by others in groups with `spec.disruption`; S1 to S3 count an admitted disruption from its commit on',
+    judgedBy: ['admissions', 'reviews'],
+    how: 'deletions and evictions by others in groups with `spec.disruption`, evictions under a ZoneAwarePodDisruptionBudget, and decreases of replicas by others in native groups; S1 to S3 count an admitted disruption from its commit on',
   },
   {
     id: 'S31',
     title: 'an error in the webhook never admits a change of a protected object',
-    judgedBy: ['admissions'],
-    how: 'no eviction passes without a judgement; deletions may, because the kubelet removes pods with the same request',
+    judgedBy: ['admissions', 'reviews'],
+    how: 'no eviction and no decrease of replicas in a native group passes without a judgement; deletions may, because the kubelet removes pods with the same request; in a drop-in group, no StatefulSet with the label `grafana.com/no-downscale` shrinks',
   },
-  { id: 'S32', title: 'the webhook never denies what the agent or the nodes need', leftOut: admission },
-  { id: 'S33', title: 'a repeated mutation changes nothing', leftOut: admission },
+  {
+    id: 'S32',
+    title: 'the webhook never denies what the agent or the nodes need',
+    judgedBy: ['reviews'],
+    how: 'no webhook of this project is asked about a request of the agent, and none that can deny about a write of a node or a controller of Kubernetes, or of a Lease or a node',
+  },
+  {
+    id: 'S33',
+    title: 'a repeated mutation changes nothing',
+    judgedBy: ['reviews'],
+    how: 'half of the calls of `/admission/stamp` are repeated with the result; each patch tests a value first; exempt: a repetition by a process whose clock differs by more than 25 s',
+  },
   { id: 'S34', title: 'secrets', leftOut: 'scenarios contain no secrets' },
   { id: 'S35', title: 'egress', leftOut: 'a simulated agent reaches only the model; the tests of the agent check the addresses' },
   { id: 'S36', title: 'limits', leftOut: 'groups of scenarios are small; limits have separate tests' },

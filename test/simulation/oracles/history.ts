@@ -4,8 +4,9 @@ import { emptySnapshot } from '../../../engine/snapshot.ts';
 import type { GroupDefinition } from '../../../policies/definition.ts';
 import type { PodAdmitted } from '../../../simulation/cluster/pin-webhook.ts';
 import { createOracles } from '../../../simulation/oracles/all.ts';
-import type { MachineState, Oracle, PodCalled, Scene } from '../../../simulation/oracles/oracle.ts';
+import type { MachineState, Oracle, PodCalled, Reviewed, Scene } from '../../../simulation/oracles/oracle.ts';
 import { runStartMs } from '../../../simulation/process/clock.ts';
+import { installedWebhooks } from '../../../simulation/process/installed.ts';
 import type { GroupShape } from '../../../simulation/scenario.ts';
 import type { Actor, Answered, Commit, Json, ModelObject } from '../../../simulation/server/request.ts';
 import { group } from '../../kit/groups.ts';
@@ -77,6 +78,9 @@ export class History {
       namespace,
       statefulSets: sets,
       agentUser: 'system:serviceaccount:mimir:agent',
+      ...(group.webhooks === true
+        ? { webhooks: installedWebhooks({ agentNamespace: namespace, namespace, isEnforced: true, hasZoneBudget: false }) }
+        : {}),
       list: (resource, of) =>
         [...this.#objects]
           .filter(([key, { metadata }]) => key.startsWith(`${resource} `) && (of ?? metadata.namespace) === metadata.namespace)
@@ -172,9 +176,20 @@ export class History {
   }
 
   /** Evicted by a user whose request the webhook of `by` let pass, by default after a judgement. */
-  evict(pod: string, { by = 'a1', isJudged = true, verb = 'evictPod' as 'evictPod' | 'deletePod' } = {}): Commit {
-    const admission = { by, sentAtMs: this.nowMs, verb, uid: this.uidOf(pod), isJudged };
+  evict(pod: string, { by = 'a1', isJudged = true, failurePolicy = 'Fail' as 'Fail' | 'Ignore' } = {}): Commit {
+    const admission = { by, sentAtMs: this.nowMs, failurePolicy, uid: this.uidOf(pod), isJudged };
     return this.change('pods', pod, () => ({ metadata: { deletionTimestamp: this.time() } }), { ...people, admission });
+  }
+
+  /** Scaled by an autoscaler whose request the webhook of a1 let pass, by default after a judgement. */
+  scaleAdmitted(set: string, replicas: number, isJudged = true): Commit {
+    const admission = { by: 'a1', sentAtMs: this.nowMs, failurePolicy: 'Fail' as const, uid: this.set(set).metadata.uid, isJudged };
+    return this.scale(set, replicas, { ...people, admission });
+  }
+
+  /** The outcome of a call of a webhook. */
+  review(reviewed: Reviewed): void {
+    for (const oracle of this.#oracles) oracle.reviewed?.(reviewed);
   }
 
   /** Announced before it is taken. */

@@ -1,0 +1,55 @@
+import { expect, it } from 'vitest';
+import type { ReviewedRequest, Verdict } from '../../../simulation/cluster/admitted.ts';
+import { Client } from '../../../simulation/cluster/client.ts';
+import { createScheduler } from '../../../simulation/scheduler.ts';
+import type { Json } from '../../../simulation/server/request.ts';
+import { ModelServer } from '../../../simulation/server/server.ts';
+
+const alice = { user: 'alice' };
+const reference = { resource: 'configmaps', namespace: 'mimir', name: 'one' };
+
+/** A client whose reviews wait until the test decides them. */
+function world() {
+  const server = new ModelServer({ scheduler: createScheduler(1), wallMs: () => 0, seed: 1 });
+  server.create(alice, 'configmaps', { metadata: { name: 'one', namespace: 'mimir' }, data: { count: '0' } });
+  const reviews: { readonly request: ReviewedRequest; readonly decide: (verdict: Verdict) => void }[] = [];
+  const client = new Client(server, (request, decide) => void reviews.push({ request, decide }));
+  const allow = (): void => {
+    const { request, decide } = reviews.shift() ?? {};
+    if (request !== undefined) decide?.({ isAllowed: true, actor: request.actor, object: request.object ?? {} });
+  };
+  const count = (): unknown => (server.get('configmaps', 'mimir', 'one')?.['data'] as { readonly count?: string } | undefined)?.count;
+  return { server, client, reviews, allow, count };
+}
+
+const set = (count: string) => () => ({ data: { count } });
+
+it('sends the requests for one object one after the other', () => {
+  const { client, reviews, allow, count } = world();
+  client.change(alice, reference, set('1'));
+  client.change(alice, reference, ({ data }) => ({ data: { count: `2 after ${(data as Json)['count']}` } }));
+  expect(reviews).toHaveLength(1);
+  allow();
+  expect(count()).toBe('1');
+  allow();
+  expect(count()).toBe('2 after 1');
+});
+
+it('lets a patch be reviewed again if the object changed meanwhile, and reports a denial', () => {
+  const { server, client, reviews, allow, count } = world();
+  const told: string[] = [];
+  client.change(alice, reference, set('1'), { denied: () => told.push('denied'), done: () => told.push('done') });
+  server.change({ user: 'bob' }, reference, { data: { other: 'x' } });
+  allow();
+  expect([count(), reviews.length]).toEqual(['0', 1]);
+  reviews.shift()?.decide({ isAllowed: false, status: 403, message: 'no' });
+  expect([count(), told]).toEqual(['0', ['denied']]);
+});
+
+it('asks for no review of a change without an effect, and writes at once without webhooks', () => {
+  const { server, client, reviews, count } = world();
+  client.change(alice, reference, set('0'));
+  expect(reviews).toEqual([]);
+  new Client(server, undefined).change(alice, reference, set('3'));
+  expect(count()).toBe('3');
+});
