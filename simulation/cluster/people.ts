@@ -104,7 +104,7 @@ export class People {
       case 'request':
         return event.action === 'undo'
           ? this.#options.requests.undo(event.by, (images) => this.#setImages(images))
-          : this.#options.requests.submit(event.action, event.by);
+          : this.#options.requests.submit(event.action, event.by, event.isUnverified);
       case 'override':
         return this.#options.requests.override(event);
       case 'defineGroup':

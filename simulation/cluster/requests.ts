@@ -53,15 +53,15 @@ export class Requests {
   }
 
   /** Submits the request as the plugin does, about the run that an agent published. Returns false if the plugin would refuse it. */
-  submit(request: Exclude<PersonRequest, 'undo'>, by: Person): boolean {
+  submit(request: Exclude<PersonRequest, 'undo'>, by: Person, isUnverified = false): boolean {
     const decision = this.#published();
     const about = decision?.run === undefined ? undefined : specs[request](decision, decision.run, () => this.#digest());
     if (decision?.run === undefined || about === undefined) return false;
     const spec: Spec = { ...about, runId: decision.run.id };
     this.#options.report(
-      `${by} requests ${request}${spec.wave === undefined ? '' : ` of ${spec.wave}`}${spec.rule === undefined ? '' : ` of ${spec.rule}`} in run ${spec.runId}`,
+      `${by} requests ${request}${spec.wave === undefined ? '' : ` of ${spec.wave}`}${spec.rule === undefined ? '' : ` of ${spec.rule}`} in run ${spec.runId}${isUnverified ? ' without the webhook' : ''}`,
     );
-    this.#create(spec, by);
+    this.#create(spec, by, { isUnverified });
     return true;
   }
 
@@ -75,10 +75,12 @@ export class Requests {
     const undone = changed.map(({ zone, revision, to }) => ({ zone, revision, to: to.metadata.name }));
     report(`${by} undoes ${undone.map(({ revision }) => revision).join(', ')}`);
     const images = new Map(changed.map(({ statefulSet, to }) => [statefulSet, imagesOf(field(to, 'data', 'spec', 'template'))]));
-    this.#create({ action: 'undo', undone }, by, () => {
-      // An earlier undo may block the revision that is requested now.
-      this.cancelUndo((zone, revision) => undone.some((one) => one.zone === zone && one.to === revision));
-      write(images);
+    this.#create({ action: 'undo', undone }, by, {
+      done: () => {
+        // An earlier undo may block the revision that is requested now.
+        this.cancelUndo((zone, revision) => undone.some((one) => one.zone === zone && one.to === revision));
+        write(images);
+      },
     });
     return true;
   }
@@ -134,12 +136,17 @@ export class Requests {
     return server.list(intentResource, namespace).filter((intent) => textAt(intent, 'spec', 'action') === 'undo');
   }
 
-  #create(spec: Spec, by: Person, done: () => void = () => undefined): void {
+  #create(
+    spec: Spec,
+    by: Person,
+    { done = () => undefined, isUnverified = false }: { readonly done?: () => void; readonly isUnverified?: boolean },
+  ): void {
     const { client, namespace, group, wallMs } = this.#options;
     const user = { name: `${by}@example.com`, groups: ['oncall'] };
     const object = intentObject({ namespace, group }, spec, `${JSON.stringify(spec)} ${wallMs()} ${user.name}`);
     const actor = { user: user.name, groups: user.groups };
-    client.create(actor, intentResource, { ...object, spec: { ...object.spec, ...this.#stamp(user, object) } }, { done });
+    const stamp = isUnverified ? {} : this.#stamp(user, object);
+    client.create(actor, intentResource, { ...object, spec: { ...object.spec, ...stamp } }, { done });
   }
 
   /** Returns the revision to which an undo returns the zone: of an undo in force, before the published run, or the newest other one. */

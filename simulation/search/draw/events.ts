@@ -179,7 +179,9 @@ function drawnAnswers(seed: number, { group, endMs }: DrawInput): readonly Scena
   const rejects = random() < 0.2;
   const events: ScenarioEvent[] = [];
   for (let atMs = between(random, 0, everyMs); atMs < endMs - 5000; atMs += between(random, 0.5, 1.5) * everyMs) {
-    events.push({ atMs: at(atMs), kind: 'request', action: rejects && random() < 0.3 ? 'reject' : 'approve', by: oneOf(random, persons) });
+    const action = rejects && random() < 0.3 ? 'reject' : 'approve';
+    const isUnverified = action === 'approve' && draw(seed, `unverified ${events.length}`) < 0.25;
+    events.push({ atMs: at(atMs), kind: 'request', action, by: oneOf(random, persons), ...(isUnverified ? { isUnverified } : {}) });
   }
   return events;
 }

@@ -57,6 +57,12 @@ describe('the requests of people', () => {
     ]);
   });
 
+  it('name no requester if the webhook did not record one', () => {
+    const { requests, read } = world(waiting);
+    expect(requests.submit('approve', 'alice', true)).toBe(true);
+    expect(read().map((intent) => 'requestedBy' in intent)).toEqual([false]);
+  });
+
   it('approve a rejected wave by the digest of its definition', () => {
     const { requests, read } = world({ ...waiting, waits: [{ rule: 'approval' }] });
     expect(requests.submit('approve', 'alice')).toBe(true);

@@ -3,17 +3,21 @@ import { describe, expect, it } from 'vitest';
 import { survivors } from './catalogue/survivors.ts';
 import { defects } from './catalogue.ts';
 import { byFile, edited } from './defect.ts';
+import { mutants } from './mutants.ts';
+
+const allMutants = Object.values(mutants).flat();
 
 describe('the catalogue of defects', () => {
-  it('has at least 36 of them, each with a unique name', () => {
+  it('has at least 36 of them and 60 mutants, each with a unique name', () => {
     expect(defects.length).toBeGreaterThanOrEqual(36);
-    const ids = [...defects, ...survivors].map(({ id }) => id);
+    expect(allMutants.length).toBeGreaterThanOrEqual(60);
+    const ids = [...defects, ...survivors, ...allMutants].map(({ id }) => id);
     expect(new Set(ids).size).toBe(ids.length);
     expect(ids.filter((id) => !/^[a-z0-9]+(?:-[a-z0-9]+)*$/.test(id))).toEqual([]);
   });
 
   it('edits the agent, the engine, the installation, the policies, the webhook and the cluster layer, and not what judges them', () => {
-    const others = defects.flatMap(({ id, edits }) =>
+    const others = [...defects, ...allMutants].flatMap(({ id, edits }) =>
       edits.filter(({ file }) => !/^(?:agent|engine|install|cluster|webhook|policies)\//.test(file)).map(() => id),
     );
     expect(others).toEqual([]);
@@ -23,7 +27,7 @@ describe('the catalogue of defects', () => {
     expect(defects.filter(({ breaks }) => breaks.length === 0)).toEqual([]);
   });
 
-  for (const { id, edits } of [...defects, ...survivors]) {
+  for (const { id, edits } of [...defects, ...survivors, ...allMutants]) {
     it(`${id} replaces what stands in the sources exactly once`, () => {
       for (const [file, ofFile] of byFile(edits)) {
         const text = readFileSync(file, 'utf8');

@@ -1,0 +1,84 @@
+// Lists mutants of the cluster layer: of watches, shared objects, the Lease and requests.
+import { type Mutant, mutantsOf } from './mutant.ts';
+
+export const clusterMutants: readonly Mutant[] = [
+  ...mutantsOf('cluster/watch/store.ts', [
+    [
+      'list-removes-nothing',
+      'objects that a new list lacks stay in the cache',
+      '[...gone.flatMap(({ namespace, name }) => this.remove(namespace, name)), ...entries.flatMap(',
+      '[...gone.flatMap(() => []), ...entries.flatMap(',
+    ],
+  ]),
+  ...mutantsOf('cluster/watch/reflector.ts', [
+    [
+      'list-version-not-recorded',
+      'the version of a list is not recorded, so the watch starts at an older version',
+      '    const changes = this.#entries.replace(items);\n    this.#mark.raise(resourceVersion);\n',
+      '    const changes = this.#entries.replace(items);\n',
+    ],
+    [
+      'certain-as-of-newest-event',
+      'a cache counts as complete up to its newest event, although earlier events may be late',
+      'this.#certainMs = Math.max(this.#certainMs, this.#newestMs);',
+      'this.#certainMs = nowMs;',
+    ],
+    [
+      'list-dated-at-answer',
+      'a list counts as of its answer instead of its request',
+      'this.#contact.recordList(askedMs);',
+      'this.#contact.recordList(this.#options.env.clock.monotonicMs());',
+    ],
+    [
+      'requested-list-not-made',
+      'a requested list is never made',
+      'if (this.#stopped.signal.aborted || this.#needsList) return;',
+      'if (this.#stopped.signal.aborted) return;',
+    ],
+    [
+      'slow-retry-after-network-failure',
+      'a watch waits up to five minutes after a network failure',
+      "reason === 'unreachable' ? this.#soon.nextMs() : this.#slow.nextMs();",
+      "reason !== 'unreachable' ? this.#soon.nextMs() : this.#slow.nextMs();",
+    ],
+    [
+      'deletions-wake-nothing',
+      'the deletion of an object is not reported',
+      "line.kind === 'gone' ? this.#entries.remove(namespace, name) : this.#entries.put(this.#entryOf(line.object));\n    for (const change of changes) this.#notify(change);",
+      "line.kind === 'gone' ? this.#entries.remove(namespace, name) : this.#entries.put(this.#entryOf(line.object));\n    for (const change of changes) if (change.kind !== 'deleted') this.#notify(change);",
+    ],
+  ]),
+  ...mutantsOf('cluster/request/resource.ts', [
+    [
+      'seen-version-off-by-one',
+      'a cache does not count the version of its newest event as seen',
+      '(compareResourceVersions(this.#value, resourceVersion) ?? -1) >= 0;',
+      '(compareResourceVersions(this.#value, resourceVersion) ?? -1) > 0;',
+    ],
+  ]),
+  ...mutantsOf('cluster/request/failure.ts', [
+    [
+      'retry-after-in-milliseconds',
+      'Retry-After is read as milliseconds',
+      'Math.min(seconds * 1000, 120_000)',
+      'Math.min(seconds, 120_000)',
+    ],
+  ]),
+  ...mutantsOf('cluster/shared/commit.ts', [
+    [
+      'conflict-retried-with-old-object',
+      'a write is retried with the same object after a conflict',
+      '      this.#seen = undefined;\n      throw error;',
+      '      throw error;',
+    ],
+  ]),
+  ...mutantsOf('cluster/lease/lease.ts', [
+    [
+      'renewal-not-dated',
+      'a renewal of the Lease keeps the time of the renewal before',
+      '    renewTime: now,\n',
+      "    renewTime: isRenewal ? (spec['renewTime'] ?? now) : now,\n",
+    ],
+    ['release-overtakes-renewal', 'the release of the Lease does not wait for the renewal in flight', '    await this.#turn;\n', ''],
+  ]),
+];

@@ -1,0 +1,28 @@
+// Defines a mutant: a small defect for which no plan was made, so that it measures what random seeds find.
+import type { Scenario } from '../../../../simulation/scenario.ts';
+import { featuresOf } from '../../../../simulation/search/draw/features.ts';
+import type { Defect } from '../defect.ts';
+
+export interface Mutant extends Pick<Defect, 'id' | 'title' | 'edits'> {
+  /** Returns whether the scenario may reach the edit; absent: every scenario may. */
+  readonly needs?: (scenario: Scenario) => boolean;
+}
+
+type Row = readonly [id: string, title: string, find: string, replace: string, needs?: Mutant['needs']];
+
+/** Returns the mutants of one file. Each replaces one passage. */
+export function mutantsOf(file: string, rows: readonly Row[]): readonly Mutant[] {
+  return rows.map(([id, title, find, replace, needs]) => ({
+    id,
+    title,
+    edits: [{ file, find, replace }],
+    ...(needs === undefined ? {} : { needs }),
+  }));
+}
+
+/** Returns the needs of a mutant that is reached only with one of these features or requests (`featuresOf`). */
+export function anyOf(...names: readonly string[]): NonNullable<Mutant['needs']> {
+  return (scenario) => featuresOf(scenario).some((name) => names.includes(name));
+}
+
+export const prepares: NonNullable<Mutant['needs']> = ({ group }) => group.delaySeconds > 0 || group.prepares === true;
