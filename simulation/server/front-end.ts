@@ -29,6 +29,8 @@ export class FrontEnd {
   /** The revision after which the caches know all events. */
   #startRevision = 0;
   #lag: { readonly untilMs: number; readonly revision: number } | undefined;
+  /** True after the end of all faults. */
+  #isCurrent = false;
 
   constructor(options: FrontEndOptions) {
     this.#options = options;
@@ -52,8 +54,9 @@ export class FrontEnd {
     this.cache(commit.resource).expect(commit, commit.atMs + latency);
   }
 
-  /** Shows no new state until that time. */
+  /** Shows no new state until that time. Has no effect after `endLag`, for example if a suspended process reconnects later. */
   lag(untilMs: number): void {
+    if (this.#isCurrent) return;
     const nowMs = this.scheduler.nowMs();
     const isLagging = this.#lag !== undefined && this.#lag.untilMs > nowMs;
     const revision = isLagging ? (this.#lag?.revision ?? 0) : this.storage.revision;
@@ -61,14 +64,16 @@ export class FrontEnd {
     this.#lag = { untilMs: Math.max(untilMs, isLagging ? (this.#lag?.untilMs ?? 0) : 0), revision };
   }
 
-  /** Ends the lag: processes the due events and sends them to the watches. */
+  /** Ends all lag, now and later: processes the due events and sends them to the watches. */
   endLag(): void {
+    this.#isCurrent = true;
     this.#lag = undefined;
     for (const cache of this.#caches.values()) cache.resume();
   }
 
-  /** Goes back to that revision and shows no newer state until that time. Watches receive no event twice. */
+  /** Goes back to that revision and shows no newer state until that time, except after `endLag`. Watches receive no event twice. */
   goBack(revision: number, untilMs: number): void {
+    if (this.#isCurrent) return;
     for (const cache of this.#caches.values()) cache.goBack(revision);
     this.#lag = { untilMs, revision };
   }
