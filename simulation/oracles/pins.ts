@@ -232,7 +232,7 @@ class PinJudge implements Oracle {
       !this.#book.terms.wasMember(zone.statefulSet, atMs - 10_000);
     if (isOther || is === before || admitted.isUnavailable || admitted.createdRevision !== facts.currentRevision) return;
     const wanted = pinnedTo ?? (isNoted ? before : facts.currentRevision);
-    if (is === wanted || is === this.#book.restored(zone, admitted.createdRevision)) return;
+    if ([wanted, ...[before, admitted.createdRevision].map((revision) => this.#book.restored(zone, revision))].includes(is)) return;
     this.#book.scene.violated('S6', `${after.metadata.name} was at ${before}, and its successor is at ${is} instead of ${wanted}`);
   }
 }
