@@ -6,9 +6,10 @@ import { asksForApproval } from '../../policies/rollout/rules-without-exception.
 import { defined, extended } from '../../policies/values/defined.ts';
 import { contextOf, type GroupContext, minIntervalOf } from '../context.ts';
 import { decideGroup } from '../decide/decide.ts';
-import { type GroupDecision, isReplacement } from '../decision.ts';
+import { isOfStop } from '../decide/stops.ts';
+import { type GroupDecision, isReplacement, type RuleResult } from '../decision.ts';
 import { decidedLedger, nextClaimEndMs, withObservedLedgers } from '../ledger/ledger.ts';
-import { earliest } from '../rule.ts';
+import { blocks, earliest } from '../rule.ts';
 import { digestOfRule, digestOfWaves } from '../run/requests.ts';
 import { type GateReading, type IntentView, isUnknown, ledgerOf, type MetricView, type Snapshot } from '../snapshot.ts';
 import { modelReadings, type World, type WorldInput } from '../world/model.ts';
@@ -79,7 +80,7 @@ export function runForward(
     // After a pod is replaced, time passes before the next decision, unless another pod can be replaced before the successor is ready.
     const isInstant = approved !== acted || decision.actions.some((action) => overlaps || !isReplacement(action));
     const wakeAtMs = earliest([
-      decision.wakeAtMs,
+      wakeOf(decision, world.snapshot.nowMs),
       nextReadingMs(approved, group, decision),
       nextClaimEndMs(approved.snapshot),
       pending[0]?.atMs,
@@ -90,6 +91,17 @@ export function runForward(
     if (count >= maxTurns || turnsAtOnce >= maxTurnsAtOnce || next.snapshot.nowMs > endMs) return { ...run, world: approved, end: 'limit' };
     world = next;
   }
+}
+
+/**
+ * Returns the instant at which time may change what the group does. If only a person ends a stop of the whole group, windows and policy rules
+ * that open and close until then change nothing, so their instants do not count.
+ */
+function wakeOf({ steps, stops, wakeAtMs }: GroupDecision, nowMs: number): number | undefined {
+  if (!stops.some(({ endsBy }) => endsBy === 'person')) return wakeAtMs;
+  const isOfAStop = (answer: RuleResult): boolean => stops.some((stop) => isOfStop(answer, stop));
+  const waits = steps.flatMap(({ kind, results }) => results.filter((answer) => blocks(answer) && (kind !== 'roll' || !isOfAStop(answer))));
+  return earliest(waits.map(({ earliestMs }) => (earliestMs !== undefined && earliestMs > nowMs ? earliestMs : undefined)));
 }
 
 function applyDueEvents(start: World, pending: ScheduledEvent[]): World {

@@ -1,6 +1,6 @@
 // Draws random groups with the strategy `pinned`, and checks their decisions and ledgers a second time without code of the engine.
 import type { Action, GroupDecision } from '../../engine/decision.ts';
-import type { Claim, IntentView, Ledger, Pin, PodView, RevisionView, Snapshot, StatefulSetView } from '../../engine/snapshot.ts';
+import type { Claim, IntentView, Ledger, Pin, PodView, RevisionView, RunState, Snapshot, StatefulSetView } from '../../engine/snapshot.ts';
 import type { GroupDefinition } from '../../policies/definition.ts';
 import { kitNowMs } from './objects.ts';
 import { type Random, randomFrom } from './random.ts';
@@ -116,7 +116,19 @@ function pinnedLedger(ledger: Ledger, known: Known): Ledger {
       }
     }
   }
-  return pins.length === 0 ? { ...ledger, claims } : { ...ledger, claims, pins };
+  const run = ledger.run === undefined ? {} : { run: withPrevious(ledger.run, known) };
+  return { ...ledger, ...run, claims, ...(pins.length === 0 ? {} : { pins }) };
+}
+
+/** Returns the run with the revisions before it. A failed run failed a moment ago or earlier, so its rollback is due soon or at once. */
+function withPrevious(run: RunState, { group, snapshot }: Known): RunState {
+  const before = group.zones.flatMap(({ name, statefulSet }) => {
+    const set = snapshot.statefulSets.find((one) => one.name === statefulSet);
+    return set === undefined ? [] : [[name, set.status.currentRevision] as const];
+  });
+  const previous = Object.fromEntries(before);
+  const isRecent = (run.movableMs / 3_600_000) % 2 === 0;
+  return run.outcome === 'failed' && isRecent ? { ...run, previous, failedMs: kitNowMs - 500 } : { ...run, previous };
 }
 
 /** Draws the revisions; undefined as if they were not read, as in a plan from manifests. */

@@ -6,7 +6,18 @@ import type { Claim } from '../../../engine/snapshot.ts';
 import type { GroupDefinition } from '../../../policies/definition.ts';
 import { gate, group, wave } from '../../kit/groups.ts';
 import { kitNowMs, newRevision, oldRevision } from '../../kit/objects.ts';
-import { hourMs, intent, ledgerOf, minuteMs, outdatedSets, policy, policyRule, secondMs, updatedPods } from '../../kit/questions.ts';
+import {
+  freeze,
+  hourMs,
+  intent,
+  ledgerOf,
+  minuteMs,
+  outdatedSets,
+  policy,
+  policyRule,
+  secondMs,
+  updatedPods,
+} from '../../kit/questions.ts';
 import type { SnapshotOverrides } from '../../kit/snapshots.ts';
 import { line, worldOf } from '../../kit/worlds.ts';
 
@@ -129,6 +140,17 @@ describe('the end of a run', () => {
     expect(short(run({ state: deny }))).toEqual({ end: 'held', seconds: 0, holding: ['safety/rule no'] });
     const paused = { intents: [intent({ action: 'pause' as const })] };
     expect(short(run({ state: paused }))).toEqual({ end: 'held', seconds: 0, holding: ['paused wait'] });
+  });
+
+  it('is blocked at once by a pause, although a window opens and closes every day', () => {
+    const schedule = { cron: '0 2 * * *', durationMs: 2 * hourMs, timeZone: 'UTC' };
+    const { ranges: _ranges, ...nightly } = freeze({ kind: 'allow', schedule });
+    const paused = { intents: [intent({ action: 'pause' as const })], policies: [policy({ windows: [nightly] })] };
+    expect(short(run({ state: paused }))).toEqual({ end: 'held', seconds: 0, holding: ['paused wait', 'window wait'] });
+  });
+
+  it('waits for a window if only the window blocks', () => {
+    expect(run({ state: { policies: [policy({ windows: [freeze()] })] } }).story[0]).toBe('3600: delete pod ingester-zone-a-2');
   });
 
   it('continues when the block ends', () => {
