@@ -89,7 +89,9 @@ describeOnControlPlane('an undo of manifests that another manager applies by ser
     await untilRevision('the restored revision', (revision) => revision === earlier);
     await apply('example.com/server:3', {});
     expect(await untilRevision('the revision of the same manifests', (revision) => revision !== earlier)).toBe(undone);
-    expect((await writer.run(['explain', 'ingester'], { cwd })).stdout).toContain(`update revision ${undone} of zone ${name} was undone by`);
+    expect((await writer.run(['explain', 'ingester'], { cwd })).stdout).toContain(
+      `update revision ${undone} of zone ${name} was undone by`,
+    );
   });
 });
 
