@@ -2,14 +2,16 @@
 import { type KubernetesObject, resources } from '../../cluster/request/resource.ts';
 import { type JsonPatchOperation, patchByOperations } from '../../cluster/request/write.ts';
 import { intentsOf } from '../../engine/context.ts';
+import { fieldDiff, type ObjectContent } from '../../engine/diff/field-diff.ts';
 import { judge } from '../../engine/judge/judge.ts';
+import { fieldAt } from '../../engine/observe/raw.ts';
 import { replacedAtOnce } from '../../engine/plan/controller.ts';
 import { changeAnnotations } from '../../engine/run/origin.ts';
 import { undoRequest } from '../../engine/run/requests.ts';
 import { type IntentView, isUnknown, type Known, podsNamed } from '../../engine/snapshot.ts';
 import { intentObject } from '../../policies/live/intents.ts';
 import { defined } from '../../policies/values/defined.ts';
-import { listed } from '../../policies/wording.ts';
+import { firstOf, listed } from '../../policies/wording.ts';
 import { ifNotInstalled, rolloutIntents } from '../cluster-snapshot/kinds.ts';
 import { type Cluster, withCluster } from '../connection.ts';
 import { type CommandContext, suggestNext } from '../context.ts';
@@ -26,6 +28,7 @@ import { accessFor, confirmAlways, confirmByPrompt, findZone, type PromptFlags, 
 import { shortRevision } from '../output/group-text.ts';
 import { stopAndEndText } from '../output/plan/plan-text.ts';
 import { plural } from '../output/text.ts';
+import { templateManager } from '../source/cluster/managed-fields.ts';
 import { handOver } from '../source/cluster/server-apply.ts';
 
 export interface UndoOptions extends RequestFlags, PromptFlags, UndoTarget {
@@ -50,11 +53,14 @@ export function run(context: CommandContext, options: UndoOptions): Promise<Exit
     const exceptions = undos.flatMap(({ member }) => refuseDenied(members, member, name));
     const restarted = undos.map(({ member }) => member.zone);
     const stops = await remainingStops(cluster, members, { verb: 'undo', restarted });
-    const writeNotes = () => writeAgentNote(context, cluster, members.live, [...new Set([...exceptions, ...stops])]);
+    const kept = keptTexts(name, undos);
+    // A dry run prints objects instead of the preview.
+    const notes = [...new Set([...exceptions, ...stops, ...(options.dryRun === undefined ? [] : kept)])];
+    const writeNotes = () => writeAgentNote(context, cluster, members.live, notes);
     const intent = undoIntent(target, undos, options.reason ?? earlierReason(earlier, undos));
     if (options.dryRun !== undefined) await writeNotes();
     if (options.dryRun === 'client') return printObjects(context, [intent, ...undos.map(restoredObject)]);
-    const preview = previewText(members, undos);
+    const preview = previewText(members, undos, kept);
     if (options.dryRun === undefined && !(await isConfirmed(context, options, preview))) return exitCodes.refused;
     const written = await write(cluster, target, { intent, undos }, options);
     if (options.dryRun === 'server') return printObjects(context, written);
@@ -180,7 +186,7 @@ function restoredObject({ member: { object }, to }: MemberUndo): KubernetesObjec
   };
 }
 
-function previewText({ name, snapshot, live: { definition } }: Members, undos: readonly MemberUndo[]): string {
+function previewText({ name, snapshot, live: { definition } }: Members, undos: readonly MemberUndo[], kept: readonly string[]): string {
   const lines = undos.map(({ member: { zone, view }, to }) => {
     const short = (revision: string): string => shortRevision(revision, view.name);
     return `  ${zone}: ${short(view.status.updateRevision)} -> ${short(to.name)} (revision ${to.number})\n`;
@@ -193,16 +199,36 @@ function previewText({ name, snapshot, live: { definition } }: Members, undos: r
   }, 0);
   const replaced =
     count === 0 ? 'no pod is replaced' : `up to ${plural(count, 'pod')} ${count === 1 ? 'is' : 'are'} replaced in the order of the group`;
-  return `${name} returns to an earlier revision; ${replaced}:\n${lines.join('')}${atOnce.map((text) => `  ${text}\n`).join('')}`;
+  return `${name} returns to an earlier revision; ${replaced}:\n${lines.join('')}${[...atOnce, ...kept].map((text) => `  ${text}\n`).join('')}`;
 }
 
-/** Returns the warning that manifests in Git may still request the undone revision, which stays blocked. */
+/**
+ * Returns the warning that an apply of the undone manifests can keep the restored fields, so that the undo does not block its result.
+ * Server-side apply removes these fields, because its manager owns them after the undo.
+ */
+function keptTexts(name: string, undos: readonly MemberUndo[]): readonly string[] {
+  const fields = undos
+    .filter(({ member }) => templateManager(member.object) === undefined)
+    .flatMap((undo) => fieldDiff(templateOf(undo.member.object), templateOf(restoredObject(undo))))
+    .flatMap(({ operation, path }) => (operation === 'add' ? [path] : []));
+  if (fields.length === 0) return [];
+  const paths = firstOf([...new Set(fields)], 3);
+  return [
+    `an apply of the undone manifests can keep ${paths}: then it creates another revision, which is not blocked. To block it: kubectl rollout-group pause ${name}`,
+  ];
+}
+
+function templateOf({ spec }: KubernetesObject): ObjectContent {
+  return { kind: 'StatefulSet', spec: { template: fieldAt(spec, ['template']) } };
+}
+
+/** Returns the warning that manifests in Git still contain the undone change, and the command that allows the undone revision again. */
 function gitText(undos: readonly MemberUndo[], name: string, intent: string): string {
   const commit = undos.map(({ member }) => member.view.annotations[changeAnnotations.commit]).find((one) => one !== undefined);
   const revert = commit === undefined ? '' : `. Run: git revert ${commit}`;
   return [
-    `  manifests in Git still request the undone revision${revert}\n`,
-    `  the agent blocks that revision until this request is cancelled: kubectl rollout-group cancel ${name} ${intent}\n`,
+    `  manifests in Git still contain the undone change${revert}\n`,
+    `  the agent blocks the undone revision until this request is cancelled: kubectl rollout-group cancel ${name} ${intent}\n`,
   ].join('');
 }
 

@@ -27,7 +27,7 @@ describe('undo', () => {
       },
     ]);
     expect(acted.stdout).toContain('earlier revision; no pod is replaced:\n  a: rev-2 -> rev-1 (revision 2)\n');
-    expect(acted.stdout).toContain('manifests in Git still request the undone revision');
+    expect(acted.stdout).toContain('manifests in Git still contain the undone change');
   });
 
   it('prints a note on the exception that permits the undo, also in a dry run', async () => {
@@ -62,6 +62,19 @@ describe('undo', () => {
     );
     const dry = await act('undo ingester --dry-run server', { decision: rolling, extra: history, options: { isWebhookAway: true } });
     expect([dry.status, dry.kept]).toEqual([12, []]);
+  });
+
+  it('warns of restored fields that an apply of the undone manifests keeps, also in a dry run', async () => {
+    const metadata = { labels: { 'rollout-group': 'ingester' } };
+    const template = { metadata, spec: { containers: [{ name: 'ingester', image: 'mimir:1', env: [{ name: 'EXTRA', value: '1' }] }] } };
+    const earlier = history.map((one) => (one.metadata.name === 'rev-1' ? { ...one, data: { spec: { template } } } : one));
+    const warning =
+      'an apply of the undone manifests can keep spec.template.spec.containers[ingester].env: then it creates another revision, which is not blocked. To block it: kubectl rollout-group pause mimir/ingester';
+    const undo = (flags: string) => act(`undo ingester ${flags}`, { decision: rolling, extra: earlier });
+    const done = await undo('--yes');
+    expect(done.stdout, done.stderr).toContain(`  ${warning}\n`);
+    expect((await undo('--dry-run=client')).stderr).toContain(warning);
+    expect((await undo('--dry-run=server')).stderr).toContain(warning);
   });
 
   it('prints the git revert command if the commit is known', async () => {

@@ -305,7 +305,7 @@ describeOnControlPlane('the word of people', (controlPlane) => {
     await ok(eve, ...undo, '--zone', 'a');
     const left = (await until('zone a at an earlier template', ({ run }) => run?.kind === 'rollback')).run?.target;
     await until('the canary replaced', ({ waits }) => waits.some(({ fact }) => fact.includes('zone a has 1 of 2 pods available')));
-    expect(await ok(eve, ...undo)).toContain('manifests in Git still request the undone revision');
+    expect(await ok(eve, ...undo)).toContain('manifests in Git still contain the undone change');
     const last = await until('every template written', ({ run }) => run?.target['c'] !== left?.['c']);
     expect(last.run?.outcome).toBe('running');
     await minReady(0);

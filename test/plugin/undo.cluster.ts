@@ -63,6 +63,38 @@ describeOnControlPlane('an undo of a change that removed a field', (controlPlane
   });
 });
 
+describeOnControlPlane('an undo of manifests that another manager applies by server-side apply', (controlPlane) => {
+  it('makes the same manifests request exactly the undone revision, also if this tool once applied the template', async () => {
+    const { client } = controlPlane();
+    const path = `/apis/apps/v1/namespaces/${namespace}/statefulsets`;
+    await client.create('/api/v1/namespaces', { metadata: { name: namespace } });
+    await serveKinds(controlPlane(), namespace);
+    const writer = await person(controlPlane(), namespace, 'writer', writerRules);
+    const untilRevision = async (what: string, isMet: (revision: string | undefined) => boolean) => {
+      const [set] = await client.until<StatefulSet>(path, what, ([first]) => isMet(first?.status?.updateRevision));
+      return set?.status?.updateRevision;
+    };
+    const apply = (image: string, container: object) =>
+      client.patch(`${path}/${name}?fieldManager=argocd-like&force=true`, 'apply', JSON.parse(manifest(image, container)));
+    const cwd = filesOf({ 'one.json': manifest('example.com/server:1', {}) });
+    expect((await writer.run('apply -f one.json --yes'.split(' '), { cwd })).status).toBe(0);
+    const first = await untilRevision('the first revision', (revision) => revision !== undefined);
+    await apply('example.com/server:2', { env: [{ name: 'EXTRA', value: '1' }] });
+    const earlier = await untilRevision('the second revision', (revision) => revision !== first);
+    await apply('example.com/server:3', {});
+    const undone = await untilRevision('the third revision', (revision) => revision !== earlier);
+
+    const done = await writer.run(['undo', 'ingester', '--yes'], { cwd });
+    expect([done.status, done.stdout], done.stderr).toEqual([0, expect.not.stringContaining('can keep')]);
+    await untilRevision('the restored revision', (revision) => revision === earlier);
+    await apply('example.com/server:3', {});
+    expect(await untilRevision('the revision of the same manifests', (revision) => revision !== earlier)).toBe(undone);
+    expect((await writer.run(['explain', 'ingester'], { cwd })).stdout).toContain(
+      `update revision ${undone} of zone ${name} was undone by`,
+    );
+  });
+});
+
 describeOnControlPlane('an undo in the middle of a run of the strategy partition', (controlPlane) => {
   const namespace = 'undone-midway';
   const path = `/apis/apps/v1/namespaces/${namespace}/statefulsets`;

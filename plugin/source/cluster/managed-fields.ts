@@ -71,18 +71,36 @@ export const patchManager = 'kubectl-rollout_group';
  */
 export function handedOver(before: unknown, patched: unknown): readonly ObjectContent[] | undefined {
   const entries = entriesOf(patched);
-  const appliers = entries.filter((entry) => isApplier(entry) && fieldAt(entry['fieldsV1'], ['f:spec', 'f:template']) !== undefined);
-  const applier = appliers.find(isOwn) ?? appliers[0];
   const ours = entries.find((entry) => entry['manager'] === patchManager && (entry['subresource'] ?? '') === '');
-  if (applier === undefined || ours === undefined || applier['apiVersion'] !== ours['apiVersion']) return undefined;
+  if (ours === undefined) return undefined;
   const added = without(ours['fieldsV1'], unionOf(entriesOf(before)));
-  if (added === undefined) return undefined;
   const rest = without(ours['fieldsV1'], added);
+  const manager = templateManager(before, rest);
+  const applier = entries.find((entry) => isApplier(entry) && entry['manager'] === manager);
+  if (added === undefined || applier === undefined || applier['apiVersion'] !== ours['apiVersion']) return undefined;
   return entries.flatMap((entry) => {
     if (entry === applier) return [{ ...entry, fieldsV1: union(entry['fieldsV1'], added) }];
     if (entry !== ours) return [entry];
     return rest === undefined ? [] : [{ ...entry, fieldsV1: rest }];
   });
+}
+
+/**
+ * Returns the manager that applies the containers of the pod template; undefined without such a manager. Of several, chooses the one that
+ * owns most of the fields in `changed`, then most fields of the template, then the newest: the others may no longer apply.
+ */
+export function templateManager(live: unknown, changed?: unknown): unknown {
+  const templateOf = ({ fieldsV1 }: ObjectContent): unknown => fieldAt(fieldsV1, ['f:spec', 'f:template']);
+  const ownedOf = ({ fieldsV1 }: ObjectContent): number => countOf(fieldsV1) - countOf(without(fieldsV1, changed));
+  const appliers = entriesOf(live).filter(
+    (entry) => isApplier(entry) && fieldAt(templateOf(entry), ['f:spec', 'f:containers']) !== undefined,
+  );
+  return appliers.toSorted((a, b) => ownedOf(a) - ownedOf(b) || countOf(templateOf(a)) - countOf(templateOf(b))).at(-1)?.['manager'];
+}
+
+function countOf(fields: unknown): number {
+  const parts = isRecord(fields) ? Object.values(fields) : [];
+  return parts.length === 0 ? Number(fields !== undefined) : parts.reduce<number>((sum, part) => sum + countOf(part), 0);
 }
 
 /** Returns the fields of the first tree that the second does not have; undefined without such a field. */

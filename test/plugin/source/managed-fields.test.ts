@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { adopted, adoptionOf, applied, removableFields } from '../../../plugin/source/cluster/managed-fields.ts';
+import { adopted, adoptionOf, applied, removableFields, templateManager } from '../../../plugin/source/cluster/managed-fields.ts';
 
 type Fields = Readonly<Record<string, object>>;
 
@@ -106,5 +106,28 @@ describe('fields of client-side apply', () => {
     const fresh = live({ b: 2 }, { 'before-first-apply': { 'f:b': {} } });
     expect(adoptionOf(fresh)?.managedFields).toMatchObject([{ manager: 'kubectl-rollout-group', operation: 'Apply' }]);
     expect(adoptionOf(live({ b: 2 }, { 'kubectl-client-side-apply': { 'f:b': {} } }, 'Apply'))).toBeUndefined();
+  });
+});
+
+describe('the manager that applies the pod template', () => {
+  const template = (containers: object) => ({ 'f:template': { 'f:spec': { 'f:containers': containers } } });
+  const image = { server: { 'f:image': {} } };
+  const all = { server: { 'f:image': {}, 'f:name': {} } };
+  const of = (owners: Readonly<Record<string, object>>, changed: object = {}) =>
+    templateManager(live({}, Object.fromEntries(Object.entries(owners).map(([name, fields]) => [name, template(fields)])), 'Apply'), {
+      'f:spec': template(changed),
+    });
+
+  it('owns the changed fields, then most fields, and is the newest', () => {
+    const name = { server: { 'f:name': {} } };
+    expect(of({ argocd: image, 'kubectl-rollout-group': { ...name, other: { 'f:name': {} } } }, image)).toBe('argocd');
+    expect(of({ argocd: all, tuner: { server: { 'f:resources': {} } } })).toBe('argocd');
+    expect(of({ 'kubectl-rollout-group': all, argocd: all })).toBe('argocd');
+  });
+
+  it('is no manager of client-side apply, and no manager of labels alone', () => {
+    const labels = { 'f:template': { 'f:metadata': { 'f:labels': {} } } };
+    expect(templateManager(live({}, { 'kubectl-client-side-apply': template(all) }))).toBeUndefined();
+    expect(templateManager(live({}, { injector: labels }, 'Apply'))).toBeUndefined();
   });
 });
