@@ -250,13 +250,18 @@ export class People {
         this.#numbers.get(key) !== replicas ||
         numberAt(this.#options.server.get(origin.resource, this.#options.namespace, origin.name), ...origin.path) !== replicas;
       this.#numbers.set(key, replicas);
-      this.#autoscaler.scale(origin, replicas, {
-        who,
-        denied: () => this.#giveUpShrinking(origin),
-        isRepeated: () => this.#numbers.get(key) === replicas,
-      });
+      this.#keepAsking(origin, replicas, who);
     }
     return isNew;
+  }
+
+  /** Writes the replicas, and repeats a denied write until another number is requested. */
+  #keepAsking(origin: ReplicaOrigin, replicas: number, who: 'person' | 'machine'): void {
+    this.#autoscaler.scale(origin, replicas, {
+      who,
+      denied: () => this.#giveUpShrinking(origin),
+      isRepeated: () => this.#numbers.get(keyOf(origin)) === replicas,
+    });
   }
 
   /** Requests the deletion. Returns whether the pod exists and is not terminating. */
@@ -286,7 +291,11 @@ export class People {
     const done = (): void => {
       if (this.#numbers.has(keyOf(own))) this.#numbers.set(keyOf(own), replicas);
     };
-    this.#autoscaler.scale(own, replicas, { who: 'person', done });
+    const denied = (): void => {
+      const number = this.#numbers.get(keyOf(own));
+      if (number !== undefined) this.#keepAsking(own, number, 'machine');
+    };
+    this.#autoscaler.scale(own, replicas, { who: 'person', done, denied });
     return isNew;
   }
 
