@@ -67,12 +67,20 @@ const oneZone: Invariant = {
   },
 };
 
-/** Reports whether exactly one pod of the zone is replaced and is stuck, no zone shrinks, and no other zone has a claim or is unknown. */
+/**
+ * Reports whether exactly one pod of the zone is replaced and is stuck, no zone shrinks, no other zone is unknown, and each claim of another
+ * zone has an outdated successor.
+ */
 function isSingleRepair(context: GroupContext, decision: GroupDecision, zone: string): boolean {
   const [repaired, ...more] = replacements(decision).filter((action) => action.zone === zone);
   const view = zoneNamed(context, zone);
   if (repaired === undefined || view === undefined || more.length > 0 || decreases(decision).length > 0) return false;
-  const isSettled = context.view.zones.every((other) => other === view || (other.unknown === undefined && other.claims.length === 0));
+  const isSettled = context.view.zones.every(
+    (other) =>
+      other === view ||
+      (other.unknown === undefined &&
+        other.claims.every((claim) => other.outdated.some(({ ordinal, uid }) => ordinal === claim.ordinal && uid !== claim.uid))),
+  );
   return (
     repaired.because === 'stuck' && !isHealthy(view, repaired.ordinal) && isSettled && profileOf(context.group).repairsStuckPodsAcrossZones
   );

@@ -3,7 +3,7 @@ import { holdingPartition, traitsOf } from '../../policies/strategies.ts';
 import type { GroupContext } from '../context.ts';
 import { isAvailable, isCrashing, partitionOrdinal, type ZoneView } from '../observe/view.ts';
 import { profileOf } from '../profiles.ts';
-import type { PodView, StatefulSetView } from '../snapshot.ts';
+import type { Claim, PodView, StatefulSetView } from '../snapshot.ts';
 
 type Moment = Pick<GroupContext, 'group' | 'nowMs'>;
 
@@ -65,16 +65,24 @@ function lowestMoved({ pods, surplus, replicas }: ZoneView, { firstOrdinal, stat
 
 /**
  * Reports whether stuck pods of the zone may be repaired, one at a time, although other zones are not available. Otherwise two zones with a
- * broken image would wait for each other. The claims of other zones must end first. Drop-in groups always wait for other zones.
+ * broken image would wait for each other. The claims of other zones must end first, except a claim whose successor is stuck too. Drop-in
+ * groups always wait for other zones.
  */
 export function mayRepairDespiteOthers({ group, nowMs, view }: Moment & Pick<GroupContext, 'view'>, zone: ZoneView): boolean {
   const others = view.zones.filter((other) => other !== zone);
   return (
     profileOf(group).repairsStuckPodsAcrossZones &&
     others.some((other) => !other.isReady) &&
-    others.every((other) => other.unknown === undefined && other.claims.length === 0) &&
+    others.every(
+      (other) => other.unknown === undefined && other.claims.every((claim) => hasStuckSuccessor({ group, nowMs }, other, claim)),
+    ) &&
     zone.outdated.some((pod) => isStuck({ group, nowMs }, zone, pod))
   );
+}
+
+/** Reports whether the successor of the claimed pod is stuck, so that the claim ends only by a repair. */
+function hasStuckSuccessor(moment: Moment, view: ZoneView, { ordinal, uid }: Claim): boolean {
+  return view.outdated.some((pod) => pod.ordinal === ordinal && pod.uid !== uid && isStuck(moment, view, pod));
 }
 
 /**

@@ -257,11 +257,8 @@ export class People {
 
   /** Writes the replicas, and repeats a denied write until another number is requested. */
   #keepAsking(origin: ReplicaOrigin, replicas: number, who: 'person' | 'machine'): void {
-    this.#autoscaler.scale(origin, replicas, {
-      who,
-      denied: () => this.#giveUpShrinking(origin),
-      isRepeated: () => this.#numbers.get(keyOf(origin)) === replicas,
-    });
+    const isRepeated = (): boolean => this.#numbers.get(keyOf(origin)) === replicas;
+    this.#autoscaler.scale(origin, replicas, { who, denied: () => this.#giveUpShrinking(origin), isRepeated });
   }
 
   /** Requests the deletion. Returns whether the pod exists and is not terminating. */
@@ -288,13 +285,9 @@ export class People {
     const set = this.#live(name);
     const isNew = set !== undefined && replicasAt(set) !== replicas;
     const own: ReplicaOrigin = { resource: statefulSetResource, name, path: ['spec', 'replicas'] };
-    const done = (): void => {
-      if (this.#numbers.has(keyOf(own))) this.#numbers.set(keyOf(own), replicas);
-    };
-    const denied = (): void => {
-      const number = this.#numbers.get(keyOf(own));
-      if (number !== undefined) this.#keepAsking(own, number, 'machine');
-    };
+    const number = this.#numbers.get(keyOf(own));
+    const done = (): void => void (number !== undefined && this.#numbers.set(keyOf(own), replicas));
+    const denied = (): void => void (number !== undefined && this.#keepAsking(own, number, 'machine'));
     this.#autoscaler.scale(own, replicas, { who: 'person', done, denied });
     return isNew;
   }

@@ -1,6 +1,15 @@
 // Judges the ledger: disruptions have claims, open claims are not dropped, and epochs never decrease (S1, S18, S19, S28, L4, L5).
 
-import { configMapResource, isAgent, isTerminating, numberAt, partitionOf, statefulSetResource } from '../objects.ts';
+import {
+  configMapResource,
+  controllerOf,
+  isAgent,
+  isTerminating,
+  numberAt,
+  partitionOf,
+  podResource,
+  statefulSetResource,
+} from '../objects.ts';
 import type { Commit, ModelObject } from '../server/request.ts';
 import { disruptedByUs } from './availability.ts';
 import { type Claimed, isLedger, isOpenClaim, keyOf, type LedgerText, readLedger, stayingPods, unappliedMs } from './documents.ts';
@@ -150,10 +159,20 @@ export class LedgerJudge implements Oracle {
     const [first] = added.filter(counts);
     if (first === undefined || terms.isExcepted()) return;
     const elsewhere = [...ledger.claims.values()].filter(
-      (claim) => counts(claim) && claim.zone !== first.zone && this.#hasBeenMember(claim, fromMs),
+      (claim) => counts(claim) && claim.zone !== first.zone && this.#hasBeenMember(claim, fromMs) && !this.#hasSuccessor(claim),
     );
     if (elsewhere.length > 0)
       scene.violated('S1', `${actor.process ?? ''} announces ${describe(first)} next to ${elsewhere.map(describe).join(', ')}`);
+  }
+
+  /** Returns whether the pod of the claim is gone and the zone has all its pods. The claim then stays only because a successor is unavailable. */
+  #hasSuccessor({ verb, zone, uid }: Claimed): boolean {
+    const { scene, zones, terms } = this.#book;
+    if (verb === 'scaleDown' || verb === 'setPartition') return false;
+    const set = zones.find(({ statefulSet }) => terms.zoneName(statefulSet) === zone);
+    const owner = set?.facts.latest();
+    const pods = scene.list(podResource, scene.namespace).filter((pod) => controllerOf(pod) === owner?.uid);
+    return owner !== undefined && pods.length >= owner.replicas && !pods.some(({ metadata }) => metadata.uid === uid);
   }
 
   /** Returns whether the zone has belonged to the group since `fromMs`. Claims of removed or recreated StatefulSets do not count. */

@@ -8,6 +8,7 @@ import {
   exception,
   hourMs,
   intent,
+  ledgerOf,
   line,
   minuteMs,
   outdatedSets,
@@ -173,6 +174,15 @@ describe('the order of zones', () => {
     ['is as listed however the StatefulSets are', native, undefined, { statefulSets: all.toReversed() }, 'a-2'],
   ])('%s', (_name, definition, run, overrides, expected) => {
     expect(replacedPods(roll(definition, run, overrides))).toBe(expected);
+  });
+
+  it.each([
+    ['repairs a zone although a claim of another zone stays, because its successor is stuck', 'gone', 'b-1'],
+    ['repairs no zone while a claim of another zone may still be applied', 'uid-ingester-zone-c-1', ''],
+  ])('%s', (_name, uid, expected) => {
+    const claims = [{ verb: 'evictPod' as const, zone: 'c', uid, ordinal: 1, atMs: kitNowMs }];
+    const state = { ...podsIn({ b: { 1: stuck }, c: { 1: stuck } }), ledgers: [ledgerOf({ run: runOf(), claims })] };
+    expect(replacedPods(roll(native, undefined, state))).toBe(expected);
   });
 
   it('stops at a blocked zone, and says so for that zone alone', () => {

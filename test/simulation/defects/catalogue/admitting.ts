@@ -14,12 +14,6 @@ export const admittingDefects: readonly Defect[] = [
     breaks: ['S30', 'S1', 'S2', 'S3', 'S9'],
   },
   {
-    id: 'admitted-although-ledger-changed',
-    title: 'the webhook admits the request after another writer changed the ledger',
-    edits: [{ file: queue, find: 'if (!isStored) return reserved;', replace: 'if (!isStored && reserved.length === 0) return reserved;' }],
-    breaks: ['S30', 'S1', 'S2', 'S3', 'S9'],
-  },
-  {
     id: 'admission-ignores-claims',
     title: 'the webhook does not count announced disruptions that are not visible yet',
     edits: [

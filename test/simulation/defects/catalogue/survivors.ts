@@ -153,4 +153,17 @@ export const survivors: readonly Survivor[] = [
     breaks: ['L10', 'L12', 'L2', 'unfinished'],
     survives: 'the status of the StatefulSet follows its pods, and wakes as well',
   },
+  {
+    id: 'admitted-although-ledger-changed',
+    title: 'the webhook admits the request after another writer changed the ledger',
+    edits: [
+      {
+        file: 'webhook/native/group-queue.ts',
+        find: 'if (!isStored) return reserved;',
+        replace: 'if (!isStored && reserved.length === 0) return reserved;',
+      },
+    ],
+    breaks: ['S30', 'S1', 'S2', 'S3', 'S9'],
+    survives: 'no seed of 1 to 872 lets another writer change the ledger between the reading and the write of the webhook',
+  },
 ];
