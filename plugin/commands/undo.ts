@@ -203,8 +203,9 @@ function previewText({ name, snapshot, live: { definition } }: Members, undos: r
 }
 
 /**
- * Returns the warning that an apply of the undone manifests can keep the restored fields, so that the undo does not block its result.
- * Server-side apply removes these fields, because its manager owns them after the undo.
+ * Returns the warning that a later apply of the manifests with the undone change can leave fields that this undo restores. The
+ * result is another revision, which the undo does not block. Server-side apply removes these fields, because its manager owns them after the
+ * undo.
  */
 function keptTexts(name: string, undos: readonly MemberUndo[]): readonly string[] {
   const fields = undos
@@ -214,7 +215,7 @@ function keptTexts(name: string, undos: readonly MemberUndo[]): readonly string[
   if (fields.length === 0) return [];
   const paths = firstOf([...new Set(fields)], 3);
   return [
-    `an apply of the undone manifests can keep ${paths}: then it creates another revision, which is not blocked. To block it: kubectl rollout-group pause ${name}`,
+    `a later apply of the manifests with the undone change can leave ${paths} in the template. That makes another revision, which is not blocked. To block it: kubectl rollout-group pause ${name}`,
   ];
 }
 

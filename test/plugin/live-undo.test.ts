@@ -64,12 +64,12 @@ describe('undo', () => {
     expect([dry.status, dry.kept]).toEqual([12, []]);
   });
 
-  it('warns of restored fields that an apply of the undone manifests keeps, also in a dry run', async () => {
+  it('warns if the undo restores fields that a later apply of the manifests would not remove, also in a dry run', async () => {
     const metadata = { labels: { 'rollout-group': 'ingester' } };
     const template = { metadata, spec: { containers: [{ name: 'ingester', image: 'mimir:1', env: [{ name: 'EXTRA', value: '1' }] }] } };
     const earlier = history.map((one) => (one.metadata.name === 'rev-1' ? { ...one, data: { spec: { template } } } : one));
     const warning =
-      'an apply of the undone manifests can keep spec.template.spec.containers[ingester].env: then it creates another revision, which is not blocked. To block it: kubectl rollout-group pause mimir/ingester';
+      'a later apply of the manifests with the undone change can leave spec.template.spec.containers[ingester].env in the template. That makes another revision, which is not blocked. To block it: kubectl rollout-group pause mimir/ingester';
     const undo = (flags: string) => act(`undo ingester ${flags}`, { decision: rolling, extra: earlier });
     const done = await undo('--yes');
     expect(done.stdout, done.stderr).toContain(`  ${warning}\n`);
@@ -149,7 +149,7 @@ describe('undo', () => {
     expect([await reasonOf('undo ingester'), await reasonOf('undo ingester --reason INC-441')]).toEqual(['memory leak', 'INC-441']);
   });
 
-  it('does nothing after a rollback, and names its run and the commands that end the block', async () => {
+  it('does nothing after a rollback, and names its run and how to end the block', async () => {
     const run = { ...runOf(over), kind: 'rollback', previous: { a: 'rev-2', b: 'rev-2', c: 'rev-2' } } as const;
     const stop = {
       rule: 'rolled-back',
@@ -244,7 +244,7 @@ describe('override', () => {
     expect((await act(words, { decision: { ...rolling, stops: [stop] } })).status).toBe(0);
   });
 
-  it('rejects an exception if its rule and target have one of another name, and replaces one of the same name', async () => {
+  it('rejects a new exception if an exception with another name exists for the rule and target, and replaces one with its name', async () => {
     const other: FakeObject = {
       apiVersion,
       kind: 'RolloutException',
@@ -265,7 +265,7 @@ describe('override', () => {
     expect([replaced.status, replaced.stdout]).toEqual([
       0,
       expect.stringContaining(
-        '\n  the new exception replaces the earlier exception by an unverified requester (INC-1) with the end 2099-01-01 00:00 UTC\n',
+        '\n  the new exception replaces the earlier exception of an unverified requester (INC-1) that ends at 2099-01-01 00:00 UTC\n',
       ),
     ]);
     const expired = { ...other, spec: { ...(other['spec'] as object), expires: '2020-01-01T00:00:00Z' } };

@@ -68,7 +68,7 @@ describe('the page of a kind', () => {
       .filter((line) => line.startsWith('| `'));
     expect(rows).toHaveLength(allFields('RolloutIntent').length);
     expect(rows.find((row) => row.includes('spec.action'))).toBe(
-      '| `spec.action` | pause \\| approve \\| reject \\| promote \\| abort \\| retry \\| undo \\| cancel \\| protect | required | Requested action. The commands of the plugin write it. |',
+      '| `spec.action` | pause \\| approve \\| reject \\| promote \\| abort \\| retry \\| undo \\| cancel \\| protect | required | Requested action. The plugin has a command of the same name for each action. |',
     );
   });
 

@@ -64,7 +64,7 @@ export class GroupQueue {
 
   /**
    * Returns the answer after its claims are stored; a denial if the ledger is full. Rejects if no time is left, if the snapshot or the decision
-   * fails, if the ledger cannot be read, or if the write of the claims fails.
+   * fails, or if claims cannot be stored because the ledger cannot be read or the write fails.
    */
   submit(request: QueuedRequest): Promise<Answer> {
     return new Promise((resolve, reject) => {
