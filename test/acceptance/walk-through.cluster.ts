@@ -162,7 +162,7 @@ describeWithBinaries('the walk through a cluster in docs/getting-started.md', ()
   it('says that the agent died, how, and starts it again with a key', async () => {
     const [, pod = '', pid = '0', log] = await first.until(agentStart);
     process.kill(Number(pid), 'SIGKILL');
-    await first.until(/^Press r to start it again\.$/m);
+    await first.until(/^Press r to start it again, or run: kill -USR2 \d+$/m);
     expect(first.said()).toContain(`the agent ${pod} (pid ${pid}) ended with signal SIGKILL. The end of ${log}:\n  ts=`);
     first.child.stdin.write('r');
     const [, , next] = await first.until(new RegExp(`${agentStart.source}[^]*${agentStart.source}`, 'm')).then((found) => found.slice(3));

@@ -195,7 +195,7 @@ describeOnControlPlane('the verbs of a running cluster', (controlPlane) => {
       metadata: { annotations: { 'test.rollout-group.dev/unready': 'CrashLoopBackOff' } },
     });
     await client.until(path, 'a pod that crashes', starts('crashing'));
-    expect(bundle('get ingester').stdout).toMatch(/^ingester-zone-a +in flight .* 2\/3 +\d+s +1 in flight, 2 to go/m);
+    expect(bundle('get ingester').stdout).toMatch(/^ingester-zone-a +failing .* 2\/3 +\d+s +1 failing, 2 to go/m);
   });
 
   it('every verb says that the agent does not run as soon as its Lease has expired, however young its decision is', async () => {
