@@ -143,3 +143,8 @@ export function earliest(instants: readonly (number | undefined)[]): number | un
   for (const instant of instants) if (instant !== undefined && (first === undefined || instant < first)) first = instant;
   return first;
 }
+
+/** Returns the earliest of the given times that is in the future; undefined if there is no such time. */
+export function earliestAfter(nowMs: number, instants: readonly (number | undefined)[]): number | undefined {
+  return earliest(instants.filter((instant) => instant !== undefined && instant > nowMs));
+}

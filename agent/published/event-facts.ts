@@ -72,7 +72,7 @@ export function factsOf(
   const newlyExposed = exposed.filter(({ uid }) => past?.exposed?.has(uid) === false);
   const isRemembered = isRunRemembered(report);
   const { zones } = viewGroup(snapshot, report.group);
-  const crashed = zones.flatMap((zone) => crashedPods(zone, past?.crashed));
+  const crashed = zones.map((zone) => ({ zone: zone.zone.name, pods: crashedPods(zone, past?.crashed) }));
   const replacing = [...performed.flatMap(({ action }) => replacedBy(action)), ...exposed];
   return {
     facts: [
@@ -82,7 +82,7 @@ export function factsOf(
       ...used.facts,
       ...actionFacts(performed, newlyExposed),
       ...news,
-      ...zones.flatMap((zone) => crashFact(zone, past?.crashed) ?? []),
+      ...crashed.flatMap(({ zone, pods }) => crashFact(zone, pods, past?.crashed) ?? []),
       ...warned.filter((fact) => past?.warned?.has(fact) !== true).map((fact) => warning(reasonOf('updated-by-restart'), 'Roll', fact)),
     ],
     past: {
@@ -91,7 +91,7 @@ export function factsOf(
       waits: new Set(waits.keys()),
       exposed: new Set(replacing.map(({ uid }) => uid)),
       warned: new Set(warned),
-      crashed: new Set(crashed.map(({ uid }) => uid)),
+      crashed: new Set(crashed.flatMap(({ pods }) => pods.map(({ uid }) => uid))),
       ...defined({ run: isRemembered ? decision.run : past?.run }),
     },
   };
@@ -124,13 +124,13 @@ function crashedPods({ pods, desiredRevision, available }: ZoneView, before: Rea
 }
 
 /** Returns the fact that updated pods of the zone started to crash; undefined if each of them crashed already at the last turn. */
-function crashFact(view: ZoneView, before: ReadonlySet<string> | undefined): EventFact | undefined {
-  const started = crashedPods(view, before).filter(({ uid }) => before?.has(uid) !== true);
+function crashFact(zone: string, crashed: readonly PodView[], before: ReadonlySet<string> | undefined): EventFact | undefined {
+  const started = crashed.filter(({ uid }) => before?.has(uid) !== true);
   const [first, ...more] = started;
   if (first === undefined) return undefined;
   const others = more.length === 0 ? '' : `, and ${more.length} more`;
   const note = `${first.name} crashes at the update revision: ${first.waitingReasons.join(', ')}${others}`;
-  return warning('PodsCrashing', 'Wait', note, { zone: view.zone.name, identity: started.map(({ uid }) => uid).join(' ') });
+  return warning('PodsCrashing', 'Wait', note, { zone, identity: started.map(({ uid }) => uid).join(' ') });
 }
 
 const requestReasons: Partial<Record<IntentView['action'], readonly [reason: string, verb: string]>> = {

@@ -9,7 +9,7 @@ import { contextOf, type GroupContext } from '../context.ts';
 import { type Decision, type GroupDecision, noGoal, type RuleResult, type Step, type Stop, type ZoneDecision } from '../decision.ts';
 import type { ZoneView } from '../observe/view.ts';
 import { leftWithPartition, lookAgainMs } from '../release/left.ts';
-import { blockingResults, blocks, earliest, result } from '../rule.ts';
+import { blockingResults, blocks, earliest, earliestAfter, result } from '../rule.ts';
 import { permittedResults } from '../rules/exception.ts';
 import { refusalOf } from '../rules/refused-write.ts';
 import { oldStatusOf } from '../rules/roll.ts';
@@ -48,10 +48,14 @@ export function decideGroup(snapshot: Snapshot, group: GroupDefinition): GroupDe
   const permitted = permittedResults([...steps.flatMap(({ results }) => results), ...stopping.results]);
   const wakeAtMs = earliest([
     stopping.wakeAtMs,
-    ...steps.flatMap((step) => step.results).map((answer) => ((answer.earliestMs ?? 0) > snapshot.nowMs ? answer.earliestMs : undefined)),
+    earliestAfter(
+      snapshot.nowMs,
+      [...steps.flatMap(({ results }) => results), ...roll.warnings.filter(({ rule }) => rule === 'rolled-back')].map(
+        ({ earliestMs }) => earliestMs,
+      ),
+    ),
     ...claimInstants(context),
     left.length === 0 ? undefined : snapshot.nowMs + lookAgainMs,
-    ...roll.warnings.map(({ rule, earliestMs }) => (rule === 'rolled-back' && (earliestMs ?? 0) > snapshot.nowMs ? earliestMs : undefined)),
   ]);
   return {
     namespace: group.namespace,

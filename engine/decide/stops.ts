@@ -7,7 +7,7 @@ import { listed } from '../../policies/wording.ts';
 import { type GroupContext, sourceOf } from '../context.ts';
 import type { RuleResult, Step, Stop } from '../decision.ts';
 import type { GroupView } from '../observe/view.ts';
-import { blocks, earliest } from '../rule.ts';
+import { blocks, earliestAfter } from '../rule.ts';
 import { agentRuns } from '../rules/agent-access.ts';
 import { isRejection } from '../rules/approval.ts';
 import { withException } from '../rules/exception.ts';
@@ -48,7 +48,7 @@ export function stopsOf(context: GroupContext, steps: readonly Step[], runAfter:
     (a, b) => Number(isOfStep(b, steps)) - Number(isOfStep(a, steps)) || b.zones.length - a.zones.length,
   );
   const results = zoneResults.map(({ result }) => result);
-  return { stops: ordered, results, wakeAtMs: earliest(instants.filter((instant) => instant !== undefined && instant > context.nowMs)) };
+  return { stops: ordered, results, wakeAtMs: earliestAfter(context.nowMs, instants) };
 }
 
 /** Returns the stops. They keep `endsBy` only if stops that a person must end cover every zone with outdated pods. */

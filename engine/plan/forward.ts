@@ -9,7 +9,7 @@ import { decideGroup } from '../decide/decide.ts';
 import { isOfStop } from '../decide/stops.ts';
 import { type GroupDecision, isReplacement, type RuleResult } from '../decision.ts';
 import { decidedLedger, nextClaimEndMs, withObservedLedgers } from '../ledger/ledger.ts';
-import { blocks, earliest } from '../rule.ts';
+import { blocks, earliest, earliestAfter } from '../rule.ts';
 import { digestOfRule, digestOfWaves } from '../run/requests.ts';
 import { type GateReading, type IntentView, isUnknown, ledgerOf, type MetricView, type Snapshot } from '../snapshot.ts';
 import { modelReadings, type World, type WorldInput } from '../world/model.ts';
@@ -101,7 +101,10 @@ function wakeOf({ steps, stops, wakeAtMs }: GroupDecision, nowMs: number): numbe
   if (!stops.some(({ endsBy }) => endsBy === 'person')) return wakeAtMs;
   const isOfAStop = (answer: RuleResult): boolean => stops.some((stop) => isOfStop(answer, stop));
   const waits = steps.flatMap(({ kind, results }) => results.filter((answer) => blocks(answer) && (kind !== 'roll' || !isOfAStop(answer))));
-  return earliest(waits.map(({ earliestMs }) => (earliestMs !== undefined && earliestMs > nowMs ? earliestMs : undefined)));
+  return earliestAfter(
+    nowMs,
+    waits.map(({ earliestMs }) => earliestMs),
+  );
 }
 
 function applyDueEvents(start: World, pending: ScheduledEvent[]): World {

@@ -7,8 +7,9 @@ import type { LeftMember, RuleResult, Stop } from '../decision.ts';
 import { fieldAt } from '../observe/raw.ts';
 import { lacksApproval } from '../rules/approval.ts';
 import { reasonOf } from '../rules/catalog.ts';
+import { newRevisions } from '../run/run.ts';
 import { type Snapshot, setNamed } from '../snapshot.ts';
-import type { PublishedDecision, PublishedPod, PublishedWait } from './published.ts';
+import type { PublishedDecision, PublishedPod, PublishedRun, PublishedWait } from './published.ts';
 
 interface ScaleTarget {
   /** Number of pods of the scaled zone, from the status of its StatefulSet. */
@@ -261,6 +262,11 @@ export const rolledBackRule = 'rolled-back';
 /** Reports whether the pod does not become available by itself. */
 export function isTroubled({ state }: Pick<PublishedPod, 'state'>): boolean {
   return state === 'crashing' || state === 'nodeDown';
+}
+
+/** Reports whether a rollback of the run could replace a revision; true if the run names no revision, as in a large publication. */
+export function mayReturn({ target = {}, previous = {} }: Partial<Pick<PublishedRun, 'target' | 'previous'>>): boolean {
+  return Object.keys(target).length === 0 || Object.keys(newRevisions({ target, previous })).length > 0;
 }
 
 /** Reports whether the pods keep an earlier revision because the requested revision failed. */

@@ -1,8 +1,7 @@
 // The verbs abort and retry: abort ends the current run as failed, with or without a rollback; retry continues a failed run.
 import type { Stop } from '../../engine/decision.ts';
 import type { PublishedRun } from '../../engine/publish/published.ts';
-import { isRolledBack } from '../../engine/publish/status.ts';
-import { newRevisions } from '../../engine/run/run.ts';
+import { isRolledBack, mayReturn } from '../../engine/publish/status.ts';
 import { strategyTraits } from '../../policies/strategies.ts';
 import type { CommandContext } from '../context.ts';
 import { type ExitCode, refusedFailure, usageFailure } from '../failure.ts';
@@ -42,8 +41,7 @@ function refuseRollback({ name, live }: RequestedGroup, run: PublishedRun | unde
       todo,
     );
   const isRollout = run?.kind === 'rollout' && run.outcome !== 'completed';
-  // A large publication leaves the revisions out.
-  if (isRollout && (Object.keys(run.target).length === 0 || Object.keys(newRevisions(run)).length > 0)) return;
+  if (isRollout && mayReturn(run)) return;
   const why = isRollout ? 'changes the revision of no zone' : 'is a rollback itself';
   const state = run?.outcome === 'completed' || run === undefined ? 'no rollout is in progress' : `run ${run.id} ${why}`;
   throw refusedFailure(`${name} was not rolled back`, { why: state, todo });

@@ -23,6 +23,15 @@ export type Verdict =
   | { readonly isAllowed: true; readonly actor: Actor; readonly object: Json }
   | { readonly isAllowed: false; readonly status: number; readonly message: string };
 
+/** The API server repeats the review of a patch if the object changed meanwhile. */
+export const mostReviews = 5;
+
+/** Returns the plural and the API group of a resource such as `statefulsets.apps`. */
+export function partsOf(resource: string): { readonly plural: string; readonly group: string } {
+  const [plural = '', ...groups] = resource.split('.');
+  return { plural, group: groups.join('.') };
+}
+
 /** Asks the webhooks, and calls back once. */
 export type Admit = (request: ReviewedRequest, decided: (verdict: Verdict) => void) => void;
 
@@ -49,8 +58,7 @@ export function objectReview(
   { operation, resource, subresource, namespace, name, actor, object, oldObject }: ReviewedRequest,
   uid: string,
 ): Review {
-  const [plural = '', ...groups] = resource.split('.');
-  const group = groups.join('.');
+  const { plural, group } = partsOf(resource);
   const [version = '', kindGroup = ''] = (textAt(object ?? oldObject, 'apiVersion') ?? '').split('/').reverse();
   return {
     apiVersion: 'admission.k8s.io/v1',

@@ -2,7 +2,7 @@
 import { numberAt } from '../objects.ts';
 import { mergePatch, objectOf } from '../server/json.ts';
 import type { Actor, Json, ModelObject } from '../server/request.ts';
-import { type Admit, admitAll, type ReviewedRequest } from './admitted.ts';
+import { type Admit, admitAll, mostReviews, type ReviewedRequest } from './admitted.ts';
 import type { ClusterApi } from './world.ts';
 
 interface ObjectRef {
@@ -30,9 +30,6 @@ interface Update {
 
 /** The pause after which people and GitOps tools repeat a denied write. */
 export const repeatMs = 20_000;
-
-/** The API server repeats the review of a patch if the object changed meanwhile. */
-const mostReviews = 5;
 
 /** Sends writes. The requests for one object follow each other. Without webhooks, each write happens at once. */
 export class Client {

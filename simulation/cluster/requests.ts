@@ -1,9 +1,8 @@
 // Models people who answer waves and request changes of a run with the plugin, and the webhook that records the requester.
 
 import type { PublishedDecision, PublishedRun } from '../../engine/publish/published.ts';
-import { isRolledBack } from '../../engine/publish/status.ts';
+import { isRolledBack, mayReturn } from '../../engine/publish/status.ts';
 import { digestOfWaves } from '../../engine/run/requests.ts';
-import { newRevisions } from '../../engine/run/run.ts';
 import { intentObject, type LiveIntent } from '../../policies/live/intents.ts';
 import { resolveLive } from '../../policies/live/sources.ts';
 import { strategyTraits } from '../../policies/strategies.ts';
@@ -218,7 +217,7 @@ const specs: Readonly<Record<Exclude<PersonRequest, 'undo'>, SpecOf>> = {
     strategyTraits[strategy].canRollBack &&
     run.kind === 'rollout' &&
     run.outcome !== 'completed' &&
-    hasNewRevision(run)
+    mayReturn(run)
       ? { action: 'abort', rollback: true }
       : undefined,
   retry: (decision, run) => {
@@ -226,10 +225,6 @@ const specs: Readonly<Record<Exclude<PersonRequest, 'undo'>, SpecOf>> = {
     return isBlocked ? { action: 'retry' } : undefined;
   },
 };
-
-function hasNewRevision({ target = {}, previous = {} }: Partial<PublishedRun>): boolean {
-  return Object.keys(target).length === 0 || Object.keys(newRevisions({ target, previous })).length > 0;
-}
 
 function answerOf(action: 'approve' | 'reject', { wave, waits }: PublishedDecision, run: PublishedRun): Omit<Spec, 'runId'> | undefined {
   const isAsked = waits.some(({ rule }) => rule === 'approval') && run.outcome !== 'completed';

@@ -1,5 +1,5 @@
 // Lets the webhooks review the requests of agents, which arrive as text.
-import type { ReviewedRequest } from '../cluster/admitted.ts';
+import { mostReviews, type ReviewedRequest } from '../cluster/admitted.ts';
 import { parsed, textAt } from '../objects.ts';
 import type { Json, ModelObject, ModelRequest, ModelResponse } from '../server/request.ts';
 import type { ModelServer } from '../server/server.ts';
@@ -14,8 +14,6 @@ interface AgentRequestsOptions {
 
 const addressOf = /^\/(?:api\/v1|apis\/([^/]+)\/[^/]+)\/namespaces\/([^/]+)\/([^/?]+)(?:\/([^/?]+))?(?:\/([^/?]+))?/;
 const operations = { POST: 'CREATE', PUT: 'UPDATE', PATCH: 'UPDATE', DELETE: 'DELETE' } as const;
-/** The API server repeats the review of a patch if the object changed meanwhile. */
-const mostReviews = 5;
 
 /** Returns the port of the transport. Requests that would fail are not reviewed, because the API server answers them at once. */
 export function createAgentAdmission({

@@ -37,9 +37,8 @@ export function createEndpoints({ env, agent: { guard, followed }, config }: End
   const { agentNamespace, namespaces, clusterDomain, podTimeoutMs } = config;
   const own = { namespace: agentNamespace, names: [agentName] };
   const enforce = enforceEndpoint({ env, guard, own, namespaces, isPreparedElsewhere: true });
-  const groups: typeof guard.groups = (namespace) =>
-    guard.members() === undefined ? { unknown: 'the agent does not know every group of the namespace' } : guard.groups(namespace);
-  const native = [enforce, stampEndpoint(env), validateEndpoint(env, { agentNamespace, groups })];
+  const validate = validateEndpoint(env, { agentNamespace, groups: (namespace) => guard.everyGroup(namespace) });
+  const native = [enforce, stampEndpoint(env), validate];
   const budgets = startZoneBudgets({ log: env.log, followed: followed.zoneBudgets });
   const cache = evictionCache(env, { guard, isAlone: () => false });
   const dropIn = [

@@ -3,7 +3,7 @@ import { compatWebhooksOf } from '../../install/compat.ts';
 import { endpointPaths, enforceLabel, type InstallObject, type InstallOptions } from '../../install/object.ts';
 import { everywhere } from '../../install/scope.ts';
 import { type WebhookRule, webhooksOf } from '../../install/webhooks.ts';
-import { groupsOf, type ReviewedRequest } from '../cluster/admitted.ts';
+import { groupsOf, partsOf, type ReviewedRequest } from '../cluster/admitted.ts';
 import { compileCel } from '../server/cel.ts';
 import { matchesSelector } from '../server/selector.ts';
 
@@ -107,19 +107,19 @@ function covers(
   { apiGroups, resources, operations }: WebhookRule,
   { resource, subresource, operation }: Parameters<InstalledWebhook['covers']>[0],
 ): boolean {
-  const [plural = '', ...group] = resource.split('.');
+  const { plural, group } = partsOf(resource);
   const what = subresource === '' ? plural : `${plural}/${subresource}`;
-  return apiGroups.includes(group.join('.')) && resources.includes(what) && operations.includes(operation);
+  return apiGroups.includes(group) && resources.includes(what) && operations.includes(operation);
 }
 
 /** Returns the variables of match conditions. */
 function scopeOf({ resource, operation, namespace, name, actor, object, oldObject }: ReviewedRequest): Readonly<Record<string, unknown>> {
-  const [plural = '', ...group] = resource.split('.');
+  const { plural, group } = partsOf(resource);
   const request = {
     operation,
     namespace,
     name,
-    resource: { group: group.join('.'), resource: plural },
+    resource: { group, resource: plural },
     userInfo: { username: actor.user, groups: groupsOf(actor) },
   };
   return { request, ...(object === undefined ? {} : { object }), ...(oldObject === undefined ? {} : { oldObject }) };
