@@ -257,7 +257,7 @@ export function windowResult(context: GroupContext, action: PolicyAction, underW
     (window) => window.name === closed[0] && window.actions.includes(action) && (window.kind === 'deny') === isDeny,
   );
   const window = named.find((one) => windowState(one, context.nowMs).isOpen === isDeny) ?? named[0];
-  const fact = `${isDeny ? 'a deny window is open' : 'no allow window is open'} for ${action}${isDeny ? reasonOf(window, context.nowMs) : ''}`;
+  const fact = isDeny ? `a deny window blocks ${action}${reasonOf(window, context.nowMs)}` : `no allow window is open for ${action}`;
   const held = { ...details, limit: closed.join(', '), source: window?.source };
   if (mayFinish(state.inFlight, underWay)) return result('window', 'ok', `${fact}; work in progress may finish`, held);
   return result('window', 'wait', fact, held);

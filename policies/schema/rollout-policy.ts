@@ -49,7 +49,7 @@ const window = z
       'Absolute time ranges; `to` is excluded.',
     ),
     inFlight: wordOf('finishPod', 'finishZone', 'finishAll').describe(
-      'How much of a rollout may finish when the window starts to block: the pods in flight, the current zone, or the whole rollout. No effect on other actions.',
+      'How much of a rollout may finish when the window starts to block: the pods in flight, the part of the wave in the open zone, or the whole rollout. No effect on other actions.',
     ),
   })
   .meta({ 'x-rollout-group-one-of': ['schedule', 'ranges'] });
