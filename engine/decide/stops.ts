@@ -269,20 +269,22 @@ function stopsOfResults(context: GroupContext, zoneResults: readonly ZoneResult[
   });
 }
 
-/** Returns the commands that end the rejection with this source; undefined for another source. */
+/** Returns the requester of the rejection with this source, and the commands that end it; undefined for another source. */
 function endsOfRejection(
   { group, intents }: GroupContext,
   source: Source | undefined,
-): Pick<Stop, 'endsWith' | 'alternatives'> | undefined {
+): Pick<Stop, 'by' | 'endsWith' | 'alternatives'> | undefined {
   const request = requestOf(defined({ source }));
   const rejection = isUnknown(intents) ? undefined : intents.find((intent) => intent.name === request);
   if (rejection === undefined) return undefined;
   const { wave, rule, requestedBy } = rejection;
+  const by = requestedBy?.user;
   const name = `${group.namespace}/${group.name}`;
   const subject = wave === undefined ? `--rule ${rule}` : `--wave ${wave}`;
   return {
     endsWith: `kubectl rollout-group cancel ${name} ${rejection.name}`,
-    alternatives: [`kubectl rollout-group approve ${name} ${subject} (as ${requestedBy?.user})`],
+    alternatives: [`kubectl rollout-group approve ${name} ${subject} (as ${by})`],
+    ...defined({ by }),
   };
 }
 
