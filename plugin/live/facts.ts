@@ -70,7 +70,7 @@ export function estimationOf(
   nowMs: number,
 ): Estimation {
   if (!isUnderWay(decision)) return undefined;
-  if (unattended !== undefined) return { unknown: 'the agent is not running' };
+  if (unattended !== undefined) return { unknown: 'no agent acts on the group' };
   const wait = timelessWait(decision);
   if (wait !== undefined) return { unknown: wait.fact };
   const unread = noPermissionText(unreadLists(listing));

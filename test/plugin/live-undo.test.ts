@@ -265,7 +265,7 @@ describe('override', () => {
     expect([replaced.status, replaced.stdout]).toEqual([
       0,
       expect.stringContaining(
-        '\n  the new exception replaces the earlier exception of an unverified requester (INC-1) that ends at 2099-01-01 00:00 UTC\n',
+        '\n  the new exception replaces the earlier exception by an unverified requester (INC-1) that ends at 2099-01-01 00:00 UTC\n',
       ),
     ]);
     const expired = { ...other, spec: { ...(other['spec'] as object), expires: '2020-01-01T00:00:00Z' } };

@@ -163,7 +163,7 @@ function rejected(rejectedWave: string): Pick<Row, 'overrides' | 'definition' | 
 
 const rejections: readonly Row[] = [
   { stop: 'rejection of the wave', ...rejected('first'), until },
-  { stop: 'rejection of a later wave', ...rejected('rest'), inList: 'approval', until },
+  { stop: 'rejection of a later wave', ...rejected('rest'), until },
 ];
 
 export const rows = [

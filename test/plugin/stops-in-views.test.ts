@@ -67,6 +67,13 @@ describe.each(rows)('$stop', (row) => {
   });
 });
 
+it.each(['rejection of the wave', 'rejection of a later wave'])('a %s has its name in the condition and in narrow tables', async (stop) => {
+  const decision = published(rowOf(stop));
+  const [condition] = groupStatus(decision).conditions.filter(({ type }) => type === 'Stopped');
+  expect(condition).toMatchObject({ reason: 'Rejected', message: expect.stringContaining('kim rejected wave') });
+  expect(await shownBy('get --width 80', decision)).toContain('rejected by kim');
+});
+
 describe('explain', () => {
   it('resumes only the zone that is paused', async () => {
     const shown = await shownBy('explain ingester', published(rowOf('pause of a zone during a rollout')));
