@@ -238,7 +238,7 @@ export interface RunCore {
   readonly isMovable: boolean;
   /** Time of the last retry after a failure. */
   readonly retriedMs?: number;
-  /** In a rollback by a template change: the revision per zone before the rolled-back run. */
+  /** In a rollback: the revision per zone before the rolled-back run, also of zones that left the group since. */
   readonly restores?: Readonly<Record<string, string>>;
   /** In a run that restores pods while the StatefulSets still have the failed template: the failed revision per zone, and the failure. */
   readonly rolledBack?: { readonly revisions: Readonly<Record<string, string>>; readonly because: string };
@@ -299,8 +299,8 @@ export interface RevisionView {
   readonly namespace: string;
   readonly statefulSet: string;
   readonly name: string;
-  /** `data.spec.template`. */
-  readonly template: Known<ObjectContent>;
+  /** `data.spec.template`; undefined if the revision does not exist. */
+  readonly template: Known<ObjectContent> | undefined;
 }
 
 /** The release of a deleted group: the agent sets the partitions of its StatefulSets to 0 (`onPolicyDeleted: release`). */

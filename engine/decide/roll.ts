@@ -180,7 +180,9 @@ function rollZone(turn: WaveTurn, zone: ZoneProgress): Attempt {
   const isAsked = choice.answers.length > 0 && !checked.some((answer) => blocks(answer) && !choice.results.includes(answer));
   const isMovable = !results.some(isPersonOrCalendar) && !waitsForApproval(policies);
   const digest = wavesDigestOf(context.group);
-  const replaced = isActing ? recordReplacement(run, { zone: view.zone.name, digest, nowMs: context.nowMs }) : run;
+  const replaced = isActing
+    ? recordReplacement(run, { zone: view.zone.name, digest, nowMs: context.nowMs })
+    : failIfLost(run, results, context);
   return {
     step,
     actions: isActing ? actions : [],
@@ -238,6 +240,12 @@ function progressInWindow({ run, zone }: RollQuestion): 'nothing' | 'zone' | 'ru
 function failIfLate(context: GroupContext, run: UnfinishedRun): UnfinishedRun {
   const failure = run.outcome === 'running' ? deadlineFailure(context, run) : undefined;
   return run.outcome === 'failed' || failure === undefined ? run : failRun(run, failure, context.nowMs);
+}
+
+/** Fails the run if a revision to which its pods return no longer exists. */
+function failIfLost(run: UnfinishedRun, results: readonly RuleResult[], { nowMs }: GroupContext): UnfinishedRun {
+  const lost = results.find(({ rule, outcome }) => rule === 'revision-known' && outcome === 'no');
+  return run.outcome === 'failed' || lost === undefined ? run : failRun(run, lost.fact, nowMs);
 }
 
 function checkWave({ context, progress }: WaveTurn, run: UnfinishedRun): WaveAnswer {

@@ -184,9 +184,9 @@ export const ruleCatalog: readonly RuleEntry[] = [
     id: 'revision-known',
     reason: 'RevisionUnknown',
     title: 'the ControllerRevision of the replacement could be read',
-    outcomes: ['ok', 'skip', 'unknown'],
+    outcomes: ['ok', 'no', 'skip', 'unknown'],
     whenBlocked:
-      'The agent reads the ControllerRevision of the new template before it replaces a pod, and the read failed. The usual cause is a missing permission for `controllerrevisions`, which `kubectl rollout-group doctor` reports. The agent tries again every 5 seconds and continues when the read succeeds.',
+      'The agent reads the ControllerRevision of the new template before it replaces a pod, and the read failed. The usual cause is a missing permission for `controllerrevisions`, which `kubectl rollout-group doctor` reports. The agent tries again every 5 seconds and continues when the read succeeds. A rollback fails if the earlier ControllerRevision no longer exists and the ledger has no copy of its template. Apply the earlier pod template again: a new run then brings the pods to it.',
   },
   {
     id: 'rolled-back',
