@@ -305,6 +305,8 @@ const probeDefaults: Readonly<Record<string, unknown>> = {
 /** Returns the known default that the API server sets for an absent `pattern`. `siblings` are the other fields of the map. */
 function fieldDefault(pattern: string, siblings: Readonly<Record<string, unknown>>): unknown {
   const field = pattern.replace('.initContainers[]', '.containers[]');
+  // The API server copies the name to the deprecated field.
+  if (field === 'spec.template.spec.serviceAccount') return siblings['serviceAccountName'];
   if (field === 'spec.template.spec.containers[].imagePullPolicy') return imagePullPolicy(String(siblings['image'] ?? ''));
   const probe = /\.(?:liveness|readiness|startup)Probe\.(.+)$/.exec(field);
   return probe?.[1] === undefined ? defaults[field] : probeDefaults[probe[1]];
