@@ -55,6 +55,8 @@ export interface StatefulSetView {
   readonly podLabels: Readonly<Record<string, string>>;
   /** `spec.selector` in the notation of kubectl; absent if this notation cannot express the selector. */
   readonly selector?: string;
+  /** The digest of the pod template (`templateDigest`); absent if no annotation names a reviewed plan. */
+  readonly template?: string;
   readonly isTerminating: boolean;
   readonly status: {
     readonly observedGeneration: number;
@@ -191,13 +193,10 @@ export interface Preparation {
   readonly isWithdrawn?: true;
 }
 
-/** The origin of a change: annotations that were written with it, or the undo that made it. */
+/** The origin of a change: annotations that were written with it, or the undo that made it. `origin.ts` limits their lengths. */
 export interface RunOrigin {
-  /** At most 512 characters. */
   readonly cause?: string;
-  /** At most 253 characters. */
   readonly commit?: string;
-  /** At most 64 characters. */
   readonly planDigest?: string;
   readonly isUndo?: true;
 }
