@@ -80,6 +80,13 @@ describe('flags of kubectl', () => {
     expect(await runInProcess(line.split(' '))).toMatchObject({ status: 3, stderr: expect.stringContaining(hint) });
   });
 
+  it('of the verb can be before the verb', async () => {
+    const server = await fakeApiServer(published);
+    const after = await runInProcess(['get', '-o', 'name', '--server', server.url, '-n', 'mimir']);
+    const before = await runInProcess(['--server', server.url, '-n', 'mimir', '-o=name', 'get']);
+    expect([before, before.status]).toEqual([after, 0]);
+  });
+
   it('--for names a condition, and a duration is --duration', async () => {
     const flagsFor = verbs.map(({ options }) => options.map(({ flags }) => flags).filter((flags) => flags.startsWith('--for ')));
     expect(new Set(flagsFor.flat())).toEqual(new Set(['--for <condition>']));
