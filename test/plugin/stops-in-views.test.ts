@@ -264,7 +264,7 @@ describe('status that ends with its timeout', () => {
     [
       rowOf('window during a rollout'),
       7,
-      'the rollout waits: window: a deny window is open for rollout (limit: freeze); windows allow the action from 2026-03-02 13:00 UTC',
+      'the rollout waits: window: a deny window blocks rollout (limit: freeze); windows allow the action from 2026-03-02 13:00 UTC',
     ],
   ])('says whether a person must act: %#', async (row, exitCode, text) => {
     const decision = published(row);

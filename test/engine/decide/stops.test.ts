@@ -79,7 +79,7 @@ describe('a stop while no step is due', () => {
     [
       'window',
       { policies: [policy({ windows: [freeze()] })] },
-      'a deny window is open for rollout',
+      'a deny window blocks rollout',
       `${override} window --duration 1h --reason REASON --yes`,
     ],
   ])('is in the decision, in what is published and in a condition: %s', (_, overrides, fact, endsWith) => {
@@ -138,7 +138,7 @@ describe('a stop while no step is due', () => {
   });
 
   it.each([
-    ['finishPod', ['a deny window is open for rollout', 'the storage moves']],
+    ['finishPod', ['a deny window blocks rollout', 'the storage moves']],
     ['finishAll', ['the storage moves']],
   ] as const)('is in the decision during a soak, except a window that lets the run finish: %s', (inFlight, facts) => {
     const soaked = group({
