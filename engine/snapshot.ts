@@ -191,13 +191,10 @@ export interface Preparation {
   readonly isWithdrawn?: true;
 }
 
-/** The origin of a change: annotations that were written with it, or the undo that made it. */
+/** The origin of a change: annotations that were written with it, or the undo that made it. `run/origin.ts` limits the texts. */
 export interface RunOrigin {
-  /** At most 512 characters. */
   readonly cause?: string;
-  /** At most 253 characters. */
   readonly commit?: string;
-  /** At most 64 characters. */
   readonly planDigest?: string;
   readonly isUndo?: true;
 }
@@ -238,6 +235,8 @@ export interface RunCore {
   readonly isMovable: boolean;
   /** Time of the last retry after a failure. */
   readonly retriedMs?: number;
+  /** Digests of the retries and aborts that have had their effect. Absent in ledgers of earlier versions, which compare times. */
+  readonly answered?: readonly string[];
   /** In a rollback: the revision per zone before the rolled-back run, also of zones that left the group since. */
   readonly restores?: Readonly<Record<string, string>>;
   /** In a run that restores pods while the StatefulSets still have the failed template: the failed revision per zone, and the failure. */
