@@ -43,6 +43,8 @@ export interface StatefulSetView {
   readonly generation: number;
   readonly labels: Readonly<Record<string, string>>;
   readonly annotations: Readonly<Record<string, string>>;
+  /** The commit that a GitOps tool applied, if it was read. */
+  readonly commit?: string;
   /** `spec.replicas`; 1 if the field is absent. */
   readonly replicas: number;
   /** `spec.ordinals.start`. */
@@ -191,13 +193,10 @@ export interface Preparation {
   readonly isWithdrawn?: true;
 }
 
-/** The origin of a change: annotations that were written with it, or the undo that made it. */
+/** The origin of a change. The maximum lengths are 512 characters for `cause`, 253 for `commit` and 64 for `planDigest`. */
 export interface RunOrigin {
-  /** At most 512 characters. */
   readonly cause?: string;
-  /** At most 253 characters. */
   readonly commit?: string;
-  /** At most 64 characters. */
   readonly planDigest?: string;
   readonly isUndo?: true;
 }
