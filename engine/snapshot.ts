@@ -34,7 +34,7 @@ export function orThrow<Value>(value: Known<Value>): Value {
   return value;
 }
 
-/** The fields of a StatefulSet (`apps/v1`) that the engine reads. */
+/** The fields of a StatefulSet (`apps/v1`) that the engine reads. `commit`: the commit that a GitOps tool applied, if it was read. */
 export interface StatefulSetView {
   readonly namespace: string;
   readonly name: string;
@@ -43,7 +43,6 @@ export interface StatefulSetView {
   readonly generation: number;
   readonly labels: Readonly<Record<string, string>>;
   readonly annotations: Readonly<Record<string, string>>;
-  /** The commit that a GitOps tool applied, if it was read. */
   readonly commit?: string;
   /** `spec.replicas`; 1 if the field is absent. */
   readonly replicas: number;
@@ -57,6 +56,8 @@ export interface StatefulSetView {
   readonly podLabels: Readonly<Record<string, string>>;
   /** `spec.selector` in the notation of kubectl; absent if this notation cannot express the selector. */
   readonly selector?: string;
+  /** The digest of the pod template (`templateDigest`); absent if no annotation names a reviewed plan. */
+  readonly template?: string;
   readonly isTerminating: boolean;
   readonly status: {
     readonly observedGeneration: number;
@@ -193,7 +194,7 @@ export interface Preparation {
   readonly isWithdrawn?: true;
 }
 
-/** The origin of a change. The maximum lengths are 512 characters for `cause`, 253 for `commit` and 64 for `planDigest`. */
+/** The origin of a change: annotations that were written with it, the commit of a GitOps tool, or the undo. `origin.ts` limits their lengths. */
 export interface RunOrigin {
   readonly cause?: string;
   readonly commit?: string;
@@ -237,7 +238,7 @@ export interface RunCore {
   readonly isMovable: boolean;
   /** Time of the last retry after a failure. */
   readonly retriedMs?: number;
-  /** In a rollback by a template change: the revision per zone before the rolled-back run. */
+  /** In a rollback: the revision per zone before the rolled-back run, also of zones that left the group since. */
   readonly restores?: Readonly<Record<string, string>>;
   /** In a run that restores pods while the StatefulSets still have the failed template: the failed revision per zone, and the failure. */
   readonly rolledBack?: { readonly revisions: Readonly<Record<string, string>>; readonly because: string };
@@ -298,8 +299,8 @@ export interface RevisionView {
   readonly namespace: string;
   readonly statefulSet: string;
   readonly name: string;
-  /** `data.spec.template`. */
-  readonly template: Known<ObjectContent>;
+  /** `data.spec.template`; undefined if the revision does not exist. */
+  readonly template: Known<ObjectContent> | undefined;
 }
 
 /** The release of a deleted group: the agent sets the partitions of its StatefulSets to 0 (`onPolicyDeleted: release`). */

@@ -7,6 +7,7 @@ import type { LeftMember, RuleResult, Stop } from '../decision.ts';
 import { fieldAt } from '../observe/raw.ts';
 import { lacksApproval } from '../rules/approval.ts';
 import { reasonOf } from '../rules/catalog.ts';
+import { requestOf } from '../run/requests.ts';
 import { newRevisions } from '../run/run.ts';
 import { type Snapshot, setNamed } from '../snapshot.ts';
 import type { PublishedDecision, PublishedPod, PublishedRun, PublishedWait } from './published.ts';
@@ -155,7 +156,7 @@ function stopped({ stops = [] }: PublishedDecision): readonly Verdict[] {
   const [first] = stops;
   if (first === undefined) return [];
   const message = stops.map(stopText).join('; ').slice(0, longestMessage);
-  return [{ type: 'Stopped', status: 'True', reason: reasonOf(first.rule), message }];
+  return [{ type: 'Stopped', status: 'True', reason: reasonOf(stopTitle(first)), message }];
 }
 
 /** Returns the condition MemberLeft only while a StatefulSet that left the group keeps the partition of the agent. */
@@ -177,6 +178,11 @@ const longestMessage = 1024;
 function stopText(stop: Stop): string {
   const { limit } = stop;
   return `${stopFact(stop)}${limit === undefined ? '' : ` (limit: ${limit})`}${stopEndText(stop, timeText)}. To end it: ${endsText(stop)}`;
+}
+
+/** Returns the rule of a stop; `rejected` for the rejection of a wave or of a policy rule. */
+export function stopTitle(stop: Pick<Stop, 'rule' | 'source'>): string {
+  return stop.rule === 'approval' || (stop.rule.includes('/') && requestOf(stop) !== undefined) ? 'rejected' : stop.rule;
 }
 
 /** Returns a clause with the end of the stop, or for a window with the time when all windows allow the action; empty without a time. */

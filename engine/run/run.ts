@@ -117,9 +117,11 @@ function abortWhenRequested(context: GroupContext, run: RunningRun): RunState {
 
 /** Returns the run after a template change: a rollback if every changed zone returns to its revision before the run, else a rollout. */
 function supersede(context: GroupContext, known: RunState, target: RunCore['target']): RunningRun {
-  const restores = known.restores ?? (known.kind === 'rollout' ? known.previous : {});
+  const restores = { ...(known.kind === 'rollout' ? known.previous : {}), ...known.restores };
   const changed = Object.keys(target).filter((zone) => target[zone] !== known.target[zone]);
-  const isBack = changed.length > 0 && changed.every((zone) => target[zone] === restores[zone]);
+  // A zone that returns to the group makes no rollback of a rollout.
+  const mayBeBack = known.kind === 'rollback' || changed.some((zone) => known.target[zone] !== undefined);
+  const isBack = mayBeBack && changed.length > 0 && changed.every((zone) => target[zone] === restores[zone]);
   // Pods run the target of a completed run or a rollback. The target of another run may have failed, so its `previous` stays.
   const previous = known.outcome === 'completed' || isRollingBack(known) ? known.target : known.previous;
   const started = followingRun(context, { kind: isBack ? 'rollback' : 'rollout', target, previous }, known);
@@ -129,14 +131,19 @@ function supersede(context: GroupContext, known: RunState, target: RunCore['targ
   return { ...keepRolledBack(context, started, known), from, ...defined({ base }), ...(isBack ? { restores } : {}) };
 }
 
-/** Returns the run with the rolled-back revisions that StatefulSets still name. A new template of one zone does not affect other zones. */
-function keepRolledBack({ view, group }: GroupContext, run: RunningRun, { rolledBack }: RunState): RunningRun {
-  if (rolledBack === undefined || !traitsOf(group).canRollBack) return run;
-  const kept = view.zones.flatMap(({ zone, set }) => {
-    const failed = rolledBack.revisions[zone.name];
-    return failed !== undefined && (set === undefined || set.status.updateRevision === failed) ? [[zone.name, failed] as const] : [];
+/**
+ * Returns the run with the rolled-back revisions that StatefulSets still name. A new template of one zone does not affect other zones. A
+ * zone that left the group keeps its revisions until another rollout.
+ */
+function keepRolledBack(context: GroupContext, run: RunningRun, { rolledBack, restores = {} }: RunState): RunningRun {
+  if (rolledBack === undefined || !traitsOf(context.group).canRollBack) return run;
+  const kept = Object.entries(rolledBack.revisions).filter(([zone, failed]) => {
+    const view = zoneNamed(context, zone);
+    return view === undefined ? run.kind === 'rollback' : view.set === undefined || view.set.status.updateRevision === failed;
   });
-  return kept.length === 0 ? run : { ...run, rolledBack: { ...rolledBack, revisions: Object.fromEntries(kept) } };
+  if (kept.length === 0) return run;
+  const earlier = kept.flatMap(([zone]) => (restores[zone] === undefined ? [] : [[zone, restores[zone]] as const]));
+  return { ...run, restores: Object.fromEntries(earlier), rolledBack: { ...rolledBack, revisions: Object.fromEntries(kept) } };
 }
 
 /** Returns the run as a part of the change that the running run `before` belongs to, if the run continues that change. */
@@ -241,7 +248,11 @@ function startRollback(context: GroupContext, run: RunState): RunState | undefin
   const back = followingRun(context, { kind: 'rollback', target, previous: run.target }, run);
   const request = failsWithRollback(context, run) ? undefined : rollbackRequest(context, run);
   const because = request === undefined ? run.failure : `${run.failure}; rollback requested by ${requesterText(request)}`;
-  return { ...back, rolledBack: { revisions: { ...run.rolledBack?.revisions, ...revisions }, because } };
+  return {
+    ...back,
+    restores: { ...run.restores, ...target },
+    rolledBack: { revisions: { ...run.rolledBack?.revisions, ...revisions }, because },
+  };
 }
 
 /** Returns the revisions that a rollback of the run would replace. A run that began after most pods were updated may have none. */

@@ -1,6 +1,6 @@
 // Renders the progress of a rollout: a frame for a terminal, one line per transition for logs.
 import { type GroupDecision, isAtRest } from '../../engine/decision.ts';
-import { leftMemberText } from '../../engine/publish/status.ts';
+import { leftMemberText, stopTitle } from '../../engine/publish/status.ts';
 import { isUnknown } from '../../engine/snapshot.ts';
 import { secondText } from '../../policies/instant.ts';
 import { shorten } from '../../policies/text/shorten.ts';
@@ -89,7 +89,7 @@ function factsOf(live: LiveGroup, nowMs: number): readonly string[] {
   const unread = unreadZones(decision);
   const { wave } = decision;
   const info = summaryText(live, { nowMs });
-  const stops = [...new Set((decision.stops ?? []).map(({ rule }) => rule))];
+  const stops = [...new Set((decision.stops ?? []).map(stopTitle))];
   const exceptions = (decision.permitted ?? []).map(({ exception }) => exception);
   const hasProblem =
     decision.waits.length + stops.length + exceptions.length + (decision.left ?? []).length > 0 ||
@@ -102,7 +102,7 @@ function factsOf(live: LiveGroup, nowMs: number): readonly string[] {
     ...(working.length === 0 ? [] : [`zone=${working.join(',')}`]),
     `updated=${partText(decision, 'updated')}`,
     `available=${partText(decision, 'available')}`,
-    ...(decision.waits.length === 0 ? [] : [`waits=${decision.waits.map(({ rule }) => rule).join(',')}`]),
+    ...(decision.waits.length === 0 ? [] : [`waits=${[...new Set(decision.waits.map(({ rule }) => rule))].join(',')}`]),
     ...(stops.length === 0 ? [] : [`stops=${stops.join(',')}`]),
     ...(exceptions.length === 0 ? [] : [`exceptions=${exceptions.join(',')}`]),
     ...(info === '' || !hasProblem ? [] : [JSON.stringify(info)]),
