@@ -1,7 +1,7 @@
 // The verb comment: keeps one comment per environment on a pull or merge request, and sets commit statuses.
 import type { CommandContext } from '../context.ts';
 import { type ExitCode, exitCodes, usageFailure } from '../failure.ts';
-import { type CommentOutcome, type CommentText, markerOf, readComment } from '../forge/comment-text.ts';
+import { type CommentOutcome, type CommentText, type MarkedEnvironment, markedIn, readComment } from '../forge/comment-text.ts';
 import { type Forge, postComment } from '../forge/forge.ts';
 import { createForgeHttp, type ForgeHttp } from '../forge/forge-http.ts';
 import { gitHub, gitHubCharacters, gitHubHeaders, gitHubPermissionHint, pullRequestsAt } from '../forge/github.ts';
@@ -27,9 +27,9 @@ export async function run(context: CommandContext, options: CommentOptions): Pro
   const maxLength = target.forge === 'github' ? gitHubCharacters : gitLabCharacters;
   const files = await readInputs(options.files, context);
   const comments = files.map(({ name, text }) => readComment(name, text, maxLength, options.environment));
-  const repeated = comments.find(({ environment }, index) => comments.some((other, at) => at < index && other.environment === environment));
-  if (repeated !== undefined)
-    throw usageFailure(`two files are of the environment ${repeated.environment}`, 'name one file per environment');
+  const names = comments.flatMap(({ environments }) => environments.map(({ name }) => name));
+  const repeated = names.find((name, index) => names.indexOf(name) < index);
+  if (repeated !== undefined) throw usageFailure(`the environment ${repeated} is named twice`, 'name one file per environment');
   if (options.status === true) checkStatus(target, comments);
   const http = forgeHttp(context, target);
   try {
@@ -42,9 +42,8 @@ export async function run(context: CommandContext, options: CommentOptions): Pro
 
 function checkStatus({ commit }: Target, comments: readonly CommentText[]): void {
   if (commit === undefined) throw usageFailure('--status needs the commit of the plan', 'give --commit, for example $(git rev-parse HEAD)');
-  const silent = comments.find(({ outcome }) => outcome === undefined);
-  if (silent !== undefined)
-    throw usageFailure(`the file of ${silent.environment} has no outcome for --status`, 'make it with this version');
+  const silent = comments.flatMap(({ environments }) => environments).find(({ outcome }) => outcome === undefined);
+  if (silent !== undefined) throw usageFailure(`the file of ${silent.name} has no outcome for --status`, 'make it with this version');
 }
 
 interface Posting {
@@ -60,23 +59,25 @@ async function post(context: CommandContext, { status = false }: CommentOptions,
   const isCurrent = head !== undefined && (target.commit === undefined || target.commit === head);
   if (!isCurrent)
     context.stderr.write(`note: the pull request is closed or has a newer commit than ${target.commit}; its comment stays as it is\n`);
-  for (const { environment, outcome, body } of comments) {
+  for (const { environments, body } of comments) {
+    const names = environments.map(({ name }) => name);
     if (isCurrent) {
-      const posted = await postComment(forge, body, (text) => isOf(text, environment));
-      context.stdout.write(`${environment}: comment ${posted} on ${number}\n`);
+      const posted = await postComment(forge, body, (text) => markedIn(text).some(({ name }) => names.includes(name)));
+      context.stdout.write(`${names.join(', ')}: comment ${posted} on ${number}\n`);
     }
-    const { commit, jobUrl } = target;
-    if (!status || commit === undefined || outcome === undefined) continue;
-    const name = `rollout-group/${environment}`;
-    const description = descriptions[outcome];
-    await forge.setStatus({ commit, context: name, outcome, description, ...(jobUrl !== undefined && { targetUrl: jobUrl }) });
-    context.stdout.write(`${environment}: status ${outcome} on ${commit}\n`);
+    for (const environment of status ? environments : []) await setStatus(context, { forge, target }, environment);
   }
 }
 
-function isOf(text: string, environment: string): boolean {
-  const marker = markerOf(text);
-  return marker !== undefined && (marker.environment ?? 'default') === environment;
+async function setStatus(
+  { stdout }: CommandContext,
+  { forge, target: { commit, jobUrl } }: { readonly forge: Forge; readonly target: Target },
+  { name, outcome }: MarkedEnvironment,
+): Promise<void> {
+  if (commit === undefined || outcome === undefined) return;
+  const [status, description] = [`rollout-group/${name}`, descriptions[outcome]];
+  await forge.setStatus({ commit, context: status, outcome, description, ...(jobUrl !== undefined && { targetUrl: jobUrl }) });
+  stdout.write(`${name}: status ${outcome} on ${commit}\n`);
 }
 
 /** Returns the open pull request whose head the target names; undefined if its head has moved or it is closed. */

@@ -3,47 +3,53 @@ import { exitCodes, Failure, usageFailure } from '../failure.ts';
 
 export type CommentOutcome = 'complete' | 'unchanged' | 'blocked' | 'waits';
 
-interface Marker {
-  /** The environment; undefined if the file was made without one. */
-  readonly environment?: string;
-  readonly outcome?: CommentOutcome;
+export interface MarkedEnvironment {
+  readonly name: string;
+  /** Undefined if the marker has no outcome. */
+  readonly outcome: CommentOutcome | undefined;
 }
 
 export interface CommentText {
-  readonly environment: string;
-  readonly outcome: CommentOutcome | undefined;
+  readonly environments: readonly MarkedEnvironment[];
   readonly body: string;
 }
 
-const markerLine = /^<!-- rollout-group:(?:plan|review)((?: [\w-]+=[\w.:/-]*)*) -->$/;
+const markerLine = /^<!-- rollout-group:(?:plan|review)((?: [\w-]+=[\w.,:/-]*)*) -->$/;
 const environmentName = /^\w[\w.-]{0,62}$/;
-const outcomes: readonly string[] = ['complete', 'unchanged', 'blocked', 'waits'] satisfies readonly CommentOutcome[];
+/** The name of the environment of a file that names no environment. */
+const unnamed = 'default';
+const outcomes: readonly CommentOutcome[] = ['complete', 'unchanged', 'blocked', 'waits'];
 
-/** Returns the marker of a comment that `plan` or `review` wrote; undefined for any other text. */
-export function markerOf(text: string): Marker | undefined {
+/** Returns the environments in the marker of a comment, each with its outcome; an empty list for a text without the marker. */
+export function markedIn(text: string): readonly MarkedEnvironment[] {
   const fields = markerLine.exec(text.split(/\r?\n/, 1)[0] ?? '')?.[1];
-  if (fields === undefined) return undefined;
+  if (fields === undefined) return [];
   const { env = '', outcome = '' } = Object.fromEntries(fields.split(' ').map((field) => field.split('=', 2)));
-  return {
-    ...(env !== '' && { environment: env }),
-    ...(outcomes.includes(outcome) && { outcome: outcome as CommentOutcome }),
-  };
+  const found = outcome.split(',');
+  return (env === '' ? unnamed : env).split(',').map((name: string, index: number) => ({
+    name,
+    outcome: outcomes.find((one) => one === found[index]),
+  }));
 }
 
-/** Reads a file as a comment. Throws a Failure if it is too long, has no marker, or has text that a forge would act on. */
-export function readComment(name: string, text: string, maxLength: number, environment?: string): CommentText {
+/**
+ * Reads a file as a comment. `environment` names the environment of a file that names none. Throws a Failure if the file is too long, has no
+ * marker, or has text that a forge would act on.
+ */
+export function readComment(name: string, text: string, maxLength: number, environment: string = unnamed): CommentText {
   const given = text.replaceAll('\r\n', '\n');
-  const marker = markerOf(given);
-  if (marker === undefined) {
+  const marked = markedIn(given);
+  if (marked.length === 0) {
     const todo = 'make the file with plan -o markdown';
-    throw new Failure({ exitCode: exitCodes.findings, what: `${name} does not begin with the marker of a plan`, todo });
+    throw new Failure({ exitCode: exitCodes.findings, what: `${name} does not begin with the marker of a plan or a review`, todo });
   }
-  const chosen = environment ?? marker.environment ?? 'default';
-  if (marker.environment !== undefined && marker.environment !== chosen)
-    throw usageFailure(`${name} is of the environment ${marker.environment}, not ${chosen}`, 'omit --environment');
-  if (!environmentName.test(chosen))
+  const isUnnamed = marked.length === 1 && marked[0]?.name === unnamed;
+  const environments = isUnnamed ? marked.map((one) => ({ ...one, name: environment })) : marked;
+  if (environment !== unnamed && !isUnnamed)
+    throw usageFailure(`${name} names its environment: ${marked.map((one) => one.name).join(', ')}`, 'omit --environment');
+  if (!environments.every((one) => environmentName.test(one.name)))
     throw usageFailure('the environment has a name of other than 1 to 63 letters, digits, _, . and -', 'change its name');
-  const body = marker.environment === undefined ? given.replace(/^<!-- \S+/, (start) => `${start} env=${chosen}`) : given;
+  const body = isUnnamed ? given.replace(/^(<!-- \S+)(?: env=\S*)?/, `$1 env=${environment}`) : given;
   if (body.length > maxLength)
     throw usageFailure(`${name} has ${body.length} characters, and a comment at most ${maxLength}`, 'shorten it');
   const active = activeText(body);
@@ -51,7 +57,7 @@ export function readComment(name: string, text: string, maxLength: number, envir
     const what = `${name}:${active.line} has text that a forge acts on: ${JSON.stringify(active.text)}`;
     throw new Failure({ exitCode: exitCodes.findings, what, todo: 'post the file as plan -o markdown wrote it' });
   }
-  return { environment: chosen, outcome: marker.outcome, body };
+  return { environments, body };
 }
 
 /** Control characters, which also end lines, and characters that change the direction of text. */
@@ -67,7 +73,7 @@ const container = String.raw`^[\s>*+\d.)-]*`;
 /** The beginning of an HTML block. In it, backticks do not begin code. */
 const htmlStart = new RegExp(`${container}<`);
 /** A line that can be the delimiter row of a table. In a table, code ends at a pipe. */
-const delimiterRow = /^[\s|:>*+\d.)-]*-[\s|:>*+\d.)-]*$/;
+const delimiterRow = /^(?=[^-]*-)[\s|:>*+\d.)-]*$/;
 
 /**
  * Returns the first text outside code that can have an effect: a mention, a reference, a link, HTML, or a quick action. Accepts less than

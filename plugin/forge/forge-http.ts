@@ -102,8 +102,14 @@ export function createForgeHttp(options: ForgeHttpOptions): ForgeHttp {
 /** Returns the address of the API without a slash at its end. Throws a Failure, which never contains credentials of the address. */
 function apiAddress(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : undefined;
-  if (url === undefined || url.username !== '' || url.password !== '' || url.search !== '' || !/^https?:$/.test(url.protocol))
-    throw usageFailure('the address of the API is not an https URL without user, password and query', 'check --api');
+  if (
+    url === undefined ||
+    url.username !== '' ||
+    url.password !== '' ||
+    `${url.search}${url.hash}` !== '' ||
+    !/^https?:$/.test(url.protocol)
+  )
+    throw usageFailure('the address of the API is not an https URL without user, password, query and fragment', 'check --api');
   if (url.protocol === 'http:' && !isLoopback(text))
     throw usageFailure(`${url.origin} has no TLS, so the token is not sent to it`, 'use the https address of the API: --api');
   return text.replace(/\/+$/, '');

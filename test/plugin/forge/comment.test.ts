@@ -279,10 +279,33 @@ describe('the file of a comment', () => {
     expect(forge.requests).toEqual([]);
   });
 
+  it('is read in time, whatever it contains', async () => {
+    const forge = await serveForge();
+    const runs = Array.from({ length: 340 }, (_, index) => '`'.repeat(index + 1)).join(' ');
+    for (const text of [`${'-'.repeat(60_000)}x`, '`a '.repeat(20_000), runs, `${'| '.repeat(30_000)}\n| - |`, '<b'.repeat(30_000)]) {
+      const startMs = Date.now();
+      await post(forge, { text: `${rollout.slice(0, 120)}\n\n${text}` });
+      expect(Date.now() - startMs).toBeLessThan(5_000);
+    }
+  });
+
   it('may contain such text as code', async () => {
     const forge = await serveForge();
     const text = `${rollout}\n- \`image@sha256:1\` \`\`a\`@me\`\` \`a|b\`\n\n\`\`\`yaml\n@team: [x](y)\n\`\`\`\n`;
     expect(await post(forge, { text })).toMatchObject({ status: 0 });
+  });
+
+  it('may be of several environments, and then takes the place of the comment of each', async () => {
+    const forge = await serveForge();
+    for (const name of ['staging', 'production']) await post(forge, { args: ['--environment', name] });
+    const text = rollout.replace(/plan outcome=\w+/, 'review env=staging,production outcome=complete,blocked');
+    const ended = await post(forge, { text, args: ['--status'], event: pullRequestEvent });
+    expect(ended.stdout.split('\n')[0]).toBe('staging, production: comment updated on 7');
+    expect(forge.comments.map(({ body }) => body)).toEqual([text]);
+    expect(forge.statuses.map(({ context, state }) => [context, state])).toEqual([
+      ['rollout-group/staging', 'success'],
+      ['rollout-group/production', 'failure'],
+    ]);
   });
 
   it('is of one environment', async () => {
@@ -292,6 +315,6 @@ describe('the file of a comment', () => {
     expect(await post(forge, { text, args: ['--environment', 'staging'] })).toMatchObject({ status: 3 });
     const cwd = folderWith({ 'a.md': text, 'b.md': text });
     const twice = await runInProcess(['comment', 'a.md', 'b.md'], { cwd, env: gitHubJob(forge) });
-    expect(twice).toMatchObject({ status: 3, stderr: expect.stringContaining('two files are of the environment production') });
+    expect(twice).toMatchObject({ status: 3, stderr: expect.stringContaining('the environment production is named twice') });
   });
 });
