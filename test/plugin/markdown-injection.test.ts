@@ -1,11 +1,15 @@
 // Text from clusters and files only shows in a comment: it has no effect on people, issues, links or the layout.
+import { readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
+import { parseAllDocuments } from 'yaml';
 import type { RuleResult } from '../../engine/decision.ts';
 import type { GroupPlan, Plan } from '../../engine/plan/document.ts';
 import { readComment } from '../../plugin/forge/comment-text.ts';
 import { markdownBlock, markdownCode, markdownDetails, markdownLine, markdownTable, markdownText } from '../../plugin/output/markdown.ts';
 import { commentBudget, renderPlanMarkdown } from '../../plugin/output/plan/markdown.ts';
+import { runInProcess } from './in-process.ts';
 import { ingester, planOf } from './plan-kit.ts';
+import { folderWith } from './process.ts';
 import { renderForge } from './rendered-markdown.ts';
 
 const corpus: readonly string[] = [
@@ -62,6 +66,63 @@ function planWith(text: string): Plan {
     denied: [{ objects: [text], message: text }],
   } as Plan;
 }
+
+const exampleFiles = (folder: string): Readonly<Record<string, string>> =>
+  Object.fromEntries(
+    readdirSync(`examples/quick-start/${folder}`).map((name) => [name, readFileSync(`examples/quick-start/${folder}/${name}`, 'utf8')]),
+  );
+
+/** Files whose annotations, arguments, messages and reasons are the text: the rule blocks, and the exception lets a scale-down pass. */
+function filesWith(text: string): Readonly<Record<string, string>> {
+  const object = (kind: string, name: string, spec: object) =>
+    JSON.stringify({ apiVersion: 'rollout-group.dev/v1alpha1', kind, metadata: { name, namespace: 'shop' }, spec });
+  const changed = Object.entries(exampleFiles('manifests-next')).map(([name, manifest]) => {
+    const objects = parseAllDocuments(manifest).map((document) => {
+      const json = document.toJS();
+      if (json.kind !== 'StatefulSet') return json;
+      json.metadata.annotations = { note: text };
+      json.spec.template.metadata.annotations = { note: text, [`example.com/${name}`]: text };
+      json.spec.template.spec.containers[0].args = [text];
+      if (name.includes('-c')) json.spec.replicas = 2;
+      return json;
+    });
+    return [`next/${name}.json`, JSON.stringify({ apiVersion: 'v1', kind: 'List', items: objects })] as const;
+  });
+  const rule = { name: 'r', actions: ['rollout'], effect: 'deny', when: { '>': [{ count: [{ var: 'group.zones' }] }, 0] }, message: text };
+  const range = { from: '2026-01-01T00:00:00Z', to: '2026-12-31T00:00:00Z', reason: text };
+  const windows = [{ name: 'w', kind: 'deny', actions: ['rollout'], ranges: [range], inFlight: 'finishPod' }];
+  const exception = { rule: 'no-downscale', target: { group: 'cache', zone: 'c' }, allow: { replicasAtLeast: 2 }, reason: text };
+  const inForce = { ...exception, notBefore: '2026-06-01T00:00:00Z', expires: '2026-06-02T00:00:00Z' };
+  return {
+    ...Object.fromEntries(Object.entries(exampleFiles('manifests')).map(([name, manifest]) => [`manifests/${name}`, manifest])),
+    ...Object.fromEntries(changed),
+    'policies/cache.yaml': exampleFiles('policies')['cache.yaml'] ?? '',
+    'policies/policy.json': object('RolloutPolicy', 'p', { targets: { all: true }, rules: [rule], windows }),
+    'policies/exception.json': object('RolloutException', 'e', inForce),
+  };
+}
+
+describe('a plan of files', () => {
+  it.each(corpus.filter((text) => text.length < 1000))('shows %j without an effect', async (text) => {
+    const words = [
+      'plan',
+      '--current',
+      'manifests',
+      '--desired',
+      'next',
+      '-f',
+      'policies',
+      '--at',
+      '2026-06-01T12:00:00Z',
+      '-o',
+      'markdown',
+    ];
+    const { status, stdout, stderr } = await runInProcess(words, { cwd: folderWith(filesWith(text)) });
+    expect([0, 5], stderr).toContain(status);
+    expect(renderForge(stdout).effects).toEqual([]);
+    expect(readComment('plan.md', stdout, 65_536).body).toContain('shop/cache');
+  });
+});
 
 describe.each(corpus.map((text) => [text.length > 80 ? `${text.slice(0, 30)} (${text.length})` : JSON.stringify(text), text]))(
   '%s',
