@@ -55,6 +55,8 @@ export interface StatefulSetView {
   readonly podLabels: Readonly<Record<string, string>>;
   /** `spec.selector` in the notation of kubectl; absent if this notation cannot express the selector. */
   readonly selector?: string;
+  /** The digest of the pod template (`templateDigest`); absent if no annotation names a reviewed plan. */
+  readonly template?: string;
   readonly isTerminating: boolean;
   readonly status: {
     readonly observedGeneration: number;
@@ -191,13 +193,10 @@ export interface Preparation {
   readonly isWithdrawn?: true;
 }
 
-/** The origin of a change: annotations that were written with it, or the undo that made it. */
+/** The origin of a change: annotations that were written with it, or the undo that made it. `run/origin.ts` limits the texts. */
 export interface RunOrigin {
-  /** At most 512 characters. */
   readonly cause?: string;
-  /** At most 253 characters. */
   readonly commit?: string;
-  /** At most 64 characters. */
   readonly planDigest?: string;
   readonly isUndo?: true;
 }
@@ -238,7 +237,9 @@ export interface RunCore {
   readonly isMovable: boolean;
   /** Time of the last retry after a failure. */
   readonly retriedMs?: number;
-  /** In a rollback by a template change: the revision per zone before the rolled-back run. */
+  /** Digests of the retries and aborts that have had their effect. Absent in ledgers of earlier versions, which compare times. */
+  readonly answered?: readonly string[];
+  /** In a rollback: the revision per zone before the rolled-back run, also of zones that left the group since. */
   readonly restores?: Readonly<Record<string, string>>;
   /** In a run that restores pods while the StatefulSets still have the failed template: the failed revision per zone, and the failure. */
   readonly rolledBack?: { readonly revisions: Readonly<Record<string, string>>; readonly because: string };
@@ -299,8 +300,8 @@ export interface RevisionView {
   readonly namespace: string;
   readonly statefulSet: string;
   readonly name: string;
-  /** `data.spec.template`. */
-  readonly template: Known<ObjectContent>;
+  /** `data.spec.template`; undefined if the revision does not exist. */
+  readonly template: Known<ObjectContent> | undefined;
 }
 
 /** The release of a deleted group: the agent sets the partitions of its StatefulSets to 0 (`onPolicyDeleted: release`). */

@@ -161,6 +161,12 @@ export function revertProgress(run: RunState, before: RunState | undefined): Run
   return { ...rest, ...(open === undefined ? {} : { openZone: open }), ...last, ...flight };
 }
 
+/** Returns the revision to which the zone returned from `revision`; undefined if the run did not roll this revision back. */
+export function restoredRevision(run: RunState | undefined, zone: string, revision: string | undefined): string | undefined {
+  if (revision === undefined || run?.rolledBack?.revisions[zone] !== revision) return undefined;
+  return run.target[zone] ?? run.restores?.[zone];
+}
+
 /** Returns the last replacement as an instant before now, so that a wave or run that begins now does not count it as its own. */
 function replacedBefore(run: Pick<RunCore, 'lastDisruptionMs'> | undefined, nowMs: number): Pick<RunCore, 'lastDisruptionMs'> {
   return run?.lastDisruptionMs === undefined ? {} : { lastDisruptionMs: Math.min(run.lastDisruptionMs, nowMs - 1) };

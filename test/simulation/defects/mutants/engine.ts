@@ -33,8 +33,8 @@ const views = mutantsOf('engine/observe/view.ts', [
   [
     'new-template-ignored-after-rollback',
     'after a rollback, a zone keeps the restored revision when its template changes',
-    'run?.rolledBack?.revisions[name] === status.updateRevision;',
-    'run?.rolledBack?.revisions[name] !== undefined;',
+    'restoredRevision(run, name, status.updateRevision) : undefined;',
+    'restoredRevision(run, name, run?.rolledBack?.revisions[name]) : undefined;',
     pinned,
   ],
   [
