@@ -13,7 +13,8 @@ import { result } from '../rule.ts';
 import { planDeviations } from '../run/approved-plan.ts';
 import { phaseOfRun } from '../run/origin.ts';
 import { digestOfRule } from '../run/requests.ts';
-import { isUnknown, type MetricView, type RunState, type Unknown } from '../snapshot.ts';
+import type { RunState } from '../run/run-state.ts';
+import { isUnknown, type MetricView, type Unknown } from '../snapshot.ts';
 import { approvalResults } from './approval.ts';
 import { downscaleTimes } from './zone-gap.ts';
 
@@ -99,9 +100,9 @@ function askRule(
 
 function planAnswer(question: PolicyQuestion, policy: PolicyDefinition, rule: PolicyRuleDefinition, fact: string): RuleAnswer {
   const { action, context, run } = question;
-  const deviations = action === 'rollout' ? planDeviations(context, run) : [`no reviewed plan covers ${action}`];
+  const deviations = action === 'rollout' ? planDeviations(context, run) : [`no approved plan covers ${action}`];
   if (deviations.length > 0) return approvalAnswer(question, { policy, rule, facts: [fact, ...deviations], deviations });
-  return { results: [result(`${policy.name}/${rule.name}`, 'ok', 'the rollout is the reviewed one', { source: rule.source })] };
+  return { results: [result(`${policy.name}/${rule.name}`, 'ok', 'the rollout is the approved one', { source: rule.source })] };
 }
 
 interface AskedApproval {
@@ -109,7 +110,7 @@ interface AskedApproval {
   readonly rule: PolicyRuleDefinition;
   /** Why the approval is necessary. */
   readonly facts: readonly string[];
-  /** The differences from a reviewed plan that an approval must have seen. */
+  /** The differences from a approved plan that an approval must have seen. */
   readonly deviations: readonly string[];
 }
 
