@@ -4,7 +4,8 @@ import type { AdmissionRequest, GroupDecision } from '../../../engine/decision.t
 import { judge } from '../../../engine/judge/judge.ts';
 import { defaultAssumptions } from '../../../engine/plan/document.ts';
 import { rollbackDelayMs } from '../../../engine/run/run.ts';
-import { type IntentView, isUnknown, type Ledger, type RunState, type Snapshot } from '../../../engine/snapshot.ts';
+import type { RunState } from '../../../engine/run/run-state.ts';
+import { type IntentView, isUnknown, type Ledger, type Snapshot } from '../../../engine/snapshot.ts';
 import { newPod, placementOf } from '../../../engine/strategies/pinned/placement.ts';
 import { createWorld } from '../../../engine/world/world.ts';
 import type { GroupDefinition } from '../../../policies/definition.ts';
@@ -135,6 +136,23 @@ describe('a run that fails', () => {
     expect(aborted({ runId: 'another' })?.outcome).toBe('failed');
     expect(aborted({}, [said('retry', ago(500), { runId: failed.id })])).toMatchObject({ kind: 'rollout', outcome: 'running' });
     expect(decided({ run: failed, group: { rollout: { onFailure: 'pause' } } }).run?.outcome).toBe('failed');
+  });
+
+  it('counts each abort and each retry once, also if a fast clock dated the failure after the retry', () => {
+    const request = (action: 'abort' | 'retry', name: string, atMs: number) => said(action, atMs, { name, runId: failed.id });
+    const group: GroupOverrides = { rollout: { onFailure: 'pause' } };
+    const [early, abort] = [request('retry', 'early', ago(hourMs)), request('abort', 'abort', ago(minuteMs))];
+    const next = (run: RunState | undefined, intents: readonly IntentView[]): RunState => {
+      const found = run && decided({ run, group, intents }).run;
+      if (found === undefined) throw new Error('the test expected a run');
+      return found;
+    };
+    const ended = next(withFields(failed, { outcome: 'running' }), [early, abort]);
+    expect([ended.outcome, next(ended, [early, abort]).outcome]).toEqual(['failed', 'failed']);
+    const retried = next(withFields(ended, { failedMs: kitNowMs + 20_000 }), [early, abort, request('retry', 'retry', ago(1000))]);
+    expect([retried.outcome, next(retried, [early, abort]).outcome]).toEqual(['running', 'running']);
+    const fast = withFields(retried, { retriedMs: kitNowMs + 20_000 });
+    expect(next(fast, [abort, request('abort', 'again', ago(500))])).toMatchObject({ outcome: 'failed', answered: retried.answered });
   });
 
   it('passes no gate on its way back, for they may measure what failed', () => {
