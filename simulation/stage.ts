@@ -280,7 +280,9 @@ export class Run {
       ...this.faults,
       ofRequest: (point, verb) => {
         this.#judge((oracle) => oracle.sending?.(point, verb));
-        return this.faults.ofRequest(point, verb);
+        const fault = this.faults.ofRequest(point, verb);
+        if (fault !== undefined) this.#judge((oracle) => oracle.faulted?.(point, fault));
+        return fault;
       },
       ofLine: (point, line = '') => {
         this.#options.observer?.lineArrived?.(point, line);

@@ -30,6 +30,7 @@ import {
   viewComplete,
 } from '../rules/roll.ts';
 import { beforeWave, underWay, type WaveAnswer, wavesDigestOf } from '../rules/wave.ts';
+import { comparedPlan } from '../run/approved-plan.ts';
 import { rollbackWarnings, withEarlierRetries } from '../run/run.ts';
 import { brokeBeforeRun, countMovableTime, failRun, hasReplacedSince, recordReplacement } from '../run/states.ts';
 import type { AdvancedRun, WaveProgress, ZoneProgress } from '../run/waves.ts';
@@ -50,8 +51,21 @@ export function decideRoll(context: GroupContext, advanced: AdvancedRun | undefi
     ...defined({ run: decision.run && withEarlierRetries(context, decision.run) }),
     // `settling` is last: after its partition writes, the group replaces no pod until the status of the written StatefulSets is current.
     actions: [...advanceRevisions(context, isScaling), ...decision.actions, ...settling],
-    warnings: [...decision.warnings, ...strategy.warnOfRestarts(context, decision.run), ...rollbackWarnings(context, decision.run)],
+    warnings: [
+      ...decision.warnings,
+      ...strategy.warnOfRestarts(context, decision.run),
+      ...rollbackWarnings(context, decision.run),
+      ...planWarnings(context, decision.run),
+    ],
   };
+}
+
+/** Returns a warning if a rollout differs from the reviewed plan that its StatefulSets name. */
+function planWarnings(context: GroupContext, run: RunState | undefined): readonly RuleResult[] {
+  if (run === undefined || run.outcome === 'completed') return [];
+  const { plan, deviations = [] } = comparedPlan(context, run) ?? {};
+  if (deviations.length === 0) return [];
+  return [result('approved-plan', 'wait', `the rollout is not reviewed plan ${plan ?? ''}: ${deviations.join('; ')}`)];
 }
 
 function rollOrWait(context: GroupContext, advanced: AdvancedRun | undefined, isScaling: boolean): RollDecision {

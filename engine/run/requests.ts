@@ -26,10 +26,17 @@ export function digestOfWaves({ rollout: { waves }, gates }: Pick<GroupDefinitio
   return digestOf([waves, used.sort(([a], [b]) => (a < b ? -1 : 1))]);
 }
 
-/** Returns the digest of a policy rule and the metrics that it reads. The digest does not depend on the place of the rule in a file. */
-export function digestOfRule({ metrics }: Pick<PolicyDefinition, 'metrics'>, rule: PolicyRuleDefinition): string {
+/**
+ * Returns the digest of a policy rule, the metrics that it reads, and the differences from a reviewed plan that an approval must have seen. The
+ * digest does not depend on the place of the rule in a file.
+ */
+export function digestOfRule(
+  { metrics }: Pick<PolicyDefinition, 'metrics'>,
+  rule: PolicyRuleDefinition,
+  deviations: readonly string[] = [],
+): string {
   const { source: _source, ...content } = rule;
-  return digestOf([content, inputsRead({ metrics, rules: [rule] }).map((name) => [name, metrics[name]])]);
+  return digestOf([content, inputsRead({ metrics, rules: [rule] }).map((name) => [name, metrics[name]]), ...deviations]);
 }
 
 /** Returns the first 128 bits of a SHA-256 digest, so that a user cannot construct another definition with the same digest. */

@@ -101,7 +101,7 @@ const lasting: readonly Row[] = [
   {
     stop: 'window',
     overrides: { policies: [policy({ windows: [freeze()] })] },
-    fact: 'a deny window is open for rollout',
+    fact: 'a deny window blocks rollout',
     until: 'windows allow the action from 2026-03-02 13:00 UTC',
     commands: [command(`override ${name} --rule window --duration 1h --reason REASON --yes`)],
   },
@@ -163,7 +163,7 @@ function rejected(rejectedWave: string): Pick<Row, 'overrides' | 'definition' | 
 
 const rejections: readonly Row[] = [
   { stop: 'rejection of the wave', ...rejected('first'), until },
-  { stop: 'rejection of a later wave', ...rejected('rest'), inList: 'approval', until },
+  { stop: 'rejection of a later wave', ...rejected('rest'), until },
 ];
 
 export const rows = [

@@ -67,6 +67,13 @@ describe.each(rows)('$stop', (row) => {
   });
 });
 
+it.each(['rejection of the wave', 'rejection of a later wave'])('a %s has its name in the condition and in narrow tables', async (stop) => {
+  const decision = published(rowOf(stop));
+  const [condition] = groupStatus(decision).conditions.filter(({ type }) => type === 'Stopped');
+  expect(condition).toMatchObject({ reason: 'Rejected', message: expect.stringContaining('kim rejected wave') });
+  expect(await shownBy('get --width 80', decision)).toContain('rejected by kim');
+});
+
 describe('explain', () => {
   it('resumes only the zone that is paused', async () => {
     const shown = await shownBy('explain ingester', published(rowOf('pause of a zone during a rollout')));
@@ -257,7 +264,7 @@ describe('status that ends with its timeout', () => {
     [
       rowOf('window during a rollout'),
       7,
-      'the rollout waits: window: a deny window is open for rollout (limit: freeze); windows allow the action from 2026-03-02 13:00 UTC',
+      'the rollout waits: window: a deny window blocks rollout (limit: freeze); windows allow the action from 2026-03-02 13:00 UTC',
     ],
   ])('says whether a person must act: %#', async (row, exitCode, text) => {
     const decision = published(row);

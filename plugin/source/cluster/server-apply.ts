@@ -8,9 +8,8 @@ import { mergePatch } from '../../../engine/diff/merge-patch.ts';
 import { fieldAt } from '../../../engine/observe/raw.ts';
 import { isSameValue } from '../../../policies/values/canonical-json.ts';
 import { firstOf } from '../../../policies/wording.ts';
-import type { Cluster } from '../../connection.ts';
-import { fieldManager } from '../../live/intents.ts';
-import { adopted, adoptionOf, applied, handedOver, patchManager } from './managed-fields.ts';
+import { type Cluster, fieldManager } from '../../connection.ts';
+import { adopted, adoptionOf, applied, handedOver } from './managed-fields.ts';
 import { planAnnotation, targetOf } from './plan-basis.ts';
 
 export interface ReadyObject {
@@ -150,14 +149,14 @@ async function readAgain({ env, timeoutMs }: Cluster, ready: ReadyObject, error:
 
 /** Reports whether manifests may overwrite the field: a verb of this tool wrote it, or it is the annotation with the digest of a plan. */
 function isOurField({ manager, field }: Conflict): boolean {
-  return manager === patchManager || field === `.metadata.annotations.${planAnnotation}`;
+  return manager === fieldManager || field === `.metadata.annotations.${planAnnotation}`;
 }
 
 /** Returns the text about fields that the manifest takes over, by writer. */
 export function takenText(taken: readonly Conflict[]): string {
   const writers = [...new Set(taken.map(({ manager }) => manager))].map((manager) => {
     const fields = taken.filter((one) => one.manager === manager).map(({ field }) => field);
-    return `${manager === patchManager ? 'undo, restart or scale' : manager}: ${firstOf(fields, 3)}`;
+    return `${manager === fieldManager ? 'undo, restart or scale' : manager}: ${firstOf(fields, 3)}`;
   });
   return `the manifest overwrites fields written by ${writers.join('; by ')}`;
 }

@@ -387,6 +387,12 @@ export const clusterCodes = {
       'The agent itself obeys noDownscale, and deletes no StatefulSet. Its rollouts replace pods also with noEviction. Only the webhook denies the requests of other clients, in namespaces with the label rollout-group.dev/enforce=true. Only the webhook records who approved, so without it no approval counts and the wave waits.',
     hint: 'register the webhooks and enforce the namespace: kubectl rollout-group install --policies DIR --enforce --apply',
   },
+  RG6028: {
+    title: 'A webhook configuration is missing or changed',
+    explanation:
+      'The webhook configurations of an installation decide which requests the API server sends to the webhooks. If one is missing or changed, for example by a tool that deletes unknown objects, requests may pass unchecked. The agent does not create a deleted configuration again.',
+    hint: 'install again: kubectl rollout-group install --policies DIR --apply',
+  },
   RG7001: {
     title: 'The object cannot be converted',
     explanation:

@@ -62,7 +62,7 @@ describe('applying', () => {
       { name: 'a', namespace: 'm', annotations: { 'rollout-group.dev/plan': 'abc' }, uid: 'u', resourceVersion: '1' },
       { name: 'b', namespace: 'm', annotations: { 'rollout-group.dev/plan': 'abc' } },
     ]);
-    expect(asked.every(({ path }) => path.includes('force=false') && path.includes('fieldManager=kubectl-rollout-group'))).toBe(true);
+    expect(asked.every(({ path }) => path.includes('force=false') && path.includes('fieldManager=rollout-group'))).toBe(true);
   });
 
   it('stops at the first failure and tells the rest', async () => {
@@ -112,7 +112,7 @@ describe('a template that undo has patched', () => {
     message: `conflict with "${manager}" using apps/v1`,
     field,
   });
-  const ours = owned('kubectl-rollout_group', '.spec.template.spec.containers[name="x"].image');
+  const ours = owned('rollout-group', '.spec.template.spec.containers[name="x"].image');
   const refusing = (...causes: readonly object[]): Answer => {
     return ({ path }) => (path.includes('force=true') ? ok : status(409, { details: { causes } }));
   };
@@ -121,7 +121,7 @@ describe('a template that undo has patched', () => {
     const { cluster, asked } = serverWith(refusing(ours));
     const { applied } = await applyAll(cluster, [ready('a', { spec: {} })], run);
     expect(applied).toEqual([
-      { object: 'StatefulSet m/a', result: 'configured', taken: [{ manager: 'kubectl-rollout_group', field: ours.field }] },
+      { object: 'StatefulSet m/a', result: 'configured', taken: [{ manager: 'rollout-group', field: ours.field }] },
     ]);
     expect(asked.map(({ path }) => /force=\w+/.exec(path)?.[0])).toEqual(['force=false', 'force=true']);
     expect(JSON.parse(asked.at(-1)?.body ?? '').metadata).toMatchObject({ uid: 'u', resourceVersion: '1' });
@@ -129,8 +129,8 @@ describe('a template that undo has patched', () => {
 
   it('is taken over with the replicas that scale wrote', async () => {
     const replicas = {
-      ...owned('kubectl-rollout_group', '.spec.replicas'),
-      message: 'conflict with "kubectl-rollout_group" with subresource "scale"',
+      ...owned('rollout-group', '.spec.replicas'),
+      message: 'conflict with "rollout-group" with subresource "scale"',
     };
     const { cluster } = serverWith(refusing(ours, replicas));
     const { applied } = await applyAll(cluster, [ready('a', { spec: {} })], run);
@@ -168,7 +168,7 @@ describe('a template that undo has patched', () => {
   it('is said to be taken over before anything is applied', async () => {
     const { cluster, asked } = serverWith(refusing(ours));
     const { taken } = await serverApply(cluster, ready('a', { spec: {} }), dryRun);
-    expect(taken).toEqual([{ manager: 'kubectl-rollout_group', field: ours.field }]);
+    expect(taken).toEqual([{ manager: 'rollout-group', field: ours.field }]);
     expect(asked.every(({ path }) => path.includes('dryRun=All'))).toBe(true);
   });
 
@@ -210,7 +210,7 @@ describe('a template that undo has patched', () => {
   it.each([
     ['others own something, too', [ours, owned('helm', '.spec.template.spec.x')]],
     ['somebody else owns the same field, too', [ours, { ...ours, message: 'conflict with "helm" with subresource "scale" using apps/v1' }]],
-    ['another manager begins like ours', [owned('kubectl-rollout_group\\" or not', '.spec.template.spec.x')]],
+    ['another manager begins like ours', [owned('rollout-group\\" or not', '.spec.template.spec.x')]],
     ['a cause cannot be understood', [ours, { reason: 'Unknown', message: 'no' }]],
   ])('is left alone where %s', async (_name, causes) => {
     const { cluster, asked } = serverWith(refusing(...causes));
