@@ -4,9 +4,13 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync } from 'no
 import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
+import { parseAllDocuments } from 'yaml';
+import { fieldAt } from '../../engine/observe/raw.ts';
 import { groupStatus } from '../../engine/publish/status.ts';
 import { phases } from '../../policies/rollout/phases.ts';
+import { type Kind, kinds } from '../../policies/schema/kinds.ts';
 import { hashText } from '../../policies/values/hash.ts';
+import { listOf } from '../../policies/values/list-of.ts';
 import { decisions, groupObject, states } from './health-states.ts';
 
 const module = resolve('test/deploy/health');
@@ -20,6 +24,7 @@ interface Health {
 interface Answer {
   readonly kstatus: Health;
   readonly argoCd: Health;
+  readonly cel?: boolean;
 }
 
 /** Builds the program into the cache, where the first build takes minutes. Throws without Go or its modules. */
@@ -40,7 +45,10 @@ function program(): string {
   return file;
 }
 
-function ask(executable: string, questions: readonly { readonly object: object; readonly lua: string }[]): readonly Answer[] {
+function ask(
+  executable: string,
+  questions: readonly { readonly object: object; readonly lua: string; readonly cel?: string }[],
+): readonly Answer[] {
   const input = questions.map((one) => `${JSON.stringify(one)}\n`).join('');
   const { status, stdout, stderr } = spawnSync(executable, { input, encoding: 'utf8' });
   if (status !== 0) throw new Error(stderr);
@@ -48,6 +56,14 @@ function ask(executable: string, questions: readonly { readonly object: object; 
     .trim()
     .split('\n')
     .map((line) => JSON.parse(line));
+}
+
+/** The expression for StatefulSets in the example for Flux. */
+function celOfExample(): string {
+  const [expression] = parseAllDocuments(readFileSync('deploy/flux/kustomization.yaml', 'utf8')).flatMap((document) =>
+    listOf(fieldAt(document.toJS(), ['spec', 'healthCheckExprs'])).map((one) => String(fieldAt(one, ['current']))),
+  );
+  return expression ?? '';
 }
 
 const luaOf = (kind: string): string => readFileSync(join(scripts, `${kind}.lua`), 'utf8');
@@ -73,10 +89,18 @@ it('has a state for each phase, and never two answers for one state', () => {
   }
 });
 
+it('has a script for each kind with a state', () => {
+  const stateless = ['MetricSource', 'NotificationChannel', 'RolloutException', 'RolloutIntent', 'RolloutPolicy'];
+  const installed = (Object.keys(kinds) as Kind[]).filter((kind) => kinds[kind].plural !== undefined);
+  expect([...readdirSync(scripts), ...stateless].map((file) => file.replace('.lua', '')).sort()).toEqual(
+    [...installed, 'StatefulSet'].sort(),
+  );
+});
+
 describe.skipIf(!isRun)('the health of a RolloutGroup', () => {
   let answers: readonly Answer[];
   let executable: string;
-  const healthBy = (tool: keyof Answer) =>
+  const healthBy = (tool: 'kstatus' | 'argoCd') =>
     Object.fromEntries(Object.keys(states).map((name, index) => [name, answers[index]?.[tool].status]));
 
   beforeAll(() => {
@@ -130,6 +154,8 @@ describe.skipIf(!isRun)('the health of a RolloutGroup', () => {
   it.each([
     ['outdated pods under OnDelete', { updatedReplicas: 1 }, 'Progressing', '1 of 3 pods are updated'],
     ['a pod that is not ready', { readyReplicas: 2 }, 'Progressing', '2 of 3 pods are ready'],
+    ['no ready pod', { readyReplicas: undefined }, 'Progressing', '0 of 3 pods are ready'],
+    ['no updated pod', { updatedReplicas: undefined }, 'Progressing', '0 of 3 pods are updated'],
     [
       'a spec that its controller has not read',
       { observedGeneration: 1 },
@@ -137,7 +163,7 @@ describe.skipIf(!isRun)('the health of a RolloutGroup', () => {
       'the StatefulSet controller has not read this generation',
     ],
     ['all pods updated and ready', {}, 'Healthy', 'all 3 pods are ready and updated'],
-  ])('of a StatefulSet counts outdated pods: %s', (_, change, status, message) => {
+  ])('of a StatefulSet counts outdated pods, in Argo CD and in the example for Flux: %s', (_, change, status, message) => {
     const object = {
       apiVersion: 'apps/v1',
       kind: 'StatefulSet',
@@ -145,10 +171,8 @@ describe.skipIf(!isRun)('the health of a RolloutGroup', () => {
       spec: { replicas: 3, updateStrategy: { type: 'OnDelete' } },
       status: { observedGeneration: 2, replicas: 3, readyReplicas: 3, updatedReplicas: 3, ...change },
     };
-    expect(ask(executable, [{ object, lua: luaOf('StatefulSet') }])[0]?.argoCd).toEqual({ status, message });
-  });
-
-  it('has a script for each kind with a state', () => {
-    expect(readdirSync(scripts)).toEqual(['RolloutGroup.lua', 'RolloutRun.lua', 'StatefulSet.lua']);
+    const [answer] = ask(executable, [{ object, lua: luaOf('StatefulSet'), cel: celOfExample() }]);
+    expect(answer?.argoCd).toEqual({ status, message });
+    expect(answer?.cel).toBe(status === 'Healthy');
   });
 });

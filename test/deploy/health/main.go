@@ -1,5 +1,5 @@
-// Computes the health of objects as Flux does, with kstatus, and as Argo CD does, with a Lua script. Each line of the input is an object,
-// with the script if there is one. Each line of the output is the result.
+// Computes the health of objects as Flux does, with kstatus and with a CEL expression, and as Argo CD does, with a Lua script. Each line of
+// the input is an object, with the expression and the script if there are any. Each line of the output is the result.
 package main
 
 import (
@@ -10,6 +10,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/google/cel-go/cel"
 	lua "github.com/yuin/gopher-lua"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	luajson "layeh.com/gopher-json"
@@ -19,6 +20,7 @@ import (
 type question struct {
 	Object json.RawMessage `json:"object"`
 	Lua    string          `json:"lua"`
+	CEL    string          `json:"cel"`
 }
 
 type health struct {
@@ -29,6 +31,7 @@ type health struct {
 type answer struct {
 	Kstatus health  `json:"kstatus"`
 	ArgoCD  *health `json:"argoCd,omitempty"`
+	CEL     *bool   `json:"cel,omitempty"`
 }
 
 func main() {
@@ -62,11 +65,44 @@ func check(line []byte) (*answer, error) {
 		return nil, err
 	}
 	result := &answer{Kstatus: health{Status: string(computed.Status), Message: computed.Message}}
-	if asked.Lua == "" {
-		return result, nil
+	if asked.Lua != "" {
+		if result.ArgoCD, err = run(object, asked.Lua); err != nil {
+			return nil, err
+		}
 	}
-	result.ArgoCD, err = run(object, asked.Lua)
+	if asked.CEL != "" {
+		result.CEL, err = evaluate(object, asked.CEL)
+	}
 	return result, err
+}
+
+// evaluate has the fields of the object as variables, as healthCheckExprs of a Kustomization.
+func evaluate(object *unstructured.Unstructured, expression string) (*bool, error) {
+	variables := []cel.EnvOption{}
+	for _, field := range []string{"metadata", "spec", "status"} {
+		variables = append(variables, cel.Variable(field, cel.DynType))
+	}
+	environment, err := cel.NewEnv(variables...)
+	if err != nil {
+		return nil, err
+	}
+	compiled, issues := environment.Compile(expression)
+	if issues.Err() != nil {
+		return nil, issues.Err()
+	}
+	program, err := environment.Program(compiled)
+	if err != nil {
+		return nil, err
+	}
+	result, _, err := program.Eval(object.Object)
+	if err != nil {
+		return nil, err
+	}
+	isCurrent, isBool := result.Value().(bool)
+	if !isBool {
+		return nil, fmt.Errorf("the expression is no condition: %v", result)
+	}
+	return &isCurrent, nil
 }
 
 // run has only the libraries that Argo CD loads for a script from argocd-cm, and its time limit.

@@ -123,7 +123,7 @@ export const catalogue: readonly CatalogueEntry[] = [
     id: 'S19',
     title: 'written ahead',
     judgedBy: ['ledgers', 'pins', 'admissions'],
-    how: 'disruptions and pins; disruptions by others that a webhook admits in groups with `spec.disruption`; a process drops no claim of its own while it does not know the outcome of the request',
+    how: 'disruptions and pins; disruptions by others that a webhook admits in groups with `spec.disruption`; a process keeps its own claims while it does not know the outcome of the request',
   },
   {
     id: 'S20',
