@@ -132,8 +132,8 @@ const runs = [
     [
       'abort-outlives-retry',
       'an abort counts again after a retry of the run',
-      'runId !== undefined && requestedBy.atMs > (run.retriedMs ?? 0),',
-      'runId !== undefined && requestedBy.atMs > 0,',
+      ': !run.answered.includes(digestOfRequest(intent)),',
+      ": action === 'abort' || !run.answered.includes(digestOfRequest(intent)),",
       anyOf('request: abort'),
     ],
     [
