@@ -119,7 +119,8 @@ function abortWhenRequested(context: GroupContext, run: RunningRun): RunState {
 function supersede(context: GroupContext, known: RunState, target: RunCore['target']): RunningRun {
   const restores = known.restores ?? (known.kind === 'rollout' ? known.previous : {});
   const changed = Object.keys(target).filter((zone) => target[zone] !== known.target[zone]);
-  const isBack = changed.length > 0 && changed.every((zone) => target[zone] === restores[zone]);
+  // A zone that joins the group is no return.
+  const isBack = changed.some((zone) => known.target[zone] !== undefined) && changed.every((zone) => target[zone] === restores[zone]);
   // Pods run the target of a completed run or a rollback. The target of another run may have failed, so its `previous` stays.
   const previous = known.outcome === 'completed' || isRollingBack(known) ? known.target : known.previous;
   const started = followingRun(context, { kind: isBack ? 'rollback' : 'rollout', target, previous }, known);
