@@ -11,7 +11,7 @@ export const admittingDefects: readonly Defect[] = [
     id: 'admitted-claim-not-stored',
     title: 'the webhook answers without the claim of the admitted request in the ledger',
     edits: [{ file: queue, find: 'const next = reserve(ledger, claims);', replace: 'const next = reserve(ledger, claims.slice(0, 0));' }],
-    breaks: ['S30', 'S1', 'S2', 'S3', 'S9'],
+    breaks: ['S19', 'S30', 'S1', 'S2', 'S3', 'S9'],
   },
   {
     id: 'admission-ignores-claims',
