@@ -1,6 +1,9 @@
 // Defines the review of a pull request as a document: the output of `review -o json`. Every other output format is made from it.
+import type { GroupPlan, Plan } from '../engine/plan/document.ts';
 import type { Source } from '../policies/definition.ts';
 import type { PolicyAction } from '../policies/schema/rollout-policy.ts';
+import { firstByKey } from '../policies/values/first-by-key.ts';
+import { counted } from '../policies/wording.ts';
 
 /** `changed`: the definition differs, but no question of the review has another answer. */
 export type Direction = 'loosened' | 'tightened' | 'changed';
@@ -68,4 +71,70 @@ export interface PolicyReview {
   readonly effects: readonly PolicyEffect[];
   /** The number of questions that both sides answered. Groups with equal policies are not asked about. */
   readonly asked: number;
+}
+
+/** The results of the policy tests of one side. */
+export interface SideTests {
+  readonly passed: number;
+  readonly failed: number;
+  readonly failures: readonly TestFailure[];
+}
+
+interface TestFailure {
+  readonly file: string;
+  readonly test: string;
+  readonly case: string;
+  readonly problems: readonly string[];
+}
+
+export interface EnvironmentReview {
+  readonly name: string;
+  readonly cluster?: string;
+  readonly plan: Plan;
+  readonly policies: PolicyReview;
+  /** Absent if neither side has a policy test. */
+  readonly tests?: { readonly base: SideTests; readonly head: SideTests };
+}
+
+export interface Review {
+  readonly base: string;
+  readonly head: string;
+  readonly environments: readonly EnvironmentReview[];
+}
+
+/** Returns the number of effects of a direction. */
+export function countEffects({ effects }: PolicyReview, direction: Direction): number {
+  return effects.filter((effect) => effect.direction === direction).length;
+}
+
+/** Returns the first decision and the number of the others: `zone a may shrink 12h earlier, and 3 more decisions`; empty without one. */
+export function consequenceOf({ decisions }: PolicyEffect): string {
+  const [first, ...others] = decisions;
+  if (first === undefined) return '';
+  return `${first.text}${others.length === 0 ? '' : `, and ${counted(others.length, 'more decision')}`}`;
+}
+
+/** Returns the place of an effect: that of the stricter side for an object that only this side has, else that of the head. */
+export function placeOfEffect({ before, after }: PolicyEffect): Source | undefined {
+  return after?.source ?? before?.source;
+}
+
+/** Reports whether a loosening or tightening has no test. Exceptions and removed groups need no test. */
+export function lacksTest({ isTested }: PolicyEffect): boolean {
+  return isTested === false;
+}
+
+interface ImageChange {
+  readonly container: string;
+  readonly before: string;
+  readonly after: string;
+}
+
+/** Returns the changed images of a group, each once. */
+export function imageChanges({ changes }: Pick<GroupPlan, 'changes'>): readonly ImageChange[] {
+  const images = changes.flatMap(({ field, before, after }): readonly ImageChange[] => {
+    const container = /containers\[(.+)\]\.image$/.exec(field)?.[1];
+    return container === undefined ? [] : [{ container, before: String(before ?? ''), after: String(after ?? '') }];
+  });
+  return firstByKey(images, ({ container, before, after }) => [container, before, after].join('\n'));
 }

@@ -51,7 +51,7 @@ function distinctEffects(effects: readonly PolicyEffect[]): PolicyEffect[] {
 /** Says whether a case of the head evaluates the rule for this group, or asks for the action if the head has no such rule. */
 function withTests(effect: PolicyEffect, cases: readonly CaseResult[]): PolicyEffect {
   const own = cases.filter(({ asked }) => asked?.namespace === effect.namespace && asked.group === effect.group);
-  if (effect.rule === undefined || effect.exception !== undefined) return effect;
+  if (cases.length === 0 || effect.rule === undefined || effect.exception !== undefined) return effect;
   const actions = effect.decisions.map(({ action }) => action);
   const isTested = own.some(({ results, asked }) => {
     const isEvaluated = results.some(({ rule, outcome }) => rule === effect.rule && outcome !== 'skip');
