@@ -41,7 +41,11 @@ type Asker = (question: Question) => Answered | undefined;
 function askerOf(pair: Pair, own: BoundGroup | undefined, side: Side, other: Side): Asker {
   const { agentNamespace, bundle } = side;
   const manifests = ownObjects(pair, side, other);
-  const { policies, groups } = bundle;
+  const sets = new Set([pair.before, pair.after].flatMap((one) => (one?.group.zones ?? []).map((zone) => zone.statefulSet)));
+  const groups = bundle.groups.filter(
+    ({ namespace, zones }) => namespace === pair.namespace && zones.some((zone) => sets.has(zone.statefulSet)),
+  );
+  const { policies } = bundle;
   return (question) => {
     const isMember = own !== undefined && hasMember(own.group, question.statefulSet);
     if (!isMember && question.asksAgent) return undefined;
@@ -76,7 +80,12 @@ function ownObjects(pair: Pair, side: Side, other: Side): readonly unknown[] {
   const members = new Map(
     [pair.before, pair.after].flatMap((one) => (one?.group.zones ?? []).map((zone) => [zone.statefulSet, one?.group] as const)),
   );
-  const isNeeded = (object: unknown): boolean => !isStatefulSet(object) || members.has(nameOf(object));
+  const mirrored = new Set([pair.before, pair.after].flatMap((one) => (one?.group.zones ?? []).flatMap(mirroredBy)));
+  const isNeeded = (object: unknown): boolean => {
+    const kind = String(fieldAt(object, ['kind']));
+    if (kind === 'StatefulSet') return members.has(nameOf(object));
+    return /^(?:Pod|List|.*DisruptionBudget)$/.test(kind) || mirrored.has(`${kind} ${nameOf(object)}`);
+  };
   const own = side.manifests.filter((object) => isOwn(object) && isNeeded(object));
   const known = new Set(own.filter(isStatefulSet).map(nameOf));
   const theirs = other.manifests.filter(
@@ -85,6 +94,10 @@ function ownObjects(pair: Pair, side: Side, other: Side): readonly unknown[] {
   for (const object of theirs) known.add(nameOf(object));
   const plain = [...members].flatMap(([name, group]) => (group === undefined || known.has(name) ? [] : [plainSet(group, name)]));
   return [...own, ...theirs, ...plain];
+}
+
+function mirroredBy({ replicas }: GroupDefinition['zones'][number]): readonly string[] {
+  return replicas.kind === 'mirror' ? [`${replicas.resourceKind} ${replicas.name}`] : [];
 }
 
 function isStatefulSet(object: unknown): boolean {

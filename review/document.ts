@@ -3,7 +3,6 @@ import type { GroupPlan, Plan } from '../engine/plan/document.ts';
 import type { Source } from '../policies/definition.ts';
 import type { PolicyAction } from '../policies/schema/rollout-policy.ts';
 import { firstByKey } from '../policies/values/first-by-key.ts';
-import { counted } from '../policies/wording.ts';
 
 /** `changed`: the definition differs, but no question of the review has another answer. */
 export type Direction = 'loosened' | 'tightened' | 'changed';
@@ -105,23 +104,6 @@ export interface Review {
 /** Returns the number of effects of a direction. */
 export function countEffects({ effects }: PolicyReview, direction: Direction): number {
   return effects.filter((effect) => effect.direction === direction).length;
-}
-
-/** Returns the first decision and the number of the others: `zone a may shrink 12h earlier, and 3 more decisions`; empty without one. */
-export function consequenceOf({ decisions }: PolicyEffect): string {
-  const [first, ...others] = decisions;
-  if (first === undefined) return '';
-  return `${first.text}${others.length === 0 ? '' : `, and ${counted(others.length, 'more decision')}`}`;
-}
-
-/** Returns the place of an effect: that of the stricter side for an object that only this side has, else that of the head. */
-export function placeOfEffect({ before, after }: PolicyEffect): Source | undefined {
-  return after?.source ?? before?.source;
-}
-
-/** Reports whether a loosening or tightening has no test. Exceptions and removed groups need no test. */
-export function lacksTest({ isTested }: PolicyEffect): boolean {
-  return isTested === false;
 }
 
 interface ImageChange {

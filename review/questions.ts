@@ -170,7 +170,10 @@ function scaleQuestions(scene: Scene, member: Member): readonly Question[] {
       const rest = restingReplicas(side.group, zone, scene.replicas);
       const to = target(rest);
       if (to < 0 || (action === 'scaleUp' ? to <= rest : to >= rest)) return undefined;
-      return { given: givenState(side, scene, circumstance.members), request: { action, zone: zone.name, to, ...someone } };
+      return {
+        given: givenState(side, scene, circumstance.members),
+        request: { action, zone: zone.name, to, via: ['update'], ...someone },
+      };
     },
   });
   const down = [plain, ...troubles(scene, member), ...shrunk(scene, member)];

@@ -78,6 +78,7 @@ function nothingRead(name: string, { base, head }: ReviewOptions): Error {
   });
 }
 
+/** Runs the policy tests of a side. Reads a path again only if it has a test, because tests read the files that they name. */
 async function readTests(
   context: CommandContext,
   revision: string,
@@ -86,7 +87,8 @@ async function readTests(
 ): Promise<readonly TestSuite[]> {
   const paths = [...new Set([...tests, ...policies])].map((path) => `git:${revision}:${path}`);
   const found = await Promise.all(paths.map((spec) => readGitPath(spec, context)));
-  const present = paths.filter((_, index) => (found[index] ?? []).length > 0);
+  const isTest = ({ text }: InputFile): boolean => /kind["']?\s*:\s*["']?PolicyTest\b/.test(text);
+  const present = paths.filter((_, index) => found[index]?.some(isTest));
   return present.length === 0 ? [] : suitesOf(present, context, agentNamespace);
 }
 

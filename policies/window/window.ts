@@ -7,6 +7,7 @@ import { messageOf } from '../error-message.ts';
 import type { FindingCode } from '../findings/codes.ts';
 import type { PolicyAction } from '../schema/rollout-policy.ts';
 import { defined } from '../values/defined.ts';
+import { putNewest } from '../values/map.ts';
 
 interface WindowState {
   readonly isOpen: boolean;
@@ -168,14 +169,26 @@ export function checkSchedule({ cron: text, durationMs, timeZone }: Schedule): r
     const message = `The schedule restricts day of month (${dayOfMonth}) and day of week (${dayOfWeek}), which cron joins by or`;
     return [{ code: 'RG2402', field: 'cron', message }, ...problems];
   }
-  const starts = startsOf(cron, startsCompared);
-  if (starts.length === 0) return [{ code: 'RG2405', field: 'cron', message: 'The schedule never starts' }, ...problems];
-  const periodMs = Math.min(...starts.slice(1).map((start, index) => start - (starts[index] ?? start)));
+  const periodMs = shortestPeriod(cron, text);
+  if (periodMs === undefined) return [{ code: 'RG2405', field: 'cron', message: 'The schedule never starts' }, ...problems];
   if (durationMs > periodMs) {
     const message = `The window lasts ${formatDuration(durationMs)} and opens again after ${formatDuration(periodMs)}`;
     problems.push({ code: 'RG2404', field: 'duration', message });
   }
   return problems;
+}
+
+/** The shortest intervals by pattern, because many policies share a schedule and the search takes a millisecond. */
+const shortestPeriods: Map<string, number | undefined> = new Map();
+
+/** Returns the shortest time between two starts; undefined if the pattern never starts, infinite if it starts once. */
+function shortestPeriod(cron: Cron, text: string): number | undefined {
+  if (!shortestPeriods.has(text)) {
+    const starts = startsOf(cron, startsCompared);
+    const periods = starts.slice(1).map((start, index) => start - (starts[index] ?? start));
+    putNewest(shortestPeriods, text, starts.length === 0 ? undefined : Math.min(...periods), 100);
+  }
+  return shortestPeriods.get(text);
 }
 
 type Schedule = NonNullable<WindowDefinition['schedule']>;

@@ -142,3 +142,123 @@ describe('review', () => {
     });
   });
 });
+
+describe('review of several environments', () => {
+  const scratch = new ScratchRepository();
+  const file = `environments:
+  - { name: staging, policies: policies, manifests: manifests, tests: tests }
+  - { name: production, cluster: eu-prd-1, policies: [policies, production], manifests: manifests }
+`;
+
+  async function reviewed(head: string, ...words: readonly string[]) {
+    return runInProcess(['review', '--base', 'main', '--head', head, '--width', '80', ...words], { cwd: scratch.root, nowMs });
+  }
+
+  beforeAll(() => {
+    scratch.write('rollout-group.yaml', file);
+    scratch.write('production/freeze.yaml', freeze('@channel closes #1 <script>'));
+    scratch.commit('environments');
+    scratch.branch('image', () => {
+      for (const zone of ['a', 'b', 'c'])
+        scratch.replace(`manifests/ingester-zone-${zone}.yaml`, /image: grafana\/mimir:\S+/g, 'image: grafana/mimir:9.0.0');
+    });
+    scratch.branch('shorter', () => scratch.replace('policies/ingester.yaml', '13h', '1h'));
+    scratch.branch('deleted', () => rmSync(join(scratch.root, 'production'), { recursive: true }));
+    scratch.branch('broken', () => scratch.write('rollout-group.yaml', 'environments: [{ name: a b, place: x }]'));
+  });
+
+  afterAll(() => scratch.remove());
+
+  it('names each effect once, with its environment, in the first ten lines', async () => {
+    const first = async (head: string) => (await reviewed(head)).stdout.split('\n').slice(0, 10);
+    expect({ image: await first('image'), shorter: await first('shorter'), deleted: await first('deleted') }).toMatchInlineSnapshot(`
+      {
+        "deleted": [
+          "Review  main..deleted   1 loosened",
+          "ENVIRONMENT            PLAN        RESTARTS  SCALES  LOOSENED  TIGHTENED  TESTS",
+          "staging                no changes  0         0       0         0          passed",
+          "production (eu-prd-1)  no changes  0         0       1         0          -",
+          "LOOSENED  production: RolloutPolicy mimir/freeze is removed: pods may be",
+          "          replaced (was: waits by window), and 8 more decisions",
+          "          (production/freeze.yaml:1:1)",
+          "TESTS     staging: 46 passed",
+          "",
+          "RolloutPolicy mimir/freeze is removed",
+        ],
+        "image": [
+          "Review  main..image   36 restarts",
+          "ENVIRONMENT            PLAN       RESTARTS  SCALES  LOOSENED  TIGHTENED  TESTS",
+          "staging                completes  18        0       0         0          passed",
+          "production (eu-prd-1)  completes  18        0       0         0          -",
+          "ROLLOUT   staging: mimir/ingester: image grafana/mimir:2.17.1 ->",
+          "          grafana/mimir:9.0.0, 18 restarts, 14m (p90 45m)",
+          "ROLLOUT   production: mimir/ingester: image grafana/mimir:2.17.1 ->",
+          "          grafana/mimir:9.0.0, 18 restarts, 38d22h (p90 38d23h)",
+          "TESTS     staging: 46 passed",
+          "",
+        ],
+        "shorter": [
+          "Review  main..shorter   2 loosened, 2 failed tests",
+          "ENVIRONMENT          PLAN        RESTARTS  SCALES  LOOSENED  TIGHTENED  TESTS",
+          "staging              no changes  0         0       2         0          2 failed",
+          "productio…eu-prd-1)  no changes  0         0       2         0          -",
+          "LOOSENED  the time between zones of mimir/ingester falls from 13h to 1h: zone a",
+          "          may shrink 12h earlier after zone b shrank, and 1 more decision",
+          "          (policies/ingester.yaml:29:21)",
+          "LOOSENED  the delay of a scale-down of mimir/ingester falls from 13h to 1h: zone",
+          "          a may shrink 12h earlier after its pods prepared, and 1 more decision",
+          "          (policies/ingester.yaml:31:9)",
+        ],
+      }
+    `);
+  });
+
+  it('writes one comment with a summary table, in which no text of a file has an effect', async () => {
+    const { stdout } = await reviewed('deleted', '-o', 'markdown');
+    expect(stdout).toMatch(/^<!-- rollout-group:review env=staging,production digest=sha256:[0-9a-f]{64} -->\n/);
+    expect(stdout).not.toMatch(/@channel|#1\b(?!;)|<script/);
+    expect(stdout.split('\n').slice(1, 7)).toMatchInlineSnapshot(`
+      [
+        "### Rollout review of 2 environments: 1 loosened",
+        "",
+        "| environment | plan | restarts | scales | loosened | tightened | tests |",
+        "| --- | --- | --- | --- | --- | --- | --- |",
+        "| staging | no changes | 0 | 0 | 0 | 0 | passed |",
+        "| production (eu-prd-1) | no changes | 0 | 0 | 1 | 0 | - |",
+      ]
+    `);
+  });
+
+  it('reviews one environment, and names what is wrong with the file', async () => {
+    const { stdout } = await reviewed('deleted', '-o', 'json', '--environment', 'staging');
+    expect(JSON.parse(stdout).environments.map(({ name, policies }: { name: string; policies: unknown }) => [name, policies])).toEqual([
+      ['staging', { effects: [], asked: 0 }],
+    ]);
+    expect(await reviewed('image', '--environment', 'other')).toMatchObject({
+      status: 10,
+      stderr: expect.stringContaining('staging, production'),
+    });
+    const broken = await reviewed('broken');
+    expect(broken).toMatchObject({ status: 4, stderr: expect.stringContaining('environments[0].place is unknown') });
+  });
+});
+
+function freeze(reason: string): string {
+  return `apiVersion: rollout-group.dev/v1alpha1
+kind: RolloutPolicy
+metadata: { name: freeze, namespace: mimir }
+spec:
+  targets: { all: true }
+  windows:
+    - name: freeze
+      kind: deny
+      actions: [rollout, restart]
+      ranges: [{ from: "2026-11-20T00:00:00Z", to: "2026-12-24T00:00:00Z", reason: "${reason}" }]
+      inFlight: finishPod
+  rules:
+    - name: no-eviction
+      actions: [evict]
+      effect: deny
+      message: "${reason}"
+`;
+}

@@ -1,21 +1,10 @@
 // Renders a review as a comment on a pull request, within the size limit of GitHub: the summary first, then the effects, then the plans.
 import { shorten } from '../../../policies/condition/variables.ts';
-import { lowerFirst } from '../../../policies/wording.ts';
-import type { EnvironmentReview, PolicyEffect, Review } from '../../../review/document.ts';
+import type { EnvironmentReview, Review } from '../../../review/document.ts';
 import { markdownCode, markdownDetails, markdownTable, markdownText } from '../markdown.ts';
 import { commentBudget, fitSections, groupForms, type Section } from '../plan/markdown.ts';
 import { plural } from '../text.ts';
-import {
-  effectText,
-  groupText,
-  headline,
-  placeText,
-  plannedGroups,
-  revisionsText,
-  summaryCells,
-  summaryTitles,
-  testsText,
-} from './review-text.ts';
+import { environmentName, headline, plannedGroups, type ReviewRow, reviewRows, revisionsText, rowText, summaryCells, summaryTitles } from './review-text.ts';
 
 /** Returns the comment. A bot finds it again by the marker in its first line, which has the environments and the digest of the review. */
 export function renderReviewMarkdown(review: Review, digest: string, budget: number = commentBudget): string {
@@ -24,20 +13,19 @@ export function renderReviewMarkdown(review: Review, digest: string, budget: num
   const title = environments.length === 1 ? titleOf(environments[0]) : plural(environments.length, 'environment');
   const head = [
     `<!-- rollout-group:review env=${names} digest=sha256:${digest.replace(/\W/g, '')} -->`,
-    `### Rollout review${title === '' ? '' : ` of ${title}`}: ${headline(environments)}`,
+    `### Rollout review${title === '' ? '' : ` of ${title}`}: ${headline(review)}`,
   ].join('\n');
+  const rows = reviewRows(review);
   const sections = [
     ...(environments.length > 1 ? [summary(environments)] : []),
-    ...environments.flatMap((one) => effectSections(one, environments.length > 1)),
+    ...[...new Set(rows.map(({ kind }) => kind))].map((kind) => rowSection(kind, rows, environments)),
     ...environments.map((one) => details(one, environments.length > 1)),
   ];
   return `${fitSections(head, sections, `<sub>${markdownText(revisionsText(review))}</sub>`, budget - 1)}\n`;
 }
 
 function titleOf(one: EnvironmentReview | undefined): string {
-  return one === undefined || one.name === 'default'
-    ? ''
-    : markdownText(`${one.name}${one.cluster === undefined ? '' : ` (${one.cluster})`}`);
+  return one === undefined || one.name === 'default' ? '' : markdownText(environmentName(one));
 }
 
 function summary(environments: readonly EnvironmentReview[]): Section {
@@ -56,41 +44,26 @@ function summary(environments: readonly EnvironmentReview[]): Section {
 
 const longestText = 600;
 
-function effectSections(one: EnvironmentReview, isNamed: boolean): readonly Section[] {
-  const title = (text: string): string => `**${isNamed ? `${titleOf(one)}: ${lowerFirst(text)}` : text}**`;
-  const { effects } = one.policies;
-  const planned = plannedGroups(one.plan).map((group) => `${group.namespace}/${group.group}: ${groupText(group)}`);
-  const failures = (one.tests?.head.failures ?? []).map(({ file, case: name, problems }) => `${file}: ${name}: ${problems.join('; ')}`);
-  return [
-    effectList(title('Loosened'), effects, 'loosened'),
-    effectList(title('Tightened'), effects, 'tightened'),
-    textList(title('Rollout'), 'group', planned),
-    textList(title('Failed tests'), 'failed test', failures),
-    textList(title('Tests'), 'test', one.tests === undefined ? [] : [testsText(one)]),
-    effectList(title('Other changes of policies'), effects, 'changed'),
-  ];
+const titles: Readonly<Record<ReviewRow['kind'], string>> = {
+  loosened: 'Loosened',
+  denied: 'Denied',
+  tightened: 'Tightened',
+  rollout: 'Rollout',
+  failed: 'Failed tests',
+  tests: 'Tests',
+  changed: 'Other changes of policies',
+};
+
+function rowSection(kind: ReviewRow['kind'], rows: readonly ReviewRow[], environments: readonly EnvironmentReview[]): Section {
+  const items = rows.filter((row) => row.kind === kind).map((row) => rowForms(row, environments));
+  return { title: `**${titles[kind]}**`, items, separator: '\n', more: (count) => `${count} more.` };
 }
 
-function effectList(title: string, effects: readonly PolicyEffect[], direction: PolicyEffect['direction']): Section {
-  const items = effects.filter((effect) => effect.direction === direction).map(effectForms);
-  return { title, items, separator: '\n', more: (count) => `${plural(count, 'more effect')}.` };
-}
-
-/** Returns an effect with all its decisions, and with the first one. */
-function effectForms(effect: PolicyEffect): readonly string[] {
-  const place = placeText(effect);
-  const line = `- ${markdownText(shorten(effectText(effect), longestText))}${place === '' ? '' : ` (${markdownCode(place)})`}`;
-  const others = effect.decisions.slice(1).map(({ text }) => `  - ${markdownText(shorten(text, longestText))}`);
+/** Returns a row with all its decisions, and with the first one. */
+function rowForms(row: ReviewRow, environments: readonly EnvironmentReview[]): readonly string[] {
+  const line = `- ${markdownText(shorten(rowText(row, environments), longestText))}${row.place === '' ? '' : ` (${markdownCode(row.place)})`}`;
+  const others = row.decisions.slice(1).map((text) => `  - ${markdownText(shorten(text, longestText))}`);
   return [[line, ...others].join('\n'), line];
-}
-
-function textList(title: string, noun: string, texts: readonly string[]): Section {
-  return {
-    title,
-    items: texts.map((text) => [`- ${markdownText(shorten(text, longestText))}`]),
-    separator: '\n',
-    more: (count) => `${plural(count, `more ${noun}`)}.`,
-  };
 }
 
 function details(one: EnvironmentReview, isNamed: boolean): Section {
