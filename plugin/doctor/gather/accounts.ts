@@ -131,8 +131,8 @@ export async function readAgentFacts(
 }
 
 /**
- * Returns by namespace why the agent sees no pods or no StatefulSets there, as a sentence: what it published there stays as it is. Empty if
- * the user may not review the rights of the agent.
+ * Returns by namespace why the agent sees no pods there, as a sentence: what it published there stays as it is. Reviews one right of each
+ * namespace, because the usual cause is a deleted Role. Empty if the user may not review the rights of the agent.
  */
 export async function readBlindNamespaces(
   cluster: Cluster,
@@ -146,7 +146,7 @@ export async function readBlindNamespaces(
     leases,
     published,
     usualNamespace: agentNamespace ?? usualAgentNamespace,
-    isAsked: ({ weight, verb }) => weight === 'required' && verb === 'list',
+    isAsked: ({ resource, verb }) => resource === 'pods' && verb === 'list',
     ...defined({ agentNamespace }),
   }).catch(onApiFailure);
   const missing = missingAccess(accounts ?? [], {});
