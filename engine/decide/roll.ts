@@ -61,12 +61,12 @@ export function decideRoll(context: GroupContext, advanced: AdvancedRun | undefi
   };
 }
 
-/** Returns a warning if a rollout differs from the reviewed plan that its StatefulSets name. */
+/** Returns a warning if a rollout differs from the approved plan that its StatefulSets name. */
 function planWarnings(context: GroupContext, run: RunState | undefined): readonly RuleResult[] {
   if (run === undefined || run.outcome === 'completed') return [];
   const { plan, deviations = [] } = comparedPlan(context, run) ?? {};
   if (deviations.length === 0) return [];
-  return [result('approved-plan', 'wait', `the rollout is not reviewed plan ${plan ?? ''}: ${deviations.join('; ')}`)];
+  return [result('approved-plan', 'wait', `the rollout differs from its approved plan${plan === undefined ? '' : ` ${plan}`}: ${deviations.join('; ')}`)];
 }
 
 function rollOrWait(context: GroupContext, advanced: AdvancedRun | undefined, isScaling: boolean): RollDecision {

@@ -207,7 +207,7 @@ interface ZoneResult {
 /**
  * Returns the results that may stop the group: rejections in the steps, and results of windows and policy rules. If a window or policy rule
  * has a result in a roll step, then a result for another zone counts only if it has the same rule and fact, comes from a rule that ignores
- * progress, or has an exception. Otherwise, for example during a soak, the results for all zones count.
+ * progress, or if an exception permits the rule in one of the zones. Otherwise, for example during a soak, the results for all zones count.
  */
 function resultsOf(context: GroupContext, steps: readonly Step[], run: RunState | undefined): readonly ZoneResult[] {
   const rolls = steps.filter(({ kind }) => kind === 'roll');
@@ -219,7 +219,8 @@ function resultsOf(context: GroupContext, steps: readonly Step[], run: RunState 
   if (!isDue) return [...due, ...every];
   const keys = new Set(due.map(keyOf));
   const lasting = context.policies.flatMap(({ name, rules }) => rules.filter(ignoresProgress).map((rule) => `${name}/${rule.name}`));
-  const isLasting = ({ rule, exception }: RuleResult): boolean => exception !== undefined || lasting.includes(rule);
+  const permitted = [...due, ...every].flatMap(({ result }) => (result.exception === undefined ? [] : [result.rule]));
+  const isLasting = ({ rule }: RuleResult): boolean => permitted.includes(rule) || lasting.includes(rule);
   return [...due, ...every.filter((one) => keys.has(keyOf(one)) || (!dueZones.has(one.zone) && isLasting(one.result)))];
 }
 

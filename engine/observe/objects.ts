@@ -19,7 +19,7 @@ export type ObservedPod = PodView & {
   readonly isReadyTimeUnreadable?: boolean;
 };
 
-/** The annotation of a StatefulSet that names the reviewed plan of its change (engine/run/approved-plan.ts). */
+/** The annotation of a StatefulSet that names the approved plan of its change (engine/run/approved-plan.ts). */
 export const approvedPlanAnnotation = 'rollout-group.dev/approved-plan';
 
 /** Reads a StatefulSet of `apps/v1` with the defaults of the API server. Unknown if a field has the wrong type or an invalid value. */

@@ -100,9 +100,9 @@ function askRule(
 
 function planAnswer(question: PolicyQuestion, policy: PolicyDefinition, rule: PolicyRuleDefinition, fact: string): RuleAnswer {
   const { action, context, run } = question;
-  const deviations = action === 'rollout' ? planDeviations(context, run) : [`no reviewed plan covers ${action}`];
+  const deviations = action === 'rollout' ? planDeviations(context, run) : [`no approved plan covers ${action}`];
   if (deviations.length > 0) return approvalAnswer(question, { policy, rule, facts: [fact, ...deviations], deviations });
-  return { results: [result(`${policy.name}/${rule.name}`, 'ok', 'the rollout is the reviewed one', { source: rule.source })] };
+  return { results: [result(`${policy.name}/${rule.name}`, 'ok', 'the rollout is the approved one', { source: rule.source })] };
 }
 
 interface AskedApproval {
@@ -110,7 +110,7 @@ interface AskedApproval {
   readonly rule: PolicyRuleDefinition;
   /** Why the approval is necessary. */
   readonly facts: readonly string[];
-  /** The differences from a reviewed plan that an approval must have seen. */
+  /** The differences from a approved plan that an approval must have seen. */
   readonly deviations: readonly string[];
 }
 

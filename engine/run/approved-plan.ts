@@ -53,7 +53,7 @@ function isStatefulSet(object: unknown, namespace: string, name: string): boolea
 }
 
 interface PlanComparison {
-  /** The reviewed plan; absent if the zones name none, or different ones. */
+  /** The approved plan; absent if the zones name none, or different ones. */
   readonly plan?: string;
   /** One clause for each difference between the rollout and the plan. */
   readonly deviations: readonly string[];
@@ -70,10 +70,10 @@ export function comparedPlan(context: GroupContext, run: RunState | undefined): 
   const ids = [...new Set(plans.map(({ plan }) => plan))];
   const [first] = plans;
   const own = zones.flatMap(({ zone, set, named }): readonly string[] => {
-    if (named === undefined) return [`zone ${zone} names no reviewed plan`];
-    if (isUnknown(named)) return [`the reviewed plan of zone ${zone} cannot be read: ${named.unknown}`];
+    if (named === undefined) return [`zone ${zone} names no approved plan`];
+    if (isUnknown(named)) return [`the approved plan of zone ${zone} cannot be read: ${named.unknown}`];
     return [
-      ...(named.template === set.template ? [] : [`the pod template of zone ${zone} is not the reviewed one`]),
+      ...(named.template === set.template ? [] : [`the pod template of zone ${zone} is not the approved one`]),
       ...(named.replicas === undefined || named.replicas === set.replicas
         ? []
         : [`zone ${zone} has ${set.replicas} replicas instead of ${named.replicas}`]),
@@ -84,10 +84,10 @@ export function comparedPlan(context: GroupContext, run: RunState | undefined): 
   return { ...(ids.length === 1 && ids[0] !== undefined ? { plan: ids[0] } : {}), deviations };
 }
 
-/** Returns the differences of a rollout that a policy allows only with a reviewed plan. */
+/** Returns the differences of a rollout that a policy allows only with a approved plan. */
 export function planDeviations(context: GroupContext, run: RunState | undefined): readonly string[] {
   if (run !== undefined && recordedKind(run) === 'rollback') return [];
-  return comparedPlan(context, run)?.deviations ?? ['no StatefulSet names a reviewed plan'];
+  return comparedPlan(context, run)?.deviations ?? ['no StatefulSet names a approved plan'];
 }
 
 function readPlan(text: string | undefined): Known<ApprovedPlan> | undefined {

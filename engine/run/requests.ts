@@ -28,7 +28,7 @@ export function digestOfWaves({ rollout: { waves }, gates }: Pick<GroupDefinitio
 }
 
 /**
- * Returns the digest of a policy rule, the metrics that it reads, and the differences from a reviewed plan that an approval must have seen. The
+ * Returns the digest of a policy rule, the metrics that it reads, and the differences from a approved plan that an approval must have seen. The
  * digest does not depend on the place of the rule in a file.
  */
 export function digestOfRule(

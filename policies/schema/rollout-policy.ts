@@ -20,7 +20,7 @@ const rule = z.strictObject({
   actions: z.array(policyAction).min(1).max(6).describe('Actions that this rule applies to.'),
   effect: z
     .enum(['deny', 'hold', 'requireApproval', 'requireApprovedPlan', 'warn'])
-    .describe('Effect if the condition is true. `requireApprovedPlan` requires approvals unless the rollout is the reviewed one.'),
+    .describe('Effect if the condition is true. `requireApprovedPlan` requires approvals unless the rollout is the approved one.'),
   when: condition.optional().describe('Condition of the rule. Without it the rule always applies.'),
   onUnknown: z
     .enum(['deny', 'hold', 'requireApproval', 'requireApprovedPlan', 'warn', 'allow'])

@@ -187,7 +187,7 @@ export const clusterCodes = {
     title: 'An exception ends before the rollout',
     severity: 'warning',
     explanation:
-      'A step passes only because of an exception, and with the durations of the plan the exception ends before the last pod is replaced. After that, the rule blocks the remaining pods; the rule `window` blocks them until the window opens. The plan is never `blocked` for this reason, because its durations are assumed. If the exception is long enough for the p50 durations but not for the p90 durations, the plan completes. It then shows a p90 duration only if time alone ends the block.',
+      'A step passes only because of an exception, and with the durations of the plan the exception ends before the last pod that it permits is replaced. After that, the rule blocks the remaining pods; the rule `window` blocks them until the window opens. The plan is never `blocked` for this reason, because its durations are assumed. If the exception is long enough for the p50 durations but not for the p90 durations, the plan completes. It then shows a p90 duration only if time alone ends the block.',
     hint: 'extend the exception',
   },
   RG5012: {

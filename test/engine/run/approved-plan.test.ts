@@ -1,4 +1,4 @@
-// The annotation of a reviewed plan: what it covers, what counts as a difference, and the effect requireApprovedPlan.
+// The annotation of a approved plan: what it covers, what counts as a difference, and the effect requireApprovedPlan.
 import { describe, expect, it } from 'vitest';
 import { decide } from '../../../engine/decide/decide.ts';
 import { templateDigest } from '../../../engine/diff/field-diff.ts';
@@ -55,7 +55,7 @@ function compared(statefulSets: readonly StatefulSetView[], overrides: SnapshotO
   return comparedPlan(contextWith(now, { statefulSets, policies: [gentle], ...overrides }), undefined);
 }
 
-describe('a reviewed plan', () => {
+describe('a approved plan', () => {
   it('has no deviation while everything is as reviewed, in any order and place', () => {
     const moved = { ...gentle, source: { file: 'elsewhere.yaml', line: 7, column: 1 } };
     const found = compared(applied(), { policies: [moved] });
@@ -70,7 +70,7 @@ describe('a reviewed plan', () => {
     const other = { template: { spec: { containers: [{ ...container, image: 'grafana/mimir:3.2.0' }] } } };
     const sets = applied((zone) => (zone === 'a' ? other : { replicas: 4 }));
     expect(compared(sets)?.deviations).toEqual([
-      'the pod template of zone a is not the reviewed one',
+      'the pod template of zone a is not the approved one',
       'zone b has 4 replicas instead of 3',
     ]);
   });
@@ -98,15 +98,15 @@ describe('a reviewed plan', () => {
     const [a, b] = applied();
     const [, other] = applied(undefined, group({ zones: ['a', 'b'], rollout: { ...reviewed().rollout, minIntervalMs: hourMs } }));
     if (a === undefined || b === undefined || other === undefined) throw new Error('the group has two zones');
-    expect(compared([a, { ...b, annotations: {} }])?.deviations).toEqual(['zone b names no reviewed plan']);
+    expect(compared([a, { ...b, annotations: {} }])?.deviations).toEqual(['zone b names no approved plan']);
     expect(compared([a, { ...b, annotations: { [approvedPlanAnnotation]: '{' } }])?.deviations).toEqual([
-      'the reviewed plan of zone b cannot be read: it is not JSON',
+      'the approved plan of zone b cannot be read: it is not JSON',
     ]);
     expect(compared([a, other])).toEqual({ deviations: [expect.stringMatching(/^the zones name different plans \(\w+, \w+\)$/)] });
   });
 });
 
-describe('a rollout with a reviewed plan', () => {
+describe('a rollout with a approved plan', () => {
   const needsPlan = policy({
     name: 'safety',
     rules: [policyRule({ effect: 'requireApprovedPlan', onUnknown: 'requireApprovedPlan', approval: { count: 1, from: ['release'] } })],
@@ -134,7 +134,7 @@ describe('a rollout with a reviewed plan', () => {
     expect(decisionOf(applied()).warnings).toEqual([]);
   });
 
-  it('waits for an approval of exactly its differences if a policy requires the reviewed plan', () => {
+  it('waits for an approval of exactly its differences if a policy requires the approved plan', () => {
     expect(withPlan(applied()).outcome).toBe('act');
     const other = applied((zone) => (zone === 'b' ? { replicas: 4 } : {}));
     const waiting = withPlan(other);
@@ -160,7 +160,7 @@ describe('a rollout with a reviewed plan', () => {
     const sets = ['a', 'b'].map((zone) => observeStatefulSet(manifest(zone)) as StatefulSetView);
     const { waits } = decisionOf(sets, { policies: [needsPlan] });
     expect(waits.map(({ fact }) => fact)).toEqual([
-      'the rule always applies; no StatefulSet names a reviewed plan; 0 of 1 approvals from release',
+      'the rule always applies; no StatefulSet names a approved plan; 0 of 1 approvals from release',
     ]);
   });
 });

@@ -262,6 +262,12 @@ describe('a zone that leaves or joins the group', () => {
     expect(advanced(withFields(run, { openZone: 'b' }), { statefulSets: outdatedSets(['a', 'b']) }, without)?.run.openZone).toBe('b');
   });
 
+  it('joins with its earlier template, which makes no rollback of the run', () => {
+    const run = runOf({ target: two, previous: revisions(oldRevision), lastDisruptionMs: ago(minuteMs) });
+    const joined = advanced(run, { statefulSets: outdatedSets(['a', 'b']) })?.run;
+    expect(joined).toMatchObject({ kind: 'rollout', target: { ...two, c: oldRevision } });
+  });
+
   it('lets a failed run fail, so that an abort still counts', () => {
     const failed = runOf({ outcome: 'failed', failure: 'aborted by anna', failedMs: ago(minuteMs) });
     const left = must(advanced(failed, { statefulSets: outdatedSets(['a', 'b']) }, without)?.run);

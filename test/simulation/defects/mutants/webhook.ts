@@ -37,15 +37,6 @@ export const webhookMutants: readonly Mutant[] = [
       admitted,
     ],
   ]),
-  ...mutantsOf('webhook/native/live-reads.ts', [
-    [
-      'judged-before-caches-are-full',
-      'requests are judged before the caches are filled',
-      'while (!this.#guard.isSettled()) {',
-      'while (this.#guard.isSettled() && call.signal.aborted) {',
-      admitted,
-    ],
-  ]),
   ...mutantsOf('engine/judge/admission-claims.ts', [
     [
       'claim-of-any-pod',
@@ -72,6 +63,13 @@ export const webhookMutants: readonly Mutant[] = [
     ],
   ]),
   ...mutantsOf('engine/disruption/disruption.ts', [
+    [
+      'missing-pods-not-counted',
+      'a missing pod does not count against the disruption budget',
+      'const unknown = Math.max(0, Math.max(set.replicas, set.status.replicas) - pods.length);',
+      'const unknown = 0;',
+      admitted,
+    ],
     [
       'claims-count-too-briefly',
       'an open claim counts against the budget for 12 s',
