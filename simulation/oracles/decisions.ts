@@ -161,9 +161,11 @@ export class DecisionJudge implements Oracle {
     const key = `${snapshot.policyDigest} ${group.namespace}/${group.name}`;
     const known = this.#definitions.get(key);
     if (known?.group === group) return;
-    const text = JSON.stringify(group);
+    // A new generation of the object can have the same meaning, so the digest omits the generation.
+    const textOf = (one: TurnReport['group']): string => JSON.stringify({ ...one, generation: undefined });
+    const text = textOf(group);
     const inSnapshot = snapshot.groups.find(({ namespace, name }) => namespace === group.namespace && name === group.name);
-    if (inSnapshot !== undefined && inSnapshot !== group && JSON.stringify(inSnapshot) !== text) {
+    if (inSnapshot !== undefined && inSnapshot !== group && textOf(inSnapshot) !== text) {
       this.#report('S25', process, `uses another definition of ${group.name} than its snapshot has`);
     }
     if (known !== undefined && known.text !== text) {
