@@ -7,6 +7,7 @@ import { messageOf } from '../error-message.ts';
 import type { FindingCode } from '../findings/codes.ts';
 import type { PolicyAction } from '../schema/rollout-policy.ts';
 import { defined } from '../values/defined.ts';
+import { putNewest } from '../values/map.ts';
 
 interface WindowState {
   readonly isOpen: boolean;
@@ -168,14 +169,26 @@ export function checkSchedule({ cron: text, durationMs, timeZone }: Schedule): r
     const message = `The schedule restricts day of month (${dayOfMonth}) and day of week (${dayOfWeek}), which cron joins by or`;
     return [{ code: 'RG2402', field: 'cron', message }, ...problems];
   }
-  const starts = startsOf(cron, startsCompared);
-  if (starts.length === 0) return [{ code: 'RG2405', field: 'cron', message: 'The schedule never starts' }, ...problems];
-  const periodMs = Math.min(...starts.slice(1).map((start, index) => start - (starts[index] ?? start)));
+  const periodMs = shortestPeriodMs(text, cron);
+  if (periodMs === undefined) return [{ code: 'RG2405', field: 'cron', message: 'The schedule never starts' }, ...problems];
   if (durationMs > periodMs) {
     const message = `The window lasts ${formatDuration(durationMs)} and opens again after ${formatDuration(periodMs)}`;
     problems.push({ code: 'RG2404', field: 'duration', message });
   }
   return problems;
+}
+
+/** The shortest periods by pattern: a running agent checks the same schedules again after each change of a policy or StatefulSet. */
+const periodsMs = new Map<string, number | undefined>();
+const maxPeriods = 1_000;
+
+/** Returns the shortest time from one start to the next; infinite for a single start, undefined if the schedule never starts. */
+function shortestPeriodMs(text: string, cron: Cron): number | undefined {
+  if (periodsMs.has(text)) return periodsMs.get(text);
+  const starts = startsOf(cron, startsCompared);
+  const periodMs = starts.length === 0 ? undefined : Math.min(...starts.slice(1).map((start, index) => start - (starts[index] ?? start)));
+  putNewest(periodsMs, text, periodMs, maxPeriods);
+  return periodMs;
 }
 
 type Schedule = NonNullable<WindowDefinition['schedule']>;

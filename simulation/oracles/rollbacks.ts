@@ -94,8 +94,6 @@ class RollbackJudge implements Oracle {
     this.#completed = { id: run.id, atMs };
     const fromMs = knownSinceMs(this.#book.scene, commit);
     for (const zone of this.#rolledBack(run, fromMs)) {
-      // A zone that left the group and joined it again has no earlier revision in the run.
-      if (!this.#book.terms.wasMember(zone.statefulSet, 0)) continue;
       const left = [...zone.places.values()].filter(({ pod, ...place }) => {
         if (pod === undefined || isTerminating(pod) || !isInRange({ ...place })) return false;
         const isOld = (instantAt(pod, 'metadata', 'creationTimestamp') ?? 0) <= fromMs;

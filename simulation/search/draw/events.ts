@@ -40,9 +40,6 @@ function share(most: number): Draw<boolean> {
   return (random) => random() < most;
 }
 
-/** Pinned groups are rolled back. Kubernetes deletes the revision of before with the StatefulSet, and a rollback to it never ends. */
-const isOrphaning: Draw<boolean> = (random, { group }) => random() < 0.6 || traitsOfShape(group).pinsPods;
-
 /** Draws a log-uniform number of whole milliseconds between `fromMs` and `toMs`. */
 export function lasting(fromMs: number, toMs: number): Draw<number> {
   return (random) => Math.round(fromMs * (toMs / fromMs) ** random());
@@ -123,7 +120,7 @@ const accidents: readonly Accidents[] = [
     fewest: 0,
     most: 2,
     draws: [
-      event('recreateStatefulSet', { zone, isOrphaning, afterMs: within(500, 20_000) }),
+      event('recreateStatefulSet', { zone, isOrphaning: share(0.6), afterMs: within(500, 20_000) }),
       event('leaveGroup', { zone, forMs: within(5000, 60_000) }),
       event('setStrategy', { zone, type: () => 'RollingUpdate' as const, forMs: within(5000, 60_000) }),
     ],

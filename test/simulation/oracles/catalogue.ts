@@ -123,7 +123,7 @@ export const catalogue: readonly CatalogueEntry[] = [
     id: 'S19',
     title: 'written ahead',
     judgedBy: ['ledgers', 'pins', 'admissions'],
-    how: 'disruptions and pins; disruptions by others that a webhook admits in groups with `spec.disruption`; a process drops no claim of its own while it does not know the outcome of the request',
+    how: 'disruptions and pins; disruptions by others that a webhook admits in groups with `spec.disruption`; a process keeps its own claims while it does not know the outcome of the request',
   },
   {
     id: 'S20',
@@ -205,7 +205,7 @@ export const catalogue: readonly CatalogueEntry[] = [
     title: 'a revision that was rolled back or undone does not return',
     judgedBy: ['rollbacks'],
     scope: 'native',
-    how: 'with `onFailure: rollback`, a run that failed a minute ago is rolled back; a rollback restores a revision from before the first run, or of a completed run; when it completes, no pod runs the failed revision, except in a zone that left the group before; later no pod is created at it, unless the webhook does not answer or the ledger pins the pod; the published status is degraded and not ready; no pod is replaced later than 10 s after an undo of the update revision',
+    how: 'with `onFailure: rollback`, a run that failed a minute ago is rolled back; a rollback restores a revision from before the first run, or of a completed run; when it completes, no pod runs the failed revision; later no pod is created at it, unless the webhook does not answer or the ledger pins the pod; the published status is degraded and not ready; no pod is replaced later than 10 s after an undo of the update revision',
   },
   {
     id: 'S40',

@@ -64,7 +64,13 @@ export const admittingDefects: readonly Defect[] = [
   {
     id: 'unread-pod-passes',
     title: 'the eviction of a pod that cannot be read passes',
-    edits: [{ file: enforce, find: "throw new Undecidable('the object cannot be read');", replace: "return 'passes';" }],
+    edits: [
+      {
+        file: enforce,
+        find: 'return await this.#whenUnread(target, { statefulSet: ownerName(name), problem: live.unknown }, call);',
+        replace: "return 'passes';",
+      },
+    ],
     breaks: ['S31'],
   },
   {

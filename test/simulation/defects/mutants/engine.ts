@@ -39,8 +39,8 @@ const views = mutantsOf('engine/observe/view.ts', [
   [
     'new-template-ignored-after-rollback',
     'after a rollback, a zone keeps the restored revision when its template changes',
-    'run?.rolledBack?.revisions[name] === status.updateRevision;',
-    'run?.rolledBack?.revisions[name] !== undefined;',
+    'restoredRevision(run, name, status.updateRevision) : undefined;',
+    'restoredRevision(run, name, run?.rolledBack?.revisions[name]) : undefined;',
     pinned,
   ],
   [
@@ -141,8 +141,8 @@ const runs = [
     [
       'abort-outlives-retry',
       'an abort counts again after a retry of the run',
-      'runId !== undefined && requestedBy.atMs > (run.retriedMs ?? 0),',
-      'runId !== undefined && requestedBy.atMs > 0,',
+      ': !run.answered.includes(digestOfRequest(intent)),',
+      ": action === 'abort' || !run.answered.includes(digestOfRequest(intent)),",
       anyOf('request: abort'),
     ],
     [

@@ -96,8 +96,8 @@ export const webhookMutants: readonly Mutant[] = [
     [
       'new-pod-at-failed-revision',
       'a new pod without a pin keeps the revision that was rolled back',
-      'return run?.rolledBack?.revisions[zone] === revision ? (run.target[zone] ?? revision) : revision;',
-      'return run?.rolledBack?.revisions[zone] === "" ? (run.target[zone] ?? revision) : revision;',
+      'return restoredRevision(run, zone, revision) ?? revision;',
+      'return restoredRevision(run, zone, "") ?? revision;',
       pinned,
     ],
     [
