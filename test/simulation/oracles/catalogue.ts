@@ -257,7 +257,7 @@ export const catalogue: readonly CatalogueEntry[] = [
     id: 'L9',
     title: 'reasons',
     judgedBy: ['decisions', 'requests', 'settling'],
-    how: 'an action is reported as rejected only if the API server rejected it, not if its object had changed',
+    how: 'in groups without webhooks for all requests, an action is reported as rejected only if the API server rejected it, not if its object had changed',
   },
   {
     id: 'L10',
