@@ -37,7 +37,8 @@ function generatedFiles(): ReadonlyMap<string, string> {
 
 /** Returns the file of the JSON Schema of an output document. */
 function outputFile(kind: string): string {
-  return kind === 'Plan' ? 'deploy/schemas/plan.json' : `deploy/schemas/output/${kind.toLowerCase()}.json`;
+  const isLarge = kind === 'Plan' || kind === 'Review';
+  return `deploy/schemas/${isLarge ? '' : 'output/'}${kind.toLowerCase()}.json`;
 }
 
 function schemaFile(kind: Kind): string {

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 
-const folders = ['policies', 'install', 'engine', 'cluster', 'agent', 'simulation', 'webhook', 'plugin'] as const;
+const folders = ['policies', 'install', 'engine', 'review', 'cluster', 'agent', 'simulation', 'webhook', 'plugin'] as const;
 type Folder = (typeof folders)[number];
 
 /** What each part may import of ours (ARCHITECTURE.md). */
@@ -10,11 +10,12 @@ const mayImport: Readonly<Record<Folder, readonly Folder[]>> = {
   policies: [],
   install: ['policies', 'engine'],
   engine: ['policies'],
+  review: ['policies', 'engine'],
   cluster: [],
   agent: ['policies', 'install', 'engine', 'cluster'],
   simulation: ['policies', 'install', 'engine', 'cluster', 'agent', 'webhook'],
   webhook: ['policies', 'install', 'engine', 'cluster'],
-  plugin: ['policies', 'install', 'engine', 'cluster', 'simulation'],
+  plugin: ['policies', 'install', 'engine', 'review', 'cluster', 'simulation'],
 };
 
 /** Files that put parts together which otherwise know nothing of each other. */
@@ -116,7 +117,7 @@ describe('the import rule', () => {
             if (part !== folder && folders.includes(part) && !isAllowed) broken.push(`${file} imports ${target}`);
             if (!/\.(ts|yaml|css|md)$/.test(target)) broken.push(`${file} imports ${target} without its extension`);
           } else if (target.startsWith('node:')) {
-            if (folder === 'policies' || folder === 'install' || folder === 'engine')
+            if (['policies', 'install', 'engine', 'review'].includes(folder))
               broken.push(`${file} imports ${target}: ${folder}/ does no I/O`);
           } else {
             const name = target
@@ -131,9 +132,9 @@ describe('the import rule', () => {
     });
   }
 
-  it('policies/ and engine/ read no clock, no randomness and no environment', () => {
+  it('policies/, engine/ and review/ read no clock, no randomness and no environment', () => {
     const broken: string[] = [];
-    for (const file of [...sources('policies'), ...sources('engine')]) {
+    for (const file of [...sources('policies'), ...sources('engine'), ...sources('review')]) {
       const text = readFileSync(file, 'utf8').replace(/\/\/.*$|\/\*[\s\S]*?\*\//gm, '');
       for (const [pattern, instead] of impure) if (pattern.test(text)) broken.push(`${file}: ${pattern.source}: ${instead}`);
     }

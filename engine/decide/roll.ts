@@ -66,7 +66,8 @@ function planWarnings(context: GroupContext, run: RunState | undefined): readonl
   if (run === undefined || run.outcome === 'completed') return [];
   const { plan, deviations = [] } = comparedPlan(context, run) ?? {};
   if (deviations.length === 0) return [];
-  return [result('approved-plan', 'wait', `the rollout differs from its approved plan${plan === undefined ? '' : ` ${plan}`}: ${deviations.join('; ')}`)];
+  const named = plan === undefined ? '' : ` ${plan}`;
+  return [result('approved-plan', 'wait', `the rollout differs from its approved plan${named}: ${deviations.join('; ')}`)];
 }
 
 function rollOrWait(context: GroupContext, advanced: AdvancedRun | undefined, isScaling: boolean): RollDecision {

@@ -7,6 +7,7 @@ import { listed } from '../../policies/wording.ts';
 import { contextOf } from '../context.ts';
 import type { RuleResult } from '../decision.ts';
 import { blocks } from '../rule.ts';
+import type { Snapshot } from '../snapshot.ts';
 import type { Answer } from './answer.ts';
 import { reachOf, type WaveReach } from './coverage.ts';
 import { ask } from './request.ts';
@@ -72,11 +73,9 @@ function runCase(one: PolicyTestCase, shared: GivenState, input: PolicyTestInput
   const impossible = impossibleExpectation(one.request, one.expect);
   if (impossible !== undefined) return unasked(one, [impossible]);
   const given = withRollout(mergedGiven(shared, one.given ?? {}), group, one.request);
-  const { snapshot, problems } = caseState({ ...input, group, given, nowMs });
-  if (problems.length > 0) return unasked(one, problems);
-  const asking = ask({ snapshot, group, given }, one.request);
-  if ('problem' in asking) return unasked(one, [asking.problem]);
-  const { answer } = asking;
+  const asking = askEngine({ group, given, request: one.request, nowMs }, input);
+  if ('problems' in asking) return unasked(one, asking.problems);
+  const { answer, snapshot } = asking;
   const found = [...differences(answer, one.expect), ...uncountedZones(one, given, group, answer)];
   return {
     name: one.name,
@@ -89,6 +88,29 @@ function runCase(one: PolicyTestCase, shared: GivenState, input: PolicyTestInput
     problems: found,
     asked: subjectOf(one, group, answer, reachOf(contextOf(snapshot, group))),
   };
+}
+
+/** A request in a state, without an expectation. */
+export interface PolicyQuestion {
+  readonly group: GroupDefinition;
+  readonly given: GivenState;
+  readonly request: PolicyTestCase['request'];
+  readonly nowMs: number;
+}
+
+/**
+ * Returns the answer of the engine to a request, or why the state or the request is impossible. `groups` replaces the groups that are in
+ * force: without any group, only labels protect the StatefulSets of the question.
+ */
+export function askEngine(
+  { group, given, request, nowMs }: PolicyQuestion,
+  input: PolicyTestInput & { readonly groups?: readonly GroupDefinition[] },
+): { readonly answer: Answer; readonly snapshot: Snapshot } | { readonly problems: readonly string[] } {
+  const state = caseState({ ...input, group, given, nowMs });
+  if (state.problems.length > 0) return { problems: state.problems };
+  const snapshot = input.groups === undefined ? state.snapshot : { ...state.snapshot, groups: input.groups };
+  const asking = ask({ snapshot, group, given }, request);
+  return 'problem' in asking ? { problems: [asking.problem] } : { answer: asking.answer, snapshot };
 }
 
 /** Explains an unexpected `done` of a case that sets `updated` in some zones only: the other zones then have nothing to roll. */

@@ -1,15 +1,10 @@
 // The verb test: runs each PolicyTest in the given files and directories against the policies that the test names.
-import { posix } from 'node:path';
-import { type CaseResult, coverageOf, type RuleCoverage, runPolicyTest } from '../../engine/policy-test/policy-test.ts';
-import { type Finding, renderFinding } from '../../policies/findings/finding.ts';
-import { type Loaded, loadPolicies } from '../../policies/load.ts';
+import { type CaseResult, coverageOf, type RuleCoverage } from '../../engine/policy-test/policy-test.ts';
 import { usualAgentNamespace } from '../../policies/objects/agent-deployment.ts';
-import { ofKind } from '../../policies/resolve/resolve.ts';
 import { type CommandContext, suggestNext } from '../context.ts';
-import { type ExitCode, exitCodes, Failure, notFoundFailure } from '../failure.ts';
+import { type ExitCode, exitCodes, type Failure, notFoundFailure } from '../failure.ts';
 import { countCases, type TestFormat, type TestSuite, writeTestReport } from '../output/policy-tests.ts';
-import { type PolicyFiles, readPolicyFiles } from '../policy-files.ts';
-import { type InputAccess, type InputFile, readInputs } from '../source/input.ts';
+import { type PolicyTestFile, readPolicyTests, suiteOf, suitesWithCases } from '../source/policy-tests.ts';
 
 export interface TestOptions {
   readonly paths?: readonly string[];
@@ -26,36 +21,13 @@ export async function run(
 ): Promise<ExitCode> {
   const found = await readPolicyTests(paths.length === 0 ? ['.'] : paths, context, agentNamespace);
   const ran = found.tests.map((one) => ({ ...one, suite: suiteOf(one, only, agentNamespace) }));
-  const suites = [...unreadable(found), ...ran.map(({ suite }) => suite).filter(({ cases }) => cases.length > 0)];
+  const suites = suitesWithCases(found, ran);
   const { passed, failed } = countCases(suites);
   if (passed + failed === 0 && !allowEmpty) throw noCase(paths, only);
   const exitCode = failed > 0 ? exitCodes.findings : exitCodes.done;
   await writeTestReport(context.stdout, output, { suites, exitCode, ...(coverage ? { coverage: coverageIn(ran) } : {}) });
   if (failed > 0) suggestNext(context, 'test --run TEXT -o json');
   return exitCode;
-}
-
-function suiteOf({ test, content }: PolicyTestFile, only: string | undefined, agentNamespace: string): TestSuite {
-  const { file, name } = test;
-  if (typeof content === 'string') return { file, name, cases: [failedCase('the files can be read', [content])] };
-  const errors = content.findings.filter(({ severity }) => severity === 'error').map((one) => renderFinding(one));
-  if (errors.length > 0) return { file, name, cases: [failedCase('the files have no errors', errors)] };
-  const { resolution, loaded } = content;
-  const input = { bundle: resolution.bundle, manifests: loaded.manifests.map(({ value }) => value), agentNamespace };
-  return { file, name, cases: runPolicyTest(test.value, input, only === undefined ? {} : { only }) };
-}
-
-/** Returns a suite with one failed case for each file with errors, because a PolicyTest with errors does not run. */
-function unreadable({ errors }: PolicyTests): readonly TestSuite[] {
-  const files = [...new Set(errors.map(({ file }) => file))];
-  return files.map((file) => {
-    const texts = errors.filter((one) => one.file === file).map((one) => renderFinding(one));
-    return { file, name: file, cases: [failedCase('the file has no errors', texts)] };
-  });
-}
-
-function failedCase(name: string, problems: readonly string[]): CaseResult {
-  return { name, passed: false, expected: '', decision: '', rules: [], message: '', results: [], problems };
 }
 
 /** Merges the coverage of tests of the same policies: a rule may block in a case of one test and pass in a case of another. */
@@ -77,51 +49,4 @@ function noCase(paths: readonly string[], only: string | undefined): Failure {
     why: `searched ${paths.length === 0 ? 'the current directory' : paths.join(', ')}`,
     todo: 'give files or directories with documents of kind PolicyTest, or add --allow-empty',
   });
-}
-
-export interface PolicyTestFile {
-  readonly test: Loaded<'PolicyTest'>;
-  /** The sources that the test names in `files`, relative to the current directory. */
-  readonly sources: readonly string[];
-  /** The content of the sources, or one sentence if they cannot be read. */
-  readonly content: PolicyFiles | string;
-}
-
-export interface PolicyTests {
-  readonly tests: readonly PolicyTestFile[];
-  /** The errors of files with a PolicyTest. Errors of other files count only if a test names the file. */
-  readonly errors: readonly Finding[];
-}
-
-/** Finds and reads all tests. Tests with the same list of files share one read. */
-export async function readPolicyTests(specs: readonly string[], access: InputAccess, agentNamespace: string): Promise<PolicyTests> {
-  const inputs = (await readInputs(specs, access)).filter(({ text }) => /^\s*["']?kind["']?\s*:\s*["']?PolicyTest\b/m.test(text));
-  const { documents, findings } = loadPolicies(inputs);
-  const contents = new Map<string, Promise<PolicyFiles | string>>();
-  const tests: PolicyTestFile[] = [];
-  for (const test of ofKind(documents, 'PolicyTest')) {
-    const sources = test.value.spec.files.map((path) => relativeTo(test.file, path));
-    const key = sources.join('\0');
-    const content = contents.get(key) ?? readContent(sources, access, agentNamespace);
-    contents.set(key, content);
-    tests.push({ test, sources, content: await content });
-  }
-  return { tests, errors: findings.filter(({ severity }) => severity === 'error') };
-}
-
-/** Resolves `path`, which is relative to the folder of `file`. A path in a revision stays in that revision. */
-function relativeTo(file: string, path: string): string {
-  const [, revision = '', name = file] = /^(git:[^:]*:)(.*)$/s.exec(file) ?? [];
-  if (revision === '' && posix.isAbsolute(path)) return path;
-  return `${revision}${posix.join(posix.dirname(name), path)}`;
-}
-
-async function readContent(sources: readonly string[], access: InputAccess, agentNamespace: string): Promise<PolicyFiles | string> {
-  try {
-    const files: readonly InputFile[] = await readInputs(sources, access);
-    return readPolicyFiles(files, { agentNamespace });
-  } catch (error) {
-    if (error instanceof Failure) return error.message;
-    throw error;
-  }
 }

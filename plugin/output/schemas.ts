@@ -1,6 +1,7 @@
 // Defines the JSON Schemas of the documents of `-o json`, `-o yaml` and `-o jsonl`. Documents may have further fields.
 import { count, listOf, oneOf, planSchema, type Schema, text } from '../../engine/plan/schema.ts';
 import { phases } from '../../policies/rollout/phases.ts';
+import { reviewSchema } from '../../review/schema.ts';
 
 /** The version of the output for programs. Added fields keep the version; other changes raise it. */
 export const cliApiVersion = 'rollout-group.dev/cli/v1';
@@ -85,7 +86,7 @@ const documents = {
   Version: [{ client: record({ version: text, node: text }) }],
 } as const satisfies Readonly<Record<string, readonly [required: Fields, optional?: Fields]>>;
 
-export type OutputKind = keyof typeof documents | 'Plan';
+export type OutputKind = keyof typeof documents | 'Plan' | 'Review';
 
 export function outputSchemas(): Readonly<Record<string, Schema>> {
   const rows = Object.entries<readonly [Fields, Fields?]>(documents).map(([kind, [required, optional = {}]]): readonly [string, Schema] => {
@@ -93,5 +94,5 @@ export function outputSchemas(): Readonly<Record<string, Schema>> {
     const title = { $schema: 'https://json-schema.org/draft/2020-12/schema', title: kind };
     return [kind, { ...title, ...record({ ...envelope, ...required }, optional) }];
   });
-  return { ...Object.fromEntries(rows), Plan: planSchema };
+  return { ...Object.fromEntries(rows), Plan: planSchema, Review: reviewSchema };
 }

@@ -24,16 +24,24 @@ interface TreeEntry {
 /** Reads `git:REV[:PATH]`, PATH from the repository root. Throws Failure with exit code 10 for a missing path, a link or a submodule. */
 export async function readGit(spec: string, access: InputAccess): Promise<readonly InputFile[]> {
   const { revision, path } = parseSpec(spec);
+  const files = await readGitPath(spec, access);
+  if (files === undefined) throw missing(`${spec} does not exist`, `revision ${revision} has no ${path}`);
+  if (files.length === 0) throw emptySource(spec);
+  return files;
+}
+
+/** Reads as `readGit` does, but returns undefined for a missing path, and no file for a directory without documents. */
+export async function readGitPath(spec: string, access: InputAccess): Promise<readonly InputFile[] | undefined> {
+  const { revision, path } = parseSpec(spec);
   const tree = await resolveTree(revision, access);
   const entries = await listTree(tree, path, access);
-  if (path !== '' && entries.length === 0) throw missing(`${spec} does not exist`, `revision ${revision} has no ${path}`);
+  if (path !== '' && entries.length === 0) return undefined;
   const rootLength = path === '' ? 0 : path.length + 1;
   const wanted = entries.filter((entry) => entry.path === path || isDocumentFile(entry.path.slice(rootLength)));
   for (const entry of wanted) refuseLinks(entry, revision);
   const blobs = wanted.filter(({ type }) => type === 'blob').sort((a, b) => (a.path < b.path ? -1 : 1));
-  if (blobs.length === 0) throw emptySource(spec);
   checkLimits(blobs, spec);
-  const texts = await readBlobs(blobs, access);
+  const texts = blobs.length === 0 ? [] : await readBlobs(blobs, access);
   return blobs.map((blob, index) => ({ name: `git:${revision}:${blob.path}`, text: texts[index] ?? '' }));
 }
 

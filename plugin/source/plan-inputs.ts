@@ -59,18 +59,37 @@ export interface InputErrors {
  * exit code 10 for unreadable files and unknown names, 3 for invalid options, 4 for invalid assumptions.
  */
 export async function readPlanInputs(context: CommandContext, options: PlanInputOptions): Promise<FilePlanInputs | InputErrors> {
-  const { current, desired, agentNamespace = usualAgentNamespace } = options;
+  const { current, desired } = options;
   if (current === undefined && desired === undefined) {
     throw usageFailure(
       'neither --current nor --desired is given',
       'name the running manifests with --current, and the desired ones with --desired',
     );
   }
-  const { changes, nowMs, assumptions } = await readScenario(context, options);
+  const scenario = await readScenario(context, options);
   const currentFiles = current === undefined ? [] : await readInput(current, context);
   const desiredFiles = desired === undefined ? currentFiles : await readInput(desired, context);
   const policyFiles = await readInputs(options.filename ?? [], context);
+  return planInputsOf({ current: currentFiles, desired: desiredFiles, policies: policyFiles }, scenario, options);
+}
 
+interface PlanFiles {
+  readonly current: readonly PolicyFile[];
+  readonly desired: readonly PolicyFile[];
+  /** Policies beyond those among the desired files. */
+  readonly policies: readonly PolicyFile[];
+}
+
+type Scenario = Awaited<ReturnType<typeof readScenario>>;
+
+/** Parses the files and returns the inputs of a plan. Throws Failure as `readPlanInputs` does. */
+export function planInputsOf(
+  files: PlanFiles,
+  { changes, nowMs, assumptions }: Scenario,
+  options: PlanInputOptions,
+): FilePlanInputs | InputErrors {
+  const { agentNamespace = usualAgentNamespace, desired } = options;
+  const { current: currentFiles, desired: desiredFiles, policies: policyFiles } = files;
   const before = readPolicyFiles(currentFiles, { agentNamespace });
   // Parsing takes much of the time of a large plan, so equal files are parsed once.
   const isSame = desiredFiles === currentFiles && policyFiles.length === 0;

@@ -103,6 +103,48 @@ const plan: Verb = {
   load: async () => (await import('../commands/plan.ts')).run,
 };
 
+const directory = (flags: string, description: string): OptionSpec => ({ flags, description, isRepeatable: true, completes: 'directory' });
+
+const review: Verb = {
+  name: 'review',
+  summary: 'Review a pull request: what rolls, and which decisions of the policies change',
+  description:
+    'Reads two revisions from Git, without a checkout and without a cluster. Plans the change of the manifests, and asks the policies of both revisions the same questions. Decisions that differ are named with the rule and its place, loosened apart from tightened. Directories come from the flags, or from rollout-group.yaml in the root of the repository.',
+  options: [
+    {
+      flags: '--base <revision>',
+      description: 'Revision before the change, such as the merge base of the pull request.',
+      isRequired: true,
+    },
+    { flags: '--head <revision>', description: 'Revision with the change.', default: 'HEAD' },
+    directory('--policies <dir>', 'Directory of policies, from the root of the repository.'),
+    directory('--manifests <dir>', 'Directory of manifests, from the root of the repository.'),
+    directory('--tests <dir>', 'Directory of policy tests. Tests among the policies count too.'),
+    { flags: '--environment <name>', description: 'Only this environment of rollout-group.yaml.', isRepeatable: true },
+    {
+      flags: '--fail-on <effect>',
+      description: 'Also fail if a policy is loosened (4), or if the rollout needs an approval (8).',
+      choices: ['loosened', 'approval'],
+      isRepeatable: true,
+    },
+    assumptionsOption,
+    { ...instant, description: 'Time of the review for windows and exceptions, for example 2026-01-15T10:00:00Z; default: now.' },
+    agentNamespaceBase,
+    outputOption('table', 'json', 'yaml', 'markdown'),
+  ],
+  examples: [
+    'review --base origin/main --policies policies --manifests manifests',
+    'review --base "$(git merge-base origin/main HEAD)" -o markdown --fail-on loosened',
+  ],
+  exits: {
+    4: 'a file has errors, a policy test of the head fails, or with --fail-on loosened: a policy is loosened',
+    5: 'the rollout is denied, or blocked until a person acts',
+    8: 'with --fail-on approval: the rollout needs an approval',
+    10: 'a revision, a directory or an environment does not exist',
+  },
+  load: async () => (await import('../commands/review.ts')).run,
+};
+
 const diff: Verb = {
   name: 'diff',
   summary: 'Show field differences by zone, and the effect of each difference',
@@ -261,4 +303,4 @@ const demo: Verb = {
   load: async () => (await import('../commands/demo.ts')).run,
 };
 
-export const previewVerbs: readonly Verb[] = [plan, diff, comment, simulate, apply, demo];
+export const previewVerbs: readonly Verb[] = [plan, diff, review, comment, simulate, apply, demo];

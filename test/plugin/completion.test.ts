@@ -28,6 +28,7 @@ describe('completion', () => {
           'schema',
           'plan',
           'diff',
+          'review',
           'comment',
           'simulate',
           'apply',

@@ -278,6 +278,8 @@ export interface Section {
   /** The forms of each item, from the longest to the shortest. The first form that fits is used. */
   readonly items: readonly (readonly string[])[];
   readonly separator: string;
+  /** Between title and items; absent: an empty line. */
+  readonly join?: string;
   readonly more: (count: number) => string;
 }
 
@@ -307,6 +309,7 @@ function fitItems(section: Section, room: number): { readonly text: string; read
   }
   const left = section.items.length - taken.length;
   const body = taken.join(section.separator);
-  const text = [section.title, body, left > 0 ? section.more(left) : ''].filter((part) => part !== '').join(between);
+  const titled = [section.title, body].filter((part) => part !== '').join(section.join ?? between);
+  const text = [titled, left > 0 ? section.more(left) : ''].filter((part) => part !== '').join(between);
   return { text, cost };
 }

@@ -1,0 +1,85 @@
+// The verb review: shows what a change between two revisions does to rollouts and to the decisions of the policies.
+import { canonicalJson } from '../../policies/values/canonical-json.ts';
+import { countEffects, type EnvironmentReview, type Review } from '../../review/document.ts';
+import type { CommandContext } from '../context.ts';
+import { type ExitCode, exitCodes, mostSevere, notFoundFailure, usageFailure } from '../failure.ts';
+import { writeErrors } from '../output/findings.ts';
+import { writeDocument } from '../output/formats.ts';
+import { type Environment, environmentsFile, readEnvironments } from '../source/environments.ts';
+import { type EnvironmentSides, type ReviewOptions as InputOptions, reviewEnvironment } from '../source/review-inputs.ts';
+
+export type ReviewFormat = 'table' | 'json' | 'yaml' | 'markdown';
+
+export interface ReviewOptions extends InputOptions {
+  readonly policies?: readonly string[];
+  readonly manifests?: readonly string[];
+  readonly tests?: readonly string[];
+  readonly environment?: readonly string[];
+  readonly failOn?: readonly string[];
+  readonly output: ReviewFormat;
+}
+
+export async function run(context: CommandContext, options: ReviewOptions): Promise<ExitCode> {
+  const environments: EnvironmentReview[] = [];
+  for (const sides of await environmentsOf(context, options)) {
+    const reviewed = await reviewEnvironment(context, sides, options);
+    if ('errors' in reviewed) return writeErrors(context, reviewed.errors);
+    environments.push(reviewed);
+  }
+  const review: Review = { base: options.base, head: options.head, environments };
+  const exitCode = exitCodeOf(review, options.failOn ?? []);
+  await writeReview(context, options.output, review, exitCode);
+  return exitCode;
+}
+
+/** Returns the environments of both sides, paired by name; one environment from the flags if there is no file or if flags name directories. */
+async function environmentsOf(context: CommandContext, options: ReviewOptions): Promise<readonly EnvironmentSides[]> {
+  const { policies = [], manifests = [], tests = [], base, head, environment: names = [] } = options;
+  if (policies.length + manifests.length > 0) {
+    const one: Environment = { name: 'default', policies, manifests, tests, values: [] };
+    return [{ base: one, head: one }];
+  }
+  const [before = [], after = []] = await Promise.all([base, head].map((revision) => readEnvironments(revision, context)));
+  const all = [...new Set([...after, ...before].map(({ name }) => name))];
+  if (all.length === 0) {
+    throw usageFailure(
+      'no directory is given',
+      `name directories with --policies and --manifests, or write ${environmentsFile} into the root of the repository`,
+    );
+  }
+  const missing = names.find((name) => !all.includes(name));
+  if (missing !== undefined) throw notFoundFailure(`there is no environment ${missing}`, { why: `known are ${all.join(', ')}` });
+  return all
+    .filter((name) => names.length === 0 || names.includes(name))
+    .flatMap((name) => {
+      const [old, next] = [before, after].map((list) => list.find((one) => one.name === name));
+      const either = next ?? old;
+      return either === undefined ? [] : [{ base: old ?? either, head: next ?? either }];
+    });
+}
+
+/** Returns the most severe exit code of the environments: blocked, failed tests, and what --fail-on names. */
+export function exitCodeOf({ environments }: Review, failOn: readonly string[]): ExitCode {
+  const codes = environments.flatMap(({ plan, policies, tests }): readonly ExitCode[] => [
+    ...(plan.outcome === 'blocked' ? [exitCodes.refused] : []),
+    ...((tests?.head.failed ?? 0) > 0 ? [exitCodes.findings] : []),
+    ...(failOn.includes('loosened') && countEffects(policies, 'loosened') > 0 ? [exitCodes.findings] : []),
+    ...(failOn.includes('approval') && plan.groups.some(({ totals }) => totals.approvals > 0) ? [exitCodes.waiting] : []),
+  ]);
+  return mostSevere(codes);
+}
+
+async function writeReview({ stdout }: CommandContext, format: ReviewFormat, review: Review, exitCode: ExitCode): Promise<void> {
+  switch (format) {
+    case 'json':
+    case 'yaml':
+      return writeDocument(stdout, format, { kind: 'Review', exitCode, ...review });
+    case 'table':
+      return stdout.write((await import('../output/review/table.ts')).renderReviewTable(review, stdout));
+    case 'markdown': {
+      const { renderReviewMarkdown } = await import('../output/review/markdown.ts');
+      const { sha256 } = await import('../../policies/values/hash.ts');
+      return stdout.write(renderReviewMarkdown(review, sha256(canonicalJson(review))));
+    }
+  }
+}

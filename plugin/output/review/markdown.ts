@@ -1,0 +1,90 @@
+// Renders a review as a comment on a pull request, within the size limit of GitHub: the summary first, then the effects, then the plans.
+import { shorten } from '../../../policies/condition/variables.ts';
+import type { EnvironmentReview, Review } from '../../../review/document.ts';
+import { markdownCode, markdownDetails, markdownTable, markdownText } from '../markdown.ts';
+import { commentBudget, fitSections, groupForms, type Section } from '../plan/markdown.ts';
+import { plural } from '../text.ts';
+import {
+  environmentName,
+  headline,
+  plannedGroups,
+  type ReviewRow,
+  reviewRows,
+  revisionsText,
+  rowText,
+  summaryCells,
+  summaryTitles,
+} from './review-text.ts';
+
+/** Returns the comment. A bot finds it again by the marker in its first line, which has the environments and the digest of the review. */
+export function renderReviewMarkdown(review: Review, digest: string, budget: number = commentBudget): string {
+  const { environments } = review;
+  const names = environments.map(({ name }) => name.replace(/[^\w.-]|-(?=-)/g, '')).join(',');
+  const title = environments.length === 1 ? titleOf(environments[0]) : plural(environments.length, 'environment');
+  const head = [
+    `<!-- rollout-group:review env=${names} digest=sha256:${digest.replace(/\W/g, '')} -->`,
+    `### Rollout review${title === '' ? '' : ` of ${title}`}: ${headline(review)}`,
+  ].join('\n');
+  const rows = reviewRows(review);
+  const sections = [
+    ...(environments.length > 1 ? [summary(environments)] : []),
+    ...[...new Set(rows.map(({ kind }) => kind))].map((kind) => rowSection(kind, rows, environments)),
+    ...environments.map((one) => details(one, environments.length > 1)),
+  ];
+  return `${fitSections(head, sections, `<sub>${markdownText(revisionsText(review))}</sub>`, budget - 1)}\n`;
+}
+
+function titleOf(one: EnvironmentReview | undefined): string {
+  return one === undefined || one.name === 'default' ? '' : markdownText(environmentName(one));
+}
+
+function summary(environments: readonly EnvironmentReview[]): Section {
+  return {
+    title: markdownTable(summaryTitles, []),
+    items: environments.map((one) => [
+      markdownTable([], [summaryCells(one).map(markdownText)])
+        .split('\n')
+        .at(-1) ?? '',
+    ]),
+    separator: '\n',
+    join: '\n',
+    more: (count) => `${plural(count, 'more environment')}.`,
+  };
+}
+
+const longestText = 600;
+
+const titles: Readonly<Record<ReviewRow['kind'], string>> = {
+  loosened: 'Loosened',
+  denied: 'Denied',
+  tightened: 'Tightened',
+  rollout: 'Rollout',
+  failed: 'Failed tests',
+  tests: 'Tests',
+  changed: 'Other changes of policies',
+};
+
+function rowSection(kind: ReviewRow['kind'], rows: readonly ReviewRow[], environments: readonly EnvironmentReview[]): Section {
+  const items = rows.filter((row) => row.kind === kind).map((row) => rowForms(row, environments));
+  return { title: `**${titles[kind]}**`, items, separator: '\n', more: (count) => `${count} more.` };
+}
+
+/** Returns a row with all its decisions, and with the first one. */
+function rowForms(row: ReviewRow, environments: readonly EnvironmentReview[]): readonly string[] {
+  const line = `- ${markdownText(shorten(rowText(row, environments), longestText))}${row.place === '' ? '' : ` (${markdownCode(row.place)})`}`;
+  const others = row.decisions.slice(1).map((text) => `  - ${markdownText(shorten(text, longestText))}`);
+  return [[line, ...others].join('\n'), line];
+}
+
+function details(one: EnvironmentReview, isNamed: boolean): Section {
+  const where = isNamed ? ` in ${titleOf(one)}` : '';
+  return {
+    title: '',
+    items: plannedGroups(one.plan).map((group) => {
+      const name = markdownText(`${group.namespace}/${group.group}`);
+      return groupForms(group).map((form) => markdownDetails(`Plan of ${name}${where}`, form));
+    }),
+    separator: '\n\n',
+    more: (count) => `${plural(count, 'more plan')} omitted for length; \`review -o table\` shows every plan.`,
+  };
+}

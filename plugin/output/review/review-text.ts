@@ -1,0 +1,148 @@
+// Builds the texts about a review that every format shares: its headline, a line for each group, and the counts of an environment.
+import type { GroupPlan, Plan } from '../../../engine/plan/document.ts';
+import { groupBy } from '../../../policies/values/group-by.ts';
+import { listed } from '../../../policies/wording.ts';
+import { countEffects, type EnvironmentReview, imageChanges, type PolicyEffect, type Review } from '../../../review/document.ts';
+import { byAttention, countsText, outcomeText, replicasText, sourceText, spanText } from '../plan/plan-text.ts';
+import { plural, reasonSuffix } from '../text.ts';
+
+/** Returns the groups that the change of manifests or policies moves, sorted by need of attention. */
+export function plannedGroups({ groups }: Plan): readonly GroupPlan[] {
+  return byAttention(groups.filter(({ changes, waves, refused }) => changes.length + waves.length + refused.length > 0));
+}
+
+/** Returns what happens to a group: `image mimir:2.16 -> mimir:2.17, 18 restarts, 45m (p90 2h), blocked`. */
+function groupText(group: GroupPlan): string {
+  const { restarts, approvals, p50Seconds, p90Seconds } = group.totals;
+  const scaled = group.zones.filter(({ replicasBefore, replicasAfter }) => replicasBefore !== replicasAfter);
+  return [
+    ...imageChanges(group).map(({ before, after }) => `image ${before} -> ${after}`),
+    ...scaled.map((zone) => `zone ${zone.zone} ${replicasText(zone).replace('→', '->')} replicas`),
+    countsText([
+      [restarts, 'restart'],
+      [approvals, 'approval'],
+      [group.refused.length, 'denial'],
+    ]),
+    ...(p50Seconds === undefined || restarts === 0 ? [] : [`${spanText(p50Seconds)} (p90 ${spanText(p90Seconds)})`]),
+    ...(group.outcome === 'complete' ? [] : [outcomeText(group)]),
+  ]
+    .filter((part) => part !== '')
+    .join(', ');
+}
+
+/** One effect of the change, for every environment that has it. */
+export interface ReviewRow {
+  readonly kind: 'loosened' | 'denied' | 'tightened' | 'rollout' | 'failed' | 'tests' | 'changed';
+  /** The effect as a sentence without a full stop. */
+  readonly text: string;
+  /** The place of a policy, and a remark on its tests: `policies/ingester.yaml:29:7, no test`; empty without both. */
+  readonly place: string;
+  /** The change of the policies; the text of another row. */
+  readonly cause: string;
+  readonly decisions: readonly string[];
+  readonly environments: readonly string[];
+}
+
+/** Returns the effects of all environments, the most important first. Equal effects of several environments are one row. */
+export function reviewRows({ environments }: Review): readonly ReviewRow[] {
+  const rows = environments.flatMap((one) => environmentRows(one).map((row) => ({ ...row, environment: one.name })));
+  const merged = [...groupBy(rows, ({ kind, text, place, decisions }) => [kind, text, place, ...decisions].join('\n')).values()].map(
+    (same) => {
+      const [{ environment: _environment, ...row }] = same;
+      return { ...row, environments: same.map(({ environment }) => environment) };
+    },
+  );
+  return kinds.flatMap((kind) => merged.filter((row) => row.kind === kind));
+}
+
+const kinds: readonly ReviewRow['kind'][] = ['loosened', 'denied', 'tightened', 'rollout', 'failed', 'tests', 'changed'];
+
+/** Returns the text of a row, with the environments that it concerns unless it concerns all. */
+export function rowText({ text, environments }: ReviewRow, all: readonly EnvironmentReview[]): string {
+  return environments.length === all.length ? text : `${listed(environments, 'and')}: ${text}`;
+}
+
+function environmentRows(one: EnvironmentReview): readonly Omit<ReviewRow, 'environments'>[] {
+  const plain = (kind: ReviewRow['kind'], text: string): Omit<ReviewRow, 'environments'> => ({
+    ...{ kind, text, cause: text, place: '', decisions: [] },
+  });
+  return [
+    ...one.policies.effects.map((effect) => effectRow(effect)),
+    ...plannedGroups(one.plan).map((group) => {
+      return plain(group.refused.length > 0 ? 'denied' : 'rollout', `${group.namespace}/${group.group}: ${groupText(group)}`);
+    }),
+    ...(one.tests?.head.failures ?? []).map(({ file, case: name, problems }) =>
+      plain('failed', `${file}: ${name}: ${problems.join('; ')}`),
+    ),
+    ...(one.tests === undefined ? [] : [plain('tests', testsText(one.tests))]),
+  ];
+}
+
+function effectRow(effect: PolicyEffect): Omit<ReviewRow, 'environments'> {
+  const { direction, cause, decisions } = effect;
+  const [first, ...others] = decisions;
+  const count = others.length === 0 ? '' : `, and ${plural(others.length, 'more decision')}`;
+  const place = sourceText(effect.after?.source ?? effect.before?.source);
+  return {
+    kind: direction,
+    text: first === undefined ? cause : `${cause}: ${first.text}${count}`,
+    place: [...(place === undefined ? [] : [place]), ...(effect.isTested === false ? ['no test'] : [])].join(', '),
+    cause,
+    decisions: decisions.map((decision) => decision.text),
+  };
+}
+
+/** Returns the tests of the head, and those of the base if they differ: `12 passed, 1 failed (before: 13 passed)`. */
+function testsText({ base, head }: NonNullable<EnvironmentReview['tests']>): string {
+  const [before, after] = [base, head].map(({ passed, failed }) =>
+    failed === 0 ? `${passed} passed` : `${passed} passed, ${failed} failed`,
+  );
+  return before === after ? `${after}` : `${after} (before: ${before})`;
+}
+
+/** Returns the headline: `1 loosened, 2 tightened, 18 restarts`, or `no effect`. Effects of several environments count once. */
+export function headline(review: Review): string {
+  const rows = reviewRows(review);
+  const groups = review.environments.flatMap(({ plan }) => plannedGroups(plan));
+  const count = (kind: ReviewRow['kind']): number => rows.filter((row) => row.kind === kind).length;
+  const blocked = groups.filter(({ outcome }) => outcome === 'blocked').length;
+  const parts = [
+    ...(blocked === 0 ? [] : [`${plural(blocked, 'group')} blocked`]),
+    ...(['loosened', 'tightened'] as const).filter((kind) => count(kind) > 0).map((kind) => `${count(kind)} ${kind}`),
+    countsText([
+      [count('failed'), 'failed test'],
+      [groups.reduce((total, { totals }) => total + totals.restarts, 0), 'restart'],
+      [groups.reduce((total, { totals }) => total + totals.scaleChanges, 0), 'scale change'],
+    ]),
+  ].filter((part) => part !== '');
+  return parts.length === 0 ? 'no effect' : parts.join(', ');
+}
+
+/** The columns of the summary of several environments. */
+export const summaryTitles = ['environment', 'plan', 'restarts', 'scales', 'loosened', 'tightened', 'tests'] as const;
+
+/** Returns the name with the cluster: `production (eu-prd-1)`. */
+export function environmentName({ name, cluster }: EnvironmentReview): string {
+  return `${name}${reasonSuffix(cluster)}`;
+}
+
+/** Returns the cells of the summary of one environment. */
+export function summaryCells(one: EnvironmentReview): readonly string[] {
+  const groups = plannedGroups(one.plan);
+  const sum = (count: (group: GroupPlan) => number): string => String(groups.reduce((total, group) => total + count(group), 0));
+  const [first] = groups;
+  return [
+    environmentName(one),
+    first === undefined ? 'no changes' : outcomeText(first),
+    sum(({ totals }) => totals.restarts),
+    sum(({ totals }) => totals.scaleChanges),
+    String(countEffects(one.policies, 'loosened')),
+    String(countEffects(one.policies, 'tightened')),
+    one.tests === undefined ? '-' : one.tests.head.failed === 0 ? 'passed' : `${one.tests.head.failed} failed`,
+  ];
+}
+
+/** Returns the revisions: `main..feature`. */
+export function revisionsText({ base, head }: Review): string {
+  return `${base}..${head}`;
+}

@@ -1,0 +1,87 @@
+// Renders a review for a terminal: the effects of all environments first, then the decisions behind them and the plans.
+import type { EnvironmentReview, Review } from '../../../review/document.ts';
+import type { OutputStream } from '../../context.ts';
+import { renderPlanTable } from '../plan/table.ts';
+import type { Style } from '../terminal.ts';
+import { alignTable, paragraph, plural, styledParagraph } from '../text.ts';
+import {
+  environmentName,
+  headline,
+  plannedGroups,
+  type ReviewRow,
+  reviewRows,
+  revisionsText,
+  rowText,
+  summaryCells,
+  summaryTitles,
+} from './review-text.ts';
+
+type Look = Pick<OutputStream, 'columns' | 'paint' | 'glyphs'>;
+
+const labelWidth = 10;
+
+/** Returns the text of a review with a final line break. With several environments, a summary table comes first. */
+export function renderReviewTable(review: Review, look: Look): string {
+  const { environments } = review;
+  const title = paragraph('Review  ', `${revisionsText(review)}   ${headline(review)}`, look.columns);
+  const rows = reviewRows(review);
+  const lines = [
+    ...title.map((line) => look.paint('bold', line)),
+    ...(environments.length > 1 ? summaryTable(environments, look) : []),
+    ...[...new Set(rows.map(({ kind }) => kind))].flatMap((kind) => rowLines(rows, kind, environments, look)),
+    ...rows.filter(({ decisions }) => decisions.length > 1).flatMap((row) => ['', ...decisionLines(row, look)]),
+    ...environments.flatMap((one) => planLines(one, environments.length > 1, look)),
+  ];
+  return `${lines.join('\n')}\n`;
+}
+
+function summaryTable(environments: readonly EnvironmentReview[], { columns: width, glyphs }: Look): readonly string[] {
+  const columns = summaryTitles.map((title, index) => ({ title: title.toUpperCase(), align: 'left' as const, isFlexible: index < 2 }));
+  const rows = environments.map((one) => ({ cells: summaryCells(one) }));
+  const { header, lines } = alignTable(columns, rows, { width, ellipsis: glyphs.ellipsis });
+  return [header, ...lines];
+}
+
+/** The maximum number of rows of one kind before the plans. */
+const maxRows = 10;
+
+const styles: Readonly<Record<ReviewRow['kind'], Style>> = {
+  loosened: 'yellow',
+  denied: 'red',
+  tightened: 'green',
+  rollout: 'cyan',
+  failed: 'red',
+  tests: 'dim',
+  changed: 'dim',
+};
+
+function rowLines(
+  rows: readonly ReviewRow[],
+  kind: ReviewRow['kind'],
+  environments: readonly EnvironmentReview[],
+  look: Look,
+): readonly string[] {
+  const own = rows.filter((row) => row.kind === kind);
+  const label = kind.toUpperCase().padEnd(labelWidth);
+  const lines = own.slice(0, maxRows).flatMap((row) => {
+    return styledParagraph(label, `${rowText(row, environments)}${row.place === '' ? '' : ` (${row.place})`}`, look, styles[kind]);
+  });
+  return own.length > maxRows ? [...lines, ...styledParagraph(label, `and ${plural(own.length - maxRows, 'more')}`, look, 'dim')] : lines;
+}
+
+function decisionLines({ cause, decisions }: ReviewRow, look: Look): readonly string[] {
+  return [
+    ...paragraph('', cause, look.columns).map((line) => look.paint('bold', line)),
+    ...decisions.flatMap((one) => paragraph(`  ${look.glyphs.bullet} `, one, look.columns)),
+  ];
+}
+
+function planLines(one: EnvironmentReview, isNamed: boolean, look: Look): readonly string[] {
+  const planned = plannedGroups(one.plan);
+  if (planned.length === 0) return [];
+  return [
+    '',
+    ...(isNamed ? [look.paint('bold', environmentName(one))] : []),
+    renderPlanTable({ ...one.plan, groups: planned }, look).trimEnd(),
+  ];
+}

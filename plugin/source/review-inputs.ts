@@ -1,0 +1,117 @@
+// Reads both sides of a review from the object database of Git: policies, manifests and policy tests of each environment.
+import type { Plan } from '../../engine/plan/document.ts';
+import { planGroups } from '../../engine/plan/plan.ts';
+import type { CaseResult } from '../../engine/policy-test/policy-test.ts';
+import type { Finding } from '../../policies/findings/finding.ts';
+import { usualAgentNamespace } from '../../policies/objects/agent-deployment.ts';
+import { isRecord } from '../../policies/values/is-record.ts';
+import type { EnvironmentReview, SideTests } from '../../review/document.ts';
+import { reviewPolicies } from '../../review/review.ts';
+import type { CommandContext } from '../context.ts';
+import { notFoundFailure } from '../failure.ts';
+import { countCases, type TestSuite } from '../output/policy-tests.ts';
+import type { Environment } from './environments.ts';
+import { readGitPath } from './git.ts';
+import type { InputFile } from './input.ts';
+import { planInputsOf, readScenario } from './plan-inputs.ts';
+import { located, locateIn } from './plan-notes.ts';
+import { suitesOf } from './policy-tests.ts';
+
+export interface ReviewOptions {
+  readonly base: string;
+  readonly head: string;
+  readonly at?: string;
+  readonly assumptions?: string;
+  readonly agentNamespace?: string;
+}
+
+/** The environment as each side defines it. A side that does not define it uses the definition of the other side. */
+export interface EnvironmentSides {
+  readonly base: Environment;
+  readonly head: Environment;
+}
+
+/** Reads and reviews one environment. Returns the errors of the files instead if a side has errors. */
+export async function reviewEnvironment(
+  context: CommandContext,
+  sides: EnvironmentSides,
+  options: ReviewOptions,
+): Promise<EnvironmentReview | { readonly errors: readonly Finding[] }> {
+  const { name, cluster, agentNamespace = options.agentNamespace ?? usualAgentNamespace } = sides.head;
+  const assumptions = sides.head.assumptions === undefined ? options.assumptions : `git:${options.head}:${sides.head.assumptions}`;
+  const scenario = await readScenario(context, { ...options, ...(assumptions === undefined ? {} : { assumptions }) });
+  const [current, desired] = await Promise.all([readSide(context, options.base, sides.base), readSide(context, options.head, sides.head)]);
+  if (current.length + desired.length === 0) throw nothingRead(name, options);
+  const inputs = planInputsOf({ current, desired, policies: [] }, scenario, {
+    ...{ current: options.base, desired: options.head, agentNamespace, mayHaveNoGroup: true },
+  });
+  if ('errors' in inputs) return inputs;
+  const { input } = inputs;
+  const [base, head] = await Promise.all([
+    readTests(context, options.base, sides.base, agentNamespace),
+    readTests(context, options.head, sides.head, agentNamespace),
+  ]);
+  const [before, after] = [
+    { bundle: { ...(input.before ?? input), groups: input.groupsBefore ?? [] }, manifests: input.current, agentNamespace },
+    { bundle: { ...input, groups: input.desiredGroups ?? input.groups }, manifests: input.desired, agentNamespace },
+  ];
+  const policies = reviewPolicies({ before, after }, scenario.nowMs, casesOf(head));
+  const plan: Plan = { ...located(planGroups(input), locateIn(inputs.manifests)), ...(inputs.notes.length > 0 && { notes: inputs.notes }) };
+  return withPaths({
+    ...{ name, plan, policies },
+    ...(cluster === undefined ? {} : { cluster }),
+    ...(base.length + head.length === 0 ? {} : { tests: { base: sideTests(base), head: sideTests(head) } }),
+  });
+}
+
+/** Reads the policies and manifests of a side. A path that the revision lacks has no document: the change adds or removes it. */
+async function readSide(context: CommandContext, revision: string, { policies, manifests }: Environment): Promise<readonly InputFile[]> {
+  const read = [...new Set([...policies, ...manifests])].map((path) => readGitPath(`git:${revision}:${path}`, context));
+  const files = (await Promise.all(read)).flatMap((found) => found ?? []);
+  return [...new Map(files.map((file) => [file.name, file])).values()];
+}
+
+function nothingRead(name: string, { base, head }: ReviewOptions): Error {
+  return notFoundFailure(`the environment ${name} has no document in ${base} and ${head}`, {
+    why: 'neither revision has a .yaml, .yml or .json file in these directories',
+    todo: 'write paths from the root of the repository',
+  });
+}
+
+/** Runs the policy tests of a side. Reads a path again only if it has a test, because tests read the files that they name. */
+async function readTests(
+  context: CommandContext,
+  revision: string,
+  { tests, policies }: Environment,
+  agentNamespace: string,
+): Promise<readonly TestSuite[]> {
+  const paths = [...new Set([...tests, ...policies])].map((path) => `git:${revision}:${path}`);
+  const found = await Promise.all(paths.map((spec) => readGitPath(spec, context)));
+  const isTest = ({ text }: InputFile): boolean => /kind["']?\s*:\s*["']?PolicyTest\b/.test(text);
+  const present = paths.filter((_, index) => found[index]?.some(isTest));
+  return present.length === 0 ? [] : suitesOf(present, context, agentNamespace);
+}
+
+function casesOf(suites: readonly TestSuite[]): readonly CaseResult[] {
+  return suites.flatMap(({ cases }) => cases);
+}
+
+function sideTests(suites: readonly TestSuite[]): SideTests {
+  const failures = suites.flatMap((suite) =>
+    suite.cases.filter(({ passed }) => !passed).map(({ name, problems }) => ({ file: suite.file, test: suite.name, case: name, problems })),
+  );
+  return { ...countCases(suites), failures };
+}
+
+/** Returns the value with paths of the repository instead of names such as `git:main:policies/ingester.yaml`. */
+function withPaths<Value>(value: Value): Value;
+function withPaths(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withPaths);
+  if (!isRecord(value)) return value;
+  return Object.fromEntries(
+    Object.entries(value).map(([key, part]) => [
+      key,
+      key === 'file' && typeof part === 'string' ? part.replace(/^git:[^:]*:/, '') : withPaths(part),
+    ]),
+  );
+}

@@ -1,0 +1,179 @@
+// Lists the questions about a rollout: the first pods of each wave, with open and missing approvals, gates, soaks and budgets.
+import { waveTarget } from '../engine/amount.ts';
+import type { ApprovalDefinition, GateDefinition, GroupDefinition } from '../policies/definition.ts';
+import type { GivenState } from '../policies/schema/policy-test.ts';
+import { compareText } from '../policies/values/compare-text.ts';
+import { literalsOf, thresholdsOf } from './literals.ts';
+import { type Case, givenState, longAgo, type MemberState, type Question, restingReplicas, type Scene } from './questions.ts';
+import { type BoundGroup, differs, type Pair } from './sides.ts';
+import { sidesOf } from './times.ts';
+
+/** A point of a rollout: the number of updated pods of each StatefulSet. */
+interface Point {
+  readonly when: string;
+  readonly updated: Readonly<Record<string, number>>;
+}
+
+/** The maximum number of waves of one side whose ends are asked about. A schedule can have 100 waves. */
+const maxWaves = 8;
+
+/** Returns the questions about the rollout of a group. Both sides are asked at the ends of the waves of both sides. */
+export function rolloutQuestions(pair: Pair, scene: Scene): readonly Question[] {
+  const points = pointsOf(pair, scene);
+  const approvers = approverVariants(pair);
+  const gates = gateVariants(pair);
+  const replaced = firstReplaced(points);
+  return [
+    ...points.flatMap((point) => [
+      rollout(scene, point),
+      ...(isBegun(point) ? [rollout(scene, point, { suffix: 'without a soak', rest: { waveAvailableFor: '0s' } })] : []),
+      ...approvers.map((one) => rollout(scene, point, one)),
+      ...gates.map((one) => rollout(scene, point, one)),
+    ]),
+    ...(replaced === undefined ? [] : [rollout(scene, replaced, { suffix: '', readyFor: '0s' })]),
+    ...points
+      .slice(0, 1)
+      .flatMap((point) => [
+        ...scene.members.map(({ statefulSet, zone }) =>
+          rollout(scene, point, { suffix: `while a pod of zone ${zone} is not ready`, members: { [statefulSet]: { notReady: 1 } } }),
+        ),
+        rollout(scene, point, { suffix: 'while the group is paused', rest: { paused: true } }),
+      ]),
+  ];
+}
+
+interface Variant {
+  readonly suffix: string;
+  readonly members?: Readonly<Record<string, MemberState>>;
+  /** Parts of the state that depend on the side, such as the names of its gates. */
+  readonly of?: (side: BoundGroup) => Partial<GivenState>;
+  readonly rest?: Partial<GivenState>;
+  readonly readyFor?: string;
+}
+
+function rollout(scene: Scene, { when, updated }: Point, variant: Variant = { suffix: '' }): Question {
+  const { suffix, members = {}, of, rest = {}, readyFor = longAgo } = variant;
+  return {
+    ...{ may: 'pods may be replaced', when: [when, suffix].filter((part) => part !== '').join(', '), action: 'rollout', asksAgent: true },
+    nowMs: scene.instantOf('rollout'),
+    isDone: ({ pods }) => pods.length > 0,
+    build: (side): Case | undefined => {
+      const states = side.group.zones.map(({ statefulSet }): [string, MemberState] => {
+        return [statefulSet, { readyFor, updated: updated[statefulSet] ?? 0, ...members[statefulSet] }];
+      });
+      const approvals = approvalsOf(side, { count: Number.POSITIVE_INFINITY, groups: approverGroups([side]) });
+      const given = { waveAvailableFor: longAgo, approvals, ...of?.(side), ...rest };
+      return { given: givenState(side, scene, Object.fromEntries(states), given), request: { action: 'rollout' } };
+    },
+  };
+}
+
+function isBegun({ updated }: Point): boolean {
+  return Object.values(updated).some((count) => count > 0);
+}
+
+/** Returns the state after the first replacement of a pod: one pod of the first zone of the first wave. */
+function firstReplaced([first]: readonly Point[]): Point | undefined {
+  const [statefulSet] = Object.keys(first?.updated ?? {});
+  return statefulSet === undefined ? undefined : { when: 'after a pod was replaced', updated: { ...first?.updated, [statefulSet]: 1 } };
+}
+
+/** Returns the start of the rollout and the end of each wave but the last, of both sides. */
+function pointsOf(pair: Pair, scene: Scene): readonly Point[] {
+  const points = new Map<string, Point>();
+  for (const { group } of sidesOf(pair)) {
+    const updated = Object.fromEntries(orderOf(group).map((statefulSet) => [statefulSet, 0]));
+    const add = (when: string): unknown => {
+      const point = { when, updated: { ...updated } };
+      return points.has(JSON.stringify(point.updated)) || points.set(JSON.stringify(point.updated), point);
+    };
+    add('');
+    for (const wave of group.rollout.waves.slice(0, -1).slice(0, maxWaves)) {
+      for (const zone of group.zones.filter(({ name }) => wave.zones.includes(name))) {
+        const target = waveTarget(wave.amount, restingReplicas(group, zone, scene.replicas));
+        updated[zone.statefulSet] = Math.max(updated[zone.statefulSet] ?? 0, target);
+      }
+      add(`after wave ${wave.name}`);
+    }
+  }
+  return [...points.values()];
+}
+
+/** Returns the StatefulSets in the order of their first wave. */
+function orderOf({ zones, rollout: { waves } }: GroupDefinition): readonly string[] {
+  const names = [...new Set(waves.flatMap((wave) => wave.zones))];
+  return zones
+    .map(({ name, statefulSet }) => ({ statefulSet, rank: names.indexOf(name) }))
+    .sort((a, b) => a.rank - b.rank)
+    .map(({ statefulSet }) => statefulSet);
+}
+
+interface Approvers {
+  readonly count: number;
+  readonly groups: readonly string[];
+}
+
+/** Returns approvals of every wave and of every rule of the side that requires approval. */
+function approvalsOf({ group, policies }: BoundGroup, { count, groups }: Approvers): NonNullable<GivenState['approvals']> {
+  const users = Array.from({ length: Math.min(count, 3) }, (_, index) => ({ user: `approver-${index + 1}`, groups: [...groups] }));
+  const waves = group.rollout.waves.filter(({ before, after }) => before.approval ?? after.approval).slice(0, 2 * maxWaves);
+  const rules = policies.flatMap((policy) =>
+    policy.rules
+      .filter(({ effect, onUnknown }) => effect === 'requireApproval' || onUnknown === 'requireApproval')
+      .map(({ name }) => `${policy.name}/${name}`),
+  );
+  return users
+    .flatMap((user) => [...waves.map(({ name }) => ({ wave: name, ...user })), ...rules.map((rule) => ({ rule, ...user }))])
+    .slice(0, 50);
+}
+
+function approvalsIn({ group, policies }: BoundGroup): readonly ApprovalDefinition[] {
+  return [
+    ...group.rollout.waves.flatMap(({ before, after }) => [before.approval ?? [], after.approval ?? []].flat()),
+    ...policies.flatMap(({ rules }) => rules.flatMap(({ effect, approval }) => (effect === 'requireApproval' ? [approval] : []))),
+  ];
+}
+
+function approverGroups(sides: readonly BoundGroup[]): readonly string[] {
+  return [...new Set(sides.flatMap(approvalsIn).flatMap(({ from }) => from))].sort(compareText);
+}
+
+/** Returns no approval, fewer approvals than a side requires, and approvals of each single group of approvers. */
+function approverVariants(pair: Pair): readonly Variant[] {
+  const sides = sidesOf(pair);
+  if (!differs(pair, (side) => [approvalsIn(side), side.group.rollout.waves])) return [];
+  const counts = sides.flatMap(approvalsIn).map(({ count }) => count);
+  if (counts.length === 0) return [];
+  const groups = approverGroups(sides);
+  const fewer = Array.from({ length: Math.min(3, Math.max(...counts)) }, (_, count) => ({
+    count,
+    groups,
+    suffix: `with ${count} approvals`,
+  }));
+  const single = ['', ...groups].map((one) => ({
+    ...{ count: 3, groups: one === '' ? [] : [one] },
+    suffix: `with approvals of users in ${one === '' ? 'no group' : one}`,
+  }));
+  return [...fewer, ...(groups.length === 0 ? [] : single)].map(({ suffix, ...approvers }) => ({
+    suffix,
+    of: (side) => ({ approvals: approvalsOf(side, approvers) }),
+  }));
+}
+
+/** Returns readings around every number in the conditions of the gates, and gates without a reading. */
+function gateVariants(pair: Pair): readonly Variant[] {
+  const gates = sidesOf(pair).flatMap(({ group }) => group.gates);
+  if (gates.length === 0 || !differs(pair, ({ group }) => [group.gates, group.rollout.waves])) return [];
+  const values = thresholdsOf(gates.flatMap(({ pass }) => literalsOf(pass).numbers));
+  const readings = (reading: (gate: GateDefinition) => NonNullable<GivenState['gates']>[string]) => (side: BoundGroup) => ({
+    gates: Object.fromEntries(side.group.gates.map((gate) => [gate.name, reading(gate)])),
+  });
+  return [
+    { suffix: 'while gates have no data', of: readings(() => 'noData') },
+    { suffix: 'while gates fail to read', of: readings(() => 'error') },
+    ...values.map((value) => ({
+      suffix: `while gates read ${value}`,
+      of: readings(({ consecutive }) => Array.from({ length: Math.min(100, consecutive) }, () => value)),
+    })),
+  ];
+}

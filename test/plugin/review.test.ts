@@ -1,0 +1,264 @@
+// The verb review on a real Git repository with three pull requests: an image, shorter times, and a deleted policy file.
+import { rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { runInProcess } from './in-process.ts';
+import { ScratchRepository } from './review-kit.ts';
+
+const repository = new ScratchRepository();
+const nowMs = Date.parse('2026-11-26T10:00:00Z');
+
+async function review(head: string, ...words: readonly string[]) {
+  const dirs = ['--policies', 'policies', '--manifests', 'manifests'];
+  return runInProcess(['review', '--base', 'main', '--head', head, ...dirs, '--width', '80', ...words], { cwd: repository.root, nowMs });
+}
+
+beforeAll(() => {
+  repository.branch('image', () => {
+    for (const zone of ['a', 'b', 'c'])
+      repository.replace(`manifests/ingester-zone-${zone}.yaml`, /image: grafana\/mimir:\S+/g, 'image: grafana/mimir:9.0.0');
+  });
+  repository.branch('shorter', () => repository.replace('policies/ingester.yaml', '13h', '1h'));
+  repository.branch('deleted', () => rmSync(join(repository.root, 'policies/calendar.yaml')));
+  repository.branch('formatted', () => {
+    repository.git('mv', 'policies/calendar.yaml', 'policies/times.yaml');
+    repository.replace('policies/times.yaml', '[rollout, scaleDown, restart]', '[restart, rollout,   scaleDown]');
+  });
+});
+
+afterAll(() => repository.remove());
+
+describe('review', () => {
+  it('names each effect of a pull request in its first ten lines', async () => {
+    const first = async (head: string) => (await review(head)).stdout.split('\n').slice(0, 10);
+    expect({ image: await first('image'), shorter: await first('shorter'), deleted: await first('deleted') }).toMatchInlineSnapshot(`
+      {
+        "deleted": [
+          "Review  main..deleted   1 loosened",
+          "LOOSENED  RolloutPolicy mimir/calendar is removed: pods may be replaced at Thu",
+          "          2026-11-26 16:00 UTC and in 6 more cases (was: waits by window), and 2",
+          "          more decisions (policies/calendar.yaml:1:1)",
+          "",
+          "RolloutPolicy mimir/calendar is removed",
+          "  • pods may be replaced at Thu 2026-11-26 16:00 UTC and in 6 more cases (was:",
+          "    waits by window)",
+          "  • zone a may shrink at Fri 2026-12-18 17:00 UTC (was: waits by window)",
+          "  • StatefulSet ingester-zone-a may be restarted at Fri 2026-12-18 17:00 UTC",
+        ],
+        "image": [
+          "Review  main..image   18 restarts",
+          "ROLLOUT   mimir/ingester: image grafana/mimir:2.17.1 -> grafana/mimir:9.0.0, 18",
+          "          restarts, 14m (p90 45m)",
+          "",
+          "Plan  mimir/ingester   completes   policy 2bd0820",
+          "",
+          "CHANGE   image  grafana/mimir:2.17.1 -> 9.0.0  18 pods restart",
+          "SAFETY   this plan disrupts at most one zone at a time",
+          "POLICIES RolloutPolicy mimir/calendar (policies/calendar.yaml:1)",
+          "",
+        ],
+        "shorter": [
+          "Review  main..shorter   2 loosened",
+          "LOOSENED  the time between zones of mimir/ingester falls from 13h to 1h: zone a",
+          "          may shrink 12h earlier after zone b shrank, and 1 more decision",
+          "          (policies/ingester.yaml:29:21)",
+          "LOOSENED  the delay of a scale-down of mimir/ingester falls from 13h to 1h: zone",
+          "          a may shrink 12h earlier after its pods prepared, and 1 more decision",
+          "          (policies/ingester.yaml:31:9)",
+          "",
+          "the time between zones of mimir/ingester falls from 13h to 1h",
+          "  • zone a may shrink 12h earlier after zone b shrank",
+        ],
+      }
+    `);
+  });
+
+  it('finds no effect in a pull request that renames a file and sorts a list', async () => {
+    expect(await review('formatted', '--fail-on', 'loosened')).toMatchObject({
+      status: 0,
+      stdout: 'Review  main..formatted   no effect\n',
+    });
+  });
+
+  it('finds the opposite in the reverted pull request', async () => {
+    const { stdout } = await runInProcess(
+      ['review', '--base', 'shorter', '--head', 'main', '--policies', 'policies', '--manifests', 'manifests', '-o', 'json'],
+      { cwd: repository.root, nowMs },
+    );
+    const [environment] = JSON.parse(stdout).environments;
+    expect(
+      environment.policies.effects.map(({ direction, cause }: { direction: string; cause: string }) => `${direction}: ${cause}`),
+    ).toEqual([
+      'tightened: the time between zones of mimir/ingester rises from 1h to 13h',
+      'tightened: the delay of a scale-down of mimir/ingester rises from 1h to 13h',
+    ]);
+  });
+
+  it('writes a comment for each format, and fails on a loosening if it must', async () => {
+    const { status, stdout } = await review('shorter', '-o', 'markdown', '--fail-on', 'loosened', '--tests', 'tests');
+    expect(status).toBe(4);
+    expect(stdout.replace(/sha256:\w+/, 'sha256:...')).toMatchInlineSnapshot(`
+      "<!-- rollout-group:review env=default digest=sha256:... -->
+      ### Rollout review: 2 loosened, 2 failed tests
+
+      **Loosened**
+
+      - the time between zones of mimir/ingester falls from 13h to 1h: zone a may shrink 12h earlier after zone b shrank, and 1 more decision (\`policies/ingester.yaml:29:21\`)
+        - zones b and c may shrink 12h earlier after zone a shrank
+      - the delay of a scale-down of mimir/ingester falls from 13h to 1h: zone a may shrink 12h earlier after its pods prepared, and 1 more decision (\`policies/ingester.yaml:31:9\`)
+        - zones b and c may shrink 12h earlier after its pods prepared
+
+      **Failed tests**
+
+      - tests/scaling.yaml: a pod stays until 13 hours after it prepared: the decision is act, expected is wait
+      - tests/scaling.yaml: zone b does not shrink within 13 hours after zone a: the decision is act, expected is wait; the message does not contain "zone a shrank 12h59m ago"
+
+      **Tests**
+
+      - 44 passed, 2 failed (before: 46 passed)
+
+      <sub>main..shorter</sub>
+      "
+    `);
+    expect((await review('image', '-o', 'markdown')).stdout.split('\n').slice(0, 6)).toMatchInlineSnapshot(`
+      [
+        "<!-- rollout-group:review env=default digest=sha256:b225f4c24ecfb08b9733206efe8176767a16bed0df672c99007b9a2703d08032 -->",
+        "### Rollout review: 18 restarts",
+        "",
+        "**Rollout**",
+        "",
+        "- mimir/ingester: image grafana/mimir&#58;2.17.1 -&#62; grafana/mimir&#58;9.0.0, 18 restarts, 14m (p90 45m)",
+      ]
+    `);
+  });
+
+  it('names a revision, a directory and flags that are missing', async () => {
+    expect(await review('missing')).toMatchObject({ status: 10, stderr: expect.stringContaining('revision missing does not exist') });
+    const words = ['review', '--base', 'main', '--head', 'image'];
+    expect(await runInProcess([...words, '--policies', 'nowhere'], { cwd: repository.root })).toMatchObject({ status: 10 });
+    expect(await runInProcess(words, { cwd: repository.root })).toMatchObject({
+      status: 3,
+      stderr: expect.stringContaining('rollout-group.yaml'),
+    });
+  });
+});
+
+describe('review of several environments', () => {
+  const scratch = new ScratchRepository();
+  const file = `environments:
+  - { name: staging, policies: policies, manifests: manifests, tests: tests }
+  - { name: production, cluster: eu-prd-1, policies: [policies, production], manifests: manifests }
+`;
+
+  async function reviewed(head: string, ...words: readonly string[]) {
+    return runInProcess(['review', '--base', 'main', '--head', head, '--width', '80', ...words], { cwd: scratch.root, nowMs });
+  }
+
+  beforeAll(() => {
+    scratch.write('rollout-group.yaml', file);
+    scratch.write('production/freeze.yaml', freeze('@channel closes #1 <script>'));
+    scratch.commit('environments');
+    scratch.branch('image', () => {
+      for (const zone of ['a', 'b', 'c'])
+        scratch.replace(`manifests/ingester-zone-${zone}.yaml`, /image: grafana\/mimir:\S+/g, 'image: grafana/mimir:9.0.0');
+    });
+    scratch.branch('shorter', () => scratch.replace('policies/ingester.yaml', '13h', '1h'));
+    scratch.branch('deleted', () => rmSync(join(scratch.root, 'production'), { recursive: true }));
+    scratch.branch('broken', () => scratch.write('rollout-group.yaml', 'environments: [{ name: a b, place: x }]'));
+  });
+
+  afterAll(() => scratch.remove());
+
+  it('names each effect once, with its environment, in the first ten lines', async () => {
+    const first = async (head: string) => (await reviewed(head)).stdout.split('\n').slice(0, 10);
+    expect({ image: await first('image'), shorter: await first('shorter'), deleted: await first('deleted') }).toMatchInlineSnapshot(`
+      {
+        "deleted": [
+          "Review  main..deleted   1 loosened",
+          "ENVIRONMENT            PLAN        RESTARTS  SCALES  LOOSENED  TIGHTENED  TESTS",
+          "staging                no changes  0         0       0         0          passed",
+          "production (eu-prd-1)  no changes  0         0       1         0          -",
+          "LOOSENED  production: RolloutPolicy mimir/freeze is removed: pods may be",
+          "          replaced (was: waits by window), and 8 more decisions",
+          "          (production/freeze.yaml:1:1)",
+          "TESTS     staging: 46 passed",
+          "",
+          "RolloutPolicy mimir/freeze is removed",
+        ],
+        "image": [
+          "Review  main..image   36 restarts",
+          "ENVIRONMENT            PLAN       RESTARTS  SCALES  LOOSENED  TIGHTENED  TESTS",
+          "staging                completes  18        0       0         0          passed",
+          "production (eu-prd-1)  completes  18        0       0         0          -",
+          "ROLLOUT   staging: mimir/ingester: image grafana/mimir:2.17.1 ->",
+          "          grafana/mimir:9.0.0, 18 restarts, 14m (p90 45m)",
+          "ROLLOUT   production: mimir/ingester: image grafana/mimir:2.17.1 ->",
+          "          grafana/mimir:9.0.0, 18 restarts, 38d22h (p90 38d23h)",
+          "TESTS     staging: 46 passed",
+          "",
+        ],
+        "shorter": [
+          "Review  main..shorter   2 loosened, 2 failed tests",
+          "ENVIRONMENT          PLAN        RESTARTS  SCALES  LOOSENED  TIGHTENED  TESTS",
+          "staging              no changes  0         0       2         0          2 failed",
+          "productio…eu-prd-1)  no changes  0         0       2         0          -",
+          "LOOSENED  the time between zones of mimir/ingester falls from 13h to 1h: zone a",
+          "          may shrink 12h earlier after zone b shrank, and 1 more decision",
+          "          (policies/ingester.yaml:29:21)",
+          "LOOSENED  the delay of a scale-down of mimir/ingester falls from 13h to 1h: zone",
+          "          a may shrink 12h earlier after its pods prepared, and 1 more decision",
+          "          (policies/ingester.yaml:31:9)",
+        ],
+      }
+    `);
+  });
+
+  it('writes one comment with a summary table, in which no text of a file has an effect', async () => {
+    const { stdout } = await reviewed('deleted', '-o', 'markdown');
+    expect(stdout).toMatch(/^<!-- rollout-group:review env=staging,production digest=sha256:[0-9a-f]{64} -->\n/);
+    expect(stdout).not.toMatch(/@channel|#1\b(?!;)|<script/);
+    expect(stdout.split('\n').slice(1, 7)).toMatchInlineSnapshot(`
+      [
+        "### Rollout review of 2 environments: 1 loosened",
+        "",
+        "| environment | plan | restarts | scales | loosened | tightened | tests |",
+        "| --- | --- | --- | --- | --- | --- | --- |",
+        "| staging | no changes | 0 | 0 | 0 | 0 | passed |",
+        "| production (eu-prd-1) | no changes | 0 | 0 | 1 | 0 | - |",
+      ]
+    `);
+  });
+
+  it('reviews one environment, and names what is wrong with the file', async () => {
+    const { stdout } = await reviewed('deleted', '-o', 'json', '--environment', 'staging');
+    expect(JSON.parse(stdout).environments.map(({ name, policies }: { name: string; policies: unknown }) => [name, policies])).toEqual([
+      ['staging', { effects: [], asked: 0 }],
+    ]);
+    expect(await reviewed('image', '--environment', 'other')).toMatchObject({
+      status: 10,
+      stderr: expect.stringContaining('staging, production'),
+    });
+    const broken = await reviewed('broken');
+    expect(broken).toMatchObject({ status: 4, stderr: expect.stringContaining('environments[0].place is unknown') });
+  });
+});
+
+function freeze(reason: string): string {
+  return `apiVersion: rollout-group.dev/v1alpha1
+kind: RolloutPolicy
+metadata: { name: freeze, namespace: mimir }
+spec:
+  targets: { all: true }
+  windows:
+    - name: freeze
+      kind: deny
+      actions: [rollout, restart]
+      ranges: [{ from: "2026-11-20T00:00:00Z", to: "2026-12-24T00:00:00Z", reason: "${reason}" }]
+      inFlight: finishPod
+  rules:
+    - name: no-eviction
+      actions: [evict]
+      effect: deny
+      message: "${reason}"
+`;
+}
