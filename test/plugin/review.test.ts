@@ -132,6 +132,21 @@ describe('review', () => {
     `);
   });
 
+  it('annotates the place of each effect, and fails a JUnit report only for effects that fail the command', async () => {
+    expect((await review('shorter', '-o', 'github')).stdout).toMatchInlineSnapshot(`
+      "::warning file=policies/ingester.yaml,line=29,col=21,title=RG8001::the time between zones of mimir/ingester falls from 13h to 1h: zone a may shrink 12h earlier after zone b shrank, and 1 more decision%0Afix: check that the change is meant, and that a policy test covers the decision
+      ::warning file=policies/ingester.yaml,line=31,col=9,title=RG8001::the delay of a scale-down of mimir/ingester falls from 13h to 1h: zone a may shrink 12h earlier after its pods prepared, and 1 more decision%0Afix: check that the change is meant, and that a policy test covers the decision
+      2 findings (0 errors, 2 warnings, 0 notices) in 1 file
+      "
+    `);
+    const { runs } = JSON.parse((await review('shorter', '-o', 'sarif')).stdout);
+    const [{ ruleId, level, locations }] = runs[0].results;
+    expect([ruleId, level, locations[0].physicalLocation.artifactLocation.uri]).toEqual(['RG8001', 'warning', 'policies/ingester.yaml']);
+    const failures = async (...words: readonly string[]) =>
+      /failures="(\d+)"/.exec((await review('shorter', '-o', 'junit', ...words)).stdout)?.[1];
+    expect([await failures(), await failures('--fail-on', 'loosened')]).toEqual(['0', '2']);
+  });
+
   it('names a revision, a directory and flags that are missing', async () => {
     expect(await review('missing')).toMatchObject({ status: 10, stderr: expect.stringContaining('revision missing does not exist') });
     const words = ['review', '--base', 'main', '--head', 'image'];

@@ -4,7 +4,17 @@ import type { EnvironmentReview, Review } from '../../../review/document.ts';
 import { markdownCode, markdownDetails, markdownTable, markdownText } from '../markdown.ts';
 import { commentBudget, fitSections, groupForms, type Section } from '../plan/markdown.ts';
 import { plural } from '../text.ts';
-import { environmentName, headline, plannedGroups, type ReviewRow, reviewRows, revisionsText, rowText, summaryCells, summaryTitles } from './review-text.ts';
+import {
+  environmentName,
+  headline,
+  plannedGroups,
+  type ReviewRow,
+  reviewRows,
+  revisionsText,
+  rowText,
+  summaryCells,
+  summaryTitles,
+} from './review-text.ts';
 
 /** Returns the comment. A bot finds it again by the marker in its first line, which has the environments and the digest of the review. */
 export function renderReviewMarkdown(review: Review, digest: string, budget: number = commentBudget): string {

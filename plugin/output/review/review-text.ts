@@ -12,7 +12,7 @@ export function plannedGroups({ groups }: Plan): readonly GroupPlan[] {
 }
 
 /** Returns what happens to a group: `image mimir:2.16 -> mimir:2.17, 18 restarts, 45m (p90 2h), blocked`. */
-function groupText(group: GroupPlan): string {
+export function groupText(group: GroupPlan): string {
   const { restarts, approvals, p50Seconds, p90Seconds } = group.totals;
   const scaled = group.zones.filter(({ replicasBefore, replicasAfter }) => replicasBefore !== replicasAfter);
   return [
@@ -78,14 +78,18 @@ function environmentRows(one: EnvironmentReview): readonly Omit<ReviewRow, 'envi
   ];
 }
 
+/** Returns an effect as a sentence without a full stop: the change, its first decision, and the number of the others. */
+export function effectText({ cause, decisions: [first, ...others] }: PolicyEffect): string {
+  if (first === undefined) return cause;
+  return `${cause}: ${first.text}${others.length === 0 ? '' : `, and ${plural(others.length, 'more decision')}`}`;
+}
+
 function effectRow(effect: PolicyEffect): Omit<ReviewRow, 'environments'> {
   const { direction, cause, decisions } = effect;
-  const [first, ...others] = decisions;
-  const count = others.length === 0 ? '' : `, and ${plural(others.length, 'more decision')}`;
   const place = sourceText(effect.after?.source ?? effect.before?.source);
   return {
     kind: direction,
-    text: first === undefined ? cause : `${cause}: ${first.text}${count}`,
+    text: effectText(effect),
     place: [...(place === undefined ? [] : [place]), ...(effect.isTested === false ? ['no test'] : [])].join(', '),
     cause,
     decisions: decisions.map((decision) => decision.text),
