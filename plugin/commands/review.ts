@@ -6,6 +6,7 @@ import { type ExitCode, exitCodes, mostSevere, notFoundFailure, usageFailure } f
 import { writeErrors, writeFindings } from '../output/findings.ts';
 import { writeDocument } from '../output/formats.ts';
 import { type Environment, environmentsFile, readEnvironments } from '../source/environments.ts';
+import { Renderer } from '../source/render.ts';
 import { type EnvironmentSides, type ReviewOptions as InputOptions, reviewEnvironment } from '../source/review-inputs.ts';
 
 export type ReviewFormat = 'table' | 'json' | 'yaml' | 'markdown' | 'sarif' | 'junit' | 'github';
@@ -21,10 +22,15 @@ export interface ReviewOptions extends InputOptions {
 
 export async function run(context: CommandContext, options: ReviewOptions): Promise<ExitCode> {
   const environments: EnvironmentReview[] = [];
-  for (const sides of await environmentsOf(context, options)) {
-    const reviewed = await reviewEnvironment(context, sides, options);
-    if ('errors' in reviewed) return writeErrors(context, reviewed.errors);
-    environments.push(reviewed);
+  const renderer = new Renderer(context);
+  try {
+    for (const sides of await environmentsOf(context, options)) {
+      const reviewed = await reviewEnvironment(context, renderer, sides, options);
+      if ('errors' in reviewed) return writeErrors(context, reviewed.errors);
+      environments.push(reviewed);
+    }
+  } finally {
+    await renderer.close();
   }
   const review: Review = { base: options.base, head: options.head, environments };
   const exitCode = exitCodeOf(review, options.failOn ?? []);

@@ -16,6 +16,7 @@ import type { InputFile } from './input.ts';
 import { planInputsOf, readScenario } from './plan-inputs.ts';
 import { located, locateIn } from './plan-notes.ts';
 import { suitesOf } from './policy-tests.ts';
+import type { Renderer } from './render.ts';
 
 export interface ReviewOptions {
   readonly base: string;
@@ -34,13 +35,17 @@ export interface EnvironmentSides {
 /** Reads and reviews one environment. Returns the errors of the files instead if a side has errors. */
 export async function reviewEnvironment(
   context: CommandContext,
+  renderer: Renderer,
   sides: EnvironmentSides,
   options: ReviewOptions,
 ): Promise<EnvironmentReview | { readonly errors: readonly Finding[] }> {
   const { name, cluster, agentNamespace = options.agentNamespace ?? usualAgentNamespace } = sides.head;
   const assumptions = sides.head.assumptions === undefined ? options.assumptions : `git:${options.head}:${sides.head.assumptions}`;
   const scenario = await readScenario(context, { ...options, ...(assumptions === undefined ? {} : { assumptions }) });
-  const [current, desired] = await Promise.all([readSide(context, options.base, sides.base), readSide(context, options.head, sides.head)]);
+  const [current, desired] = await Promise.all([
+    readSide(renderer, options.base, sides.base),
+    readSide(renderer, options.head, sides.head),
+  ]);
   if (current.length + desired.length === 0) throw nothingRead(name, options);
   const inputs = planInputsOf({ current, desired, policies: [] }, scenario, {
     ...{ current: options.base, desired: options.head, agentNamespace, mayHaveNoGroup: true },
@@ -65,8 +70,8 @@ export async function reviewEnvironment(
 }
 
 /** Reads the policies and manifests of a side. A path that the revision lacks has no document: the change adds or removes it. */
-async function readSide(context: CommandContext, revision: string, { policies, manifests }: Environment): Promise<readonly InputFile[]> {
-  const read = [...new Set([...policies, ...manifests])].map((path) => readGitPath(`git:${revision}:${path}`, context));
+async function readSide(renderer: Renderer, revision: string, { policies, manifests, values }: Environment): Promise<readonly InputFile[]> {
+  const read = [...new Set([...policies, ...manifests])].map((path) => renderer.read(revision, path, values));
   const files = (await Promise.all(read)).flatMap((found) => found ?? []);
   return [...new Map(files.map((file) => [file.name, file])).values()];
 }

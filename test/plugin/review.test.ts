@@ -1,5 +1,7 @@
 // The verb review on a real Git repository with three pull requests: an image, shorter times, and a deleted policy file.
-import { rmSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { runInProcess } from './in-process.ts';
@@ -255,6 +257,62 @@ describe('review of several environments', () => {
     });
     const broken = await reviewed('broken');
     expect(broken).toMatchObject({ status: 4, stderr: expect.stringContaining('environments[0].place is unknown') });
+  });
+});
+
+describe('review of directories that must be rendered', () => {
+  const scratch = new ScratchRepository();
+  const tools = mkdtempSync(join(tmpdir(), 'tools-'));
+
+  beforeAll(() => {
+    symlinkSync(execFileSync('which', ['git'], { encoding: 'utf8' }).trim(), join(tools, 'git'));
+    symlinkSync('/bin/sh', join(tools, 'sh'));
+    symlinkSync('/bin/cat', join(tools, 'cat'));
+    scratch.write('overlays/production/kustomization.yaml', 'resources: [../../manifests]\n');
+    scratch.write('chart/Chart.yaml', 'name: ingester\n');
+    scratch.write('values/production.yaml', 'image: grafana/mimir:2.17.1\n');
+    scratch.commit('overlay and chart');
+    scratch.branch('image', () => {
+      for (const zone of ['a', 'b', 'c'])
+        scratch.replace(`manifests/ingester-zone-${zone}.yaml`, /image: grafana\/mimir:\S+/g, 'image: grafana/mimir:9.0.0');
+    });
+  });
+
+  afterAll(() => {
+    scratch.remove();
+    rmSync(tools, { recursive: true });
+  });
+
+  function tool(name: string, script: string): void {
+    writeFileSync(join(tools, name), `#!${join(tools, 'sh')}\n${script}\n`, { mode: 0o755 });
+  }
+
+  async function reviewed(...words: readonly string[]) {
+    const args = ['review', '--base', 'main', '--head', 'image', '--policies', 'policies', ...words];
+    return runInProcess(args, { cwd: scratch.root, env: { PATH: tools }, nowMs });
+  }
+
+  const folders = (): readonly string[] => readdirSync(tmpdir()).filter((name) => name.startsWith('rollout-group-review-'));
+
+  it('names the tool that is missing, and the way without it', async () => {
+    const { status, stderr } = await reviewed('--manifests', 'overlays/production');
+    expect([status, stderr.split('\n')[0]]).toEqual([
+      10,
+      'error: kustomize is not installed, but overlays/production of main must be rendered',
+    ]);
+    expect(stderr).toContain('commit the rendered manifests');
+  });
+
+  it('renders a Kustomize overlay and a Helm chart of each revision in a folder that is removed', async () => {
+    tool('kustomize', 'for file in "$2"/../../manifests/*.yaml; do echo ---; cat "$file"; done');
+    expect((await reviewed('--manifests', 'overlays/production')).stdout).toContain(
+      'grafana/mimir:2.17.1 -> grafana/mimir:9.0.0, 18 restarts',
+    );
+    tool('helm', 'for file in "$3"/../manifests/*.yaml; do echo ---; cat "$file"; done');
+    expect((await reviewed('--manifests', 'chart/')).stdout).toContain('18 restarts');
+    tool('helm', 'echo "template: bad" >&2; exit 1');
+    expect(await reviewed('--manifests', 'chart')).toMatchObject({ status: 4, stderr: expect.stringContaining('why: template: bad') });
+    expect(folders()).toEqual([]);
   });
 });
 
