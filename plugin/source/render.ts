@@ -29,7 +29,7 @@ export class Renderer {
       tool === 'kustomize'
         ? ['build', directory]
         : ['template', basename(path), directory, ...values.flatMap((file) => ['--values', join(folder, file)])];
-    const text = await this.#run(tool, args, `${path} of ${revision}`);
+    const text = await this.#run(tool, args, path);
     // The places of findings are lines of the rendered text, not of a file in the repository.
     return [{ name: `git:${revision}:${path}/rendered.yaml`, text }];
   }

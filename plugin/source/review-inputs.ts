@@ -15,7 +15,7 @@ import { readGitPath } from './git.ts';
 import type { InputFile } from './input.ts';
 import { planInputsOf, readScenario } from './plan-inputs.ts';
 import { located, locateIn } from './plan-notes.ts';
-import { suitesOf } from './policy-tests.ts';
+import { type RanTests, runTests } from './policy-tests.ts';
 import type { Renderer } from './render.ts';
 
 export interface ReviewOptions {
@@ -60,12 +60,15 @@ export async function reviewEnvironment(
     { bundle: { ...(input.before ?? input), groups: input.groupsBefore ?? [] }, manifests: input.current, agentNamespace },
     { bundle: { ...input, groups: input.desiredGroups ?? input.groups }, manifests: input.desired, agentNamespace },
   ];
-  const policies = reviewPolicies({ before, after }, scenario.nowMs, casesOf(head));
+  const policies = reviewPolicies({ before, after }, scenario.nowMs, {
+    cases: casesOf(head.suites),
+    tests: [...head.tests, ...base.tests],
+  });
   const plan: Plan = { ...located(planGroups(input), locateIn(inputs.manifests)), ...(inputs.notes.length > 0 && { notes: inputs.notes }) };
   return withPaths({
     ...{ name, plan, policies },
     ...(cluster === undefined ? {} : { cluster }),
-    ...(base.length + head.length === 0 ? {} : { tests: { base: sideTests(base), head: sideTests(head) } }),
+    ...(base.suites.length + head.suites.length === 0 ? {} : { tests: { base: sideTests(base.suites), head: sideTests(head.suites) } }),
   });
 }
 
@@ -89,12 +92,12 @@ async function readTests(
   revision: string,
   { tests, policies }: Environment,
   agentNamespace: string,
-): Promise<readonly TestSuite[]> {
+): Promise<RanTests> {
   const paths = [...new Set([...tests, ...policies])].map((path) => `git:${revision}:${path}`);
   const found = await Promise.all(paths.map((spec) => readGitPath(spec, context)));
   const isTest = ({ text }: InputFile): boolean => /kind["']?\s*:\s*["']?PolicyTest\b/.test(text);
   const present = paths.filter((_, index) => found[index]?.some(isTest));
-  return present.length === 0 ? [] : suitesOf(present, context, agentNamespace);
+  return present.length === 0 ? { tests: [], suites: [] } : runTests(present, context, agentNamespace);
 }
 
 function casesOf(suites: readonly TestSuite[]): readonly CaseResult[] {

@@ -105,10 +105,14 @@ describe('review', () => {
 
       **Loosened**
 
-      - the time between zones of mimir/ingester falls from 13h to 1h: zone a may shrink 12h earlier after zone b shrank, and 1 more decision (\`policies/ingester.yaml:29:21\`)
+      - the time between zones of mimir/ingester falls from 13h to 1h: zone a may shrink 12h earlier after zone b shrank, and 2 more decisions (\`policies/ingester.yaml:29:21\`)
         - zones b and c may shrink 12h earlier after zone a shrank
-      - the delay of a scale-down of mimir/ingester falls from 13h to 1h: zone a may shrink 12h earlier after its pods prepared, and 1 more decision (\`policies/ingester.yaml:31:9\`)
+        - the request of the case "zone b does not shrink within 13 hours after zone a" may pass (was: waits by zone-gap)
+      - the delay of a scale-down of mimir/ingester falls from 13h to 1h: zone a may shrink 12h earlier after its pods prepared, and 4 more decisions (\`policies/ingester.yaml:31:9\`)
         - zones b and c may shrink 12h earlier after its pods prepared
+        - the request of the case "the autoscaler requests one pod less, and the surplus pod starts to prepare" may pass 12h earlier
+        - the request of the case "zone b shrinks 13 hours after zone a" may pass 12h earlier
+        - the request of the case "a pod stays until 13 hours after it prepared" may pass (was: waits by delayed-downscale)
 
       **Failed tests**
 
@@ -220,10 +224,10 @@ describe('review of several environments', () => {
           "staging              no changes  0         0       2         0          2 failed",
           "productio…eu-prd-1)  no changes  0         0       2         0          -",
           "LOOSENED  the time between zones of mimir/ingester falls from 13h to 1h: zone a",
-          "          may shrink 12h earlier after zone b shrank, and 1 more decision",
+          "          may shrink 12h earlier after zone b shrank, and 2 more decisions",
           "          (policies/ingester.yaml:29:21)",
           "LOOSENED  the delay of a scale-down of mimir/ingester falls from 13h to 1h: zone",
-          "          a may shrink 12h earlier after its pods prepared, and 1 more decision",
+          "          a may shrink 12h earlier after its pods prepared, and 4 more decisions",
           "          (policies/ingester.yaml:31:9)",
         ],
       }
@@ -296,10 +300,7 @@ describe('review of directories that must be rendered', () => {
 
   it('names the tool that is missing, and the way without it', async () => {
     const { status, stderr } = await reviewed('--manifests', 'overlays/production');
-    expect([status, stderr.split('\n')[0]]).toEqual([
-      10,
-      'error: kustomize is not installed, but overlays/production of main must be rendered',
-    ]);
+    expect([status, stderr.split('\n')[0]]).toEqual([10, 'error: kustomize is not installed, but overlays/production must be rendered']);
     expect(stderr).toContain('commit the rendered manifests');
   });
 

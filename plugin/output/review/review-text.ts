@@ -33,41 +33,38 @@ export function groupText(group: GroupPlan): string {
 /** One effect of the change, for every environment that has it. */
 export interface ReviewRow {
   readonly kind: 'loosened' | 'denied' | 'tightened' | 'rollout' | 'failed' | 'tests' | 'changed';
-  /** The effect as a sentence without a full stop. */
-  readonly text: string;
+  /** The change of the policies, or the whole text of another row. */
+  readonly cause: string;
+  /** The changed decisions of all environments. */
+  readonly decisions: readonly string[];
   /** The place of a policy, and a remark on its tests: `policies/ingester.yaml:29:7, no test`; empty without both. */
   readonly place: string;
-  /** The change of the policies; the text of another row. */
-  readonly cause: string;
-  readonly decisions: readonly string[];
   readonly environments: readonly string[];
 }
 
-/** Returns the effects of all environments, the most important first. Equal effects of several environments are one row. */
+/** Returns the effects of all environments, the most important first. The same change in several environments is one row. */
 export function reviewRows({ environments }: Review): readonly ReviewRow[] {
   const rows = environments.flatMap((one) => environmentRows(one).map((row) => ({ ...row, environment: one.name })));
-  const merged = [...groupBy(rows, ({ kind, text, place, decisions }) => [kind, text, place, ...decisions].join('\n')).values()].map(
-    (same) => {
-      const [{ environment: _environment, ...row }] = same;
-      return { ...row, environments: same.map(({ environment }) => environment) };
-    },
-  );
+  const merged = [...groupBy(rows, ({ kind, cause, place }) => [kind, cause, place].join('\n')).values()].map((same): ReviewRow => {
+    const [{ kind, cause, place }] = same;
+    const decisions = [...new Set(same.flatMap((row) => row.decisions))];
+    return { kind, cause, place, decisions, environments: same.map(({ environment }) => environment) };
+  });
   return kinds.flatMap((kind) => merged.filter((row) => row.kind === kind));
 }
 
 const kinds: readonly ReviewRow['kind'][] = ['loosened', 'denied', 'tightened', 'rollout', 'failed', 'tests', 'changed'];
 
 /** Returns the text of a row, with the environments that it concerns unless it concerns all. */
-export function rowText({ text, environments }: ReviewRow, all: readonly EnvironmentReview[]): string {
+export function rowText({ cause, decisions, environments }: ReviewRow, all: readonly EnvironmentReview[]): string {
+  const text = withDecisions(cause, decisions);
   return environments.length === all.length ? text : `${listed(environments, 'and')}: ${text}`;
 }
 
 function environmentRows(one: EnvironmentReview): readonly Omit<ReviewRow, 'environments'>[] {
-  const plain = (kind: ReviewRow['kind'], text: string): Omit<ReviewRow, 'environments'> => ({
-    ...{ kind, text, cause: text, place: '', decisions: [] },
-  });
+  const plain = (kind: ReviewRow['kind'], cause: string): Omit<ReviewRow, 'environments'> => ({ kind, cause, place: '', decisions: [] });
   return [
-    ...one.policies.effects.map((effect) => effectRow(effect)),
+    ...one.policies.effects.map(effectRow),
     ...plannedGroups(one.plan).map((group) => {
       return plain(group.refused.length > 0 ? 'denied' : 'rollout', `${group.namespace}/${group.group}: ${groupText(group)}`);
     }),
@@ -79,20 +76,23 @@ function environmentRows(one: EnvironmentReview): readonly Omit<ReviewRow, 'envi
 }
 
 /** Returns an effect as a sentence without a full stop: the change, its first decision, and the number of the others. */
-export function effectText({ cause, decisions: [first, ...others] }: PolicyEffect): string {
-  if (first === undefined) return cause;
-  return `${cause}: ${first.text}${others.length === 0 ? '' : `, and ${plural(others.length, 'more decision')}`}`;
+export function effectText({ cause, decisions }: PolicyEffect): string {
+  return withDecisions(
+    cause,
+    decisions.map(({ text }) => text),
+  );
 }
 
-function effectRow(effect: PolicyEffect): Omit<ReviewRow, 'environments'> {
-  const { direction, cause, decisions } = effect;
-  const place = sourceText(effect.after?.source ?? effect.before?.source);
+function withDecisions(cause: string, [first, ...others]: readonly string[]): string {
+  if (first === undefined) return cause;
+  return `${cause}: ${first}${others.length === 0 ? '' : `, and ${plural(others.length, 'more decision')}`}`;
+}
+
+function effectRow({ direction, cause, decisions, before, after, isTested }: PolicyEffect): Omit<ReviewRow, 'environments'> {
+  const place = sourceText(after?.source ?? before?.source);
   return {
-    kind: direction,
-    text: effectText(effect),
-    place: [...(place === undefined ? [] : [place]), ...(effect.isTested === false ? ['no test'] : [])].join(', '),
-    cause,
-    decisions: decisions.map((decision) => decision.text),
+    ...{ kind: direction, cause, decisions: decisions.map(({ text }) => text) },
+    place: [...(place === undefined ? [] : [place]), ...(isTested === false ? ['no test'] : [])].join(', '),
   };
 }
 
