@@ -8,7 +8,9 @@ import { plural, reasonSuffix } from '../text.ts';
 
 /** Returns the groups that the change of manifests or policies moves, sorted by need of attention. */
 export function plannedGroups({ groups }: Plan): readonly GroupPlan[] {
-  return byAttention(groups.filter(({ changes, waves, refused }) => changes.length + waves.length + refused.length > 0));
+  return byAttention(
+    groups.filter(({ changes, refused, totals }) => changes.length + refused.length + totals.restarts + totals.scaleChanges > 0),
+  );
 }
 
 /** Returns what happens to a group: `image mimir:2.16 -> mimir:2.17, 18 restarts, 45m (p90 2h), blocked`. */
