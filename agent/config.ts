@@ -15,6 +15,8 @@ export interface AgentConfig {
   readonly policySources: readonly PolicySourceName[];
   /** True if a webhook writes the verified requester into every request. Otherwise no approval counts. */
   readonly areIntentsStamped?: boolean;
+  /** If set, the agent reads the commit of a run from the GitOps tool that applied its StatefulSets. */
+  readonly commitsFrom?: { readonly argoCdNamespace: string };
   readonly podTimeoutMs: number;
   /** The timeout of a request to the API server in milliseconds. In a turn a read takes at most 30 s, and a write at most 5 s. */
   readonly kubernetesTimeoutMs: number;

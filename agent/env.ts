@@ -1,7 +1,9 @@
 // Defines the ports of the agent: the cluster layer, pods, metric sources, notification services, the policy directory and the log.
+import type { HttpRequest, HttpResponse } from '../cluster/connection/http-exchange.ts';
 import type { ClusterEnv, Log, PodHttp, PodRequest, PodResponse } from '../cluster/env.ts';
 import type { MetricSourceDefinition } from '../policies/integrations/metric-source.ts';
 
+export type { HttpRequest, HttpResponse } from '../cluster/connection/http-exchange.ts';
 export type { Log, LogFields, PodHttp, PodRequest, PodResponse } from '../cluster/env.ts';
 
 /** The fields of every query to a metric source. */
@@ -42,21 +44,6 @@ export interface GateHttp {
   readonly query: (query: GateQuery) => Promise<GateAnswer>;
   /** The HTTP API of Consul, `/v1/health/service/NAME`. */
   readonly health: (query: ServiceQuery) => Promise<GateAnswer>;
-}
-
-/** One request to a server other than the API server. */
-export interface HttpRequest extends Pick<PodRequest, 'url' | 'timeoutMs' | 'maxBodyBytes'> {
-  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
-  /** Headers in addition to Host and Content-Length. May contain credentials: never log them. */
-  readonly headers: Readonly<Record<string, string>>;
-  readonly body?: string;
-  /** The trusted CA certificates as PEM; if absent, the CA certificates of Node.js. */
-  readonly ca?: string;
-}
-
-export interface HttpResponse extends PodResponse {
-  /** Lower-case names. */
-  readonly headers: Readonly<Record<string, string>>;
 }
 
 /** One request to a notification service. Its `url` starts with the address of the channel. */

@@ -33,10 +33,8 @@ export interface KubernetesResponse {
   readonly body: string;
 }
 
-export interface KubernetesStream {
-  readonly status: number;
-  /** The body of an error response if status is not 200. */
-  readonly body: string;
+/** The body and the headers are those of an error response if the status is not 200. */
+export interface KubernetesStream extends KubernetesResponse {
   /** Resolves with the reason when the stream ends; never rejects. */
   readonly ended: Promise<string>;
   /** Ends the stream; no line is delivered afterwards. */

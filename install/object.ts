@@ -24,6 +24,8 @@ export interface InstallOptions {
   readonly scope: InstallScope;
   /** True if the webhook configurations and kinds of grafana/rollout-operator are included. */
   readonly hasCompat: boolean;
+  /** True if the agent reads the commits of runs from Kustomizations and Applications. */
+  readonly readsCommits?: boolean;
   /** True if the namespace of the agent is included. */
   readonly hasNamespace: boolean;
   /** True if the enforcement label of the namespaces in the scope is included. */

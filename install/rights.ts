@@ -38,11 +38,18 @@ export function rightsOf(options: InstallOptions, configurations: readonly Confi
     ...watched,
     ...roleAndBinding(options, { name: clusterName(`${agentName}-nodes`, namespace) }, [rule('', ['nodes'], ['list', 'watch'])]),
     ...roleAndBinding(options, { name: clusterName(`${agentName}-webhooks`, namespace) }, webhookRules(configurations)),
+    ...(options.readsCommits ? roleAndBinding(options, { name: clusterName(`${agentName}-commits`, namespace) }, commitRules) : []),
   ];
 }
 
 /** A webhook configuration into which the agent writes its CA certificate and the protected StatefulSets. */
 export type Configuration = Pick<Registered, 'kind' | 'name'>;
+
+/** The rights on the objects of GitOps tools that name the commit of a StatefulSet. */
+const commitRules: readonly PolicyRule[] = [
+  rule('argoproj.io', ['applications'], ['get']),
+  rule('kustomize.toolkit.fluxcd.io', ['kustomizations'], ['get']),
+];
 
 /** Returns the rights in the agent's namespace: Lease, certificate, events, policies, metric sources, channels and their Secrets. */
 const ownRules = ({ scope: { secrets } }: InstallOptions): readonly PolicyRule[] => [

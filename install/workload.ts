@@ -82,7 +82,7 @@ function deployment(options: InstallOptions): object {
   };
 }
 
-function container({ namespace, image, scope, hasCompat }: InstallOptions): object {
+function container({ namespace, image, scope, hasCompat, readsCommits }: InstallOptions): object {
   return {
     name: 'agent',
     image,
@@ -100,6 +100,7 @@ function container({ namespace, image, scope, hasCompat }: InstallOptions): obje
       `-server-tls.self-signed-cert.secret-name=${certificateSecret}`,
       `-server-tls.self-signed-cert.dns-name=${agentName}.${namespace}.svc`,
       '-server-tls.self-signed-cert.org=rollout-group',
+      ...(readsCommits ? ['-commits.read=true'] : []),
       ...(hasCompat ? ['-use-zone-tracker=true', '-prepare-downscale.registered=true'] : []),
     ],
     ports: [

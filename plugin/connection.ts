@@ -32,6 +32,12 @@ export type Access = 'read' | 'write';
 
 const standardTimeoutMs = 30_000;
 
+/**
+ * The field manager of every write of the plugin. The API server takes the manager of a patch from the user agent. The name must not begin
+ * with `kubectl`: Flux takes over the fields of such managers, and removes fields that Git does not name.
+ */
+export const fieldManager = 'rollout-group';
+
 /** The part of the context that a connection needs. */
 export interface ConnectionContext extends Pick<CommandContext, 'env' | 'verbosity'> {
   readonly stderr: Pick<CommandContext['stderr'], 'write'>;
@@ -58,7 +64,7 @@ export async function connect(context: ConnectionContext, flags: ConnectionFlags
   );
   const { stderr, verbosity } = context;
   const http = createKubernetesHttp(connection, {
-    userAgent: `kubectl-rollout_group/${version}`,
+    userAgent: `${fieldManager}/${version}`,
     isCompressed: true,
     ...(verbosity < 6
       ? {}

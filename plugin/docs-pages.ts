@@ -1,10 +1,12 @@
 // Embeds the pages of docs/ as Markdown, each under the name of its topic.
 export { default as agent } from '../docs/agent.md';
+export { default as 'argo-cd' } from '../docs/argo-cd.md';
 export { default as 'command-line' } from '../docs/command-line.md';
 export { default as concepts } from '../docs/concepts.md';
 export { default as conditions } from '../docs/conditions.md';
 export { default as 'deprecation-policy' } from '../docs/deprecation-policy.md';
 export { default as 'exit-codes' } from '../docs/exit-codes.md';
+export { default as flux } from '../docs/flux.md';
 export { default as gates } from '../docs/gates.md';
 export { default as 'getting-started' } from '../docs/getting-started.md';
 export { default as install } from '../docs/install.md';
@@ -15,6 +17,7 @@ export { default as output } from '../docs/output.md';
 export { default as people } from '../docs/people.md';
 export { default as plan } from '../docs/plan.md';
 export { default as 'policy-tests' } from '../docs/policy-tests.md';
+export { default as 'pull-requests' } from '../docs/pull-requests.md';
 export { default as review } from '../docs/review.md';
 export { default as simulate } from '../docs/simulate.md';
 export { default as simulation } from '../docs/simulation.md';

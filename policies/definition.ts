@@ -135,6 +135,8 @@ export interface GroupDefinition {
   /** The receivers of events; absent without notifications. */
   readonly notify?: readonly NotifyDefinition[];
   readonly profile: ProfileName;
+  /** `metadata.generation` of the RolloutGroup object; absent in plans, and for a group of a file or of labels. */
+  readonly generation?: number;
   /** The sources by path: `''` (the group), `rollout.maxUnavailable`, `zones.b.maxUnavailable`, `gates.errors`. Absent for defaults. */
   readonly sources: Readonly<Record<string, Source>>;
 }

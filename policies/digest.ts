@@ -8,8 +8,12 @@ const positions: ReadonlySet<string> = new Set(['source', 'sources', 'limitSourc
 
 /** Returns the SHA-256 of the bundle in hexadecimal digits, without positions in files and objects. */
 export function policyDigest({ groups, policies, exceptions }: PolicyBundle): string {
-  const bundle = { groups, policies, exceptions };
+  return plainDigest({ groups, policies, exceptions });
+}
+
+/** Returns the SHA-256 of a definition in hexadecimal digits, without positions in files and objects. */
+export function plainDigest(definition: unknown): string {
   const isPosition = (key: string, value: unknown): boolean => positions.has(key) && typeof value === 'object';
-  const plain: unknown = JSON.parse(JSON.stringify(bundle, (key, value: unknown) => (isPosition(key, value) ? undefined : value)));
+  const plain: unknown = JSON.parse(JSON.stringify(definition, (key, value: unknown) => (isPosition(key, value) ? undefined : value)));
   return sha256(canonicalJson(plain));
 }

@@ -8,7 +8,7 @@ import { compatDefinitions } from '../install/compat.ts';
 import { outputSchemas } from '../plugin/output/schemas.ts';
 import { findingsMarkdown } from '../policies/findings/codes.ts';
 import { customResourceDefinition, editorSchema, policyFileSchema } from '../policies/schema/json-schema.ts';
-import { type Kind, kinds } from '../policies/schema/kinds.ts';
+import { apiGroup, type Kind, kinds } from '../policies/schema/kinds.ts';
 import { kindMarkdown } from '../policies/schema/schema-docs.ts';
 
 /** These folders contain only generated files, so a file that is no longer generated is found. */
@@ -26,6 +26,8 @@ function generatedFiles(): ReadonlyMap<string, string> {
       return definition ? [[`deploy/crds/${kinds[kind].plural}.yaml`, yaml(definition)] as const] : [];
     }),
     ...compatDefinitions.map((definition) => [definitionFile(definition.metadata.name), yaml(definition, 'install/')] as const),
+    ['deploy/argo-cd/argocd-cm.yaml', argoCdSettings({ RolloutGroup: apiGroup, RolloutRun: apiGroup })],
+    ['deploy/argo-cd/argocd-cm-statefulsets.yaml', argoCdSettings({ StatefulSet: 'apps' })],
     ...all.map((kind) => [`docs/kinds/${kind.toLowerCase()}.md`, kindMarkdown(kind)] as const),
     ['docs/agent.md', agentMarkdown()],
     ['docs/findings.md', findingsMarkdown()],
@@ -54,6 +56,16 @@ function json(value: unknown): string {
 
 function yaml(value: object, from = 'policies/schema/'): string {
   return `# Generated from ${from} by npm run generate.\n${stringify(value, { lineWidth: 0, aliasDuplicateObjects: false })}`;
+}
+
+/** Returns a patch for the ConfigMap of Argo CD with the health checks of these kinds, each with its API group. */
+function argoCdSettings(groups: Readonly<Record<string, string>>): string {
+  const data = Object.entries(groups).map(([kind, group]) => [
+    `resource.customizations.health.${group}_${kind}`,
+    readFileSync(`deploy/argo-cd/health/${kind}.lua`, 'utf8'),
+  ]);
+  const metadata = { name: 'argocd-cm', namespace: 'argocd' };
+  return yaml({ apiVersion: 'v1', kind: 'ConfigMap', metadata, data: Object.fromEntries(data) }, 'deploy/argo-cd/health/');
 }
 
 function leftOver(expected: ReadonlyMap<string, string>): readonly string[] {

@@ -96,6 +96,8 @@ const groupShape = z.strictObject({
   minIntervalSeconds: z.number().int().min(1).exactOptional(),
   /** The deadline for progress, after which a run fails. */
   deadlineSeconds: z.number().int().min(1).exactOptional(),
+  /** The time after which an unready pod may be replaced. Pods with a broken image then stay unready instead of crashing. */
+  replaceUnreadySeconds: z.number().int().min(1).exactOptional(),
   /** A failed run is rolled back (`onFailure: rollback`), with the strategy `pinned`. */
   rollsBack: z.literal(true).exactOptional(),
   /** The windows in which pods are replaced and replicas decrease. */
@@ -219,6 +221,8 @@ const eventKinds = {
   editLease: { by: 'process', class: 'F13', fields: {} },
   /** Makes a front end show no new state for this time. */
   frontEndLags: { by: 'process', class: 'F10', fields: { frontEnd: ordinal, forMs: ms } },
+  /** Makes every request of the agents fail, because they reach no API server. */
+  cutOff: { by: 'process', class: 'F10', fields: { forMs: ms } },
   /** Ends every open watch of the front end. If `isCompacted`, its history is lost. */
   frontEndRestarts: { by: 'process', class: 'F10', fields: { frontEnd: ordinal, isCompacted: z.boolean() } },
 } as const satisfies Readonly<Record<string, EventKind>>;

@@ -6,8 +6,8 @@ import { createGateServer, type GateServer } from './cluster/gate-server.ts';
 import { groupNamespace } from './cluster/group-objects.ts';
 import type { PodAdmitted } from './cluster/pin-webhook.ts';
 import { kindsOf } from './cluster/replica-origins.ts';
-import type { Faults } from './faults/fault.ts';
-import { drawnFaults, eitherFaults, placedFaults, type RecordedFaults, recordedFaults } from './faults/source.ts';
+import type { Faults, RequestFault } from './faults/fault.ts';
+import { drawnFaults, eitherFaults, placedFaults, podVerb, type RecordedFaults, recordedFaults } from './faults/source.ts';
 import { leaseResource, textAt } from './objects.ts';
 import { createOracles } from './oracles/all.ts';
 import { firstDifference } from './oracles/converged.ts';
@@ -53,6 +53,8 @@ export class Run {
   readonly #cluster: ClusterModel;
   readonly #oracles: readonly Oracle[];
   #isHealing = false;
+  /** The time until which the agents reach no API server. */
+  #cutOffUntilMs = 0;
   #ledSinceMs = 0;
   #decision: GroupDecision | undefined;
   #touches = 0;
@@ -280,7 +282,10 @@ export class Run {
       ...this.faults,
       ofRequest: (point, verb) => {
         this.#judge((oracle) => oracle.sending?.(point, verb));
-        return this.faults.ofRequest(point, verb);
+        const isCutOff = !this.#isHealing && verb !== podVerb && point.atMs < this.#cutOffUntilMs;
+        const fault = isCutOff ? cutOff : this.faults.ofRequest(point, verb);
+        if (fault !== undefined) this.#judge((oracle) => oracle.faulted?.(point, fault));
+        return fault;
       },
       ofLine: (point, line = '') => {
         this.#options.observer?.lineArrived?.(point, line);
@@ -302,7 +307,17 @@ export class Run {
       this.#note('event', index);
       this.#addToTimeline(eventAuthor(event), eventText(event));
       const { nowMs } = this.scheduler;
-      const stage = { nowMs, wallMs, agents: this.agents, cluster: this.#cluster, server: this.#server, frontEnds };
+      const stage: Stage = {
+        nowMs,
+        wallMs,
+        agents: this.agents,
+        cluster: this.#cluster,
+        server: this.#server,
+        frontEnds,
+        cutOff: (forMs) => {
+          this.#cutOffUntilMs = Math.max(this.#cutOffUntilMs, nowMs() + forMs);
+        },
+      };
       if (play(event, stage) && faultClass !== undefined) this.faults.happened(faultClass);
     });
   }
@@ -323,10 +338,15 @@ export interface Stage {
   readonly cluster: { readonly happen: (event: PeopleEvent | ClusterEvent) => boolean };
   readonly server: Pick<ModelServer, 'change' | 'remove' | 'lagFrontEnd' | 'restartFrontEnd'>;
   readonly frontEnds: number;
+  readonly cutOff: (forMs: number) => void;
 }
 
+/** The failure of a request while the agents reach no API server. */
+const cutOff: RequestFault = { class: 'F1', kind: 'lost', isSilent: false };
+
 /** Performs or begins the event. Returns whether it had a target. */
-export function play(event: ScenarioEvent, { nowMs, wallMs, agents, cluster, server, frontEnds }: Stage): boolean {
+export function play(event: ScenarioEvent, stage: Stage): boolean {
+  const { nowMs, wallMs, agents, cluster, server, frontEnds } = stage;
   switch (event.kind) {
     case 'crash':
       return agents.crash(event.process, event.restartAfterMs);
@@ -346,6 +366,9 @@ export function play(event: ScenarioEvent, { nowMs, wallMs, agents, cluster, ser
     }
     case 'frontEndLags':
       server.lagFrontEnd(event.frontEnd % frontEnds, nowMs() + event.forMs);
+      return true;
+    case 'cutOff':
+      stage.cutOff(event.forMs);
       return true;
     case 'frontEndRestarts':
       server.restartFrontEnd(event.frontEnd % frontEnds, { isCompacted: event.isCompacted });

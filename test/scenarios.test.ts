@@ -16,6 +16,7 @@ const files = readdirSync(folder, { recursive: true, encoding: 'utf8' })
 /** Rules that no story tells, with where they are told. */
 const untold: Readonly<Record<string, string>> = {
   'agent-access': 'a story gives the agent every right; test/engine/rules/agent-access.test.ts',
+  'approved-plan': 'it only warns; test/engine/run/approved-plan.test.ts',
   'granted-before':
     'what others refuse after admission; test/engine/judge/admission-claims.test.ts and test/webhook/native/enforce-race.test.ts',
   'ledger-full': 'a hundred claims are no story; test/engine/rules has the table',

@@ -170,6 +170,11 @@ const agentFlags = {
     'The webhook /admission/prepare-downscale is registered and prepares the pods of adopted groups. Without it /admission/enforce denies requests that require prepared pods.',
     'false',
   ),
+  'commits.read': boolean(
+    'Read the commit of a rollout from the Kustomization (Flux) or Application (Argo CD) that applied its StatefulSets. Needs the right to get these objects.',
+    'false',
+  ),
+  'commits.argo-cd-namespace': text('Namespace of the Applications whose name in the tracking annotation has no namespace.', 'argocd'),
   'leader-election': text(
     'required: the agent acts only while it holds the Lease. auto: the agent acts without a Lease if Leases are forbidden or not served. off: the agent uses no Lease.',
     'auto',

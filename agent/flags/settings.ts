@@ -186,6 +186,7 @@ function agentConfig(
     clusterDomain: values['kubernetes.cluster-domain'],
     policySources: sources,
     ...(values['intents.stamped'] ? { areIntentsStamped: true } : {}),
+    ...(values['commits.read'] ? { commitsFrom: { argoCdNamespace: values['commits.argo-cd-namespace'] } } : {}),
     podTimeoutMs: bounded(values['pods.client-timeout']),
     kubernetesTimeoutMs: bounded(values['kubernetes.client-timeout']),
     retryMs: Math.max(shortestRetryMs, values['reconcile.interval']),

@@ -146,6 +146,11 @@ export const ownMetrics = {
     [...group, 'rule', 'reason'],
     '1 for each rule that stops the group, for example `paused` or `run-failed`, also while no step is due.',
   ),
+  warnings: gauge(
+    'rollout_group_warnings',
+    [...group, 'rule', 'reason'],
+    '1 for each rule that warns about the group and blocks nothing, for example `approved-plan` or `updated-by-restart`.',
+  ),
   waitStarted: gauge(
     'rollout_group_wait_started_timestamp_seconds',
     [...group, 'rule'],

@@ -3,7 +3,7 @@
 import { unavailableLimit } from '../../engine/amount.ts';
 import type { GroupDecision, RuleResult } from '../../engine/decision.ts';
 import { isFailedPass } from '../../engine/publish/failed-pass.ts';
-import { reasonOf } from '../../engine/rules/catalog.ts';
+import { onlyWarns, reasonOf } from '../../engine/rules/catalog.ts';
 import type { GroupDefinition } from '../../policies/definition.ts';
 import { type Phase, phases } from '../../policies/rollout/phases.ts';
 import type { TurnReport } from '../report.ts';
@@ -90,10 +90,10 @@ export class GroupMetrics {
   }
 
   /** Sets the instruments to the current values. */
-  show(instruments: InstrumentsOf<typeof ownMetrics>, now: Instant): void {
-    const { state, phaseStarted, phaseSeconds, waits, stops, waitStarted, budgetLimit, budgetUsed, pods, turns, actions, snapshotAge } =
-      instruments;
-    for (const one of [state, phaseStarted, waits, stops, waitStarted, budgetLimit, budgetUsed, pods, snapshotAge]) one.reset();
+  show(instruments: GroupInstruments, now: Instant): void {
+    const { state, phaseStarted, phaseSeconds, waits, stops, warnings, waitStarted, budgetLimit, budgetUsed, pods } = instruments;
+    const { turns, actions, snapshotAge } = instruments;
+    for (const one of [state, phaseStarted, waits, stops, warnings, waitStarted, budgetLimit, budgetUsed, pods, snapshotAge]) one.reset();
     for (const one of [phaseSeconds, turns, actions]) one.reset();
     instruments.groups.set(this.#defined);
     instruments.groupsUncounted.set(Math.max(0, this.#defined - this.#groups.size));
@@ -109,11 +109,27 @@ export class GroupMetrics {
         waits.set({ ...labels, rule, reason: reasonOf(rule), outcome }, 1);
         waitStarted.set({ ...labels, rule }, (known.waitsSinceMs.get(rule) ?? now.wallMs) / 1000);
       }
-      const stopRules = new Set(known.last.decision.stops.map(({ rule }) => rule));
-      for (const rule of [...stopRules].slice(0, waitSeriesLimit)) stops.set({ ...labels, rule, reason: reasonOf(rule) }, 1);
+      const { decision } = known.last;
+      showRules(stops, labels, decision.stops);
+      showRules(
+        warnings,
+        labels,
+        decision.warnings.filter(({ rule }) => onlyWarns(rule)),
+      );
       showZones(known.last, labels, { budgetLimit, budgetUsed, pods });
     }
   }
+}
+
+type GroupInstruments = InstrumentsOf<typeof ownMetrics>;
+
+function showRules(
+  gauge: GroupInstruments['stops'],
+  labels: { readonly namespace: string; readonly group: string },
+  results: readonly { readonly rule: string }[],
+): void {
+  const rules = new Set(results.map(({ rule }) => rule));
+  for (const rule of [...rules].slice(0, waitSeriesLimit)) gauge.set({ ...labels, rule, reason: reasonOf(rule) }, 1);
 }
 
 function withoutTurns(namespace: string, name: string): KnownGroup {
@@ -129,7 +145,7 @@ function showPhases(
   known: KnownGroup,
   labels: { readonly namespace: string; readonly group: string },
   now: Instant,
-  { state, phaseSeconds }: Pick<InstrumentsOf<typeof ownMetrics>, 'state' | 'phaseSeconds'>,
+  { state, phaseSeconds }: Pick<GroupInstruments, 'state' | 'phaseSeconds'>,
 ): void {
   for (const phase of phases) {
     state.set({ ...labels, phase }, phase === known.phase?.name ? 1 : 0);
@@ -146,7 +162,7 @@ function blockingRules({ decision }: LastDecision): readonly RuleResult[] {
 function showZones(
   { group, decision }: LastDecision,
   labels: { readonly namespace: string; readonly group: string },
-  { budgetLimit, budgetUsed, pods }: Pick<InstrumentsOf<typeof ownMetrics>, 'budgetLimit' | 'budgetUsed' | 'pods'>,
+  { budgetLimit, budgetUsed, pods }: Pick<GroupInstruments, 'budgetLimit' | 'budgetUsed' | 'pods'>,
 ): void {
   for (const { zone, replicas, updated, available } of decision.zones) {
     pods.set({ ...labels, zone, state: 'desired' }, replicas);

@@ -25,7 +25,8 @@ type StatusChannel = Extract<ChannelDefinition, { readonly service: 'github' | '
 
 const noCommit: Outcome = {
   kind: 'refused',
-  problem: 'the change has no full commit id in the annotation rollout-group.dev/commit of a StatefulSet',
+  problem:
+    'the change has no full commit id: neither in the annotation rollout-group.dev/commit nor from Argo CD or Flux (install --read-commits)',
 };
 
 export function commitStatusService(parts: ServiceParts, channel: StatusChannel): Service {

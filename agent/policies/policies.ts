@@ -150,7 +150,7 @@ export class PolicySource {
     const blocking = policiesForUnread(used.groups, unread);
     this.#inputs = inputs;
     return {
-      groups: used.groups,
+      groups: used.groups.map((group) => withGeneration(group, used.origin(group), kept)),
       policies: [...used.policies, ...blocking],
       exceptions: used.exceptions,
       intents: unread.includes('RolloutIntent') ? { unknown: 'RolloutIntent objects cannot be read' } : used.intents,
@@ -161,6 +161,13 @@ export class PolicySource {
       unsure: { ...unsureDirectory(files, read), ...unsureObjects(broken) },
     };
   }
+}
+
+/** Returns the group with the generation of its object. The digest omits it: a new generation can have the same meaning. */
+function withGeneration(group: GroupDefinition, origin: string | undefined, objects: readonly KubernetesObject[]): GroupDefinition {
+  const isSource = (object: KubernetesObject): boolean => keyOf(object) === `RolloutGroup ${group.namespace}/${group.name}`;
+  const generation = origin === 'objects' ? objects.find(isSource)?.metadata.generation : undefined;
+  return generation === undefined ? group : { ...group, generation };
 }
 
 function degradationOf(defect: string, hasPolicies: boolean): Degradation {

@@ -1,5 +1,6 @@
 // Creates the ports of the agent for the executable: clock, timers, API server, pods, policy directory and the log on standard error.
 import type { Connection } from '../../cluster/connection/connection.ts';
+import { createExchanges } from '../../cluster/connection/http-exchange.ts';
 import { processClock, processEnv, processTimers } from '../../cluster/connection/process-env.ts';
 import { createKubernetesHttp, type KubernetesTransport } from '../../cluster/connection/transport.ts';
 import type { AgentEnv, Log } from '../env.ts';
@@ -7,7 +8,7 @@ import type { AgentSettings } from '../flags/settings.ts';
 import { SourceHttp } from '../gates/source-http.ts';
 import type { Metrics } from '../metrics/metrics.ts';
 import { openPolicyDirectory } from '../policies/policy-directory.ts';
-import { createExchanges, createNotifyHttp, createPodHttp } from './http-exchange.ts';
+import { createNotifyHttp, createPodHttp } from './http-clients.ts';
 import { createLog } from './log.ts';
 
 export function processLog({ format, level }: AgentSettings['log']): Log {

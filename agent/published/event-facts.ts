@@ -9,11 +9,12 @@ import { isMisplacedUntilRetry } from '../../engine/publish/status.ts';
 import type { ReleaseDecision } from '../../engine/release/release.ts';
 import { undoneBy } from '../../engine/release/removal.ts';
 import { storedResult } from '../../engine/rule.ts';
-import { reasonOf } from '../../engine/rules/catalog.ts';
+import { onlyWarns, reasonOf } from '../../engine/rules/catalog.ts';
 import { permittedResults } from '../../engine/rules/exception.ts';
 import { changeOf, recordedKind } from '../../engine/run/origin.ts';
 import { objectOf, requesterText, requestPlace } from '../../engine/run/requests.ts';
-import { type IntentView, isUnknown, type PodView, type RunState } from '../../engine/snapshot.ts';
+import type { RunState } from '../../engine/run/run-state.ts';
+import { type IntentView, isUnknown, type PodView } from '../../engine/snapshot.ts';
 import { defined } from '../../policies/values/defined.ts';
 import { getOrCreate } from '../../policies/values/map.ts';
 import { type GroupRemovalReport, isRunRemembered, type ReleaseReport, type TurnReport } from '../report.ts';
@@ -67,7 +68,7 @@ export function factsOf(
   const news = [...waits].flatMap(([key, wait]) => (past?.waits.has(key) === true || isRequested(wait) ? [] : [waitFact(wait)]));
   const known = (past?.permitted ?? []).filter(({ exception }) => snapshot.exceptions.some(({ name }) => name === exception));
   const used = exceptionFacts(decision, known);
-  const warned = decision.warnings.filter(({ rule }) => rule === 'updated-by-restart').map(({ fact }) => fact);
+  const warnings = decision.warnings.filter(({ rule }) => onlyWarns(rule));
   const exposed = exposedActions(report).flatMap(({ action }) => replacedBy(action));
   const newlyExposed = exposed.filter(({ uid }) => past?.exposed?.has(uid) === false);
   const isRemembered = isRunRemembered(report);
@@ -83,14 +84,14 @@ export function factsOf(
       ...actionFacts(performed, newlyExposed),
       ...news,
       ...crashed.flatMap(({ zone, pods }) => crashFact(zone, pods, past?.crashed) ?? []),
-      ...warned.filter((fact) => past?.warned?.has(fact) !== true).map((fact) => warning(reasonOf('updated-by-restart'), 'Roll', fact)),
+      ...warnings.filter(({ fact }) => past?.warned?.has(fact) !== true).map(({ rule, fact }) => warning(reasonOf(rule), 'Roll', fact)),
     ],
     past: {
       requests,
       permitted: used.permitted,
       waits: new Set(waits.keys()),
       exposed: new Set(replacing.map(({ uid }) => uid)),
-      warned: new Set(warned),
+      warned: new Set(warnings.map(({ fact }) => fact)),
       crashed: new Set(crashed.flatMap(({ pods }) => pods.map(({ uid }) => uid))),
       ...defined({ run: isRemembered ? decision.run : past?.run }),
     },

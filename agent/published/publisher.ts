@@ -43,8 +43,8 @@ interface Published {
   acted?: Pick<PublishInput, 'performed' | 'performedMs'>;
   /** The decision that was last written or found; undefined while a write is in flight. */
   last?: PublishedDecision | undefined;
-  /** The last published scale fields as text. They can change without a new decision, because pods terminate after a scale-down. */
-  lastScale?: string;
+  /** The last published scale fields and generation as text. They can change without a new decision: pods terminate after a scale-down. */
+  lastFields?: string;
 }
 
 interface Stored {
@@ -52,8 +52,8 @@ interface Stored {
   readonly group?: KubernetesObject;
   readonly map?: KubernetesObject;
   readonly decision?: PublishedDecision;
-  /** The scale fields as text; absent in a ConfigMap. */
-  readonly scale?: string;
+  /** The same fields; absent in a ConfigMap. */
+  readonly fields?: string;
 }
 
 /** Publishes decisions while this process leads. */
@@ -79,7 +79,7 @@ export class DecisionPublisher {
       this.#groups.set(key, known);
       const decision = known.last === undefined ? undefined : this.#decisionOf(known, known.last);
       const isSame = known.last !== undefined && decision !== undefined && samePublished(known.last, decision);
-      if (!isSame || known.lastScale !== scaleText(report)) this.#queue.queueWrite(key);
+      if (!isSame || known.lastFields !== fieldsText(report)) this.#queue.queueWrite(key);
     },
     groupsChanged: (all) => {
       for (const key of removedKeys(this.#groups.keys(), all)) {
@@ -154,8 +154,8 @@ export class DecisionPublisher {
     const object = await this.#options.objects.read(group, 'publish.getGroup');
     if (object !== undefined) {
       const status = asJsonObject(object['status']);
-      const scale = JSON.stringify([status['replicas'], status['selector']]);
-      return { group: object, scale, ...storedDecision(status[decisionKey]) };
+      const fields = JSON.stringify([status['replicas'], status['selector'], status['observedGeneration']]);
+      return { group: object, fields, ...storedDecision(status[decisionKey]) };
     }
     const target = { namespace: group.namespace, name: statusMapName(group.name) };
     const options = { site: 'publish.getConfigMap', timeoutMs: this.#timeoutMs };
@@ -175,18 +175,18 @@ export class DecisionPublisher {
     const stored = await this.#read(report.group, current.last);
     const decision = this.#decisionOf(current, stored.decision);
     if (decision === undefined) return 'unchanged';
-    const scale = scaleText(report);
+    const fields = fieldsText(report);
     const isSame = (former: PublishedDecision): boolean =>
-      samePublished(former, decision) && (stored.scale === undefined || stored.scale === scale);
+      samePublished(former, decision) && (stored.fields === undefined || stored.fields === fields);
     if (stored.decision !== undefined && (isSame(stored.decision) || this.#isSuperseded(stored.decision))) {
       known.last = stored.decision;
-      known.lastScale = stored.scale ?? scale;
+      known.lastFields = stored.fields ?? fields;
       return 'unchanged';
     }
     if (stored.group !== undefined) await this.#writeStatus(report, decision, stored.group);
     else await this.#writeConfigMap(report.group, decision, stored.map);
     known.last = decision;
-    known.lastScale = scale;
+    known.lastFields = fields;
     return 'written';
   }
 
@@ -196,9 +196,8 @@ export class DecisionPublisher {
   }
 
   async #writeStatus({ group, snapshot }: TurnReport, decision: PublishedDecision, object: KubernetesObject): Promise<void> {
-    const { generation } = object.metadata;
     const previous = object['status'];
-    const status = groupStatus(decision, defined({ generation, previous, scale: scaleTargetOf(group, snapshot) }));
+    const status = groupStatus(decision, defined({ generation: group.generation, previous, scale: scaleTargetOf(group, snapshot) }));
     const patch = { status: mergePatch(previous, status) };
     const options = { patch, subresource: 'status', site: 'publish.patchStatus', timeoutMs: this.#timeoutMs };
     await patchObject(this.#options.env, rolloutGroups, targetOf(object), options);
@@ -219,9 +218,9 @@ function validDecision(value: unknown): Pick<Stored, 'decision'> {
   return decision === undefined || isUnknown(decision) ? {} : { decision };
 }
 
-function scaleText({ group, snapshot }: TurnReport): string {
+function fieldsText({ group, snapshot }: TurnReport): string {
   const scale = scaleTargetOf(group, snapshot);
-  return JSON.stringify([scale?.replicas, scale?.selector]);
+  return JSON.stringify([scale?.replicas, scale?.selector, group.generation]);
 }
 
 /** Returns the merge patch from `before` to `after`. Removed fields are null. */

@@ -18,6 +18,7 @@ import type { Caches, FreshObjects } from '../watched/caches.ts';
 import { type CacheView, Freshness } from '../watched/freshness.ts';
 import type { PinWebhook } from '../watched/pin-webhook.ts';
 import type { ReadSource, ReplicaSources } from '../watched/replica-sources.ts';
+import { withCommits } from './commits.ts';
 import { contradicted, type FreshRead, readFresh } from './direct-reads.ts';
 import { openTimes } from './ledger-changes.ts';
 import { type Ledgers, LedgerUnusable } from './ledgers.ts';
@@ -52,13 +53,15 @@ export interface GroupMemory {
   budgetDenials: number;
   /** The ControllerRevisions that were read, by UID of the StatefulSet and name. The template of a ControllerRevision never changes. */
   revisions: ReadonlyMap<string, RevisionView>;
+  /** The time at which the commit of a run was last read (monotonic). */
+  commitsAskedMs?: number;
   /** The number of turns in a row whose decision became stale before all its actions were sent. */
   staleDecisions: number;
 }
 
 export interface GatherParts {
   readonly env: AgentEnv;
-  readonly config: Pick<AgentConfig, 'agentNamespace' | 'kubernetesTimeoutMs'>;
+  readonly config: Pick<AgentConfig, 'agentNamespace' | 'kubernetesTimeoutMs' | 'commitsFrom'>;
   readonly caches: Pick<Caches, 'observe' | 'ageMs' | 'statefulSet' | 'hasSeen' | 'written' | 'lookUp' | 'relist'>;
   readonly policies: () => ActivePolicies | undefined;
   readonly sources: Pick<ReplicaSources, 'read'>;
@@ -155,7 +158,7 @@ export async function gather(parts: GatherParts, group: GroupDefinition, memory:
     openForMs: openTimes(memory.knownSinceMs, stored.claims, askedMs),
   });
   const ledger = withPossiblePreparations(observed, group, snapshot.nowMs);
-  const inputs = { ...snapshot, ledgers: [ledger] };
+  const inputs = await withCommits(parts, group, memory, { snapshot: { ...snapshot, ledgers: [ledger] }, run: ledger.run });
   return { snapshot: await withRevisions({ env, timeoutMs: config.kubernetesTimeoutMs }, group, memory, inputs), ledger, epoch, ...read };
 }
 

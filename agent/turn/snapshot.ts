@@ -102,7 +102,7 @@ export async function withRevisions(
       return [key, { namespace, statefulSet, name, template: await readTemplate(env, { namespace, name, owner }, timeoutMs) }];
     }),
   );
-  memory.revisions = new Map(entries.filter(([, { template }]) => !isUnknown(template)));
+  memory.revisions = new Map(entries.filter(([, { template }]) => template !== undefined && !isUnknown(template)));
   return { ...snapshot, revisions: entries.map(([, revision]) => revision) };
 }
 
@@ -113,6 +113,5 @@ async function readTemplate(
 ): Promise<RevisionView['template']> {
   const options = { site: 'turn.revision', timeoutMs };
   const found = await getObject(env, resources.controllerRevisions, { namespace, name }, options).catch(unknownBecause);
-  if (found === undefined) return { unknown: 'it does not exist' };
-  return isUnknown(found) ? found : observeTemplate(found, owner);
+  return found === undefined || isUnknown(found) ? found : observeTemplate(found, owner);
 }

@@ -88,8 +88,8 @@ export class KubernetesTransport implements KubernetesHttp {
     return this.#ask(request, false, async (response, sent) => {
       const status = response.statusCode ?? 0;
       if (status !== 200) {
-        const body = await readBody(response);
-        return { status, body, ended: Promise.resolve(`the server answered ${status}`), close: () => undefined };
+        const answer = { status, headers: headersOf(response), body: await readBody(response) };
+        return { ...answer, ended: Promise.resolve(`the server answered ${status}`), close: () => undefined };
       }
       const lines = readLines(response, onLine);
       this.#open.add(lines);
@@ -97,7 +97,7 @@ export class KubernetesTransport implements KubernetesHttp {
         this.#open.delete(lines);
         sent.destroy();
       });
-      return { status, body: '', ended, close: lines.close };
+      return { status, headers: {}, body: '', ended, close: lines.close };
     });
   };
 

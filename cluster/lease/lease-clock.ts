@@ -101,7 +101,8 @@ export class LeaseClock {
     const isStalled = silentMs > this.#options.retryPeriodMs;
     const hasJumped = Math.abs(this.#wallOffsetMs() - this.#renewal.wallOffsetMs) > clockGapMs;
     if (!isStalled && !hasJumped) return;
-    // A jump stays visible until the next renewal. It counts once: a doubt for each check would outlast the renewal.
+    // A jump stays visible until the next renewal. It counts once: a doubt for each check would also arise while a renewal is under way, and
+    // so no renewal could end the doubt.
     if (this.#isInDoubt && !isStalled) return;
     this.#doubts++;
     this.#isInDoubt = true;

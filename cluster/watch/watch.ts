@@ -66,7 +66,7 @@ export async function watchOnce<Verdict>(options: WatchOptions<Verdict>): Promis
     const { path, site, openTimeoutMs: timeoutMs } = options;
     const stream = await env.kubernetes.stream({ method: 'GET', path, timeoutMs, site }, onLine);
     if (stream.status !== 200) {
-      finish({ kind: 'failed', error: new ApiFailure({ status: stream.status, headers: {}, body: stream.body }, site) });
+      finish({ kind: 'failed', error: new ApiFailure(stream, site) });
     } else if (end === undefined) {
       options.onOpen();
       watchIdle(options.idleMs);

@@ -1,5 +1,5 @@
 // Decides which pods of which zone to replace now, or which rules block every replacement.
-import { extended } from '../../policies/values/defined.ts';
+import { defined, extended } from '../../policies/values/defined.ts';
 import { pods } from '../amount.ts';
 import { type GroupContext, zoneNamed } from '../context.ts';
 import type { Action, GroupDecision, RuleResult, Step } from '../decision.ts';
@@ -30,10 +30,12 @@ import {
   viewComplete,
 } from '../rules/roll.ts';
 import { beforeWave, underWay, type WaveAnswer, wavesDigestOf } from '../rules/wave.ts';
-import { rollbackWarnings } from '../run/run.ts';
+import { comparedPlan } from '../run/approved-plan.ts';
+import { rollbackWarnings, withEarlierRetries } from '../run/run.ts';
+import type { RunState, UnfinishedRun } from '../run/run-state.ts';
 import { brokeBeforeRun, countMovableTime, failRun, hasReplacedSince, recordReplacement } from '../run/states.ts';
 import type { AdvancedRun, WaveProgress, ZoneProgress } from '../run/waves.ts';
-import type { PodView, RunState, UnfinishedRun } from '../snapshot.ts';
+import type { PodView } from '../snapshot.ts';
 import { strategyOf } from '../strategies/strategy.ts';
 
 export type RollDecision = Pick<GroupDecision, 'steps' | 'actions' | 'warnings' | 'wantedReadings' | 'run' | 'budgetAnswers'>;
@@ -47,10 +49,25 @@ export function decideRoll(context: GroupContext, advanced: AdvancedRun | undefi
   );
   return {
     ...decision,
+    ...defined({ run: decision.run && withEarlierRetries(context, decision.run) }),
     // `settling` is last: after its partition writes, the group replaces no pod until the status of the written StatefulSets is current.
     actions: [...advanceRevisions(context, isScaling), ...decision.actions, ...settling],
-    warnings: [...decision.warnings, ...strategy.warnOfRestarts(context, decision.run), ...rollbackWarnings(context, decision.run)],
+    warnings: [
+      ...decision.warnings,
+      ...strategy.warnOfRestarts(context, decision.run),
+      ...rollbackWarnings(context, decision.run),
+      ...planWarnings(context, decision.run),
+    ],
   };
+}
+
+/** Returns a warning if a rollout differs from the approved plan that its StatefulSets name. */
+function planWarnings(context: GroupContext, run: RunState | undefined): readonly RuleResult[] {
+  if (run === undefined || run.outcome === 'completed') return [];
+  const { plan, deviations = [] } = comparedPlan(context, run) ?? {};
+  if (deviations.length === 0) return [];
+  const named = plan === undefined ? '' : ` ${plan}`;
+  return [result('approved-plan', 'wait', `the rollout differs from its approved plan${named}: ${deviations.join('; ')}`)];
 }
 
 function rollOrWait(context: GroupContext, advanced: AdvancedRun | undefined, isScaling: boolean): RollDecision {
@@ -180,7 +197,9 @@ function rollZone(turn: WaveTurn, zone: ZoneProgress): Attempt {
   const isAsked = choice.answers.length > 0 && !checked.some((answer) => blocks(answer) && !choice.results.includes(answer));
   const isMovable = !results.some(isPersonOrCalendar) && !waitsForApproval(policies);
   const digest = wavesDigestOf(context.group);
-  const replaced = isActing ? recordReplacement(run, { zone: view.zone.name, digest, nowMs: context.nowMs }) : run;
+  const replaced = isActing
+    ? recordReplacement(run, { zone: view.zone.name, digest, nowMs: context.nowMs })
+    : failIfLost(run, results, context);
   return {
     step,
     actions: isActing ? actions : [],
@@ -238,6 +257,12 @@ function progressInWindow({ run, zone }: RollQuestion): 'nothing' | 'zone' | 'ru
 function failIfLate(context: GroupContext, run: UnfinishedRun): UnfinishedRun {
   const failure = run.outcome === 'running' ? deadlineFailure(context, run) : undefined;
   return run.outcome === 'failed' || failure === undefined ? run : failRun(run, failure, context.nowMs);
+}
+
+/** Fails the run if a revision to which its pods return no longer exists. */
+function failIfLost(run: UnfinishedRun, results: readonly RuleResult[], { nowMs }: GroupContext): UnfinishedRun {
+  const lost = results.find(({ rule, outcome }) => rule === 'revision-known' && outcome === 'no');
+  return run.outcome === 'failed' || lost === undefined ? run : failRun(run, lost.fact, nowMs);
 }
 
 function checkWave({ context, progress }: WaveTurn, run: UnfinishedRun): WaveAnswer {

@@ -17,8 +17,9 @@ import { rejectionsAhead } from '../rules/wave.ts';
 import { rolledBackZones } from '../run/origin.ts';
 import { objectOf, pauses, requesterText, requestOf, requestPlace, stopActions } from '../run/requests.ts';
 import { rollsBack } from '../run/run.ts';
+import type { FailedRun, RunState } from '../run/run-state.ts';
 import { hasReplacedSince } from '../run/states.ts';
-import { type IntentView, isUnknown, type RunState } from '../snapshot.ts';
+import { type IntentView, isUnknown } from '../snapshot.ts';
 
 interface StopsAnswer {
   readonly stops: readonly Stop[];
@@ -71,33 +72,45 @@ export function isOfStop(result: RuleResult, { rule, source }: Pick<Stop, 'rule'
 /** Returns the stop of a failed run, or of a revision that was rolled back; none while a rollback is about to follow. */
 function stopsOfRun(context: GroupContext, run: RunState | undefined): readonly Stop[] {
   if (run === undefined || rollsBack(context, run)) return [];
-  const { group, view } = context;
+  const { group } = context;
   const name = `${group.namespace}/${group.name}`;
-  const retry = `kubectl rollout-group retry ${name}`;
-  const otherTemplate = 'apply another pod template';
-  if (run.outcome === 'failed') {
-    const fact = run.onFailure === undefined ? `the run failed: ${run.failure}` : `the run was ${run.failure}`;
-    const isAttended = agentRuns(context.snapshot, group) === undefined;
-    const rollback = traitsOf(group).canRollBack && isAttended ? [rollbackCommand(name)] : [];
-    const undo = run.kind === 'rollout' ? [...rollback, `kubectl rollout-group undo ${name}`] : [];
-    const zones = group.zones.map((zone) => zone.name);
-    return [{ rule: 'run-failed', fact, zones, isBlocking: true, endsWith: retry, alternatives: [...undo, otherTemplate] }];
-  }
+  const isUnattended = agentRuns(context.snapshot, group) !== undefined;
+  const stop = run.outcome === 'failed' ? failedStop(context, run, name) : rolledBackStop(context, run, name);
+  return stop === undefined ? [] : [isUnattended ? withoutAgent(stop, name) : stop];
+}
+
+const otherTemplate = 'apply another pod template';
+
+function failedStop({ group }: GroupContext, run: FailedRun, name: string): Stop {
+  const fact = run.onFailure === undefined ? `the run failed: ${run.failure}` : `the run was ${run.failure}`;
+  const rollback = traitsOf(group).canRollBack ? [rollbackCommand(name)] : [];
+  const undo = run.kind === 'rollout' ? [...rollback, `kubectl rollout-group undo ${name}`] : [];
+  const zones = group.zones.map((zone) => zone.name);
+  return { rule: 'run-failed', fact, zones, isBlocking: true, endsWith: retryCommand(name), alternatives: [...undo, otherTemplate] };
+}
+
+function rolledBackStop({ view }: GroupContext, run: RunState, name: string): Stop | undefined {
   const kept = rolledBackZones(view, run);
-  if (kept.length === 0) return [];
+  if (kept.length === 0) return undefined;
   const isOver = run.outcome === 'completed';
   const fact = `the update revision ${isOver ? 'was' : 'is being'} rolled back: ${run.rolledBack?.because ?? ''}`;
-  const ends = isOver ? { endsWith: retry, alternatives: [otherTemplate] } : { endsWith: otherTemplate };
-  return [{ rule: 'rolled-back', fact, zones: kept.map(({ zone }) => zone.name), isBlocking: isOver, ...ends }];
+  const ends = isOver ? { endsWith: retryCommand(name), alternatives: [otherTemplate] } : { endsWith: otherTemplate };
+  return { rule: 'rolled-back', fact, zones: kept.map(({ zone }) => zone.name), isBlocking: isOver, ...ends };
+}
+
+function retryCommand(name: string): string {
+  return `kubectl rollout-group retry ${name}`;
 }
 
 function rollbackCommand(name: string): string {
   return `kubectl rollout-group abort ${name} --rollback`;
 }
 
-/** Returns the stop of a group whose agent does not run, without the rollback, which only the agent carries out. */
-export function withoutRollback({ alternatives, ...stop }: Stop, name: string): Stop {
-  return { ...stop, ...defined({ alternatives: alternatives?.filter((way) => way !== rollbackCommand(name)) }) };
+/** Returns the stop of a group on which no agent acts, without the commands that only the agent carries out: retry and rollback. */
+export function withoutAgent({ endsWith, alternatives, ...stop }: Stop, name: string): Stop {
+  const ways = [endsWith, ...(alternatives ?? [])].filter((way) => way !== retryCommand(name) && way !== rollbackCommand(name));
+  const [first = endsWith, ...others] = ways;
+  return { ...stop, endsWith: first, ...defined({ alternatives: others.length === 0 ? undefined : others }) };
 }
 
 /** Reports whether a request stops steps of the group: a pause, an unverified abort, a protection, or an undo. */
@@ -194,7 +207,7 @@ interface ZoneResult {
 /**
  * Returns the results that may stop the group: rejections in the steps, and results of windows and policy rules. If a window or policy rule
  * has a result in a roll step, then a result for another zone counts only if it has the same rule and fact, comes from a rule that ignores
- * progress, or has an exception. Otherwise, for example during a soak, the results for all zones count.
+ * progress, or if an exception permits the rule in one of the zones. Otherwise, for example during a soak, the results for all zones count.
  */
 function resultsOf(context: GroupContext, steps: readonly Step[], run: RunState | undefined): readonly ZoneResult[] {
   const rolls = steps.filter(({ kind }) => kind === 'roll');
@@ -206,7 +219,8 @@ function resultsOf(context: GroupContext, steps: readonly Step[], run: RunState 
   if (!isDue) return [...due, ...every];
   const keys = new Set(due.map(keyOf));
   const lasting = context.policies.flatMap(({ name, rules }) => rules.filter(ignoresProgress).map((rule) => `${name}/${rule.name}`));
-  const isLasting = ({ rule, exception }: RuleResult): boolean => exception !== undefined || lasting.includes(rule);
+  const permitted = [...due, ...every].flatMap(({ result }) => (result.exception === undefined ? [] : [result.rule]));
+  const isLasting = ({ rule }: RuleResult): boolean => permitted.includes(rule) || lasting.includes(rule);
   return [...due, ...every.filter((one) => keys.has(keyOf(one)) || (!dueZones.has(one.zone) && isLasting(one.result)))];
 }
 
@@ -257,20 +271,22 @@ function stopsOfResults(context: GroupContext, zoneResults: readonly ZoneResult[
   });
 }
 
-/** Returns the commands that end the rejection with this source; undefined for another source. */
+/** Returns the requester of the rejection with this source, and the commands that end it; undefined for another source. */
 function endsOfRejection(
   { group, intents }: GroupContext,
   source: Source | undefined,
-): Pick<Stop, 'endsWith' | 'alternatives'> | undefined {
+): Pick<Stop, 'by' | 'endsWith' | 'alternatives'> | undefined {
   const request = requestOf(defined({ source }));
   const rejection = isUnknown(intents) ? undefined : intents.find((intent) => intent.name === request);
   if (rejection === undefined) return undefined;
   const { wave, rule, requestedBy } = rejection;
+  const by = requestedBy?.user;
   const name = `${group.namespace}/${group.name}`;
   const subject = wave === undefined ? `--rule ${rule}` : `--wave ${wave}`;
   return {
     endsWith: `kubectl rollout-group cancel ${name} ${rejection.name}`,
-    alternatives: [`kubectl rollout-group approve ${name} ${subject} (as ${requestedBy?.user})`],
+    alternatives: [`kubectl rollout-group approve ${name} ${subject} (as ${by})`],
+    ...defined({ by }),
   };
 }
 

@@ -2,6 +2,7 @@
 
 import { valueAt } from '../../policies/schema/schema-walk.ts';
 import { canonicalJson, isSameValue } from '../../policies/values/canonical-json.ts';
+import { hashText } from '../../policies/values/hash.ts';
 import { isRecord } from '../../policies/values/is-record.ts';
 import { masked, withoutFlagValues } from './field-secrets.ts';
 
@@ -119,6 +120,26 @@ function align(place: Place, before: unknown, after: unknown): Pair<unknown> {
   return sameValue(place, before, after) ? [before, before] : [before, after];
 }
 
+/**
+ * Returns ten hexadecimal digits of the hash of the pod template of a workload. Known defaults of the API server and the notation of
+ * quantities have no influence: a manifest has the digest of the object that the API server stores.
+ */
+export function templateDigest(workload: unknown): string {
+  return hashText(canonicalJson(withoutDefaults('spec.template', valueAt(workload, ['spec', 'template'])) ?? {})).slice(0, 10);
+}
+
+function withoutDefaults(pattern: string, value: unknown): unknown {
+  if (Array.isArray(value)) return value.map((entry) => withoutDefaults(`${pattern}[]`, entry) ?? {});
+  if (!isRecord(value)) return value;
+  const kept = Object.entries(value).flatMap(([key, inner]): readonly (readonly [string, unknown])[] => {
+    const field = `${pattern}.${key}`;
+    if (isServerField(field) || isNothing(inner, key) || isSameValue(inner, fieldDefault(field, value))) return [];
+    const plain = isQuantity(field) ? canonicalQuantity(inner) : withoutDefaults(field, inner);
+    return plain === undefined ? [] : [[key, plain]];
+  });
+  return kept.length === 0 ? undefined : Object.fromEntries(kept);
+}
+
 function alignLists(place: Place, before: readonly unknown[], after: readonly unknown[]): Pair<readonly unknown[]> {
   const key = entryKey(place.key, [before, after]);
   if (key === undefined) return [before, after];
@@ -230,7 +251,11 @@ function consequenceOf(kind: string, pattern: string, before: unknown, after: un
 
 function sameValue(place: Place, before: unknown, after: unknown): boolean {
   if (isSameValue(before, after)) return true;
-  return /\.(?:limits|requests|capacity)\.[^.]+$|\.sizeLimit$/.test(place.pattern) && sameQuantity(before, after);
+  return isQuantity(place.pattern) && sameQuantity(before, after);
+}
+
+function isQuantity(pattern: string): boolean {
+  return /\.(?:limits|requests|capacity)\.[^.]+$|\.sizeLimit$/.test(pattern);
 }
 
 /** Reports whether the field is absent. JSON `null` in a manifest means the same. */
@@ -280,6 +305,8 @@ const probeDefaults: Readonly<Record<string, unknown>> = {
 /** Returns the known default that the API server sets for an absent `pattern`. `siblings` are the other fields of the map. */
 function fieldDefault(pattern: string, siblings: Readonly<Record<string, unknown>>): unknown {
   const field = pattern.replace('.initContainers[]', '.containers[]');
+  // The API server copies the name to the deprecated field.
+  if (field === 'spec.template.spec.serviceAccount') return siblings['serviceAccountName'];
   if (field === 'spec.template.spec.containers[].imagePullPolicy') return imagePullPolicy(String(siblings['image'] ?? ''));
   const probe = /\.(?:liveness|readiness|startup)Probe\.(.+)$/.exec(field);
   return probe?.[1] === undefined ? defaults[field] : probeDefaults[probe[1]];
@@ -348,6 +375,17 @@ function sameQuantity(left: unknown, right: unknown): boolean {
   const b = parseQuantity(right);
   if (a === undefined || b === undefined) return false;
   return a.notation === b.notation && a.numerator * b.denominator === b.numerator * a.denominator;
+}
+
+/** Returns one text for all notations of a quantity that the API server stores as the same text. */
+function canonicalQuantity(value: unknown): unknown {
+  const quantity = parseQuantity(value);
+  if (quantity === undefined) return value;
+  const { notation, numerator, denominator } = quantity;
+  // Every denominator is a power of ten, so at most so many halvings and fifths cancel.
+  let [top, bottom] = [numerator, denominator];
+  for (const prime of [2n, 5n]) while (bottom % prime === 0n && top % prime === 0n) [top, bottom] = [top / prime, bottom / prime];
+  return `${notation} ${top}/${bottom}`;
 }
 
 function parseQuantity(value: unknown): Quantity | undefined {

@@ -1,6 +1,7 @@
 // Converts Kubernetes JSON to the views that the engine reads. Invalid JSON becomes an unknown value with the reason, never an exception.
 
 import { instantMs } from '../../policies/instant.ts';
+import { templateDigest } from '../diff/field-diff.ts';
 import type { Known, PodView, StatefulSetView } from '../snapshot.ts';
 import { type Reader, reader } from './raw.ts';
 
@@ -18,6 +19,9 @@ export type ObservedPod = PodView & {
   readonly isReadyTimeUnreadable?: boolean;
 };
 
+/** The annotation of a StatefulSet that names the approved plan of its change (engine/run/approved-plan.ts). */
+export const approvedPlanAnnotation = 'rollout-group.dev/approved-plan';
+
 /** Reads a StatefulSet of `apps/v1` with the defaults of the API server. Unknown if a field has the wrong type or an invalid value. */
 export function observeStatefulSet(raw: unknown): Known<StatefulSetView> {
   const fields = reader(raw);
@@ -27,6 +31,7 @@ export function observeStatefulSet(raw: unknown): Known<StatefulSetView> {
   const text = (path: string, absent = '') => fields.text(path) ?? absent;
   const strategy = text('spec.updateStrategy.type', 'RollingUpdate');
   const management = text('spec.podManagementPolicy', 'OrderedReady');
+  const annotations = fields.texts('metadata.annotations');
   const view: StatefulSetView = {
     namespace,
     name,
@@ -34,7 +39,7 @@ export function observeStatefulSet(raw: unknown): Known<StatefulSetView> {
     resourceVersion,
     generation: generation('metadata.generation'),
     labels: fields.texts('metadata.labels'),
-    annotations: fields.texts('metadata.annotations'),
+    annotations,
     replicas: count('spec.replicas', 1),
     firstOrdinal: count('spec.ordinals.start'),
     updateStrategy: strategy === 'OnDelete' ? 'OnDelete' : 'RollingUpdate',
@@ -44,6 +49,7 @@ export function observeStatefulSet(raw: unknown): Known<StatefulSetView> {
     serviceName: text('spec.serviceName'),
     podLabels: fields.texts('spec.template.metadata.labels'),
     ...selectorOf(fields),
+    ...(annotations[approvedPlanAnnotation] === undefined ? {} : { template: templateDigest(raw) }),
     isTerminating: fields.has('metadata.deletionTimestamp'),
     status: {
       observedGeneration: generation('status.observedGeneration'),

@@ -4,6 +4,7 @@ import type { GroupDefinition, ZoneDefinition } from '../../policies/definition.
 import { traitsOf } from '../../policies/strategies.ts';
 import { profileOf } from '../profiles.ts';
 import { earliest } from '../rule.ts';
+import { restoredRevision } from '../run/states.ts';
 import {
   type Claim,
   isUnknown,
@@ -256,8 +257,8 @@ function sortMembers(pods: readonly PodView[], group: GroupDefinition, set: Stat
 
 /** Returns the update revision, or the target of the rollback as long as the rolled-back revision is still the update revision. */
 function desiredRevisionOf(group: GroupDefinition, { run }: Ledger, { name }: ZoneDefinition, { status }: StatefulSetView): string {
-  const isRolledBack = traitsOf(group).canRollBack && run?.rolledBack?.revisions[name] === status.updateRevision;
-  return (isRolledBack ? run?.target[name] : undefined) ?? status.updateRevision;
+  const restored = traitsOf(group).canRollBack ? restoredRevision(run, name, status.updateRevision) : undefined;
+  return restored ?? status.updateRevision;
 }
 
 interface SeenZone {

@@ -10,7 +10,7 @@ import { isOfStop } from '../decide/stops.ts';
 import { type GroupDecision, isReplacement, type RuleResult } from '../decision.ts';
 import { decidedLedger, nextClaimEndMs, withObservedLedgers } from '../ledger/ledger.ts';
 import { blocks, earliest, earliestAfter } from '../rule.ts';
-import { digestOfRule, digestOfWaves } from '../run/requests.ts';
+import { digestOfWaves } from '../run/requests.ts';
 import { type GateReading, type IntentView, isUnknown, ledgerOf, type MetricView, type Snapshot } from '../snapshot.ts';
 import { modelReadings, type World, type WorldInput } from '../world/model.ts';
 import { nextEventMs, step } from '../world/world.ts';
@@ -198,8 +198,9 @@ function approvalsAsked(snapshot: Snapshot, group: GroupDefinition, decision: Gr
   for (const policy of policiesFor(snapshot.policies, group, snapshot.agentNamespace)) {
     for (const rule of policy.rules) {
       const id = `${policy.name}/${rule.name}`;
-      if (waiting.has(id) && asksForApproval(rule))
-        asked.push({ rule: id, digest: digestOfRule(policy, rule), count: rule.approval.count, from: rule.approval.from });
+      const digest = waiting.get(id);
+      if (digest !== undefined && asksForApproval(rule))
+        asked.push({ rule: id, digest, count: rule.approval.count, from: rule.approval.from });
     }
   }
   return asked;

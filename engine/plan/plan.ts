@@ -137,8 +137,12 @@ function exceptionsOf({ exceptions }: Pick<PlanInput, 'exceptions'>, group: Grou
 }
 
 /** Returns the exceptions that end during the simulated run, and whose rule then blocks it: at its end, or until time ends the block. */
-function endedExceptions(input: PlanInput, group: GroupDefinition, { startMs, endMs, steps, waits }: Forward): PlanInput['exceptions'] {
-  const ended = exceptionsOf(input, group).filter(({ expiresMs }) => expiresMs > startMs && expiresMs <= endMs);
+function endedExceptions(input: PlanInput, group: GroupDefinition, planned: Forward): PlanInput['exceptions'] {
+  const { startMs, endMs, steps, waits, end } = planned;
+  const ended = exceptionsOf(input, group).filter(({ expiresMs, zone }) => {
+    const hasMore = zone === undefined || end !== 'done' || steps.some((step) => step.zone === zone && step.startMs >= expiresMs);
+    return expiresMs > startMs && expiresMs <= endMs && hasMore;
+  });
   return ended.filter(({ rule, expiresMs }) => {
     const later = steps.filter((step) => step.startMs >= expiresMs).flatMap(({ rules }) => rules.filter(blocks));
     return [...waits, ...later].some((result) => result.rule === rule);
@@ -247,7 +251,8 @@ function stopping(
   found: GroupPlan['waits'],
   ended: PlanInput['exceptions'],
 ): Pick<GroupPlan, 'waits' | 'stops'> & { readonly isBlocked: boolean } {
-  const isInForce = ({ rule }: Pick<RuleResult, 'rule'>): boolean => ended.every((exception) => exception.rule !== rule);
+  const isInForce = ({ rule, zones = [] }: Pick<RuleResult, 'rule'> & Partial<Pick<Stop, 'zones'>>): boolean =>
+    ended.every((one) => one.rule !== rule || (one.zone !== undefined && zones.some((zone) => zone !== one.zone)));
   const waits = found.filter(isInForce);
   const met = stops.filter(isInForce);
   return {

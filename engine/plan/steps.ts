@@ -144,12 +144,13 @@ function shownWait(decision: GroupDecision): { readonly step: DecidedStep; reado
 
 /**
  * Returns the rules whose approvals a plan may assume after this decision. While a plan shows a wait, such as a soak, a pause or another
- * approval, only the rule of this wait, so that a plan shows each wait.
+ * approval, only the rule of this wait, so that a plan shows each wait. Each rule has the digest that an approval must name.
  */
-export function approvableRules(decision: GroupDecision): ReadonlySet<string> {
+export function approvableRules(decision: GroupDecision): ReadonlyMap<string, string | undefined> {
   const waiting = decision.waits.filter(({ outcome }) => outcome === 'wait');
   const reason = shownWait(decision)?.reason;
-  return new Set(waiting.filter(({ rule }) => reason?.outcome !== 'wait' || rule === reason.rule).map(({ rule }) => rule));
+  const asked = waiting.filter(({ rule }) => reason?.outcome !== 'wait' || rule === reason.rule);
+  return new Map(asked.map(({ rule, digest }) => [rule, digest]));
 }
 
 type DecidedStep = GroupDecision['steps'][number];

@@ -7,6 +7,7 @@ import type { LeftMember, RuleResult, Stop } from '../decision.ts';
 import { fieldAt } from '../observe/raw.ts';
 import { lacksApproval } from '../rules/approval.ts';
 import { reasonOf } from '../rules/catalog.ts';
+import { requestOf } from '../run/requests.ts';
 import { newRevisions } from '../run/run.ts';
 import { type Snapshot, setNamed } from '../snapshot.ts';
 import type { PublishedDecision, PublishedPod, PublishedRun, PublishedWait } from './published.ts';
@@ -27,7 +28,7 @@ export interface StatusContext {
 }
 
 interface Condition {
-  readonly type: 'Ready' | 'Progressing' | 'Degraded' | 'Stopped' | 'MemberLeft' | 'Enforced';
+  readonly type: 'Ready' | 'Progressing' | 'Degraded' | 'Reconciling' | 'Stalled' | 'Stopped' | 'MemberLeft' | 'Enforced';
   readonly status: 'True' | 'False' | 'Unknown';
   readonly reason: string;
   readonly message: string;
@@ -98,6 +99,7 @@ function conditionsOf(published: PublishedDecision, { generation, previous }: St
     ready(published),
     progressing(published),
     degraded(published),
+    ...reconciling(published),
     ...stopped(published),
     ...memberLeft(published),
     ...enforced(published),
@@ -154,7 +156,7 @@ function stopped({ stops = [] }: PublishedDecision): readonly Verdict[] {
   const [first] = stops;
   if (first === undefined) return [];
   const message = stops.map(stopText).join('; ').slice(0, longestMessage);
-  return [{ type: 'Stopped', status: 'True', reason: reasonOf(first.rule), message }];
+  return [{ type: 'Stopped', status: 'True', reason: reasonOf(stopTitle(first)), message }];
 }
 
 /** Returns the condition MemberLeft only while a StatefulSet that left the group keeps the partition of the agent. */
@@ -176,6 +178,11 @@ const longestMessage = 1024;
 function stopText(stop: Stop): string {
   const { limit } = stop;
   return `${stopFact(stop)}${limit === undefined ? '' : ` (limit: ${limit})`}${stopEndText(stop, timeText)}. To end it: ${endsText(stop)}`;
+}
+
+/** Returns the rule of a stop; `rejected` for the rejection of a wave or of a policy rule. */
+export function stopTitle(stop: Pick<Stop, 'rule' | 'source'>): string {
+  return stop.rule === 'approval' || (stop.rule.includes('/') && requestOf(stop) !== undefined) ? 'rejected' : stop.rule;
 }
 
 /** Returns a clause with the end of the stop, or for a window with the time when all windows allow the action; empty without a time. */
@@ -214,24 +221,12 @@ function progressing({ phase, outcome, goal, zones, waits, stops = [], permitted
   return { type, status: isMoving ? 'True' : 'False', reason: isMoving || first ? reason : phase, message };
 }
 
-/**
- * Returns the condition Degraded: the run failed or was rolled back, a StatefulSet does not exist, a rule blocks with `no`, a pin was not
- * applied, pods crash, or a node is not ready.
- */
+/** Returns the condition Degraded: the group is stalled, pods crash, or a node is not ready. */
 function degraded(published: PublishedDecision): Verdict {
   const type = 'Degraded';
-  const { phase, run, waits, pods } = published;
-  if (phase === 'Failed') return { type, status: 'True', reason: 'RunFailed', message: run?.failure ?? 'the run failed' };
-  if (isRolledBack(published)) return { type, status: 'True', ...rollbackReason(published) };
-  const missing = missingSetsText(published);
-  if (missing !== undefined) return { type, status: 'True', reason: missingReason, message: missing };
-  const refused = waits.find((wait) => wait.outcome === 'no');
-  // A pause on top of a denied step ends nothing.
-  if ((phase === 'Blocked' || phase === 'Paused') && refused !== undefined)
-    return { type, status: 'True', reason: reasonOf(refused.rule), message: waitText(refused) };
-  const misplaced = waits.find(isMisplacedUntilRetry);
-  if (misplaced !== undefined) return { type, status: 'True', reason: reasonOf(misplaced.rule), message: waitText(misplaced) };
-  const bad = pods.filter(isTroubled);
+  const stall = stallReason(published);
+  if (stall !== undefined) return { type, status: 'True', ...stall };
+  const bad = published.pods.filter(isTroubled);
   const [first] = bad;
   if (first === undefined)
     return { type, status: 'False', reason: 'AsExpected', message: 'no run failed, no rule denies a step, and no pod crashes' };
@@ -239,6 +234,30 @@ function degraded(published: PublishedDecision): Verdict {
   const isCrashing = first.state === 'crashing';
   const why = isCrashing ? (first.reason ?? 'crashing') : `on node ${first.node ?? ''}, which is not ready`;
   return { type, status: 'True', reason: isCrashing ? 'PodsCrashing' : 'NodesNotReady', message: `${first.pod} is ${why}${others}` };
+}
+
+/**
+ * Returns why the group cannot reach the requested state without another request: the run failed or was rolled back, a StatefulSet does not
+ * exist, a rule blocks with `no`, or a pin was not applied. Undefined for a group that continues, also if it waits for a person.
+ */
+function stallReason(published: PublishedDecision): Pick<Condition, 'reason' | 'message'> | undefined {
+  const { phase, run, waits } = published;
+  if (phase === 'Failed') return { reason: 'RunFailed', message: run?.failure ?? 'the run failed' };
+  if (isRolledBack(published)) return rollbackReason(published);
+  const missing = missingSetsText(published);
+  if (missing !== undefined) return { reason: missingReason, message: missing };
+  const refused = waits.find((wait) => wait.outcome === 'no');
+  // A pause on top of a denied step ends nothing.
+  const blocking = (phase === 'Blocked' || phase === 'Paused' ? refused : undefined) ?? waits.find(isMisplacedUntilRetry);
+  return blocking && { reason: reasonOf(blocking.rule), message: waitText(blocking) };
+}
+
+/** Returns the condition by which kstatus, and so Flux, sees that a group is not Ready: Stalled, or Reconciling while the group can continue. */
+function reconciling(published: PublishedDecision): readonly Verdict[] {
+  const stall = stallReason(published);
+  if (stall !== undefined) return [{ type: 'Stalled', status: 'True', ...stall }];
+  const verdict = ready(published);
+  return verdict.status === 'True' ? [] : [{ ...verdict, type: 'Reconciling', status: 'True' }];
 }
 
 function waitText({ fact, limit }: PublishedWait): string {

@@ -10,6 +10,8 @@ export interface RuleEntry {
   readonly reason?: string;
   /** True if the agent ends each `wait` by itself; `dated` if only a wait with `earliestMs` ends so. Absent: it may need a person. */
   readonly endsByItself?: true | 'dated';
+  /** True for a rule that never blocks: its result is a warning, an Event and a metric. */
+  readonly onlyWarns?: true;
   /** The explanation and the remedy of a block; absent if the fact of the result is enough. */
   readonly whenBlocked?: string;
 }
@@ -30,6 +32,13 @@ export const ruleCatalog: readonly RuleEntry[] = [
     reason: 'ApprovalMissing',
     title: 'the wave has the required approvals',
     outcomes: ['ok', 'wait', 'no', 'skip', 'unknown'],
+  },
+  {
+    id: 'approved-plan',
+    reason: 'PlanNotFollowed',
+    onlyWarns: true,
+    title: 'the rollout is the one that the review of its change approved',
+    outcomes: ['wait'],
   },
   {
     id: 'delayed-downscale',
@@ -184,9 +193,9 @@ export const ruleCatalog: readonly RuleEntry[] = [
     id: 'revision-known',
     reason: 'RevisionUnknown',
     title: 'the ControllerRevision of the replacement could be read',
-    outcomes: ['ok', 'skip', 'unknown'],
+    outcomes: ['ok', 'no', 'skip', 'unknown'],
     whenBlocked:
-      'The agent reads the ControllerRevision of the new template before it replaces a pod, and the read failed. The usual cause is a missing permission for `controllerrevisions`, which `kubectl rollout-group doctor` reports. The agent tries again every 5 seconds and continues when the read succeeds.',
+      'The agent reads the ControllerRevision of the new template before it replaces a pod, and the read failed. The usual cause is a missing permission for `controllerrevisions`, which `kubectl rollout-group doctor` reports. The agent tries again every 5 seconds and continues when the read succeeds. A rollback fails if the earlier ControllerRevision no longer exists and the ledger has no copy of its template. Apply the earlier pod template again: a new run then brings the pods to it.',
   },
   {
     id: 'rolled-back',
@@ -240,6 +249,7 @@ export const ruleCatalog: readonly RuleEntry[] = [
   {
     id: 'updated-by-restart',
     reason: 'UpdatedByRestart',
+    onlyWarns: true,
     title: 'no pod is updated before its wave',
     outcomes: ['wait'],
   },
@@ -293,6 +303,13 @@ export const ruleCatalog: readonly RuleEntry[] = [
 const reasons: ReadonlyMap<string, string> = new Map(ruleCatalog.flatMap(({ id, reason }) => (reason === undefined ? [] : [[id, reason]])));
 
 const endings: ReadonlyMap<string, RuleEntry['endsByItself']> = new Map(ruleCatalog.map(({ id, endsByItself }) => [id, endsByItself]));
+
+const warning: ReadonlySet<string> = new Set(ruleCatalog.flatMap(({ id, onlyWarns }) => (onlyWarns ? [id] : [])));
+
+/** Reports whether the rule never blocks. */
+export function onlyWarns(rule: string): boolean {
+  return warning.has(rule);
+}
 
 /**
  * Reports whether the agent ends this wait by its own steps, or time ends it. False for every other wait, also for a wait of a policy: its

@@ -10,9 +10,11 @@ import type { RuleResult } from '../decision.ts';
 import { noData as noDataReason } from '../observe/readings.ts';
 import type { ZoneView } from '../observe/view.ts';
 import { result } from '../rule.ts';
+import { planDeviations } from '../run/approved-plan.ts';
 import { phaseOfRun } from '../run/origin.ts';
 import { digestOfRule } from '../run/requests.ts';
-import { isUnknown, type MetricView, type RunState, type Unknown } from '../snapshot.ts';
+import type { RunState } from '../run/run-state.ts';
+import { isUnknown, type MetricView, type Unknown } from '../snapshot.ts';
 import { approvalResults } from './approval.ts';
 import { downscaleTimes } from './zone-gap.ts';
 
@@ -89,20 +91,45 @@ function askRule(
     }
     case 'deny':
       return { results: [result(id, isUnknownCondition ? 'unknown' : 'no', fact, details)], effect };
-    case 'requireApproval': {
-      const { context, run } = question;
-      const approvals = approvalResults({
-        context,
-        rule: id,
-        approval: rule.approval,
-        subject: { rule: id },
-        digest: digestOfRule(policy, rule),
-        source,
-        ...(run === undefined ? {} : { run }),
-      });
-      return { results: approvals.map((one) => (one.outcome === 'ok' ? one : { ...one, fact: `${fact}; ${one.fact}` })), effect };
-    }
+    case 'requireApproval':
+      return approvalAnswer(question, { policy, rule, facts: [fact], deviations: [] });
+    case 'requireApprovedPlan':
+      return planAnswer(question, policy, rule, fact);
   }
+}
+
+function planAnswer(question: PolicyQuestion, policy: PolicyDefinition, rule: PolicyRuleDefinition, fact: string): RuleAnswer {
+  const { action, context, run } = question;
+  const deviations = action === 'rollout' ? planDeviations(context, run) : [`no approved plan covers ${action}`];
+  if (deviations.length > 0) return approvalAnswer(question, { policy, rule, facts: [fact, ...deviations], deviations });
+  return { results: [result(`${policy.name}/${rule.name}`, 'ok', 'the rollout is the approved one', { source: rule.source })] };
+}
+
+interface AskedApproval {
+  readonly policy: PolicyDefinition;
+  readonly rule: PolicyRuleDefinition;
+  /** Why the approval is necessary. */
+  readonly facts: readonly string[];
+  /** The differences from a approved plan that an approval must have seen. */
+  readonly deviations: readonly string[];
+}
+
+function approvalAnswer({ context, run }: PolicyQuestion, { policy, rule, facts, deviations }: AskedApproval): RuleAnswer {
+  const id = `${policy.name}/${rule.name}`;
+  const approvals = approvalResults({
+    context,
+    rule: id,
+    approval: rule.approval,
+    subject: { rule: id },
+    digest: digestOfRule(policy, rule, deviations),
+    source: rule.source,
+    ...(run === undefined ? {} : { run }),
+  });
+  const why = facts.join('; ');
+  return {
+    results: approvals.map((one) => (one.outcome === 'ok' ? one : { ...one, fact: `${why}; ${one.fact}` })),
+    effect: 'requireApproval',
+  };
 }
 
 function messageOf({ message, when }: PolicyRuleDefinition, data: Readonly<Record<string, unknown>>): string {
@@ -257,7 +284,7 @@ export function windowResult(context: GroupContext, action: PolicyAction, underW
     (window) => window.name === closed[0] && window.actions.includes(action) && (window.kind === 'deny') === isDeny,
   );
   const window = named.find((one) => windowState(one, context.nowMs).isOpen === isDeny) ?? named[0];
-  const fact = `${isDeny ? 'a deny window is open' : 'no allow window is open'} for ${action}${isDeny ? reasonOf(window, context.nowMs) : ''}`;
+  const fact = isDeny ? `a deny window blocks ${action}${reasonOf(window, context.nowMs)}` : `no allow window is open for ${action}`;
   const held = { ...details, limit: closed.join(', '), source: window?.source };
   if (mayFinish(state.inFlight, underWay)) return result('window', 'ok', `${fact}; work in progress may finish`, held);
   return result('window', 'wait', fact, held);

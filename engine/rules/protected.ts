@@ -27,7 +27,7 @@ export function protectedResult(context: GroupContext, zone: Zone, isDisrupted: 
   const all = protections(context, zone);
   const protecting = all.find(({ ordinals }) => ordinals === undefined || ordinals.some(isDisrupted));
   if (protecting === undefined) return undefined;
-  const place = requestPlace({ ...protecting, zone: zone.zone.name });
+  const place = requestPlace(protecting.ordinals === undefined ? protecting : { ...protecting, zone: zone.zone.name });
   return result('protected', 'wait', `${requesterText(protecting)} protects ${place}`, {
     source: objectOf(protecting),
     earliestMs: protecting.expiresMs,

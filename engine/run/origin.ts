@@ -1,10 +1,11 @@
-// Finds the origin of a change: the undo that made it, or the annotations that were written with it.
+// Finds the origin of a change: the undo that made it, the annotations that were written with it, or the commit of a GitOps tool.
 import type { RunPhase } from '../../policies/rollout/phases.ts';
 import { hashText } from '../../policies/values/hash.ts';
 import type { GroupContext } from '../context.ts';
 import type { GroupView, ZoneView } from '../observe/view.ts';
-import type { RunOrigin, RunState, StatefulSetView } from '../snapshot.ts';
+import type { StatefulSetView } from '../snapshot.ts';
 import { requesterText, undoOf } from './requests.ts';
+import type { RunOrigin, RunState } from './run-state.ts';
 
 /** The annotations of a StatefulSet that name the origin of a change. */
 export const changeAnnotations = {
@@ -26,9 +27,29 @@ export function withOrigin(context: GroupContext, run: RunState, earlier: RunSta
   const isCurrent = context.view.zones.every(({ set }) => set !== undefined && set.status.observedGeneration >= set.generation);
   const isAdded = ({ digest }: OriginValue): boolean => isCurrent && run.outcome === 'running' && earlier?.seen?.includes(digest) !== true;
   const added = values.filter(isAdded).map(({ key, value }) => [key, value] as const);
-  const origin: RunOrigin = { ...known, ...Object.fromEntries(added.toReversed()), ...returnOrigin(context, run) };
+  const returned = returnOrigin(context, run);
+  const commit = returned === undefined && isRecent(run, context.nowMs) ? appliedCommit(context.view) : {};
+  const origin: RunOrigin = { ...commit, ...known, ...Object.fromEntries(added.toReversed()), ...returned };
   const seen = isCurrent ? [...new Set(values.map(({ digest }) => digest))].sort() : (earlier?.seen ?? []);
   return { ...rest, ...(Object.keys(origin).length === 0 ? {} : { origin }), ...(seen.length === 0 ? {} : { seen }) };
+}
+
+/** The time after the start of a run in which its commit may be read. A commit that is applied later belongs to a later change. */
+const commitReadMs = 300_000;
+
+function isRecent(run: RunState, nowMs: number): boolean {
+  return run.outcome === 'running' && nowMs - run.startedMs < commitReadMs;
+}
+
+function appliedCommit({ zones }: GroupView): RunOrigin {
+  const commit = zones.map(({ set }) => set?.commit).find((one) => one !== undefined);
+  return commit === undefined ? {} : { commit };
+}
+
+/** Reports whether the agent should read the commit of the GitOps tool: a run is about to start, or it started recently without a commit. */
+export function needsCommit({ zones }: GroupView, run: RunState | undefined, nowMs: number): boolean {
+  if (run !== undefined && isRecent(run, nowMs) && run.origin?.commit === undefined) return true;
+  return zones.some(({ zone, set, outdated }) => outdated.length > 0 && set?.status.updateRevision !== run?.target[zone.name]);
 }
 
 /** Returns the cause of a rollback or an undo. These changes write no annotation, because a later change would carry it too. */

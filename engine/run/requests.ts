@@ -2,11 +2,12 @@
 import type { GroupDefinition, PolicyDefinition, PolicyRuleDefinition } from '../../policies/definition.ts';
 import { inputsRead } from '../../policies/integrations/metric-source.ts';
 import { canonicalJson } from '../../policies/values/canonical-json.ts';
-import { sha256 } from '../../policies/values/hash.ts';
+import { hashText, sha256 } from '../../policies/values/hash.ts';
 import { ordinalRanges } from '../amount.ts';
 import type { GroupContext } from '../context.ts';
 import type { RuleResult } from '../decision.ts';
-import { type IntentView, isUnknown, isWithinClockSkew, type RunState } from '../snapshot.ts';
+import { type IntentView, isUnknown, isWithinClockSkew } from '../snapshot.ts';
+import type { RunState } from './run-state.ts';
 
 /** The actions that only stop a group. They count without a verified requester, so admission lets them pass while no webhook answers. */
 export const stopActions: readonly IntentView['action'][] = ['pause', 'protect', 'undo'];
@@ -26,10 +27,17 @@ export function digestOfWaves({ rollout: { waves }, gates }: Pick<GroupDefinitio
   return digestOf([waves, used.sort(([a], [b]) => (a < b ? -1 : 1))]);
 }
 
-/** Returns the digest of a policy rule and the metrics that it reads. The digest does not depend on the place of the rule in a file. */
-export function digestOfRule({ metrics }: Pick<PolicyDefinition, 'metrics'>, rule: PolicyRuleDefinition): string {
+/**
+ * Returns the digest of a policy rule, the metrics that it reads, and the differences from a approved plan that an approval must have seen. The
+ * digest does not depend on the place of the rule in a file.
+ */
+export function digestOfRule(
+  { metrics }: Pick<PolicyDefinition, 'metrics'>,
+  rule: PolicyRuleDefinition,
+  deviations: readonly string[] = [],
+): string {
   const { source: _source, ...content } = rule;
-  return digestOf([content, inputsRead({ metrics, rules: [rule] }).map((name) => [name, metrics[name]])]);
+  return digestOf([content, inputsRead({ metrics, rules: [rule] }).map((name) => [name, metrics[name]]), ...deviations]);
 }
 
 /** Returns the first 128 bits of a SHA-256 digest, so that a user cannot construct another definition with the same digest. */
@@ -83,11 +91,30 @@ export function requestOf({ source }: Pick<RuleResult, 'source'>): string | unde
   return /^RolloutIntent [^/]+\/(.+)$/.exec(source?.object ?? '')?.[1];
 }
 
-/** Returns the requests that abort this run, made after its start or last retry. An abort that names no run only pauses. */
+/** Returns the requests that abort this run since its last retry. An abort that names no run only pauses. */
 export function abortRequests(context: GroupContext, run: RunState): readonly VerifiedRequest[] {
-  return requestsFor(context, run, 'abort').filter(
-    ({ runId, requestedBy }) => runId !== undefined && requestedBy.atMs > (run.retriedMs ?? 0),
+  return unanswered(context, run, 'abort', run.retriedMs ?? 0).filter(({ runId }) => runId !== undefined);
+}
+
+/**
+ * Returns the requests about the run that have had no effect yet, so that an answered retry does not retry the next failure. The clocks of the
+ * agent and of the webhook differ, so times count only if the ledger does not name the answered requests: those after `sinceMs`.
+ */
+export function unanswered(context: GroupContext, run: RunState, action: 'retry' | 'abort', sinceMs: number): readonly VerifiedRequest[] {
+  return requestsFor(context, run, action).filter((intent) =>
+    run.answered === undefined ? intent.requestedBy.atMs > sinceMs : !run.answered.includes(digestOfRequest(intent)),
   );
+}
+
+/** Returns the run with all its present requests of these actions as answered. While requests are unknown, returns the run unchanged. */
+export function withAnswered<Run extends RunState>(context: GroupContext, run: Run, actions: readonly ('retry' | 'abort')[]): Run {
+  if (isUnknown(context.intents)) return run;
+  const present = actions.flatMap((action) => requestsFor(context, run, action)).map(digestOfRequest);
+  return { ...run, answered: [...new Set([...(run.answered ?? []), ...present])].sort() };
+}
+
+function digestOfRequest({ name, requestedBy }: VerifiedRequest): string {
+  return hashText(`${name} ${requestedBy.atMs}`).slice(0, 10);
 }
 
 /** Reports whether a request pauses the run: a pause, an abort that names no run, or an abort of this run by an unverified requester. */

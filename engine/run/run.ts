@@ -7,17 +7,10 @@ import type { RuleResult } from '../decision.ts';
 import type { ZoneView } from '../observe/view.ts';
 import { result } from '../rule.ts';
 import { freezingPartition, isStuck } from '../rules/pod-state.ts';
-import {
-  type FailedRun,
-  type IntentView,
-  isUnknown,
-  isWithinClockSkew,
-  type RunCore,
-  type RunningRun,
-  type RunState,
-} from '../snapshot.ts';
+import { type IntentView, isUnknown, isWithinClockSkew } from '../snapshot.ts';
 import { causedBy, isRollingBack, recordedKind, rolledBackZones, withOrigin } from './origin.ts';
-import { abortRequests, requesterText, requestsFor } from './requests.ts';
+import { abortRequests, requesterText, unanswered, withAnswered } from './requests.ts';
+import type { FailedRun, RunCore, RunningRun, RunState } from './run-state.ts';
 import {
   brokeBeforeRun,
   closeZone,
@@ -65,7 +58,8 @@ function currentRun(context: GroupContext): RunState | undefined {
     const kind = known.rolledBack === undefined ? 'rollout' : 'rollback';
     return keepRolledBack(context, followingRun(context, { kind, target, previous: known.previous }), known);
   }
-  const current = known.outcome === 'failed' && retryRequest(context, known.failedMs, known) !== undefined ? retryRun(known, nowMs) : known;
+  const isRetried = known.outcome === 'failed' && retryRequest(context, known, known.failedMs) !== undefined;
+  const current = isRetried ? withAnswered(context, retryRun(known, nowMs), ['retry', 'abort']) : known;
   return current.outcome === 'running' ? abortWhenRequested(context, current) : current;
 }
 
@@ -117,9 +111,11 @@ function abortWhenRequested(context: GroupContext, run: RunningRun): RunState {
 
 /** Returns the run after a template change: a rollback if every changed zone returns to its revision before the run, else a rollout. */
 function supersede(context: GroupContext, known: RunState, target: RunCore['target']): RunningRun {
-  const restores = known.restores ?? (known.kind === 'rollout' ? known.previous : {});
+  const restores = { ...(known.kind === 'rollout' ? known.previous : {}), ...known.restores };
   const changed = Object.keys(target).filter((zone) => target[zone] !== known.target[zone]);
-  const isBack = changed.length > 0 && changed.every((zone) => target[zone] === restores[zone]);
+  // A zone that returns to the group makes no rollback of a rollout.
+  const mayBeBack = known.kind === 'rollback' || changed.some((zone) => known.target[zone] !== undefined);
+  const isBack = mayBeBack && changed.length > 0 && changed.every((zone) => target[zone] === restores[zone]);
   // Pods run the target of a completed run or a rollback. The target of another run may have failed, so its `previous` stays.
   const previous = known.outcome === 'completed' || isRollingBack(known) ? known.target : known.previous;
   const started = followingRun(context, { kind: isBack ? 'rollback' : 'rollout', target, previous }, known);
@@ -129,14 +125,19 @@ function supersede(context: GroupContext, known: RunState, target: RunCore['targ
   return { ...keepRolledBack(context, started, known), from, ...defined({ base }), ...(isBack ? { restores } : {}) };
 }
 
-/** Returns the run with the rolled-back revisions that StatefulSets still name. A new template of one zone does not affect other zones. */
-function keepRolledBack({ view, group }: GroupContext, run: RunningRun, { rolledBack }: RunState): RunningRun {
-  if (rolledBack === undefined || !traitsOf(group).canRollBack) return run;
-  const kept = view.zones.flatMap(({ zone, set }) => {
-    const failed = rolledBack.revisions[zone.name];
-    return failed !== undefined && (set === undefined || set.status.updateRevision === failed) ? [[zone.name, failed] as const] : [];
+/**
+ * Returns the run with the rolled-back revisions that StatefulSets still name. A new template of one zone does not affect other zones. A
+ * zone that left the group keeps its revisions until another rollout.
+ */
+function keepRolledBack(context: GroupContext, run: RunningRun, { rolledBack, restores = {} }: RunState): RunningRun {
+  if (rolledBack === undefined || !traitsOf(context.group).canRollBack) return run;
+  const kept = Object.entries(rolledBack.revisions).filter(([zone, failed]) => {
+    const view = zoneNamed(context, zone);
+    return view === undefined ? run.kind === 'rollback' : view.set === undefined || view.set.status.updateRevision === failed;
   });
-  return kept.length === 0 ? run : { ...run, rolledBack: { ...rolledBack, revisions: Object.fromEntries(kept) } };
+  if (kept.length === 0) return run;
+  const earlier = kept.flatMap(([zone]) => (restores[zone] === undefined ? [] : [[zone, restores[zone]] as const]));
+  return { ...run, restores: Object.fromEntries(earlier), rolledBack: { ...rolledBack, revisions: Object.fromEntries(kept) } };
 }
 
 /** Returns the run as a part of the change that the running run `before` belongs to, if the run continues that change. */
@@ -207,9 +208,16 @@ function openZoneToRepair(context: GroupContext, run: RunState): RunState {
   return broken !== undefined && mayOpen === true ? openZone(run, broken.zone.name) : run;
 }
 
-/** Returns the request that retries the run, made after the given instant by a verified requester. */
-function retryRequest(context: GroupContext, sinceMs: number, run: RunState): IntentView | undefined {
-  return requestsFor(context, run, 'retry').find(({ requestedBy }) => requestedBy.atMs > sinceMs);
+/** Returns the request that retries the run after its end at this instant, made by a verified requester. */
+function retryRequest(context: GroupContext, run: RunState, endedMs: number): IntentView | undefined {
+  return unanswered(context, run, 'retry', endedMs)[0];
+}
+
+/** Returns the run of a decision. If a retry may follow the end of the run, then the retries that are present at its end are answered. */
+export function withEarlierRetries(context: GroupContext, run: RunState): RunState {
+  const before = context.view.ledger.run;
+  if (before?.outcome !== 'running' || before.id !== run.id) return run;
+  return run.outcome === 'failed' || (run.outcome === 'completed' && isRollingBack(run)) ? withAnswered(context, run, ['retry']) : run;
 }
 
 /** The time from a failure to the rollback in milliseconds: enough to publish and notify the failure. */
@@ -241,7 +249,11 @@ function startRollback(context: GroupContext, run: RunState): RunState | undefin
   const back = followingRun(context, { kind: 'rollback', target, previous: run.target }, run);
   const request = failsWithRollback(context, run) ? undefined : rollbackRequest(context, run);
   const because = request === undefined ? run.failure : `${run.failure}; rollback requested by ${requesterText(request)}`;
-  return { ...back, rolledBack: { revisions: { ...run.rolledBack?.revisions, ...revisions }, because } };
+  return {
+    ...back,
+    restores: { ...run.restores, ...target },
+    rolledBack: { revisions: { ...run.rolledBack?.revisions, ...revisions }, because },
+  };
 }
 
 /** Returns the revisions that a rollback of the run would replace. A run that began after most pods were updated may have none. */
@@ -259,7 +271,7 @@ export function rollsBack(context: GroupContext, run: RunState): boolean {
   if (!traitsOf(context.group).canRollBack || run.outcome !== 'failed' || run.kind !== 'rollout') return false;
   if (Object.keys(newRevisions(run)).length === 0) return false;
   // An unread request may be a retry.
-  if (isUnknown(context.intents) || retryRequest(context, run.failedMs, run) !== undefined) return false;
+  if (isUnknown(context.intents) || retryRequest(context, run, run.failedMs) !== undefined) return false;
   return failsWithRollback(context, run) || rollbackRequest(context, run) !== undefined;
 }
 
@@ -275,7 +287,7 @@ function rollbackRequest(context: GroupContext, run: FailedRun): IntentView | un
 /** Returns a new run to the rolled-back revision, from the first wave, if a person requests a retry after the rollback. */
 function restartRolledBack(context: GroupContext, run: RunState): RunState | undefined {
   if (run.outcome !== 'completed' || rolledBackZones(context.view, run).length === 0) return undefined;
-  const request = retryRequest(context, run.completedMs, run);
+  const request = retryRequest(context, run, run.completedMs);
   if (request === undefined) return undefined;
   const target = Object.fromEntries(
     context.view.zones.flatMap(({ zone, set }) => (set === undefined ? [] : [[zone.name, set.status.updateRevision] as const])),

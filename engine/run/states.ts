@@ -23,7 +23,8 @@
 //                        +--------+                                        +--> clearWaveAvailable (a pod became unavailable)
 import { extended } from '../../policies/values/defined.ts';
 import { hashText } from '../../policies/values/hash.ts';
-import type { CompletedRun, FailedRun, PodView, RunCore, RunningRun, RunState, UnfinishedRun } from '../snapshot.ts';
+import type { PodView } from '../snapshot.ts';
+import type { CompletedRun, FailedRun, RunCore, RunningRun, RunState, UnfinishedRun } from './run-state.ts';
 
 export type RunChange = Pick<RunCore, 'kind' | 'target' | 'previous'>;
 
@@ -159,6 +160,12 @@ export function revertProgress(run: RunState, before: RunState | undefined): Run
   const isSameWave = isSame && before.wave === run.wave;
   const last = lastMs === undefined ? {} : { lastDisruptionMs: isSameWave ? lastMs : Math.min(lastMs, run.waveStartedMs - 1) };
   return { ...rest, ...(open === undefined ? {} : { openZone: open }), ...last, ...flight };
+}
+
+/** Returns the revision to which the zone returned from `revision`; undefined if the run did not roll this revision back. */
+export function restoredRevision(run: RunState | undefined, zone: string, revision: string | undefined): string | undefined {
+  if (revision === undefined || run?.rolledBack?.revisions[zone] !== revision) return undefined;
+  return run.target[zone] ?? run.restores?.[zone];
 }
 
 /** Returns the last replacement as an instant before now, so that a wave or run that begins now does not count it as its own. */

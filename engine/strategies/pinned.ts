@@ -10,7 +10,8 @@ import { result } from '../rule.ts';
 import { isBelowPartition } from '../rules/pod-state.ts';
 import type { RollQuestion } from '../rules/roll.ts';
 import { requestsFor } from '../run/requests.ts';
-import { isUnknown, isWithinClockSkew, type Pin, type PodView, type RunState, type StatefulSetView } from '../snapshot.ts';
+import type { RunState } from '../run/run-state.ts';
+import { isUnknown, isWithinClockSkew, type Pin, type PodView, type StatefulSetView } from '../snapshot.ts';
 import { choosePods, queuePods, replacePods } from './on-delete.ts';
 import { partitionSource, restartWarnings, type SetPartition, setPartition, settleZones } from './partition.ts';
 import { templateOf } from './pinned/pins.ts';
@@ -135,7 +136,10 @@ function isLasting(context: GroupContext, run: RunState, { pin }: Misplaced): bo
   return !requestsFor(context, run, 'retry').some(({ requestedBy }) => requestedBy.atMs > sinceMs);
 }
 
-/** Blocks until the template of the target revision is known. A plan from manifests reads no ControllerRevisions and skips the rule. */
+/**
+ * Blocks until the template of the target revision is known. If a rollback has lost this template, then the run fails. A plan from manifests
+ * reads no ControllerRevisions and skips the rule.
+ */
 function revisionKnown({ context, zone: { view } }: RollQuestion): RuleResult {
   const { set, zone, desiredRevision: name } = view;
   const { revisions } = context.snapshot;
@@ -144,7 +148,15 @@ function revisionKnown({ context, zone: { view } }: RollQuestion): RuleResult {
   const template = templateOf(context.view, context.snapshot, { zone: zone.name, statefulSet: set.name, name });
   const source = { object: `ControllerRevision ${context.group.namespace}/${name}` };
   const details = { source, earliestMs: context.nowMs + rereadMs };
-  if (template === undefined) return result('revision-known', 'unknown', `the ControllerRevision ${name} was not read yet`, details);
+  if (template === undefined) {
+    const isMissing = revisions.some((one) => one.statefulSet === set.name && one.name === name);
+    if (isMissing && name !== set.status.updateRevision) {
+      const fact = `zone ${zone.name} cannot return to ${name}: its ControllerRevision no longer exists. Apply the pod template of ${name} again`;
+      return result('revision-known', 'no', fact, { source });
+    }
+    const why = isMissing ? 'does not exist' : 'was not read yet';
+    return result('revision-known', 'unknown', `the ControllerRevision ${name} ${why}`, details);
+  }
   if (isUnknown(template))
     return result('revision-known', 'unknown', `the ControllerRevision ${name} could not be read: ${template.unknown}`, details);
   return result('revision-known', 'ok', `the template of ${name} is known`, { source });

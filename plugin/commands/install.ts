@@ -43,6 +43,7 @@ export interface InstallFlags extends InstallationFlags {
   readonly replicas?: number;
   readonly createNamespace?: boolean;
   readonly enforce?: boolean;
+  readonly readCommits?: boolean;
   readonly membersOnly?: boolean;
   readonly admissionPolicies?: boolean;
 }
@@ -155,6 +156,7 @@ async function readOptions(context: CommandContext, flags: InstallFlags): Promis
     replicas,
     scope,
     hasCompat: flags.compat === true,
+    readsCommits: flags.readCommits === true,
     hasNamespace: flags.createNamespace === true,
     isEnforced: flags.enforce === true,
     isMembersOnly: flags.membersOnly === true,

@@ -1,6 +1,9 @@
 // The verb promote: skips the soak and the gates of a wave. Approvals, windows and policies still apply.
+import { contextOf } from '../../engine/context.ts';
+import { hasReplacedSince } from '../../engine/run/states.ts';
 import type { WaveDefinition } from '../../policies/definition.ts';
 import { formatDuration } from '../../policies/duration.ts';
+import { listed } from '../../policies/wording.ts';
 import type { CommandContext } from '../context.ts';
 import { type ExitCode, refusedFailure, usageFailure } from '../failure.ts';
 import { publishedRun, type Request, type RequestedGroup, type RequestFlags, readAndSubmit } from '../live/submit-request.ts';
@@ -23,7 +26,7 @@ function promoteRequest(context: CommandContext, options: PromoteOptions, reques
   const runId = runningRun(requested);
   const wave = full === true ? undefined : waveNamed(requested, options.wave ?? live.decision.wave?.name);
   if (gate !== undefined) refuseUnknownGate(requested, gate);
-  const where = wave === undefined ? 'every wave' : `wave ${wave}`;
+  const where = wave === undefined ? wavesText(wavesLeft(requested)) : `wave ${wave}`;
   const skipped = skippedText(requested, wave, gate);
   const preview = `This skips ${skipped} of ${where} of ${name}.\n`;
   return {
@@ -49,6 +52,22 @@ function wavesOf({ live }: RequestedGroup): readonly WaveDefinition[] {
   return live.definition?.rollout.waves ?? [];
 }
 
+/** Returns the current wave and the waves after it; empty if the definition cannot be read here. */
+function wavesLeft(requested: RequestedGroup): readonly WaveDefinition[] {
+  return wavesOf(requested).slice(requested.live.decision.wave?.index ?? 0);
+}
+
+function wavesText(waves: readonly WaveDefinition[]): string {
+  const names = waves.map(({ name }) => name);
+  return names.length === 0 ? 'every wave' : `${names.length === 1 ? 'wave' : 'waves'} ${listed(names, 'and')}`;
+}
+
+/** Reports whether the first pod of the current wave was replaced: then the gates before the wave have passed. */
+function hasBegun({ live: { definition }, snapshot }: RequestedGroup): boolean {
+  const run = snapshot && definition && contextOf(snapshot, definition).view.ledger.run;
+  return run !== undefined && hasReplacedSince(run, run.waveStartedMs);
+}
+
 function waveNamed(requested: RequestedGroup, wanted: string | undefined): string {
   const names = wavesOf(requested).map(({ name }) => name);
   if (wanted === undefined) throw usageFailure(`the current wave of ${requested.name} is unknown`, 'add --wave NAME or --full');
@@ -68,21 +87,23 @@ function refuseUnknownGate({ live, name }: RequestedGroup, gate: string): void {
  * Failure if nothing is left to skip.
  */
 function skippedText(requested: RequestedGroup, wave: string | undefined, gate: string | undefined): string {
-  const { name, live } = requested;
+  const { name } = requested;
   if (wavesOf(requested).length === 0) return gate === undefined ? 'soak and gates' : `gate ${gate}`;
-  const left = wavesOf(requested).slice(live.decision.wave?.index ?? 0);
+  const left = wavesLeft(requested);
   const meant = left.filter((one) => wave === undefined || one.name === wave);
   const soakMs = gate === undefined ? meant.reduce((sum, { after }) => sum + after.soakMs, 0) : 0;
-  const gates = new Set(meant.flatMap(({ before, after }) => [...before.gates, ...after.gates]));
+  const isOver = (one: WaveDefinition): boolean => one === left[0] && hasBegun(requested);
+  const gates = new Set(meant.flatMap((one) => [...(isOver(one) ? [] : one.before.gates), ...one.after.gates]));
   const skipped = [...gates].filter((one) => gate === undefined || one === gate);
   const parts = [...(soakMs === 0 ? [] : [`a soak of ${formatDuration(soakMs)}`]), ...skipped.map((one) => `gate ${one}`)];
   if (parts.length > 0) return parts.join(' and ');
-  const where = wave === undefined ? `the waves of ${name}` : `wave ${wave} of ${name}`;
+  const [where, last] = [wavesText(meant), left.length === 1 && wave === undefined ? ', the last wave,' : ''];
+  const nothing = `${meant.length === 1 ? 'has' : 'have'} no ${gate === undefined ? 'soak and no gate' : `gate ${gate}`} left`;
   throw refusedFailure(`${name}: nothing was promoted, because nothing is left to skip`, {
     why:
       meant.length === 0
-        ? `${where} is over`
-        : `${where} ${wave === undefined ? 'have' : 'has'} no ${gate === undefined ? 'soak and no gate' : `gate ${gate}`}`,
+        ? `${wave === undefined ? 'every wave' : `wave ${wave}`} of ${name} is over`
+        : `${where} of ${name}${last} ${nothing}`,
     todo: `kubectl rollout-group explain ${name}`,
   });
 }

@@ -79,7 +79,8 @@ function nothingText(name: string, { decision }: LiveGroup, nowMs: number): stri
   if (failed !== undefined)
     return `run ${run?.id} of ${name} is already a rollback; nothing was undone\n  ${stopAndEndText(failed, nowMs)}\n`;
   const stop = stops.find(({ rule }) => rule === 'rolled-back');
-  if (run === undefined || stop === undefined) return `${name} already has that revision as its update revision; nothing was undone\n`;
+  if (run === undefined || stop === undefined)
+    return `the update revision of ${name} is already the requested or previous revision; nothing was undone\n`;
   const returns = stop.isBlocking ? 'returned' : 'returns';
   return `run ${run.id} already ${returns} ${name} to the earlier revision; nothing was undone\n  ${stopAndEndText(stop, nowMs)}\n`;
 }

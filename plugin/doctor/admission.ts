@@ -30,12 +30,16 @@ export const webhookRegistration: GroupCheck = (facts) => {
     return [result('ok', 'webhooks', 'no webhook is registered, and no namespace of a group has the enforce label')];
   }
   const results: CheckResult[] = [
-    ...problems.slice(0, maxNamed).map((problem) => result('FAIL', 'webhooks', `${problem}. Requests may pass unchecked; install again`)),
+    ...problems
+      .slice(0, maxNamed)
+      .map((problem) => result('FAIL', 'webhooks', `${problem}. Requests may pass unchecked; install again`, 'RG6028')),
     ...laggingResults(facts, registration),
     ...needs,
   ];
   if (problems.length > maxNamed) {
-    results.push(result('FAIL', 'webhooks', `${problems.length - maxNamed} more differences from the configuration of this version`));
+    results.push(
+      result('FAIL', 'webhooks', `${problems.length - maxNamed} more differences from the configuration of this version`, 'RG6028'),
+    );
   }
   for (const { message, isNeeded } of unanswered) results.push(result(isNeeded ? 'FAIL' : 'warn', 'webhooks', message, 'RG6025'));
   for (const name of isRegistered ? notEnforced : []) {

@@ -43,7 +43,7 @@ export const autoscaledMembers: GroupCheck = ({ autoscalers, groups, unread }) =
   return orOk('HPA', results, 'no autoscaler scales a StatefulSet whose replicas the agent writes', unread?.autoscalers);
 };
 
-/** Returns the autoscalers of a zone. ScaledObjects count only without HorizontalPodAutoscalers, because KEDA creates these from them. */
+/** Returns the autoscalers of a zone. ScaledObjects count only in a zone without HorizontalPodAutoscaler, because KEDA creates one for each. */
 function scalersOf(
   all: readonly AutoscalerFact[],
   { namespace }: GroupDefinition,

@@ -42,7 +42,7 @@ export function leaseState({ holder, renewedMs, acquiredMs, durationMs }: AgentL
 }
 
 /** `unknown`: the user may not read Leases, or no Lease is known to be the agent's. `why` is a clause. */
-type AgentState =
+export type AgentState =
   | { readonly kind: 'running' }
   /** `isLost`: the agent did not restart within the duration of a Lease. */
   | { readonly kind: 'stopped'; readonly why: string; readonly isLost: boolean }

@@ -37,8 +37,8 @@ export function rolesIn({ zones }: Pick<GroupDefinition, 'zones'>): ReadonlyMap<
 }
 
 /**
- * The estimated end, or the reason why it is unknown. Undefined if `isUnderWay` is false, if nothing is left to do, or if no reason is
- * known but a list was not requested or is not complete yet.
+ * The estimated end, or the reason why it is unknown. Undefined if `isUnderWay` is false or nothing is left to do. Also undefined while a
+ * list is missing (not requested or not complete yet), unless the end is unknown for another reason.
  */
 export type Estimation = Known<Estimate> | undefined;
 
@@ -70,7 +70,7 @@ export function estimationOf(
   nowMs: number,
 ): Estimation {
   if (!isUnderWay(decision)) return undefined;
-  if (unattended !== undefined) return { unknown: 'the agent is not running' };
+  if (unattended !== undefined) return { unknown: 'no agent acts on the group' };
   const wait = timelessWait(decision);
   if (wait !== undefined) return { unknown: wait.fact };
   const unread = noPermissionText(unreadLists(listing));

@@ -118,7 +118,7 @@ function revisionOfCommit(runs: readonly RunRecord[], commit: string, zone: stri
   throw notFoundFailure(
     record ? `run ${record.id} of commit ${commit} has no revision of zone ${zone}` : `no run of commit ${commit} is recorded`,
     {
-      why: 'runs record the commit of the annotation rollout-group.dev/commit of the StatefulSets',
+      why: 'runs record the commit of the annotation rollout-group.dev/commit, or that of Argo CD or Flux (install --read-commits)',
       todo: 'name a revision with --to-revision',
     },
   );

@@ -8,12 +8,9 @@ import { type IntentView, isUnknown } from '../../engine/snapshot.ts';
 import { readIntent } from '../../policies/live/intents.ts';
 import { hashText } from '../../policies/values/hash.ts';
 import { rolloutIntents } from '../cluster-snapshot/kinds.ts';
-import type { Cluster } from '../connection.ts';
+import { type Cluster, fieldManager } from '../connection.ts';
 import { uncalledBy } from '../connection-failure.ts';
 import type { GroupName } from './target.ts';
-
-/** The field manager of objects that the plugin writes. */
-export const fieldManager = 'kubectl-rollout-group';
 
 interface StoredIntent {
   readonly view: IntentView;

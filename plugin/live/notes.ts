@@ -2,7 +2,7 @@
 import { onStatus } from '../../cluster/request/failure.ts';
 import { getObject } from '../../cluster/request/read.ts';
 import { type KubernetesObject, resources } from '../../cluster/request/resource.ts';
-import { withoutRollback } from '../../engine/decide/stops.ts';
+import { withoutAgent } from '../../engine/decide/stops.ts';
 import type { RuleResult } from '../../engine/decision.ts';
 import { ledgerLabel } from '../../engine/ledger/ledger-document.ts';
 import { decodeNotes, notesKey, notesLabelValue, notesName } from '../../engine/notify/notes-document.ts';
@@ -18,16 +18,17 @@ import { itemsOf, type Listing, noPermissionText } from '../cluster-snapshot/lis
 import type { Cluster } from '../connection.ts';
 import { type CommandContext, writeNotes } from '../context.ts';
 import type { ChannelFact } from '../doctor/check.ts';
+import { readBlindNamespaces } from '../doctor/gather/accounts.ts';
 import { readWebhookProblems } from '../doctor/gather/admission.ts';
 import { ageText } from '../output/plan/plan-text.ts';
-import { type AgentLeases, agentState, notRunningText, readAgentLeases } from './agent.ts';
+import { type AgentLeases, type AgentState, agentState, notRunningText, readAgentLeases } from './agent.ts';
 import { haveStopsChanged, type LiveGroup, type ReadGroups } from './groups.ts';
 import { releaseLines } from './removed-group.ts';
 import { nameOf } from './target.ts';
 
 export interface Notes {
   readonly lines: readonly string[];
-  /** The groups of stopped agents, as `namespace/group`, each with the sentence about its agent. */
+  /** The groups whose agent stopped or has no access, as `namespace/group`, each with the sentence about its agent. */
   readonly unattended: ReadonlyMap<string, string>;
   /** The groups of `unattended` whose agent did not restart within the duration of a Lease. */
   readonly lost: ReadonlySet<string>;
@@ -38,9 +39,9 @@ export interface Notes {
 }
 
 /**
- * Returns the group, as this command decides it if its agent may not run and its stops changed. If its agent stopped, adds the sentence
- * about the agent and removes the rollback, which only the agent carries out. If no webhook records requesters, the approvals that the group
- * waits for count as blocked, as in a plan, because `approve` would fail.
+ * Returns the group, as this command decides it if its agent may not run and its stops changed. If its agent stopped or has no access, adds
+ * the sentence about the agent and removes the commands that only the agent carries out. If no webhook records requesters, the approvals
+ * that the group waits for count as blocked, as in a plan, because `approve` would fail.
  */
 export function withAgentState(live: LiveGroup, { unattended, silent, unrecorded }: Omit<Notes, 'lines' | 'lost'>): LiveGroup {
   const name = nameOf(live.decision);
@@ -48,7 +49,7 @@ export function withAgentState(live: LiveGroup, { unattended, silent, unrecorded
   const problem = unrecorded.get(name);
   const stopped = unattended.get(name);
   const decision = problem === undefined ? rest.decision : withoutApprovals(rest.decision, problem);
-  const stops = stopped === undefined ? undefined : decision.stops?.map((stop) => withoutRollback(stop, name));
+  const stops = stopped === undefined ? undefined : decision.stops?.map((stop) => withoutAgent(stop, name));
   return { ...rest, decision: { ...decision, ...defined({ stops }) }, ...defined({ unattended: stopped }) };
 }
 
@@ -69,7 +70,9 @@ export async function notesOn(cluster: Cluster, { groups: shown, problems }: Pic
   if (groups.length === 0) return { lines: notUsed, unattended: new Map(), lost: new Set(), silent: new Set(), unrecorded: new Map() };
   const decisions = groups.map(({ decision }) => decision);
   const [agents, unrecorded] = await Promise.all([readAgentLeases(cluster, decisions), readUnrecorded(cluster, decisions)]);
-  const { lines, ...stopped } = agentsOf(groups, agents);
+  const published = groups.filter(({ from }) => from === 'agent').map(({ decision }) => decision);
+  const blind = published.length === 0 ? new Map<string, string>() : await readBlindNamespaces(cluster, published, agents.leases);
+  const { lines, ...stopped } = agentsOf(groups, agents, blind);
   const unenforced = new Set(decisions.flatMap((decision) => decision.unenforced ?? []));
   return { ...stopped, unrecorded, lines: [...hereLines(groups, stopped.unattended), ...lines, ...unenforced, ...notUsed] };
 }
@@ -113,21 +116,34 @@ export async function writeAgentNote(
 /** The age above which a decision does not show that its agent still runs. */
 const freshMs = 60_000;
 
-function agentsOf(groups: readonly LiveGroup[], agents: AgentLeases): Omit<Notes, 'unrecorded'> {
+/** Returns why no agent acts on the group; undefined if an agent does, or if its state is unknown. */
+function unattendedBy(
+  { decision, from }: LiveGroup,
+  state: AgentState,
+  blind: ReadonlyMap<string, string>,
+): { readonly text: string; readonly isLost: boolean } | undefined {
+  if (state.kind === 'stopped') return { text: notRunningText(state.why), isLost: state.isLost };
+  const text = from === 'agent' ? blind.get(decision.namespace) : undefined;
+  return text === undefined ? undefined : { text, isLost: false };
+}
+
+/** `blind`: by namespace, why its agent has no access. */
+function agentsOf(groups: readonly LiveGroup[], agents: AgentLeases, blind: ReadonlyMap<string, string>): Omit<Notes, 'unrecorded'> {
   const lines = new Map<string, string>();
   const unattended = new Map<string, string>();
   const lost = new Set<string>();
   const silent = new Set<string>();
-  for (const { decision, from, present } of groups) {
+  for (const live of groups) {
+    const { decision, from, present } = live;
     const name = nameOf(decision);
     const state = agentState(agents, decision);
     const age = `the decision was made ${ageText(decision.decidedMs, agents.nowMs)} ago`;
-    if (state.kind === 'stopped') {
-      const text = notRunningText(state.why);
-      unattended.set(name, text);
+    const why = unattendedBy(live, state, blind);
+    if (why !== undefined) {
+      unattended.set(name, why.text);
       silent.add(name);
-      if (state.isLost) lost.add(name);
-      if (from === 'agent') lines.set(text, `${text}; ${age}`);
+      if (why.isLost) lost.add(name);
+      if (from === 'agent') lines.set(why.text, `${why.text}; ${age}`);
     } else if (state.kind === 'unknown' && agents.nowMs - decision.decidedMs > freshMs) {
       lines.set('', `${age}; whether the agent is running is unknown`);
       silent.add(name);

@@ -154,10 +154,10 @@ function comparedWith(
   return { replaced: '', kept };
 }
 
-/** Returns the request or exception with its requester and its end, such as `the pause of anna (INC-441) without an end`. */
+/** Returns the request or exception with its requester and its end, such as `the pause by anna (INC-441) without an end`. */
 export function storedText(stored: RequestedWith & Pick<IntentView, 'expiresMs'> & { readonly action: string }): string {
   const { action, expiresMs } = stored;
-  return `the ${action === 'protect' ? 'protection' : action} of ${requesterText(stored)} ${expiresMs === undefined ? 'without an end' : `that ends at ${instantText(expiresMs)}`}`;
+  return `the ${action === 'protect' ? 'protection' : action} by ${requesterText(stored)} ${expiresMs === undefined ? 'without an end' : `that ends at ${instantText(expiresMs)}`}`;
 }
 
 /** Returns a line about the stored request of another user if the object replaces it. Throws Failure if the object ends earlier. */

@@ -1,5 +1,6 @@
 // Builds the texts about a live group that every display shares: counts, revisions, pods in flight, waits, images and estimated end.
 import { ordinalsIn } from '../../engine/amount.ts';
+import { isOfStop } from '../../engine/decide/stops.ts';
 import { type GroupDecision, isAtRest, isMoving, noGoal, type RuleOutcome, type Stop, type ZoneDecision } from '../../engine/decision.ts';
 import type { Estimate, LikelyEnd } from '../../engine/plan/estimate.ts';
 import type {
@@ -10,7 +11,15 @@ import type {
   PublishedStep,
   PublishedZone,
 } from '../../engine/publish/published.ts';
-import { endsText, isTroubled, missingSetsText, type PersonNeeded, rolledBackRule, stopFact } from '../../engine/publish/status.ts';
+import {
+  endsText,
+  isTroubled,
+  missingSetsText,
+  type PersonNeeded,
+  rolledBackRule,
+  stopFact,
+  stopTitle,
+} from '../../engine/publish/status.ts';
 import { leadingResult } from '../../engine/rule.ts';
 import { isUnknown, type Known } from '../../engine/snapshot.ts';
 import { formatDuration } from '../../policies/duration.ts';
@@ -246,17 +255,18 @@ function stopPart(decision: PublishedDecision, isShort: boolean): string {
   const [first, ...more] = stops.filter((stop) => stop !== named);
   if (first === undefined) return '';
   if (isShort && named !== undefined) return `+${plural(more.length + 1, 'stop')}`;
-  const text = isShort ? shortStop(first) : `${first.rule}: ${first.fact}`;
+  const text = isShort ? shortStop(first) : `${stopTitle(first)}: ${first.fact}`;
   return `${text}${more.length === 0 ? '' : ` and ${plural(more.length, 'other stop')}`}`;
 }
 
 function namedStop(decision: PublishedDecision): Stop | undefined {
+  const [wait] = decision.waits;
   const named = namedRule(decision);
-  return decision.stops?.find(({ rule }) => rule === named);
+  return decision.stops?.find((stop) => stop.rule === named && (wait?.rule !== named || isOfStop(wait, stop)));
 }
 
-function shortStop({ rule, by }: Pick<Stop, 'rule' | 'by'>): string {
-  return by === undefined ? rule : `${rule} by ${by}`;
+function shortStop(stop: Pick<Stop, 'rule' | 'source' | 'by'>): string {
+  return stop.by === undefined ? stopTitle(stop) : `${stopTitle(stop)} by ${stop.by}`;
 }
 
 /** Returns the first StatefulSet that left the group and keeps a partition; in the short form, only the number. */
@@ -314,13 +324,16 @@ export function troubleText(decision: PublishedDecision, isShort = false): strin
   const [first] = troubled;
   if (first === undefined) return '';
   if (isShort) return `${plural(troubled.length, 'pod')} failing`;
-  return `${podTrouble(first)}${troubled.length === 1 ? '' : ` and ${troubled.length - 1} more`}`;
+  return `${podTrouble(first)}${troubled.length === 1 ? '' : `, and ${plural(troubled.length - 1, 'more pod')}`}`;
 }
 
 function firstWait(decision: PublishedDecision, isShort: boolean, nowMs: number | undefined): string {
   const [wait] = decision.waits;
   if (wait === undefined) return '';
-  return isShort ? shortStop(namedStop(decision) ?? wait) : `${wait.rule}: ${factText(wait, nowMs)}`;
+  const stop = namedStop(decision);
+  if (isShort && stop !== undefined) return shortStop(stop);
+  const title = stop === undefined ? wait.rule : stopTitle(stop);
+  return isShort ? title : `${title}: ${factText(wait, nowMs)}`;
 }
 
 /** Returns `0.21`, `no data`, or the error. */

@@ -68,8 +68,13 @@ function revisionText(zone: ShownZone): string {
   return revisionNumber === undefined ? shortRevision(toRevision, statefulSet) : `revision ${revisionNumber}`;
 }
 
-/** Returns `env LOG_LEVEL` if only one or two environment variables changed, else the first path, as `containers[app].env and 2 more`. */
-function fieldsText(paths: readonly string[]): string {
+/**
+ * Returns `restart` if only the annotation of `kubectl rollout restart` changed; `env LOG_LEVEL` if only one or two environment variables
+ * changed; else the first path, as `containers[app].env and 2 more`.
+ */
+function fieldsText(changed: readonly string[]): string {
+  const paths = changed.filter((path) => !path.endsWith('annotations[kubectl.kubernetes.io/restartedAt]'));
+  if (paths.length === 0) return 'restart';
   const names = paths.map((path) => /\.env\[([^\]]+)\]/.exec(path)?.[1]);
   const known = [...new Set(names)].filter((name) => name !== undefined);
   if (names.every((name) => name !== undefined) && known.length <= 2) return `env ${known.join(', ')}`;

@@ -1,6 +1,6 @@
 // Renders the progress of a rollout: a frame for a terminal, one line per transition for logs.
 import { type GroupDecision, isAtRest } from '../../engine/decision.ts';
-import { leftMemberText } from '../../engine/publish/status.ts';
+import { leftMemberText, stopTitle } from '../../engine/publish/status.ts';
 import { isUnknown } from '../../engine/snapshot.ts';
 import { secondText } from '../../policies/instant.ts';
 import { shorten } from '../../policies/text/shorten.ts';
@@ -9,6 +9,7 @@ import type { Estimation, Facts } from '../live/facts.ts';
 import type { LiveGroup } from '../live/groups.ts';
 import {
   changeText,
+  currentRoll,
   downText,
   endText,
   partText,
@@ -89,7 +90,7 @@ function factsOf(live: LiveGroup, nowMs: number): readonly string[] {
   const unread = unreadZones(decision);
   const { wave } = decision;
   const info = summaryText(live, { nowMs });
-  const stops = [...new Set((decision.stops ?? []).map(({ rule }) => rule))];
+  const stops = [...new Set((decision.stops ?? []).map(stopTitle))];
   const exceptions = (decision.permitted ?? []).map(({ exception }) => exception);
   const hasProblem =
     decision.waits.length + stops.length + exceptions.length + (decision.left ?? []).length > 0 ||
@@ -102,7 +103,7 @@ function factsOf(live: LiveGroup, nowMs: number): readonly string[] {
     ...(working.length === 0 ? [] : [`zone=${working.join(',')}`]),
     `updated=${partText(decision, 'updated')}`,
     `available=${partText(decision, 'available')}`,
-    ...(decision.waits.length === 0 ? [] : [`waits=${decision.waits.map(({ rule }) => rule).join(',')}`]),
+    ...(decision.waits.length === 0 ? [] : [`waits=${[...new Set(decision.waits.map(({ rule }) => rule))].join(',')}`]),
     ...(stops.length === 0 ? [] : [`stops=${stops.join(',')}`]),
     ...(exceptions.length === 0 ? [] : [`exceptions=${exceptions.join(',')}`]),
     ...(info === '' || !hasProblem ? [] : [JSON.stringify(info)]),
@@ -223,7 +224,12 @@ function nowText(moment: Moment): string {
   const inFlight = zones.filter((zone) => zone.inFlight > 0).map((zone) => `${plural(zone.inFlight, 'pod')} of ${zone.zone}`);
   if (inFlight.length > 0) return `now: ${inFlight.join(', ')} in flight`;
   const [wait] = decision.waits;
-  if (decision.outcome === 'act' || wait === undefined) return `now: ${workingZones(moment).join(', ')}`;
+  if (decision.outcome === 'act' || wait === undefined) {
+    const working = workingZones(moment);
+    // A decision of this command has no action that was carried out.
+    const next = working.length > 0 ? undefined : (currentRoll(decision) ?? decision.steps[0])?.zone;
+    return next === undefined ? `now: ${working.join(', ')}` : `next: ${next}`;
+  }
   const at = wait.earliestMs === undefined || wait.earliestMs <= nowMs ? '' : `, at the earliest in ${leftText(wait.earliestMs, nowMs)}`;
   return `blocked by ${wait.rule}: ${factText(wait, nowMs)}${at}`;
 }

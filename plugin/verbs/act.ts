@@ -98,7 +98,7 @@ const promote: Verb = {
   options: [
     { flags: '--wave <name>', description: 'The wave; default: the current wave.', completes: 'wave' },
     { flags: '--gate <name>', description: 'Skip only this gate, and no soak.', completes: 'gate' },
-    { flags: '--full', description: 'Skip the soak and the gates of every wave. Without a terminal it needs --yes.' },
+    { flags: '--full', description: 'Skip the soak and the gates of this wave and of all later waves. Without a terminal it needs --yes.' },
     ...prompts('--full needs --yes.'),
   ],
   examples: ['promote ingester --reason "hotfix, canary is fine"', 'promote ingester --gate errors', 'promote ingester --full --yes'],

@@ -102,6 +102,10 @@ const install: Verb = {
     ...installOptions,
     { flags: '--image <image>', description: 'Image of the agent; default: rollout-group-agent in this version.' },
     { flags: '--replicas <number>', description: 'Replicas of the agent; default: 3. All of them answer webhooks, one acts.', atLeast: 1 },
+    {
+      flags: '--read-commits',
+      description: 'Let the agent read the Applications of Argo CD and the Kustomizations of Flux, for the commits of rollouts.',
+    },
     { flags: '--create-namespace', description: 'Also create the namespace of the agent, with Pod Security level restricted.' },
     { flags: '--enforce', description: 'Also set rollout-group.dev/enforce=true on the namespaces of --groups-in and the policies.' },
     {

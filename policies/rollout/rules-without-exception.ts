@@ -14,6 +14,7 @@ export const rulesWithoutException: readonly string[] = [
   'agent-access',
   'announced',
   'approval',
+  'approved-plan',
   'eviction-budget',
   'gate',
   'granted-before',
@@ -49,5 +50,5 @@ function demandsApproval(rule: string, policies: readonly PolicyRules[]): boolea
 
 /** Reports whether the policy rule can answer that it needs an approval. */
 export function asksForApproval({ effect, onUnknown }: { readonly effect: string; readonly onUnknown?: string | undefined }): boolean {
-  return effect === 'requireApproval' || onUnknown === 'requireApproval';
+  return [effect, onUnknown].some((one) => one === 'requireApproval' || one === 'requireApprovedPlan');
 }

@@ -216,7 +216,8 @@ function objectSchema(kind: Kind): JsonSchema {
       kind: { type: 'string' },
       metadata: { type: 'object' },
       spec: structural(spec),
-      ...(status && { status: structural(schemaOf(status)) }),
+      // Before the first status, kstatus must not count a new object as reconciled.
+      ...(status && { status: { ...structural(schemaOf(status)), default: { observedGeneration: -1 } } }),
     },
   };
 }

@@ -354,7 +354,10 @@ export const rolloutGroupSpec = z.strictObject({
 
 /** The status of a group; only the agent writes it. */
 export const rolloutGroupStatus = z.strictObject({
-  observedGeneration: z.int().optional().describe('Generation of the spec that the agent read for this decision.'),
+  observedGeneration: z
+    .int()
+    .optional()
+    .describe('Generation of the spec that the agent read for this decision; -1 before the first decision.'),
   phase: z
     .string()
     .optional()
@@ -383,7 +386,7 @@ export const rolloutGroupStatus = z.strictObject({
     )
     .max(20)
     .optional()
-    .describe('Ready, Progressing and Degraded; sometimes also Stopped, MemberLeft and Enforced.'),
+    .describe('Ready, Progressing and Degraded; sometimes also Reconciling or Stalled, Stopped, MemberLeft and Enforced.'),
   decision: z
     .unknown()
     .optional()

@@ -11,7 +11,7 @@ export const rolloutIntentSpec = z.strictObject({
   zone: shortName
     .optional()
     .describe(
-      'For `pause`, `protect` and `cancel`: zone of the request. Without it the request is for the whole group. Other actions ignore it, except an `abort` that only pauses.',
+      'For `pause`, `protect` and `cancel`: zone of the request. Without it the request is for the whole group. Other actions ignore it, except an `abort` that only pauses (see `spec.runId`).',
     ),
   wave: shortName.optional().describe('Wave to approve, reject or promote. Without it `promote` applies to every wave of the run.'),
   rule: z.string().max(317).optional().describe('Rule to approve or reject, as `policy/rule`.'),

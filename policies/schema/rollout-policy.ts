@@ -18,16 +18,18 @@ export const policyAction = z.enum(['scaleUp', 'scaleDown', 'rollout', 'restart'
 const rule = z.strictObject({
   name: shortName,
   actions: z.array(policyAction).min(1).max(6).describe('Actions that this rule applies to.'),
-  effect: z.enum(['deny', 'hold', 'requireApproval', 'warn']).describe('Effect if the condition is true.'),
+  effect: z
+    .enum(['deny', 'hold', 'requireApproval', 'requireApprovedPlan', 'warn'])
+    .describe('Effect if the condition is true. `requireApprovedPlan` requires approvals unless the rollout is the approved one.'),
   when: condition.optional().describe('Condition of the rule. Without it the rule always applies.'),
   onUnknown: z
-    .enum(['deny', 'hold', 'requireApproval', 'warn', 'allow'])
+    .enum(['deny', 'hold', 'requireApproval', 'requireApprovedPlan', 'warn', 'allow'])
     .optional()
     .describe('Effect if the condition is unknown. The default is `effect`.'),
   approval: z
     .strictObject({ count: z.int().min(1).max(20).default(1), from: optionalList(z.string().min(1), 20) })
     .optional()
-    .describe('Required approvals for the effect `requireApproval`.'),
+    .describe('Required approvals for the effects `requireApproval` and `requireApprovedPlan`.'),
   message: z.string().max(1024).optional().describe('Message for users. A variable in ${} is replaced by its value.'),
 });
 
@@ -49,7 +51,7 @@ const window = z
       'Absolute time ranges; `to` is excluded.',
     ),
     inFlight: wordOf('finishPod', 'finishZone', 'finishAll').describe(
-      'How much of a rollout may finish when the window starts to block: the pods in flight, the current zone, or the whole rollout. No effect on other actions.',
+      'How much of a rollout may finish when the window starts to block: the pods in flight, the part of the wave in the open zone, or the whole rollout. No effect on other actions.',
     ),
   })
   .meta({ 'x-rollout-group-one-of': ['schedule', 'ranges'] });

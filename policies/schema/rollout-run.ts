@@ -91,7 +91,13 @@ export const rolloutRunSpec = z.strictObject({
     ),
   policyDigest: z.string().max(64).optional().describe('Digest of the policies at the start of the run.'),
   planDigest: z.string().max(64).optional().describe('Digest of the applied plan, if a plan was applied.'),
-  commit: z.string().max(253).optional().describe('Commit of the change: annotation `rollout-group.dev/commit` that came with it.'),
+  commit: z
+    .string()
+    .max(253)
+    .optional()
+    .describe(
+      'Commit of the change: annotation `rollout-group.dev/commit` that came with it, else the commit that Argo CD or Flux applied.',
+    ),
   cause: z
     .string()
     .max(512)

@@ -169,7 +169,7 @@ export function checkSchedule({ cron: text, durationMs, timeZone }: Schedule): r
     const message = `The schedule restricts day of month (${dayOfMonth}) and day of week (${dayOfWeek}), which cron joins by or`;
     return [{ code: 'RG2402', field: 'cron', message }, ...problems];
   }
-  const periodMs = shortestPeriod(cron, text);
+  const periodMs = shortestPeriodMs(text, cron);
   if (periodMs === undefined) return [{ code: 'RG2405', field: 'cron', message: 'The schedule never starts' }, ...problems];
   if (durationMs > periodMs) {
     const message = `The window lasts ${formatDuration(durationMs)} and opens again after ${formatDuration(periodMs)}`;
@@ -178,17 +178,17 @@ export function checkSchedule({ cron: text, durationMs, timeZone }: Schedule): r
   return problems;
 }
 
-/** The shortest intervals by pattern, because many policies share a schedule and the search takes a millisecond. */
-const shortestPeriods: Map<string, number | undefined> = new Map();
+/** The shortest periods by pattern: a running agent checks the same schedules again after each change of a policy or StatefulSet. */
+const periodsMs = new Map<string, number | undefined>();
+const maxPeriods = 1_000;
 
-/** Returns the shortest time between two starts; undefined if the pattern never starts, infinite if it starts once. */
-function shortestPeriod(cron: Cron, text: string): number | undefined {
-  if (!shortestPeriods.has(text)) {
-    const starts = startsOf(cron, startsCompared);
-    const periods = starts.slice(1).map((start, index) => start - (starts[index] ?? start));
-    putNewest(shortestPeriods, text, starts.length === 0 ? undefined : Math.min(...periods), 100);
-  }
-  return shortestPeriods.get(text);
+/** Returns the shortest time from one start to the next; infinite for a single start, undefined if the schedule never starts. */
+function shortestPeriodMs(text: string, cron: Cron): number | undefined {
+  if (periodsMs.has(text)) return periodsMs.get(text);
+  const starts = startsOf(cron, startsCompared);
+  const periodMs = starts.length === 0 ? undefined : Math.min(...starts.slice(1).map((start, index) => start - (starts[index] ?? start)));
+  putNewest(periodsMs, text, periodMs, maxPeriods);
+  return periodMs;
 }
 
 type Schedule = NonNullable<WindowDefinition['schedule']>;

@@ -46,7 +46,7 @@ export async function applyObjects(client: ApiClient, objects: readonly Manifest
   for (const object of objects) {
     const path = await pathOf(client, object);
     if (path === undefined) unknown.push(object);
-    else await client.patch(`${path}?fieldManager=kubectl-rollout-group`, 'apply', object);
+    else await client.patch(`${path}?fieldManager=rollout-group`, 'apply', object);
   }
   return unknown;
 }

@@ -159,7 +159,7 @@ function isRolloutGroup({ kind }: Json): boolean {
 /** Starts the nodes, their kubelets, and the prepare endpoints of the pods on them. */
 function startMachines(
   world: World,
-  { startMs, drainMs, kind, webhooks }: GroupShape,
+  { startMs, drainMs, kind, webhooks, replaceUnreadySeconds }: GroupShape,
   { zones, zoneOf, admit }: Pick<NodesOptions, 'zones' | 'zoneOf' | 'admit'>,
 ) {
   const { server, wallMs, seed } = world;
@@ -168,6 +168,7 @@ function startMachines(
     ...world,
     startMs,
     drainMs,
+    hangs: replaceUnreadySeconds !== undefined,
     isNodeLost: (node) => nodes.isLost(node),
     restarted: (place, pod) => endpoints.restarted(place, pod),
   });

@@ -163,6 +163,7 @@ function rolloutSpec(shape: GroupShape): Json {
     ...(lowersPartition ? {} : { rotateBy: shape.rotateBy }),
     maxUnavailable: shape.maxUnavailable,
     ...(shape.minIntervalSeconds === undefined ? {} : { minInterval: `${shape.minIntervalSeconds}s` }),
+    ...(shape.replaceUnreadySeconds === undefined ? {} : { replaceUnready: { when: 'any', after: `${shape.replaceUnreadySeconds}s` } }),
     ...(shape.deadlineSeconds === undefined ? {} : { deadlines: { progress: `${shape.deadlineSeconds}s` } }),
     ...(waves === undefined ? {} : { waves }),
     ...(shape.rollsBack === true && canRollBack ? { onFailure: 'rollback' } : {}),

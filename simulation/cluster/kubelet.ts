@@ -10,6 +10,8 @@ interface KubeletOptions extends World {
   /** The approximate times in milliseconds until a created pod is ready, and until a deleted pod is gone. */
   readonly startMs: number;
   readonly drainMs: number;
+  /** True if containers with a broken image run without becoming ready, instead of crashing. */
+  readonly hangs?: boolean;
   readonly isNodeLost: (node: string) => boolean;
   /** Called when an accident ends the container of a pod, or when the pod is removed. */
   readonly restarted: (namespace: string, pod: string) => void;
@@ -237,7 +239,7 @@ export class Kubelets {
     pod.container = 'running';
     pod.startedMs = this.#options.wallMs();
     this.#write(pod);
-    if (isBroken(pod)) this.#later(pod, between(pod.random, 500, 2000), () => this.#crash(pod));
+    if (isBroken(pod) && this.#options.hangs !== true) this.#later(pod, between(pod.random, 500, 2000), () => this.#crash(pod));
   }
 
   #becomeUp(pod: Running): void {

@@ -76,7 +76,7 @@ export function drawnFaults(seed: number, rates: Rates, limits: FaultLimits = us
     }
     return undefined;
   };
-  const ofLine = ({ key }: Point): WatchFault | undefined => {
+  const ofLine = ({ key, site }: Point): WatchFault | undefined => {
     if (isDrawn('F6', key)) return { class: 'F6', kind: 'gone' };
     if (isDrawn('F7', key) && isEndless(lot(`F7 dead ${key}`))) return { class: 'F7', kind: 'dead' };
     if (isDrawn('F7', key)) return { class: 'F7', kind: 'stall', durationMs: lasting(`F7 for ${key}`, 5_000, 600_000) };
@@ -85,7 +85,7 @@ export function drawnFaults(seed: number, rates: Rates, limits: FaultLimits = us
       if (kind !== 'reconnectToPast') return { class: 'F8', kind };
       return { class: 'F8', kind, behindMs: lasting(`F8 behind ${key}`, 500, 120_000) };
     }
-    return isDrawn('F9', key) ? { class: 'F9', kind: 'lose' } : undefined;
+    return isDrawn('F9', key, lossWeightOf(site)) ? { class: 'F9', kind: 'lose' } : undefined;
   };
   const ofPodCall = ({ key }: Point): PodFault | undefined => {
     if (!isDrawn('F21', key)) return undefined;
@@ -193,6 +193,11 @@ function weightOf({ site }: Point): number {
   if (site.startsWith('lease.')) return 0.2;
   if (site.startsWith('act.') || site.startsWith('revoke.')) return 20;
   return site.startsWith('watch.') || site.startsWith('gate.') ? 1 : 4;
+}
+
+/** Returns the factor for lost events. People change their objects seldom, and no later event of the object shows a lost change. */
+function lossWeightOf(site: string): number {
+  return site.startsWith('watch.rollout') ? 5 : 1;
 }
 
 function isChange({ site }: Point, verb: string): boolean {

@@ -1,28 +1,100 @@
-// Judges the requests of others that a webhook let pass: they count like the disruptions of agents, and none passes unjudged (S30, S31).
-import { controllerOf, podResource } from '../objects.ts';
+// Judges the requests of others that a webhook let pass: they count like the disruptions of agents, and none passes unjudged (S19, S30, S31).
+import { configMapResource, controllerOf, podResource } from '../objects.ts';
+import { runStartMs } from '../process/clock.ts';
+import type { Commit } from '../server/request.ts';
 import { named, unavailabilityOf } from './availability.ts';
-import { type Moment, momentOf, type Oracle } from './oracle.ts';
+import { type Claimed, isLedger, readLedger } from './documents.ts';
+import { type Moment, machineOf, momentOf, type Oracle, type Reviewed } from './oracle.ts';
 import { type Book, isAdmitted, isDisruption, type Place, unavailableIn, wasDown } from './places.ts';
+
+/** The time in which an allowed request may be repeated, and a tolerance for the time of the review (engine/judge/admission-claims.ts). */
+const repeatMs = 30_000;
+const reviewMs = 12_000;
+/** The time in which a claim counts, less the time between the review and the write of the ledger. */
+const claimMs = 110_000;
 
 /** Creates the judge of admitted requests. It sees each commit before the book records it. */
 export function judgeAdmissions(book: Book): Oracle {
-  return {
-    committed: (commit) => {
-      const { resource, actor, after, atMs } = commit;
-      const { admission } = actor;
-      if (resource !== podResource || admission === undefined || !isDisruption(commit)) return;
-      const place = book.placeOfPod(after);
-      if (place === undefined || admission.uid !== after.metadata.uid || book.terms.isExcepted()) return;
-      const moment = momentOf(book.scene, { actor: { user: actor.user, process: admission.by, sentAtMs: admission.sentAtMs }, atMs });
-      if (!book.terms.wasMember(place.zone.statefulSet, moment.fromMs)) return;
-      const what = `${admission.by} lets ${actor.user} disrupt ${after.metadata.name}`;
-      if (isAdmitted(commit)) checkBudget(book, place, moment, what);
-      // An orphaned pod has no group. A deletion may pass unjudged, because the kubelet removes pods with the same request.
-      const owner = controllerOf(after);
-      const isOwned = owner !== undefined && owner === place.zone.facts.latest()?.uid;
-      if (!admission.isJudged && admission.failurePolicy === 'Fail' && isOwned) book.scene.violated('S31', `${what} without a judgement`);
-    },
-  };
+  return new AdmissionJudge(book);
+}
+
+class AdmissionJudge implements Oracle {
+  readonly #book: Book;
+  /** The claims of the ledger on pods. */
+  #claims: readonly Claimed[] = [];
+  /** The clock error of the process that last let a request about a pod pass, by UID. */
+  readonly #clocks = new Map<string, number>();
+
+  constructor(book: Book) {
+    this.#book = book;
+  }
+
+  reviewed({ request, by, outcome }: Reviewed): void {
+    if (outcome === 'allowed' && request.uid !== undefined) this.#clocks.set(request.uid, machineOf(this.#book.scene, by).wallErrorMs);
+  }
+
+  committed(commit: Commit): void {
+    const { resource, actor, after, atMs } = commit;
+    const { scene, terms } = this.#book;
+    if (resource === configMapResource && isLedger(after) && after.metadata.namespace === scene.namespace) this.#noteLedger(commit);
+    const { admission } = actor;
+    if (resource !== podResource || admission === undefined || !isDisruption(commit)) return;
+    const place = this.#book.placeOfPod(after);
+    if (place === undefined || admission.uid !== after.metadata.uid || terms.isExcepted()) return;
+    const moment = momentOf(scene, { actor: { user: actor.user, process: admission.by, sentAtMs: admission.sentAtMs }, atMs });
+    if (!terms.wasMember(place.zone.statefulSet, moment.fromMs)) return;
+    const what = `${admission.by} lets ${actor.user} disrupt ${after.metadata.name}`;
+    // An orphaned pod has no group. A deletion may pass unjudged, because the kubelet removes pods with the same request.
+    const owner = controllerOf(after);
+    const isOwned = owner !== undefined && owner === place.zone.facts.latest()?.uid;
+    if (isAdmitted(commit)) checkBudget(this.#book, place, moment, what);
+    if (isAdmitted(commit) && isOwned && scene.group.disruption !== undefined)
+      this.#checkClaim(after.metadata.uid, admission.by, atMs, what);
+    if (!admission.isJudged && admission.failurePolicy === 'Fail' && isOwned) scene.violated('S31', `${what} without a judgement`);
+  }
+
+  /** Checks that the ledger announces the disruption, and that the request was not allowed long ago. */
+  #checkClaim(uid: string, by: string, atMs: number, what: string): void {
+    const { scene } = this.#book;
+    const claim = this.#claims.find((one) => one.uid === uid);
+    if (claim === undefined) scene.violated('S19', `${what}, and the ledger does not announce it`);
+    const { wallErrorMs } = machineOf(scene, by);
+    if (claim?.admittedWallMs === undefined || Math.abs(wallErrorMs - (this.#clocks.get(uid) ?? wallErrorMs)) > 1_000) return;
+    const agoMs = Math.abs(runStartMs + atMs + wallErrorMs - claim.admittedWallMs);
+    if (agoMs > repeatMs + reviewMs) scene.violated('S30', `${what}, which was allowed ${Math.round(agoMs)} ms ago`);
+  }
+
+  #noteLedger({ after, type, atMs }: Commit): void {
+    const before = this.#claims;
+    const claims = type === 'DELETED' ? [] : [...(readLedger(after)?.claims.values() ?? [])];
+    this.#claims = claims.filter(({ verb }) => verb === 'deletePod' || verb === 'evictPod');
+    if (this.#book.scene.group.disruption !== undefined && !this.#book.terms.isExcepted()) this.#checkClaims(before, atMs);
+  }
+
+  /** Checks that the webhooks claim no more available pods of a zone than the budget permits. */
+  #checkClaims(before: readonly Claimed[], atMs: number): void {
+    const { scene } = this.#book;
+    const limit = scene.group.disruption ?? 1;
+    const isNew = ({ uid }: Claimed): boolean => !before.some((one) => one.uid === uid);
+    const moment = momentOf(scene, { actor: { user: '' }, atMs });
+    const isUp = ({ uid }: Claimed): boolean => {
+      const pod = this.#book.podByUid(uid);
+      const place = pod === undefined ? undefined : this.#book.placeOfPod(pod);
+      return place !== undefined && place.pod === pod && !wasDown(place, moment);
+    };
+    const claimed = this.#claims.filter((claim) => claim.admittedWallMs !== undefined && isUp(claim));
+    for (const claim of claimed.filter(isNew)) {
+      const others = claimed.filter(
+        (one) =>
+          one.uid !== claim.uid && one.zone === claim.zone && Math.abs((one.admittedWallMs ?? 0) - (claim.admittedWallMs ?? 0)) < claimMs,
+      );
+      if (others.length >= limit)
+        scene.violated(
+          'S30',
+          `a webhook claims ${claim.uid} next to ${others.map(({ uid }) => uid).join(', ')}, and no more than ${limit} may be`,
+        );
+    }
+  }
 }
 
 function checkBudget(book: Book, place: Place, moment: Moment, what: string): void {

@@ -11,6 +11,7 @@ import { judgePins } from './pins.ts';
 import { Book } from './places.ts';
 import { judgePolicies } from './policies.ts';
 import { PreparationJudge } from './preparations.ts';
+import { judgeProgress } from './progress.ts';
 import { ReplicaJudge } from './replicas.ts';
 import { judgeRequests } from './requests.ts';
 import { ReviewJudge } from './reviews.ts';
@@ -32,6 +33,7 @@ export const bookJudges = {
   admissions: judgeAdmissions,
   reviews: (book) => new ReviewJudge(book),
   waves: judgeWaves,
+  progress: judgeProgress,
   runs: judgeRuns,
   rollbacks: judgeRollbacks,
   policies: judgePolicies,

@@ -30,6 +30,8 @@ export class DecisionJudge implements Oracle {
   readonly #lastChanges = new Map<string, number>();
   /** The resource version after the last change that the processes of a machine know to have succeeded, by machine and UID. */
   readonly #knownChanges = new Map<string, number>();
+  /** The newest resource version that a process has read, by process and UID. */
+  readonly #read = new Map<string, number>();
   /** The send times of the disruptions that were stored since the end of a process's last turn, by process. */
   readonly #sentDisruptions = new Map<string, { readonly atMs: number; readonly wallMs: number }[]>();
   /** The clock of the machine at the end of the last turn of each process. */
@@ -79,6 +81,7 @@ export class DecisionJudge implements Oracle {
     }
     this.#remember(process, performed);
     if (decision === undefined) return;
+    this.#checkOrder(process, report);
     this.#checkDefinition(process, report);
     const isWaiting = decision.outcome === 'wait' || decision.outcome === 'blocked';
     if (isWaiting && decision.waits.length === 0) this.#report('L9', process, 'neither acts nor gives a reason');
@@ -132,6 +135,17 @@ export class DecisionJudge implements Oracle {
     }
   }
 
+  /** Checks S21: no decision of a process uses an older state of an object than an earlier decision. */
+  #checkOrder(process: string, { snapshot, group }: TurnReport): void {
+    for (const { uid, name, resourceVersion } of objectsIn(snapshot, group)) {
+      const key = `${process} ${uid}`;
+      const known = this.#read.get(key) ?? 0;
+      if (Number(resourceVersion) < known)
+        this.#report('S21', process, `reads ${name} at resource version ${resourceVersion}, although an earlier one read ${known}`);
+      this.#read.set(key, Math.max(known, Number(resourceVersion)));
+    }
+  }
+
   #remember(process: string, performed: readonly TakenAction[]): void {
     for (const { action, result } of performed) {
       if (!('uid' in action) || result !== 'done') continue;
@@ -178,9 +192,7 @@ export class DecisionJudge implements Oracle {
   #checkWatches(process: string, { snapshot, group }: TurnReport): void {
     if (this.#isStaleReported) return;
     const nowMs = this.#book.scene.nowMs();
-    const statefulSets = snapshot.statefulSets.filter(({ namespace }) => namespace === group.namespace);
-    const pods = snapshot.pods.flatMap((view) => ('unknown' in view.pods ? [] : view.pods));
-    for (const { uid, name, resourceVersion } of [...statefulSets, ...pods]) {
+    for (const { uid, name, resourceVersion } of objectsIn(snapshot, group)) {
       const next = this.#versions.get(uid)?.find(({ revision }) => revision > Number(resourceVersion));
       if (next === undefined || nowMs - Math.max(next.atMs, this.#healingBeganMs) < watchDelayMs) continue;
       this.#isStaleReported = true;
@@ -192,6 +204,14 @@ export class DecisionJudge implements Oracle {
       return;
     }
   }
+}
+
+/** Returns the StatefulSets and the pods in the snapshot. */
+function objectsIn({ statefulSets, pods }: TurnReport['snapshot'], group: TurnReport['group']) {
+  return [
+    ...statefulSets.filter(({ namespace }) => namespace === group.namespace),
+    ...pods.flatMap((view) => ('unknown' in view.pods ? [] : view.pods)),
+  ];
 }
 
 /** Returns whether the commit deletes a pod, begins its deletion, or lowers the replicas of a StatefulSet. */

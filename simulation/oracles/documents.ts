@@ -38,6 +38,8 @@ export interface RunText {
   readonly hasReplaced: boolean;
   /** The revisions that failed and that the run replaces by its target. */
   readonly rolledBack: Readonly<Record<string, unknown>>;
+  /** The revisions to which a rollback returns, also of zones that left the group since. */
+  readonly restores: Readonly<Record<string, unknown>>;
 }
 
 export interface LedgerText {
@@ -78,6 +80,7 @@ export function readLedger(object: ModelObject): LedgerText | undefined {
   const target: Readonly<Record<string, unknown>> = { ...(field(value, 'run', 'target') ?? {}) };
   const rolledBack: Readonly<Record<string, unknown>> = { ...(field(value, 'run', 'rolledBack', 'revisions') ?? {}) };
   const previous: Readonly<Record<string, unknown>> = { ...(field(value, 'run', 'previous') ?? {}) };
+  const restores: Readonly<Record<string, unknown>> = { ...(field(value, 'run', 'restores') ?? {}) };
   const stays = textAt(value, 'run', 'kind') === 'rollback' || textAt(value, 'run', 'onFailure') === 'pause';
   const openZone = textAt(value, 'run', 'openZone');
   const hasReplaced = (numberAt(value, 'run', 'lastDisruptionMs') ?? -1) >= (numberAt(value, 'run', 'startedMs') ?? 0);
@@ -89,7 +92,7 @@ export function readLedger(object: ModelObject): LedgerText | undefined {
     prepared,
     pins,
     rolling,
-    ...(id === undefined ? {} : { run: { id, outcome, target, previous, stays, openZone, hasReplaced, rolledBack } }),
+    ...(id === undefined ? {} : { run: { id, outcome, target, previous, stays, openZone, hasReplaced, rolledBack, restores } }),
   };
 }
 

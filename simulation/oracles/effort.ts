@@ -1,5 +1,5 @@
-// Judges how many requests and turns a process makes, because retries without a pause overload the API server (L13).
-import type { Oracle, Scene } from './oracle.ts';
+// Judges how many requests and turns a process makes, and its pauses, because retries without a pause overload the API server (L13).
+import { machineOf, type Oracle, type Scene } from './oracle.ts';
 
 const windowMs = 60_000;
 
@@ -22,6 +22,8 @@ interface Window {
 /** Creates the judge. A request counts when it is sent, because requests to a server that refuses connections are repeated the fastest. */
 export function judgeEffort(scene: Scene): Oracle {
   const windows = new Map<string, Window>();
+  /** The time before which a watch must not ask again, by process and watch. */
+  const pausedUntilMs = new Map<string, number>();
   let deletedPods = 0;
   const count = (process: string, kind: Kind): void => {
     const nowMs = scene.nowMs();
@@ -44,7 +46,24 @@ export function judgeEffort(scene: Scene): Oracle {
     committed: ({ type, resource }) => {
       if (type === 'DELETED' && resource === 'pods') deletedPods += 1;
     },
-    sending: ({ process }) => count(process, 'request'),
+    sending: ({ process, site }) => {
+      count(process, 'request');
+      const leftMs = (pausedUntilMs.get(watchOf(process, site)) ?? 0) - scene.nowMs();
+      if (leftMs > 0)
+        scene.violated('L13', `${process} sends ${site} ${Math.round(leftMs)} ms before the pause that the API server asked for ends`);
+    },
+    faulted: ({ process, site }, fault) => {
+      // Several watches share a site: those of the webhooks of these groups, and those of policies in two namespaces.
+      const isShared = scene.group.disruption !== undefined || scene.webhooks !== undefined;
+      if (isShared || !/^watch\.(?!rollout)/.test(site) || fault.kind !== 'answer' || fault.retryAfterSeconds === undefined) return;
+      const pauseMs = (fault.retryAfterSeconds * 1000) / Math.max(1, machineOf(scene, process).rate);
+      pausedUntilMs.set(watchOf(process, site), scene.nowMs() + pauseMs);
+    },
     turnEnded: (process) => count(process, 'turn'),
   };
+}
+
+/** Returns a key of the watch to which a list or a watch request belongs. */
+function watchOf(process: string, site: string): string {
+  return `${process} ${site.replace(/\.(?:list|watch)$/, '')}`;
 }

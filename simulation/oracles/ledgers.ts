@@ -1,5 +1,6 @@
 // Judges the ledger: disruptions have claims, open claims are not dropped, and epochs never decrease (S1, S18, S19, S28, L4, L5).
 
+import type { TurnReport } from '../../agent/report.ts';
 import {
   configMapResource,
   controllerOf,
@@ -33,6 +34,8 @@ export class LedgerJudge implements Oracle {
   #epoch = 0;
   #healingMs: number | undefined;
   readonly #overdue = new Set<string>();
+  /** The disruptions of pods whose outcome their sender does not know, by process and UID. */
+  readonly #unanswered = new Set<string>();
 
   constructor(book: Book) {
     this.#book = book;
@@ -51,6 +54,12 @@ export class LedgerJudge implements Oracle {
     if (resource === statefulSetResource && type === 'MODIFIED') {
       this.#checkScale(commit);
       this.#checkPartition(commit);
+    }
+  }
+
+  turnEnded(process: string, { performed }: TurnReport): void {
+    for (const { action, result } of performed) {
+      if (action.kind === 'deletePod' && result === 'unknown') this.#unanswered.add(`${process} ${action.uid}`);
     }
   }
 
@@ -183,7 +192,7 @@ export class LedgerJudge implements Oracle {
     return uids.size === 1 && !uids.has(undefined) && this.#book.terms.wasMember(zone.statefulSet, fromMs);
   }
 
-  /** Checks that a claim may be dropped: its pod is gone or has changed, its own writer drops it, or no request can be in flight. */
+  /** Checks that a claim may be dropped: its pod is gone or has changed, its writer drops it and knows that its request had no effect, or no request can be in flight. */
   #checkDropped(claim: Claimed, ledger: LedgerText, by: string, atMs: number): void {
     const { scene } = this.#book;
     if (claim.verb === 'scaleDown') {
@@ -204,7 +213,8 @@ export class LedgerJudge implements Oracle {
     const isChanged = claim.resourceVersion !== undefined && pod.metadata.resourceVersion !== claim.resourceVersion;
     const open = this.#open.get(keyOf(claim));
     const longestMs = unappliedMs / Math.max(1, machineOf(scene, by).rate);
-    if (isChanged || open?.by === by || atMs - (open?.sinceMs ?? 0) >= longestMs) return;
+    const isItsOwn = open?.by === by && !this.#unanswered.has(`${by} ${claim.uid}`);
+    if (isChanged || isItsOwn || atMs - (open?.sinceMs ?? 0) >= longestMs) return;
     scene.violated(
       'S19',
       `${by} drops the claim ${describe(claim)} of ${open?.by ?? 'another process'} although ${pod.metadata.name} is unchanged`,

@@ -3,7 +3,7 @@
 import type { TurnReport } from '../../agent/report.ts';
 import type { ReviewedRequest } from '../cluster/admitted.ts';
 import type { PodAdmitted } from '../cluster/pin-webhook.ts';
-import type { Point } from '../faults/fault.ts';
+import type { Point, RequestFault } from '../faults/fault.ts';
 import type { InstalledWebhook } from '../process/installed.ts';
 import type { GroupShape } from '../scenario.ts';
 import type { Actor, Answered, Commit, ModelObject } from '../server/request.ts';
@@ -89,6 +89,8 @@ export type ProcessChange = 'started' | 'crashed' | 'paused' | 'resumed' | 'stop
 export interface Oracle {
   /** Called before a request, a call to a pod or a query of a gate is sent. `verb` is the argument of `Faults.ofRequest`. */
   readonly sending?: (point: Point, verb: string) => void;
+  /** Called after `sending` if the request meets a fault. */
+  readonly faulted?: (point: Point, fault: RequestFault) => void;
   readonly committed?: (commit: Commit) => void;
   readonly answered?: (answered: Answered) => void;
   readonly turnEnded?: (process: string, report: TurnReport) => void;

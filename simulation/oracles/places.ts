@@ -165,7 +165,8 @@ export class Book implements Oracle {
   /** Returns the revision that replaces a rolled-back revision of the zone; undefined if the run did not roll this revision back. */
   restored({ statefulSet }: Zone, revision: string | undefined, run: RunText | undefined = this.runs.latest()): string | undefined {
     const name = this.terms.zoneName(statefulSet);
-    return revision !== undefined && run?.rolledBack[name] === revision ? textAt(run.target, name) : undefined;
+    if (revision === undefined || run?.rolledBack[name] !== revision) return undefined;
+    return textAt(run.target, name) ?? textAt(run.restores, name);
   }
 
   #putRun(map: ModelObject, atMs: number): void {

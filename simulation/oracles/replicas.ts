@@ -24,7 +24,6 @@ interface Write {
   readonly to: number;
   readonly by: string;
   readonly moment: Moment;
-  readonly sentMs: number;
 }
 
 interface Direction {
@@ -36,7 +35,10 @@ interface Direction {
 /** The judge of replicas. It sees each commit before the book records it. */
 export class ReplicaJudge implements Oracle {
   readonly #book: Book;
-  readonly #decreases = new Map<Zone, { readonly sentMs: number; readonly wallErrorMs: number }>();
+  readonly #decreases = new Map<Zone, number>();
+  /** The furthest that the wall clock of any agent was ahead and behind. */
+  #aheadMs = 0;
+  #behindMs = 0;
   readonly #directions = new Map<Zone, Direction>();
   readonly #inputs: ReadonlyMap<Zone, Timeline<number>>;
 
@@ -47,34 +49,38 @@ export class ReplicaJudge implements Oracle {
   }
 
   committed(commit: Commit): void {
+    const { wallErrorMs } = machineOf(this.#book.scene, commit.actor.process);
+    this.#aheadMs = Math.max(this.#aheadMs, wallErrorMs);
+    this.#behindMs = Math.max(this.#behindMs, -wallErrorMs);
     const write = writeOf(this.#book, commit);
-    if (write !== undefined && write.from !== write.to) this.#checkWrite(write, commit);
+    if (write !== undefined && write.from !== write.to) this.#checkWrite(write);
     if (!isInput(this.#book, commit, write)) return;
     for (const [zone, changes] of this.#inputs) if (zone !== write?.zone) changes.set(commit.atMs, (changes.latest() ?? 0) + 1);
   }
 
-  #checkWrite(write: Write, { actor }: Commit): void {
+  #checkWrite(write: Write): void {
     const isBound = !this.#book.terms.isExcepted() && !isForced(this.#book, write);
     if (isBound && write.to < write.from) {
       checkDecrease(this.#book, write);
-      if (this.#book.scene.group.kind === 'native') this.#checkGap(write, actor);
+      if (this.#book.scene.group.kind === 'native') this.#checkGap(write);
     }
     this.#checkOscillation(write);
   }
 
-  #checkGap(write: Write, actor: Commit['actor']): void {
+  /** The agent counts from the time at which it sees the decrease, by the clock of the machine that sees it. */
+  #checkGap(write: Write): void {
     const { scene, terms } = this.#book;
-    const { wallErrorMs } = machineOf(scene, actor.process);
-    const settings = terms.of(write.zone.statefulSet).since(write.moment.fromMs);
+    const { zone: own, moment } = write;
+    const settings = terms.of(own.statefulSet).since(moment.fromMs);
     const gapMs = Math.min(...settings.map(({ betweenZonesMs }) => betweenZonesMs), Number.POSITIVE_INFINITY);
-    for (const [zone, last] of this.#decreases) {
-      // The agent counts from the time in its claim, which is earlier than the request and comes from the clock of its machine.
-      const passedMs = write.moment.atMs - last.sentMs + Math.max(0, wallErrorMs - last.wallErrorMs) + longestClaimAgeMs;
-      if (zone === write.zone || gapMs === Number.POSITIVE_INFINITY || passedMs >= gapMs) continue;
-      const sinceMs = Math.round(write.moment.atMs - last.sentMs);
-      scene.violated('S12', `${describe(write)}, only ${sinceMs} ms after ${zone.statefulSet} shrank; the minimum is ${gapMs} ms`);
+    for (const [zone, atMs] of this.#decreases) {
+      const passedMs = moment.atMs - atMs;
+      const isLong = passedMs + this.#aheadMs + this.#behindMs + toleranceMs >= gapMs;
+      if (zone === own || gapMs === Number.POSITIVE_INFINITY || isLong) continue;
+      const ago = `only ${Math.round(passedMs)} ms after ${zone.statefulSet} shrank`;
+      scene.violated('S12', `${describe(write)}, ${ago}; the minimum is ${gapMs} ms`);
     }
-    this.#decreases.set(write.zone, { sentMs: write.sentMs, wallErrorMs });
+    this.#decreases.set(own, moment.atMs);
   }
 
   #checkOscillation(write: Write): void {
@@ -89,8 +95,8 @@ export class ReplicaJudge implements Oracle {
   }
 }
 
-/** The longest time between the decision and the request of a decrease. */
-const longestClaimAgeMs = 10_000;
+/** The tolerance of comparisons of clocks. */
+const toleranceMs = 1_000;
 
 function writeOf(book: Book, { resource, type, before, after, actor, atMs }: Commit): Write | undefined {
   if (resource !== statefulSetResource || type !== 'MODIFIED' || before === undefined) return undefined;
@@ -99,7 +105,7 @@ function writeOf(book: Book, { resource, type, before, after, actor, atMs }: Com
   if (zone === undefined) return undefined;
   const from = numberAt(before, 'spec', 'replicas') ?? 1;
   const to = numberAt(after, 'spec', 'replicas') ?? 1;
-  return { zone, from, to, by: actor.process ?? '', moment: book.momentOf({ actor, atMs }), sentMs: actor.sentAtMs ?? atMs };
+  return { zone, from, to, by: actor.process ?? '', moment: book.momentOf({ actor, atMs }) };
 }
 
 function describe({ zone, from, to, by }: Write): string {
@@ -122,6 +128,10 @@ function checkDecrease(book: Book, write: Write): void {
   for (const other of others) {
     const why = unavailabilityOf(book, other, moment);
     if (why !== undefined) scene.violated('S1', `${describe(write)} while ${why}`);
+    const { surplus } = other;
+    const isShrinking = surplus !== undefined && (surplus.isOurs || surplus.sinceMs <= moment.fromMs);
+    if (isShrinking && book.terms.wasMember(other.statefulSet, moment.fromMs))
+      scene.violated('S1', `${describe(write)} while pods of ${other.statefulSet} are being removed`);
     const rolling = (unavailableIn(book, other, moment) ?? []).filter((place) => place.open !== undefined);
     if (rolling.length > 0) scene.violated('S15', `${describe(write)} while ${named(rolling)} are being replaced`);
   }

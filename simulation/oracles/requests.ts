@@ -1,5 +1,6 @@
-// Judges each request of agents: safe verbs, preconditions, dry runs without effect, and few conflicts in a row (S10, S20, S29, L11).
+// Judges each request of agents: safe verbs, preconditions, dry runs without effect, true reports, few conflicts in a row (S10, S20, S29, L9, L11).
 
+import type { TurnReport } from '../../agent/report.ts';
 import { field, isAgent, listAt, parsed } from '../objects.ts';
 import type { Answered } from '../server/request.ts';
 import type { Oracle, Scene } from './oracle.ts';
@@ -14,27 +15,50 @@ const conflictLimit = 20;
 /** Creates the judge. It also judges rejected requests, because an agent must not rely on a rejection. */
 export function judgeRequests(scene: Scene): Oracle {
   const conflicts = new Map<string, number>();
+  /** The requests that failed because their object had another resource version. */
+  const outdated = new Set<string>();
+  /** The status of the last request of a process about an object. */
+  const statuses = new Map<string, number>();
   return {
+    turnEnded: (process, report) => checkReported(scene, process, report, statuses),
     answered: (answered) => {
       const { verb, resource, request, isDryRun, revisions } = answered;
       if (verb === 'get' || verb === 'list' || !isAgent(request.actor, scene.agentUser) || reviews.test(resource)) return;
       if (isDryRun && revisions.length > 0) scene.violated('S29', `${describe(answered)}, a dry run, has changed something`);
       if (isDryRun) return;
+      const by = request.actor.process ?? '';
       const body = parsed(request.body);
       const report = (invariant: 'S10' | 'S20', what: string): void => scene.violated(invariant, `${describe(answered)} ${what}`);
-      if (verb === 'delete') checkDelete(answered, body, report);
-      else if (verb === 'create') checkCreate(answered, body, report);
-      else checkChange(answered, body, report);
+      checkBody(answered, body, report);
+      if (isRepeated(outdated, answered, body)) report('S20', 'is repeated, although the object has had another resourceVersion since');
+      statuses.set(`${by} ${answered.name}`, answered.status);
       const isAtLimit = countConflicts(conflicts, answered);
       if (isAtLimit) scene.violated('L11', `${describe(answered)} met ${conflictLimit} conflicts in a row`);
     },
   };
 }
 
+/** Checks L9: an action that failed because its object changed is not reported as rejected. */
+function checkReported(scene: Scene, process: string, { performed }: TurnReport, statuses: ReadonlyMap<string, number>): void {
+  for (const { action, result } of performed) {
+    if (!('uid' in action) || result !== 'refused') continue;
+    const name = 'pod' in action ? action.pod : action.statefulSet;
+    const status = statuses.get(`${process} ${name}`);
+    if (status === 404 || status === 409)
+      scene.violated('L9', `${process} reports that ${action.kind} of ${name} was rejected, but the API server answered ${status}`);
+  }
+}
+
 type Report = (invariant: 'S10' | 'S20', what: string) => void;
 
 function describe({ request, verb, resource, subresource, namespace, name }: Answered): string {
   return `${request.actor.process ?? request.actor.user}: ${verb} ${resource}${subresource === '' ? '' : `/${subresource}`} ${namespace}/${name}`;
+}
+
+function checkBody(answered: Answered, body: unknown, report: Report): void {
+  if (answered.verb === 'delete') checkDelete(answered, body, report);
+  else if (answered.verb === 'create') checkCreate(answered, body, report);
+  else checkChange(answered, body, report);
 }
 
 function checkDelete({ resource, subresource, name }: Answered, body: unknown, report: Report): void {
@@ -69,6 +93,19 @@ function namesFinalizers(body: unknown): boolean {
   if (Array.isArray(body)) return body.some((operation) => String(field(operation, 'path') ?? '').startsWith('/metadata/finalizers'));
   const metadata = field(body, 'metadata');
   return typeof metadata === 'object' && metadata !== null && 'finalizers' in metadata;
+}
+
+/**
+ * Returns whether the API server has already denied this request of an agent with 409. Its resource version is outdated then, and every
+ * later read of the object shows that.
+ */
+function isRepeated(outdated: Set<string>, { request, verb, resource, name, status }: Answered, body: unknown): boolean {
+  const version = field(body, 'preconditions', 'resourceVersion') ?? field(body, 'metadata', 'resourceVersion');
+  if (version === undefined || request.actor.site?.startsWith('act.') !== true) return false;
+  const key = `${request.actor.process ?? ''} ${verb} ${resource} ${name} ${String(version)}`;
+  const isKnown = outdated.has(key);
+  if (status === 409) outdated.add(key);
+  return isKnown;
 }
 
 /** Counts consecutive conflicts and returns true at the limit. Conflicts on Leases are normal and do not count. */

@@ -1,5 +1,6 @@
 // Judges rollbacks and undos (S39): a revision that a rollback or a person returned from does not come back, and the status says so.
 import type { TurnReport } from '../../agent/report.ts';
+import { getOrCreate } from '../../policies/values/map.ts';
 import type { PodAdmitted } from '../cluster/pin-webhook.ts';
 import {
   configMapResource,
@@ -40,6 +41,9 @@ class RollbackJudge implements Oracle {
   readonly #admitted = new Map<string, string>();
   /** The pins in the ledger. */
   #pinned: ReadonlySet<string> = new Set();
+  /** The revisions that a zone had before its runs, or after a completed run, by the name of its StatefulSet. */
+  readonly #proven = new Map<string, Set<string>>();
+  #run: string | undefined;
   #completed: { readonly id: string; readonly atMs: number } | undefined;
 
   constructor(book: Book) {
@@ -85,12 +89,11 @@ class RollbackJudge implements Oracle {
     const ledger = readLedger(after);
     this.#pinned = new Set(ledger?.pins.keys());
     const { run } = ledger ?? {};
+    if (run !== undefined) this.#checkRestored(run);
     if (run === undefined || run.outcome !== 'completed' || run.id === this.#completed?.id) return;
     this.#completed = { id: run.id, atMs };
     const fromMs = knownSinceMs(this.#book.scene, commit);
     for (const zone of this.#rolledBack(run, fromMs)) {
-      // A zone that left the group and joined it again has no earlier revision in the run.
-      if (!this.#book.terms.wasMember(zone.statefulSet, 0)) continue;
       const left = [...zone.places.values()].filter(({ pod, ...place }) => {
         if (pod === undefined || isTerminating(pod) || !isInRange({ ...place })) return false;
         const isOld = (instantAt(pod, 'metadata', 'creationTimestamp') ?? 0) <= fromMs;
@@ -99,6 +102,30 @@ class RollbackJudge implements Oracle {
       if (left.length > 0)
         this.#book.scene.violated('S39', `the rollback ${run.id} completes, and ${named(left)} still runs the failed revision`);
     }
+  }
+
+  /** Checks that a rollback restores a revision that the zone had before its runs, or to which a run was completed. */
+  #checkRestored(run: RunText): void {
+    const isNew = run.id !== this.#run;
+    this.#run = run.id;
+    for (const zone of this.#book.zones) {
+      const name = this.#book.terms.zoneName(zone.statefulSet);
+      const proven = this.#provenIn(zone);
+      const [target, failed] = [textAt(run.target, name), run.rolledBack[name]];
+      if (target === undefined) continue;
+      if (run.outcome === 'completed') proven.add(target);
+      else if (isNew && failed !== undefined && target !== failed && !proven.has(target))
+        this.#book.scene.violated('S39', `the rollback ${run.id} restores ${target} in ${zone.statefulSet}, to which no run was completed`);
+    }
+  }
+
+  #provenIn({ statefulSet, places, set }: Zone): Set<string> {
+    const { terms, scene, runs } = this.#book;
+    const proven = getOrCreate(this.#proven, statefulSet, () => new Set<string>());
+    // The pods of a zone before its first run, and those of a zone that joined the group, may run any revision.
+    const isNew = set === undefined || runs.latest() === undefined || !terms.wasMember(statefulSet, scene.nowMs() - decisionAgeMs);
+    if (proven.size === 0 || isNew) for (const { pod } of places.values()) if (pod !== undefined) proven.add(revisionLabelOf(pod));
+    return proven;
   }
 
   /** Returns the zones whose update revision was rolled back in every state that a decision may have seen since this time. */

@@ -34,6 +34,8 @@ const wakeMs = 15_000;
 const longestPauseMs = 330_000;
 /** The time within which a failed turn is repeated: a minute, a delay that a server requested during the faults, and a turn. */
 const retriedMs = 120_000;
+/** The time within which turns succeed again. */
+const failingMs = 150_000;
 /** The time after the end of faults within which a silent watch is closed: 90 s without a bookmark, and 10 s of tolerance. */
 const givenUpMs = 100_000;
 /** The interval of the convergence check without commits, because a pod becomes available without a commit. */
@@ -57,7 +59,8 @@ export class SettlingJudge implements Oracle {
   /** The first and the last change after which no turn has begun. */
   #unseen: { readonly firstMs: number; readonly lastMs: number; readonly what: string } | undefined;
   #waiting: { readonly sinceMs: number; readonly report: TurnReport } | undefined;
-  #failed: { readonly process: string; readonly atMs: number } | undefined;
+  /** The last failed turn of the leader, and the first one since a turn succeeded. */
+  #failed: { readonly process: string; readonly sinceMs: number; readonly atMs: number } | undefined;
   readonly #reported = new Set<string>();
 
   constructor(scene: Scene) {
@@ -112,7 +115,7 @@ export class SettlingJudge implements Oracle {
   healingBegan(): void {
     this.#healingMs = this.#scene.nowMs();
     this.#lastTurnMs = this.#healingMs;
-    if (this.#failed !== undefined) this.#failed = { ...this.#failed, atMs: this.#healingMs };
+    if (this.#failed !== undefined) this.#failed = { ...this.#failed, sinceMs: this.#healingMs, atMs: this.#healingMs };
     this.#waiting = undefined;
   }
 
@@ -171,14 +174,17 @@ export class SettlingJudge implements Oracle {
 
   #noteFailure(process: string, { error }: TurnReport, atMs: number): void {
     const isLeading = this.#scene.list(leaseResource).some((lease) => textAt(lease, 'spec', 'holderIdentity') === process);
-    if (error !== undefined && isLeading) this.#failed = { process, atMs };
+    const before = this.#failed?.process === process ? this.#failed : undefined;
+    if (error !== undefined && isLeading) this.#failed = { process, sinceMs: before?.sinceMs ?? atMs, atMs };
     else if (this.#failed?.process === process) this.#failed = undefined;
   }
 
-  /** Checks L8: the leader retries a failed turn soon after the faults. */
+  /** Checks L8: the leader retries a failed turn soon after the faults, and then succeeds. */
   #checkRetried(nowMs: number): void {
     if (this.#failed === undefined) return;
-    const { process, atMs } = this.#failed;
+    const { process, atMs, sinceMs } = this.#failed;
+    if (nowMs - sinceMs > failingMs / Math.min(1, machineOf(this.#scene, process).rate))
+      this.#report('L8', `every turn of ${process} has failed for ${Math.round(nowMs - sinceMs)} ms`);
     if (nowMs - atMs <= retriedMs / Math.min(1, machineOf(this.#scene, process).rate)) return;
     this.#failed = undefined;
     this.#report('L8', `${process} has not retried its failed turn within ${Math.round(nowMs - atMs)} ms`);

@@ -88,6 +88,7 @@ export class Lines {
     this.#plan();
     return {
       status: 200,
+      headers: {},
       body: '',
       ended,
       close: () => {

@@ -156,10 +156,16 @@ function drop({ lines }: Answer): void {
 
 function streamOf({ response, lines }: Answer, onLine: (line: string) => void): KubernetesStream {
   if (lines !== undefined) return lines.connect(onLine);
-  const { status, body } = response;
+  const { status, headers, body } = response;
   // The stream ends at once, as if a proxy had answered.
   if (status === 200) for (const line of body.split('\n')) onLine(line);
-  return { status, body: status === 200 ? '' : body, ended: Promise.resolve(`the server answered ${status}`), close: () => undefined };
+  return {
+    status,
+    headers,
+    body: status === 200 ? '' : body,
+    ended: Promise.resolve(`the server answered ${status}`),
+    close: () => undefined,
+  };
 }
 
 interface SendOptions {

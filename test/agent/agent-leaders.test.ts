@@ -101,7 +101,7 @@ describe('the agent', () => {
     });
     const process = startProcess({ env: cluster.env, pods: () => new Promise(() => undefined) });
     await cluster.env.advance(5000);
-    // The agent first cancels the preparation of the pod that stays. The pod does not answer this DELETE.
+    // The agent first sends DELETE to the pod that the scale-down keeps, so that this pod is not prepared. The pod does not answer.
     expect(process.podCalls.map(({ method }) => method)).toEqual(['DELETE']);
     for (const name of ['ingester-zone-a', 'ingester-zone-b', 'ingester-zone-c']) cluster.workloads.setImage(name, 'app:2');
     const ingesters = (): boolean => cluster.workloads.images().every((line) => line.startsWith('store') || line.endsWith('app:2'));

@@ -140,11 +140,18 @@ describe('policies', () => {
     const process = startProcess({ env: cluster.env });
     await cluster.env.advance(5000);
     const groupKey = 'rolloutgroups.rollout-group.dev';
+    const observed = () => process.reports.at(-1)?.group.generation;
+    // A field with its default value has no effect on decisions.
+    const spec = cluster.api.get(groupKey, 'mimir', 'ingester')?.['spec'];
+    cluster.api.put(groupKey, { metadata: { name: 'ingester', namespace: 'mimir' }, spec: { ...Object(spec), profile: 'native' } });
+    await cluster.env.advance(10_000);
+    expect(observed()).toBe(2);
     const broken = { members: { zones: [{ name: 'a', statefulSet: 'ingester-zone-a' }] }, rollout: { maxUnavailable: 'lots' } };
     cluster.api.put(groupKey, { metadata: { name: 'ingester', namespace: 'mimir' }, spec: broken });
     cluster.rollTo('app:2');
     await cluster.env.until(() => cluster.deletedPods().length === 2);
     expect(cluster.maxDown()).toEqual({ zones: 1, pods: 1 });
+    expect(observed()).toBe(2);
     process.crash();
     const deleted = cluster.deletedPods().length;
     const next = startProcess({ env: cluster.env, name: 'agent-2' });

@@ -248,7 +248,7 @@ describe('Kubernetes Events', () => {
   });
 
   it.each([
-    ['WindowClosed', { windows: [freeze()] }, 'window: a deny window is open for rollout (freeze, policy.yaml:20)'],
+    ['WindowClosed', { windows: [freeze()] }, 'window: a deny window blocks rollout (freeze, policy.yaml:20)'],
     [
       'SafetyMoves',
       { rules: [policyRule({ name: 'moves', effect: 'hold', message: 'the storage moves' })] },

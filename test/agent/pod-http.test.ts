@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
-import { createPodHttp, type PodHttpClient } from '../../agent/process/http-exchange.ts';
+import { createPodHttp, type PodHttpClient } from '../../agent/process/http-clients.ts';
 
 const servers: Server[] = [];
 const clients: PodHttpClient[] = [];

@@ -4,7 +4,8 @@ import { DecisionPublisher, mergePatch } from '../../agent/published/publisher.t
 import type { TurnReport } from '../../agent/report.ts';
 import { decideGroup } from '../../engine/decide/decide.ts';
 import { readPublished } from '../../engine/publish/read.ts';
-import { isUnknown, type RunState } from '../../engine/snapshot.ts';
+import type { RunState } from '../../engine/run/run-state.ts';
+import { isUnknown } from '../../engine/snapshot.ts';
 import { defaultConfig } from '../kit/agent-process.ts';
 import { group } from '../kit/groups.ts';
 import { ObjectsServer } from '../kit/objects-server.ts';
@@ -84,10 +85,26 @@ describe('publishing a decision', () => {
     expect(updatedPods()).toBe(1);
     expect(server.get(...groupRef)).toMatchObject({
       spec: { kept: true },
-      status: { observedGeneration: 2, updatedPods: expect.any(Number) },
+      status: { updatedPods: expect.any(Number) },
     });
     expect(server.get(...groupRef)).not.toHaveProperty('status.stale');
     expect(server.get(...mapRef)).toBeUndefined();
+  });
+
+  it('names the generation from which it was decided, also if only the generation is new', async () => {
+    const { server, publisher, env, memory } = setup();
+    const metadata = { namespace: 'mimir', name: 'ingester' };
+    server.put(groups, { metadata, spec: {} });
+    server.put(groups, { metadata, spec: { newer: true } });
+    const observedAfter = async (generation: number) => {
+      const told = report(3, env.clock.nowMs(), 'ingester', memory);
+      publisher.listener.turnEnded({ ...told, group: { ...told.group, generation } });
+      await env.advance(6_000);
+      return (server.get(...groupRef) as { status?: { observedGeneration?: number } }).status?.observedGeneration;
+    };
+    // The first settles what only the beginning of a run says.
+    await observedAfter(1);
+    expect([await observedAfter(1), await observedAfter(2)]).toEqual([1, 2]);
   });
 
   it('updates the pod count for an autoscaler without a new decision: pods terminate a while after replicas were written', async () => {

@@ -12,7 +12,7 @@ function server() {
     },
     stream: async ({ method, path }) => {
       reached.push(`${method} ${path}`);
-      return { status: 200, body: '', ended: Promise.resolve(''), close: () => undefined };
+      return { status: 200, headers: {}, body: '', ended: Promise.resolve(''), close: () => undefined };
     },
   };
   return { reached, http: readOnly(open) };

@@ -279,6 +279,15 @@ describe('a server that refuses', () => {
     expect(gaps(env.requests).every((gap) => gap >= 100_000)).toBe(true);
   });
 
+  it('is left alone as long as it asks for, if only its watches are denied', async () => {
+    const answer: Served = { ...status(429, 'TooManyRequests'), headers: { 'retry-after': '100' } } as Served;
+    const { env } = follow({ serve: (api) => (request) => (request.isStream ? answer : api.serve(request)) });
+    await env.advance(10 * minute);
+    const watches = env.requests.filter(({ path }) => path.includes('watch=1'));
+    expect(watches.length).toBeGreaterThan(3);
+    expect(gaps(watches).every((gap) => gap >= 100_000)).toBe(true);
+  });
+
   it('is followed again within a minute after hours away, by the watch alone', async () => {
     let isAway = false;
     const { env, api, put, values, reflector, listCount, states } = follow({

@@ -253,6 +253,8 @@ describeOnControlPlane(
 
       it('serve scale with the count as replicas, and status apart from the spec', async () => {
         await create('RolloutGroup', 'scaled', 'ingester', { ...minimal, replicas: { count: 3 } });
+        // So kstatus does not count a new group as ready.
+        expect(await editor.get(path())).toMatchObject({ status: { observedGeneration: -1 } });
         const snapshot = snapshotOf({ groups: [group({ namespace: 'scaled', zones: ['a'] })] });
         const [one] = snapshot.groups;
         const [decision] = decide(snapshot).groups;

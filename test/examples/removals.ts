@@ -1,4 +1,4 @@
-// Finds the restrictions in policy documents (settings that block or limit changes) and the exceptions. Removes one of them at a time.
+// Finds restrictions (settings that block or limit changes) and exceptions in policy documents. Removes one of them at a time.
 import type { LoadedDocument } from '../../policies/load.ts';
 import { schemas } from '../../policies/schema/kinds.ts';
 
@@ -49,7 +49,7 @@ function restrictionsAt({ value }: LoadedDocument, patterns: readonly Pattern[])
 interface Pattern {
   /** A path below `spec`. `*` matches every element of a list and every field of an object. */
   readonly pattern: readonly string[];
-  /** The value that turns the restriction off, if without the field a default or the setting of the group would still restrict. */
+  /** The value that turns the restriction off. Absent if it is enough to remove the field: then no default and no setting of the group applies. */
   readonly off?: unknown;
 }
 

@@ -126,7 +126,7 @@ export const tellingRows: readonly Row[] = [
   {
     id: 51,
     what: 'messages say which build it is',
-    here: 'The commit and the cause in annotations of the StatefulSet stand in the record, in messages and in the status of the commit.',
+    here: 'The commit and the cause in annotations of the StatefulSet, or the commit that Argo CD or Flux applied, stand in the record, in messages and in the status of the commit.',
     tests: [
       ...record('begins with the run, and says where it leads and where it comes from'),
       ...texts('of the message of a run say why it failed, when, and where it comes from'),

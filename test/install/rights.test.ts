@@ -27,6 +27,12 @@ const named = optionsOf({ scope: scopeOf(group) });
 const everything = [optionsOf(), named, optionsOf({ hasCompat: true }), { ...named, hasCompat: true, namespace: 'ops' }];
 
 describe('the rights of the agent', () => {
+  it('include Applications and Kustomizations only if the agent reads commits', () => {
+    const rules = (readsCommits: boolean) => rolesOf(optionsOf({ readsCommits }))['ClusterRole /rollout-group-agent-commits'];
+    expect(rules(true)).toEqual(['argoproj.io applications: get', 'kustomize.toolkit.fluxcd.io kustomizations: get']);
+    expect(rules(false)).toBeUndefined();
+  });
+
   it('are Roles in each namespace that is named, and no more of the cluster than nodes and configurations', () => {
     expect(rolesOf(named)).toMatchInlineSnapshot(`
       {

@@ -12,23 +12,23 @@ describe('randomness from a seed', () => {
     expect(draw(0, 2)).toEqual([0.26642920868471265, 0.0003297457005828619]);
   });
 
-  it('is the same for the same seed and another for another', () => {
+  it('repeats for the same seed, and differs for another seed', () => {
     expect(draw(7, 20)).toEqual(draw(7, 20));
     expect(draw(7, 20)).not.toEqual(draw(8, 20));
   });
 
-  it('looks at the lowest 32 bits of the seed alone', () => {
+  it('uses only the lowest 32 bits of the seed', () => {
     expect(draw(2 ** 32 + 5, 3)).toEqual(draw(5, 3));
     expect(draw(-1, 3)).toEqual(draw(2 ** 32 - 1, 3));
   });
 
-  it('gives whole numbers from 0 up to, not including, the end, and every one of them', () => {
+  it('returns whole numbers from 0 to below the end, and reaches each of them', () => {
     const random = randomFrom(3);
     const seen = new Set(Array.from({ length: 200 }, () => random.below(5)));
     expect([...seen].sort()).toEqual([0, 1, 2, 3, 4]);
   });
 
-  it('picks every item of a list, and nothing of an empty one', () => {
+  it('can pick each item of a list, and returns undefined for an empty list', () => {
     const random = randomFrom(3);
     const seen = new Set(Array.from({ length: 100 }, () => random.pick(['x', 'y', 'z'])));
     expect([...seen].sort()).toEqual(['x', 'y', 'z']);

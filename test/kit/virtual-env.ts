@@ -89,7 +89,7 @@ export class VirtualWatch {
     });
     this.#deliver = onLine;
     for (const line of this.#waiting.splice(0)) onLine(line);
-    return { status: 200, body: '', ended, close: () => this.end('closed by the client') };
+    return { status: 200, headers: {}, body: '', ended, close: () => this.end('closed by the client') };
   }
 }
 
@@ -292,7 +292,8 @@ function virtualServer(first: Serve, nowMs: () => number, after: (delayMs: numbe
     stream: async (request: KubernetesRequest, onLine: (line: string) => void): Promise<KubernetesStream> => {
       const answer = await ask(request, true);
       if ('status' in answer) {
-        return { status: answer.status, body: textOf(answer.body), ended: Promise.resolve('refused'), close: () => undefined };
+        const response = { status: answer.status, headers: answer.headers ?? {}, body: textOf(answer.body) };
+        return { ...response, ended: Promise.resolve('refused'), close: () => undefined };
       }
       if (!('watch' in answer)) throw new Error('a lost answer arrived');
       open.watches++;

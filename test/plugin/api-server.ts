@@ -32,13 +32,15 @@ export interface FakeOptions extends ServedLimits {
   readonly dryRunsOnly?: readonly string[];
   /** The requester that a webhook writes into intents and exceptions; no webhook does if absent. */
   readonly stamp?: { readonly user: string; readonly groups: readonly string[] };
+  /** Answers an access review: whether the right is granted. If absent, no review is served. */
+  readonly isAllowed?: (right: { readonly resource: string; readonly verb: string; readonly namespace?: string }) => boolean;
   /** True if no webhook answers: only new requests that stop a group succeed, as install/webhooks.ts registers them. */
   readonly isWebhookAway?: boolean;
 }
 
 export async function fakeApiServer(
   initial: readonly FakeObject[],
-  { forbiddenWrites = [], dryRunsOnly = [], stamp, isWebhookAway = false, ...limits }: FakeOptions = {},
+  { forbiddenWrites = [], dryRunsOnly = [], stamp, isAllowed, isWebhookAway = false, ...limits }: FakeOptions = {},
 ): Promise<FakeApiServer> {
   const { api, put, objects } = serveObjects(initial, limits, { clock: processClock, timers: processTimers });
   const { server } = api;
@@ -64,6 +66,12 @@ export async function fakeApiServer(
   async function serve(request: ModelRequest, answer: ServerResponse): Promise<void> {
     if (request.method !== 'GET' && !/reviews$/.test(request.path))
       writes.push({ method: request.method, path: request.path, body: request.body === undefined ? undefined : JSON.parse(request.body) });
+    if (isAllowed !== undefined && request.path.endsWith('/subjectaccessreviews')) {
+      const allowed = isAllowed(JSON.parse(request.body ?? '').spec.resourceAttributes);
+      answer.writeHead(201, { 'content-type': 'application/json' });
+      answer.end(JSON.stringify({ status: { allowed } }));
+      return;
+    }
     const address = addressOf(request.path);
     if (address.isWatch) return watch(request, address, answer);
     if (isWebhookAway && request.method === 'PATCH' && !isNewStop(request, address)) {

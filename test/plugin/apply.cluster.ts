@@ -26,7 +26,7 @@ import {
 } from './manifest-pairs.ts';
 import { itShowsRefusedChanges } from './refused-dry-runs.ts';
 
-const fieldManager = 'kubectl-rollout-group';
+const fieldManager = 'rollout-group';
 
 interface Managed extends KubernetesObject {
   readonly metadata: KubernetesObject['metadata'] & {
@@ -194,7 +194,7 @@ describeOnControlPlane('apply', (controlPlane) => {
     const field = `.spec.template.metadata.annotations.${key}`;
     const template = (at: string) => ({ template: { metadata: { annotations: { [key]: at } } } });
     expect((await writer.run(['restart', 'ingester'])).status).toBe(0);
-    expect((await setOf('a')).metadata.managedFields?.map(({ manager }) => manager)).toContain('kubectl-rollout_group');
+    expect((await setOf('a')).metadata.managedFields?.map(({ manager }) => manager)).toContain('rollout-group');
     const cwd = filesOf({ 'a.json': asked('a', template('2026-01-01T00:00:00Z')) });
     const tried = await writer.run(['apply', '-f', 'a.json', '--dry-run', 'server'], { cwd });
     expect({ status: tried.status, isSaid: tried.stdout.includes(field) }).toEqual({ status: 0, isSaid: true });
@@ -390,7 +390,7 @@ describeOnControlPlane('apply', (controlPlane) => {
     expect(await run('apply -f . --yes')).toMatchObject({ status: 5, stderr: expect.stringContaining('--force-conflicts') });
     const difference = bundle('diff -f . --force-conflicts');
     expect(difference).toMatchObject({ status: 1, stdout: expect.stringContaining('minReadySeconds') });
-    expect(difference.stderr).toContain('apply moves the fields of kubectl-client-side-apply to kubectl-rollout-group');
+    expect(difference.stderr).toContain('apply moves the fields of kubectl-client-side-apply to rollout-group');
     expect(await run('plan -f . --force-conflicts --out the.plan')).toMatchObject({ status: 0 });
     expect(await run('apply the.plan --yes')).toMatchObject({ status: 0 });
     const adopted = await client.get<Managed>(`${group.setsPath}/adopted-zone-a`);

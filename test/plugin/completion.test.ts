@@ -29,6 +29,7 @@ describe('completion', () => {
           'plan',
           'diff',
           'review',
+          'comment',
           'simulate',
           'apply',
           'get',

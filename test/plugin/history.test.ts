@@ -47,6 +47,8 @@ it('the history names changed fields as diff does', () => {
   expect(to(`${container}.env[A].value`, `${container}.env[B]`)).toBe('env A, B');
   expect(to(`${container}.env`)).toBe('containers[app].env');
   expect(to('spec.template.metadata.annotations.x', `${container}.args`)).toBe('metadata.annotations.x and 1 more');
+  const restarted = 'spec.template.metadata.annotations[kubectl.kubernetes.io/restartedAt]';
+  expect([to(restarted), to(restarted, `${container}.args`)]).toEqual(['restart', 'containers[app].args']);
 });
 
 it('the history names a stopped agent, the undo of a run, and why a run waits', () => {

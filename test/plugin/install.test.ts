@@ -119,7 +119,7 @@ describe('install --apply', () => {
     const wanted = parseAllDocuments(printed.stdout).map((document) => document.toJS());
     expect(server.writes.map(({ body }) => body)).toEqual(wanted);
     for (const { method, path } of server.writes)
-      expect([method, path]).toEqual(['PATCH', expect.stringMatching(/\?fieldManager=kubectl-rollout-group&force=false$/)]);
+      expect([method, path]).toEqual(['PATCH', expect.stringMatching(/\?fieldManager=rollout-group&force=false$/)]);
     expect(stdout.trim().split('\n').at(-1)).toBe(`${wanted.length} objects applied.`);
     expect(stdout).toContain('Deployment rollout-group/rollout-group-agent applied\n');
   });

@@ -35,7 +35,7 @@ describe('pause', () => {
     const { status, stdout, writes } = await act('pause ingester --yes --zone c --duration 2h --reason "read latency"');
     expect([status, writes.length]).toEqual([0, 1]);
     expect(writes[0]?.path).toMatch(
-      /\/namespaces\/mimir\/rolloutintents\/pause-zone\.c\.ingester\?fieldManager=kubectl-rollout-group&force=false$/,
+      /\/namespaces\/mimir\/rolloutintents\/pause-zone\.c\.ingester\?fieldManager=rollout-group&force=false$/,
     );
     expect(writes[0]?.body).toMatchObject({
       spec: { group: 'ingester', action: 'pause', zone: 'c', reason: 'read latency' },

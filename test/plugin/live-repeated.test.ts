@@ -2,7 +2,8 @@
 import { describe, expect, it } from 'vitest';
 import { encodeLedger, ledgerKey, ledgerLabel, ledgerName } from '../../engine/ledger/ledger-document.ts';
 import { rejectionsIn } from '../../engine/rules/approval.ts';
-import { isUnknown, type RunningRun } from '../../engine/snapshot.ts';
+import type { RunningRun } from '../../engine/run/run-state.ts';
+import { isUnknown } from '../../engine/snapshot.ts';
 import { readIntent } from '../../policies/live/intents.ts';
 import { ago, hourMs, ledgerOf, minuteMs, runOf } from '../kit/questions.ts';
 import { rolling, waiting } from './live-kit.ts';
@@ -102,12 +103,12 @@ describe('reject of a wave', () => {
 
 describe('a request for the same place', () => {
   it.each([
-    ['pause ingester --duration 20s', 'anna: pause ingester --reason disk', 'the pause of anna (disk) without an end', 'pause.ingester'],
-    ['pause ingester --duration 20s', 'anna: pause ingester --duration 2h', /the pause of anna that ends at .* UTC/, 'pause.ingester'],
+    ['pause ingester --duration 20s', 'anna: pause ingester --reason disk', 'the pause by anna (disk) without an end', 'pause.ingester'],
+    ['pause ingester --duration 20s', 'anna: pause ingester --duration 2h', /the pause by anna that ends at .* UTC/, 'pause.ingester'],
     [
       'protect ingester --duration 1h',
       'anna: protect ingester --duration 2h',
-      /the protection of anna that ends at .* UTC/,
+      /the protection by anna that ends at .* UTC/,
       'protect.ingester.',
     ],
   ])('%s does not shorten the one of another user: %s', async (line, earlier, text, name) => {
@@ -120,7 +121,7 @@ describe('a request for the same place', () => {
   it('names the request of another user that it replaces', async () => {
     const { last, intents } = await inTurn(['anna: pause ingester --reason disk --duration 1h', 'ben: pause ingester']);
     expect([last?.status, intents.map(({ requestedBy, expiresMs }) => [requestedBy?.user, expiresMs])]).toEqual([0, [['ben', undefined]]]);
-    expect(last?.stdout).toMatch(/\n {2}it replaces the pause of anna \(disk\) that ends at .* UTC\n$/);
+    expect(last?.stdout).toMatch(/\n {2}it replaces the pause by anna \(disk\) that ends at .* UTC\n$/);
   });
 
   it.each([
@@ -134,7 +135,7 @@ describe('a request for the same place', () => {
 
   it('says who made an equal request, and that nothing changed', async () => {
     const { last } = await inTurn(['anna: pause ingester --zone b --reason disk', 'ben: pause ingester --zone b --reason disk']);
-    expect(last?.stdout).toBe('mimir/ingester zone b: the pause of anna (disk) without an end is in force already; nothing was changed\n');
+    expect(last?.stdout).toBe('mimir/ingester zone b: the pause by anna (disk) without an end is in force already; nothing was changed\n');
   });
 
   it('ends an expired one without a word', async () => {

@@ -177,10 +177,18 @@ describe('promote', () => {
     expect(asked(await act('promote ingester --gate errors --wave canary', { decision: canary }))).toEqual([
       { group: 'ingester', action: 'promote', runId: '4f1c9a02', wave: 'canary', gate: 'errors' },
     ]);
-    expect(asked(await act('promote ingester --full --yes', { decision: canary }))).toEqual([
-      { group: 'ingester', action: 'promote', runId: '4f1c9a02' },
-    ]);
+    const full = await act('promote ingester --full --yes', { decision: canary });
+    expect(asked(full)).toEqual([{ group: 'ingester', action: 'promote', runId: '4f1c9a02' }]);
+    expect(full.stdout).toContain('waves canary, zone-a and rest promoted by anna, skips a soak of 30m and gate errors');
     expect((await act('promote ingester --full', { decision: canary })).status).toBe(3);
+  });
+
+  it('names the last wave with --full, which is the only wave left', async () => {
+    const decision = { ...rolling, wave: { name: 'canary', index: 0, count: 1 } };
+    const waves = Object(groupObject['spec']).rollout.waves.slice(0, 1);
+    const spec = { ...Object(groupObject['spec']), rollout: { strategy: 'onDelete', waves } };
+    const { stdout } = await act('promote ingester --full --yes', { decision, extra: [{ ...groupObject, spec }] });
+    expect(stdout).toContain('mimir/ingester: wave canary promoted by anna, skips a soak of 30m and gate errors');
   });
 
   it('fails if the requester is not verified', async () => {
@@ -189,10 +197,10 @@ describe('promote', () => {
   });
 
   it.each([
-    ['promote ingester', rolling, 'wave rest of mimir/ingester has no soak and no gate'],
+    ['promote ingester', rolling, 'wave rest of mimir/ingester has no soak and no gate left'],
     ['promote ingester --wave canary', rolling, 'wave canary of mimir/ingester is over'],
-    ['promote ingester --wave rest --gate errors', rolling, 'wave rest of mimir/ingester has no gate errors'],
-    ['promote ingester --full --yes', rolling, 'the waves of mimir/ingester have no soak and no gate'],
+    ['promote ingester --wave rest --gate errors', rolling, 'wave rest of mimir/ingester has no gate errors left'],
+    ['promote ingester --full --yes', rolling, 'wave rest of mimir/ingester, the last wave, has no soak and no gate left'],
   ])('%s is refused if nothing is left to skip', async (line, decision, why) => {
     const acted = await act(line, { decision });
     expect([acted.status, acted.writes, acted.stderr]).toEqual([5, [], expect.stringContaining(why)]);

@@ -139,7 +139,7 @@ describe('undo', () => {
     expect([done.status, done.kept, done.stdout]).toEqual([
       0,
       [],
-      'mimir/ingester already has that revision as its update revision; nothing was undone\n',
+      'the update revision of mimir/ingester is already the requested or previous revision; nothing was undone\n',
     ]);
     const partial = await act('undo ingester', { decision: back, extra: [...history, undoFrom('rev-2')] });
     expect(asked(partial)[0]).toMatchObject({ undone: [{ zone: 'a', to: 'rev-1' }, { zone: 'b' }, { zone: 'c' }] });
@@ -169,7 +169,7 @@ describe('undo', () => {
     ]);
   });
 
-  it('removes the earlier undo of the revision to which it returns', async () => {
+  it('deletes an earlier undo request that blocks the restored revision', async () => {
     const undoOfTarget: FakeObject = {
       apiVersion,
       kind: 'RolloutIntent',
@@ -244,7 +244,7 @@ describe('override', () => {
     expect((await act(words, { decision: { ...rolling, stops: [stop] } })).status).toBe(0);
   });
 
-  it('rejects a new exception if an exception with another name exists for the rule and target, and replaces one with its name', async () => {
+  it('rejects a new exception if an exception with another name has the same rule and target, and replaces an exception with the same name', async () => {
     const other: FakeObject = {
       apiVersion,
       kind: 'RolloutException',
@@ -265,7 +265,7 @@ describe('override', () => {
     expect([replaced.status, replaced.stdout]).toEqual([
       0,
       expect.stringContaining(
-        '\n  the new exception replaces the earlier exception of an unverified requester (INC-1) that ends at 2099-01-01 00:00 UTC\n',
+        '\n  the new exception replaces the earlier exception by an unverified requester (INC-1) that ends at 2099-01-01 00:00 UTC\n',
       ),
     ]);
     const expired = { ...other, spec: { ...(other['spec'] as object), expires: '2020-01-01T00:00:00Z' } };

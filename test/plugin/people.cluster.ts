@@ -433,7 +433,7 @@ describeOnControlPlane('the word of people', (controlPlane) => {
       ],
       [
         'window',
-        'a deny window is open for rollout (limit: freeze); windows allow the action from 2099-01-01',
+        'a deny window blocks rollout (limit: freeze); windows allow the action from 2099-01-01',
         () =>
           controlPlane().client.create(
             `${path}/rolloutpolicies`,

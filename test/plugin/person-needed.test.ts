@@ -171,9 +171,9 @@ describe('an agent that is not running', () => {
   it('is shown by get, without an estimated end', async () => {
     const { stdout } = await ask(objects, 'get ingester');
     expect(stdout).toMatch(
-      /\nagent not running: Lease expired \d+m(?:\d+s)? ago; nothing is carried out\nend unknown: the agent is not running\n/,
+      /\nagent not running: Lease expired \d+m(?:\d+s)? ago; nothing is carried out\nend unknown: no agent acts on the group\n/,
     );
-    expect((await ask(objects, 'status ingester --watch=false')).stdout).toContain('unknown: the agent is not running');
+    expect((await ask(objects, 'status ingester --watch=false')).stdout).toContain('unknown: no agent acts on the group');
   });
 
   it('freezes the ages of the pods at its last decision', async () => {
@@ -373,7 +373,7 @@ describe('a group without a published decision', () => {
     const ended = await ask(outdated, 'status ingester', { hasAgent: false });
     expect(ended).toMatchObject({ status: 12, stderr: expect.stringContaining('ended before complete; agent not running: no Lease') });
     const { stdout } = await ask(outdated, 'get ingester', { hasAgent: false });
-    expect(stdout).toContain('end unknown: the agent is not running\n');
+    expect(stdout).toContain('end unknown: no agent acts on the group\n');
     expect(stdout).not.toContain('decided last');
   });
 });

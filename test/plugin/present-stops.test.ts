@@ -91,18 +91,33 @@ describe('a stop that began or ended since the last decision of an agent that is
   });
 });
 
-it.each(['get ingester', 'status ingester --watch=false', 'explain ingester'])(
-  'a rollback is offered only while an agent runs: %s',
-  async (line) => {
-    const [retry, rollback, undo] = ['retry mimir/ingester', 'abort mimir/ingester --rollback', 'undo mimir/ingester'].map(
-      (verb) => `kubectl rollout-group ${verb}`,
-    ) as [string, string, string];
-    const stop = { rule: 'run-failed', fact: 'it failed', zones: ['a'], isBlocking: true, endsWith: retry, alternatives: [rollback, undo] };
+describe('a group on which no agent acts', () => {
+  const lines = ['get ingester', 'status ingester --watch=false', 'explain ingester'];
+  const [retry, rollback, undo] = ['retry mimir/ingester', 'abort mimir/ingester --rollback', 'undo mimir/ingester'].map(
+    (verb) => `kubectl rollout-group ${verb}`,
+  ) as [string, string, string];
+  const other = 'apply another pod template';
+
+  it.each(
+    lines.flatMap((line) => [[line, 'run-failed', [rollback, undo], [undo]] as const, [line, 'rolled-back', [other], [other]] as const]),
+  )('%s offers only what works without it: %s', async (line, rule, alternatives, left) => {
+    const stop = { rule, fact: 'it failed', zones: ['a'], isBlocking: true, endsWith: retry, alternatives: [...alternatives] };
     const failed = publishedObject({ ...waiting, decidedMs: Date.now(), phase: 'Failed', stops: [stop] });
     const textWith = async (renewedMs: number) =>
       (await ask([failed, leaseObject('agent-0', renewedMs)], line)).stdout.replaceAll(/\s+/g, ' ');
-    expect(await textWith(Date.now())).toContain(rollback);
-    const text = await textWith(Date.now() - 300_000);
-    expect([text.includes(rollback), text.includes(undo)]).toEqual([false, true]);
-  },
-);
+    const offered = (text: string) => [retry, rollback, undo, other].filter((way) => text.includes(way));
+    expect(offered(await textWith(Date.now()))).toEqual([retry, ...alternatives]);
+    expect(offered(await textWith(Date.now() - 300_000))).toEqual(left);
+  });
+
+  it.each([...lines, 'get'])('%s names the missing access of an agent that runs', async (line) => {
+    const account = { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name: 'rollout-group-agent', namespace: 'rollout-group' } };
+    const objects = [publishedObject({ ...done, decidedMs: Date.now() - 90_000 }), account];
+    const { stdout, stderr } = await ask(objects, line, { isAllowed: () => false });
+    const text = 'rollout-group/rollout-group-agent may not list pods in mimir: no group can be rolled out';
+    expect(stdout.replaceAll(/\s+/g, ' ')).toContain(text);
+    expect(stderr).toContain(`note: ${text}; the decision was made 1m`);
+    const allowed = await ask(objects, line, { isAllowed: () => true });
+    expect(allowed.stdout + allowed.stderr).not.toContain('may not');
+  });
+});

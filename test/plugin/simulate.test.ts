@@ -119,7 +119,7 @@ describe('simulate', () => {
   it('says what blocks a run, on the calendar of the policies', async () => {
     const [held] = JSON.parse((await run([...holidays, '--runs', '1', '--faults', 'none', '--until', '20m', '-o', 'json'])).stdout).groups;
     expect(held).toMatchObject({ unfinished: 1, violated: 0, shown: { end: 'unfinished', violations: [] } });
-    expect(held.shown.heldBy[0]).toMatch(/^window: a deny window is open/);
+    expect(held.shown.heldBy[0]).toMatch(/^window: a deny window blocks/);
     const open = await run([
       ...rollout.slice(0, -1),
       'closed.yaml',

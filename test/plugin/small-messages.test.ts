@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { uncalledText, uncalledWebhook } from '../../plugin/connection-failure.ts';
+import { shortMessage, uncalledText, uncalledWebhook } from '../../plugin/connection-failure.ts';
 import { runInProcess } from './in-process.ts';
 import { folderWith } from './process.ts';
 
@@ -106,4 +106,11 @@ spec:
       (await runInProcess(['test', 't.yaml'], { cwd: folderWith({ 'g.yaml': group(), 's.yaml': sets, 't.yaml': counted }) })).status,
     ).toBe(0);
   });
+});
+
+it.each([
+  ['StatefulSet.apps "store-a" is invalid: spec.replicas: Invalid value', 'spec.replicas: Invalid value'],
+  ['statefulsets.apps "store-a" is forbidden: User "anna" cannot patch', 'User "anna" cannot patch'],
+])('%s has one message for every object', (message, short) => {
+  expect(shortMessage(message)).toBe(short);
 });

@@ -1,5 +1,7 @@
 // Every kind of stop, with who, why, until when and what ends it, as each view must show them.
-import type { IntentView, RunState } from '../../engine/snapshot.ts';
+
+import type { RunState } from '../../engine/run/run-state.ts';
+import type { IntentView } from '../../engine/snapshot.ts';
 import type { GroupDefinition } from '../../policies/definition.ts';
 import { group, wave } from '../kit/groups.ts';
 import { kitNowMs, newRevision, outdatedStatefulSet } from '../kit/objects.ts';
@@ -101,7 +103,7 @@ const lasting: readonly Row[] = [
   {
     stop: 'window',
     overrides: { policies: [policy({ windows: [freeze()] })] },
-    fact: 'a deny window is open for rollout',
+    fact: 'a deny window blocks rollout',
     until: 'windows allow the action from 2026-03-02 13:00 UTC',
     commands: [command(`override ${name} --rule window --duration 1h --reason REASON --yes`)],
   },
@@ -163,7 +165,7 @@ function rejected(rejectedWave: string): Pick<Row, 'overrides' | 'definition' | 
 
 const rejections: readonly Row[] = [
   { stop: 'rejection of the wave', ...rejected('first'), until },
-  { stop: 'rejection of a later wave', ...rejected('rest'), inList: 'approval', until },
+  { stop: 'rejection of a later wave', ...rejected('rest'), until },
 ];
 
 export const rows = [

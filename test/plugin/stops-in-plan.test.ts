@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Plan } from '../../engine/plan/document.ts';
 import { planGroups } from '../../engine/plan/plan.ts';
-import type { RunState } from '../../engine/snapshot.ts';
+import type { RunState } from '../../engine/run/run-state.ts';
 import { groupDifferences } from '../../plugin/difference.ts';
 import { renderDifference } from '../../plugin/output/diff.ts';
 import { renderPlanHtml } from '../../plugin/output/plan/html.ts';
@@ -10,7 +10,8 @@ import { renderPlanTable } from '../../plugin/output/plan/table.ts';
 import { holdingPartition } from '../../policies/strategies.ts';
 import { group } from '../kit/groups.ts';
 import { manifests, planInput } from '../kit/manifests.ts';
-import { newRevision } from '../kit/objects.ts';
+import { kitNowMs, newRevision } from '../kit/objects.ts';
+import { exception, freeze, hourMs, policy } from '../kit/questions.ts';
 import { snapshotOf } from '../kit/snapshots.ts';
 import { look } from './plan-kit.ts';
 import { afterRun, outdated, type Row, rows, run, zones } from './stop-rows.ts';
@@ -20,7 +21,14 @@ function planOf({ overrides, definition = group({ zones }) }: Row): Plan {
   const desired = manifests({ image: 'grafana/mimir:2.17.1' }, zones).map((one) => ({ ...one, status: { updateRevision: newRevision } }));
   const running = snapshotOf({ groups: [definition], ...overrides });
   return planGroups(
-    planInput({ groups: [definition], policies: overrides.policies ?? [], current: manifests({}, zones), desired, running }),
+    planInput({
+      groups: [definition],
+      policies: overrides.policies ?? [],
+      exceptions: overrides.exceptions ?? [],
+      current: manifests({}, zones),
+      desired,
+      running,
+    }),
   );
 }
 
@@ -43,6 +51,21 @@ describe.each(rows)('$stop', (row) => {
 
 it('a plan that meets no stop has none', () => {
   expect(planGroups(planInput({ desired: manifests({ image: 'grafana/mimir:2.17.1' }) })).groups[0]?.stops).toBeUndefined();
+});
+
+it.each([
+  ['ends during the plan', hourMs / 2, []],
+  ['ends before the zone is done', hourMs / 20, ['RG5011']],
+  ['ends later', 5 * hourMs, []],
+])('a plan shows the window that stops the other zone if an exception of one zone %s', (_, forMs, codes) => {
+  const definition = group({ zones });
+  const exceptions = [exception('window', { zone: 'a', expiresMs: kitNowMs + forMs })];
+  const overrides = { policies: [policy({ windows: [freeze()] })], exceptions, statefulSets: outdated };
+  const [planned] = planOf({ stop: '', fact: '', commands: [], overrides, definition }).groups;
+  expect(planned?.stops?.map(({ rule, zones: stopped, endsWith }) => [rule, stopped, endsWith])).toEqual([
+    ['window', ['b'], expect.stringContaining('--rule window --zone b')],
+  ]);
+  expect(planned?.risks.map(({ code }) => code)).toEqual(codes);
 });
 
 it('a plan during a rollback counts a pod twice that is rolled back and rolled out again later', () => {

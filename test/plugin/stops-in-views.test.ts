@@ -4,7 +4,7 @@ import { publishedDecision } from '../../engine/publish/decision.ts';
 import type { PublishedDecision } from '../../engine/publish/published.ts';
 import { groupStatus } from '../../engine/publish/status.ts';
 import { digestOfRule } from '../../engine/run/requests.ts';
-import type { RunState } from '../../engine/snapshot.ts';
+import type { RunState } from '../../engine/run/run-state.ts';
 import { group, wave } from '../kit/groups.ts';
 import { kitNowMs, newRevision, outdatedStatefulSet, statefulSet } from '../kit/objects.ts';
 import { ago, exception, freeze, hourMs, intent, ledgerOf, policy, policyRule, runOf } from '../kit/questions.ts';
@@ -65,6 +65,13 @@ describe.each(rows)('$stop', (row) => {
   it('get of all groups names who and why', async () => {
     expect(await shownBy('get', decision)).toContain(row.inList ?? row.fact);
   });
+});
+
+it.each(['rejection of the wave', 'rejection of a later wave'])('a %s has its name in the condition and in narrow tables', async (stop) => {
+  const decision = published(rowOf(stop));
+  const [condition] = groupStatus(decision).conditions.filter(({ type }) => type === 'Stopped');
+  expect(condition).toMatchObject({ reason: 'Rejected', message: expect.stringContaining('kim rejected wave') });
+  expect(await shownBy('get --width 80', decision)).toContain('rejected by kim');
 });
 
 describe('explain', () => {
@@ -257,7 +264,7 @@ describe('status that ends with its timeout', () => {
     [
       rowOf('window during a rollout'),
       7,
-      'the rollout waits: window: a deny window is open for rollout (limit: freeze); windows allow the action from 2026-03-02 13:00 UTC',
+      'the rollout waits: window: a deny window blocks rollout (limit: freeze); windows allow the action from 2026-03-02 13:00 UTC',
     ],
   ])('says whether a person must act: %#', async (row, exitCode, text) => {
     const decision = published(row);

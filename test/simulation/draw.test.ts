@@ -120,6 +120,7 @@ describe('the scenario of a seed', () => {
           'deleteLease',
           'editLease',
           'frontEndLags',
+          'cutOff',
         ],
         'frontEndRestarts',
       ].sort(),

@@ -7,7 +7,7 @@ const noAgents: Stage['agents'] = { crash: () => false, stop: () => false, pause
 
 function happens(world: World, event: ScenarioEvent, agents = noAgents): boolean {
   const { cluster, server, nowMs } = world;
-  return play(event, { nowMs, wallMs: nowMs, agents, cluster, server, frontEnds: 1 });
+  return play(event, { nowMs, wallMs: nowMs, agents, cluster, server, frontEnds: 1, cutOff: () => undefined });
 }
 
 describe('an event that changes nothing says so', () => {

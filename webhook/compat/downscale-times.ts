@@ -43,8 +43,11 @@ export interface DownscaleTimes {
 
 /** Attempts for a write that conflicts with other writes to the StatefulSet, such as status updates. */
 const annotationAttempts = 5;
-/** Time for which a repeated request is recognized: longer than API servers and most clients retry. */
-const repeatMs = 60_000;
+/**
+ * Time for which a repeated request is recognized: longer than the pause of an agent after a conflict (at most 60 s) and its turn. Otherwise
+ * each attempt of an agent would write the annotation again, and the API server would reject each for that write.
+ */
+const repeatMs = 120_000;
 const maxRemembered = 1_000;
 
 interface Remembered {

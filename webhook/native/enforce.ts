@@ -8,7 +8,7 @@ import { failsOpen, isExempt, type JudgedScope, judge } from '../../engine/judge
 import { departuresOf, protectiveLabels } from '../../engine/judge/protection.ts';
 import { profileOf } from '../../engine/profiles.ts';
 import { permittedResults } from '../../engine/rules/exception.ts';
-import type { Departure, Snapshot, StatefulSetView } from '../../engine/snapshot.ts';
+import { type Departure, isUnknown, type Snapshot, type StatefulSetView } from '../../engine/snapshot.ts';
 import { agentName } from '../../install/object.ts';
 import { getOrCreate } from '../../policies/values/map.ts';
 import type { GroupIdentity, NativeGuard, NativePreview, WebhookEnv } from '../env.ts';
@@ -141,7 +141,7 @@ class Enforcement {
   async #onStatefulSet(review: Review, target: Extract<ReviewTarget, { kind: 'statefulSet' }>, call: Call): Promise<Judgeable> {
     const { namespace, name, verb } = target;
     const live = await this.#reads.read(resources.statefulSets, target, call);
-    if (live === 'unread') return await this.#whenUnread(target, name, call);
+    if (isUnknown(live)) return await this.#whenUnread(target, { statefulSet: name, problem: live.unknown }, call);
     // The API server answers 404 itself.
     if (live === undefined) return 'passes';
     const snapshot = await this.#reads.freshSnapshot(namespace, call, (known) => isStale(known, live));
@@ -153,11 +153,7 @@ class Enforcement {
   async #onPod(review: Review, target: Extract<ReviewTarget, { kind: 'pod' }>, call: Call): Promise<Judgeable> {
     const { namespace, name, verb } = target;
     const live = await this.#reads.read(resources.pods, target, call);
-    if (live === 'unread') {
-      const owner = ownerName(name);
-      if (owner === undefined) throw new Undecidable('the pod cannot be read');
-      return await this.#whenUnread(target, owner, call);
-    }
+    if (isUnknown(live)) return await this.#whenUnread(target, { statefulSet: ownerName(name), problem: live.unknown }, call);
     if (live === undefined || live.metadata.deletionTimestamp !== undefined) return 'passes';
     const owner = owningStatefulSet(live);
     if (owner === undefined) return 'passes';
@@ -177,7 +173,7 @@ class Enforcement {
     const snapshot = await this.#reads.snapshot(namespace, call);
     if (findOwner(snapshot, owner) !== undefined) return snapshot;
     const set = await this.#reads.read(resources.statefulSets, { namespace, name: owner.name }, call);
-    if (set === undefined || (set !== 'unread' && set.metadata.uid !== owner.uid)) return undefined;
+    if (set === undefined || (!isUnknown(set) && set.metadata.uid !== owner.uid)) return undefined;
     return await this.#reads.freshSnapshot(namespace, call, (seen) => findOwner(seen, owner) === undefined);
   }
 
@@ -249,15 +245,15 @@ class Enforcement {
   }
 
   /** Decides without the object, which could not be read. Lets the request pass only if the cache shows that no policy applies. */
-  async #whenUnread({ namespace }: JudgedTarget, statefulSet: string, call: Call): Promise<Judgeable> {
+  async #whenUnread({ namespace }: JudgedTarget, { statefulSet, problem }: Unread, call: Call): Promise<Judgeable> {
     const snapshot = await this.#reads.snapshot(namespace, call);
     const set = snapshot.statefulSets.find((known) => known.namespace === namespace && known.name === statefulSet);
     const isUnprotected =
       set !== undefined &&
-      groupOf(snapshot, namespace, statefulSet) === undefined &&
+      groupOf(snapshot, namespace, set.name) === undefined &&
       !protectiveLabels.some((label) => set.labels[label] !== undefined);
     if (isUnprotected) return 'passes';
-    throw new Undecidable('the object cannot be read');
+    throw new Undecidable(problem);
   }
 
   /** Returns whether this process knows the object as a member. A new member may still be missing from the webhook configuration. */
@@ -289,6 +285,12 @@ interface Deciding {
   readonly statefulSet: string;
   readonly decide: (snapshot: Snapshot) => Judged;
   readonly isPreview: boolean;
+}
+
+/** `statefulSet`: undefined if the name of the pod does not show it. */
+interface Unread {
+  readonly statefulSet: string | undefined;
+  readonly problem: string;
 }
 
 interface Owner {

@@ -10,7 +10,10 @@ export interface QueuedDecision {
   readonly answer: Answer;
   /** Claims to store before the answer; empty for a denial. */
   readonly claims: readonly Claim[];
-  /** True for a scale-up. After it, the replicas no longer show an earlier scale-down, so the ledger records that scale-down first, if possible. */
+  /**
+   * True for a scale-up. The ledger recognizes an earlier scale-down by the lower replicas, so it records that scale-down before the answer,
+   * if possible.
+   */
   readonly hidesScaleDown?: boolean;
 }
 
@@ -37,7 +40,7 @@ interface PendingRequest extends QueuedRequest {
 
 /** The maximum number of requests that are decided with one snapshot. */
 const maxAtOnce = 100;
-/** A request is rejected if less time remains until its deadline. */
+/** A request is rejected if less time than this (in milliseconds) remains until its deadline. */
 const leastMs = 20;
 /** The maximum delay before the second attempt. The maximum grows with each further attempt. */
 const pauseMs = 20;

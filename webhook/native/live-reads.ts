@@ -1,10 +1,11 @@
 // Reads the objects and the state on which /admission/enforce decides, before the deadline of the call.
 import { sleep } from '../../cluster/env.ts';
+import { ApiFailure, isStatus } from '../../cluster/request/failure.ts';
 import { isSameJson } from '../../cluster/request/json.ts';
 import { getObject } from '../../cluster/request/read.ts';
-import { compareResourceVersions, type KubernetesObject, resources } from '../../cluster/request/resource.ts';
+import { compareResourceVersions, type KubernetesObject, type Resource, resources } from '../../cluster/request/resource.ts';
 import { observePod, observeStatefulSet } from '../../engine/observe/objects.ts';
-import { isUnknown, type PodView, type Snapshot } from '../../engine/snapshot.ts';
+import { isUnknown, type Known, type PodView, type Snapshot } from '../../engine/snapshot.ts';
 import { enforceLabel } from '../../install/object.ts';
 import { messageOf } from '../../policies/error-message.ts';
 import type { NativeGuard, WebhookEnv } from '../env.ts';
@@ -25,12 +26,12 @@ export class LiveReads {
     this.#guard = guard;
   }
 
-  /** Returns the stored object; undefined if it does not exist, `unread` if the read fails. */
+  /** Returns the stored object; undefined if it does not exist. Unknown if the read fails, with the cause for the requester. */
   async read(
-    resource: Parameters<typeof getObject>[1],
+    resource: Resource,
     { namespace, name }: { readonly namespace: string; readonly name: string },
     call: Call,
-  ): Promise<KubernetesObject | undefined | 'unread'> {
+  ): Promise<Known<KubernetesObject> | undefined> {
     const options = { site: `enforce.${resource.plural}`, timeoutMs: this.#readMs(call) };
     try {
       const found = await getObject(this.#env, resource, { namespace, name }, options);
@@ -39,7 +40,7 @@ export class LiveReads {
     } catch (error) {
       const fields = { namespace, name, resource: resource.plural, problem: messageOf(error) };
       this.#env.log.warn('cannot read the object of a request', fields);
-      return 'unread';
+      return { unknown: unreadText(error, resource, { namespace, name }) };
     }
   }
 
@@ -93,6 +94,17 @@ export class LiveReads {
     await sleep(this.#env, checkAgainMs, call.signal);
     return true;
   }
+}
+
+/** Returns the cause of a failed read as a sentence, with the command that shows a missing right. */
+function unreadText(
+  error: unknown,
+  { kind, plural }: Resource,
+  { namespace, name }: { readonly namespace: string; readonly name: string },
+) {
+  if (isStatus(error, 403)) return `the agent may not get ${plural} in ${namespace}. Run: kubectl rollout-group doctor -n ${namespace}`;
+  const answer = error instanceof ApiFailure ? `answered ${error.status} ${error.reason}`.trim() : 'did not answer';
+  return `the API server ${answer} when the agent read ${kind} ${name}`;
 }
 
 /** Returns whether the cache lacks this object or has older labels of it. Labels decide which policies apply. */

@@ -6,6 +6,8 @@ import { canonicalJson } from '../../../policies/values/canonical-json.ts';
 import type { GroupContext } from '../../context.ts';
 import { type Action, isReplacement } from '../../decision.ts';
 import { type GroupView, partitionOrdinal, type ZoneView } from '../../observe/view.ts';
+import type { RunState } from '../../run/run-state.ts';
+import { restoredRevision } from '../../run/states.ts';
 import {
   isUnknown,
   type KeptTemplate,
@@ -13,7 +15,6 @@ import {
   type Pin,
   type PodView,
   type RevisionView,
-  type RunState,
   type Snapshot,
   type StatefulSetView,
 } from '../../snapshot.ts';
@@ -34,7 +35,7 @@ export function observedPins(
 ): Pinned {
   const isOver = run === undefined || run.outcome === 'completed';
   const pins = view.zones.flatMap((zone) => pinsOfZone(group, zone, { ledger: view.ledger, isOver }));
-  // A completed run keeps no template. Otherwise only a later turn would drop it.
+  // A completed rollout keeps no template. Otherwise only a later turn would drop it.
   const ledger = run === undefined ? view.ledger : { ...view.ledger, run };
   return withTemplates(pins, ledger, group, snapshot);
 }
@@ -145,10 +146,14 @@ function placeOf({ zone, ordinal }: Pick<Pin, 'zone' | 'ordinal'>): string {
   return `${zone} ${ordinal}`;
 }
 
-/** Returns the revision that a rollback of the run restores. Its template is copied during the run: Kubernetes may delete the revision. */
+/**
+ * Returns the revision that a rollback of the run restores, or that the rollback restored. The ledger has a copy of its template: Kubernetes
+ * deletes the revision with the StatefulSet, and may delete it earlier.
+ */
 function keptForRollback({ run }: Ledger, zone: string): readonly string[] {
   const before = run === undefined || run.outcome === 'completed' ? undefined : run.previous[zone];
-  return before === undefined ? [] : [before];
+  const kept = restoredRevision(run, zone, run?.rolledBack?.revisions[zone]) ?? before;
+  return kept === undefined ? [] : [kept];
 }
 
 interface WantedRevision {
@@ -182,7 +187,7 @@ export function wantedRevisions({ group, ledger, zones }: GroupView): readonly W
   });
 }
 
-/** Returns the template of a revision from the ledger or the snapshot; undefined if it was not read. */
+/** Returns the template of a revision from the ledger or the snapshot; undefined if it was not read or does not exist. */
 export function templateOf(
   { ledger, group }: Pick<GroupView, 'ledger' | 'group'>,
   { revisions }: Pick<Snapshot, 'revisions'>,

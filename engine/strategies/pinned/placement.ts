@@ -8,6 +8,7 @@ import { entryKey, keyOf, type ObjectContent } from '../../diff/field-diff.ts';
 import { controllerOf } from '../../observe/objects.ts';
 import { reader } from '../../observe/raw.ts';
 import { observeTemplate } from '../../observe/revisions.ts';
+import { restoredRevision } from '../../run/states.ts';
 import { isUnknown, type Known, type Ledger } from '../../snapshot.ts';
 
 /** A pod of a StatefulSet as the API server has it in admission, before it is stored. */
@@ -144,7 +145,7 @@ export function placedRevision(
 ): string {
   const pinned = pins.find((one) => one.zone === zone && one.ordinal === ordinal)?.revision;
   if (pinned !== undefined) return pinned;
-  return run?.rolledBack?.revisions[zone] === revision ? (run.target[zone] ?? revision) : revision;
+  return restoredRevision(run, zone, revision) ?? revision;
 }
 
 function templateOf(name: string, { ledger, zone, knownUid, revisions }: PlacementQuestion, { uid }: NewPod): Known<ObjectContent> {

@@ -130,6 +130,29 @@ export async function readAgentFacts(
   };
 }
 
+/**
+ * Returns by namespace why the agent sees no pods there, as a sentence: what it published there stays as it is. Reviews one right of each
+ * namespace, because the usual cause is a deleted Role. Empty if the user may not review the rights of the agent.
+ */
+export async function readBlindNamespaces(
+  cluster: Cluster,
+  published: readonly PublishedDecision[],
+  leases: AccountsQuestion['leases'],
+): Promise<ReadonlyMap<string, string>> {
+  const { agentNamespace } = cluster;
+  const accounts = await readAccounts(cluster, {
+    watched: [...new Set(published.map(({ namespace }) => namespace))],
+    pinned: [],
+    leases,
+    published,
+    usualNamespace: agentNamespace ?? usualAgentNamespace,
+    isAsked: ({ resource, verb }) => resource === 'pods' && verb === 'list',
+    ...defined({ agentNamespace }),
+  }).catch(onApiFailure);
+  const missing = missingAccess(accounts ?? [], {});
+  return new Map(missing.toReversed().flatMap(({ namespaces, fact }) => namespaces.map((namespace) => [namespace, fact] as const)));
+}
+
 /** Returns why the agent does not see the group; undefined if it is known to see the group. */
 export function unseenText({ missingAccess, isAccessUnknown }: AgentFacts, { namespace, name }: GroupDefinition): string | undefined {
   const ofGroup = missingAccess.filter((one) => one.namespaces.includes(namespace) && (one.group ?? name) === name);

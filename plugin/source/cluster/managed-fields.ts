@@ -5,7 +5,7 @@ import { canonicalJson } from '../../../policies/values/canonical-json.ts';
 import { isRecord } from '../../../policies/values/is-record.ts';
 import { listOf } from '../../../policies/values/list-of.ts';
 import { tryParseJson } from '../../../policies/values/try-parse-json.ts';
-import { fieldManager } from '../../live/intents.ts';
+import { fieldManager } from '../../connection.ts';
 
 interface ManagedFields {
   readonly manager: string;
@@ -62,16 +62,13 @@ export function adoptionOf(live: unknown): Adoption | undefined {
   };
 }
 
-/** The field manager of `undo`, `restart` and `scale`: the name of the executable, which the API server takes from the user agent. */
-export const patchManager = 'kubectl-rollout_group';
-
 /**
  * Returns managed fields in which the manager that applies the pod template owns the fields that our patch added; undefined without such a
  * field or manager. If the manager of our patch kept these fields, no manifest could remove them again.
  */
 export function handedOver(before: unknown, patched: unknown): readonly ObjectContent[] | undefined {
   const entries = entriesOf(patched);
-  const ours = entries.find((entry) => entry['manager'] === patchManager && (entry['subresource'] ?? '') === '');
+  const ours = entries.find((entry) => entry['manager'] === fieldManager && !isApplier(entry) && (entry['subresource'] ?? '') === '');
   if (ours === undefined) return undefined;
   const added = without(ours['fieldsV1'], unionOf(entriesOf(before)));
   const rest = without(ours['fieldsV1'], added);

@@ -8,9 +8,8 @@ import { mergePatch } from '../../../engine/diff/merge-patch.ts';
 import { fieldAt } from '../../../engine/observe/raw.ts';
 import { isSameValue } from '../../../policies/values/canonical-json.ts';
 import { firstOf } from '../../../policies/wording.ts';
-import type { Cluster } from '../../connection.ts';
-import { fieldManager } from '../../live/intents.ts';
-import { adopted, adoptionOf, applied, handedOver, patchManager } from './managed-fields.ts';
+import { type Cluster, fieldManager } from '../../connection.ts';
+import { adopted, adoptionOf, applied, handedOver } from './managed-fields.ts';
 import { planAnnotation, targetOf } from './plan-basis.ts';
 
 export interface ReadyObject {
@@ -18,6 +17,8 @@ export interface ReadyObject {
   readonly object: KubernetesObject;
   /** The object as last read; undefined if it does not exist. */
   readonly live: KubernetesObject | undefined;
+  /** True if the write is correct for every spec, so that a change by another writer does not stop it. */
+  readonly mayChange?: true;
 }
 
 export interface ApplyMode {
@@ -80,7 +81,7 @@ async function adopt(cluster: Cluster, ready: ReadyObject): Promise<ReadyObject>
  * removes them. Returns the patched object.
  */
 export async function handOver(cluster: Cluster, before: KubernetesObject, patched: KubernetesObject): Promise<KubernetesObject> {
-  const ready = { resource: resources.statefulSets, object: patched, live: patched };
+  const ready = { resource: resources.statefulSets, object: patched, live: patched, mayChange: true } as const;
   return (await writeManagers(cluster, ready, (live) => handedOver(before, live))) ?? patched;
 }
 
@@ -139,23 +140,23 @@ async function readUnchanged(cluster: Cluster, ready: ReadyObject, error: unknow
   return readAgain(cluster, ready, error);
 }
 
-/** Reads the object again. Throws the error if the spec changed. */
+/** Reads the object again. Throws the error if the spec changed, unless a change does not matter. */
 async function readAgain({ env, timeoutMs }: Cluster, ready: ReadyObject, error: unknown): Promise<KubernetesObject | undefined> {
   const now = await getObject(env, ready.resource, ready.object.metadata, { site: 'apply.read', timeoutMs });
-  if (!isSameValue(targetOf('', ready.live), targetOf('', now))) throw error;
+  if (ready.mayChange !== true && !isSameValue(targetOf('', ready.live), targetOf('', now))) throw error;
   return now;
 }
 
 /** Reports whether manifests may overwrite the field: a verb of this tool wrote it, or it is the annotation with the digest of a plan. */
 function isOurField({ manager, field }: Conflict): boolean {
-  return manager === patchManager || field === `.metadata.annotations.${planAnnotation}`;
+  return manager === fieldManager || field === `.metadata.annotations.${planAnnotation}`;
 }
 
 /** Returns the text about fields that the manifest takes over, by writer. */
 export function takenText(taken: readonly Conflict[]): string {
   const writers = [...new Set(taken.map(({ manager }) => manager))].map((manager) => {
     const fields = taken.filter((one) => one.manager === manager).map(({ field }) => field);
-    return `${manager === patchManager ? 'undo, restart or scale' : manager}: ${firstOf(fields, 3)}`;
+    return `${manager === fieldManager ? 'undo, restart or scale' : manager}: ${firstOf(fields, 3)}`;
   });
   return `the manifest overwrites fields written by ${writers.join('; by ')}`;
 }

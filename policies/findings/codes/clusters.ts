@@ -187,7 +187,7 @@ export const clusterCodes = {
     title: 'An exception ends before the rollout',
     severity: 'warning',
     explanation:
-      'A step passes only because of an exception, and with the durations of the plan the exception ends before the last pod is replaced. After that, the rule blocks the remaining pods; the rule `window` blocks them until the window opens. The plan is never `blocked` for this reason, because its durations are assumed. If the exception is long enough for the p50 durations but not for the p90 durations, the plan completes. It then shows a p90 duration only if time alone ends the block.',
+      'A step passes only because of an exception, and with the durations of the plan the exception ends before the last pod that it permits is replaced. After that, the rule blocks the remaining pods; the rule `window` blocks them until the window opens. The plan is never `blocked` for this reason, because its durations are assumed. If the exception is long enough for the p50 durations but not for the p90 durations, the plan completes. It then shows a p90 duration only if time alone ends the block.',
     hint: 'extend the exception',
   },
   RG5012: {
@@ -386,6 +386,12 @@ export const clusterCodes = {
     explanation:
       'The agent itself obeys noDownscale, and deletes no StatefulSet. Its rollouts replace pods also with noEviction. Only the webhook denies the requests of other clients, in namespaces with the label rollout-group.dev/enforce=true. Only the webhook records who approved, so without it no approval counts and the wave waits.',
     hint: 'register the webhooks and enforce the namespace: kubectl rollout-group install --policies DIR --enforce --apply',
+  },
+  RG6028: {
+    title: 'A webhook configuration is missing or changed',
+    explanation:
+      'The webhook configurations of an installation decide which requests the API server sends to the webhooks. If one is missing or changed, for example by a tool that deletes unknown objects, requests may pass unchecked. The agent does not create a deleted configuration again.',
+    hint: 'install again: kubectl rollout-group install --policies DIR --apply',
   },
   RG7001: {
     title: 'The object cannot be converted',

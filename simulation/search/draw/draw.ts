@@ -13,6 +13,7 @@ import {
   type WindowShape,
 } from '../../scenario.ts';
 import { drawnEvents } from './events.ts';
+import { drawnTogether, heldScaling } from './together.ts';
 
 /** The time until which faults happen, in virtual milliseconds. */
 const safetyMs = 400_000;
@@ -58,11 +59,13 @@ export function isDrawn(seed: number, faultClass: FaultClass): boolean {
 export function scenarioOf(seed: number): Scenario {
   const shape = withPreparation(seed, withStrategy(seed, drawnGroup(streamOf(seed, 'group'))));
   const base = withRules(seed, withWindows(seed, withRollback(seed, withDisruption(seed, withDeadline(seed, withWaves(seed, shape))))));
-  const group = withWebhooks(seed, base);
+  const group = withHanging(seed, withWebhooks(seed, base));
   const agents = oneOf(streamOf(seed, 'agents'), [2, 2, 2, 2, 2, 2, 2, 2, 1, 3]);
   const rates = drawnRates(seed, 1, (faultClass) => isDrawn(seed, faultClass));
   const clockRates = drawnClockRates(seed, agents);
-  const events = drawnEvents(seed, { group, agents, endMs: safetyMs, isDrawn: (faultClass) => isDrawn(seed, faultClass) });
+  const input = { group, agents, endMs: safetyMs, isDrawn: (faultClass: FaultClass) => isDrawn(seed, faultClass) };
+  const single = drawnEvents(seed, input);
+  const events = [...single, ...drawnTogether(seed, input, single)].sort((one, other) => one.atMs - other.atMs);
   return {
     seed,
     group,
@@ -74,7 +77,7 @@ export function scenarioOf(seed: number): Scenario {
     ...(seed % 8 === 1 ? {} : { quietMs: shortQuietMs }),
     events,
     rates,
-    faults: [],
+    faults: isDrawn(seed, 'F3') ? heldScaling(seed, group) : [],
   };
 }
 
@@ -130,6 +133,12 @@ function withStrategy(seed: number, group: GroupShape): GroupShape {
 /** Lets half of the groups with a delay prepare their pods also before the removal. Its random number is separate, as in `withStrategy`. */
 function withPreparation(seed: number, group: GroupShape): GroupShape {
   return group.replicas === 'delayedMirror' && draw(seed, 'prepares') < 0.5 ? { ...group, prepares: true } : group;
+}
+
+/** Lets pods with a broken image of some native groups hang instead of crash. Their random number is separate, as in `withStrategy`. */
+function withHanging(seed: number, group: GroupShape): GroupShape {
+  if (group.kind === 'adopted' || draw(seed, 'hangs') >= 0.3) return group;
+  return { ...group, replaceUnreadySeconds: oneOf(streamOf(seed, 'hangs for'), [20, 40]) };
 }
 
 /** Gives some native groups a budget for disruptions by others, which the webhooks enforce. Its random number is separate, as in `withStrategy`. */

@@ -22,7 +22,7 @@ interface Accidents {
   readonly draws: readonly Draw<ScenarioEvent>[];
 }
 
-function event<Name extends Kind>(
+export function event<Name extends Kind>(
   kind: Name,
   parameters: { readonly [Field in keyof EventFields<Name>]: Draw<EventFields<Name>[Field]> },
 ): Draw<ScenarioEvent> {
@@ -31,8 +31,8 @@ function event<Name extends Kind>(
     ({ atMs, kind, ...Object.fromEntries(draws.map(([name, drawn]) => [name, drawn(random, input, atMs)])) }) as unknown as ScenarioEvent;
 }
 
-const zone: Draw<string> = (random, { group }) => letterOf(wholeBetween(random, 0, group.zones));
-const ordinal: Draw<number> = (random, { group }) => wholeBetween(random, 0, group.podsPerZone);
+export const zone: Draw<string> = (random, { group }) => letterOf(wholeBetween(random, 0, group.zones));
+export const ordinal: Draw<number> = (random, { group }) => wholeBetween(random, 0, group.podsPerZone);
 const process: Draw<string> = (random, { agents }) => letterOf(wholeBetween(random, 0, agents));
 const frontEnd: Draw<number> = (random) => wholeBetween(random, 0, 2);
 
@@ -40,16 +40,13 @@ function share(most: number): Draw<boolean> {
   return (random) => random() < most;
 }
 
-/** Pinned groups are rolled back. Kubernetes deletes the revision of before with the StatefulSet, and a rollback to it never ends. */
-const isOrphaning: Draw<boolean> = (random, { group }) => random() < 0.6 || traitsOfShape(group).pinsPods;
-
 /** Draws a log-uniform number of whole milliseconds between `fromMs` and `toMs`. */
-function lasting(fromMs: number, toMs: number): Draw<number> {
+export function lasting(fromMs: number, toMs: number): Draw<number> {
   return (random) => Math.round(fromMs * (toMs / fromMs) ** random());
 }
 
 /** Draws a duration as `lasting` does, cut off one second before the faults end, but at least one second. */
-function within(fromMs: number, toMs: number): Draw<number> {
+export function within(fromMs: number, toMs: number): Draw<number> {
   const drawn = lasting(fromMs, toMs);
   return (random, input, atMs) => Math.max(1000, Math.min(drawn(random, input, atMs), input.endMs - atMs - 1000));
 }
@@ -123,7 +120,7 @@ const accidents: readonly Accidents[] = [
     fewest: 0,
     most: 2,
     draws: [
-      event('recreateStatefulSet', { zone, isOrphaning, afterMs: within(500, 20_000) }),
+      event('recreateStatefulSet', { zone, isOrphaning: share(0.6), afterMs: within(500, 20_000) }),
       event('leaveGroup', { zone, forMs: within(5000, 60_000) }),
       event('setStrategy', { zone, type: () => 'RollingUpdate' as const, forMs: within(5000, 60_000) }),
     ],
@@ -345,7 +342,7 @@ export function drawnAccidents(seed: number, input: DrawInput): readonly Scenari
   return events;
 }
 
-interface DrawInput {
+export interface DrawInput {
   readonly group: GroupShape;
   readonly agents: number;
   /** The end of the faults, which also ends the effects of events. All events happen before this time. */

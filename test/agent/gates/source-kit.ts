@@ -4,7 +4,7 @@ import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import type { GateHttp, LogFields, ServiceQuery } from '../../../agent/env.ts';
 import { SourceHttp } from '../../../agent/gates/source-http.ts';
-import { createExchanges, type Exchanges } from '../../../agent/process/http-exchange.ts';
+import { createExchanges, type Exchanges } from '../../../cluster/connection/http-exchange.ts';
 import { metricSourceOf } from '../../../policies/integrations/metric-source.ts';
 import { apiVersion, schemas } from '../../../policies/schema/kinds.ts';
 import type { Certificate } from '../../control-plane/certificates.ts';

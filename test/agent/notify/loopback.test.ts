@@ -4,7 +4,8 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { callbackService, commitStatusService } from '../../../agent/notify/event-services.ts';
 import type { Sending, ServiceParts } from '../../../agent/notify/service.ts';
 import { slackService } from '../../../agent/notify/slack.ts';
-import { createExchanges, createNotifyHttp, type Exchanges } from '../../../agent/process/http-exchange.ts';
+import { createNotifyHttp } from '../../../agent/process/http-clients.ts';
+import { createExchanges, type Exchanges } from '../../../cluster/connection/http-exchange.ts';
 import type { Delivery } from '../../../engine/notify/deliveries.ts';
 import type { NotedEvent, RunNotes } from '../../../engine/notify/notes.ts';
 import {

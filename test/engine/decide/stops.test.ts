@@ -39,14 +39,19 @@ describe('a stop while no step is due', () => {
     ]);
   });
 
-  it('offers the rollback of a failed run only while the agent runs', () => {
+  it('offers the retry and the rollback of a failed run only while the agent runs', () => {
     const definition = group({ zones: ['a', 'b'], rollout: { strategy: 'pinned' } });
     const ledgers = [ledgerOf({ run: runOf({ outcome: 'failed', target: { a: newRevision, b: newRevision } }) })];
     const statefulSets = ['a', 'b'].map((zone) => outdatedStatefulSet({ name: `ingester-zone-${zone}`, updateStrategy: 'RollingUpdate' }));
     const waysOf = (overrides: SnapshotOverrides) =>
-      idle({ ledgers, statefulSets, ...overrides }, definition).decision.stops.flatMap(({ alternatives }) => alternatives);
-    const [rollback, ...others] = waysOf({});
-    expect(rollback).toBe('kubectl rollout-group abort mimir/ingester --rollback');
+      idle({ ledgers, statefulSets, ...overrides }, definition).decision.stops.flatMap(({ endsWith, alternatives = [] }) => [
+        endsWith,
+        ...alternatives,
+      ]);
+    const [retry, rollback, ...others] = waysOf({});
+    expect([retry, rollback]).toEqual(
+      ['retry mimir/ingester', 'abort mimir/ingester --rollback'].map((verb) => `kubectl rollout-group ${verb}`),
+    );
     expect(waysOf({ unattended: [{ namespace: 'mimir', group: 'ingester', fact: 'agent not running' }] })).toEqual(others);
   });
 
@@ -74,7 +79,7 @@ describe('a stop while no step is due', () => {
     [
       'window',
       { policies: [policy({ windows: [freeze()] })] },
-      'a deny window is open for rollout',
+      'a deny window blocks rollout',
       `${override} window --duration 1h --reason REASON --yes`,
     ],
   ])('is in the decision, in what is published and in a condition: %s', (_, overrides, fact, endsWith) => {
@@ -133,7 +138,7 @@ describe('a stop while no step is due', () => {
   });
 
   it.each([
-    ['finishPod', ['a deny window is open for rollout', 'the storage moves']],
+    ['finishPod', ['a deny window blocks rollout', 'the storage moves']],
     ['finishAll', ['the storage moves']],
   ] as const)('is in the decision during a soak, except a window that lets the run finish: %s', (inFlight, facts) => {
     const soaked = group({

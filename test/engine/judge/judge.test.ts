@@ -105,7 +105,7 @@ describe('a decrease', () => {
       native,
       { policies: [policy({ windows: [freeze({ actions: ['scaleDown'] })] })] },
       'hold',
-      'window: a deny window is open for scaleDown (limit: freeze); retry after 2026-03-02T13:00:00.000Z',
+      'window: a deny window blocks scaleDown (limit: freeze); retry after 2026-03-02T13:00:00.000Z',
     ],
     ['a policy that denies', native, { policies: [onDown({})] }, 'deny', 'safety/rule: the rule always applies'],
     ['a policy that holds', native, { policies: [onDown({ effect: 'hold' })] }, 'hold', 'safety/rule: the rule always applies'],

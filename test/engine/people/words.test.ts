@@ -216,6 +216,15 @@ describe('a protection', () => {
     expect(ask(request, [protect(more)])).toBe(expected);
   });
 
+  it.each<[Partial<IntentView>, string]>([
+    [{}, 'the group'],
+    [{ zone: 'a' }, 'zone a'],
+    [{ ordinals: [1] }, 'a-1'],
+  ])('%j names its place in the denial', (more, place) => {
+    const { snapshot } = contextWith(group(), { intents: [protect(more)] });
+    expect(judge(snapshot, evict).message).toContain(`protects ${place}`);
+  });
+
   it('that cannot be read blocks in native groups; labelled groups have no intents', () => {
     expect(ask(evict, { unknown: 'forbidden' })).toBe('deny protected');
     expect(ask(evict, { unknown: 'forbidden' }, adopted())).toBe('allow');

@@ -58,31 +58,50 @@ describe('the status of a group', () => {
 
   it.each<[string, SnapshotOverrides, readonly string[]]>([
     ['done', {}, ['Ready=True Complete', 'Progressing=False Done', 'Degraded=False AsExpected']],
-    ['rolling', outdated, ['Ready=False InProgress', 'Progressing=True Rolling', 'Degraded=False AsExpected']],
+    [
+      'rolling',
+      outdated,
+      ['Ready=False InProgress', 'Progressing=True Rolling', 'Degraded=False AsExpected', 'Reconciling=True InProgress'],
+    ],
     [
       'waiting for a zone that is not whole',
       { ...outdated, podChanges: { 'ingester-zone-a': { 0: unreadyNow }, 'ingester-zone-b': { 0: unreadyNow } } },
-      ['Ready=False OtherZonesNotReady', 'Progressing=True OtherZonesNotReady', 'Degraded=False AsExpected'],
+      [
+        'Ready=False OtherZonesNotReady',
+        'Progressing=True OtherZonesNotReady',
+        'Degraded=False AsExpected',
+        'Reconciling=True OtherZonesNotReady',
+      ],
     ],
     [
       'broken by crashing pods',
       { podChanges: { 'ingester-zone-a': { 0: { isReady: false, waitingReasons: ['CrashLoopBackOff'] } } } },
-      ['Ready=False PodsUnavailable', 'Progressing=False Done', 'Degraded=True PodsCrashing'],
+      ['Ready=False PodsUnavailable', 'Progressing=False Done', 'Degraded=True PodsCrashing', 'Reconciling=True PodsUnavailable'],
     ],
     [
       'blocked by the strategy',
       { statefulSets: outdated.statefulSets.map((set) => ({ ...set, updateStrategy: 'RollingUpdate' as const })) },
-      ['Ready=False UpdateStrategyNotReady', 'Progressing=False UpdateStrategyNotReady', 'Degraded=True UpdateStrategyNotReady'],
+      [
+        'Ready=False UpdateStrategyNotReady',
+        'Progressing=False UpdateStrategyNotReady',
+        'Degraded=True UpdateStrategyNotReady',
+        'Stalled=True UpdateStrategyNotReady',
+      ],
     ],
     [
       'not readable',
       { pods: [{ namespace: 'mimir', statefulSet: 'ingester-zone-a', pods: { unknown: 'forbidden' } }] },
-      ['Ready=Unknown ViewIncomplete', 'Progressing=True ViewIncomplete', 'Degraded=False AsExpected'],
+      ['Ready=Unknown ViewIncomplete', 'Progressing=True ViewIncomplete', 'Degraded=False AsExpected', 'Reconciling=True ViewIncomplete'],
     ],
     [
       'without a StatefulSet',
       { absent: ['ingester-zone-b'] },
-      ['Ready=False StatefulSetMissing', 'Progressing=False ViewIncomplete', 'Degraded=True StatefulSetMissing'],
+      [
+        'Ready=False StatefulSetMissing',
+        'Progressing=False ViewIncomplete',
+        'Degraded=True StatefulSetMissing',
+        'Stalled=True StatefulSetMissing',
+      ],
     ],
     [
       'with a StatefulSet that could not be read',
@@ -90,7 +109,7 @@ describe('the status of a group', () => {
         absent: ['ingester-zone-b'],
         unread: [{ kind: 'StatefulSet', namespace: 'mimir', name: 'ingester-zone-b', unknown: 'forbidden' }],
       },
-      ['Ready=Unknown ViewIncomplete', 'Progressing=True ViewIncomplete', 'Degraded=False AsExpected'],
+      ['Ready=Unknown ViewIncomplete', 'Progressing=True ViewIncomplete', 'Degraded=False AsExpected', 'Reconciling=True ViewIncomplete'],
     ],
   ])('has conditions as people expect: %s', (_case, overrides, expected) => {
     expect(conditionsOf(overrides)).toEqual(expected);
@@ -124,11 +143,19 @@ describe('the status of a group', () => {
       { type: 'Ready', status: 'False', reason: 'RevisionRolledBack', message },
       { type: 'Progressing', status: 'False', reason: 'RolledBack' },
       { type: 'Degraded', status: 'True', reason: 'RevisionRolledBack', message },
+      { type: 'Stalled', status: 'True', reason: 'RevisionRolledBack', message },
       { type: 'Stopped', status: 'True', reason: 'RevisionRolledBack', message },
     ]);
     const more = group({ zones: [{ name: 'a', replicas: { kind: 'count', count: 4 } }, 'b'], rollout: { strategy: 'pinned' } });
     const scaling = statusOf({ ...overrides, groups: [more] });
-    expect([scaling.phase, ...scaling.conditions.map(({ status }) => status)]).toEqual(['Scaling', 'False', 'True', 'True', 'True']);
+    expect([scaling.phase, ...scaling.conditions.map(({ status }) => status)]).toEqual([
+      'Scaling',
+      'False',
+      'True',
+      'True',
+      'True',
+      'True',
+    ]);
     // Another template ends the state.
     const other = statefulSets.map((set) => ({ ...set, status: { ...set.status, updateRevision: 'rev-3' } }));
     expect(statusOf({ ...overrides, statefulSets: other }).phase).not.toBe('RolledBack');
@@ -138,7 +165,7 @@ describe('the status of a group', () => {
   it('names every missing StatefulSet, and keeps the reason of a failed run', () => {
     const { conditions, phase } = statusOf({ absent: ['ingester-zone-a', 'ingester-zone-b'] });
     const message = 'StatefulSet ingester-zone-a of zone a and StatefulSet ingester-zone-b of zone b do not exist';
-    expect([phase, ...conditions.map((one) => one.message)]).toEqual(['Waiting', message, expect.any(String), message]);
+    expect([phase, ...conditions.map((one) => one.message)]).toEqual(['Waiting', message, expect.any(String), message, message]);
     const failed = runOf({ outcome: 'failed', failure: 'gate errors', target: { a: newRevision, b: newRevision } });
     const after = statusOf({ absent: ['ingester-zone-b'], ledgers: [ledgerOf({ run: failed })] });
     expect(after.conditions.find(({ type }) => type === 'Degraded')?.reason).toBe('RunFailed');
@@ -150,8 +177,8 @@ describe('the status of a group', () => {
     const done = statusOf({ nowMs: kitNowMs + 60_000 }, { previous: first });
     const times = (status: typeof first) => status.conditions.map(({ lastTransitionTime }) => lastTransitionTime.slice(11, 16));
     expect([times(first), times(later), times(done)]).toEqual([
-      ['12:00', '12:00', '12:00'],
-      ['12:00', '12:00', '12:00'],
+      ['12:00', '12:00', '12:00', '12:00'],
+      ['12:00', '12:00', '12:00', '12:00'],
       ['12:01', '12:01', '12:00'],
     ]);
   });

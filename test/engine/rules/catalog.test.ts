@@ -77,6 +77,7 @@ describe('a wait', () => {
     expect(others).toEqual([
       'agent-access',
       'approval',
+      'approved-plan',
       'partition-kept',
       'paused',
       'pin-webhook',

@@ -12,7 +12,7 @@ const ask = (windows: readonly WindowDefinition[], underWay: UnderWay = 'nothing
 const closed = {
   rule: 'window',
   outcome: 'wait',
-  fact: 'a deny window is open for rollout',
+  fact: 'a deny window blocks rollout',
   limit: 'freeze',
   source: line(20),
   earliestMs: kitNowMs + hourMs,
@@ -36,7 +36,7 @@ describe('windows', () => {
   it('block what a freeze denies, until it ends', () => {
     expect(ask([freeze()])).toEqual(closed);
     const ranges = [{ fromMs: ago(hourMs), toMs: kitNowMs + hourMs, reason: 'INC-441' }];
-    expect(ask([freeze({ ranges })])).toEqual({ ...closed, fact: 'a deny window is open for rollout: INC-441' });
+    expect(ask([freeze({ ranges })])).toEqual({ ...closed, fact: 'a deny window blocks rollout: INC-441' });
   });
 
   it('are open before and after a freeze, and say when that changes', () => {
@@ -68,7 +68,7 @@ describe('windows', () => {
     expect(ask([{ ...hours, ranges: [{ fromMs: ago(1), toMs: kitNowMs + 1 }] }])).toMatchObject({ outcome: 'ok' });
   });
 
-  const finish = { ...closed, outcome: 'ok', fact: 'a deny window is open for rollout; work in progress may finish' };
+  const finish = { ...closed, outcome: 'ok', fact: 'a deny window blocks rollout; work in progress may finish' };
   it.each<[WindowDefinition['inFlight'], UnderWay, object]>([
     ['finishPod', 'nothing', closed],
     ['finishPod', 'zone', closed],

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { advanceRun } from '../../../engine/run/run.ts';
+import type { RunState } from '../../../engine/run/run-state.ts';
 import { completeRun } from '../../../engine/run/states.ts';
-import type { RunState } from '../../../engine/snapshot.ts';
 import { group } from '../../kit/groups.ts';
 import { oldRevision, statefulSet } from '../../kit/objects.ts';
 import { contextWith, ledgerOf } from '../../kit/questions.ts';
@@ -13,9 +13,11 @@ interface Zone {
   readonly cause?: string;
   readonly commit?: string;
   readonly isStale?: boolean;
+  /** The commit that a GitOps tool applied. */
+  readonly applied?: string;
 }
 
-const setOf = (name: string, { revision = oldRevision, cause, commit, isStale = false }: Zone) => {
+const setOf = (name: string, { revision = oldRevision, cause, commit, isStale = false, applied }: Zone) => {
   const written = statefulSet({
     name: `ingester-zone-${name}`,
     annotations: {
@@ -23,6 +25,7 @@ const setOf = (name: string, { revision = oldRevision, cause, commit, isStale = 
       ...(commit === undefined ? {} : { 'rollout-group.dev/commit': commit }),
     },
     status: { updateRevision: revision },
+    ...(applied === undefined ? {} : { commit: applied }),
   });
   return isStale ? { ...written, generation: written.status.observedGeneration + 1 } : written;
 };
@@ -56,6 +59,21 @@ describe('the origin of a run', () => {
     const three = { revision: 'rev-3', cause: 'three', commit: 'c3' };
     const begun = afterTurn(ended, three, old);
     expect(afterTurn(begun, three).origin).toEqual({ cause: 'three', commit: 'c3' });
+  });
+
+  it('has the commit that a GitOps tool applied, unless an annotation came with the change', () => {
+    const begun = afterTurn(ended, { revision: 'rev-3', applied: 'g3' });
+    expect(begun.origin).toEqual({ commit: 'g3' });
+    expect(afterTurn(begun, { revision: 'rev-3', applied: 'g4' }).origin).toEqual({ commit: 'g3' });
+    expect(afterTurn(ended, { revision: 'rev-3', applied: 'g3', commit: 'c3' }).origin).toEqual({ commit: 'c3' });
+    expect(afterTurn(ended, { revision: 'rev-3', applied: 'g3', commit: 'c2' }).origin).toEqual({ commit: 'g3' });
+  });
+
+  it('has no commit that a GitOps tool applied long after the start', () => {
+    const begun = afterTurn(ended, { revision: 'rev-3' });
+    const late = { ...begun, startedMs: begun.startedMs - 3_600_000 };
+    expect(afterTurn(begun, { revision: 'rev-3', applied: 'g3' }).origin).toEqual({ commit: 'g3' });
+    expect(afterTurn(late, { revision: 'rev-3', applied: 'g3' }).origin).toBeUndefined();
   });
 
   it('waits for the controller, which has not observed the template of the new annotations yet', () => {

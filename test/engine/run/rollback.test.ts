@@ -4,7 +4,8 @@ import type { AdmissionRequest, GroupDecision } from '../../../engine/decision.t
 import { judge } from '../../../engine/judge/judge.ts';
 import { defaultAssumptions } from '../../../engine/plan/document.ts';
 import { rollbackDelayMs } from '../../../engine/run/run.ts';
-import { type IntentView, isUnknown, type Ledger, type RunState, type Snapshot } from '../../../engine/snapshot.ts';
+import type { RunState } from '../../../engine/run/run-state.ts';
+import { type IntentView, isUnknown, type Ledger, type Snapshot } from '../../../engine/snapshot.ts';
 import { newPod, placementOf } from '../../../engine/strategies/pinned/placement.ts';
 import { createWorld } from '../../../engine/world/world.ts';
 import type { GroupDefinition } from '../../../policies/definition.ts';
@@ -37,6 +38,7 @@ const rolledBack = runOf({
   wave: 2,
   outcome: 'completed',
   completedMs: ago(minuteMs),
+  restores: both(oldRevision),
   rolledBack: { revisions: both(newRevision), because: 'gate errors' },
 });
 /** As after a whole zone had moved: Kubernetes takes the revision that failed for the current one. */
@@ -136,6 +138,23 @@ describe('a run that fails', () => {
     expect(decided({ run: failed, group: { rollout: { onFailure: 'pause' } } }).run?.outcome).toBe('failed');
   });
 
+  it('counts each abort and each retry once, also if a fast clock dated the failure after the retry', () => {
+    const request = (action: 'abort' | 'retry', name: string, atMs: number) => said(action, atMs, { name, runId: failed.id });
+    const group: GroupOverrides = { rollout: { onFailure: 'pause' } };
+    const [early, abort] = [request('retry', 'early', ago(hourMs)), request('abort', 'abort', ago(minuteMs))];
+    const next = (run: RunState | undefined, intents: readonly IntentView[]): RunState => {
+      const found = run && decided({ run, group, intents }).run;
+      if (found === undefined) throw new Error('the test expected a run');
+      return found;
+    };
+    const ended = next(withFields(failed, { outcome: 'running' }), [early, abort]);
+    expect([ended.outcome, next(ended, [early, abort]).outcome]).toEqual(['failed', 'failed']);
+    const retried = next(withFields(ended, { failedMs: kitNowMs + 20_000 }), [early, abort, request('retry', 'retry', ago(1000))]);
+    expect([retried.outcome, next(retried, [early, abort]).outcome]).toEqual(['running', 'running']);
+    const fast = withFields(retried, { retriedMs: kitNowMs + 20_000 });
+    expect(next(fast, [abort, request('abort', 'again', ago(500))])).toMatchObject({ outcome: 'failed', answered: retried.answered });
+  });
+
   it('passes no gate on its way back, for they may measure what failed', () => {
     const gates = [{ name: 'errors' }] as unknown as GroupDefinition['gates'];
     const waves = [wave('canary', ['a'], { amount: { pods: 1 }, after: { soakMs: 0, gates: ['errors'] } }), wave('rest', zones)];
@@ -187,6 +206,31 @@ describe('a revision that was rolled back', () => {
       rolledBack: { revisions: { b: newRevision } },
     });
     expect(going(next)).toEqual(['a-2 rev-3']);
+  });
+
+  it('is not the target of a zone that leaves the group during the rollback and returns', () => {
+    const underWay = withFields(rolledBack, { outcome: 'running', wave: 0, completedMs: 0 });
+    const updated = { a: updatedPods(), b: { 2: { revision: newRevision } } };
+    const without = decided({ run: underWay, group: { zones: ['b'] }, pods: updated });
+    expect(without.run).toMatchObject({ kind: 'rollback', target: { b: oldRevision }, rolledBack: { revisions: both(newRevision) } });
+    if (without.run === undefined) throw new Error('the test expected a run');
+    for (const run of [without.run, withFields(rolledBack, { target: { b: oldRevision } })]) {
+      const back = decided({ run, pods: { a: updatedPods() } });
+      expect(back.run).toMatchObject({ kind: 'rollback', target: both(oldRevision), rolledBack: { revisions: both(newRevision) } });
+      expect(going(back)).toEqual([`a-2 ${oldRevision}`]);
+    }
+  });
+
+  it('makes no rollback of a rollout that its zone rejoins', () => {
+    const third: State = { run: rolledBack, a: { status: { updateRevision: 'rev-3' } } };
+    const { run } = decided(third);
+    if (run === undefined) throw new Error('the test expected a run');
+    const left = withFields(run, { target: { a: 'rev-3' } });
+    expect(decided({ ...third, run: left }).run).toMatchObject({
+      kind: 'rollout',
+      target: { a: 'rev-3', b: oldRevision },
+      rolledBack: { revisions: { b: newRevision } },
+    });
   });
 
   it('is free again after a return to the earlier template, unless Kubernetes still creates pods at it', () => {
@@ -295,9 +339,27 @@ describe('a revision that was rolled back', () => {
     const template = { metadata: {}, spec: { containers: [] } };
     const revisions = zones.map((zone) => ({ namespace: 'mimir', statefulSet: `ingester-zone-${zone}`, name: oldRevision, template }));
     const { of, snapshot } = question({ run: withFields(failed, { outcome: 'running' }), a: moved, pods: { a: updatedPods() } });
-    expect(decideGroup({ ...snapshot, revisions }, of).pinned?.templates?.map(({ zone, revision }) => `${zone} ${revision}`)).toEqual([
-      `a ${oldRevision}`,
-      `b ${oldRevision}`,
-    ]);
+    const copies = [`a ${oldRevision}`, `b ${oldRevision}`];
+    expect(decideGroup({ ...snapshot, revisions }, of).pinned?.templates?.map(({ zone, revision }) => `${zone} ${revision}`)).toEqual(
+      copies,
+    );
+    const after = question({ run: rolledBack });
+    const { pinned } = decideGroup({ ...after.snapshot, revisions }, after.of);
+    expect(pinned?.templates?.map(({ zone, revision }) => `${zone} ${revision}`)).toEqual(copies);
+  });
+
+  it('stays where the earlier revision was deleted with the StatefulSet, and the run fails', () => {
+    const underWay = withFields(rolledBack, { outcome: 'running', wave: 0, completedMs: 0 });
+    const { of, snapshot } = question({ run: underWay, a: moved, pods: { a: updatedPods() } });
+    const missing = { namespace: 'mimir', statefulSet: 'ingester-zone-a', name: oldRevision, template: undefined };
+    const unread = { ...missing, template: { unknown: 'forbidden' } };
+    const decision = (isMissing: boolean) => decideGroup({ ...snapshot, revisions: [isMissing ? missing : unread] }, of);
+    const failure = `zone a cannot return to ${oldRevision}: its ControllerRevision no longer exists. Apply the pod template of ${oldRevision} again`;
+    expect([going(decision(true)), decision(true).phase, decision(true).run]).toMatchObject([[], 'Failed', { outcome: 'failed', failure }]);
+    expect(decision(true).stops.map(({ fact }) => fact)).toEqual([`the run failed: ${failure}`]);
+    expect(decision(false).run?.outcome).toBe('running');
+    const templates = [{ zone: 'a', revision: oldRevision, template: { metadata: {}, spec: {} } }];
+    const copied = question({ run: underWay, a: moved, pods: { a: updatedPods() }, ledger: { templates } });
+    expect(going(decideGroup({ ...copied.snapshot, revisions: [missing] }, copied.of))).toEqual([`a-2 ${oldRevision}`]);
   });
 });

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { advanceRun } from '../../../engine/run/run.ts';
+import type { RunState } from '../../../engine/run/run-state.ts';
 import { failRun } from '../../../engine/run/states.ts';
-import type { RunState } from '../../../engine/snapshot.ts';
 import { group, wave } from '../../kit/groups.ts';
 import { kitNowMs, newRevision, oldRevision, outdatedStatefulSet, statefulSet } from '../../kit/objects.ts';
 import { ago, contextWith, hourMs, intent, ledgerOf, minuteMs, outdatedSets, runOf, updatedPods, withFields } from '../../kit/questions.ts';
@@ -262,6 +262,12 @@ describe('a zone that leaves or joins the group', () => {
     expect(advanced(withFields(run, { openZone: 'b' }), { statefulSets: outdatedSets(['a', 'b']) }, without)?.run.openZone).toBe('b');
   });
 
+  it('joins with its earlier template, which makes no rollback of the run', () => {
+    const run = runOf({ target: two, previous: revisions(oldRevision), lastDisruptionMs: ago(minuteMs) });
+    const joined = advanced(run, { statefulSets: outdatedSets(['a', 'b']) })?.run;
+    expect(joined).toMatchObject({ kind: 'rollout', target: { ...two, c: oldRevision } });
+  });
+
   it('lets a failed run fail, so that an abort still counts', () => {
     const failed = runOf({ outcome: 'failed', failure: 'aborted by anna', failedMs: ago(minuteMs) });
     const left = must(advanced(failed, { statefulSets: outdatedSets(['a', 'b']) }, without)?.run);
@@ -423,6 +429,7 @@ describe('a failed run', () => {
       retriedMs: kitNowMs,
       movableMs: 0,
       movableAsOfMs: kitNowMs,
+      answered: [expect.any(String)],
     });
   });
 

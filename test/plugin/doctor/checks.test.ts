@@ -215,6 +215,11 @@ describe('doctor', () => {
       'warn decisions RG6003 mimir/ingester: the agent has published no decision',
     ],
     [
+      'a webhook configuration that a tool deleted',
+      { registration: { ...registration, problems: ['MutatingWebhookConfiguration rollout-group does not exist'] } },
+      'FAIL webhooks RG6028 MutatingWebhookConfiguration rollout-group does not exist. Requests may pass unchecked; install again',
+    ],
+    [
       'a protection that no webhook enforces',
       {
         registration: {

@@ -4,7 +4,7 @@ import { TransportFailure } from '../../../cluster/request/failure.ts';
 import { type KubernetesObject, resources } from '../../../cluster/request/resource.ts';
 import type { Cluster } from '../../../plugin/connection.ts';
 import { applyAll } from '../../../plugin/source/cluster/apply.ts';
-import { conflictsOf, type ReadyObject, serverApply } from '../../../plugin/source/cluster/server-apply.ts';
+import { conflictsOf, handOver, type ReadyObject, serverApply } from '../../../plugin/source/cluster/server-apply.ts';
 
 type Answer = (request: KubernetesRequest) => KubernetesResponse | Error;
 
@@ -62,7 +62,7 @@ describe('applying', () => {
       { name: 'a', namespace: 'm', annotations: { 'rollout-group.dev/plan': 'abc' }, uid: 'u', resourceVersion: '1' },
       { name: 'b', namespace: 'm', annotations: { 'rollout-group.dev/plan': 'abc' } },
     ]);
-    expect(asked.every(({ path }) => path.includes('force=false') && path.includes('fieldManager=kubectl-rollout-group'))).toBe(true);
+    expect(asked.every(({ path }) => path.includes('force=false') && path.includes('fieldManager=rollout-group'))).toBe(true);
   });
 
   it('stops at the first failure and tells the rest', async () => {
@@ -112,7 +112,7 @@ describe('a template that undo has patched', () => {
     message: `conflict with "${manager}" using apps/v1`,
     field,
   });
-  const ours = owned('kubectl-rollout_group', '.spec.template.spec.containers[name="x"].image');
+  const ours = owned('rollout-group', '.spec.template.spec.containers[name="x"].image');
   const refusing = (...causes: readonly object[]): Answer => {
     return ({ path }) => (path.includes('force=true') ? ok : status(409, { details: { causes } }));
   };
@@ -121,7 +121,7 @@ describe('a template that undo has patched', () => {
     const { cluster, asked } = serverWith(refusing(ours));
     const { applied } = await applyAll(cluster, [ready('a', { spec: {} })], run);
     expect(applied).toEqual([
-      { object: 'StatefulSet m/a', result: 'configured', taken: [{ manager: 'kubectl-rollout_group', field: ours.field }] },
+      { object: 'StatefulSet m/a', result: 'configured', taken: [{ manager: 'rollout-group', field: ours.field }] },
     ]);
     expect(asked.map(({ path }) => /force=\w+/.exec(path)?.[0])).toEqual(['force=false', 'force=true']);
     expect(JSON.parse(asked.at(-1)?.body ?? '').metadata).toMatchObject({ uid: 'u', resourceVersion: '1' });
@@ -129,18 +129,46 @@ describe('a template that undo has patched', () => {
 
   it('is taken over with the replicas that scale wrote', async () => {
     const replicas = {
-      ...owned('kubectl-rollout_group', '.spec.replicas'),
-      message: 'conflict with "kubectl-rollout_group" with subresource "scale"',
+      ...owned('rollout-group', '.spec.replicas'),
+      message: 'conflict with "rollout-group" with subresource "scale"',
     };
     const { cluster } = serverWith(refusing(ours, replicas));
     const { applied } = await applyAll(cluster, [ready('a', { spec: {} })], run);
     expect(applied).toMatchObject([{ result: 'configured', taken: [{ field: ours.field }, { field: '.spec.replicas' }] }]);
   });
 
+  it('gives the fields that it added to the manager of the template, also if the agent changes the spec in between', async () => {
+    const env = { 'f:env': {} };
+    const entry = (manager: string, operation: string, container: object) => ({
+      manager,
+      operation,
+      apiVersion: 'apps/v1',
+      fieldsV1: { 'f:spec': { 'f:template': { 'f:spec': { 'f:containers': { 'k:{"name":"x"}': container } } } } },
+    });
+    const set = (resourceVersion: string, partition: number, managedFields: readonly object[]): KubernetesObject => ({
+      kind: 'StatefulSet',
+      apiVersion: 'apps/v1',
+      metadata: { name: 'a', namespace: 'm', uid: 'u', resourceVersion, managedFields },
+      spec: { updateStrategy: { type: 'RollingUpdate', rollingUpdate: { partition } } },
+    });
+    const before = [entry('argocd', 'Apply', { 'f:name': {} })];
+    const after = [...before, entry('kubectl-rollout_group', 'Update', env)];
+    const { cluster, asked } = serverWith(({ method, body = '' }) => {
+      if (method === 'GET') return { ...ok, body: JSON.stringify(set('3', 2, after)) };
+      return body.includes('"3"') ? ok : status(422, { reason: 'Invalid' });
+    });
+    await handOver(cluster, set('1', 3, before), set('2', 3, after));
+    expect(asked.map(({ method }) => method)).toEqual(['PATCH', 'GET', 'PATCH']);
+    expect(JSON.parse(asked.at(-1)?.body ?? '').at(-1)).toMatchObject({
+      path: '/metadata/managedFields',
+      value: [entry('argocd', 'Apply', { 'f:name': {}, ...env })],
+    });
+  });
+
   it('is said to be taken over before anything is applied', async () => {
     const { cluster, asked } = serverWith(refusing(ours));
     const { taken } = await serverApply(cluster, ready('a', { spec: {} }), dryRun);
-    expect(taken).toEqual([{ manager: 'kubectl-rollout_group', field: ours.field }]);
+    expect(taken).toEqual([{ manager: 'rollout-group', field: ours.field }]);
     expect(asked.every(({ path }) => path.includes('dryRun=All'))).toBe(true);
   });
 
@@ -182,7 +210,7 @@ describe('a template that undo has patched', () => {
   it.each([
     ['others own something, too', [ours, owned('helm', '.spec.template.spec.x')]],
     ['somebody else owns the same field, too', [ours, { ...ours, message: 'conflict with "helm" with subresource "scale" using apps/v1' }]],
-    ['another manager begins like ours', [owned('kubectl-rollout_group\\" or not', '.spec.template.spec.x')]],
+    ['another manager begins like ours', [owned('rollout-group\\" or not', '.spec.template.spec.x')]],
     ['a cause cannot be understood', [ours, { reason: 'Unknown', message: 'no' }]],
   ])('is left alone where %s', async (_name, causes) => {
     const { cluster, asked } = serverWith(refusing(...causes));

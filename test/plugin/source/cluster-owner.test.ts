@@ -25,7 +25,7 @@ describe('the tool that keeps an object as in Git', () => {
     expect(gitOpsOwner(managed({ manager }))).toEqual({ tool, evidence: `field manager ${manager}`, ownsReplicas: false });
   });
 
-  it.each(['kubectl-client-side-apply', 'kube-controller-manager', 'kubectl-rollout-group', 'rollout-operator', 'helmet'])(
+  it.each(['kubectl-client-side-apply', 'kube-controller-manager', 'rollout-group', 'rollout-operator', 'helmet'])(
     'is not %s',
     (manager) => {
       expect(gitOpsOwner(managed({ manager, fields: replicas }))).toBeUndefined();

@@ -66,11 +66,11 @@ describe('a manifest that is applied', () => {
   });
 
   it.each([
-    ['the partition 1000000 that an earlier manifest named', { type: 'RollingUpdate' }, 1_000_000, 'kubectl-rollout-group', 1_000_000],
-    ['no partition under OnDelete', { type: 'OnDelete' }, 1_000_000, 'kubectl-rollout-group', undefined],
+    ['the partition 1000000 that an earlier manifest named', { type: 'RollingUpdate' }, 1_000_000, 'rollout-group', 1_000_000],
+    ['no partition under OnDelete', { type: 'OnDelete' }, 1_000_000, 'rollout-group', undefined],
     ['no partition of another writer', { type: 'RollingUpdate' }, 1_000_000, 'rollout-group-agent', undefined],
-    ['no other partition', { type: 'RollingUpdate' }, 3, 'kubectl-rollout-group', undefined],
-    ['a partition that it names', { rollingUpdate: { partition: 4 } }, 1_000_000, 'kubectl-rollout-group', 4],
+    ['no other partition', { type: 'RollingUpdate' }, 3, 'rollout-group', undefined],
+    ['a partition that it names', { rollingUpdate: { partition: 4 } }, 1_000_000, 'rollout-group', 4],
   ])('keeps %s', (_what, updateStrategy, partition, manager, expected) => {
     const object = (strategy: object, metadata: object) => ({
       apiVersion: 'apps/v1',

@@ -7,7 +7,7 @@ type Fields = Readonly<Record<string, object>>;
 function live(spec: object, owners: Readonly<Record<string, Fields>>, operation = 'Update') {
   const managedFields = Object.entries(owners).map(([manager, fields]) => ({
     manager,
-    operation: manager === 'kubectl-rollout-group' ? 'Apply' : operation,
+    operation: manager === 'rollout-group' ? 'Apply' : operation,
     apiVersion: 'v1',
     fieldsV1: { 'f:spec': fields },
   }));
@@ -16,7 +16,7 @@ function live(spec: object, owners: Readonly<Record<string, Fields>>, operation 
 
 const specAfter = (before: ReturnType<typeof live>, spec: object): unknown =>
   applied(before, { kind: 'Service', metadata: { name: 'a' }, spec })['spec'];
-const ours = (fields: Fields): Readonly<Record<string, Fields>> => ({ 'kubectl-rollout-group': fields });
+const ours = (fields: Fields): Readonly<Record<string, Fields>> => ({ 'rollout-group': fields });
 
 describe('an apply that is computed from field managers', () => {
   it('removes an omitted field that our manager alone owns, with its defaults', () => {
@@ -95,7 +95,7 @@ describe('fields of client-side apply', () => {
     expect(adoption?.managers).toEqual(['kubectl-client-side-apply']);
     expect(adoption?.managedFields.map(({ manager, operation, fieldsV1 }) => ({ manager, operation, fieldsV1 }))).toEqual([
       { manager: 'kube-controller-manager', operation: 'Update', fieldsV1: { 'f:spec': { 'f:replicas': {} } } },
-      { manager: 'kubectl-rollout-group', operation: 'Apply', fieldsV1: { 'f:spec': { 'f:a': {}, 'f:b': {} } } },
+      { manager: 'rollout-group', operation: 'Apply', fieldsV1: { 'f:spec': { 'f:a': {}, 'f:b': {} } } },
     ]);
     expect(specAfter(before, {})).toEqual({ b: 2, replicas: 3 });
     if (adoption !== undefined) expect(specAfter(adopted(before, adoption), {})).toEqual({ replicas: 3 });
@@ -104,7 +104,7 @@ describe('fields of client-side apply', () => {
 
   it('become an apply of our manager where it has none yet; an apply of that name is another writer', () => {
     const fresh = live({ b: 2 }, { 'before-first-apply': { 'f:b': {} } });
-    expect(adoptionOf(fresh)?.managedFields).toMatchObject([{ manager: 'kubectl-rollout-group', operation: 'Apply' }]);
+    expect(adoptionOf(fresh)?.managedFields).toMatchObject([{ manager: 'rollout-group', operation: 'Apply' }]);
     expect(adoptionOf(live({ b: 2 }, { 'kubectl-client-side-apply': { 'f:b': {} } }, 'Apply'))).toBeUndefined();
   });
 });
@@ -120,9 +120,9 @@ describe('the manager that applies the pod template', () => {
 
   it('owns the changed fields, then most fields, and is the newest', () => {
     const name = { server: { 'f:name': {} } };
-    expect(of({ argocd: image, 'kubectl-rollout-group': { ...name, other: { 'f:name': {} } } }, image)).toBe('argocd');
+    expect(of({ argocd: image, 'rollout-group': { ...name, other: { 'f:name': {} } } }, image)).toBe('argocd');
     expect(of({ argocd: all, tuner: { server: { 'f:resources': {} } } })).toBe('argocd');
-    expect(of({ 'kubectl-rollout-group': all, argocd: all })).toBe('argocd');
+    expect(of({ 'rollout-group': all, argocd: all })).toBe('argocd');
   });
 
   it('is no manager of client-side apply, and no manager of labels alone', () => {

@@ -185,16 +185,16 @@ describe('the fields that apply would overwrite', () => {
         ...Object(target).metadata,
         managedFields: managers.map((manager) => ({
           manager,
-          operation: manager === 'kubectl-rollout-group' ? 'Apply' : 'Update',
+          operation: manager === 'rollout-group' ? 'Apply' : 'Update',
           ...(manager === 'controller' ? { subresource: 'status' } : {}),
           fieldsV1: { 'f:spec': { 'f:minReadySeconds': {} } },
         })),
       },
     });
     const changed = (...managers: readonly string[]) =>
-      basisChanges(basis(before, [owners('kubectl-rollout-group')], [target]), basis(before, [owners(...managers)], [target]));
-    expect(changed('kubectl-rollout-group', 'controller')).toEqual([]);
-    expect(changed('kubectl-rollout-group', 'kubectl-edit')).toMatchObject([{ what: 'changed', parts: ['owned'] }]);
+      basisChanges(basis(before, [owners('rollout-group')], [target]), basis(before, [owners(...managers)], [target]));
+    expect(changed('rollout-group', 'controller')).toEqual([]);
+    expect(changed('rollout-group', 'kubectl-edit')).toMatchObject([{ what: 'changed', parts: ['owned'] }]);
   });
 
   it('counts the policies that bind the groups', () => {

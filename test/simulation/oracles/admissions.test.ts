@@ -38,6 +38,35 @@ describe('S30', () => {
   });
 });
 
+describe('S19', () => {
+  it('finds an admitted eviction that the ledger does not announce', () => {
+    const history = budgeted();
+    history.evict('ing-a-1', { claimAgeMs: Number.POSITIVE_INFINITY });
+    expect(history.found('S19')).toEqual(['a1 lets kubernetes-admin disrupt ing-a-1, and the ledger does not announce it']);
+  });
+});
+
+describe('a claim of a webhook', () => {
+  it("breaks 'S30' if its request comes long after it was allowed", () => {
+    const history = budgeted();
+    history.evict('ing-a-1', { claimAgeMs: 40_000 });
+    expect(history.found('S30')).toEqual([]);
+    history.advance(20_000).replace('ing-a-1');
+    history.advance(20_000).evict('ing-a-0', { claimAgeMs: 45_000 });
+    expect(history.found('S30')).toEqual(['a1 lets kubernetes-admin disrupt ing-a-0, which was allowed 45000 ms ago']);
+  });
+
+  it("breaks 'S30' next to another one in a zone with a budget of one pod", () => {
+    const history = budgeted();
+    history.admit(['ing-a-0', 'ing-b-0']);
+    expect(history.found('S30')).toEqual([]);
+    history.advance(20_000).admit(['ing-a-0', 'ing-a-1']);
+    expect(history.found('S30')).toEqual([
+      `a webhook claims ${history.uidOf('ing-a-1')} next to ${history.uidOf('ing-a-0')}, and no more than 1 may be`,
+    ]);
+  });
+});
+
 describe('S31', () => {
   it('finds an eviction that passed without a judgement, but no deletion', () => {
     const history = budgeted();

@@ -20,7 +20,7 @@ export const catalogue: readonly CatalogueEntry[] = [
     id: 'S1',
     title: 'one zone at a time',
     judgedBy: ['availability', 'replicas', 'ledgers', 'partitions'],
-    how: 'pods and scale-downs are judged by the facts that the decision had to know (`oracle.ts`); only one zone may have open claims; in drop-in groups, scale-downs are exempt',
+    how: 'pods and scale-downs are judged by the facts that the decision had to know (`oracle.ts`); only one zone may have open claims; no zone shrinks while another zone has surplus pods; in drop-in groups, scale-downs are exempt',
   },
   {
     id: 'S1p',
@@ -84,7 +84,13 @@ export const catalogue: readonly CatalogueEntry[] = [
     judgedBy: ['preparations', 'reviews'],
     how: 'in a drop-in group with `/admission/prepare-downscale`, every pod older than 60 s is asked to prepare before it leaves',
   },
-  { id: 'S12', title: 'time between zones', judgedBy: ['replicas'], scope: 'native' },
+  {
+    id: 'S12',
+    title: 'time between zones',
+    judgedBy: ['replicas'],
+    scope: 'native',
+    how: 'from the time at which the API server applied the first decrease; by the clocks of agents',
+  },
   {
     id: 'S13',
     title: 'followers have the replicas of their leader',
@@ -116,15 +122,20 @@ export const catalogue: readonly CatalogueEntry[] = [
   {
     id: 'S19',
     title: 'written ahead',
-    judgedBy: ['ledgers', 'pins'],
-    how: 'disruptions and pins',
+    judgedBy: ['ledgers', 'pins', 'admissions'],
+    how: 'disruptions and pins; disruptions by others that a webhook admits in groups with `spec.disruption`; a process keeps its own claims while it does not know the outcome of the request',
   },
-  { id: 'S20', title: 'preconditions', judgedBy: ['requests'] },
+  {
+    id: 'S20',
+    title: 'preconditions',
+    judgedBy: ['requests'],
+    how: 'an action that met a conflict is not repeated with the same resource version',
+  },
   {
     id: 'S21',
     title: 'no step back in time',
     judgedBy: ['decisions'],
-    how: 'a disruption is never decided from a state older than a change that a process of the same machine made and saw succeed',
+    how: 'a disruption is never decided from a state older than a change that a process of the same machine made and saw succeed; no decision of a process reads an older state of an object than an earlier one',
   },
   { id: 'S22', title: 'ownership', judgedBy: ['targets'] },
   { id: 'S23', title: 'one master', leftOut: 'the model server has no managed fields' },
@@ -153,7 +164,7 @@ export const catalogue: readonly CatalogueEntry[] = [
     id: 'S30',
     title: 'disruptions admitted by the webhook count like those of the agent',
     judgedBy: ['admissions', 'reviews'],
-    how: 'deletions and evictions by others in groups with `spec.disruption`, evictions under a ZoneAwarePodDisruptionBudget, and decreases of replicas by others in native groups; S1 to S3 count an admitted disruption from its commit on',
+    how: 'deletions and evictions by others in groups with `spec.disruption`, evictions under a ZoneAwarePodDisruptionBudget, and decreases of replicas by others in native groups; a request is admitted at most 42 s after it was first allowed; the webhooks claim no more available pods of a zone than the budget permits; S1 to S3 count an admitted disruption from its commit on',
   },
   {
     id: 'S31',
@@ -179,9 +190,9 @@ export const catalogue: readonly CatalogueEntry[] = [
   {
     id: 'S37',
     title: 'one wave after the other',
-    judgedBy: ['waves'],
+    judgedBy: ['waves', 'progress'],
     scope: 'native',
-    how: 'a pod is replaced only in a wave that includes it, after the pods, soaks, gates and verified approvals of the earlier waves; an unavailable pod may be replaced in any wave; soaks may be shorter by the errors of the clocks of agents; two decisions that replace a pod are at least `minInterval` apart',
+    how: 'a pod is replaced only in a wave that includes it, after the pods, soaks, gates and verified approvals of the earlier waves; an unavailable pod may be replaced in any wave; soaks may be shorter by the errors of the clocks of agents; two decisions that replace a pod are at least `minInterval` apart; by the snapshot of each decision, a wave soaks and ends only while every pod of the group is available, and ends only if every status is current; a replaced pod is in the open zone, and a finished zone is closed',
   },
   {
     id: 'S38',
@@ -194,7 +205,7 @@ export const catalogue: readonly CatalogueEntry[] = [
     title: 'a revision that was rolled back or undone does not return',
     judgedBy: ['rollbacks'],
     scope: 'native',
-    how: 'with `onFailure: rollback`, a run that failed a minute ago is rolled back; when a rollback completes, no pod runs the failed revision, except in a zone that left the group before; later no pod is created at it, unless the webhook does not answer or the ledger pins the pod; the published status is degraded and not ready; no pod is replaced later than 10 s after an undo of the update revision',
+    how: 'with `onFailure: rollback`, a run that failed a minute ago is rolled back; a rollback restores a revision from before the first run, or of a completed run; when it completes, no pod runs the failed revision; later no pod is created at it, unless the webhook does not answer or the ledger pins the pod; the published status is degraded and not ready; no pod is replaced later than 10 s after an undo of the update revision',
   },
   {
     id: 'S40',
@@ -240,9 +251,14 @@ export const catalogue: readonly CatalogueEntry[] = [
     id: 'L8',
     title: 'watches come back',
     judgedBy: ['decisions', 'settling'],
-    how: 'two minutes after all faults every turn of a group that is not idle sees the current state; until then failed turns are retried and dead watches end',
+    how: 'two minutes after all faults every turn of a group that is not idle sees the current state; until then failed turns are retried and dead watches end; 30 s later a turn has succeeded',
   },
-  { id: 'L9', title: 'reasons', judgedBy: ['decisions', 'settling'] },
+  {
+    id: 'L9',
+    title: 'reasons',
+    judgedBy: ['decisions', 'requests', 'settling'],
+    how: 'an action is reported as rejected only if the API server rejected it, not if its object had changed',
+  },
   {
     id: 'L10',
     title: 'no lost wake-up',
@@ -265,6 +281,6 @@ export const catalogue: readonly CatalogueEntry[] = [
     id: 'L13',
     title: 'no busy loop',
     judgedBy: ['effort'],
-    how: 'in one minute a process sends at most 800 requests plus 10 per pod, and takes at most 350 turns plus 5 per pod, including pods deleted in that minute',
+    how: 'in one minute a process sends at most 800 requests plus 10 per pod, and takes at most 350 turns plus 5 per pod, including pods deleted in that minute; a watch that got `Retry-After` asks again after this time',
   },
 ];

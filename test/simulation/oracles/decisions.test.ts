@@ -153,6 +153,19 @@ describe('S21', () => {
     expect(twice('done', 'a2')).toHaveLength(1);
   });
 
+  it('finds a decision by an older state than that of an earlier decision of the process', () => {
+    const history = new History();
+    const before = viewOf(history);
+    history.ready('ing-b-1', false);
+    history.turn({ snapshot: viewOf(history), decision: decideGroup(before, definition) });
+    history.turn({ snapshot: before, decision: decideGroup(before, definition) }, 'b1');
+    expect(history.found('S21')).toEqual([]);
+    history.turn({ snapshot: before, decision: decideGroup(before, definition) });
+    expect(history.found('S21')).toEqual([
+      expect.stringMatching(/^a1: a decision reads ing-b-1 at resource version \d+, although an earlier/),
+    ]);
+  });
+
   it('accepts an agent that sees the pod terminate, at any version', () => {
     const history = new History();
     const snapshot = viewOf(history);

@@ -19,6 +19,16 @@ describe('L13', () => {
     expect(history.found('L13')).toEqual([expect.stringMatching(/^a1 has made 891 requests within \d+ ms$/)]);
   });
 
+  it('finds a watch that asks again before the pause that the API server asked for', () => {
+    const history = new History();
+    history.denied('watch.pods.watch', 10);
+    history.advance(9_000).send('b1', 'watch.pods.list');
+    expect(history.found('L13')).toEqual([]);
+    history.send('a1', 'watch.pods.list');
+    history.advance(1_000).send('a1', 'watch.pods.list');
+    expect(history.found('L13')).toEqual(['a1 sends watch.pods.list 1000 ms before the pause that the API server asked for ends']);
+  });
+
   it('starts again with each minute, and with each process', () => {
     const history = new History();
     for (let minute = 0; minute < 5; minute += 1) ask(history, requests, 61_000);

@@ -175,8 +175,16 @@ export class History {
     return commit;
   }
 
-  /** Evicted by a user whose request the webhook of `by` let pass, by default after a judgement. */
-  evict(pod: string, { by = 'a1', isJudged = true, failurePolicy = 'Fail' as 'Fail' | 'Ignore' } = {}): Commit {
+  /** The ledger with the claims of webhooks on these pods, which are so old. */
+  admit(pods: readonly string[], ageMs = 0): Commit {
+    const atMs = runStartMs + this.nowMs - ageMs;
+    const claims = pods.map((pod) => ({ verb: 'evictPod', zone: pod.slice(4, 5), atMs, uids: [this.uidOf(pod)] }));
+    return this.#writeLedger({ claims }, this.agent(''));
+  }
+
+  /** Evicted by a user whose request the webhook of `by` let pass, by default after a judgement, and with a claim that is so old. */
+  evict(pod: string, { by = 'a1', isJudged = true, failurePolicy = 'Fail' as 'Fail' | 'Ignore', claimAgeMs = 0 } = {}): Commit {
+    if (isJudged && claimAgeMs < Number.POSITIVE_INFINITY) this.admit([pod], claimAgeMs);
     const admission = { by, sentAtMs: this.nowMs, failurePolicy, uid: this.uidOf(pod), isJudged };
     return this.change('pods', pod, () => ({ metadata: { deletionTimestamp: this.time() } }), { ...people, admission });
   }
@@ -245,7 +253,11 @@ export class History {
     const rows = pins.map((row) => ({ ...row, placements: 1 }));
     const run = this.#run === undefined ? {} : { run: this.#run };
     const rest = { downscales: [], preparations: [], ...(rows.length === 0 ? {} : { pins: rows }), ...run };
-    const ledger = JSON.stringify({ format: '1.0', namespace, group: 'ing', epoch, claims: entries, ...rest });
+    return this.#writeLedger({ epoch, claims: entries, ...rest }, actor);
+  }
+
+  #writeLedger(content: Json, actor: Actor): Commit {
+    const ledger = JSON.stringify({ format: '1.0', namespace, group: 'ing', ...content });
     const metadata = { name: 'rollout-group-ing', labels: { 'rollout-group.dev/document': 'ledger' } };
     return this.write('configmaps', { metadata, data: { ledger } }, actor);
   }
@@ -290,6 +302,14 @@ export class History {
   /** A request that reads is about to leave. */
   send(process = 'a1', site = 'ledger.read'): void {
     for (const oracle of this.#oracles) oracle.sending?.({ key: `${process}/${site}#1`, process, site, atMs: this.nowMs }, 'get');
+  }
+
+  /** A request to open a watch, which the API server denies for a time. */
+  denied(site: string, retryAfterSeconds: number, process = 'a1'): void {
+    this.send(process, site);
+    const point = { key: `${process}/${site}#1`, process, site, atMs: this.nowMs };
+    const fault = { class: 'F5', kind: 'answer', what: 429, isApplied: false, retryAfterSeconds } as const;
+    for (const oracle of this.#oracles) oracle.faulted?.(point, fault);
   }
 
   call(pod: string, method: 'POST' | 'DELETE', more: Partial<PodCalled> = {}): void {

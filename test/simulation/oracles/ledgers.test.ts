@@ -54,6 +54,17 @@ describe('S19', () => {
     expect(forget('b1', (history) => history.take('ing-a-2', controller))).toEqual([]);
   });
 
+  it('finds a process that forgets its own claim without knowing the outcome of its request', () => {
+    const history = new History();
+    const claim = history.claimOf('ing-a-2');
+    history.announce([claim]);
+    const action = { kind: 'deletePod', namespace: 'mimir', zone: 'a', statefulSet: 'ing-a', pod: 'ing-a-2', ordinal: 2 } as const;
+    const { uid, resourceVersion = '' } = claim;
+    history.turn({ performed: [{ action: { ...action, because: 'outdated', uid, resourceVersion }, result: 'unknown' }] });
+    history.announce([]);
+    expect(history.found('S19').join()).toContain('of a1 although ing-a-2 is unchanged');
+  });
+
   it('lets a claim on a newer state of the pod take the place of the older one', () => {
     const history = new History();
     history.announce([history.claimOf('ing-a-2')], history.agent('a1'));

@@ -98,6 +98,42 @@ describe('S29', () => {
   });
 });
 
+describe('a request that met a conflict', () => {
+  const send = (history: History, status: number, resourceVersion: string): void =>
+    history.answer({
+      verb: 'delete',
+      name: 'ing-a-1',
+      status,
+      actor: { ...history.agent(), site: 'act.deletePod' },
+      body: { preconditions: { uid: 'u', resourceVersion } },
+    });
+
+  it("breaks 'S20' if it is repeated with the same resource version", () => {
+    const history = new History();
+    send(history, 409, '7');
+    send(history, 200, '8');
+    expect(history.found('S20')).toEqual([]);
+    send(history, 409, '7');
+    expect(history.found('S20')).toEqual([
+      'a1: delete pods mimir/ing-a-1 is repeated, although the object has had another resourceVersion since',
+    ]);
+  });
+
+  it("breaks 'L9' if the agent reports that it was rejected", () => {
+    const history = new History();
+    const action = { kind: 'deletePod', namespace: 'mimir', zone: 'a', statefulSet: 'ing-a', pod: 'ing-a-1', ordinal: 1 } as const;
+    const report = {
+      performed: [{ action: { ...action, because: 'outdated', uid: 'u', resourceVersion: '7' }, result: 'refused' }],
+    } as const;
+    send(history, 403, '7');
+    history.turn(report);
+    expect(history.found('L9')).toEqual([]);
+    send(history, 404, '7');
+    history.turn(report);
+    expect(history.found('L9')).toEqual(['a1 reports that deletePod of ing-a-1 was rejected, but the API server answered 404']);
+  });
+});
+
 describe('L11', () => {
   it('finds twenty conflicts in a row at one object', () => {
     const history = new History();

@@ -63,6 +63,20 @@ describe('the judge of rollbacks', () => {
     expect(history.found('S39')).toEqual(['ing-a-1 is created at r2, which was rolled back']);
   });
 
+  it('finds a rollback to a revision to which no run was completed', () => {
+    const history = new History();
+    history.ledger('run1', 'running', 'r3');
+    history.ledger('run2', 'running', 'r3', 'r2');
+    expect(history.found('S39')).toEqual(
+      ['ing-a', 'ing-b', 'ing-c'].map((set) => `the rollback run2 restores r3 in ${set}, to which no run was completed`),
+    );
+    const completed = new History();
+    completed.ledger('run1', 'completed', 'r3');
+    completed.ledger('run2', 'running', 'r3', 'r2');
+    completed.ledger('run3', 'running', 'r1', 'r2');
+    expect(completed.found('S39')).toEqual([]);
+  });
+
   it('finds a published status that hides the rollback', () => {
     const history = rolledBack();
     publish(history, 'False', 'True');

@@ -192,6 +192,12 @@ describe('L8', () => {
     expect(history.found('L8')).toEqual(['a1 has not retried its failed turn within 121000 ms']);
   });
 
+  it('finds a leader whose turns fail again and again', () => {
+    const history = failed();
+    for (let count = 0; count < 8; count += 1) history.advance(20_000).turn({ error: 'the watch cache is behind' });
+    expect(history.found('L8')).toEqual(['every turn of a1 has failed for 160000 ms']);
+  });
+
   it('is not about who has tried again, or leads no more', () => {
     const tried = failed();
     tried.advance(60_000).turn({ decision: decision('wait') });

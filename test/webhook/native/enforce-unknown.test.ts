@@ -52,11 +52,22 @@ describe('unknown facts deny requests about protected objects (S31)', () => {
       await world.env.advance(1000);
       process.cutOff();
       const asked = review(world);
-      expect(await world.env.finish(process.ask(asked))).toMatchObject({ allowed: false, code: 429, retryAfterSeconds: 5 });
+      const denied = await world.env.finish(process.ask(asked));
+      expect(denied).toMatchObject({ allowed: false, code: 429, retryAfterSeconds: 5 });
+      expect(denied.message).toMatch(/allows it: the API server did not answer when the agent read (Pod|StatefulSet) ingester-zone-a/);
       const free = JSON.parse(JSON.stringify(asked).replaceAll('ingester-zone-a', 'other')) as Review;
       expect(await world.env.finish(process.ask(free))).toMatchObject({ allowed: true });
       process.mend();
       expect(await world.env.finish(process.ask(asked))).toMatchObject({ allowed: true });
+    });
+
+    it(`${what} while the agent may not get the object, and names the command that shows the missing right`, async () => {
+      const world = enforceWorld({ spec: { disruption: { maxUnavailable: 1 } } });
+      const process = await world.start();
+      await world.env.advance(1000);
+      world.api.forbid('get pods', 'get statefulsets.apps');
+      const { message } = await world.env.finish(process.ask(review(world)));
+      expect(message).toMatch(/the agent may not get (pods|statefulsets) in mimir\. Run: kubectl rollout-group doctor -n mimir$/);
     });
 
     it(`${what} while StatefulSets are not known`, async () => {

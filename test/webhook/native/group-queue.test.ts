@@ -38,7 +38,7 @@ const question = (env: VirtualEnv, decide: (snapshot: Snapshot) => QueuedDecisio
 const uidsIn = ({ claims }: Ledger): readonly string[] => claims.map(({ uid }) => uid);
 
 describe('the queue of a group', () => {
-  it('decides concurrent requests with one snapshot and one write, each with the claims of the requests before it', async () => {
+  it('decides the requests that arrive meanwhile with one snapshot and one write, and each request sees the claims of earlier requests', async () => {
     const env = virtualEnv();
     const { stored, queue } = book(env);
     const seen: number[] = [];

@@ -26,7 +26,7 @@ describeOnControlPlane(
           const path = `${pathOf(object.kind)}/${object.metadata.name}`;
           const { status, body } = await client.ask<Configuration>(
             'PATCH',
-            `${path}?fieldManager=kubectl-rollout-group`,
+            `${path}?fieldManager=rollout-group`,
             object,
             'application/apply-patch+yaml',
           );

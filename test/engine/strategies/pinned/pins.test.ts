@@ -254,6 +254,7 @@ describe('the revision at which a pod is to come back', () => {
     ['is asked for nowhere offline', {}, 'skip', 1],
     ['was read', { revisions: [revision()] }, 'ok', 1],
     ['was not read yet', { revisions: [] }, 'unknown', 0],
+    ['does not exist', { revisions: [revision({ template: undefined })] }, 'unknown', 0],
     ['could not be read', { revisions: [revision({ template: { unknown: 'forbidden' } })] }, 'unknown', 0],
     ['is that of another StatefulSet', { revisions: [revision({ statefulSet: 'ingester-zone-b' })] }, 'unknown', 0],
   ] as const)('%s', (_, more, outcome, actions) => {

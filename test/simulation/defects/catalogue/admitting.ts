@@ -11,7 +11,7 @@ export const admittingDefects: readonly Defect[] = [
     id: 'admitted-claim-not-stored',
     title: 'the webhook answers without the claim of the admitted request in the ledger',
     edits: [{ file: queue, find: 'const next = reserve(ledger, claims);', replace: 'const next = reserve(ledger, claims.slice(0, 0));' }],
-    breaks: ['S30', 'S1', 'S2', 'S3', 'S9'],
+    breaks: ['S19', 'S30', 'S1', 'S2', 'S3', 'S9'],
   },
   {
     id: 'admission-ignores-claims',
@@ -64,7 +64,13 @@ export const admittingDefects: readonly Defect[] = [
   {
     id: 'unread-pod-passes',
     title: 'the eviction of a pod that cannot be read passes',
-    edits: [{ file: enforce, find: "throw new Undecidable('the object cannot be read');", replace: "return 'passes';" }],
+    edits: [
+      {
+        file: enforce,
+        find: 'return await this.#whenUnread(target, { statefulSet: ownerName(name), problem: live.unknown }, call);',
+        replace: "return 'passes';",
+      },
+    ],
     breaks: ['S31'],
   },
   {

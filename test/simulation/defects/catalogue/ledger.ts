@@ -134,7 +134,7 @@ export const ledgerDefects: readonly Defect[] = [
         replace: 'memory.epoch ??= leading;',
       },
     ],
-    breaks: ['L12', 'unfinished'],
+    breaks: ['L8', 'L12', 'unfinished'],
   },
   {
     id: 'epoch-not-compared',
@@ -162,12 +162,12 @@ export const ledgerDefects: readonly Defect[] = [
     id: 'ledger-without-compare-and-swap',
     title: 'the ledger is written over whatever somebody else has stored meanwhile',
     edits: noCompareAndSwap,
-    breaks: ['S18', 'S19', 'S20', 'unfinished'],
+    breaks: ['L8', 'S18', 'S19', 'S20', 'unfinished'],
   },
   {
     id: 'memory-kept',
     title: 'a process that leads again goes on from what it remembered',
     edits: [{ file: 'agent/agent.ts', find: 'this.#memories.clear();', replace: '' }],
-    breaks: ['L12', 'unfinished'],
+    breaks: ['L8', 'L12', 'unfinished'],
   },
 ];

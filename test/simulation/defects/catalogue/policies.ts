@@ -108,7 +108,7 @@ export const policyDefects: readonly Defect[] = [
   {
     id: 'rule-asks-no-person',
     title: 'a rule that asks for an approval lets every step pass',
-    edits: [{ file: rules, find: 'return { results: approvals.map(', replace: 'return { results: approvals.slice(1).map(' }],
+    edits: [{ file: rules, find: 'results: approvals.map(', replace: 'results: approvals.slice(1).map(' }],
     breaks: ['S41'],
   },
 ];

@@ -20,8 +20,8 @@ export const returningDefects: readonly Defect[] = [
     edits: [
       {
         file: 'engine/strategies/pinned/placement.ts',
-        find: 'return run?.rolledBack?.revisions[zone] === revision ? (run.target[zone] ?? revision) : revision;',
-        replace: 'return run?.rolledBack?.revisions[zone] === `${revision}?` ? (run.target[zone] ?? revision) : revision;',
+        find: 'return restoredRevision(run, zone, revision) ?? revision;',
+        replace: 'return restoredRevision(run, zone, `${revision}?`) ?? revision;',
       },
     ],
     breaks: ['S39'],

@@ -92,8 +92,8 @@ export const reviewingDefects: readonly Defect[] = [
     edits: [
       {
         file: enforce,
-        find: "if (live === 'unread') return await this.#whenUnread(target, name, call);",
-        replace: "if (live === 'unread') return 'passes';",
+        find: 'return await this.#whenUnread(target, { statefulSet: name, problem: live.unknown }, call);',
+        replace: "return 'passes';",
       },
     ],
     breaks: ['S31'],

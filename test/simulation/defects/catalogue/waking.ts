@@ -75,7 +75,7 @@ export const wakingDefects: readonly Defect[] = [
       },
       {
         file: 'agent/published/publisher.ts',
-        find: 'if (!isSame || known.lastScale !== scaleText(report)) this.#queue.queueWrite(key);',
+        find: 'if (!isSame || known.lastFields !== fieldsText(report)) this.#queue.queueWrite(key);',
         replace: 'this.#queue.queueWrite(key);',
       },
       {

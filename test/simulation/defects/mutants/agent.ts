@@ -32,10 +32,10 @@ export const agentMutants: readonly Mutant[] = [
     ],
     ['direct-read-forgotten', 'after a direct read, an older cache is used again', '  memory.freshness.expect(fresh.read);\n', ''],
     [
-      'contradicted-cache-kept',
-      'a cache that contradicts a direct read is not listed again',
-      '    for (const kind of contradicted(fresh, group.namespace, caches)) caches.relist(kind, group.namespace);\n',
-      '',
+      'waiting-group-never-read',
+      'a waiting group is not read directly every five minutes',
+      'const isFresh = memory.needsDirectRead || isDue;',
+      'const isFresh = memory.needsDirectRead;',
     ],
   ]),
   ...mutantsOf('agent/turn/next-turn.ts', [
@@ -70,10 +70,10 @@ export const agentMutants: readonly Mutant[] = [
   ]),
   ...mutantsOf('agent/turn/pod-calls.ts', [
     [
-      'reported-time-in-seconds',
-      'the time that a pod reports is read as milliseconds',
-      'const reportedMs = Math.floor(timestamp * 1000);',
-      'const reportedMs = Math.floor(timestamp);',
+      'error-counts-as-prepared',
+      'an error answer of a pod counts as its preparation',
+      'if (status < 200 || status > 299) return failed(`it answered ${status}`);',
+      'if (status < 200 || status > 599) return failed(`it answered ${status}`);',
       prepares,
     ],
   ]),

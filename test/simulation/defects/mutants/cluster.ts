@@ -41,19 +41,12 @@ export const clusterMutants: readonly Mutant[] = [
       "reason === 'unreachable' ? this.#soon.nextMs() : this.#slow.nextMs();",
       "reason !== 'unreachable' ? this.#soon.nextMs() : this.#slow.nextMs();",
     ],
+    ['silent-watch-kept', 'a silent watch stays open for 15 minutes', 'const idleMs = 90_000;', 'const idleMs = 900_000;'],
     [
       'deletions-wake-nothing',
       'the deletion of an object is not reported',
       "line.kind === 'gone' ? this.#entries.remove(namespace, name) : this.#entries.put(this.#entryOf(line.object));\n    for (const change of changes) this.#notify(change);",
       "line.kind === 'gone' ? this.#entries.remove(namespace, name) : this.#entries.put(this.#entryOf(line.object));\n    for (const change of changes) if (change.kind !== 'deleted') this.#notify(change);",
-    ],
-  ]),
-  ...mutantsOf('cluster/request/resource.ts', [
-    [
-      'seen-version-off-by-one',
-      'a cache does not count the version of its newest event as seen',
-      '(compareResourceVersions(this.#value, resourceVersion) ?? -1) >= 0;',
-      '(compareResourceVersions(this.#value, resourceVersion) ?? -1) > 0;',
     ],
   ]),
   ...mutantsOf('cluster/request/failure.ts', [
@@ -79,6 +72,11 @@ export const clusterMutants: readonly Mutant[] = [
       '    renewTime: now,\n',
       "    renewTime: isRenewal ? (spec['renewTime'] ?? now) : now,\n",
     ],
-    ['release-overtakes-renewal', 'the release of the Lease does not wait for the renewal in flight', '    await this.#turn;\n', ''],
+    [
+      'lease-taken-early',
+      'a process takes the Lease of another process half its duration after the last renewal',
+      'return this.#observedMs + Math.max(this.#options.durationMs, this.#record?.durationMs ?? 0);',
+      'return this.#observedMs + Math.max(this.#options.durationMs, this.#record?.durationMs ?? 0) / 2;',
+    ],
   ]),
 ];

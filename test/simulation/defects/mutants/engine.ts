@@ -25,16 +25,16 @@ const views = mutantsOf('engine/observe/view.ts', [
     'isReady: unavailable === 0 && gap === 0,',
   ],
   [
-    'surplus-counts-as-updated',
-    'the surplus pods of a zone count as updated',
-    'updated: pods.length - surplus.length - outdated.length,',
-    'updated: pods.length - outdated.length,',
+    'claimed-pod-counts-as-available',
+    'a pod with an open claim counts as available until it terminates',
+    'if (!down.has(pod) && !isBeingReplaced) available.add(pod.ordinal);',
+    'if (!down.has(pod)) available.add(pod.ordinal);',
   ],
   [
     'new-template-ignored-after-rollback',
     'after a rollback, a zone keeps the restored revision when its template changes',
-    'run?.rolledBack?.revisions[name] === status.updateRevision;',
-    'run?.rolledBack?.revisions[name] !== undefined;',
+    'restoredRevision(run, name, status.updateRevision) : undefined;',
+    'restoredRevision(run, name, run?.rolledBack?.revisions[name]) : undefined;',
     pinned,
   ],
   [
@@ -101,10 +101,10 @@ const waves = [
       anyOf(...gates),
     ],
     [
-      'gate-counts-successes-in-total',
-      'a gate counts all successes, not only those in a row',
-      "const streak = judged.length - 1 - judged.findLastIndex((verdict) => verdict !== 'success');",
-      "const streak = judged.filter((verdict) => verdict === 'success').length;",
+      'gate-counts-errors',
+      'a reading that failed counts as a success of the gate',
+      "judged.findLastIndex((verdict) => verdict !== 'success');",
+      "judged.findLastIndex((verdict) => verdict === 'failure');",
       anyOf(...gates),
     ],
   ]),
@@ -132,8 +132,8 @@ const runs = [
     [
       'abort-outlives-retry',
       'an abort counts again after a retry of the run',
-      'runId !== undefined && requestedBy.atMs > (run.retriedMs ?? 0),',
-      'runId !== undefined && requestedBy.atMs > 0,',
+      ': !run.answered.includes(digestOfRequest(intent)),',
+      ": action === 'abort' || !run.answered.includes(digestOfRequest(intent)),",
       anyOf('request: abort'),
     ],
     [

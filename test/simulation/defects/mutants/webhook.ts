@@ -37,15 +37,6 @@ export const webhookMutants: readonly Mutant[] = [
       admitted,
     ],
   ]),
-  ...mutantsOf('webhook/native/live-reads.ts', [
-    [
-      'judged-before-caches-are-full',
-      'requests are judged before the caches are filled',
-      'while (!this.#guard.isSettled()) {',
-      'while (this.#guard.isSettled() && call.signal.aborted) {',
-      admitted,
-    ],
-  ]),
   ...mutantsOf('engine/judge/admission-claims.ts', [
     [
       'claim-of-any-pod',
@@ -73,6 +64,13 @@ export const webhookMutants: readonly Mutant[] = [
   ]),
   ...mutantsOf('engine/disruption/disruption.ts', [
     [
+      'missing-pods-not-counted',
+      'a missing pod does not count against the disruption budget',
+      'const unknown = Math.max(0, Math.max(set.replicas, set.status.replicas) - pods.length);',
+      'const unknown = 0;',
+      admitted,
+    ],
+    [
       'claims-count-too-briefly',
       'an open claim counts against the budget for 12 s',
       'const claimMs = 120_000;',
@@ -98,8 +96,8 @@ export const webhookMutants: readonly Mutant[] = [
     [
       'new-pod-at-failed-revision',
       'a new pod without a pin keeps the revision that was rolled back',
-      'return run?.rolledBack?.revisions[zone] === revision ? (run.target[zone] ?? revision) : revision;',
-      'return run?.rolledBack?.revisions[zone] === "" ? (run.target[zone] ?? revision) : revision;',
+      'return restoredRevision(run, zone, revision) ?? revision;',
+      'return restoredRevision(run, zone, "") ?? revision;',
       pinned,
     ],
     [

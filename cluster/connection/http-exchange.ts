@@ -1,17 +1,29 @@
-// Sends HTTP requests to pods, metric sources and notification services, with a deadline, a body limit and without redirects.
+// Sends HTTP requests to servers other than the API server, with a deadline, a body limit and without redirects.
 
 import { Agent as HttpAgent, request as httpRequest, type IncomingMessage, type RequestOptions } from 'node:http';
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
 import { isIP, Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
-import { codeOf } from '../../cluster/connection/exchange.ts';
-import { headersOf } from '../../cluster/connection/response-body.ts';
-import type { Clock } from '../../cluster/env.ts';
-import { environmentProxy } from '../../cluster/kubeconfig/kubeconfig.ts';
-import { asJsonObject } from '../../cluster/request/json.ts';
 import { messageOf } from '../../policies/error-message.ts';
-import { tryParseJson } from '../../policies/values/try-parse-json.ts';
-import type { HttpRequest, HttpResponse, NotifyHttp, PodHttp } from '../env.ts';
+import type { PodRequest, PodResponse } from '../env.ts';
+import { environmentProxy } from '../kubeconfig/kubeconfig.ts';
+import { codeOf } from './exchange.ts';
+import { headersOf } from './response-body.ts';
+
+/** One request to a server other than the API server. */
+export interface HttpRequest extends Pick<PodRequest, 'url' | 'timeoutMs' | 'maxBodyBytes'> {
+  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+  /** Headers in addition to Host and Content-Length. May contain credentials: never log them. */
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body?: string;
+  /** The trusted CA certificates as PEM; if absent, the CA certificates of Node.js. */
+  readonly ca?: string;
+}
+
+export interface HttpResponse extends PodResponse {
+  /** Lower-case names. */
+  readonly headers: Readonly<Record<string, string>>;
+}
 
 export interface Exchanges {
   /** Resolves with any complete answer, also a redirect. Rejects with an Error. With a `cause`, its message may contain an address. */
@@ -158,70 +170,8 @@ function endedBy(signal: AbortSignal, sent: ReturnType<typeof httpRequest>): voi
   else signal.addEventListener('abort', () => sent.destroy(), { once: true });
 }
 
-interface PodHttpOptions {
-  /** Environment of the process: HTTP_PROXY, HTTPS_PROXY and NO_PROXY in upper or lower case, as Go reads them. */
-  readonly env: Readonly<Record<string, string | undefined>>;
-  readonly userAgent: string;
-  /** The value of the header X-Cluster. Pods of other installations expect another value and reject the request. */
-  readonly cluster: string;
-  readonly clock: Pick<Clock, 'monotonicMs'>;
-  /** Called once for each exchange. `path` has no query. */
-  readonly onAnswer?: (answered: { method: string; path: string; status: number | 'error'; durationMs: number }) => void;
-  /** Called when a pod answers that the request was meant for another installation. */
-  readonly onWrongCluster?: (route: string) => void;
-}
-
-export interface PodHttpClient extends PodHttp {
-  readonly close: () => void;
-}
-
-/** The most connections to one pod at the same time. */
-const maxSockets = 64;
-
-export function createPodHttp(options: PodHttpOptions): PodHttpClient {
-  const exchanges = createExchanges({ env: options.env, maxSockets });
-  const headers = { 'User-Agent': options.userAgent, 'X-Cluster': options.cluster, Accept: 'application/json' };
-  return {
-    call: async (request) => {
-      const startedMs = options.clock.monotonicMs();
-      const { pathname: path } = new URL(request.url);
-      const answered = (status: number | 'error') =>
-        options.onAnswer?.({ method: request.method, path, status, durationMs: options.clock.monotonicMs() - startedMs });
-      try {
-        // grafana/rollout-operator sends this type with its calls, although they have no body. A probe is a GET request.
-        const type = request.method === 'GET' ? {} : { 'Content-Type': 'application/json' };
-        const { status, body } = await exchanges.exchange({ ...request, headers: { ...headers, ...type } });
-        answered(status);
-        if (status === 511) options.onWrongCluster?.(routeOf(body));
-        return { status, body };
-      } catch (error) {
-        answered('error');
-        throw error;
-      }
-    },
-    close: exchanges.close,
-  };
-}
-
-function routeOf(body: string): string {
-  const { route } = asJsonObject(tryParseJson(body));
-  return typeof route === 'string' ? route : '<unknown-route>';
-}
-
-export function createNotifyHttp({ exchange }: Pick<Exchanges, 'exchange'>, userAgent: string): NotifyHttp {
-  return {
-    call: async ({ site: _site, headers, ...request }) => {
-      try {
-        return await exchange({ ...request, headers: { 'User-Agent': userAgent, Accept: 'application/json', ...headers } });
-      } catch (error) {
-        throw new Error(publicMessage(error));
-      }
-    },
-  };
-}
-
 /** Returns a message without addresses. A message of the system may contain an address, so only its error code is used. */
-function publicMessage(error: unknown): string {
+export function publicMessage(error: unknown): string {
   if (!(error instanceof Error)) return 'no answer';
   if (error.cause === undefined) return error.message;
   const code = codeOf(error.cause);

@@ -1,0 +1,82 @@
+// Draws faults that meet at the same time, because single faults seldom do: an accident that no watch shows, and a delayed scale-down.
+import type { PlacedFault } from '../../faults/fault.ts';
+import { between, draw, oneOf, streamOf, wholeBetween } from '../../random.ts';
+import { type GroupShape, persons, type ScenarioEvent } from '../../scenario.ts';
+import { type DrawInput, event, lasting, ordinal, within, zone } from './events.ts';
+
+type Events = readonly ScenarioEvent[];
+
+/** Returns further events for a scenario with these events. Each kind has a separate random stream. */
+export function drawnTogether(seed: number, input: DrawInput, events: Events): Events {
+  return [...drawnBlindness(seed, input, events), ...drawnCuts(seed, input), ...drawnPromotions(seed, input, events)];
+}
+
+/**
+ * Returns times in which every watch is silent, most of them during a rollout or a change of replicas. Meanwhile a pod fails, or a person
+ * pauses the group. Then the API servers often restart without their history, so that only a new list shows the change.
+ */
+function drawnBlindness(seed: number, input: DrawInput, events: Events): Events {
+  const { isDrawn, endMs } = input;
+  if (!isDrawn('F10')) return [];
+  const random = streamOf(seed, 'blindness');
+  const changes = events.filter(({ kind }) => kind === 'setImage' || kind === 'setReplicas');
+  return Array.from({ length: wholeBetween(random, 1, 3) }).flatMap((): Events => {
+    const chosenMs =
+      random() < 0.3 || changes.length === 0 ? between(random, 5000, endMs) : oneOf(random, changes).atMs + between(random, 2000, 60_000);
+    const atMs = Math.round(Math.min(chosenMs, endMs - 80_000));
+    const forMs = lasting(12_000, 45_000)(random, input, atMs);
+    const meanwhileMs = atMs + wholeBetween(random, 200, 4000);
+    const failure = event('podFails', { zone, ordinal, forMs: () => forMs })(random, input, meanwhileMs);
+    const isPaused = random() < 0.3;
+    const isCompacted = random() < 0.5;
+    const frontEnds = [0, 1];
+    return [
+      ...frontEnds.map((frontEnd) => ({ atMs, kind: 'frontEndLags', frontEnd, forMs }) as const),
+      ...(isDrawn('F17') && !isPaused ? [failure] : []),
+      ...(isPaused
+        ? ([
+            { atMs: meanwhileMs, kind: 'pause' },
+            { atMs: meanwhileMs + 30_000, kind: 'resume' },
+          ] as const)
+        : []),
+      ...(isCompacted
+        ? frontEnds.map((frontEnd) => ({ atMs: atMs + forMs - 500, kind: 'frontEndRestarts', frontEnd, isCompacted }) as const)
+        : []),
+    ];
+  });
+}
+
+/** Returns times in which the agents reach no API server, half of them until the faults end. */
+function drawnCuts(seed: number, input: DrawInput): Events {
+  const { isDrawn, endMs } = input;
+  if (!isDrawn('F10') || draw(seed, 'is cut off') >= 0.35) return [];
+  const random = streamOf(seed, 'cuts');
+  const forMs = lasting(8000, 60_000)(random, input, 0);
+  const atMs = Math.round(random() < 0.5 ? endMs - 1000 - forMs : between(random, 5000, endMs - 80_000));
+  const restarts = [0, 1].map((frontEnd) => ({ atMs, kind: 'frontEndRestarts', frontEnd, isCompacted: false }) as const);
+  return [event('cutOff', { forMs: within(forMs, forMs) })(random, input, atMs), ...restarts];
+}
+
+/** Returns promotions of waves during rollouts, in half of the groups with waves. A person without a wave to promote does nothing. */
+function drawnPromotions(seed: number, { group, endMs }: DrawInput, events: Events): Events {
+  const rollouts = events.filter(({ kind }) => kind === 'setImage');
+  if (group.waves === undefined || rollouts.length === 0 || draw(seed, 'promotes') >= 0.5) return [];
+  const random = streamOf(seed, 'promotions');
+  return Array.from({ length: wholeBetween(random, 1, 3) }, (): ScenarioEvent => {
+    const atMs = Math.round(Math.min(oneOf(random, rollouts).atMs + between(random, 5000, 90_000), endMs - 20_000));
+    return { atMs, kind: 'request', action: 'promote', by: oneOf(random, persons) };
+  });
+}
+
+/** Returns delays of the first scale-downs of a group with a time between zones, so that the later ones must count from their arrival. */
+export function heldScaling(seed: number, group: GroupShape): readonly PlacedFault[] {
+  if (group.kind === 'adopted' || group.betweenZonesSeconds === 0) return [];
+  const random = streamOf(seed, 'held scaling');
+  return ['a1', 'b1', 'a2', 'b2'].flatMap((process) =>
+    [1, 2, 3].flatMap((count): readonly PlacedFault[] => {
+      const delayMs = wholeBetween(random, 2000, 9000);
+      if (random() < 0.5) return [];
+      return [{ at: `${process}/act.scaleStatefulSet#${count}`, port: 'request', fault: { class: 'F3', kind: 'held', delayMs } }];
+    }),
+  );
+}

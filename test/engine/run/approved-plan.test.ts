@@ -1,0 +1,212 @@
+// The annotation of a approved plan: what it covers, what counts as a difference, and the effect requireApprovedPlan.
+import { describe, expect, it } from 'vitest';
+import { decide } from '../../../engine/decide/decide.ts';
+import { templateDigest } from '../../../engine/diff/field-diff.ts';
+import { approvedPlanAnnotation, observeStatefulSet } from '../../../engine/observe/objects.ts';
+import { approvedPlans, comparedPlan } from '../../../engine/run/approved-plan.ts';
+import { isUnknown, type StatefulSetView } from '../../../engine/snapshot.ts';
+import type { GroupDefinition } from '../../../policies/definition.ts';
+import { group } from '../../kit/groups.ts';
+import { kitNowMs, newRevision, oldRevision } from '../../kit/objects.ts';
+import { contextWith, hourMs, intent, policy, policyRule } from '../../kit/questions.ts';
+import { type SnapshotOverrides, snapshotOf } from '../../kit/snapshots.ts';
+
+const container = { name: 'ingester', image: 'grafana/mimir:3.1.0', resources: { limits: { memory: '1Gi' } } };
+
+function manifest(zone: string, spec: object = {}, annotations: Readonly<Record<string, string>> = {}) {
+  return {
+    apiVersion: 'apps/v1',
+    kind: 'StatefulSet',
+    metadata: { name: `ingester-zone-${zone}`, namespace: 'mimir', uid: `uid-${zone}`, generation: 2, annotations },
+    spec: {
+      replicas: 3,
+      updateStrategy: { type: 'OnDelete' },
+      podManagementPolicy: 'Parallel',
+      template: { spec: { containers: [container] } },
+      ...spec,
+    },
+    status: {
+      observedGeneration: 2,
+      replicas: 3,
+      readyReplicas: 3,
+      updatedReplicas: 0,
+      currentRevision: oldRevision,
+      updateRevision: newRevision,
+    },
+  };
+}
+
+const gentle = policy({ name: 'gentle', limits: { maxUnavailable: 1 } });
+const reviewed = () => group({ zones: ['a', 'b'] });
+const manifests = ['a', 'b'].map((zone) => manifest(zone));
+
+/** Returns the StatefulSets as the API server has them after the reviewed change. */
+function applied(change: (zone: string) => object = () => ({}), by: GroupDefinition = reviewed()): readonly StatefulSetView[] {
+  const named = approvedPlans(contextWith(by, { policies: [gentle] }), manifests);
+  return ['a', 'b'].map((zone) => {
+    const text = named.get(`mimir/ingester-zone-${zone}`);
+    const set = observeStatefulSet(manifest(zone, change(zone), text === undefined ? {} : { [approvedPlanAnnotation]: text }));
+    if (isUnknown(set)) throw new Error(set.unknown);
+    return set;
+  });
+}
+
+function compared(statefulSets: readonly StatefulSetView[], overrides: SnapshotOverrides = {}, now = reviewed()) {
+  return comparedPlan(contextWith(now, { statefulSets, policies: [gentle], ...overrides }), undefined);
+}
+
+describe('a approved plan', () => {
+  it('has no deviation while everything is as reviewed, in any order and place', () => {
+    const moved = { ...gentle, source: { file: 'elsewhere.yaml', line: 7, column: 1 } };
+    const found = compared(applied(), { policies: [moved] });
+    expect(found).toEqual({ plan: expect.stringMatching(/^[0-9a-f]{16}$/), deviations: [] });
+  });
+
+  it('is undefined if no StatefulSet names one', () => {
+    expect(compared(['a', 'b'].map((zone) => observeStatefulSet(manifest(zone)) as StatefulSetView))).toBeUndefined();
+  });
+
+  it('names the zone whose template or replicas differ', () => {
+    const other = { template: { spec: { containers: [{ ...container, image: 'grafana/mimir:3.2.0' }] } } };
+    const sets = applied((zone) => (zone === 'a' ? other : { replicas: 4 }));
+    expect(compared(sets)?.deviations).toEqual([
+      'the pod template of zone a is not the approved one',
+      'zone b has 4 replicas instead of 3',
+    ]);
+  });
+
+  it('names the objects that changed, came or went', () => {
+    const faster = group({ zones: ['a', 'b'], rollout: { ...reviewed().rollout, minIntervalMs: hourMs } });
+    const changed = { ...gentle, limits: { maxUnavailable: 2 } };
+    expect(compared(applied(), { policies: [changed] }, faster)?.deviations).toEqual([
+      'RolloutGroup mimir/ingester changed after the review',
+      'RolloutPolicy mimir/gentle changed after the review',
+    ]);
+    expect(compared(applied(), { policies: [policy({ name: 'late', rules: [policyRule({})] })] })?.deviations).toEqual([
+      'RolloutPolicy mimir/gentle was removed after the review',
+      'RolloutPolicy mimir/late was added after the review',
+    ]);
+  });
+
+  it('does not depend on replicas that the manifest leaves to an autoscaler', () => {
+    const open = manifests.map(({ spec: { replicas: _, ...spec }, ...rest }) => ({ ...rest, spec }));
+    const named = approvedPlans(contextWith(reviewed(), { policies: [gentle] }), open);
+    expect([...named.values()].map((text) => JSON.parse(text).replicas)).toEqual([undefined, undefined]);
+  });
+
+  it('reports zones without a plan, with another plan, and with an unreadable one', () => {
+    const [a, b] = applied();
+    const [, other] = applied(undefined, group({ zones: ['a', 'b'], rollout: { ...reviewed().rollout, minIntervalMs: hourMs } }));
+    if (a === undefined || b === undefined || other === undefined) throw new Error('the group has two zones');
+    expect(compared([a, { ...b, annotations: {} }])?.deviations).toEqual(['zone b names no approved plan']);
+    expect(compared([a, { ...b, annotations: { [approvedPlanAnnotation]: '{' } }])?.deviations).toEqual([
+      'the approved plan of zone b cannot be read: it is not JSON',
+    ]);
+    expect(compared([a, other])).toEqual({ deviations: [expect.stringMatching(/^the zones name different plans \(\w+, \w+\)$/)] });
+  });
+});
+
+describe('a rollout with a approved plan', () => {
+  const needsPlan = policy({
+    name: 'safety',
+    rules: [policyRule({ effect: 'requireApprovedPlan', onUnknown: 'requireApprovedPlan', approval: { count: 1, from: ['release'] } })],
+  });
+  const decisionOf = (statefulSets: readonly StatefulSetView[], overrides: SnapshotOverrides = {}) => {
+    const [decision] = decide(snapshotOf({ groups: [reviewed()], statefulSets, policies: [gentle], ...overrides })).groups;
+    if (decision === undefined) throw new Error('the snapshot has one group');
+    return decision;
+  };
+  const withPlan = (statefulSets: readonly StatefulSetView[], overrides: SnapshotOverrides = {}) => {
+    const named = approvedPlans(contextWith(reviewed(), { policies: [gentle, needsPlan] }), manifests);
+    const sets = statefulSets.map((set) => ({
+      ...set,
+      annotations: { [approvedPlanAnnotation]: named.get(`mimir/${set.name}`) ?? '' },
+    }));
+    return decisionOf(sets, { policies: [gentle, needsPlan], ...overrides });
+  };
+
+  it('warns what differs, and rolls', () => {
+    const decision = decisionOf(applied((zone) => (zone === 'b' ? { replicas: 4 } : {})));
+    expect(decision.warnings).toContainEqual(
+      expect.objectContaining({ rule: 'approved-plan', fact: expect.stringMatching(/zone b has 4 replicas instead of 3$/) }),
+    );
+    expect(decision.outcome).toBe('act');
+    expect(decisionOf(applied()).warnings).toEqual([]);
+  });
+
+  it('waits for an approval of exactly its differences if a policy requires the approved plan', () => {
+    expect(withPlan(applied()).outcome).toBe('act');
+    const other = applied((zone) => (zone === 'b' ? { replicas: 4 } : {}));
+    const waiting = withPlan(other);
+    const wait = waiting.waits.find(({ rule }) => rule === 'safety/rule');
+    expect([waiting.outcome, wait?.fact]).toEqual([
+      'wait',
+      'the rule always applies; zone b has 4 replicas instead of 3; 0 of 1 approvals from release',
+    ]);
+    const approval = intent({
+      action: 'approve',
+      rule: 'safety/rule',
+      digest: wait?.digest ?? '',
+      requestedBy: { user: 'kim', groups: ['release'], atMs: kitNowMs },
+    });
+    expect(withPlan(other, { intents: [approval] }).outcome).toBe('act');
+    const more = applied((zone) => (zone === 'b' ? { replicas: 5 } : {}));
+    expect(withPlan(more, { intents: [approval] }).waits.map(({ fact }) => fact)).toEqual([
+      expect.stringMatching(/5 replicas instead of 3; 0 of 1 approvals from release; .* approved an older version$/),
+    ]);
+  });
+
+  it('waits without any plan', () => {
+    const sets = ['a', 'b'].map((zone) => observeStatefulSet(manifest(zone)) as StatefulSetView);
+    const { waits } = decisionOf(sets, { policies: [needsPlan] });
+    expect(waits.map(({ fact }) => fact)).toEqual([
+      'the rule always applies; no StatefulSet names a approved plan; 0 of 1 approvals from release',
+    ]);
+  });
+});
+
+describe('the digest of a template', () => {
+  const digest = (template: unknown): string => templateDigest({ kind: 'StatefulSet', spec: { template } });
+
+  it('is that of the object that the API server stores: with defaults, and quantities in its notation', () => {
+    const probe = { httpGet: { path: '/ready', port: 80 } };
+    const written = {
+      spec: { containers: [{ ...container, readinessProbe: probe, resources: { limits: { cpu: '1000m', memory: '1024Mi' } } }] },
+    };
+    const stored = {
+      metadata: { creationTimestamp: null },
+      spec: {
+        restartPolicy: 'Always',
+        dnsPolicy: 'ClusterFirst',
+        securityContext: {},
+        terminationGracePeriodSeconds: 30,
+        containers: [
+          {
+            ...container,
+            imagePullPolicy: 'IfNotPresent',
+            readinessProbe: {
+              httpGet: { ...probe.httpGet, scheme: 'HTTP' },
+              timeoutSeconds: 1,
+              periodSeconds: 10,
+              successThreshold: 1,
+              failureThreshold: 3,
+            },
+            resources: { limits: { cpu: '1', memory: '1Gi' } },
+          },
+        ],
+      },
+    };
+    expect(digest(stored)).toBe(digest(written));
+  });
+
+  it('differs for another value, another order of containers and another notation that the API server keeps', () => {
+    const two = [container, { ...container, name: 'sidecar' }];
+    const digests = [
+      digest({ spec: { containers: two } }),
+      digest({ spec: { containers: two.toReversed() } }),
+      digest({ spec: { containers: [container] } }),
+      digest({ spec: { containers: [{ ...container, resources: { limits: { memory: '1073741824' } } }] } }),
+    ];
+    expect(new Set(digests).size).toBe(4);
+  });
+});
