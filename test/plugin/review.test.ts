@@ -4,6 +4,7 @@ import { mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'no
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { readComment } from '../../plugin/forge/comment-text.ts';
 import { runInProcess } from './in-process.ts';
 import { ScratchRepository } from './review-kit.ts';
 
@@ -22,6 +23,12 @@ beforeAll(() => {
   });
   repository.branch('shorter', () => repository.replace('policies/ingester.yaml', '13h', '1h'));
   repository.branch('deleted', () => rmSync(join(repository.root, 'policies/calendar.yaml')));
+  repository.branch('secret', () => {
+    const secret = '\nkind: Secret\nmetadata: { name: db, namespace: mimir }\n';
+    repository.write('manifests/secret.yaml', `apiVersion: v1${secret}stringData: { password: s3cr3t-canary }\n`);
+    const env = 'env: [{ name: DB_PASSWORD, value: s3cr3t-canary }]';
+    repository.replace('manifests/ingester-zone-a.yaml', /( +)image: grafana.mimir:\S+/g, `$&\n$1${env}`);
+  });
   repository.branch('formatted', () => {
     repository.git('mv', 'policies/calendar.yaml', 'policies/times.yaml');
     repository.replace('policies/times.yaml', '[rollout, scaleDown, restart]', '[restart, rollout,   scaleDown]');
@@ -100,7 +107,7 @@ describe('review', () => {
     const { status, stdout } = await review('shorter', '-o', 'markdown', '--fail-on', 'loosened', '--tests', 'tests');
     expect(status).toBe(4);
     expect(stdout.replace(/sha256:\w+/, 'sha256:...')).toMatchInlineSnapshot(`
-      "<!-- rollout-group:review env=default digest=sha256:... -->
+      "<!-- rollout-group:review env=default outcome=complete digest=sha256:... -->
       ### Rollout review: 2 loosened, 2 failed tests
 
       **Loosened**
@@ -128,7 +135,7 @@ describe('review', () => {
     `);
     expect((await review('image', '-o', 'markdown')).stdout.split('\n').slice(0, 6)).toMatchInlineSnapshot(`
       [
-        "<!-- rollout-group:review env=default digest=sha256:b225f4c24ecfb08b9733206efe8176767a16bed0df672c99007b9a2703d08032 -->",
+        "<!-- rollout-group:review env=default outcome=complete digest=sha256:b225f4c24ecfb08b9733206efe8176767a16bed0df672c99007b9a2703d08032 -->",
         "### Rollout review: 18 restarts",
         "",
         "**Rollout**",
@@ -151,6 +158,13 @@ describe('review', () => {
     const failures = async (...words: readonly string[]) =>
       /failures="(\d+)"/.exec((await review('shorter', '-o', 'junit', ...words)).stdout)?.[1];
     expect([await failures(), await failures('--fail-on', 'loosened')]).toEqual(['0', '2']);
+  });
+
+  it('shows no secret of a manifest in any format', async () => {
+    for (const format of ['table', 'markdown', 'json', 'yaml', 'sarif', 'junit', 'github']) {
+      const { stdout, stderr, status } = await review('secret', '-o', format);
+      expect([format, status, `${stdout}${stderr}`.includes('s3cr3t-canary')]).toEqual([format, 0, false]);
+    }
   });
 
   it('names a revision, a directory and flags that are missing', async () => {
@@ -236,8 +250,9 @@ describe('review of several environments', () => {
 
   it('writes one comment with a summary table, in which no text of a file has an effect', async () => {
     const { stdout } = await reviewed('deleted', '-o', 'markdown');
-    expect(stdout).toMatch(/^<!-- rollout-group:review env=staging,production digest=sha256:[0-9a-f]{64} -->\n/);
+    expect(stdout).toMatch(/^<!-- rollout-group:review env=staging,production outcome=\w+,\w+ digest=sha256:[0-9a-f]{64} -->\n/);
     expect(stdout).not.toMatch(/@channel|#1\b(?!;)|<script/);
+    expect(readComment('review.md', stdout, 65_536).environments.map(({ name }) => name)).toEqual(['staging', 'production']);
     expect(stdout.split('\n').slice(1, 7)).toMatchInlineSnapshot(`
       [
         "### Rollout review of 2 environments: 1 loosened",

@@ -20,9 +20,10 @@ import {
 export function renderReviewMarkdown(review: Review, digest: string, budget: number = commentBudget): string {
   const { environments } = review;
   const names = environments.map(({ name }) => name.replace(/[^\w.-]|-(?=-)/g, '')).join(',');
+  const outcomes = environments.map(({ plan }) => plan.outcome).join(',');
   const title = environments.length === 1 ? titleOf(environments[0]) : plural(environments.length, 'environment');
   const head = [
-    `<!-- rollout-group:review env=${names} digest=sha256:${digest.replace(/\W/g, '')} -->`,
+    `<!-- rollout-group:review env=${names} outcome=${outcomes} digest=sha256:${digest.replace(/\W/g, '')} -->`,
     `### Rollout review${title === '' ? '' : ` of ${title}`}: ${headline(review)}`,
   ].join('\n');
   const rows = reviewRows(review);
