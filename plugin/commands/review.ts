@@ -1,4 +1,5 @@
 // The verb review: shows what a change between two revisions does to rollouts and to the decisions of the policies.
+import type { Plan } from '../../engine/plan/document.ts';
 import { canonicalJson } from '../../policies/values/canonical-json.ts';
 import { countEffects, type EnvironmentReview, type Review } from '../../review/document.ts';
 import type { CommandContext } from '../context.ts';
@@ -28,7 +29,7 @@ export async function run(context: CommandContext, options: ReviewOptions): Prom
   }
   const review: Review = { base: options.base, head: options.head, environments };
   const exitCode = exitCodeOf(review, options.failOn ?? []);
-  await writeReview(context, options.output, review, exitCode);
+  await writeReview(context, options, { review, exitCode });
   return exitCode;
 }
 
@@ -59,7 +60,7 @@ async function environmentsOf(context: CommandContext, options: ReviewOptions): 
 }
 
 /** Returns the most severe exit code of the environments: blocked, failed tests, and what --fail-on names. */
-export function exitCodeOf({ environments }: Review, failOn: readonly string[]): ExitCode {
+export function exitCodeOf({ environments }: Pick<Review, 'environments'>, failOn: readonly string[]): ExitCode {
   const codes = environments.flatMap(({ plan, policies, tests }): readonly ExitCode[] => [
     ...(plan.outcome === 'blocked' ? [exitCodes.refused] : []),
     ...((tests?.head.failed ?? 0) > 0 ? [exitCodes.findings] : []),
@@ -69,17 +70,30 @@ export function exitCodeOf({ environments }: Review, failOn: readonly string[]):
   return mostSevere(codes);
 }
 
-async function writeReview({ stdout }: CommandContext, format: ReviewFormat, review: Review, exitCode: ExitCode): Promise<void> {
-  switch (format) {
+/** Returns the outcome of an environment for its commit status: that of the exit code, else that of the plan. */
+function outcomeOf(one: EnvironmentReview, failOn: readonly string[], ofPlan: Plan['outcome']): Plan['outcome'] {
+  const exitCode = exitCodeOf({ environments: [one] }, failOn);
+  if (exitCode === exitCodes.waiting) return 'waits';
+  return exitCode === exitCodes.done ? ofPlan : 'blocked';
+}
+
+async function writeReview(
+  { stdout }: CommandContext,
+  { output, failOn = [] }: ReviewOptions,
+  { review, exitCode }: { readonly review: Review; readonly exitCode: ExitCode },
+): Promise<void> {
+  switch (output) {
     case 'json':
     case 'yaml':
-      return writeDocument(stdout, format, { kind: 'Review', exitCode, ...review });
+      return writeDocument(stdout, output, { kind: 'Review', exitCode, ...review });
     case 'table':
       return stdout.write((await import('../output/review/table.ts')).renderReviewTable(review, stdout));
     case 'markdown': {
       const { renderReviewMarkdown } = await import('../output/review/markdown.ts');
       const { sha256 } = await import('../../policies/values/hash.ts');
-      return stdout.write(renderReviewMarkdown(review, sha256(canonicalJson(review))));
+      const { worstOutcome } = await import('../output/plan/markdown.ts');
+      const outcomes = review.environments.map((one) => outcomeOf(one, failOn, worstOutcome(one.plan)));
+      return stdout.write(renderReviewMarkdown(review, { digest: sha256(canonicalJson(review)), outcomes }));
     }
   }
 }

@@ -98,7 +98,7 @@ describe('review', () => {
     const { status, stdout } = await review('shorter', '-o', 'markdown', '--fail-on', 'loosened', '--tests', 'tests');
     expect(status).toBe(4);
     expect(stdout.replace(/sha256:\w+/, 'sha256:...')).toMatchInlineSnapshot(`
-      "<!-- rollout-group:review env=default digest=sha256:... -->
+      "<!-- rollout-group:review env=default outcome=blocked digest=sha256:... -->
       ### Rollout review: 2 loosened, 2 failed tests
 
       **Loosened**
@@ -122,7 +122,7 @@ describe('review', () => {
     `);
     expect((await review('image', '-o', 'markdown')).stdout.split('\n').slice(0, 6)).toMatchInlineSnapshot(`
       [
-        "<!-- rollout-group:review env=default digest=sha256:b225f4c24ecfb08b9733206efe8176767a16bed0df672c99007b9a2703d08032 -->",
+        "<!-- rollout-group:review env=default outcome=complete digest=sha256:b225f4c24ecfb08b9733206efe8176767a16bed0df672c99007b9a2703d08032 -->",
         "### Rollout review: 18 restarts",
         "",
         "**Rollout**",
@@ -215,7 +215,7 @@ describe('review of several environments', () => {
 
   it('writes one comment with a summary table, in which no text of a file has an effect', async () => {
     const { stdout } = await reviewed('deleted', '-o', 'markdown');
-    expect(stdout).toMatch(/^<!-- rollout-group:review env=staging,production digest=sha256:[0-9a-f]{64} -->\n/);
+    expect(stdout).toMatch(/^<!-- rollout-group:review env=staging,production outcome=unchanged,complete digest=sha256:[0-9a-f]{64} -->\n/);
     expect(stdout).not.toMatch(/@channel|#1\b(?!;)|<script/);
     expect(stdout.split('\n').slice(1, 7)).toMatchInlineSnapshot(`
       [

@@ -1,4 +1,5 @@
 // Renders a review as a comment on a pull request, within the size limit of GitHub: the summary first, then the effects, then the plans.
+import type { Plan } from '../../../engine/plan/document.ts';
 import { shorten } from '../../../policies/condition/variables.ts';
 import type { EnvironmentReview, Review } from '../../../review/document.ts';
 import { markdownCode, markdownDetails, markdownTable, markdownText } from '../markdown.ts';
@@ -16,13 +17,17 @@ import {
   summaryTitles,
 } from './review-text.ts';
 
-/** Returns the comment. A bot finds it again by the marker in its first line, which has the environments and the digest of the review. */
-export function renderReviewMarkdown(review: Review, digest: string, budget: number = commentBudget): string {
+/** Returns the comment. A bot finds it again by the marker in its first line, which has the environments, their outcomes and the digest. */
+export function renderReviewMarkdown(
+  review: Review,
+  { digest, outcomes }: { readonly digest: string; readonly outcomes: readonly Plan['outcome'][] },
+  budget: number = commentBudget,
+): string {
   const { environments } = review;
   const names = environments.map(({ name }) => name.replace(/[^\w.-]|-(?=-)/g, '')).join(',');
   const title = environments.length === 1 ? titleOf(environments[0]) : plural(environments.length, 'environment');
   const head = [
-    `<!-- rollout-group:review env=${names} digest=sha256:${digest.replace(/\W/g, '')} -->`,
+    `<!-- rollout-group:review env=${names} outcome=${outcomes.join(',')} digest=sha256:${digest.replace(/\W/g, '')} -->`,
     `### Rollout review${title === '' ? '' : ` of ${title}`}: ${headline(review)}`,
   ].join('\n');
   const rows = reviewRows(review);
