@@ -4,12 +4,13 @@ import { canonicalJson } from '../../policies/values/canonical-json.ts';
 import { countEffects, type EnvironmentReview, type Review } from '../../review/document.ts';
 import type { CommandContext } from '../context.ts';
 import { type ExitCode, exitCodes, mostSevere, notFoundFailure, usageFailure } from '../failure.ts';
-import { writeErrors } from '../output/findings.ts';
+import { writeErrors, writeFindings } from '../output/findings.ts';
 import { writeDocument } from '../output/formats.ts';
 import { type Environment, environmentsFile, readEnvironments } from '../source/environments.ts';
+import { Renderer } from '../source/render.ts';
 import { type EnvironmentSides, type ReviewOptions as InputOptions, reviewEnvironment } from '../source/review-inputs.ts';
 
-export type ReviewFormat = 'table' | 'json' | 'yaml' | 'markdown';
+export type ReviewFormat = 'table' | 'json' | 'yaml' | 'markdown' | 'sarif' | 'junit' | 'github';
 
 export interface ReviewOptions extends InputOptions {
   readonly policies?: readonly string[];
@@ -22,10 +23,15 @@ export interface ReviewOptions extends InputOptions {
 
 export async function run(context: CommandContext, options: ReviewOptions): Promise<ExitCode> {
   const environments: EnvironmentReview[] = [];
-  for (const sides of await environmentsOf(context, options)) {
-    const reviewed = await reviewEnvironment(context, sides, options);
-    if ('errors' in reviewed) return writeErrors(context, reviewed.errors);
-    environments.push(reviewed);
+  const renderer = new Renderer(context);
+  try {
+    for (const sides of await environmentsOf(context, options)) {
+      const reviewed = await reviewEnvironment(context, renderer, sides, options);
+      if ('errors' in reviewed) return writeErrors(context, reviewed.errors);
+      environments.push(reviewed);
+    }
+  } finally {
+    await renderer.close();
   }
   const review: Review = { base: options.base, head: options.head, environments };
   const exitCode = exitCodeOf(review, options.failOn ?? []);
@@ -94,6 +100,14 @@ async function writeReview(
       const { worstOutcome } = await import('../output/plan/markdown.ts');
       const outcomes = review.environments.map((one) => outcomeOf(one, failOn, worstOutcome(one.plan)));
       return stdout.write(renderReviewMarkdown(review, { digest: sha256(canonicalJson(review)), outcomes }));
+    }
+    case 'sarif':
+    case 'junit':
+    case 'github': {
+      const { reviewFindings } = await import('../output/review/findings.ts');
+      const findings = reviewFindings(review, output === 'junit' && !failOn.includes('loosened'));
+      const files = [...new Set(findings.map(({ file }) => file))].filter((file) => file !== '');
+      return writeFindings(stdout, output, { findings, files, isStrict: false, exitCode });
     }
   }
 }

@@ -130,7 +130,7 @@ const review: Verb = {
     assumptionsOption,
     { ...instant, description: 'Time of the review for windows and exceptions, for example 2026-01-15T10:00:00Z; default: now.' },
     agentNamespaceBase,
-    outputOption('table', 'json', 'yaml', 'markdown'),
+    outputOption('table', 'json', 'yaml', 'markdown', 'sarif', 'junit', 'github'),
   ],
   examples: [
     'review --base origin/main --policies policies --manifests manifests',
