@@ -1,4 +1,5 @@
 // The verb review: shows what a change between two revisions does to rollouts and to the decisions of the policies.
+import type { Plan } from '../../engine/plan/document.ts';
 import { canonicalJson } from '../../policies/values/canonical-json.ts';
 import { countEffects, type EnvironmentReview, type Review } from '../../review/document.ts';
 import type { CommandContext } from '../context.ts';
@@ -70,7 +71,7 @@ async function environmentsOf(context: CommandContext, options: ReviewOptions): 
 }
 
 /** Returns the most severe exit code of the environments: blocked, failed tests, and what --fail-on names. */
-export function exitCodeOf({ environments }: Review, failOn: readonly string[]): ExitCode {
+export function exitCodeOf({ environments }: Pick<Review, 'environments'>, failOn: readonly string[]): ExitCode {
   const codes = environments.flatMap(({ plan, policies, tests }): readonly ExitCode[] => [
     ...(plan.outcome === 'blocked' ? [exitCodes.refused] : []),
     ...((tests?.head.failed ?? 0) > 0 ? [exitCodes.findings] : []),
@@ -78,6 +79,13 @@ export function exitCodeOf({ environments }: Review, failOn: readonly string[]):
     ...(failOn.includes('approval') && plan.groups.some(({ totals }) => totals.approvals > 0) ? [exitCodes.waiting] : []),
   ]);
   return mostSevere(codes);
+}
+
+/** Returns the outcome of an environment for its commit status: that of the exit code, else that of the plan. */
+function outcomeOf(one: EnvironmentReview, failOn: readonly string[], ofPlan: Plan['outcome']): Plan['outcome'] {
+  const exitCode = exitCodeOf({ environments: [one] }, failOn);
+  if (exitCode === exitCodes.waiting) return 'waits';
+  return exitCode === exitCodes.done ? ofPlan : 'blocked';
 }
 
 async function writeReview(
@@ -94,7 +102,9 @@ async function writeReview(
     case 'markdown': {
       const { renderReviewMarkdown } = await import('../output/review/markdown.ts');
       const { sha256 } = await import('../../policies/values/hash.ts');
-      return stdout.write(renderReviewMarkdown(review, sha256(canonicalJson(review))));
+      const { worstOutcome } = await import('../output/plan/markdown.ts');
+      const outcomes = review.environments.map((one) => outcomeOf(one, failOn, worstOutcome(one.plan)));
+      return stdout.write(renderReviewMarkdown(review, { digest: sha256(canonicalJson(review)), outcomes }));
     }
     case 'sarif':
     case 'junit':

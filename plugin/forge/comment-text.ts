@@ -40,12 +40,12 @@ export function readComment(name: string, text: string, maxLength: number, envir
   const given = text.replaceAll('\r\n', '\n');
   const marked = markedIn(given);
   if (marked.length === 0) {
-    const todo = 'make the file with plan -o markdown';
+    const todo = 'make the file with review -o markdown or plan -o markdown';
     throw new Failure({ exitCode: exitCodes.findings, what: `${name} does not begin with the marker of a plan or a review`, todo });
   }
   const isUnnamed = marked.length === 1 && marked[0]?.name === unnamed;
   const environments = isUnnamed ? marked.map((one) => ({ ...one, name: environment })) : marked;
-  if (environment !== unnamed && !isUnnamed)
+  if (environment !== unnamed && environments.some((one) => one.name !== environment))
     throw usageFailure(`${name} names its environment: ${marked.map((one) => one.name).join(', ')}`, 'omit --environment');
   if (!environments.every((one) => environmentName.test(one.name)))
     throw usageFailure('the environment has a name of other than 1 to 63 letters, digits, _, . and -', 'change its name');
@@ -55,7 +55,7 @@ export function readComment(name: string, text: string, maxLength: number, envir
   const active = activeText(body);
   if (active !== undefined) {
     const what = `${name}:${active.line} has text that a forge acts on: ${JSON.stringify(active.text)}`;
-    throw new Failure({ exitCode: exitCodes.findings, what, todo: 'post the file as plan -o markdown wrote it' });
+    throw new Failure({ exitCode: exitCodes.findings, what, todo: 'post the file as review -o markdown or plan -o markdown wrote it' });
   }
   return { environments, body };
 }

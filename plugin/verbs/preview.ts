@@ -182,13 +182,13 @@ const diff: Verb = {
 
 const comment: Verb = {
   name: 'comment',
-  summary: 'Post a plan as one comment on a pull request',
+  summary: 'Post a review or a plan as one comment on a pull request',
   description:
     'Creates the comment of the environment on a pull request of GitHub or a merge request of GitLab, or updates the earlier one. In a job of GitHub Actions or GitLab CI, the job names the pull request. Reads the token from GITHUB_TOKEN or GITLAB_TOKEN.',
   arguments: [
     {
       name: 'files',
-      description: 'Output of plan -o markdown.',
+      description: 'Output of review -o markdown or plan -o markdown.',
       isVariadic: true,
       isRequired: true,
       completes: 'file',
@@ -207,9 +207,9 @@ const comment: Verb = {
     { flags: '--commit <id>', description: 'Commit of the plan. The comment stays as it is if the pull request has a newer commit.' },
   ],
   examples: [
-    'comment plan.md',
-    'comment plan.md --environment production --status',
-    'comment plan.md --forge github --repository acme/infra --pull-request 7',
+    'comment review.md',
+    'comment review.md --environment production --status',
+    'comment review.md --forge github --repository acme/infra --pull-request 7',
   ],
   exits: {
     4: 'a file has no marker, or text that a forge acts on',

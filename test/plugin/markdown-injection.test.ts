@@ -7,6 +7,7 @@ import type { GroupPlan, Plan } from '../../engine/plan/document.ts';
 import { readComment } from '../../plugin/forge/comment-text.ts';
 import { markdownBlock, markdownCode, markdownDetails, markdownLine, markdownTable, markdownText } from '../../plugin/output/markdown.ts';
 import { commentBudget, renderPlanMarkdown } from '../../plugin/output/plan/markdown.ts';
+import { scratchRepository } from '../deploy/pull-requests/runner.ts';
 import { runInProcess } from './in-process.ts';
 import { ingester, planOf } from './plan-kit.ts';
 import { folderWith } from './process.ts';
@@ -122,6 +123,25 @@ describe('a plan of files', () => {
     expect(renderForge(stdout).effects).toEqual([]);
     expect(readComment('plan.md', stdout, 65_536).body).toContain('shop/cache');
   });
+});
+
+describe('a review of files', () => {
+  it.each(['@me Closes #1 GH-3\n/merge </details><script> <!-- https://evil.example [a](b) `@me', '- [ ] task', 'a\\|b``c|`d'])(
+    'shows %j without an effect',
+    async (text) => {
+      const { 'policies/cache.yaml': group = '', ...files } = filesWith(text);
+      const isNext = ([path]: readonly [string, string]): boolean => path.startsWith('next/') || path.startsWith('policies/');
+      const base = Object.fromEntries(Object.entries(files).filter((entry) => !isNext(entry)));
+      const head = Object.entries(files)
+        .filter(isNext)
+        .map(([path, content]) => [path.replace('next/', 'manifests/').replace('.yaml.json', '.yaml'), content]);
+      const cwd = await scratchRepository({ ...base, 'policies/cache.yaml': group }, Object.fromEntries(head));
+      const words = ['review', '--base', 'HEAD^1', '--policies', 'policies', '--manifests', 'manifests', '-o', 'markdown'];
+      const { stdout, stderr } = await runInProcess([...words, '--at', '2026-06-01T12:00:00Z'], { cwd });
+      expect(renderForge(stdout).effects, stderr).toEqual([]);
+      expect(readComment('review.md', stdout, 65_536).body).toContain('shop/cache');
+    },
+  );
 });
 
 describe.each(corpus.map((text) => [text.length > 80 ? `${text.slice(0, 30)} (${text.length})` : JSON.stringify(text), text]))(

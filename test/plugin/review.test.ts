@@ -107,7 +107,7 @@ describe('review', () => {
     const { status, stdout } = await review('shorter', '-o', 'markdown', '--fail-on', 'loosened', '--tests', 'tests');
     expect(status).toBe(4);
     expect(stdout.replace(/sha256:\w+/, 'sha256:...')).toMatchInlineSnapshot(`
-      "<!-- rollout-group:review env=default outcome=complete digest=sha256:... -->
+      "<!-- rollout-group:review env=default outcome=blocked digest=sha256:... -->
       ### Rollout review: 2 loosened, 2 failed tests
 
       **Loosened**
@@ -250,7 +250,7 @@ describe('review of several environments', () => {
 
   it('writes one comment with a summary table, in which no text of a file has an effect', async () => {
     const { stdout } = await reviewed('deleted', '-o', 'markdown');
-    expect(stdout).toMatch(/^<!-- rollout-group:review env=staging,production outcome=\w+,\w+ digest=sha256:[0-9a-f]{64} -->\n/);
+    expect(stdout).toMatch(/^<!-- rollout-group:review env=staging,production outcome=unchanged,complete digest=sha256:[0-9a-f]{64} -->\n/);
     expect(stdout).not.toMatch(/@channel|#1\b(?!;)|<script/);
     expect(readComment('review.md', stdout, 65_536).environments.map(({ name }) => name)).toEqual(['staging', 'production']);
     expect(stdout.split('\n').slice(1, 7)).toMatchInlineSnapshot(`

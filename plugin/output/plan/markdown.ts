@@ -37,12 +37,12 @@ export function renderPlanMarkdown(plan: Plan, budget: number = commentBudget): 
 function head(plan: Plan): string {
   const digest = createHash('sha256').update(canonicalJson(plan)).digest('hex');
   const policy = plan.metadata.policyDigest.replace(/[^\w:.]/g, '');
-  const marker = `rollout-group:plan outcome=${outcomeOf(plan)} digest=sha256:${digest} policy=${policy}`;
+  const marker = `rollout-group:plan outcome=${worstOutcome(plan)} digest=sha256:${digest} policy=${policy}`;
   return `<!-- ${marker} -->\n### Rollout plan: ${headline(plan)}`;
 }
 
 /** Returns the worst outcome of the plan and its groups. */
-function outcomeOf({ outcome, groups }: Plan): Plan['outcome'] {
+export function worstOutcome({ outcome, groups }: Plan): Plan['outcome'] {
   const all = [outcome, ...groups.map((group) => group.outcome)];
   return (['blocked', 'waits', 'complete'] as const).find((one) => all.includes(one)) ?? 'unchanged';
 }

@@ -1,4 +1,5 @@
 // Renders a review as a comment on a pull request, within the size limit of GitHub: the summary first, then the effects, then the plans.
+import type { Plan } from '../../../engine/plan/document.ts';
 import { shorten } from '../../../policies/condition/variables.ts';
 import type { EnvironmentReview, Review } from '../../../review/document.ts';
 import { markdownCode, markdownDetails, markdownTable, markdownText } from '../markdown.ts';
@@ -19,14 +20,17 @@ import {
 /** The maximum length of a comment in UTF-16 units, so that a bot can add text within the 65,536 units of GitHub. */
 const maxLength = 60_000;
 
-/** Returns the comment. A bot finds it again by the marker in its first line, which has the environments and the digest of the review. */
-export function renderReviewMarkdown(review: Review, digest: string, budget: number = maxLength): string {
+/** Returns the comment. A bot finds it again by the marker in its first line, which has the environments, their outcomes and the digest. */
+export function renderReviewMarkdown(
+  review: Review,
+  { digest, outcomes }: { readonly digest: string; readonly outcomes: readonly Plan['outcome'][] },
+  budget: number = maxLength,
+): string {
   const { environments } = review;
   const names = environments.map(({ name }) => name.replace(/[^\w.-]|-(?=-)/g, '')).join(',');
-  const outcomes = environments.map(({ plan }) => plan.outcome).join(',');
   const title = environments.length === 1 ? titleOf(environments[0]) : plural(environments.length, 'environment');
   const head = [
-    `<!-- rollout-group:review env=${names} outcome=${outcomes} digest=sha256:${digest.replace(/\W/g, '')} -->`,
+    `<!-- rollout-group:review env=${names} outcome=${outcomes.join(',')} digest=sha256:${digest.replace(/\W/g, '')} -->`,
     `### Rollout review${title === '' ? '' : ` of ${title}`}: ${headline(review)}`,
   ].join('\n');
   const rows = reviewRows(review);

@@ -18,7 +18,7 @@ describe('the files for GitHub', () => {
     const scripts = texts.flatMap((text) =>
       [...text.matchAll(/^( *)(?:- )?run: (.*(?:\n(?:\1 .*| *))*)/gm)].map(([, , script = '']) => script),
     );
-    expect(scripts.length).toBeGreaterThan(5);
+    expect(scripts.length).toBeGreaterThan(4);
     expect(scripts.filter((script) => script.includes('${{'))).toEqual([]);
   });
 
@@ -30,12 +30,14 @@ describe('the files for GitHub', () => {
     expect(used.filter((name) => name === own)).toHaveLength(2);
   });
 
-  it('plan without secrets, and comment without code of the pull request', () => {
-    const [comment, plan] = ['comment', 'plan'].map((name) => parse(readFileSync(`deploy/github/workflows/rollout-${name}.yml`, 'utf8')));
-    expect([Object.keys(plan.on), plan.permissions]).toEqual([['pull_request'], { contents: 'read' }]);
+  it('review without secrets, and comment without code of the pull request', () => {
+    const [comment, review] = ['comment', 'review'].map((name) =>
+      parse(readFileSync(`deploy/github/workflows/rollout-${name}.yml`, 'utf8')),
+    );
+    expect([Object.keys(review.on), review.permissions]).toEqual([['pull_request'], { contents: 'read' }]);
     expect([Object.keys(comment.on), comment.permissions]).toEqual([['workflow_run'], {}]);
     expect(comment.jobs.comment.permissions).toEqual({ actions: 'read', 'pull-requests': 'write', statuses: 'write' });
-    expect(comment.on.workflow_run.workflows).toEqual([plan.name]);
+    expect(comment.on.workflow_run.workflows).toEqual([review.name]);
     expect(JSON.stringify(comment)).not.toContain('checkout');
     expect(texts.join('')).not.toMatch(/secrets\.|pull_request_target/);
   });
@@ -77,26 +79,28 @@ const base = {
 const change = Object.fromEntries(zones.map((name) => [`manifests/${name}`, example(`manifests-next/${name}`)]));
 const blockedChange = { ...change, 'policies/cache.yaml': base['policies/cache.yaml'].replace('maxUnavailable: 2', 'maxUnavailable: 0') };
 
+const directories = { manifests: 'manifests', policies: 'policies' };
+
 const event = JSON.stringify({ pull_request: { number: 7, head: { sha: headCommit } } });
 const runEvent = JSON.stringify({
   workflow_run: { head_sha: headCommit, head_branch: 'change', head_repository: { owner: { login: 'someone' } } },
 });
 
 describe('the action', () => {
-  it('makes the plan of the merge commit, posts it and sets the status', async () => {
+  it('makes the review of the merge commit, posts it and sets the status', async () => {
     const forge = await serveForge();
     const cwd = await scratchRepository(base, change);
     const env = gitHubJob(forge, join(folderWith({ 'event.json': event }), 'event.json'));
-    const inputs = { comment: 'true', status: 'true', environment: 'production', sarif: 'true' };
+    const inputs = { ...directories, comment: 'true', status: 'true', environment: 'production', sarif: 'true' };
     const { status, log, outputs, summary, temp } = await runAction({ cwd, env }, inputs);
     expect([status, outputs['exit-code']], log).toEqual([0, '0']);
     expect(forge.comments.map(({ body }) => body)).toEqual([
-      expect.stringMatching(/^<!-- rollout-group:plan env=production outcome=complete /),
+      expect.stringMatching(/^<!-- rollout-group:review env=production outcome=complete /),
     ]);
     expect(forge.comments[0]?.body).toContain('shop/cache');
     expect(forge.statuses).toEqual([expect.objectContaining({ state: 'success', context: 'rollout-group/production' })]);
-    expect(summary).toContain('### Rollout plan');
-    expect(readFileSync(join(temp, 'rollout-plan/plan.html'), 'utf8')).toContain('shop/cache');
+    expect(summary).toContain('### Rollout review');
+    expect(readFileSync(join(temp, 'rollout-review/review.json'), 'utf8')).toContain('shop');
     expect(JSON.parse(readFileSync(join(temp, 'rollout-group.sarif'), 'utf8')).version).toBe('2.1.0');
     expect(log).not.toContain(token);
     // A second push.
@@ -104,39 +108,39 @@ describe('the action', () => {
     expect(forge.comments).toHaveLength(1);
   });
 
-  it('posts a blocked plan, and then fails as plan does', async () => {
+  it('posts a blocked rollout, and then fails as review does', async () => {
     const forge = await serveForge();
     const cwd = await scratchRepository(base, blockedChange);
     const env = gitHubJob(forge, join(folderWith({ 'event.json': event }), 'event.json'));
-    const { status, outputs, log } = await runAction({ cwd, env }, { comment: 'true', status: 'true' });
+    const { status, outputs, log } = await runAction({ cwd, env }, { ...directories, comment: 'true', status: 'true' });
     expect([status, outputs['exit-code']], log).toEqual([5, '5']);
     expect(forge.comments[0]?.body).toContain('outcome=blocked');
     expect(forge.statuses).toEqual([expect.objectContaining({ state: 'failure' })]);
   });
 
-  it('posts nothing if no plan can be made', async () => {
+  it('posts nothing if no review can be made', async () => {
     const forge = await serveForge();
     const cwd = await scratchRepository(base, { 'policies/cache.yaml': 'kind: [' });
-    const { status, outputs, temp } = await runAction({ cwd, env: gitHubJob(forge) }, { comment: 'true' });
+    const { status, outputs, temp } = await runAction({ cwd, env: gitHubJob(forge) }, { ...directories, comment: 'true' });
     expect([status, outputs['file']]).toEqual([4, '']);
-    expect(existsSync(join(temp, 'rollout-plan'))).toBe(false);
+    expect(existsSync(join(temp, 'rollout-review'))).toBe(false);
     expect(forge.requests).toEqual([]);
   });
 
   it('takes hostile inputs as words', async () => {
     const cwd = await scratchRepository(base, change);
     const evil = '"; touch pwned; $(touch pwned) `touch pwned` #';
-    for (const name of ['base', 'head', 'manifests', 'policies']) {
-      expect((await runAction({ cwd, env: {} }, { [name]: evil, sarif: 'true' })).status).not.toBe(0);
+    for (const name of ['base', 'head', 'manifests', 'policies', 'tests', 'environment', 'fail-on']) {
+      await runAction({ cwd, env: {} }, { ...(name === 'environment' ? {} : directories), [name]: evil, sarif: 'true' });
     }
     const forge = await serveForge();
-    expect((await runAction({ cwd, env: gitHubJob(forge) }, { environment: evil, comment: 'true' })).status).toBe(3);
+    expect((await runAction({ cwd, env: gitHubJob(forge) }, { ...directories, environment: evil, comment: 'true' })).status).toBe(3);
     expect(existsSync(join(cwd, 'pwned'))).toBe(false);
   });
 
-  it('posts the plan of another job on the pull request of the event', async () => {
+  it('posts the review of another job on the pull request of the event', async () => {
     const [forge, cwd] = [await serveForge(), await scratchRepository(base, change)];
-    const { outputs } = await runAction({ cwd, env: {} }, {});
+    const { outputs } = await runAction({ cwd, env: {} }, directories);
     forge.pulls = [{ number: 7, head: { sha: headCommit } }];
     const folder = folderWith({ 'event.json': runEvent });
     const env = { ...gitHubJob(forge, join(folder, 'event.json')), GITHUB_REF: 'refs/heads/main' };
@@ -145,7 +149,7 @@ describe('the action', () => {
     expect(forge.writes).toEqual(['POST /api/v3/repos/acme/infra/issues/7/comments']);
   });
 
-  it('refuses a plan of another job that is a link, too long, without a marker or with a mention', async () => {
+  it('refuses a review of another job that is a link, too long, without a marker or with a mention', async () => {
     const forge = await serveForge();
     const marker = '<!-- rollout-group:plan outcome=unchanged -->\n';
     const folder = folderWith({ 'long.md': marker + 'x'.repeat(300_000), 'plain.md': 'x', 'mention.md': `${marker}@team`, 'sub/x': '' });
@@ -167,6 +171,8 @@ describe('the action', () => {
   });
 });
 
+const directoriesAtGitLab = { ROLLOUT_MANIFESTS: 'manifests', ROLLOUT_POLICIES: 'policies' };
+
 describe('the template for GitLab', () => {
   const job = async (repository: string, forge: Parameters<typeof gitLabJob>[0]) => {
     const [baseSha, sha] = ['HEAD^1', 'HEAD'].map((name) =>
@@ -174,36 +180,38 @@ describe('the template for GitLab', () => {
     );
     forge.head = sha ?? '';
     forge.login = 'project_42_bot';
-    return { cwd: repository, env: { ...gitLabJob(forge), CI_MERGE_REQUEST_DIFF_BASE_SHA: baseSha ?? '', CI_COMMIT_SHA: sha ?? '' } };
+    return {
+      cwd: repository,
+      env: { ...gitLabJob(forge), ...directoriesAtGitLab, CI_MERGE_REQUEST_DIFF_BASE_SHA: baseSha ?? '', CI_COMMIT_SHA: sha ?? '' },
+    };
   };
 
   it.each([
     ['complete', change, 0, 'success'],
     ['blocked', blockedChange, 5, 'failed'],
-  ])('posts a plan that is %s', async (outcome, files, exitCode, state) => {
+  ])('posts a rollout that is %s', async (outcome, files, exitCode, state) => {
     const forge = await serveForge();
     const given = await job(await scratchRepository(base, files), forge);
-    const plan = await runGitLabJob('rollout-plan', given);
-    expect(plan.status, plan.log).toBe(exitCode);
+    const review = await runGitLabJob('rollout-review', given);
+    expect(review.status, review.log).toBe(exitCode);
     const comment = await runGitLabJob('rollout-comment', given);
     expect(comment.status, comment.log).toBe(0);
     expect(forge.comments.map(({ body }) => body)).toEqual([expect.stringContaining(`outcome=${outcome}`)]);
     expect(forge.statuses).toEqual([expect.objectContaining({ state, name: 'rollout-group/default' })]);
-    expect(existsSync(join(given.cwd, 'rollout-lint.xml'))).toBe(true);
-    expect(plan.log + comment.log).not.toContain(token);
+    expect(review.log + comment.log).not.toContain(token);
   });
 
-  it('posts nothing if no plan can be made', async () => {
+  it('posts nothing if no review can be made', async () => {
     const forge = await serveForge();
     const given = await job(await scratchRepository(base, { 'policies/cache.yaml': 'kind: [' }), forge);
-    expect((await runGitLabJob('rollout-plan', given)).status).toBe(4);
-    expect(await runGitLabJob('rollout-comment', given)).toMatchObject({ status: 0, log: 'the job rollout-plan made no plan\n' });
+    expect((await runGitLabJob('rollout-review', given)).status).toBe(4);
+    expect(await runGitLabJob('rollout-comment', given)).toMatchObject({ status: 0, log: 'the job rollout-review made no review\n' });
     expect(forge.requests).toEqual([]);
   });
 
   it('runs only for merge requests, and comments only with a token', () => {
     const template = parse(readFileSync('deploy/gitlab/rollout-group.gitlab-ci.yml', 'utf8'));
-    const rules = ['rollout-plan', 'rollout-comment'].map((name) => template[name].rules.map((rule: { if: string }) => rule.if));
+    const rules = ['rollout-review', 'rollout-comment'].map((name) => template[name].rules.map((rule: { if: string }) => rule.if));
     const isMergeRequest = '$CI_PIPELINE_SOURCE == "merge_request_event"';
     expect(rules).toEqual([[isMergeRequest], [`${isMergeRequest} && $GITLAB_TOKEN`]]);
   });
