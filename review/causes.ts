@@ -1,10 +1,10 @@
 // Names the change of a definition that makes a rule block more on one side: a removed object, rule, window or member, or another limit.
 import type { RuleResult } from '../engine/decision.ts';
-import type { PolicyDefinition, Source } from '../policies/definition.ts';
+import type { PolicyDefinition, Source, WindowDefinition } from '../policies/definition.ts';
 import { parseDuration } from '../policies/duration.ts';
 import { isSameValue } from '../policies/values/canonical-json.ts';
 import type { Flip } from './compare.ts';
-import type { BoundGroup, Pair, Side } from './sides.ts';
+import { type BoundGroup, comparableText, type Pair, type Side } from './sides.ts';
 
 export interface Sides {
   readonly before: Side;
@@ -47,8 +47,10 @@ export function causeOf(flip: Flip, pair: Pair, sides: Sides): Cause {
   if (rule.includes('/')) return { text: policyRuleCause(rule, looseGroup, verb.object) };
   const window = rule === 'window' ? windowOf(flip[strict], policy) : undefined;
   if (window === undefined) return { text: limitCause(flip, name, verb.rule) };
-  const isThere = looseGroup.policies.some((one) => one.name === policy?.name && one.windows.some((other) => other.name === window));
-  return { text: `window ${window} of RolloutPolicy ${policy?.namespace}/${policy?.name} ${isThere ? 'changes' : verb.object}` };
+  const other = looseGroup.policies.find((one) => one.name === policy?.name)?.windows.find(({ name: found }) => found === window.name);
+  const text = `window ${window.name} of RolloutPolicy ${policy?.namespace}/${policy?.name}`;
+  if (other === undefined) return { text: `${text} ${verb.object}` };
+  return { text: comparableText(other) === comparableText(window) ? `the windows of ${name} change` : `${text} changes` };
 }
 
 /** Returns the side that blocks more, and the other side. */
@@ -75,9 +77,9 @@ function policyOf(flip: Flip, policies: readonly PolicyDefinition[]): PolicyDefi
   });
 }
 
-function windowOf(result: RuleResult | undefined, policy: PolicyDefinition | undefined): string | undefined {
+function windowOf(result: RuleResult | undefined, policy: PolicyDefinition | undefined): WindowDefinition | undefined {
   const source: Source | undefined = result?.source;
-  return policy?.windows.find((window) => source !== undefined && isSameValue(window.source, source))?.name;
+  return policy?.windows.find((window) => source !== undefined && isSameValue(window.source, source));
 }
 
 function isSameObject(a: PolicyDefinition, b: PolicyDefinition): boolean {

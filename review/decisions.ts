@@ -75,7 +75,7 @@ function hasMember({ zones }: GroupDefinition, statefulSet: string | undefined):
 }
 
 /** Returns the objects of the namespace of the pair. A member without a manifest has the manifest of the other side, or a plain one. */
-function ownObjects(pair: Pair, side: Side, other: Side): readonly unknown[] {
+export function ownObjects(pair: Pair, side: Side, other: Side): readonly unknown[] {
   const isOwn = (object: unknown): boolean => (fieldAt(object, ['metadata', 'namespace']) ?? 'default') === pair.namespace;
   const members = new Map(
     [pair.before, pair.after].flatMap((one) => (one?.group.zones ?? []).map((zone) => [zone.statefulSet, one?.group] as const)),

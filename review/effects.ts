@@ -22,7 +22,7 @@ export function effectsOf(flips: readonly Flip[], pair: Pair, sides: Sides): rea
       decisions: decisionsOf(telling(same.map((one) => one.flip))),
     };
   });
-  return effects.sort((a, b) => b.decisions.length - a.decisions.length);
+  return effects;
 }
 
 /** Returns the differences that tell most: those in what passes or when, else those of the whole answer, else all. */
@@ -45,7 +45,10 @@ function placeOf(result: Flip['before']): RulePlace | undefined {
 function decisionsOf(flips: readonly Flip[]): readonly ChangedDecision[] {
   const groups = groupBy(flips, (flip) => [differenceOf(flip, ''), ...wordsOf(flip)].join('\n'));
   const isPlain = (same: readonly Flip[]): boolean => same.some(({ question }) => question.when === '');
-  const weight = (same: readonly [Flip, ...Flip[]]): number => (same[0].question.asksAgent ? 2e6 : 0) + (isPlain(same) ? 1e6 : same.length);
+  const weight = ([first, ...others]: readonly [Flip, ...Flip[]]): number => {
+    const { asksAgent, isCase } = first.question;
+    return isCase ? 0 : (asksAgent ? 2e6 : 0) + (isPlain([first, ...others]) ? 1e6 : 1 + others.length);
+  };
   const ordered = [...groups.values()].sort((a, b) => weight(b) - weight(a));
   return ordered.map((same) => {
     const [flip] = same;

@@ -20,6 +20,8 @@ export interface Question {
   readonly statefulSet?: string;
   readonly asksAgent: boolean;
   readonly nowMs: number;
+  /** True for a case of a policy test. Such a decision comes after the others. */
+  readonly isCase?: true;
   /** Reports whether the agent does what the question asks for. Absent for a request of a client. */
   readonly isDone?: (answer: { readonly pods: readonly string[]; readonly replicas: Readonly<Record<string, number>> }) => boolean;
   /** Returns state and request for the group of one side; undefined if the side cannot have them. */

@@ -2,6 +2,7 @@
 
 import { fieldAt } from '../engine/observe/raw.ts';
 import type { CaseResult } from '../engine/policy-test/policy-test.ts';
+import type { PolicyTest } from '../policies/schema/kinds.ts';
 import type { Sides } from './causes.ts';
 import { decisionsOf } from './decisions.ts';
 import { unseenChanges } from './definitions.ts';
@@ -9,10 +10,18 @@ import type { Direction, PolicyEffect, PolicyReview } from './document.ts';
 import { effectsOf } from './effects.ts';
 import { exceptionEffects } from './exceptions.ts';
 import { type BoundGroup, comparableText, type Pair, pairGroups, type Side } from './sides.ts';
+import { testFlips } from './test-cases.ts';
 
-/** Compares the policies of both sides at an instant. `cases` are the results of the policy tests of the head. */
-export function reviewPolicies(sides: Sides, nowMs: number, cases: readonly CaseResult[] = []): PolicyReview {
-  const reviews = pairGroups(sides.before, sides.after).map((pair) => reviewPair(pair, sides, nowMs));
+interface ReviewedTests {
+  /** The results of the policy tests of the head. */
+  readonly cases: readonly CaseResult[];
+  /** The policy tests of both sides. */
+  readonly tests: readonly PolicyTest[];
+}
+
+/** Compares the policies of both sides at an instant. */
+export function reviewPolicies(sides: Sides, nowMs: number, { cases, tests }: ReviewedTests = { cases: [], tests: [] }): PolicyReview {
+  const reviews = pairGroups(sides.before, sides.after).map((pair) => reviewPair(pair, sides, { nowMs, tests }));
   const effects = reviews.flatMap((review) => review.effects).map((effect) => withTests(effect, cases));
   return {
     effects: distinctEffects(effects).sort((a, b) => order.indexOf(a.direction) - order.indexOf(b.direction)),
@@ -22,12 +31,12 @@ export function reviewPolicies(sides: Sides, nowMs: number, cases: readonly Case
 
 const order: readonly Direction[] = ['loosened', 'tightened', 'changed'];
 
-function reviewPair(pair: Pair, sides: Sides, nowMs: number): PolicyReview {
+function reviewPair(pair: Pair, sides: Sides, { nowMs, tests }: { readonly nowMs: number } & Pick<ReviewedTests, 'tests'>): PolicyReview {
   const exceptions = exceptionEffects(pair, nowMs);
   if (decidingText(pair.before, pair, sides.before) === decidingText(pair.after, pair, sides.after))
     return { effects: exceptions, asked: 0 };
   const { flips, asked } = decisionsOf(pair, sides, nowMs);
-  const effects = effectsOf(flips, pair, sides);
+  const effects = effectsOf([...flips, ...testFlips(pair, sides, tests)], pair, sides);
   return { effects: [...effects, ...unseenChanges(pair, effects), ...exceptions], asked };
 }
 

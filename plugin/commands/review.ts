@@ -3,12 +3,14 @@ import { canonicalJson } from '../../policies/values/canonical-json.ts';
 import { countEffects, type EnvironmentReview, type Review } from '../../review/document.ts';
 import type { CommandContext } from '../context.ts';
 import { type ExitCode, exitCodes, mostSevere, notFoundFailure, usageFailure } from '../failure.ts';
-import { writeErrors } from '../output/findings.ts';
+import { writeErrors, writeFindings } from '../output/findings.ts';
 import { writeDocument } from '../output/formats.ts';
+import { writeApprovedPlans } from '../source/approved-plans.ts';
 import { type Environment, environmentsFile, readEnvironments } from '../source/environments.ts';
+import { Renderer } from '../source/render.ts';
 import { type EnvironmentSides, type ReviewOptions as InputOptions, reviewEnvironment } from '../source/review-inputs.ts';
 
-export type ReviewFormat = 'table' | 'json' | 'yaml' | 'markdown';
+export type ReviewFormat = 'table' | 'json' | 'yaml' | 'markdown' | 'sarif' | 'junit' | 'github';
 
 export interface ReviewOptions extends InputOptions {
   readonly policies?: readonly string[];
@@ -16,19 +18,28 @@ export interface ReviewOptions extends InputOptions {
   readonly tests?: readonly string[];
   readonly environment?: readonly string[];
   readonly failOn?: readonly string[];
+  readonly out?: string;
   readonly output: ReviewFormat;
 }
 
 export async function run(context: CommandContext, options: ReviewOptions): Promise<ExitCode> {
   const environments: EnvironmentReview[] = [];
-  for (const sides of await environmentsOf(context, options)) {
-    const reviewed = await reviewEnvironment(context, sides, options);
-    if ('errors' in reviewed) return writeErrors(context, reviewed.errors);
-    environments.push(reviewed);
+  const approved: (readonly [name: string, documents: readonly object[]])[] = [];
+  const renderer = new Renderer(context);
+  try {
+    for (const sides of await environmentsOf(context, options)) {
+      const reviewed = await reviewEnvironment(context, renderer, sides, options);
+      if ('errors' in reviewed) return writeErrors(context, reviewed.errors);
+      environments.push(reviewed.review);
+      approved.push([reviewed.review.name, reviewed.approved]);
+    }
+  } finally {
+    await renderer.close();
   }
+  if (options.out !== undefined) for (const [name, documents] of approved) writeApprovedPlans(options.out, name, documents, context.cwd);
   const review: Review = { base: options.base, head: options.head, environments };
   const exitCode = exitCodeOf(review, options.failOn ?? []);
-  await writeReview(context, options.output, review, exitCode);
+  await writeReview(context, options, { review, exitCode });
   return exitCode;
 }
 
@@ -69,17 +80,29 @@ export function exitCodeOf({ environments }: Review, failOn: readonly string[]):
   return mostSevere(codes);
 }
 
-async function writeReview({ stdout }: CommandContext, format: ReviewFormat, review: Review, exitCode: ExitCode): Promise<void> {
-  switch (format) {
+async function writeReview(
+  { stdout }: CommandContext,
+  { output, failOn = [] }: ReviewOptions,
+  { review, exitCode }: { readonly review: Review; readonly exitCode: ExitCode },
+): Promise<void> {
+  switch (output) {
     case 'json':
     case 'yaml':
-      return writeDocument(stdout, format, { kind: 'Review', exitCode, ...review });
+      return writeDocument(stdout, output, { kind: 'Review', exitCode, ...review });
     case 'table':
       return stdout.write((await import('../output/review/table.ts')).renderReviewTable(review, stdout));
     case 'markdown': {
       const { renderReviewMarkdown } = await import('../output/review/markdown.ts');
       const { sha256 } = await import('../../policies/values/hash.ts');
       return stdout.write(renderReviewMarkdown(review, sha256(canonicalJson(review))));
+    }
+    case 'sarif':
+    case 'junit':
+    case 'github': {
+      const { reviewFindings } = await import('../output/review/findings.ts');
+      const findings = reviewFindings(review, output === 'junit' && !failOn.includes('loosened'));
+      const files = [...new Set(findings.map(({ file }) => file))].filter((file) => file !== '');
+      return writeFindings(stdout, output, { findings, files, isStrict: false, exitCode });
     }
   }
 }

@@ -1,5 +1,7 @@
 // Reads revisions of a Git repository: blobs from the object database, not a checkout. So no link is followed, and no hook or filter runs.
 import { type ExecFileException, execFile } from 'node:child_process';
+import { mkdir, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import { type Failure, notFoundFailure, usageFailure } from '../failure.ts';
 import {
   emptySource,
@@ -41,8 +43,22 @@ export async function readGitPath(spec: string, access: InputAccess): Promise<re
   for (const entry of wanted) refuseLinks(entry, revision);
   const blobs = wanted.filter(({ type }) => type === 'blob').sort((a, b) => (a.path < b.path ? -1 : 1));
   checkLimits(blobs, spec);
-  const texts = blobs.length === 0 ? [] : await readBlobs(blobs, access);
-  return blobs.map((blob, index) => ({ name: `git:${revision}:${blob.path}`, text: texts[index] ?? '' }));
+  const contents = await readBlobs(blobs, access);
+  return blobs.map((blob, index) => ({ name: `git:${revision}:${blob.path}`, text: contents[index]?.toString('utf8') ?? '' }));
+}
+
+/** Writes the files of a revision below `folder`, for tools that need files. Leaves out links, submodules and names outside the folder. */
+export async function exportTree(revision: string, folder: string, access: InputAccess): Promise<void> {
+  const entries = await listTree(await resolveTree(parseSpec(`git:${revision}`).revision, access), '', access);
+  const isInside = (path: string): boolean =>
+    !path.split('/').some((part) => part === '' || part === '..' || part.toLowerCase() === '.git');
+  const blobs = entries.filter(({ mode, type, path }) => type === 'blob' && mode !== '120000' && isInside(path));
+  checkLimits(blobs, `git:${revision}`);
+  const contents = await readBlobs(blobs, access);
+  for (const [index, { path }] of blobs.entries()) {
+    await mkdir(dirname(join(folder, path)), { recursive: true });
+    await writeFile(join(folder, path), contents[index] ?? '');
+  }
 }
 
 function parseSpec(spec: string): { readonly revision: string; readonly path: string } {
@@ -94,7 +110,8 @@ function checkLimits(blobs: readonly TreeEntry[], spec: string): void {
 }
 
 /** Reads blobs. `git cat-file --batch` prints for each object a line `ID TYPE SIZE`, then SIZE bytes and a line feed. */
-async function readBlobs(blobs: readonly TreeEntry[], access: InputAccess): Promise<readonly string[]> {
+async function readBlobs(blobs: readonly TreeEntry[], access: InputAccess): Promise<readonly Buffer[]> {
+  if (blobs.length === 0) return [];
   const result = await runGit(['cat-file', '--batch'], access, blobs.map(({ id }) => `${id}\n`).join(''));
   let offset = 0;
   return blobs.map(({ id, path }) => {
@@ -103,7 +120,7 @@ async function readBlobs(blobs: readonly TreeEntry[], access: InputAccess): Prom
     if (foundId !== id || type !== 'blob') throw missing(`${path} cannot be read`, 'the clone lacks it', 'git fetch --refetch --no-filter');
     const start = lineEnd + 1;
     offset = start + Number(size) + 1;
-    return result.stdout.toString('utf8', start, offset - 1);
+    return result.stdout.subarray(start, offset - 1);
   });
 }
 

@@ -4,6 +4,7 @@ import { type CaseResult, runPolicyTest } from '../../engine/policy-test/policy-
 import { type Finding, renderFinding } from '../../policies/findings/finding.ts';
 import { type Loaded, loadPolicies } from '../../policies/load.ts';
 import { ofKind } from '../../policies/resolve/resolve.ts';
+import type { PolicyTest } from '../../policies/schema/kinds.ts';
 import { Failure } from '../failure.ts';
 import type { TestSuite } from '../output/policy-tests.ts';
 import { type PolicyFiles, readPolicyFiles } from '../policy-files.ts';
@@ -61,12 +62,15 @@ export function suitesWithCases(found: PolicyTests, ran: readonly { readonly sui
 }
 
 /** Runs every policy test in the sources, for verbs that show the results of tests among others. */
-export async function suitesOf(specs: readonly string[], access: InputAccess, agentNamespace: string): Promise<readonly TestSuite[]> {
+export async function runTests(specs: readonly string[], access: InputAccess, agentNamespace: string): Promise<RanTests> {
   const found = await readPolicyTests(specs, access, agentNamespace);
-  return suitesWithCases(
-    found,
-    found.tests.map((one) => ({ suite: suiteOf(one, undefined, agentNamespace) })),
-  );
+  const ran = found.tests.map((one) => ({ suite: suiteOf(one, undefined, agentNamespace) }));
+  return { tests: found.tests.map(({ test }) => test.value), suites: suitesWithCases(found, ran) };
+}
+
+export interface RanTests {
+  readonly tests: readonly PolicyTest[];
+  readonly suites: readonly TestSuite[];
 }
 
 export function suiteOf({ test, content }: PolicyTestFile, only: string | undefined, agentNamespace: string): TestSuite {

@@ -10,12 +10,14 @@ import { reviewPolicies } from '../../review/review.ts';
 import type { CommandContext } from '../context.ts';
 import { notFoundFailure } from '../failure.ts';
 import { countCases, type TestSuite } from '../output/policy-tests.ts';
+import { approvedDocuments } from './approved-plans.ts';
 import type { Environment } from './environments.ts';
 import { readGitPath } from './git.ts';
 import type { InputFile } from './input.ts';
 import { planInputsOf, readScenario } from './plan-inputs.ts';
 import { located, locateIn } from './plan-notes.ts';
-import { suitesOf } from './policy-tests.ts';
+import { type RanTests, runTests } from './policy-tests.ts';
+import type { Renderer } from './render.ts';
 
 export interface ReviewOptions {
   readonly base: string;
@@ -31,16 +33,26 @@ export interface EnvironmentSides {
   readonly head: Environment;
 }
 
+/** A reviewed environment, and the annotations of its approved plan (`approvedDocuments`). */
+interface Reviewed {
+  readonly review: EnvironmentReview;
+  readonly approved: readonly object[];
+}
+
 /** Reads and reviews one environment. Returns the errors of the files instead if a side has errors. */
 export async function reviewEnvironment(
   context: CommandContext,
+  renderer: Renderer,
   sides: EnvironmentSides,
   options: ReviewOptions,
-): Promise<EnvironmentReview | { readonly errors: readonly Finding[] }> {
+): Promise<Reviewed | { readonly errors: readonly Finding[] }> {
   const { name, cluster, agentNamespace = options.agentNamespace ?? usualAgentNamespace } = sides.head;
   const assumptions = sides.head.assumptions === undefined ? options.assumptions : `git:${options.head}:${sides.head.assumptions}`;
   const scenario = await readScenario(context, { ...options, ...(assumptions === undefined ? {} : { assumptions }) });
-  const [current, desired] = await Promise.all([readSide(context, options.base, sides.base), readSide(context, options.head, sides.head)]);
+  const [current, desired] = await Promise.all([
+    readSide(renderer, options.base, sides.base),
+    readSide(renderer, options.head, sides.head),
+  ]);
   if (current.length + desired.length === 0) throw nothingRead(name, options);
   const inputs = planInputsOf({ current, desired, policies: [] }, scenario, {
     ...{ current: options.base, desired: options.head, agentNamespace, mayHaveNoGroup: true },
@@ -55,18 +67,22 @@ export async function reviewEnvironment(
     { bundle: { ...(input.before ?? input), groups: input.groupsBefore ?? [] }, manifests: input.current, agentNamespace },
     { bundle: { ...input, groups: input.desiredGroups ?? input.groups }, manifests: input.desired, agentNamespace },
   ];
-  const policies = reviewPolicies({ before, after }, scenario.nowMs, casesOf(head));
+  const policies = reviewPolicies({ before, after }, scenario.nowMs, {
+    cases: casesOf(head.suites),
+    tests: [...head.tests, ...base.tests],
+  });
   const plan: Plan = { ...located(planGroups(input), locateIn(inputs.manifests)), ...(inputs.notes.length > 0 && { notes: inputs.notes }) };
-  return withPaths({
+  const review = withPaths<EnvironmentReview>({
     ...{ name, plan, policies },
     ...(cluster === undefined ? {} : { cluster }),
-    ...(base.length + head.length === 0 ? {} : { tests: { base: sideTests(base), head: sideTests(head) } }),
+    ...(base.suites.length + head.suites.length === 0 ? {} : { tests: { base: sideTests(base.suites), head: sideTests(head.suites) } }),
   });
+  return { review, approved: approvedDocuments(plan, input) };
 }
 
 /** Reads the policies and manifests of a side. A path that the revision lacks has no document: the change adds or removes it. */
-async function readSide(context: CommandContext, revision: string, { policies, manifests }: Environment): Promise<readonly InputFile[]> {
-  const read = [...new Set([...policies, ...manifests])].map((path) => readGitPath(`git:${revision}:${path}`, context));
+async function readSide(renderer: Renderer, revision: string, { policies, manifests, values }: Environment): Promise<readonly InputFile[]> {
+  const read = [...new Set([...policies, ...manifests])].map((path) => renderer.read(revision, path, values));
   const files = (await Promise.all(read)).flatMap((found) => found ?? []);
   return [...new Map(files.map((file) => [file.name, file])).values()];
 }
@@ -84,12 +100,12 @@ async function readTests(
   revision: string,
   { tests, policies }: Environment,
   agentNamespace: string,
-): Promise<readonly TestSuite[]> {
+): Promise<RanTests> {
   const paths = [...new Set([...tests, ...policies])].map((path) => `git:${revision}:${path}`);
   const found = await Promise.all(paths.map((spec) => readGitPath(spec, context)));
   const isTest = ({ text }: InputFile): boolean => /kind["']?\s*:\s*["']?PolicyTest\b/.test(text);
   const present = paths.filter((_, index) => found[index]?.some(isTest));
-  return present.length === 0 ? [] : suitesOf(present, context, agentNamespace);
+  return present.length === 0 ? { tests: [], suites: [] } : runTests(present, context, agentNamespace);
 }
 
 function casesOf(suites: readonly TestSuite[]): readonly CaseResult[] {

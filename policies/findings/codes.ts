@@ -2,6 +2,7 @@
 import { clusterCodes } from './codes/clusters.ts';
 import { documentCodes } from './codes/documents.ts';
 import { policyCodes } from './codes/policies.ts';
+import { reviewCodes } from './codes/reviews.ts';
 
 export interface CodeEntry {
   readonly title: string;
@@ -13,7 +14,7 @@ export interface CodeEntry {
 
 type CodeInput = Omit<CodeEntry, 'severity'> & Partial<Pick<CodeEntry, 'severity'>>;
 
-const tables = { ...documentCodes, ...policyCodes, ...clusterCodes };
+const tables = { ...documentCodes, ...policyCodes, ...clusterCodes, ...reviewCodes };
 
 export type FindingCode = keyof typeof tables;
 
@@ -30,6 +31,7 @@ const families: readonly (readonly [prefix: string, title: string])[] = [
   ['RG5', 'Risks of a plan'],
   ['RG6', 'The installation'],
   ['RG7', 'Objects of other rollout operators'],
+  ['RG8', 'Effects of a change'],
 ];
 
 export function explainCode(code: string): CodeEntry | undefined {

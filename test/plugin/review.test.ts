@@ -1,7 +1,10 @@
 // The verb review on a real Git repository with three pull requests: an image, shorter times, and a deleted policy file.
-import { rmSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { readComment } from '../../plugin/forge/comment-text.ts';
 import { runInProcess } from './in-process.ts';
 import { ScratchRepository } from './review-kit.ts';
 
@@ -20,6 +23,12 @@ beforeAll(() => {
   });
   repository.branch('shorter', () => repository.replace('policies/ingester.yaml', '13h', '1h'));
   repository.branch('deleted', () => rmSync(join(repository.root, 'policies/calendar.yaml')));
+  repository.branch('secret', () => {
+    const secret = '\nkind: Secret\nmetadata: { name: db, namespace: mimir }\n';
+    repository.write('manifests/secret.yaml', `apiVersion: v1${secret}stringData: { password: s3cr3t-canary }\n`);
+    const env = 'env: [{ name: DB_PASSWORD, value: s3cr3t-canary }]';
+    repository.replace('manifests/ingester-zone-a.yaml', /( +)image: grafana.mimir:\S+/g, `$&\n$1${env}`);
+  });
   repository.branch('formatted', () => {
     repository.git('mv', 'policies/calendar.yaml', 'policies/times.yaml');
     repository.replace('policies/times.yaml', '[rollout, scaleDown, restart]', '[restart, rollout,   scaleDown]');
@@ -98,15 +107,19 @@ describe('review', () => {
     const { status, stdout } = await review('shorter', '-o', 'markdown', '--fail-on', 'loosened', '--tests', 'tests');
     expect(status).toBe(4);
     expect(stdout.replace(/sha256:\w+/, 'sha256:...')).toMatchInlineSnapshot(`
-      "<!-- rollout-group:review env=default digest=sha256:... -->
+      "<!-- rollout-group:review env=default outcome=complete digest=sha256:... -->
       ### Rollout review: 2 loosened, 2 failed tests
 
       **Loosened**
 
-      - the time between zones of mimir/ingester falls from 13h to 1h: zone a may shrink 12h earlier after zone b shrank, and 1 more decision (\`policies/ingester.yaml:29:21\`)
+      - the time between zones of mimir/ingester falls from 13h to 1h: zone a may shrink 12h earlier after zone b shrank, and 2 more decisions (\`policies/ingester.yaml:29:21\`)
         - zones b and c may shrink 12h earlier after zone a shrank
-      - the delay of a scale-down of mimir/ingester falls from 13h to 1h: zone a may shrink 12h earlier after its pods prepared, and 1 more decision (\`policies/ingester.yaml:31:9\`)
+        - the request of the case "zone b does not shrink within 13 hours after zone a" may pass (was: waits by zone-gap)
+      - the delay of a scale-down of mimir/ingester falls from 13h to 1h: zone a may shrink 12h earlier after its pods prepared, and 4 more decisions (\`policies/ingester.yaml:31:9\`)
         - zones b and c may shrink 12h earlier after its pods prepared
+        - the request of the case "the autoscaler requests one pod less, and the surplus pod starts to prepare" may pass 12h earlier
+        - the request of the case "zone b shrinks 13 hours after zone a" may pass 12h earlier
+        - the request of the case "a pod stays until 13 hours after it prepared" may pass (was: waits by delayed-downscale)
 
       **Failed tests**
 
@@ -122,7 +135,7 @@ describe('review', () => {
     `);
     expect((await review('image', '-o', 'markdown')).stdout.split('\n').slice(0, 6)).toMatchInlineSnapshot(`
       [
-        "<!-- rollout-group:review env=default digest=sha256:b225f4c24ecfb08b9733206efe8176767a16bed0df672c99007b9a2703d08032 -->",
+        "<!-- rollout-group:review env=default outcome=complete digest=sha256:b225f4c24ecfb08b9733206efe8176767a16bed0df672c99007b9a2703d08032 -->",
         "### Rollout review: 18 restarts",
         "",
         "**Rollout**",
@@ -130,6 +143,28 @@ describe('review', () => {
         "- mimir/ingester: image grafana/mimir&#58;2.17.1 -&#62; grafana/mimir&#58;9.0.0, 18 restarts, 14m (p90 45m)",
       ]
     `);
+  });
+
+  it('annotates the place of each effect, and fails a JUnit report only for effects that fail the command', async () => {
+    expect((await review('shorter', '-o', 'github')).stdout).toMatchInlineSnapshot(`
+      "::warning file=policies/ingester.yaml,line=29,col=21,title=RG8001::the time between zones of mimir/ingester falls from 13h to 1h: zone a may shrink 12h earlier after zone b shrank, and 1 more decision%0Afix: check that the change is meant, and that a policy test covers the decision
+      ::warning file=policies/ingester.yaml,line=31,col=9,title=RG8001::the delay of a scale-down of mimir/ingester falls from 13h to 1h: zone a may shrink 12h earlier after its pods prepared, and 1 more decision%0Afix: check that the change is meant, and that a policy test covers the decision
+      2 findings (0 errors, 2 warnings, 0 notices) in 1 file
+      "
+    `);
+    const { runs } = JSON.parse((await review('shorter', '-o', 'sarif')).stdout);
+    const [{ ruleId, level, locations }] = runs[0].results;
+    expect([ruleId, level, locations[0].physicalLocation.artifactLocation.uri]).toEqual(['RG8001', 'warning', 'policies/ingester.yaml']);
+    const failures = async (...words: readonly string[]) =>
+      /failures="(\d+)"/.exec((await review('shorter', '-o', 'junit', ...words)).stdout)?.[1];
+    expect([await failures(), await failures('--fail-on', 'loosened')]).toEqual(['0', '2']);
+  });
+
+  it('shows no secret of a manifest in any format', async () => {
+    for (const format of ['table', 'markdown', 'json', 'yaml', 'sarif', 'junit', 'github']) {
+      const { stdout, stderr, status } = await review('secret', '-o', format);
+      expect([format, status, `${stdout}${stderr}`.includes('s3cr3t-canary')]).toEqual([format, 0, false]);
+    }
   });
 
   it('names a revision, a directory and flags that are missing', async () => {
@@ -203,10 +238,10 @@ describe('review of several environments', () => {
           "staging              no changes  0         0       2         0          2 failed",
           "productio…eu-prd-1)  no changes  0         0       2         0          -",
           "LOOSENED  the time between zones of mimir/ingester falls from 13h to 1h: zone a",
-          "          may shrink 12h earlier after zone b shrank, and 1 more decision",
+          "          may shrink 12h earlier after zone b shrank, and 2 more decisions",
           "          (policies/ingester.yaml:29:21)",
           "LOOSENED  the delay of a scale-down of mimir/ingester falls from 13h to 1h: zone",
-          "          a may shrink 12h earlier after its pods prepared, and 1 more decision",
+          "          a may shrink 12h earlier after its pods prepared, and 4 more decisions",
           "          (policies/ingester.yaml:31:9)",
         ],
       }
@@ -215,8 +250,9 @@ describe('review of several environments', () => {
 
   it('writes one comment with a summary table, in which no text of a file has an effect', async () => {
     const { stdout } = await reviewed('deleted', '-o', 'markdown');
-    expect(stdout).toMatch(/^<!-- rollout-group:review env=staging,production digest=sha256:[0-9a-f]{64} -->\n/);
+    expect(stdout).toMatch(/^<!-- rollout-group:review env=staging,production outcome=\w+,\w+ digest=sha256:[0-9a-f]{64} -->\n/);
     expect(stdout).not.toMatch(/@channel|#1\b(?!;)|<script/);
+    expect(readComment('review.md', stdout, 65_536).environments.map(({ name }) => name)).toEqual(['staging', 'production']);
     expect(stdout.split('\n').slice(1, 7)).toMatchInlineSnapshot(`
       [
         "### Rollout review of 2 environments: 1 loosened",
@@ -240,6 +276,75 @@ describe('review of several environments', () => {
     });
     const broken = await reviewed('broken');
     expect(broken).toMatchObject({ status: 4, stderr: expect.stringContaining('environments[0].place is unknown') });
+  });
+});
+
+describe('review of a rollout with an approval', () => {
+  const scratch = new ScratchRepository('statefulset-rollout');
+
+  beforeAll(() => scratch.branch('image', () => scratch.replace('manifests/queue.yaml', /image: \S+/g, 'image: queue:9.0.0')));
+  afterAll(() => scratch.remove());
+
+  it('ends with 8 only if it must', async () => {
+    const words = ['review', '--base', 'main', '--head', 'image', '--policies', 'policies', '--manifests', 'manifests'];
+    expect(await runInProcess(words, { cwd: scratch.root, nowMs })).toMatchObject({
+      status: 0,
+      stdout: expect.stringContaining('1 approval'),
+    });
+    expect(await runInProcess([...words, '--fail-on', 'approval'], { cwd: scratch.root, nowMs })).toMatchObject({ status: 8 });
+  });
+});
+
+describe('review of directories that must be rendered', () => {
+  const scratch = new ScratchRepository();
+  const tools = mkdtempSync(join(tmpdir(), 'tools-'));
+
+  beforeAll(() => {
+    symlinkSync(execFileSync('which', ['git'], { encoding: 'utf8' }).trim(), join(tools, 'git'));
+    symlinkSync('/bin/sh', join(tools, 'sh'));
+    symlinkSync('/bin/cat', join(tools, 'cat'));
+    scratch.write('overlays/production/kustomization.yaml', 'resources: [../../manifests]\n');
+    scratch.write('chart/Chart.yaml', 'name: ingester\n');
+    scratch.write('values/production.yaml', 'image: grafana/mimir:2.17.1\n');
+    scratch.commit('overlay and chart');
+    scratch.branch('image', () => {
+      for (const zone of ['a', 'b', 'c'])
+        scratch.replace(`manifests/ingester-zone-${zone}.yaml`, /image: grafana\/mimir:\S+/g, 'image: grafana/mimir:9.0.0');
+    });
+  });
+
+  afterAll(() => {
+    scratch.remove();
+    rmSync(tools, { recursive: true });
+  });
+
+  function tool(name: string, script: string): void {
+    writeFileSync(join(tools, name), `#!${join(tools, 'sh')}\n${script}\n`, { mode: 0o755 });
+  }
+
+  async function reviewed(...words: readonly string[]) {
+    const args = ['review', '--base', 'main', '--head', 'image', '--policies', 'policies', ...words];
+    return runInProcess(args, { cwd: scratch.root, env: { PATH: tools }, nowMs });
+  }
+
+  const folders = (): readonly string[] => readdirSync(tmpdir()).filter((name) => name.startsWith('rollout-group-review-'));
+
+  it('names the tool that is missing, and the way without it', async () => {
+    const { status, stderr } = await reviewed('--manifests', 'overlays/production');
+    expect([status, stderr.split('\n')[0]]).toEqual([10, 'error: kustomize is not installed, but overlays/production must be rendered']);
+    expect(stderr).toContain('commit the rendered manifests');
+  });
+
+  it('renders a Kustomize overlay and a Helm chart of each revision in a folder that is removed', async () => {
+    tool('kustomize', 'for file in "$2"/../../manifests/*.yaml; do echo ---; cat "$file"; done');
+    expect((await reviewed('--manifests', 'overlays/production')).stdout).toContain(
+      'grafana/mimir:2.17.1 -> grafana/mimir:9.0.0, 18 restarts',
+    );
+    tool('helm', 'for file in "$3"/../manifests/*.yaml; do echo ---; cat "$file"; done');
+    expect((await reviewed('--manifests', 'chart/')).stdout).toContain('18 restarts');
+    tool('helm', 'echo "template: bad" >&2; exit 1');
+    expect(await reviewed('--manifests', 'chart')).toMatchObject({ status: 4, stderr: expect.stringContaining('why: template: bad') });
+    expect(folders()).toEqual([]);
   });
 });
 

@@ -2,7 +2,7 @@
 import { shorten } from '../../../policies/condition/variables.ts';
 import type { EnvironmentReview, Review } from '../../../review/document.ts';
 import { markdownCode, markdownDetails, markdownTable, markdownText } from '../markdown.ts';
-import { commentBudget, fitSections, groupForms, type Section } from '../plan/markdown.ts';
+import { fitSections, groupForms, type Section } from '../plan/markdown.ts';
 import { plural } from '../text.ts';
 import {
   environmentName,
@@ -16,13 +16,17 @@ import {
   summaryTitles,
 } from './review-text.ts';
 
+/** The maximum length of a comment in UTF-16 units, so that a bot can add text within the 65,536 units of GitHub. */
+const maxLength = 60_000;
+
 /** Returns the comment. A bot finds it again by the marker in its first line, which has the environments and the digest of the review. */
-export function renderReviewMarkdown(review: Review, digest: string, budget: number = commentBudget): string {
+export function renderReviewMarkdown(review: Review, digest: string, budget: number = maxLength): string {
   const { environments } = review;
   const names = environments.map(({ name }) => name.replace(/[^\w.-]|-(?=-)/g, '')).join(',');
+  const outcomes = environments.map(({ plan }) => plan.outcome).join(',');
   const title = environments.length === 1 ? titleOf(environments[0]) : plural(environments.length, 'environment');
   const head = [
-    `<!-- rollout-group:review env=${names} digest=sha256:${digest.replace(/\W/g, '')} -->`,
+    `<!-- rollout-group:review env=${names} outcome=${outcomes} digest=sha256:${digest.replace(/\W/g, '')} -->`,
     `### Rollout review${title === '' ? '' : ` of ${title}`}: ${headline(review)}`,
   ].join('\n');
   const rows = reviewRows(review);

@@ -8,11 +8,13 @@ import { plural, reasonSuffix } from '../text.ts';
 
 /** Returns the groups that the change of manifests or policies moves, sorted by need of attention. */
 export function plannedGroups({ groups }: Plan): readonly GroupPlan[] {
-  return byAttention(groups.filter(({ changes, waves, refused }) => changes.length + waves.length + refused.length > 0));
+  return byAttention(
+    groups.filter(({ changes, refused, totals }) => changes.length + refused.length + totals.restarts + totals.scaleChanges > 0),
+  );
 }
 
 /** Returns what happens to a group: `image mimir:2.16 -> mimir:2.17, 18 restarts, 45m (p90 2h), blocked`. */
-function groupText(group: GroupPlan): string {
+export function groupText(group: GroupPlan): string {
   const { restarts, approvals, p50Seconds, p90Seconds } = group.totals;
   const scaled = group.zones.filter(({ replicasBefore, replicasAfter }) => replicasBefore !== replicasAfter);
   return [
@@ -33,41 +35,38 @@ function groupText(group: GroupPlan): string {
 /** One effect of the change, for every environment that has it. */
 export interface ReviewRow {
   readonly kind: 'loosened' | 'denied' | 'tightened' | 'rollout' | 'failed' | 'tests' | 'changed';
-  /** The effect as a sentence without a full stop. */
-  readonly text: string;
+  /** The change of the policies, or the whole text of another row. */
+  readonly cause: string;
+  /** The changed decisions of all environments. */
+  readonly decisions: readonly string[];
   /** The place of a policy, and a remark on its tests: `policies/ingester.yaml:29:7, no test`; empty without both. */
   readonly place: string;
-  /** The change of the policies; the text of another row. */
-  readonly cause: string;
-  readonly decisions: readonly string[];
   readonly environments: readonly string[];
 }
 
-/** Returns the effects of all environments, the most important first. Equal effects of several environments are one row. */
+/** Returns the effects of all environments, the most important first. The same change in several environments is one row. */
 export function reviewRows({ environments }: Review): readonly ReviewRow[] {
   const rows = environments.flatMap((one) => environmentRows(one).map((row) => ({ ...row, environment: one.name })));
-  const merged = [...groupBy(rows, ({ kind, text, place, decisions }) => [kind, text, place, ...decisions].join('\n')).values()].map(
-    (same) => {
-      const [{ environment: _environment, ...row }] = same;
-      return { ...row, environments: same.map(({ environment }) => environment) };
-    },
-  );
+  const merged = [...groupBy(rows, ({ kind, cause, place }) => [kind, cause, place].join('\n')).values()].map((same): ReviewRow => {
+    const [{ kind, cause, place }] = same;
+    const decisions = [...new Set(same.flatMap((row) => row.decisions))];
+    return { kind, cause, place, decisions, environments: same.map(({ environment }) => environment) };
+  });
   return kinds.flatMap((kind) => merged.filter((row) => row.kind === kind));
 }
 
 const kinds: readonly ReviewRow['kind'][] = ['loosened', 'denied', 'tightened', 'rollout', 'failed', 'tests', 'changed'];
 
 /** Returns the text of a row, with the environments that it concerns unless it concerns all. */
-export function rowText({ text, environments }: ReviewRow, all: readonly EnvironmentReview[]): string {
+export function rowText({ cause, decisions, environments }: ReviewRow, all: readonly EnvironmentReview[]): string {
+  const text = withDecisions(cause, decisions);
   return environments.length === all.length ? text : `${listed(environments, 'and')}: ${text}`;
 }
 
 function environmentRows(one: EnvironmentReview): readonly Omit<ReviewRow, 'environments'>[] {
-  const plain = (kind: ReviewRow['kind'], text: string): Omit<ReviewRow, 'environments'> => ({
-    ...{ kind, text, cause: text, place: '', decisions: [] },
-  });
+  const plain = (kind: ReviewRow['kind'], cause: string): Omit<ReviewRow, 'environments'> => ({ kind, cause, place: '', decisions: [] });
   return [
-    ...one.policies.effects.map((effect) => effectRow(effect)),
+    ...one.policies.effects.map(effectRow),
     ...plannedGroups(one.plan).map((group) => {
       return plain(group.refused.length > 0 ? 'denied' : 'rollout', `${group.namespace}/${group.group}: ${groupText(group)}`);
     }),
@@ -78,17 +77,24 @@ function environmentRows(one: EnvironmentReview): readonly Omit<ReviewRow, 'envi
   ];
 }
 
-function effectRow(effect: PolicyEffect): Omit<ReviewRow, 'environments'> {
-  const { direction, cause, decisions } = effect;
-  const [first, ...others] = decisions;
-  const count = others.length === 0 ? '' : `, and ${plural(others.length, 'more decision')}`;
-  const place = sourceText(effect.after?.source ?? effect.before?.source);
-  return {
-    kind: direction,
-    text: first === undefined ? cause : `${cause}: ${first.text}${count}`,
-    place: [...(place === undefined ? [] : [place]), ...(effect.isTested === false ? ['no test'] : [])].join(', '),
+/** Returns an effect as a sentence without a full stop: the change, its first decision, and the number of the others. */
+export function effectText({ cause, decisions }: PolicyEffect): string {
+  return withDecisions(
     cause,
-    decisions: decisions.map((decision) => decision.text),
+    decisions.map(({ text }) => text),
+  );
+}
+
+function withDecisions(cause: string, [first, ...others]: readonly string[]): string {
+  if (first === undefined) return cause;
+  return `${cause}: ${first}${others.length === 0 ? '' : `, and ${plural(others.length, 'more decision')}`}`;
+}
+
+function effectRow({ direction, cause, decisions, before, after, isTested }: PolicyEffect): Omit<ReviewRow, 'environments'> {
+  const place = sourceText(after?.source ?? before?.source);
+  return {
+    ...{ kind: direction, cause, decisions: decisions.map(({ text }) => text) },
+    place: [...(place === undefined ? [] : [place]), ...(isTested === false ? ['no test'] : [])].join(', '),
   };
 }
 

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { KubernetesRequest, KubernetesResponse } from '../../../cluster/env.ts';
 import { TransportFailure } from '../../../cluster/request/failure.ts';
 import { type KubernetesObject, resources } from '../../../cluster/request/resource.ts';
-import { type Cluster, fieldManager } from '../../../plugin/connection.ts';
+import type { Cluster } from '../../../plugin/connection.ts';
 import { applyAll } from '../../../plugin/source/cluster/apply.ts';
 import { conflictsOf, handOver, type ReadyObject, serverApply } from '../../../plugin/source/cluster/server-apply.ts';
 
@@ -152,7 +152,7 @@ describe('a template that undo has patched', () => {
       spec: { updateStrategy: { type: 'RollingUpdate', rollingUpdate: { partition } } },
     });
     const before = [entry('argocd', 'Apply', { 'f:name': {} })];
-    const after = [...before, entry(fieldManager, 'Update', env)];
+    const after = [...before, entry('rollout-group', 'Update', env)];
     const { cluster, asked } = serverWith(({ method, body = '' }) => {
       if (method === 'GET') return { ...ok, body: JSON.stringify(set('3', 2, after)) };
       return body.includes('"3"') ? ok : status(422, { reason: 'Invalid' });

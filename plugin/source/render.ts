@@ -1,0 +1,92 @@
+// Renders directories of a revision with kustomize or helm. The files of the revision are written into a temporary folder, without a checkout.
+import { execFile } from 'node:child_process';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { basename, join, posix } from 'node:path';
+import { exitCodes, Failure, notFoundFailure } from '../failure.ts';
+import { exportTree, readGitPath } from './git.ts';
+import { type InputAccess, type InputFile, maxFileBytes } from './input.ts';
+
+type Tool = 'kustomize' | 'helm';
+
+/** Reads directories of revisions, and renders those with a kustomization.yaml or a Chart.yaml. */
+export class Renderer {
+  readonly #access: InputAccess;
+  readonly #folders: Map<string, Promise<string>> = new Map();
+
+  constructor(access: InputAccess) {
+    this.#access = access;
+  }
+
+  /** Returns the documents of a path; undefined if the revision lacks the path. `values` are values files of a chart, from the root. */
+  async read(revision: string, path: string, values: readonly string[]): Promise<readonly InputFile[] | undefined> {
+    const files = await readGitPath(`git:${revision}:${path}`, this.#access);
+    const tool = toolOf(files ?? [], revision, path);
+    if (tool === undefined) return files;
+    const folder = await this.#exported(revision);
+    const directory = join(folder, path);
+    const args =
+      tool === 'kustomize'
+        ? ['build', directory]
+        : ['template', basename(path), directory, ...values.flatMap((file) => ['--values', join(folder, file)])];
+    const text = await this.#run(tool, args, path);
+    // The places of findings are lines of the rendered text, not of a file in the repository.
+    return [{ name: `git:${revision}:${path}/rendered.yaml`, text }];
+  }
+
+  /** Removes the temporary folders. */
+  async close(): Promise<void> {
+    const folders = await Promise.allSettled(this.#folders.values());
+    for (const folder of folders) if (folder.status === 'fulfilled') await rm(folder.value, { recursive: true, force: true });
+  }
+
+  #exported(revision: string): Promise<string> {
+    const known = this.#folders.get(revision) ?? exportTo(revision, this.#access);
+    this.#folders.set(revision, known);
+    return known;
+  }
+
+  async #run(tool: Tool, args: readonly string[], what: string): Promise<string> {
+    const { env, cwd } = this.#access;
+    const options = { cwd, env: toolEnvironment(env), timeout: 60_000, maxBuffer: maxFileBytes, encoding: 'utf8' } as const;
+    return new Promise((resolve, reject) => {
+      execFile(tool, args, options, (error, stdout, stderr) => {
+        if (error === null) resolve(stdout);
+        else if (error.code === 'ENOENT') reject(toolMissing(tool, what));
+        else reject(toolFailed(tool, what, stderr.trim().split('\n').at(-1) ?? ''));
+      });
+    });
+  }
+}
+
+async function exportTo(revision: string, access: InputAccess): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'rollout-group-review-'));
+  try {
+    await exportTree(revision, folder, access);
+    return folder;
+  } catch (error) {
+    await rm(folder, { recursive: true, force: true });
+    throw error;
+  }
+}
+
+function toolOf(files: readonly InputFile[], revision: string, path: string): Tool | undefined {
+  const has = (name: string): boolean => files.some((file) => file.name === `git:${revision}:${posix.join(path, name)}`);
+  if (has('kustomization.yaml') || has('kustomization.yml')) return 'kustomize';
+  return has('Chart.yaml') ? 'helm' : undefined;
+}
+
+/** Returns the environment of a tool: without variables that name programs or credentials of Git, and without remote Git sources. */
+function toolEnvironment(env: InputAccess['env']): NodeJS.ProcessEnv {
+  return { PATH: env['PATH'], HOME: env['HOME'], LC_ALL: 'C', GIT_ALLOW_PROTOCOL: 'file' };
+}
+
+function toolMissing(tool: Tool, what: string): Failure {
+  return notFoundFailure(`${tool} is not installed, but ${what} must be rendered`, {
+    todo: `install ${tool}, or commit the rendered manifests and name their directory`,
+  });
+}
+
+function toolFailed(tool: Tool, what: string, why: string): Failure {
+  return new Failure({ exitCode: exitCodes.findings, what: `${tool} could not render ${what}`, why });
+}
