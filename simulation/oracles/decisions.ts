@@ -161,6 +161,8 @@ export class DecisionJudge implements Oracle {
     const key = `${snapshot.policyDigest} ${group.namespace}/${group.name}`;
     const known = this.#definitions.get(key);
     if (known?.group === group) return;
+    // A new generation of the object can have the same meaning, so the digest omits the generation.
+    const textOf = (one: TurnReport['group']): string => JSON.stringify({ ...one, generation: undefined });
     const text = textOf(group);
     const inSnapshot = snapshot.groups.find(({ namespace, name }) => namespace === group.namespace && name === group.name);
     if (inSnapshot !== undefined && inSnapshot !== group && textOf(inSnapshot) !== text) {
@@ -204,11 +206,6 @@ export class DecisionJudge implements Oracle {
       return;
     }
   }
-}
-
-/** Returns the content of a definition. A change that is reverted leaves another generation of the object, which no rule reads. */
-function textOf({ generation: _, ...definition }: TurnReport['group']): string {
-  return JSON.stringify(definition);
 }
 
 /** Returns the StatefulSets and the pods in the snapshot. */
