@@ -1,5 +1,6 @@
 // Embeds the pages of docs/ as Markdown, each under the name of its topic.
 export { default as agent } from '../docs/agent.md';
+export { default as 'approved-plans' } from '../docs/approved-plans.md';
 export { default as 'argo-cd' } from '../docs/argo-cd.md';
 export { default as 'command-line' } from '../docs/command-line.md';
 export { default as concepts } from '../docs/concepts.md';

@@ -116,7 +116,7 @@ function changedInputs(context: GroupContext, reviewed: ApprovedPlan): readonly 
 
 /** Returns the digests of the group and of what binds it. Neither places in files nor replicas count: zones are compared by their own. */
 function inputsOf({ group, policies, exceptions }: GroupContext): Pick<ApprovedPlan, 'group' | 'rules'> {
-  const { zones, labels: _labels, notify: _notify, ...rest } = group;
+  const { zones, labels: _labels, notify: _notify, generation: _generation, ...rest } = group;
   const settings = { ...rest, zones: zones.map(({ replicas, ...zone }) => (replicas.kind === 'count' ? zone : { ...zone, replicas })) };
   const named = (kind: string, objects: readonly { readonly namespace: string; readonly name: string }[]) =>
     objects.map((object) => [`${kind} ${object.namespace}/${object.name}`, short(object)] as const);

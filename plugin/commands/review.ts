@@ -6,6 +6,7 @@ import type { CommandContext } from '../context.ts';
 import { type ExitCode, exitCodes, mostSevere, notFoundFailure, usageFailure } from '../failure.ts';
 import { writeErrors, writeFindings } from '../output/findings.ts';
 import { writeDocument } from '../output/formats.ts';
+import { writeApprovedPlans } from '../source/approved-plans.ts';
 import { type Environment, environmentsFile, readEnvironments } from '../source/environments.ts';
 import { Renderer } from '../source/render.ts';
 import { type EnvironmentSides, type ReviewOptions as InputOptions, reviewEnvironment } from '../source/review-inputs.ts';
@@ -18,21 +19,25 @@ export interface ReviewOptions extends InputOptions {
   readonly tests?: readonly string[];
   readonly environment?: readonly string[];
   readonly failOn?: readonly string[];
+  readonly out?: string;
   readonly output: ReviewFormat;
 }
 
 export async function run(context: CommandContext, options: ReviewOptions): Promise<ExitCode> {
   const environments: EnvironmentReview[] = [];
+  const approved: (readonly [name: string, documents: readonly object[]])[] = [];
   const renderer = new Renderer(context);
   try {
     for (const sides of await environmentsOf(context, options)) {
       const reviewed = await reviewEnvironment(context, renderer, sides, options);
       if ('errors' in reviewed) return writeErrors(context, reviewed.errors);
-      environments.push(reviewed);
+      environments.push(reviewed.review);
+      approved.push([reviewed.review.name, reviewed.approved]);
     }
   } finally {
     await renderer.close();
   }
+  if (options.out !== undefined) for (const [name, documents] of approved) writeApprovedPlans(options.out, name, documents, context.cwd);
   const review: Review = { base: options.base, head: options.head, environments };
   const exitCode = exitCodeOf(review, options.failOn ?? []);
   await writeReview(context, options, { review, exitCode });

@@ -10,6 +10,7 @@ import { reviewPolicies } from '../../review/review.ts';
 import type { CommandContext } from '../context.ts';
 import { notFoundFailure } from '../failure.ts';
 import { countCases, type TestSuite } from '../output/policy-tests.ts';
+import { approvedDocuments } from './approved-plans.ts';
 import type { Environment } from './environments.ts';
 import { readGitPath } from './git.ts';
 import type { InputFile } from './input.ts';
@@ -32,13 +33,19 @@ export interface EnvironmentSides {
   readonly head: Environment;
 }
 
+/** A reviewed environment, and the annotations of its approved plan (`approvedDocuments`). */
+interface Reviewed {
+  readonly review: EnvironmentReview;
+  readonly approved: readonly object[];
+}
+
 /** Reads and reviews one environment. Returns the errors of the files instead if a side has errors. */
 export async function reviewEnvironment(
   context: CommandContext,
   renderer: Renderer,
   sides: EnvironmentSides,
   options: ReviewOptions,
-): Promise<EnvironmentReview | { readonly errors: readonly Finding[] }> {
+): Promise<Reviewed | { readonly errors: readonly Finding[] }> {
   const { name, cluster, agentNamespace = options.agentNamespace ?? usualAgentNamespace } = sides.head;
   const assumptions = sides.head.assumptions === undefined ? options.assumptions : `git:${options.head}:${sides.head.assumptions}`;
   const scenario = await readScenario(context, { ...options, ...(assumptions === undefined ? {} : { assumptions }) });
@@ -65,11 +72,12 @@ export async function reviewEnvironment(
     tests: [...head.tests, ...base.tests],
   });
   const plan: Plan = { ...located(planGroups(input), locateIn(inputs.manifests)), ...(inputs.notes.length > 0 && { notes: inputs.notes }) };
-  return withPaths({
+  const review = withPaths<EnvironmentReview>({
     ...{ name, plan, policies },
     ...(cluster === undefined ? {} : { cluster }),
     ...(base.suites.length + head.suites.length === 0 ? {} : { tests: { base: sideTests(base.suites), head: sideTests(head.suites) } }),
   });
+  return { review, approved: approvedDocuments(plan, input) };
 }
 
 /** Reads the policies and manifests of a side. A path that the revision lacks has no document: the change adds or removes it. */

@@ -127,6 +127,11 @@ const review: Verb = {
       choices: ['loosened', 'approval'],
       isRepeatable: true,
     },
+    {
+      flags: '--out <dir>',
+      description: 'Also write DIR/ENVIRONMENT.yaml: the annotations that let the agent compare the rollout with this plan.',
+      completes: 'file',
+    },
     assumptionsOption,
     { ...instant, description: 'Time of the review for windows and exceptions, for example 2026-01-15T10:00:00Z; default: now.' },
     agentNamespaceBase,

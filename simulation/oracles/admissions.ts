@@ -1,4 +1,4 @@
-// Judges the requests of others that a webhook let pass: they count like the disruptions of agents, and none passes unjudged (S19, S30, S31).
+// Judges the requests of others that a webhook let pass: they count like the disruptions of agents, and none passes unjudged (S30, S31).
 import { configMapResource, controllerOf, podResource } from '../objects.ts';
 import { runStartMs } from '../process/clock.ts';
 import type { Commit } from '../server/request.ts';
@@ -53,11 +53,10 @@ class AdmissionJudge implements Oracle {
     if (!admission.isJudged && admission.failurePolicy === 'Fail' && isOwned) scene.violated('S31', `${what} without a judgement`);
   }
 
-  /** Checks that the ledger announces the disruption, and that the request was not allowed long ago. */
+  /** Checks that the request was not allowed long ago. */
   #checkClaim(uid: string, by: string, atMs: number, what: string): void {
     const { scene } = this.#book;
     const claim = this.#claims.find((one) => one.uid === uid);
-    if (claim === undefined) scene.violated('S19', `${what}, and the ledger does not announce it`);
     const { wallErrorMs } = machineOf(scene, by);
     if (claim?.admittedWallMs === undefined || Math.abs(wallErrorMs - (this.#clocks.get(uid) ?? wallErrorMs)) > 1_000) return;
     const agoMs = Math.abs(runStartMs + atMs + wallErrorMs - claim.admittedWallMs);

@@ -161,9 +161,9 @@ export class DecisionJudge implements Oracle {
     const key = `${snapshot.policyDigest} ${group.namespace}/${group.name}`;
     const known = this.#definitions.get(key);
     if (known?.group === group) return;
-    const text = JSON.stringify(group);
+    const text = textOf(group);
     const inSnapshot = snapshot.groups.find(({ namespace, name }) => namespace === group.namespace && name === group.name);
-    if (inSnapshot !== undefined && inSnapshot !== group && JSON.stringify(inSnapshot) !== text) {
+    if (inSnapshot !== undefined && inSnapshot !== group && textOf(inSnapshot) !== text) {
       this.#report('S25', process, `uses another definition of ${group.name} than its snapshot has`);
     }
     if (known !== undefined && known.text !== text) {
@@ -204,6 +204,11 @@ export class DecisionJudge implements Oracle {
       return;
     }
   }
+}
+
+/** Returns the content of a definition. A change that is reverted leaves another generation of the object, which no rule reads. */
+function textOf({ generation: _, ...definition }: TurnReport['group']): string {
+  return JSON.stringify(definition);
 }
 
 /** Returns the StatefulSets and the pods in the snapshot. */

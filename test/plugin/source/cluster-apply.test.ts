@@ -152,7 +152,7 @@ describe('a template that undo has patched', () => {
       spec: { updateStrategy: { type: 'RollingUpdate', rollingUpdate: { partition } } },
     });
     const before = [entry('argocd', 'Apply', { 'f:name': {} })];
-    const after = [...before, entry('kubectl-rollout_group', 'Update', env)];
+    const after = [...before, entry('rollout-group', 'Update', env)];
     const { cluster, asked } = serverWith(({ method, body = '' }) => {
       if (method === 'GET') return { ...ok, body: JSON.stringify(set('3', 2, after)) };
       return body.includes('"3"') ? ok : status(422, { reason: 'Invalid' });

@@ -38,14 +38,6 @@ describe('S30', () => {
   });
 });
 
-describe('S19', () => {
-  it('finds an admitted eviction that the ledger does not announce', () => {
-    const history = budgeted();
-    history.evict('ing-a-1', { claimAgeMs: Number.POSITIVE_INFINITY });
-    expect(history.found('S19')).toEqual(['a1 lets kubernetes-admin disrupt ing-a-1, and the ledger does not announce it']);
-  });
-});
-
 describe('a claim of a webhook', () => {
   it("breaks 'S30' if its request comes long after it was allowed", () => {
     const history = budgeted();

@@ -122,8 +122,8 @@ export const catalogue: readonly CatalogueEntry[] = [
   {
     id: 'S19',
     title: 'written ahead',
-    judgedBy: ['ledgers', 'pins', 'admissions'],
-    how: 'disruptions and pins; disruptions by others that a webhook admits in groups with `spec.disruption`; a process keeps its own claims while it does not know the outcome of the request',
+    judgedBy: ['ledgers', 'pins'],
+    how: 'disruptions and pins; a process keeps its own claims while it does not know the outcome of the request',
   },
   {
     id: 'S20',
@@ -257,7 +257,7 @@ export const catalogue: readonly CatalogueEntry[] = [
     id: 'L9',
     title: 'reasons',
     judgedBy: ['decisions', 'requests', 'settling'],
-    how: 'an action is reported as rejected only if the API server rejected it, not if its object had changed',
+    how: 'in groups without webhooks for all requests, an action is reported as rejected only if the API server rejected it, not if its object had changed',
   },
   {
     id: 'L10',

@@ -193,7 +193,7 @@ describe('S25', () => {
     const snapshot = viewOf(history);
     const report = { ...reportOf(snapshot, 2), performed: [] };
     history.turn(report);
-    history.turn({ ...report, group: JSON.parse(JSON.stringify(definition)) as typeof definition });
+    history.turn({ ...report, group: { ...(JSON.parse(JSON.stringify(definition)) as typeof definition), generation: 2 } });
     expect(history.found('S25')).toEqual([]);
     const paused = { ...definition, labels: { other: 'yes' } };
     history.turn({ ...report, group: paused });

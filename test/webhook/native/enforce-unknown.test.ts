@@ -104,6 +104,18 @@ describe('unknown facts deny requests about protected objects (S31)', () => {
     expect(process.endpoint.onFailure(review, 'no answer in time').allowed).toBe(true);
   });
 
+  it('the deletion of a pod passes with a warning while the watch of pods is broken', async () => {
+    const world = enforceWorld({ spec: { disruption: { maxUnavailable: 1 } } });
+    const process = await world.start();
+    await world.env.advance(1000);
+    world.api.forbid('list pods', 'watch pods');
+    world.api.cutWatches();
+    await world.env.advance(3000);
+    const answer = await world.env.finish(process.ask(deletionOf(world.pod('a', 0))));
+    expect(answer).toMatchObject({ allowed: true });
+    expect(answer.warnings?.[0]).toContain('was not judged: the pods of StatefulSet ingester-zone-a could not be read');
+  });
+
   it('the deletion of a pod passes where no ledger can be had', async () => {
     for (const verb of ['get', 'create']) {
       const world = enforceWorld({ spec: { disruption: { maxUnavailable: 1 } } });

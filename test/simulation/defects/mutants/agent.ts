@@ -1,5 +1,5 @@
 // Lists mutants of the agent: of turns, the loop, calls to pods, caches and published decisions.
-import { type Mutant, mutantsOf, prepares } from './mutant.ts';
+import { anyEvent, type Mutant, mutantsOf, prepares } from './mutant.ts';
 
 export const agentMutants: readonly Mutant[] = [
   ...mutantsOf('agent/turn/turn.ts', [
@@ -66,6 +66,7 @@ export const agentMutants: readonly Mutant[] = [
       'a scale-down does not count as destructive',
       "(action.kind === 'scaleStatefulSet' && action.to < action.from);",
       "(action.kind === 'scaleStatefulSet' && action.to > action.from);",
+      anyEvent('setReplicas'),
     ],
   ]),
   ...mutantsOf('agent/turn/pod-calls.ts', [

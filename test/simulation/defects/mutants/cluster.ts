@@ -1,5 +1,5 @@
 // Lists mutants of the cluster layer: of watches, shared objects, the Lease and requests.
-import { type Mutant, mutantsOf } from './mutant.ts';
+import { anyEvent, type Mutant, mutantsOf } from './mutant.ts';
 
 export const clusterMutants: readonly Mutant[] = [
   ...mutantsOf('cluster/watch/store.ts', [
@@ -8,6 +8,7 @@ export const clusterMutants: readonly Mutant[] = [
       'objects that a new list lacks stay in the cache',
       '[...gone.flatMap(({ namespace, name }) => this.remove(namespace, name)), ...entries.flatMap(',
       '[...gone.flatMap(() => []), ...entries.flatMap(',
+      anyEvent('frontEndRestarts'),
     ],
   ]),
   ...mutantsOf('cluster/watch/reflector.ts', [
@@ -16,6 +17,7 @@ export const clusterMutants: readonly Mutant[] = [
       'the version of a list is not recorded, so the watch starts at an older version',
       '    const changes = this.#entries.replace(items);\n    this.#mark.raise(resourceVersion);\n',
       '    const changes = this.#entries.replace(items);\n',
+      anyEvent('frontEndRestarts'),
     ],
     [
       'certain-as-of-newest-event',
@@ -40,6 +42,7 @@ export const clusterMutants: readonly Mutant[] = [
       'a watch waits up to five minutes after a network failure',
       "reason === 'unreachable' ? this.#soon.nextMs() : this.#slow.nextMs();",
       "reason !== 'unreachable' ? this.#soon.nextMs() : this.#slow.nextMs();",
+      anyEvent('cutOff'),
     ],
     ['silent-watch-kept', 'a silent watch stays open for 15 minutes', 'const idleMs = 90_000;', 'const idleMs = 900_000;'],
     [
@@ -47,6 +50,7 @@ export const clusterMutants: readonly Mutant[] = [
       'the deletion of an object is not reported',
       "line.kind === 'gone' ? this.#entries.remove(namespace, name) : this.#entries.put(this.#entryOf(line.object));\n    for (const change of changes) this.#notify(change);",
       "line.kind === 'gone' ? this.#entries.remove(namespace, name) : this.#entries.put(this.#entryOf(line.object));\n    for (const change of changes) if (change.kind !== 'deleted') this.#notify(change);",
+      anyEvent('resume'),
     ],
   ]),
   ...mutantsOf('cluster/request/failure.ts', [

@@ -1,8 +1,12 @@
 // Lists mutants of the engine: of views, waves, runs, rules, pins and the ledger.
-import { anyOf, type Mutant, mutantsOf, prepares } from './mutant.ts';
+import type { Scenario } from '../../../../simulation/scenario.ts';
+import { anyEvent, anyOf, type Mutant, mutantsOf, prepares } from './mutant.ts';
 
+const scales = anyEvent('setReplicas');
+const isBroken = (event: Scenario['events'][number]): boolean => event.kind === 'setImage' && event.image.startsWith('broken/');
 const approvals = ['approval before a wave', 'approval after a wave'];
 const gates = ['gate without waves', 'gate before a wave', 'gate after a wave'];
+const inWaves = anyOf('waves', 'gate without waves');
 const pinned = anyOf('strategy pinned');
 
 const views = mutantsOf('engine/observe/view.ts', [
@@ -17,12 +21,14 @@ const views = mutantsOf('engine/observe/view.ts', [
     'the cached view of a zone without claims also applies to the zone with claims',
     'if (seen.claims.length > 0 || view.desiredRevision',
     'if (view.desiredRevision',
+    anyOf('budget for disruptions by others'),
   ],
   [
     'surplus-counts-as-ready',
     'a zone with surplus pods counts as ready',
     'isReady: unavailable === 0 && surplus.length === 0 && gap === 0,',
     'isReady: unavailable === 0 && gap === 0,',
+    anyEvent('setReplicas', 'scaleByHand'),
   ],
   [
     'claimed-pod-counts-as-available',
@@ -42,6 +48,7 @@ const views = mutantsOf('engine/observe/view.ts', [
     'the number of missing pods comes from the status of the StatefulSet',
     'const missing = set.replicas - members.length;',
     'const missing = set.status.replicas - members.length;',
+    inWaves,
   ],
 ]);
 
@@ -52,12 +59,14 @@ const waves = [
       'a wave is available although a zone outside the wave is not ready',
       'isAvailable: isFilled && context.view.zones.every((zone) => zone.isReady) };',
       'isAvailable: isFilled && zones.every(({ view }) => view.isReady) };',
+      inWaves,
     ],
     [
       'pending-pods-not-counted',
       'a wave does not count the pods whose successors do not exist yet',
       'target - view.updated - view.pendingPods, view.outdated.length',
       'target - view.updated, view.outdated.length',
+      inWaves,
     ],
     [
       'soak-continues-while-unavailable',
@@ -185,7 +194,7 @@ const rules = [
       'the progress deadline does not start again after a retry',
       'run.lastDisruptionMs ?? 0, run.retriedMs ?? 0, run.inFlightSinceMs ?? 0);',
       'run.lastDisruptionMs ?? 0, run.inFlightSinceMs ?? 0);',
-      anyOf('request: retry'),
+      anyOf('deadline for progress'),
     ],
   ]),
   ...mutantsOf('engine/rules/pod-state.ts', [
@@ -194,6 +203,7 @@ const rules = [
       'a pod counts as stuck only if it crashes and was unready for long enough',
       "return isCrashing(pod) || (when === 'any'",
       "return isCrashing(pod) && (when === 'any'",
+      ({ group, events }) => group.replaceUnreadySeconds !== undefined && events.some(isBroken),
     ],
     [
       'partition-off-by-one',
@@ -222,7 +232,7 @@ const rules = [
     ],
   ]),
   ...mutantsOf('engine/decide/scale.ts', [
-    ['several-zones-scale', 'one turn changes the replicas of several zones', '    if (isScaling) break;\n', ''],
+    ['several-zones-scale', 'one turn changes the replicas of several zones', '    if (isScaling) break;\n', '', scales],
   ]),
 ];
 
@@ -233,12 +243,14 @@ const stored = [
       'a claim on a scale-down to another number counts as the same claim',
       'known.verb === claim.verb && known.uid === claim.uid && known.to === claim.to',
       'known.verb === claim.verb && known.uid === claim.uid',
+      scales,
     ],
     [
       'scale-down-dated-at-claim',
       'a scale-down is dated when its claim was opened, not when its request may have arrived',
       'const atMs = Math.max(claim.atMs, Math.min(seenMs, claim.atMs + unappliedClaimMs));',
       'const atMs = claim.atMs;',
+      (scenario) => scales(scenario) && scenario.group.betweenZonesSeconds > 0,
     ],
   ]),
   ...mutantsOf('engine/strategies/pinned/pins.ts', [

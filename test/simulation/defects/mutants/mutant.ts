@@ -25,4 +25,9 @@ export function anyOf(...names: readonly string[]): NonNullable<Mutant['needs']>
   return (scenario) => featuresOf(scenario).some((name) => names.includes(name));
 }
 
+/** Returns the needs of a mutant that is reached only with one of these events. */
+export function anyEvent(...kinds: readonly Scenario['events'][number]['kind'][]): NonNullable<Mutant['needs']> {
+  return ({ events }) => events.some(({ kind }) => kinds.includes(kind));
+}
+
 export const prepares: NonNullable<Mutant['needs']> = ({ group }) => group.delaySeconds > 0 || group.prepares === true;

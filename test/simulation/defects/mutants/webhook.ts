@@ -64,7 +64,7 @@ export const webhookMutants: readonly Mutant[] = [
   ]),
   ...mutantsOf('engine/disruption/disruption.ts', [
     [
-      'missing-pods-not-counted',
+      'missing-pods-outside-budget',
       'a missing pod does not count against the disruption budget',
       'const unknown = Math.max(0, Math.max(set.replicas, set.status.replicas) - pods.length);',
       'const unknown = 0;',
