@@ -279,6 +279,22 @@ describe('review of several environments', () => {
   });
 });
 
+describe('review of a rollout with an approval', () => {
+  const scratch = new ScratchRepository('statefulset-rollout');
+
+  beforeAll(() => scratch.branch('image', () => scratch.replace('manifests/queue.yaml', /image: \S+/g, 'image: queue:9.0.0')));
+  afterAll(() => scratch.remove());
+
+  it('ends with 8 only if it must', async () => {
+    const words = ['review', '--base', 'main', '--head', 'image', '--policies', 'policies', '--manifests', 'manifests'];
+    expect(await runInProcess(words, { cwd: scratch.root, nowMs })).toMatchObject({
+      status: 0,
+      stdout: expect.stringContaining('1 approval'),
+    });
+    expect(await runInProcess([...words, '--fail-on', 'approval'], { cwd: scratch.root, nowMs })).toMatchObject({ status: 8 });
+  });
+});
+
 describe('review of directories that must be rendered', () => {
   const scratch = new ScratchRepository();
   const tools = mkdtempSync(join(tmpdir(), 'tools-'));

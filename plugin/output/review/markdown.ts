@@ -3,7 +3,7 @@ import type { Plan } from '../../../engine/plan/document.ts';
 import { shorten } from '../../../policies/condition/variables.ts';
 import type { EnvironmentReview, Review } from '../../../review/document.ts';
 import { markdownCode, markdownDetails, markdownTable, markdownText } from '../markdown.ts';
-import { commentBudget, fitSections, groupForms, type Section } from '../plan/markdown.ts';
+import { fitSections, groupForms, type Section } from '../plan/markdown.ts';
 import { plural } from '../text.ts';
 import {
   environmentName,
@@ -17,11 +17,14 @@ import {
   summaryTitles,
 } from './review-text.ts';
 
+/** The maximum length of a comment in UTF-16 units, so that a bot can add text within the 65,536 units of GitHub. */
+const maxLength = 60_000;
+
 /** Returns the comment. A bot finds it again by the marker in its first line, which has the environments, their outcomes and the digest. */
 export function renderReviewMarkdown(
   review: Review,
   { digest, outcomes }: { readonly digest: string; readonly outcomes: readonly Plan['outcome'][] },
-  budget: number = commentBudget,
+  budget: number = maxLength,
 ): string {
   const { environments } = review;
   const names = environments.map(({ name }) => name.replace(/[^\w.-]|-(?=-)/g, '')).join(',');
