@@ -117,11 +117,7 @@ export interface PodBudgetView {
   readonly minAvailable?: number | string;
 }
 
-export interface ReplicaSourceView {
-  readonly namespace: string;
-  readonly apiVersion: string;
-  readonly kind: string;
-  readonly name: string;
+export interface ReplicaSourceView extends Readonly<Record<'namespace' | 'apiVersion' | 'kind' | 'name', string>> {
   readonly replicas: Known<number>;
   readonly statusReplicas?: number;
 }
@@ -194,7 +190,7 @@ export interface Preparation {
   readonly isWithdrawn?: true;
 }
 
-/** The origin of a change: annotations that were written with it, the commit of a GitOps tool, or the undo. `origin.ts` limits their lengths. */
+/** The origin of a change: annotations that came with it, the commit of a GitOps tool, or the undo. `run/origin.ts` limits the texts. */
 export interface RunOrigin {
   readonly cause?: string;
   readonly commit?: string;
@@ -238,6 +234,8 @@ export interface RunCore {
   readonly isMovable: boolean;
   /** Time of the last retry after a failure. */
   readonly retriedMs?: number;
+  /** Digests of the retries and aborts that have had their effect. Absent in ledgers of earlier versions, which compare times. */
+  readonly answered?: readonly string[];
   /** In a rollback: the revision per zone before the rolled-back run, also of zones that left the group since. */
   readonly restores?: Readonly<Record<string, string>>;
   /** In a run that restores pods while the StatefulSets still have the failed template: the failed revision per zone, and the failure. */

@@ -54,7 +54,7 @@ function programSections(): readonly Section[] {
     {
       entries: [
         { text: `${programName} VERB --help shows the flags, examples and exit codes of a verb.` },
-        { text: `Flags go after the verb: kubectl rejects flags before the name of a plugin.` },
+        { text: `Flags can be before or after VERB. kubectl rejects flags before the name of a plugin.` },
       ],
     },
   ];

@@ -124,9 +124,11 @@ function wholeNumber(text: string, atLeast: number): number {
   return value;
 }
 
-/** Rewrites the forms of kubectl that commander does not parse: `-o=json`, `--yes=true` and `--watch=false`. */
-function commanderWords(words: readonly string[]): readonly string[] {
-  const verb = verbOf(words);
+/** Rewrites the forms of kubectl that commander does not parse: flags before the verb, `-o=json`, `--yes=true` and `--watch=false`. */
+function commanderWords(typed: readonly string[]): readonly string[] {
+  const verb = verbOf(typed);
+  const at = verb === undefined ? 0 : typed.indexOf(verb.name);
+  const words = [...typed.slice(at, at + 1), ...typed.slice(0, at), ...typed.slice(at + 1)];
   const options = [...(verb === undefined ? [] : flagsOf(verb)), ...globalOptions];
   const end = words.includes('--') ? words.indexOf('--') : words.length;
   const rewritten = words.slice(0, end).flatMap((word) => {
@@ -176,10 +178,7 @@ function flagHint({ code, message }: CommanderError, verb: Verb | undefined): st
   const option = flag === undefined ? undefined : verb?.options?.find((one) => flagNames(one).includes(flag));
   if (option !== undefined) return `use: kubectl rollout-group ${verb?.name} ${option.flags}`;
   const takers = verbs.filter((one) => flagsOf(one).some((other) => flagNames(other).includes(unknown))).map(({ name }) => name);
-  // A flag of the verb is unknown only if it is before the verb.
-  return takers.length === 0 || takers.includes(verb?.name ?? '')
-    ? undefined
-    : `${unknown} is a flag of ${takers.length > 4 ? firstOf(takers, 4) : listed(takers, 'and')}`;
+  return takers.length === 0 ? undefined : `${unknown} is a flag of ${takers.length > 4 ? firstOf(takers, 4) : listed(takers, 'and')}`;
 }
 
 function unknownFlag(message: string): string {

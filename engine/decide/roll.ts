@@ -1,5 +1,5 @@
 // Decides which pods of which zone to replace now, or which rules block every replacement.
-import { extended } from '../../policies/values/defined.ts';
+import { defined, extended } from '../../policies/values/defined.ts';
 import { pods } from '../amount.ts';
 import { type GroupContext, zoneNamed } from '../context.ts';
 import type { Action, GroupDecision, RuleResult, Step } from '../decision.ts';
@@ -31,7 +31,7 @@ import {
 } from '../rules/roll.ts';
 import { beforeWave, underWay, type WaveAnswer, wavesDigestOf } from '../rules/wave.ts';
 import { comparedPlan } from '../run/approved-plan.ts';
-import { rollbackWarnings } from '../run/run.ts';
+import { rollbackWarnings, withEarlierRetries } from '../run/run.ts';
 import { brokeBeforeRun, countMovableTime, failRun, hasReplacedSince, recordReplacement } from '../run/states.ts';
 import type { AdvancedRun, WaveProgress, ZoneProgress } from '../run/waves.ts';
 import type { PodView, RunState, UnfinishedRun } from '../snapshot.ts';
@@ -48,6 +48,7 @@ export function decideRoll(context: GroupContext, advanced: AdvancedRun | undefi
   );
   return {
     ...decision,
+    ...defined({ run: decision.run && withEarlierRetries(context, decision.run) }),
     // `settling` is last: after its partition writes, the group replaces no pod until the status of the written StatefulSets is current.
     actions: [...advanceRevisions(context, isScaling), ...decision.actions, ...settling],
     warnings: [

@@ -51,7 +51,6 @@ const zone = z
 const ranges = z.string().regex(/^\d{1,10}(?:-\d{1,10})?(?:,\d{1,10}(?:-\d{1,10})?)*$/);
 
 const revision = z.string().min(1);
-
 const settledRow = z.object({ zone, revision, ordinals: ranges });
 
 const placedRow = z.object({
@@ -151,6 +150,7 @@ const run = z.object({
   failedMs: instant.optional(),
   onFailure: z.enum(['pause', 'rollback']).optional(),
   retriedMs: instant.optional(),
+  answered: z.array(text).optional(),
   completedMs: instant.optional(),
   restores: revisions.optional(),
   rolledBack: z.object({ revisions, because: z.string() }).optional(),

@@ -2,7 +2,7 @@
 import type { GroupDefinition, PolicyDefinition, PolicyRuleDefinition } from '../../policies/definition.ts';
 import { inputsRead } from '../../policies/integrations/metric-source.ts';
 import { canonicalJson } from '../../policies/values/canonical-json.ts';
-import { sha256 } from '../../policies/values/hash.ts';
+import { hashText, sha256 } from '../../policies/values/hash.ts';
 import { ordinalRanges } from '../amount.ts';
 import type { GroupContext } from '../context.ts';
 import type { RuleResult } from '../decision.ts';
@@ -90,11 +90,30 @@ export function requestOf({ source }: Pick<RuleResult, 'source'>): string | unde
   return /^RolloutIntent [^/]+\/(.+)$/.exec(source?.object ?? '')?.[1];
 }
 
-/** Returns the requests that abort this run, made after its start or last retry. An abort that names no run only pauses. */
+/** Returns the requests that abort this run since its last retry. An abort that names no run only pauses. */
 export function abortRequests(context: GroupContext, run: RunState): readonly VerifiedRequest[] {
-  return requestsFor(context, run, 'abort').filter(
-    ({ runId, requestedBy }) => runId !== undefined && requestedBy.atMs > (run.retriedMs ?? 0),
+  return unanswered(context, run, 'abort', run.retriedMs ?? 0).filter(({ runId }) => runId !== undefined);
+}
+
+/**
+ * Returns the requests about the run that have had no effect yet, so that an answered retry does not retry the next failure. The clocks of the
+ * agent and of the webhook differ, so times count only if the ledger does not name the answered requests: those after `sinceMs`.
+ */
+export function unanswered(context: GroupContext, run: RunState, action: 'retry' | 'abort', sinceMs: number): readonly VerifiedRequest[] {
+  return requestsFor(context, run, action).filter((intent) =>
+    run.answered === undefined ? intent.requestedBy.atMs > sinceMs : !run.answered.includes(digestOfRequest(intent)),
   );
+}
+
+/** Returns the run with all its present requests of these actions as answered. While requests are unknown, returns the run unchanged. */
+export function withAnswered<Run extends RunState>(context: GroupContext, run: Run, actions: readonly ('retry' | 'abort')[]): Run {
+  if (isUnknown(context.intents)) return run;
+  const present = actions.flatMap((action) => requestsFor(context, run, action)).map(digestOfRequest);
+  return { ...run, answered: [...new Set([...(run.answered ?? []), ...present])].sort() };
+}
+
+function digestOfRequest({ name, requestedBy }: VerifiedRequest): string {
+  return hashText(`${name} ${requestedBy.atMs}`).slice(0, 10);
 }
 
 /** Reports whether a request pauses the run: a pause, an abort that names no run, or an abort of this run by an unverified requester. */

@@ -17,7 +17,7 @@ import {
   type RunState,
 } from '../snapshot.ts';
 import { causedBy, isRollingBack, recordedKind, rolledBackZones, withOrigin } from './origin.ts';
-import { abortRequests, requesterText, requestsFor } from './requests.ts';
+import { abortRequests, requesterText, unanswered, withAnswered } from './requests.ts';
 import {
   brokeBeforeRun,
   closeZone,
@@ -65,7 +65,8 @@ function currentRun(context: GroupContext): RunState | undefined {
     const kind = known.rolledBack === undefined ? 'rollout' : 'rollback';
     return keepRolledBack(context, followingRun(context, { kind, target, previous: known.previous }), known);
   }
-  const current = known.outcome === 'failed' && retryRequest(context, known.failedMs, known) !== undefined ? retryRun(known, nowMs) : known;
+  const isRetried = known.outcome === 'failed' && retryRequest(context, known, known.failedMs) !== undefined;
+  const current = isRetried ? withAnswered(context, retryRun(known, nowMs), ['retry', 'abort']) : known;
   return current.outcome === 'running' ? abortWhenRequested(context, current) : current;
 }
 
@@ -214,9 +215,16 @@ function openZoneToRepair(context: GroupContext, run: RunState): RunState {
   return broken !== undefined && mayOpen === true ? openZone(run, broken.zone.name) : run;
 }
 
-/** Returns the request that retries the run, made after the given instant by a verified requester. */
-function retryRequest(context: GroupContext, sinceMs: number, run: RunState): IntentView | undefined {
-  return requestsFor(context, run, 'retry').find(({ requestedBy }) => requestedBy.atMs > sinceMs);
+/** Returns the request that retries the run after its end at this instant, made by a verified requester. */
+function retryRequest(context: GroupContext, run: RunState, endedMs: number): IntentView | undefined {
+  return unanswered(context, run, 'retry', endedMs)[0];
+}
+
+/** Returns the run of a decision. If a retry may follow the end of the run, then the retries that are present at its end are answered. */
+export function withEarlierRetries(context: GroupContext, run: RunState): RunState {
+  const before = context.view.ledger.run;
+  if (before?.outcome !== 'running' || before.id !== run.id) return run;
+  return run.outcome === 'failed' || (run.outcome === 'completed' && isRollingBack(run)) ? withAnswered(context, run, ['retry']) : run;
 }
 
 /** The time from a failure to the rollback in milliseconds: enough to publish and notify the failure. */
@@ -270,7 +278,7 @@ export function rollsBack(context: GroupContext, run: RunState): boolean {
   if (!traitsOf(context.group).canRollBack || run.outcome !== 'failed' || run.kind !== 'rollout') return false;
   if (Object.keys(newRevisions(run)).length === 0) return false;
   // An unread request may be a retry.
-  if (isUnknown(context.intents) || retryRequest(context, run.failedMs, run) !== undefined) return false;
+  if (isUnknown(context.intents) || retryRequest(context, run, run.failedMs) !== undefined) return false;
   return failsWithRollback(context, run) || rollbackRequest(context, run) !== undefined;
 }
 
@@ -286,7 +294,7 @@ function rollbackRequest(context: GroupContext, run: FailedRun): IntentView | un
 /** Returns a new run to the rolled-back revision, from the first wave, if a person requests a retry after the rollback. */
 function restartRolledBack(context: GroupContext, run: RunState): RunState | undefined {
   if (run.outcome !== 'completed' || rolledBackZones(context.view, run).length === 0) return undefined;
-  const request = retryRequest(context, run.completedMs, run);
+  const request = retryRequest(context, run, run.completedMs);
   if (request === undefined) return undefined;
   const target = Object.fromEntries(
     context.view.zones.flatMap(({ zone, set }) => (set === undefined ? [] : [[zone.name, set.status.updateRevision] as const])),

@@ -94,7 +94,7 @@ interface ListOptions {
   readonly fieldSelector?: string;
 }
 
-/** Lists a resource: empty if the kind is not served, unknown if the user may not list it. Rejects for every other failure. */
+/** Lists a resource: empty if the kind is not installed, unknown if the user may not list it. Rejects for every other failure. */
 export async function listKnown(
   cluster: Cluster,
   resource: Resource,
@@ -105,9 +105,19 @@ export async function listKnown(
     return await listIn(cluster, resource, namespaces, options);
   } catch (error) {
     if (isStatus(error, 404)) return [];
-    if (isStatus(error, 403)) return { unknown: forbiddenText(resource), denial: error.message };
+    // The API server checks permissions first, so it answers 403 also for a kind that is not installed.
+    if (isStatus(error, 403))
+      return (await isInstalled(cluster, resource)) ? { unknown: forbiddenText(resource), denial: error.message } : [];
     throw error;
   }
+}
+
+/** Reports whether the kind is installed; true also if the discovery does not show it. Every user may read the discovery. */
+async function isInstalled({ env, timeoutMs }: Cluster, { group, version, plural }: Resource): Promise<boolean> {
+  if (!group.includes('.') || group.endsWith('.k8s.io')) return true;
+  const path = `/apis/${group}/${version}`;
+  const { status, body } = await env.kubernetes.request({ method: 'GET', path, timeoutMs, site: 'list.discovery' });
+  return status !== 404 && (status !== 200 || body.includes(`"name":"${plural}"`));
 }
 
 /** Lists a resource in each of the namespaces, in their order. */

@@ -2,6 +2,7 @@
 import { isStatus, onStatus } from '../../cluster/request/failure.ts';
 import type { Judgement } from '../../engine/decision.ts';
 import { messageOf } from '../../policies/error-message.ts';
+import { firstOf } from '../../policies/wording.ts';
 import { type Cluster, type ConnectionFlags, withCluster } from '../connection.ts';
 import { type CommandContext, suggestNext, writeNotes } from '../context.ts';
 import { type ExitCode, exitCodes, type Failure, notFoundFailure } from '../failure.ts';
@@ -62,7 +63,11 @@ async function findExplained(cluster: Cluster, text: string) {
   }
   const wanted = groupNamed(text, cluster);
   const read = await readGroups(cluster, { namespace: wanted.namespace, names: [] });
-  return { read, ...findSubject(read, wanted) };
+  try {
+    return { read, ...findSubject(read, wanted) };
+  } catch (error) {
+    throw wanted.namespace === 'decision' ? await malformedDecision(cluster, wanted.group) : error;
+  }
 }
 
 /** The label that the webhook gives the Event of a denial. */
@@ -97,7 +102,7 @@ export function explainDecision(context: CommandContext, id: string, options: Li
 /** Explains a denial that has no Event: judges the possible downscales, deletions and evictions until one is denied with this id. */
 async function explainFound(context: CommandContext, cluster: Cluster, id: string, options: LiveExplainOptions): Promise<ExitCode> {
   const now = await answerNow(() => findDenied(cluster, cluster.namespace, id));
-  if (now === undefined || 'unknown' in now) throw unknownDecision(cluster, id, now?.unknown);
+  if (now === undefined || 'unknown' in now) throw await unknownDecision(cluster, id, now?.unknown);
   if (options.output === 'table') context.stdout.write(renderFoundAgain(id, now, context.stdout));
   else await writeDocument(context.stdout, options.output, { kind: 'Denial', decision: id, events: [], ...nowDocument(now) });
   return exitCodes.done;
@@ -135,10 +140,27 @@ async function eventsOf(cluster: Cluster, id: string): Promise<readonly GroupEve
   });
 }
 
-function unknownDecision({ namespace }: Cluster, id: string, problem: string | undefined): Failure {
+/** Returns an action that names the latest denials of the namespace, or else the Events of a group. */
+async function deniedTodo(cluster: Cluster): Promise<string> {
+  const { namespace } = cluster;
+  const events = await listEvents(cluster, namespace, decisionLabel).catch(onStatus([], 403));
+  const named = events.toReversed().flatMap(({ note }) => /decision\/[0-9a-f]{12}/.exec(note)?.[0] ?? []);
+  if (named.length === 0) return `list the Events of a group: kubectl rollout-group events GROUP -n ${namespace}`;
+  return `name a denial that has an Event in ${namespace}: ${firstOf([...new Set(named)], 3)}`;
+}
+
+async function malformedDecision(cluster: Cluster, text: string): Promise<Failure> {
+  return notFoundFailure(`decision/${text} is not a denial`, {
+    why: 'the ID of decision/ID has 12 hexadecimal digits, as denials name it, and no group of a namespace decision has this name',
+    todo: await deniedTodo(cluster),
+  });
+}
+
+async function unknownDecision(cluster: Cluster, id: string, problem: string | undefined): Promise<Failure> {
+  const { namespace } = cluster;
   const found = problem ?? `no downscale, deletion or eviction in ${namespace} was found that this decision would deny now`;
   return notFoundFailure(`no Event was found for decision/${id}`, {
     why: `no readable namespace has such an Event, and ${found}; dry runs write no Events, and by default the API server keeps Events for one hour`,
-    todo: `repeat the denied request, or run: kubectl rollout-group explain GROUP -n ${namespace}`,
+    todo: `repeat the denied request, or ${await deniedTodo(cluster)}`,
   });
 }

@@ -359,7 +359,6 @@ export function findSubject(
   const released = releaseFailure(listing, wanted);
   if (released !== undefined) throw released;
   throw notFoundFailure(`${nameOf(wanted)} is not a group, nor a StatefulSet or pod of a group`, {
-    ...(wanted.namespace === 'decision' ? { why: 'the ID of decision/ID has 12 hexadecimal digits, as denials name it' } : {}),
     todo: `list the groups: kubectl rollout-group get -n ${wanted.namespace}`,
   });
 }

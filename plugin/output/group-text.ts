@@ -324,7 +324,7 @@ export function troubleText(decision: PublishedDecision, isShort = false): strin
   const [first] = troubled;
   if (first === undefined) return '';
   if (isShort) return `${plural(troubled.length, 'pod')} failing`;
-  return `${podTrouble(first)}${troubled.length === 1 ? '' : ` and ${troubled.length - 1} more`}`;
+  return `${podTrouble(first)}${troubled.length === 1 ? '' : `, and ${plural(troubled.length - 1, 'more pod')}`}`;
 }
 
 function firstWait(decision: PublishedDecision, isShort: boolean, nowMs: number | undefined): string {

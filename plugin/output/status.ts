@@ -9,6 +9,7 @@ import type { Estimation, Facts } from '../live/facts.ts';
 import type { LiveGroup } from '../live/groups.ts';
 import {
   changeText,
+  currentRoll,
   downText,
   endText,
   partText,
@@ -223,7 +224,12 @@ function nowText(moment: Moment): string {
   const inFlight = zones.filter((zone) => zone.inFlight > 0).map((zone) => `${plural(zone.inFlight, 'pod')} of ${zone.zone}`);
   if (inFlight.length > 0) return `now: ${inFlight.join(', ')} in flight`;
   const [wait] = decision.waits;
-  if (decision.outcome === 'act' || wait === undefined) return `now: ${workingZones(moment).join(', ')}`;
+  if (decision.outcome === 'act' || wait === undefined) {
+    const working = workingZones(moment);
+    // A decision of this command has no action that was carried out.
+    const next = working.length > 0 ? undefined : (currentRoll(decision) ?? decision.steps[0])?.zone;
+    return next === undefined ? `now: ${working.join(', ')}` : `next: ${next}`;
+  }
   const at = wait.earliestMs === undefined || wait.earliestMs <= nowMs ? '' : `, at the earliest in ${leftText(wait.earliestMs, nowMs)}`;
   return `blocked by ${wait.rule}: ${factText(wait, nowMs)}${at}`;
 }

@@ -6,11 +6,19 @@ import type { Json, ModelResponse } from './request.ts';
 const verbs = ['create', 'delete', 'deletecollection', 'get', 'list', 'patch', 'update', 'watch'];
 const aggregatedType = 'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList';
 
-/** Answers discovery requests of clients that accept aggregated documents, and `/version`. Returns undefined for other requests. */
+/** Answers aggregated discovery requests, those for one version of a group, and `/version`. Returns undefined for other requests. */
 export function discover(kinds: readonly ServedKind[], path: string, accept: string): ModelResponse | undefined {
   if (path === '/version') return answer(200, JSON.stringify(version));
+  const [, group, name] = /^\/apis\/([^/]+)\/([^/]+)$/.exec(path) ?? [];
+  if (group !== undefined) return ofVersion(kinds.filter((kind) => kind.group === group && kind.version === name));
   if ((path !== '/api' && path !== '/apis') || !accept.replaceAll(' ', '').includes(aggregatedType)) return undefined;
   return aggregated(kinds.filter(({ group }) => (group === '') === (path === '/api')));
+}
+
+/** Returns the classic document of the kinds of one version; undefined if the version serves no kind. */
+function ofVersion(kinds: readonly ServedKind[]): ModelResponse | undefined {
+  const resources = kinds.map(({ plural, kind, isNamespaced }) => ({ name: plural, kind, namespaced: isNamespaced }));
+  return resources.length === 0 ? undefined : answer(200, JSON.stringify({ kind: 'APIResourceList', resources }));
 }
 
 const version = { major: '1', minor: '36', gitVersion: 'v1.36.3', platform: 'linux/amd64' };

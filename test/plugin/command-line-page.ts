@@ -24,7 +24,7 @@ const head: readonly string[] = [
   '',
   'Generated from `plugin/verbs/` by `npx vitest run test/plugin/help.test.ts -u`. The same texts are in `--help` of each verb.',
   '',
-  `\`${programName} VERB [flags]\`. Flags go after the verb: kubectl rejects flags before the name of a plugin.`,
+  `\`${programName} VERB [flags]\`. Flags can be before or after \`VERB\`. kubectl rejects flags before the name of a plugin.`,
   'Verbs without the connection flags need neither a kubeconfig nor the network. No verb sends telemetry.',
   '',
   'See also: [sources](sources.md), [output](output.md), [exit codes](exit-codes.md), [findings](findings.md).',

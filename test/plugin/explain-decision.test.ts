@@ -57,7 +57,7 @@ it('fails if no Event is found', async () => {
   const { status, stdout, stderr } = await ask([denial('a', 60_000)], 'explain decision/000000000000 -n mimir');
   expect([status, stdout]).toEqual([10, '']);
   expect(stderr).toContain('no Event was found for decision/000000000000');
-  expect(stderr).toContain('kubectl rollout-group explain GROUP -n mimir');
+  expect(stderr).toContain('repeat the denied request, or name a denial that has an Event in mimir: ');
 });
 
 it('fails if Events are not readable', async () => {
@@ -65,11 +65,18 @@ it('fails if Events are not readable', async () => {
   expect(status).toBe(11);
 });
 
+it('names the denials that have Events, for an unknown and for a malformed ID', async () => {
+  for (const name of ['000000000000', 'zzz']) {
+    const { status, stderr } = await ask([denial('a', 60_000)], `explain decision/${name} -n mimir`);
+    expect([status, stderr]).toEqual([10, expect.stringContaining(`name a denial that has an Event in mimir: decision/${id}\n`)]);
+  }
+});
+
 it('treats other text as a group of the namespace decision', async () => {
   const { status, stderr } = await ask([], 'explain decision/ingester');
   expect(status).toBe(10);
   expect(stderr).toContain('decision/ingester');
-  expect(stderr).not.toContain('Event');
+  expect(stderr).toContain('list the Events of a group: kubectl rollout-group events GROUP');
   expect(stderr).toContain('the ID of decision/ID has 12 hexadecimal digits');
 });
 

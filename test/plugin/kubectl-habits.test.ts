@@ -1,5 +1,6 @@
 // Tests the flags, names and outputs that users know from kubectl, and the completion of the built executable.
 import { spawn } from 'node:child_process';
+import { readdirSync, utimesSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -78,6 +79,13 @@ describe('flags of kubectl', () => {
     ['apply x --seed-it 1', 'do:  kubectl rollout-group apply --help\n'],
   ])('%s has a hint only for a similar flag or for a flag of other verbs', async (line, hint) => {
     expect(await runInProcess(line.split(' '))).toMatchObject({ status: 3, stderr: expect.stringContaining(hint) });
+  });
+
+  it('of the verb can be before the verb', async () => {
+    const server = await fakeApiServer(published);
+    const after = await runInProcess(['get', '-o', 'name', '--server', server.url, '-n', 'mimir']);
+    const before = await runInProcess(['--server', server.url, '-n', 'mimir', '-o=name', 'get']);
+    expect([before, before.status]).toEqual([after, 0]);
   });
 
   it('--for names a condition, and a duration is --duration', async () => {
@@ -408,6 +416,22 @@ describe('completion from the cluster', () => {
     for (const name of names) if (await isAccepted(name)) accepted.push(name);
     await expect.poll(offered, { timeout: 20_000 }).toEqual(accepted.sort());
     expect(accepted).not.toEqual(expect.arrayContaining(['soak', 'rolled-back']));
+  });
+
+  it('offers the names of the last hour if the cluster does not answer in time', async () => {
+    const { url } = await fakeApiServer(published);
+    const home = folderWith({ config: configOf(url) });
+    const offered = async () => (await complete(home, ['status', ''])).stdout.split('\n').slice(0, -2);
+    await expect.poll(offered, { timeout: 20_000 }).toEqual(['ingester', 'querier']);
+    const cache = join(home, '.kube', 'cache', 'rollout-group');
+    const setAge = (minutes: number) => {
+      for (const file of readdirSync(cache)) utimesSync(join(cache, file), new Date(), new Date(Date.now() - minutes * 60_000));
+    };
+    writeFileSync(join(home, 'config'), configOf('http://127.0.0.1:1'));
+    setAge(59);
+    expect(await offered()).toEqual(['ingester', 'querier']);
+    setAge(61);
+    expect(await offered()).toEqual([]);
   });
 
   it('ends without candidates and without a word if the cluster or the credentials do not answer', async () => {

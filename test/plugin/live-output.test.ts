@@ -273,6 +273,12 @@ describe('lines of a log', () => {
     expect(bars).toEqual([`${glyphs.half}${glyphs.empty}`, `${glyphs.full}${glyphs.half}`, `${glyphs.full}${glyphs.half}${glyphs.empty}`]);
   });
 
+  it('names the zone that is next while no action was carried out', () => {
+    const zones = rolling.zones.map((zone) => ({ ...zone, available: zone.replicas }));
+    const lines = renderStatus(fromAgent({ ...rolling, outcome: 'act', zones, pods: [], waits: [], actions: [] }), nowMs, look());
+    expect(lines).toContain('  next: b');
+  });
+
   it('names each rule once in the log line of status', () => {
     const twice = { ...waiting, waits: waiting.waits.flatMap((wait) => [wait, wait]) };
     expect(statusLine(fromAgent(twice), nowMs)).toBe(statusLine(fromAgent(waiting), nowMs));

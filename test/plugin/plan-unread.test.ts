@@ -1,6 +1,9 @@
 // Tests that plan, diff and apply refuse a plan whose groups, ledgers or published decisions the user may not list.
 import { describe, expect, it } from 'vitest';
+import { listKnown } from '../../plugin/cluster-snapshot/listing.ts';
+import { zoneBudgetResource } from '../../policies/adopt/keys.ts';
 import { fakeApiServer } from './api-server.ts';
+import { clusterOf } from './cluster-of.ts';
 import { runInProcess } from './in-process.ts';
 import { adoptedObjects, statefulSetObject } from './live-objects.ts';
 import { folderWith } from './process.ts';
@@ -31,4 +34,17 @@ describe('plan, diff and apply', () => {
     expect(ended).toEqual(verbs.map(() => ({ status: 11, stdout: '', stderr })));
     expect(written).toEqual([]);
   });
+});
+
+it('a list that is forbidden is empty if the kind is not installed, because the API server checks permissions first', async () => {
+  const listed = (missing: readonly string[]) => {
+    const cluster = clusterOf({ missing });
+    const { kubernetes } = cluster.env;
+    const request: typeof kubernetes.request = async (call) =>
+      call.path.includes('zoneawarepoddisruptionbudgets') ? { status: 403, headers: {}, body: '' } : kubernetes.request(call);
+    const limited = { ...cluster, env: { ...cluster.env, kubernetes: { ...kubernetes, request } } };
+    return listKnown(limited, zoneBudgetResource, ['mimir']);
+  };
+  expect(await listed(['zoneawarepoddisruptionbudgets'])).toEqual([]);
+  expect(await listed([])).toMatchObject({ unknown: expect.stringContaining('no permission to list zoneawarepoddisruptionbudgets') });
 });

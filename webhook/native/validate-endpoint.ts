@@ -6,6 +6,7 @@ import { ruleCatalog } from '../../engine/rules/catalog.ts';
 import { isUnknown } from '../../engine/snapshot.ts';
 import { endpointPaths } from '../../install/object.ts';
 import { type Finding, pointerText, sortFindings } from '../../policies/findings/finding.ts';
+import { instantMs } from '../../policies/instant.ts';
 import { type SecretKey, secretKeysOf } from '../../policies/integrations/channel.ts';
 import { checkDocuments } from '../../policies/lint/lint.ts';
 import { loadObjects } from '../../policies/live/objects.ts';
@@ -39,7 +40,7 @@ export function validateEndpoint(env: Pick<WebhookEnv, 'clock' | 'kubernetes'>, 
     path: endpointPaths.validate,
     handle: async (review, call) => {
       if (!isConcerned(review)) return { allowed: true };
-      const answer = validate(review, await findingsOf(env, review, options, call), env.clock.nowMs());
+      const answer = validate(review, await findingsOf(env, review, options, call));
       return answer.allowed ? withWarnings(answer, await missingSecrets(env, review, options, call)) : answer;
     },
     // The agent ignores objects with errors, but it trusts the requester. Only objects with a requester fail closed, except new stops.
@@ -56,9 +57,9 @@ function isConcerned({ resource, subresource, operation, object, oldObject }: Re
   return operation === 'CREATE';
 }
 
-function validate(review: Review, findings: readonly Finding[], nowMs: number): Answer {
+function validate(review: Review, findings: readonly Finding[]): Answer {
   if (review.object === undefined) return deny(400, 'the request has no object');
-  const problem = requesterProblem(review, nowMs);
+  const problem = requesterProblem(review);
   if (problem !== undefined) return deny(403, problem);
   const errors = findings.filter(({ severity }) => severity === 'error');
   const warnings = findings.filter(({ severity }) => severity === 'warning').map((one) => boundedText(lineOf(one), longestWarning));
@@ -70,10 +71,15 @@ function withWarnings(answer: Answer, more: readonly string[]): Answer {
   return more.length === 0 ? answer : { ...answer, warnings: [...(answer.warnings ?? []), ...more] };
 }
 
-/** Returns a problem if the requester in the object is not the user of the request. An absent requester is no problem. */
-function requesterProblem(review: Review, nowMs: number): string | undefined {
+/**
+ * Returns a problem if the requester in the object is not the user of the request. An absent requester is no problem. The time of the stamp
+ * is not compared: another process may have stamped the request, and its clock may differ.
+ */
+function requesterProblem(review: Review): string | undefined {
   const claimed = specOf(review.object)[stampField];
-  if (!isStamped(review) || claimed === undefined || isSameJson(claimed, rightStamp(review, nowMs))) return undefined;
+  if (!isStamped(review) || claimed === undefined) return undefined;
+  const atMs = instantMs(String(asJsonObject(claimed)['at']));
+  if (atMs !== undefined && isSameJson(claimed, rightStamp(review, atMs))) return undefined;
   return `spec.${stampField} does not match the authenticated user; leave it out, the webhook sets it`;
 }
 

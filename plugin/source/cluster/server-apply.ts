@@ -17,6 +17,8 @@ export interface ReadyObject {
   readonly object: KubernetesObject;
   /** The object as last read; undefined if it does not exist. */
   readonly live: KubernetesObject | undefined;
+  /** True if the write is correct for every spec, so that a change by another writer does not stop it. */
+  readonly mayChange?: true;
 }
 
 export interface ApplyMode {
@@ -79,7 +81,7 @@ async function adopt(cluster: Cluster, ready: ReadyObject): Promise<ReadyObject>
  * removes them. Returns the patched object.
  */
 export async function handOver(cluster: Cluster, before: KubernetesObject, patched: KubernetesObject): Promise<KubernetesObject> {
-  const ready = { resource: resources.statefulSets, object: patched, live: patched };
+  const ready = { resource: resources.statefulSets, object: patched, live: patched, mayChange: true } as const;
   return (await writeManagers(cluster, ready, (live) => handedOver(before, live))) ?? patched;
 }
 
@@ -138,10 +140,10 @@ async function readUnchanged(cluster: Cluster, ready: ReadyObject, error: unknow
   return readAgain(cluster, ready, error);
 }
 
-/** Reads the object again. Throws the error if the spec changed. */
+/** Reads the object again. Throws the error if the spec changed, unless a change does not matter. */
 async function readAgain({ env, timeoutMs }: Cluster, ready: ReadyObject, error: unknown): Promise<KubernetesObject | undefined> {
   const now = await getObject(env, ready.resource, ready.object.metadata, { site: 'apply.read', timeoutMs });
-  if (!isSameValue(targetOf('', ready.live), targetOf('', now))) throw error;
+  if (ready.mayChange !== true && !isSameValue(targetOf('', ready.live), targetOf('', now))) throw error;
   return now;
 }
 

@@ -390,7 +390,7 @@ export const clusterCodes = {
   RG6028: {
     title: 'A webhook configuration is missing or changed',
     explanation:
-      'The webhook configurations of an installation decide which requests the API server sends to the webhooks. If one is missing or changed, for example by a tool that deletes unknown objects, requests may pass unchecked. The agent does not create a configuration again. The agent adds new StatefulSets to the configurations within seconds.',
+      'The webhook configurations of an installation decide which requests the API server sends to the webhooks. If one is missing or changed, for example by a tool that deletes unknown objects, requests may pass unchecked. The agent does not create a deleted configuration again.',
     hint: 'install again: kubectl rollout-group install --policies DIR --apply',
   },
   RG7001: {

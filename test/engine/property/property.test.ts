@@ -66,8 +66,8 @@ describe('decisions over random groups', () => {
     const unseen = ruleCatalog
       .flatMap(({ id, outcomes }) => outcomes.map((outcome) => answerKey(id, outcome)))
       .filter((key) => timesSeen(key) === 0);
-    // Only a plan gives the first and the last outcome. test/engine/judge/protection.test.ts has the second one.
-    expect(unseen).toEqual(['agent-access wait', 'protection-kept unknown', 'view-complete no']);
+    // Only a plan gives the first and the last outcome. test/engine/judge/protection.test.ts has the second one, run/rollback.test.ts the third.
+    expect(unseen).toEqual(['agent-access wait', 'protection-kept unknown', 'revision-known no', 'view-complete no']);
   });
 
   it('see no answer that the list of rules does not name', () => {

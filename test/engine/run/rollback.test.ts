@@ -137,6 +137,23 @@ describe('a run that fails', () => {
     expect(decided({ run: failed, group: { rollout: { onFailure: 'pause' } } }).run?.outcome).toBe('failed');
   });
 
+  it('counts each abort and each retry once, also if a fast clock dated the failure after the retry', () => {
+    const request = (action: 'abort' | 'retry', name: string, atMs: number) => said(action, atMs, { name, runId: failed.id });
+    const group: GroupOverrides = { rollout: { onFailure: 'pause' } };
+    const [early, abort] = [request('retry', 'early', ago(hourMs)), request('abort', 'abort', ago(minuteMs))];
+    const next = (run: RunState | undefined, intents: readonly IntentView[]): RunState => {
+      const found = run && decided({ run, group, intents }).run;
+      if (found === undefined) throw new Error('the test expected a run');
+      return found;
+    };
+    const ended = next(withFields(failed, { outcome: 'running' }), [early, abort]);
+    expect([ended.outcome, next(ended, [early, abort]).outcome]).toEqual(['failed', 'failed']);
+    const retried = next(withFields(ended, { failedMs: kitNowMs + 20_000 }), [early, abort, request('retry', 'retry', ago(1000))]);
+    expect([retried.outcome, next(retried, [early, abort]).outcome]).toEqual(['running', 'running']);
+    const fast = withFields(retried, { retriedMs: kitNowMs + 20_000 });
+    expect(next(fast, [abort, request('abort', 'again', ago(500))])).toMatchObject({ outcome: 'failed', answered: retried.answered });
+  });
+
   it('passes no gate on its way back, for they may measure what failed', () => {
     const gates = [{ name: 'errors' }] as unknown as GroupDefinition['gates'];
     const waves = [wave('canary', ['a'], { amount: { pods: 1 }, after: { soakMs: 0, gates: ['errors'] } }), wave('rest', zones)];

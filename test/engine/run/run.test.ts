@@ -423,6 +423,7 @@ describe('a failed run', () => {
       retriedMs: kitNowMs,
       movableMs: 0,
       movableAsOfMs: kitNowMs,
+      answered: [expect.any(String)],
     });
   });
 

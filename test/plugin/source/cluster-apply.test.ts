@@ -4,7 +4,7 @@ import { TransportFailure } from '../../../cluster/request/failure.ts';
 import { type KubernetesObject, resources } from '../../../cluster/request/resource.ts';
 import type { Cluster } from '../../../plugin/connection.ts';
 import { applyAll } from '../../../plugin/source/cluster/apply.ts';
-import { conflictsOf, type ReadyObject, serverApply } from '../../../plugin/source/cluster/server-apply.ts';
+import { conflictsOf, handOver, type ReadyObject, serverApply } from '../../../plugin/source/cluster/server-apply.ts';
 
 type Answer = (request: KubernetesRequest) => KubernetesResponse | Error;
 
@@ -135,6 +135,34 @@ describe('a template that undo has patched', () => {
     const { cluster } = serverWith(refusing(ours, replicas));
     const { applied } = await applyAll(cluster, [ready('a', { spec: {} })], run);
     expect(applied).toMatchObject([{ result: 'configured', taken: [{ field: ours.field }, { field: '.spec.replicas' }] }]);
+  });
+
+  it('gives the fields that it added to the manager of the template, also if the agent changes the spec in between', async () => {
+    const env = { 'f:env': {} };
+    const entry = (manager: string, operation: string, container: object) => ({
+      manager,
+      operation,
+      apiVersion: 'apps/v1',
+      fieldsV1: { 'f:spec': { 'f:template': { 'f:spec': { 'f:containers': { 'k:{"name":"x"}': container } } } } },
+    });
+    const set = (resourceVersion: string, partition: number, managedFields: readonly object[]): KubernetesObject => ({
+      kind: 'StatefulSet',
+      apiVersion: 'apps/v1',
+      metadata: { name: 'a', namespace: 'm', uid: 'u', resourceVersion, managedFields },
+      spec: { updateStrategy: { type: 'RollingUpdate', rollingUpdate: { partition } } },
+    });
+    const before = [entry('argocd', 'Apply', { 'f:name': {} })];
+    const after = [...before, entry('kubectl-rollout_group', 'Update', env)];
+    const { cluster, asked } = serverWith(({ method, body = '' }) => {
+      if (method === 'GET') return { ...ok, body: JSON.stringify(set('3', 2, after)) };
+      return body.includes('"3"') ? ok : status(422, { reason: 'Invalid' });
+    });
+    await handOver(cluster, set('1', 3, before), set('2', 3, after));
+    expect(asked.map(({ method }) => method)).toEqual(['PATCH', 'GET', 'PATCH']);
+    expect(JSON.parse(asked.at(-1)?.body ?? '').at(-1)).toMatchObject({
+      path: '/metadata/managedFields',
+      value: [entry('argocd', 'Apply', { 'f:name': {}, ...env })],
+    });
   });
 
   it('is said to be taken over before anything is applied', async () => {

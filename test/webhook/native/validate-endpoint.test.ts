@@ -111,6 +111,11 @@ describe('the validation of our kinds', () => {
     });
   });
 
+  it.each([-90_000, 90_000])('takes the stamp of another process whose clock differs by %d ms', async (byMs) => {
+    const at = new Date(nowMs + byMs).toISOString();
+    expect(await validate(reviewOf('RolloutIntent', { ...approval, requestedBy: { ...byAda, at } }))).toEqual({ allowed: true });
+  });
+
   it('refuses an identity that is not that of the person who asks', async () => {
     const forged = reviewOf('RolloutIntent', { ...approval, requestedBy: byAda }, { user: mallory });
     expect(await validate(forged)).toMatchObject({ allowed: false, code: 403, reason: 'Forbidden' });
@@ -120,6 +125,8 @@ describe('the validation of our kinds', () => {
       { user: mallory, oldSpec: { ...approval, requestedBy: byAda } },
     );
     expect(await validate(changed)).toMatchObject({ allowed: false, code: 403 });
+    const timeless = reviewOf('RolloutIntent', { ...approval, requestedBy: { ...byAda, at: 'noon' } });
+    expect(await validate(timeless)).toMatchObject({ allowed: false, code: 403 });
     // Without the stamp nobody is believed to have asked.
     expect(await validate(reviewOf('RolloutIntent', approval, { user: mallory }))).toEqual({ allowed: true });
   });
