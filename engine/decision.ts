@@ -23,7 +23,8 @@
 import type { Source } from '../policies/definition.ts';
 import type { Phase } from '../policies/rollout/phases.ts';
 import type { DisruptionVerdict } from './disruption/disruption.ts';
-import type { Ledger, RunState } from './snapshot.ts';
+import type { RunState } from './run/run-state.ts';
+import type { Ledger } from './snapshot.ts';
 
 /** A rule's answer. `wait`: time, progress or a request ends it. `no`: a person must act. `skip`: not applicable. `unknown`: unreadable. */
 export type RuleOutcome = 'ok' | 'wait' | 'no' | 'skip' | 'unknown';

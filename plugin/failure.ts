@@ -89,7 +89,7 @@ export const exitCodes = {
   notFound: 10,
   /** Authentication or permission is missing. */
   notAllowed: 11,
-  /** The cluster cannot be reached, or the agent does not run. */
+  /** The cluster or the forge cannot be reached, or the agent does not run. */
   unreachable: 12,
   /** A defect of this program. */
   internal: 70,

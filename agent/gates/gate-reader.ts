@@ -2,7 +2,8 @@
 
 import type { GroupDecision } from '../../engine/decision.ts';
 import { countedReadings } from '../../engine/rules/gate.ts';
-import type { GateReadingsView, RunState } from '../../engine/snapshot.ts';
+import type { RunState } from '../../engine/run/run-state.ts';
+import type { GateReadingsView } from '../../engine/snapshot.ts';
 import type { GateDefinition, GroupDefinition } from '../../policies/definition.ts';
 import type { MetricSourceDefinition } from '../../policies/integrations/metric-source.ts';
 import { canonicalJson } from '../../policies/values/canonical-json.ts';

@@ -2,7 +2,8 @@
 import { inParallel, podUrl } from '../../cluster/pods.ts';
 import { type GatedPod, podsAvailable, updatedPods } from '../../engine/observe/readings.ts';
 import { type GroupView, viewGroup } from '../../engine/observe/view.ts';
-import type { GateReading, RunState } from '../../engine/snapshot.ts';
+import type { RunState } from '../../engine/run/run-state.ts';
+import type { GateReading } from '../../engine/snapshot.ts';
 import type { GateDefinition, GroupDefinition } from '../../policies/definition.ts';
 import { durationMs, formatDuration } from '../../policies/duration.ts';
 import { counted } from '../../policies/wording.ts';

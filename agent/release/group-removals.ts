@@ -3,7 +3,7 @@
 
 import { decideRemoval, type FormerGroup, leftMembers } from '../../engine/release/removal.ts';
 import type { Definitions, SourceState } from '../../engine/release/terms.ts';
-import type { RunState } from '../../engine/snapshot.ts';
+import type { RunState } from '../../engine/run/run-state.ts';
 import type { AgentConfig } from '../config.ts';
 import type { AgentEnv } from '../env.ts';
 import type { ActivePolicies, PolicySource } from '../policies/policies.ts';

@@ -2,7 +2,8 @@
 
 import type { Action } from '../../engine/decision.ts';
 import { unappliedClaimMs } from '../../engine/ledger/ledger.ts';
-import type { Claim, Ledger, Preparation, RunState } from '../../engine/snapshot.ts';
+import type { RunState } from '../../engine/run/run-state.ts';
+import type { Claim, Ledger, Preparation } from '../../engine/snapshot.ts';
 import { canonicalJson, isSameValue } from '../../policies/values/canonical-json.ts';
 
 /** Returns whether a reader of the stored ledger would decide differently than with `next`. Times that only grow do not count. */

@@ -6,8 +6,9 @@ import { type Action, type GroupDecision, replacedBy } from '../../engine/decisi
 import { violationsOf } from '../../engine/invariants/invariants.ts';
 import { claimsOf, decidedLedger, ledgerOfEpoch, openClaims } from '../../engine/ledger/ledger.ts';
 import { lastAvailableByTime, viewGroup } from '../../engine/observe/view.ts';
+import type { RunState } from '../../engine/run/run-state.ts';
 import { revertProgress } from '../../engine/run/states.ts';
-import { emptySnapshot, isUnknown, type Ledger, type RunState, type Snapshot } from '../../engine/snapshot.ts';
+import { emptySnapshot, isUnknown, type Ledger, type Snapshot } from '../../engine/snapshot.ts';
 import { withoutPinsOf } from '../../engine/strategies/pinned/pins.ts';
 import type { GroupDefinition } from '../../policies/definition.ts';
 import { messageOf } from '../../policies/error-message.ts';

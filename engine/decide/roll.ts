@@ -32,9 +32,10 @@ import {
 import { beforeWave, underWay, type WaveAnswer, wavesDigestOf } from '../rules/wave.ts';
 import { comparedPlan } from '../run/approved-plan.ts';
 import { rollbackWarnings, withEarlierRetries } from '../run/run.ts';
+import type { RunState, UnfinishedRun } from '../run/run-state.ts';
 import { brokeBeforeRun, countMovableTime, failRun, hasReplacedSince, recordReplacement } from '../run/states.ts';
 import type { AdvancedRun, WaveProgress, ZoneProgress } from '../run/waves.ts';
-import type { PodView, RunState, UnfinishedRun } from '../snapshot.ts';
+import type { PodView } from '../snapshot.ts';
 import { strategyOf } from '../strategies/strategy.ts';
 
 export type RollDecision = Pick<GroupDecision, 'steps' | 'actions' | 'warnings' | 'wantedReadings' | 'run' | 'budgetAnswers'>;

@@ -8,7 +8,8 @@ import { delayedDownscale, prepareDownscale, renewals, withdrawals } from '../ru
 import { refusalOf } from '../rules/refused-write.ts';
 import { checkReplicas, type ScaleQuestion } from '../rules/scale.ts';
 import { cancelRequest, objectOf, requesterText } from '../run/requests.ts';
-import type { IntentView, ReplicaSourceView, RunState } from '../snapshot.ts';
+import type { RunState } from '../run/run-state.ts';
+import type { IntentView, ReplicaSourceView } from '../snapshot.ts';
 import { type DesiredReplicas, desiredReplicas } from './replicas.ts';
 
 interface ScaleDecision {

@@ -17,8 +17,9 @@ import { rejectionsAhead } from '../rules/wave.ts';
 import { rolledBackZones } from '../run/origin.ts';
 import { objectOf, pauses, requesterText, requestOf, requestPlace, stopActions } from '../run/requests.ts';
 import { rollsBack } from '../run/run.ts';
+import type { FailedRun, RunState } from '../run/run-state.ts';
 import { hasReplacedSince } from '../run/states.ts';
-import { type FailedRun, type IntentView, isUnknown, type RunState } from '../snapshot.ts';
+import { type IntentView, isUnknown } from '../snapshot.ts';
 
 interface StopsAnswer {
   readonly stops: readonly Stop[];

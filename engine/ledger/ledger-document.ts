@@ -5,7 +5,8 @@ import { canonicalJson } from '../../policies/values/canonical-json.ts';
 import { compareText } from '../../policies/values/compare-text.ts';
 import { defined } from '../../policies/values/defined.ts';
 import { ordinalRanges, ordinalsIn } from '../amount.ts';
-import { type Claim, emptyLedger, isUnknown, type Known, type Ledger, type Pin, type Preparation, type RunState } from '../snapshot.ts';
+import type { RunState } from '../run/run-state.ts';
+import { type Claim, emptyLedger, isUnknown, type Known, type Ledger, type Pin, type Preparation } from '../snapshot.ts';
 
 export const ledgerKey = 'ledger';
 
@@ -50,12 +51,12 @@ const zone = z
 /** Ordinals as ascending ranges, such as `0-4,7`. */
 const ranges = z.string().regex(/^\d{1,10}(?:-\d{1,10})?(?:,\d{1,10}(?:-\d{1,10})?)*$/);
 
-const revision = z.string().min(1);
-const settledRow = z.object({ zone, revision, ordinals: ranges });
+const text = z.string().min(1);
+const settledRow = z.object({ zone, revision: text, ordinals: ranges });
 
 const placedRow = z.object({
   zone,
-  revision,
+  revision: text,
   ordinal: z.int().min(0),
   placements: z.int().min(1),
   replaces: z.string().optional(),
@@ -64,7 +65,7 @@ const placedRow = z.object({
 
 const pinRow = z.union([placedRow, settledRow]);
 
-const templateRow = z.object({ zone, revision, template: z.record(z.string(), z.unknown()) });
+const templateRow = z.object({ zone, revision: text, template: z.record(z.string(), z.unknown()) });
 
 const member = z.object({ zone, statefulSet: z.string().min(1) });
 
@@ -75,7 +76,6 @@ const releaseRow = z.object({
   released: z.array(zone).optional(),
 });
 
-const text = z.string().min(1);
 const instant = z.int();
 const instants = z.union([instant, z.array(instant)]);
 const count = z.int().min(0);

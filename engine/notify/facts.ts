@@ -5,7 +5,8 @@ import { type GroupDecision, isMoving } from '../decision.ts';
 import { isAvailable, isCrashing, viewGroup, type ZoneView } from '../observe/view.ts';
 import { storedResult } from '../rule.ts';
 import { lacksApproval } from '../rules/approval.ts';
-import type { PodView, RunState, Snapshot } from '../snapshot.ts';
+import type { RunState } from '../run/run-state.ts';
+import type { PodView, Snapshot } from '../snapshot.ts';
 
 export interface Hold {
   /** A rule of the engine, or `policy/rule`. */

@@ -2,7 +2,8 @@
 import type { GroupDefinition } from '../../policies/definition.ts';
 import { formatDuration } from '../../policies/duration.ts';
 import { tryParseJson } from '../../policies/values/try-parse-json.ts';
-import type { GateReading, MetricView, PodView, RunState } from '../snapshot.ts';
+import type { RunState } from '../run/run-state.ts';
+import type { GateReading, MetricView, PodView } from '../snapshot.ts';
 import { fieldAt } from './raw.ts';
 import { type GroupView, isAvailable, type ZoneView } from './view.ts';
 

@@ -9,7 +9,7 @@ import { templateRevision, unmodelledPods } from '../observe/manifests.ts';
 import { fieldAt } from '../observe/raw.ts';
 import { isLimitOfZero } from '../rule.ts';
 import { isFastTrack } from '../rules/wave.ts';
-import type { RunState } from '../snapshot.ts';
+import type { RunState } from '../run/run-state.ts';
 import { strategyOf } from '../strategies/strategy.ts';
 import { manifestOf } from './changes.ts';
 import { atOnceText } from './controller.ts';

@@ -10,8 +10,9 @@ import { type Action, type AdmissionRequest, type GroupDecision, type Judgement,
 import { judge } from '../judge/judge.ts';
 import { defaultAssumptions } from '../plan/document.ts';
 import { addsNothing, wavesDigestOf } from '../rules/wave.ts';
+import type { RunState } from '../run/run-state.ts';
 import { type WaveProgress, waveProgress } from '../run/waves.ts';
-import type { Ledger, Preparation, RunState, Snapshot } from '../snapshot.ts';
+import type { Ledger, Preparation, Snapshot } from '../snapshot.ts';
 import { createWorld, step } from '../world/world.ts';
 import { previousRevision } from './state.ts';
 

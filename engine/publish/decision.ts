@@ -7,7 +7,8 @@ import { ordinalRanges } from '../amount.ts';
 import type { GroupDecision, RuleResult } from '../decision.ts';
 import { absentOrdinals, type GroupView, isAvailable, isCrashing, viewGroup, type ZoneView } from '../observe/view.ts';
 import { storedResult } from '../rule.ts';
-import { type Claim, type GateReading, type Ledger, type PodView, type RunState, type Snapshot, setNamed } from '../snapshot.ts';
+import type { RunState } from '../run/run-state.ts';
+import { type Claim, type GateReading, type Ledger, type PodView, type Snapshot, setNamed } from '../snapshot.ts';
 import { bounded } from './bounds.ts';
 import { publishedMetrics } from './metrics.ts';
 import {

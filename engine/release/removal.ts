@@ -3,7 +3,8 @@ import { labelKeys } from '../../policies/adopt/keys.ts';
 import type { GroupDefinition } from '../../policies/definition.ts';
 import { traitsOf } from '../../policies/strategies.ts';
 import { pods as countOfPods, ordinalRanges } from '../amount.ts';
-import type { Ledger, PodView, ReleaseTerms, RunState, Snapshot, StatefulSetView } from '../snapshot.ts';
+import type { RunState } from '../run/run-state.ts';
+import type { Ledger, PodView, ReleaseTerms, Snapshot, StatefulSetView } from '../snapshot.ts';
 import { type Definitions, definitionStateOf, outdatedOf, sourceOf, termsOf, viewMember } from './terms.ts';
 
 /** The time before a removal is reported, in milliseconds, because a tool may delete a definition and create it again. */

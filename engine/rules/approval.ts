@@ -5,7 +5,8 @@ import type { GroupContext } from '../context.ts';
 import type { RuleResult } from '../decision.ts';
 import { earliest, result } from '../rule.ts';
 import { isOfRun, isVerified, objectOf, requestOf } from '../run/requests.ts';
-import { type IntentView, isUnknown, type RunState } from '../snapshot.ts';
+import type { RunState } from '../run/run-state.ts';
+import { type IntentView, isUnknown } from '../snapshot.ts';
 
 interface ApprovalQuestion {
   readonly context: GroupContext;

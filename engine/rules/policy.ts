@@ -13,7 +13,8 @@ import { result } from '../rule.ts';
 import { planDeviations } from '../run/approved-plan.ts';
 import { phaseOfRun } from '../run/origin.ts';
 import { digestOfRule } from '../run/requests.ts';
-import { isUnknown, type MetricView, type RunState, type Unknown } from '../snapshot.ts';
+import type { RunState } from '../run/run-state.ts';
+import { isUnknown, type MetricView, type Unknown } from '../snapshot.ts';
 import { approvalResults } from './approval.ts';
 import { downscaleTimes } from './zone-gap.ts';
 

@@ -9,8 +9,9 @@ import { describeReadiness, type ZoneView } from '../observe/view.ts';
 import { profileOf } from '../profiles.ts';
 import { ageSince, earliest, result } from '../rule.ts';
 import { isVerified, objectOf, pauses, requesterText, undoRequest } from '../run/requests.ts';
+import type { RunState } from '../run/run-state.ts';
 import type { ZoneProgress } from '../run/waves.ts';
-import { type IntentView, isUnknown, type RunState } from '../snapshot.ts';
+import { type IntentView, isUnknown } from '../snapshot.ts';
 import { isShrinkHeld, mayRepairDespiteOthers, stuckInstants } from './pod-state.ts';
 
 export interface RollQuestion {

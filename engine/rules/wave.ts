@@ -9,8 +9,8 @@ import type { ZoneView } from '../observe/view.ts';
 import { ageSince, blocks, result } from '../rule.ts';
 import { isRollingBack } from '../run/origin.ts';
 import { digestOfWaves, objectOf, requesterText, skipRequest, type VerifiedRequest } from '../run/requests.ts';
+import type { RunState } from '../run/run-state.ts';
 import { hasReplacedSince } from '../run/states.ts';
-import type { RunState } from '../snapshot.ts';
 import { approvalResults, isRejection } from './approval.ts';
 import { gateVerdict } from './gate.ts';
 

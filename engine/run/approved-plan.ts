@@ -11,8 +11,9 @@ import type { GroupContext } from '../context.ts';
 import { templateDigest } from '../diff/field-diff.ts';
 import { approvedPlanAnnotation } from '../observe/objects.ts';
 import { reader } from '../observe/raw.ts';
-import { isUnknown, type Known, type RunState } from '../snapshot.ts';
+import { isUnknown, type Known } from '../snapshot.ts';
 import { recordedKind } from './origin.ts';
+import type { RunState } from './run-state.ts';
 
 const digest = z.string().min(1).max(64);
 

@@ -3,8 +3,9 @@ import type { RunPhase } from '../../policies/rollout/phases.ts';
 import { hashText } from '../../policies/values/hash.ts';
 import type { GroupContext } from '../context.ts';
 import type { GroupView, ZoneView } from '../observe/view.ts';
-import type { RunOrigin, RunState, StatefulSetView } from '../snapshot.ts';
+import type { StatefulSetView } from '../snapshot.ts';
 import { requesterText, undoOf } from './requests.ts';
+import type { RunOrigin, RunState } from './run-state.ts';
 
 /** The annotations of a StatefulSet that name the origin of a change. */
 export const changeAnnotations = {

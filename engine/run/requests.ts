@@ -6,7 +6,8 @@ import { hashText, sha256 } from '../../policies/values/hash.ts';
 import { ordinalRanges } from '../amount.ts';
 import type { GroupContext } from '../context.ts';
 import type { RuleResult } from '../decision.ts';
-import { type IntentView, isUnknown, isWithinClockSkew, type RunState } from '../snapshot.ts';
+import { type IntentView, isUnknown, isWithinClockSkew } from '../snapshot.ts';
+import type { RunState } from './run-state.ts';
 
 /** The actions that only stop a group. They count without a verified requester, so admission lets them pass while no webhook answers. */
 export const stopActions: readonly IntentView['action'][] = ['pause', 'protect', 'undo'];

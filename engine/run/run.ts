@@ -7,17 +7,10 @@ import type { RuleResult } from '../decision.ts';
 import type { ZoneView } from '../observe/view.ts';
 import { result } from '../rule.ts';
 import { freezingPartition, isStuck } from '../rules/pod-state.ts';
-import {
-  type FailedRun,
-  type IntentView,
-  isUnknown,
-  isWithinClockSkew,
-  type RunCore,
-  type RunningRun,
-  type RunState,
-} from '../snapshot.ts';
+import { type IntentView, isUnknown, isWithinClockSkew } from '../snapshot.ts';
 import { causedBy, isRollingBack, recordedKind, rolledBackZones, withOrigin } from './origin.ts';
 import { abortRequests, requesterText, unanswered, withAnswered } from './requests.ts';
+import type { FailedRun, RunCore, RunningRun, RunState } from './run-state.ts';
 import {
   brokeBeforeRun,
   closeZone,

@@ -23,7 +23,8 @@
 //                        +--------+                                        +--> clearWaveAvailable (a pod became unavailable)
 import { extended } from '../../policies/values/defined.ts';
 import { hashText } from '../../policies/values/hash.ts';
-import type { CompletedRun, FailedRun, PodView, RunCore, RunningRun, RunState, UnfinishedRun } from '../snapshot.ts';
+import type { PodView } from '../snapshot.ts';
+import type { CompletedRun, FailedRun, RunCore, RunningRun, RunState, UnfinishedRun } from './run-state.ts';
 
 export type RunChange = Pick<RunCore, 'kind' | 'target' | 'previous'>;
 

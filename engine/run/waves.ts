@@ -9,7 +9,8 @@ import { blocks } from '../rule.ts';
 import { isStuck } from '../rules/pod-state.ts';
 import { oldStatusOf } from '../rules/roll.ts';
 import { afterWave, asksBefore, isFastTrack } from '../rules/wave.ts';
-import type { PodView, RunState, UnfinishedRun } from '../snapshot.ts';
+import type { PodView } from '../snapshot.ts';
+import type { RunState, UnfinishedRun } from './run-state.ts';
 import { clearWaveAvailable, closeZone, completeRun, enterWave, failRun, markWaveAvailable } from './states.ts';
 
 interface WaveChecks {

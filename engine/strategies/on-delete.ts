@@ -10,7 +10,8 @@ import { inFlightBefore, isClaimed, isStuck, isUp, waitsForLower } from '../rule
 import { isProtected } from '../rules/protected.ts';
 import type { RollQuestion } from '../rules/roll.ts';
 import { includedPods } from '../rules/wave.ts';
-import type { PodView, RunState } from '../snapshot.ts';
+import type { RunState } from '../run/run-state.ts';
+import type { PodView } from '../snapshot.ts';
 import type { Allowance, ChosenPod, Strategy } from './strategy.ts';
 
 export const onDelete: Strategy = {

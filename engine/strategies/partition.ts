@@ -10,7 +10,8 @@ import { blocks, result } from '../rule.ts';
 import { freezingPartition, inFlightBefore, isBelowPartition, isNextDown, isStuck, isUp, waitsForLower } from '../rules/pod-state.ts';
 import { oldStatusOf, type RollQuestion } from '../rules/roll.ts';
 import { includedPods } from '../rules/wave.ts';
-import type { Claim, PodView, RunState, Snapshot, StatefulSetView } from '../snapshot.ts';
+import type { RunState } from '../run/run-state.ts';
+import type { Claim, PodView, Snapshot, StatefulSetView } from '../snapshot.ts';
 import { replacePods } from './on-delete.ts';
 import type { Allowance, ChosenPod, Strategy } from './strategy.ts';
 

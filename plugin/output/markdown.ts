@@ -4,18 +4,23 @@ import { visible } from './text.ts';
 /** The characters that Markdown or a forge interprets anywhere in a line. As entities they are plain text, also inside HTML and tables. */
 const meaning = /[\\`*_[\]<>#!|~@&$%]|:(?=[\w/])/g;
 
-/** Signs that forges turn into mentions, issues, merge requests, epics, labels, snippets and milestones if a word follows. */
-const references = /[@#!&~$%](?=[\w{"-])/;
+/** Signs that forges turn into mentions, issues, merge requests, epics, labels, snippets, milestones and links if a word follows. */
+const references = /[@#!&~$%](?=[\w{"-])|:(?=\/)/;
+
+/** The beginning of a list item or of a line, inside the list item or the cell that the text begins. */
+const listStart = /^(?:\d{1,9}[.)](?= |$)|\+(?= |$)|-(?!$))/;
 
 /** Returns text for the inside of a Markdown line. A zero-width joiner prevents references. */
 export function markdownText(text: string): string {
   return visible(text)
+    .trim()
     .replace(meaning, (sign, offset: number, whole: string) => {
       const joiner = references.test(whole.slice(offset, offset + 2)) ? '&zwj;' : '';
       return `&#${sign.charCodeAt(0)};${joiner}`;
     })
-    .replace(/\b(www)\./gi, '$1&#46;')
-    .replace(/\b(gh)-(?=\d)/gi, '$1&#45;');
+    .replace(listStart, (begun) => `${begun.slice(0, -1)}&#${begun.charCodeAt(begun.length - 1)};`)
+    .replace(/\b(www)\./gi, '$1&#46;&zwj;')
+    .replace(/\b(gh)-(?=\d)/gi, '$1&#45;&zwj;');
 }
 
 /** Returns text for the inside of a Markdown line. Each line break becomes a space. */
@@ -26,7 +31,7 @@ export function markdownLine(text: string): string {
 /** Returns text as code. The fence is longer than any sequence of backticks in the text. */
 export function markdownCode(text: string): string {
   const shown = visible(text);
-  const longest = Math.max(0, ...[...shown.matchAll(/`+/g)].map(([ticks]) => ticks.length));
+  const longest = longestTicks(shown);
   const fence = '`'.repeat(longest + 1);
   const pad = longest > 0 || shown === '' || shown.startsWith(' ') || shown.endsWith(' ') ? ' ' : '';
   return `${fence}${pad}${shown}${pad}${fence}`;
@@ -34,15 +39,22 @@ export function markdownCode(text: string): string {
 
 /** Returns lines as a code block. The fence is longer than any sequence of backticks in the lines. */
 export function markdownBlock(text: string, language: string): string {
-  const lines = text.trimEnd().split('\n').map(visible);
-  const longest = Math.max(2, ...lines.flatMap((line) => [...line.matchAll(/`+/g)].map(([ticks]) => ticks.length)));
-  const fence = '`'.repeat(longest + 1);
-  return [`${fence}${language}`, ...lines, fence].join('\n');
+  const lines = text.trimEnd().split('\n').map(visible).join('\n');
+  const fence = '`'.repeat(Math.max(2, longestTicks(lines)) + 1);
+  return [`${fence}${language}`, lines, fence].join('\n');
 }
 
-/** Returns a table. Escapes pipes, which end a cell even inside code. */
+function longestTicks(text: string): number {
+  return text.match(/`+/g)?.reduce((longest, ticks) => Math.max(longest, ticks.length), 0) ?? 0;
+}
+
+/**
+ * Returns a table. Escapes pipes, which end a cell even inside code. Parsers disagree about a pipe after a backslash, so a zero-width joiner
+ * parts the two.
+ */
 export function markdownTable(titles: readonly string[], rows: readonly (readonly string[])[]): string {
-  const line = (cells: readonly string[]) => `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`;
+  const line = (cells: readonly string[]) =>
+    `| ${cells.map((cell) => cell.replace(/(\\?)\|/g, (_, slash) => `${slash && `${slash}\u200d`}\\|`)).join(' | ')} |`;
   return [line(titles), `|${titles.map(() => ' --- ').join('|')}|`, ...rows.map(line)].join('\n');
 }
 

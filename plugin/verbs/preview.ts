@@ -133,6 +133,48 @@ const diff: Verb = {
   load: async () => (await import('../commands/diff.ts')).run,
 };
 
+const comment: Verb = {
+  name: 'comment',
+  summary: 'Post a plan as one comment on a pull request',
+  description:
+    'Creates the comment of the environment on a pull request of GitHub or a merge request of GitLab, or updates the earlier one. In a job of GitHub Actions or GitLab CI, the job names the pull request. Reads the token from GITHUB_TOKEN or GITLAB_TOKEN.',
+  arguments: [
+    {
+      name: 'files',
+      description: 'Output of plan -o markdown.',
+      isVariadic: true,
+      isRequired: true,
+      completes: 'file',
+    },
+  ],
+  options: [
+    { flags: '--environment <name>', description: 'Environment of a file that names no environment; default: default.' },
+    {
+      flags: '--status',
+      description: 'Also set the commit status rollout-group/ENVIRONMENT: success, pending (waits) or failure (blocked).',
+    },
+    { flags: '--forge <name>', description: 'Forge; default: that of the job.', choices: ['github', 'gitlab'] },
+    { flags: '--api <url>', description: 'Address of the REST API; default: that of the job, else of github.com or gitlab.com.' },
+    { flags: '--repository <name>', description: 'OWNER/NAME at GitHub, id or path of the project at GitLab.' },
+    { flags: '--pull-request <number>', description: 'Number of the pull request, or internal id of the merge request.' },
+    { flags: '--commit <id>', description: 'Commit of the plan. The comment stays as it is if the pull request has a newer commit.' },
+  ],
+  examples: [
+    'comment plan.md',
+    'comment plan.md --environment production --status',
+    'comment plan.md --forge github --repository acme/infra --pull-request 7',
+  ],
+  exits: {
+    4: 'a file has no marker, or text that a forge acts on',
+    5: 'the forge does not accept the request',
+    9: 'the comment changed at the same time',
+    10: 'a file or the pull request does not exist',
+    11: 'the token is missing or lacks a permission',
+    12: 'the forge cannot be reached, or limits the rate of requests',
+  },
+  load: async () => (await import('../commands/comment.ts')).run,
+};
+
 const apply: Verb = {
   name: 'apply',
   summary: 'Apply policies and manifests, or a saved plan, after showing the plan',
@@ -219,4 +261,4 @@ const demo: Verb = {
   load: async () => (await import('../commands/demo.ts')).run,
 };
 
-export const previewVerbs: readonly Verb[] = [plan, diff, simulate, apply, demo];
+export const previewVerbs: readonly Verb[] = [plan, diff, comment, simulate, apply, demo];

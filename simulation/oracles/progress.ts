@@ -1,6 +1,7 @@
 // Judges the run of each decision by the objects that the decision has read (S37): when a wave soaks and ends, and which zone is open.
 import type { TurnReport } from '../../agent/report.ts';
-import type { PodView, RunState, Snapshot, StatefulSetView } from '../../engine/snapshot.ts';
+import type { RunState } from '../../engine/run/run-state.ts';
+import type { PodView, Snapshot, StatefulSetView } from '../../engine/snapshot.ts';
 import type { Oracle } from './oracle.ts';
 import type { Book } from './places.ts';
 

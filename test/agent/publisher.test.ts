@@ -4,7 +4,8 @@ import { DecisionPublisher, mergePatch } from '../../agent/published/publisher.t
 import type { TurnReport } from '../../agent/report.ts';
 import { decideGroup } from '../../engine/decide/decide.ts';
 import { readPublished } from '../../engine/publish/read.ts';
-import { isUnknown, type RunState } from '../../engine/snapshot.ts';
+import type { RunState } from '../../engine/run/run-state.ts';
+import { isUnknown } from '../../engine/snapshot.ts';
 import { defaultConfig } from '../kit/agent-process.ts';
 import { group } from '../kit/groups.ts';
 import { ObjectsServer } from '../kit/objects-server.ts';

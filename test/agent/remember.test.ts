@@ -3,7 +3,8 @@ import { directReadIntervalMs, type GroupMemory, newMemory } from '../../agent/t
 import { claimEndsMs, isWorthWriting, withoutClaimsOf } from '../../agent/turn/ledger-changes.ts';
 import { nextTurn } from '../../agent/turn/next-turn.ts';
 import type { GroupDecision } from '../../engine/decision.ts';
-import type { Ledger, Preparation, RunState } from '../../engine/snapshot.ts';
+import type { RunState } from '../../engine/run/run-state.ts';
+import type { Ledger, Preparation } from '../../engine/snapshot.ts';
 import { canonicalJson } from '../../policies/values/canonical-json.ts';
 import { type RunFields, withFields } from '../kit/questions.ts';
 

@@ -1,6 +1,7 @@
 // Draws random groups with the strategy `pinned`, and checks their decisions and ledgers a second time without code of the engine.
 import type { Action, GroupDecision } from '../../engine/decision.ts';
-import type { Claim, IntentView, Ledger, Pin, PodView, RevisionView, RunState, Snapshot, StatefulSetView } from '../../engine/snapshot.ts';
+import type { RunState } from '../../engine/run/run-state.ts';
+import type { Claim, IntentView, Ledger, Pin, PodView, RevisionView, Snapshot, StatefulSetView } from '../../engine/snapshot.ts';
 import type { GroupDefinition } from '../../policies/definition.ts';
 import { kitNowMs } from './objects.ts';
 import { type Random, randomFrom } from './random.ts';

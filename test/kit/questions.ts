@@ -3,9 +3,10 @@ import { contextOf, type GroupContext } from '../../engine/context.ts';
 import type { ZoneView } from '../../engine/observe/view.ts';
 import type { RollQuestion } from '../../engine/rules/roll.ts';
 import type { ScaleQuestion } from '../../engine/rules/scale.ts';
+import type { FailedRun, RunningRun, RunState } from '../../engine/run/run-state.ts';
 import { completeRun } from '../../engine/run/states.ts';
 import { waveProgress } from '../../engine/run/waves.ts';
-import type { FailedRun, IntentView, Ledger, Preparation, RunningRun, RunState } from '../../engine/snapshot.ts';
+import type { IntentView, Ledger, Preparation } from '../../engine/snapshot.ts';
 import type {
   ExceptionDefinition,
   GroupDefinition,

@@ -2,6 +2,7 @@
 
 import { wavesDigestOf } from '../../engine/rules/wave.ts';
 import { digestOfRule, digestOfWaves } from '../../engine/run/requests.ts';
+import type { RunState } from '../../engine/run/run-state.ts';
 import {
   type Claim,
   type IntentView,
@@ -9,7 +10,6 @@ import {
   type Ledger,
   type PodView,
   type Preparation,
-  type RunState,
   type Snapshot,
   type StatefulSetView,
 } from '../../engine/snapshot.ts';

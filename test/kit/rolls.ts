@@ -1,7 +1,7 @@
 // Decides the next pod replacements of a group, and renders them as short texts.
 import { decideRoll, type RollDecision } from '../../engine/decide/roll.ts';
 import { advanceRun } from '../../engine/run/run.ts';
-import type { RunState } from '../../engine/snapshot.ts';
+import type { RunState } from '../../engine/run/run-state.ts';
 import type { GroupDefinition } from '../../policies/definition.ts';
 import type { PodChanges } from './objects.ts';
 import { contextWith, ledgerOf, outdatedSets } from './questions.ts';

@@ -20,7 +20,23 @@ describe('completion', () => {
   it('offers the verbs, by what has been typed of them', async () => {
     expect(await offered('|')).toEqual([
       [
-        ...['init', 'lint', 'fmt', 'test', 'schema', 'plan', 'diff', 'simulate', 'apply', 'get', 'status', 'explain', 'events', 'history'],
+        ...[
+          'init',
+          'lint',
+          'fmt',
+          'test',
+          'schema',
+          'plan',
+          'diff',
+          'comment',
+          'simulate',
+          'apply',
+          'get',
+          'status',
+          'explain',
+          'events',
+          'history',
+        ],
         ...[
           'pause',
           'resume',

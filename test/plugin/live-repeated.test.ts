@@ -2,7 +2,8 @@
 import { describe, expect, it } from 'vitest';
 import { encodeLedger, ledgerKey, ledgerLabel, ledgerName } from '../../engine/ledger/ledger-document.ts';
 import { rejectionsIn } from '../../engine/rules/approval.ts';
-import { isUnknown, type RunningRun } from '../../engine/snapshot.ts';
+import type { RunningRun } from '../../engine/run/run-state.ts';
+import { isUnknown } from '../../engine/snapshot.ts';
 import { readIntent } from '../../policies/live/intents.ts';
 import { ago, hourMs, ledgerOf, minuteMs, runOf } from '../kit/questions.ts';
 import { rolling, waiting } from './live-kit.ts';

@@ -106,7 +106,7 @@ describe('the output of plan', () => {
   });
 
   it('is a comment in Markdown and a page in HTML', async () => {
-    expect((await run('plan', ...rollout, '-o', 'markdown')).stdout).toMatch(/^<!-- rollout-group:plan digest=sha256:/);
+    expect((await run('plan', ...rollout, '-o', 'markdown')).stdout).toMatch(/^<!-- rollout-group:plan outcome=complete digest=sha256:/);
     expect((await run('plan', ...rollout, '-o', 'html')).stdout).toMatch(/^<!DOCTYPE html>\n<html lang="en">/);
   });
 

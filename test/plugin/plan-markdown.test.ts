@@ -36,7 +36,7 @@ describe('the plan as a comment', () => {
 
   it('has a marker whose digest follows the plan', () => {
     const marker = (group: GroupPlan) => renderPlanMarkdown(planOf([group])).split('\n')[0];
-    expect(marker(ingester())).toMatch(/^<!-- rollout-group:plan digest=sha256:[0-9a-f]{64} policy=3f9c2e1b8a40d6c7 -->$/);
+    expect(marker(ingester())).toMatch(/^<!-- rollout-group:plan outcome=complete digest=sha256:[0-9a-f]{64} policy=3f9c2e1b8a40d6c7 -->$/);
     expect(marker(ingester())).toBe(marker(ingester()));
     expect(marker(ingester({ outcome: 'waits' }))).not.toBe(marker(ingester()));
   });

@@ -1,5 +1,7 @@
 // Every kind of stop, with who, why, until when and what ends it, as each view must show them.
-import type { IntentView, RunState } from '../../engine/snapshot.ts';
+
+import type { RunState } from '../../engine/run/run-state.ts';
+import type { IntentView } from '../../engine/snapshot.ts';
 import type { GroupDefinition } from '../../policies/definition.ts';
 import { group, wave } from '../kit/groups.ts';
 import { kitNowMs, newRevision, outdatedStatefulSet } from '../kit/objects.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Plan } from '../../engine/plan/document.ts';
 import { planGroups } from '../../engine/plan/plan.ts';
-import type { RunState } from '../../engine/snapshot.ts';
+import type { RunState } from '../../engine/run/run-state.ts';
 import { groupDifferences } from '../../plugin/difference.ts';
 import { renderDifference } from '../../plugin/output/diff.ts';
 import { renderPlanHtml } from '../../plugin/output/plan/html.ts';

@@ -4,7 +4,7 @@ import { publishedDecision } from '../../engine/publish/decision.ts';
 import type { PublishedDecision } from '../../engine/publish/published.ts';
 import { groupStatus } from '../../engine/publish/status.ts';
 import { digestOfRule } from '../../engine/run/requests.ts';
-import type { RunState } from '../../engine/snapshot.ts';
+import type { RunState } from '../../engine/run/run-state.ts';
 import { group, wave } from '../kit/groups.ts';
 import { kitNowMs, newRevision, outdatedStatefulSet, statefulSet } from '../kit/objects.ts';
 import { ago, exception, freeze, hourMs, intent, ledgerOf, policy, policyRule, runOf } from '../kit/questions.ts';

@@ -6,6 +6,7 @@ import { canonicalJson } from '../../../policies/values/canonical-json.ts';
 import type { GroupContext } from '../../context.ts';
 import { type Action, isReplacement } from '../../decision.ts';
 import { type GroupView, partitionOrdinal, type ZoneView } from '../../observe/view.ts';
+import type { RunState } from '../../run/run-state.ts';
 import { restoredRevision } from '../../run/states.ts';
 import {
   isUnknown,
@@ -14,7 +15,6 @@ import {
   type Pin,
   type PodView,
   type RevisionView,
-  type RunState,
   type Snapshot,
   type StatefulSetView,
 } from '../../snapshot.ts';

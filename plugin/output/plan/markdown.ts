@@ -37,7 +37,14 @@ export function renderPlanMarkdown(plan: Plan, budget: number = commentBudget): 
 function head(plan: Plan): string {
   const digest = createHash('sha256').update(canonicalJson(plan)).digest('hex');
   const policy = plan.metadata.policyDigest.replace(/[^\w:.]/g, '');
-  return `<!-- rollout-group:plan digest=sha256:${digest} policy=${policy} -->\n### Rollout plan: ${headline(plan)}`;
+  const marker = `rollout-group:plan outcome=${outcomeOf(plan)} digest=sha256:${digest} policy=${policy}`;
+  return `<!-- ${marker} -->\n### Rollout plan: ${headline(plan)}`;
+}
+
+/** Returns the worst outcome of the plan and its groups. */
+function outcomeOf({ outcome, groups }: Plan): Plan['outcome'] {
+  const all = [outcome, ...groups.map((group) => group.outcome)];
+  return (['blocked', 'waits', 'complete'] as const).find((one) => all.includes(one)) ?? 'unchanged';
 }
 
 function headline({ groups, policyChanges = [], otherChanges = [], denied = [] }: Plan): string {

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { PodRequest, PodResponse } from '../../../agent/env.ts';
 import { availabilityClient, type GatedPodsOptions, probeClient } from '../../../agent/gates/pods.ts';
 import { viewGroup } from '../../../engine/observe/view.ts';
-import type { RunState } from '../../../engine/snapshot.ts';
+import type { RunState } from '../../../engine/run/run-state.ts';
 import { group } from '../../kit/groups.ts';
 import { kitNowMs, newRevision, outdatedStatefulSet, type PodChanges } from '../../kit/objects.ts';
 import { runOf } from '../../kit/questions.ts';

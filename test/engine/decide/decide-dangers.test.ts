@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { decideGroup } from '../../../engine/decide/decide.ts';
 import { judge } from '../../../engine/judge/judge.ts';
-import type { RunState } from '../../../engine/snapshot.ts';
+import type { RunState } from '../../../engine/run/run-state.ts';
 import type { GroupDefinition } from '../../../policies/definition.ts';
 import { adopted, group, wave } from '../../kit/groups.ts';
 import { kitNowMs, statefulSet } from '../../kit/objects.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { decide, decideGroup } from '../../../engine/decide/decide.ts';
-import type { RunState } from '../../../engine/snapshot.ts';
+import type { RunState } from '../../../engine/run/run-state.ts';
 import type { GroupDefinition } from '../../../policies/definition.ts';
 import { group, wave } from '../../kit/groups.ts';
 import { kitNowMs, newRevision, outdatedStatefulSet, statefulSet } from '../../kit/objects.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { RunState } from '../../../engine/snapshot.ts';
+import type { RunState } from '../../../engine/run/run-state.ts';
 import type { GroupDefinition } from '../../../policies/definition.ts';
 import { adopted, group, wave } from '../../kit/groups.ts';
 import { kitNowMs, newRevision } from '../../kit/objects.ts';

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { decideScale } from '../../../engine/decide/scale.ts';
-import type { ReplicaSourceView, RunState } from '../../../engine/snapshot.ts';
+import type { RunState } from '../../../engine/run/run-state.ts';
+import type { ReplicaSourceView } from '../../../engine/snapshot.ts';
 import type { GroupDefinition, ReplicasDefinition } from '../../../policies/definition.ts';
 import { group } from '../../kit/groups.ts';
 import { kitNowMs, statefulSet } from '../../kit/objects.ts';

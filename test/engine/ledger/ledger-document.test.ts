@@ -1,7 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { decodeLedger, encodeLedger, ledgerByteLimit } from '../../../engine/ledger/ledger-document.ts';
-import { type Claim, isUnknown, type Ledger, type Preparation, type RunState } from '../../../engine/snapshot.ts';
+import type { RunState } from '../../../engine/run/run-state.ts';
+import { type Claim, isUnknown, type Ledger, type Preparation } from '../../../engine/snapshot.ts';
 
 const identity = { namespace: 'mimir', group: 'ingester' };
 const empty: Ledger = { ...identity, claims: [], downscales: [], preparations: [] };

@@ -13,7 +13,8 @@ import {
   withProblem,
 } from '../../../engine/notify/notes.ts';
 import { decodeNotes, encodeNotes, notesByteLimit } from '../../../engine/notify/notes-document.ts';
-import { isUnknown, type RunState } from '../../../engine/snapshot.ts';
+import type { RunState } from '../../../engine/run/run-state.ts';
+import { isUnknown } from '../../../engine/snapshot.ts';
 import { type RunFields, runOf } from '../../kit/questions.ts';
 
 const group = { namespace: 'mimir', group: 'ingester' };

@@ -1,6 +1,7 @@
 // What the engine makes of every kind of intent, as rows: without it, and with it.
 import { digestOfWaves } from '../../../engine/run/requests.ts';
-import type { IntentView, RunState } from '../../../engine/snapshot.ts';
+import type { RunState } from '../../../engine/run/run-state.ts';
+import type { IntentView } from '../../../engine/snapshot.ts';
 import type { GroupDefinition, ZoneDefinition } from '../../../policies/definition.ts';
 import { group, wave } from '../../kit/groups.ts';
 import { kitNowMs } from '../../kit/objects.ts';

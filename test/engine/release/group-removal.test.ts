@@ -1,7 +1,8 @@
 // Tests the report about a group whose definition is removed.
 import { describe, expect, it } from 'vitest';
 import { decideRemoval, type GroupRemoval, type RemovalQuestion, removalGraceMs, undoneBy } from '../../../engine/release/removal.ts';
-import type { RunState, Snapshot, StatefulSetView } from '../../../engine/snapshot.ts';
+import type { RunState } from '../../../engine/run/run-state.ts';
+import type { Snapshot, StatefulSetView } from '../../../engine/snapshot.ts';
 import { holdingPartition } from '../../../policies/strategies.ts';
 import { adopted, group } from '../../kit/groups.ts';
 import { newRevision, outdatedStatefulSet, type StatefulSetOverrides } from '../../kit/objects.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { deadlineFailure, progressDeadline, runDeadline } from '../../../engine/rules/roll.ts';
-import type { RunState } from '../../../engine/snapshot.ts';
+import type { RunState } from '../../../engine/run/run-state.ts';
 import { group } from '../../kit/groups.ts';
 import { kitNowMs, newRevision } from '../../kit/objects.ts';
 import { ago, contextWith, hourMs, line, minuteMs, outdatedSets, runOf } from '../../kit/questions.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { advanceRun } from '../../../engine/run/run.ts';
+import type { RunState } from '../../../engine/run/run-state.ts';
 import { completeRun } from '../../../engine/run/states.ts';
-import type { RunState } from '../../../engine/snapshot.ts';
 import { group } from '../../kit/groups.ts';
 import { oldRevision, statefulSet } from '../../kit/objects.ts';
 import { contextWith, ledgerOf } from '../../kit/questions.ts';

@@ -4,7 +4,8 @@ import type { AdmissionRequest, GroupDecision } from '../../../engine/decision.t
 import { judge } from '../../../engine/judge/judge.ts';
 import { defaultAssumptions } from '../../../engine/plan/document.ts';
 import { rollbackDelayMs } from '../../../engine/run/run.ts';
-import { type IntentView, isUnknown, type Ledger, type RunState, type Snapshot } from '../../../engine/snapshot.ts';
+import type { RunState } from '../../../engine/run/run-state.ts';
+import { type IntentView, isUnknown, type Ledger, type Snapshot } from '../../../engine/snapshot.ts';
 import { newPod, placementOf } from '../../../engine/strategies/pinned/placement.ts';
 import { createWorld } from '../../../engine/world/world.ts';
 import type { GroupDefinition } from '../../../policies/definition.ts';

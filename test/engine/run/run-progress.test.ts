@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
+import type { RunState } from '../../../engine/run/run-state.ts';
 import { revertProgress } from '../../../engine/run/states.ts';
 import { waveProgress } from '../../../engine/run/waves.ts';
-import type { RunState } from '../../../engine/snapshot.ts';
 import { group, wave } from '../../kit/groups.ts';
 import { kitNowMs, newRevision, oldRevision } from '../../kit/objects.ts';
 import { ago, contextWith, hourMs, minuteMs, outdatedSets, runOf } from '../../kit/questions.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { advanceRun } from '../../../engine/run/run.ts';
+import type { RunState } from '../../../engine/run/run-state.ts';
 import { failRun } from '../../../engine/run/states.ts';
-import type { RunState } from '../../../engine/snapshot.ts';
 import { group, wave } from '../../kit/groups.ts';
 import { kitNowMs, newRevision, oldRevision, outdatedStatefulSet, statefulSet } from '../../kit/objects.ts';
 import { ago, contextWith, hourMs, intent, ledgerOf, minuteMs, outdatedSets, runOf, updatedPods, withFields } from '../../kit/questions.ts';

@@ -1,5 +1,7 @@
 // What is remembered between turns: claim, and the command ledger that prints it.
-import type { Claim, Ledger, RunState } from '../../../engine/snapshot.ts';
+
+import type { RunState } from '../../../engine/run/run-state.ts';
+import type { Claim, Ledger } from '../../../engine/snapshot.ts';
 import { type Commands, count, word } from '../command.ts';
 import { instant } from '../print.ts';
 import { findZone, ledgerOf, namespace, nowMs, podNamed, policiesNow, type Stage, saveLedger } from '../stage.ts';

@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import type { TurnReport } from '../../../agent/report.ts';
 import { decideGroup } from '../../../engine/decide/decide.ts';
-import { emptyLedger, type RunState } from '../../../engine/snapshot.ts';
+import type { RunState } from '../../../engine/run/run-state.ts';
+import { emptyLedger } from '../../../engine/snapshot.ts';
 import { runStartMs } from '../../../simulation/process/clock.ts';
 import { outdatedStatefulSet } from '../../kit/objects.ts';
 import { runOf } from '../../kit/questions.ts';
