@@ -49,6 +49,7 @@ describe('the table of codes', () => {
         "## RG5xxx: Risks of a plan",
         "## RG6xxx: The installation",
         "## RG7xxx: Objects of other rollout operators",
+        "## RG8xxx: Effects of a change",
       ]
     `);
   });
