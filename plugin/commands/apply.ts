@@ -74,7 +74,7 @@ function requestOf(context: CommandContext, options: ApplyOptions): Request {
 
 interface Ending {
   readonly exitCode: ExitCode;
-  /** The changed groups as `namespace/name`. */
+  /** The requested groups (`requestedGroups`) as `namespace/name`, for which --wait waits. */
   readonly groups: readonly string[];
 }
 
@@ -85,11 +85,11 @@ async function planAndApply(context: CommandContext, options: ApplyOptions, clus
   if (saved !== undefined) refuseStale(saved.basis, planned);
   const digest = shortDigest((saved ?? (await savedOf(cluster, planned, context.nowMs()))).metadata.digest);
   const plan = saved?.plan ?? planned.plan;
-  const groups = plan.groups.filter(isTouched).map(({ namespace, group }) => `${namespace}/${group}`);
   const isTable = options.output === 'table';
   await showPlan(context, plan, [...planned.notes, ...orderNotes(planned)], isTable);
   const { ready, stoppedAgents } = planned;
   const requested = requestedGroups(plan, planned, ready.length === 0);
+  const groups = requested.map(({ namespace, group }) => `${namespace}/${group}`);
   const isReason = (group: GroupPlan): boolean => isTouched(group) || hasNoMember(group);
   refuseBlocked(ready.length === 0 ? requested : plan.groups.filter(isReason), { stoppedAgents, outcome: 'nothing was applied:' });
   refuse(planned);

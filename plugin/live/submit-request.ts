@@ -186,8 +186,8 @@ function verifiedIntent(object: KubernetesObject, action: string, group: string)
     why: 'no webhook records the requester, so the requester cannot be verified',
     todo:
       action === 'abort'
-        ? `to stop the group now: kubectl rollout-group pause ${group}; for abort, install the webhook: kubectl rollout-group install --policies DIR --apply`
-        : 'install the webhook: kubectl rollout-group install --policies DIR --apply',
+        ? `to stop the group now: kubectl rollout-group pause ${group}; for abort, install the webhook with the flags of the installation: kubectl rollout-group install --policies DIR --apply`
+        : 'install the webhook with the flags of the installation: kubectl rollout-group install --policies DIR --apply',
   });
 }
 

@@ -337,7 +337,9 @@ describeOnControlPlane('apply', (controlPlane) => {
     // Nobody replaces the pod: no agent runs here.
     const changed = await writer.run(['apply', '-f', '2.json', '--yes', '--wait', '--timeout', '2s'], { cwd });
     expect({ status: changed.status, isSaid: changed.stdout.includes('fresh-zone-a configured') }).toEqual({ status: 7, isSaid: true });
-    expect((await writer.run(['apply', '-f', '2.json', '--yes', '--wait'], { cwd })).stdout).toContain('Nothing to apply');
+    // A repeated command changes nothing, and waits for the same rollout.
+    const again = await writer.run(['apply', '-f', '2.json', '--yes', '--wait', '--timeout', '2s'], { cwd });
+    expect({ status: again.status, isSaid: again.stdout.includes('Nothing to apply') }).toEqual({ status: 7, isSaid: true });
   });
 
   it('removes what the manifest no longer names, as plan and diff show it before', async () => {

@@ -122,7 +122,7 @@ function ownOf({ namespace, configurations }: RegistrationOptions): () => readon
 
 function changedProblem(problems: readonly string[]): readonly RegistrationProblem[] {
   if (problems.length === 0) return [];
-  const message = `the webhook configurations differ from the installation (${firstOf(problems, 5, '; ')}): requests may bypass policies. Run: kubectl rollout-group install`;
+  const message = `the webhook configurations differ from the installation (${firstOf(problems, 5, '; ')}): requests may bypass policies. Install again with the flags of the installation: kubectl rollout-group install --policies DIR --apply`;
   return [{ id: 'webhook/configurations', reason: 'invalid', message }];
 }
 

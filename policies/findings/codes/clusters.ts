@@ -348,7 +348,7 @@ export const clusterCodes = {
     title: 'An admission policy is missing or changed',
     explanation:
       'The ValidatingAdmissionPolicies of an installation protect groups even if no webhook answers or is registered. They verify the requester of a RolloutIntent or RolloutException, and protect pods that a partition blocks. A policy that is missing, unbound, or bound without Deny denies nothing. A changed policy may deny less. A missing policy, and a policy that another version installed, are only warnings.',
-    hint: 'install again: kubectl rollout-group install --policies DIR --apply',
+    hint: 'install again with the flags of the installation, such as --image and --replicas: kubectl rollout-group install --policies DIR --apply',
   },
   RG6022: {
     title: 'A referenced Secret does not exist',
@@ -391,7 +391,7 @@ export const clusterCodes = {
     title: 'A webhook configuration is missing or changed',
     explanation:
       'The webhook configurations of an installation decide which requests the API server sends to the webhooks. If one is missing or changed, for example by a tool that deletes unknown objects, requests may pass unchecked. The agent does not create a deleted configuration again.',
-    hint: 'install again: kubectl rollout-group install --policies DIR --apply',
+    hint: 'install again with the flags of the installation, such as --image and --replicas: kubectl rollout-group install --policies DIR --apply',
   },
   RG7001: {
     title: 'The object cannot be converted',
