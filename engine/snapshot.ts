@@ -57,7 +57,7 @@ export interface StatefulSetView {
   readonly podLabels: Readonly<Record<string, string>>;
   /** `spec.selector` in the notation of kubectl; absent if this notation cannot express the selector. */
   readonly selector?: string;
-  /** The digest of the pod template (`templateDigest`); absent if no annotation names a approved plan. */
+  /** The digest of the pod template (`templateDigest`); absent if no annotation names an approved plan. */
   readonly template?: string;
   readonly isTerminating: boolean;
   readonly status: {

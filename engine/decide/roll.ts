@@ -31,6 +31,7 @@ import {
 } from '../rules/roll.ts';
 import { beforeWave, underWay, type WaveAnswer, wavesDigestOf } from '../rules/wave.ts';
 import { comparedPlan } from '../run/approved-plan.ts';
+import { recordedKind } from '../run/origin.ts';
 import { rollbackWarnings, withEarlierRetries } from '../run/run.ts';
 import type { RunState, UnfinishedRun } from '../run/run-state.ts';
 import { brokeBeforeRun, countMovableTime, failRun, hasReplacedSince, recordReplacement } from '../run/states.ts';
@@ -64,10 +65,13 @@ export function decideRoll(context: GroupContext, advanced: AdvancedRun | undefi
 /** Returns a warning if a rollout differs from the approved plan that its StatefulSets name. */
 function planWarnings(context: GroupContext, run: RunState | undefined): readonly RuleResult[] {
   if (run === undefined || run.outcome === 'completed') return [];
-  const { plan, deviations = [] } = comparedPlan(context, run) ?? {};
+  if (recordedKind(run) === 'rollback') return [];
+  const { plan, deviations = [] } = comparedPlan(context) ?? {};
   if (deviations.length === 0) return [];
   const named = plan === undefined ? '' : ` ${plan}`;
-  return [result('approved-plan', 'wait', `the rollout differs from its approved plan${named}: ${deviations.join('; ')}`)];
+  return [
+    result('approved-plan', 'wait', `the rollout differs from its approved plan${named}: ${deviations.map(({ fact }) => fact).join('; ')}`),
+  ];
 }
 
 function rollOrWait(context: GroupContext, advanced: AdvancedRun | undefined, isScaling: boolean): RollDecision {

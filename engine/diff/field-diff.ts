@@ -137,7 +137,8 @@ function withoutDefaults(pattern: string, value: unknown): unknown {
     const plain = isQuantity(field) ? canonicalQuantity(inner) : withoutDefaults(field, inner);
     return plain === undefined ? [] : [[key, plain]];
   });
-  return kept.length === 0 ? undefined : Object.fromEntries(kept);
+  // An empty selector selects everything.
+  return kept.length === 0 && !isSelector(pattern) ? undefined : Object.fromEntries(kept);
 }
 
 function alignLists(place: Place, before: readonly unknown[], after: readonly unknown[]): Pair<readonly unknown[]> {
@@ -266,8 +267,12 @@ function isAbsent(value: unknown): boolean {
 /** Reports whether the value is absent or empty. An empty selector counts as a value: unlike no selector, it selects everything. */
 function isNothing(value: unknown, key: string): boolean {
   if (isAbsent(value)) return true;
-  if (/selector$/i.test(key)) return false;
+  if (isSelector(key)) return false;
   return (Array.isArray(value) && value.length === 0) || (isRecord(value) && Object.keys(value).length === 0);
+}
+
+function isSelector(key: string): boolean {
+  return /selector$/i.test(key) && !/nodeSelector$/.test(key);
 }
 
 /** Defaults of Kubernetes by field, without list keys. `spec.replicas` has no entry: a manifest without replicas leaves them to other writers. */
@@ -292,6 +297,21 @@ const defaults: Readonly<Record<string, unknown>> = {
   'spec.template.spec.volumes[].configMap.defaultMode': 420,
   'spec.template.spec.volumes[].secret.defaultMode': 420,
   'spec.template.spec.volumes[].projected.defaultMode': 420,
+  'spec.template.spec.volumes[].downwardAPI.defaultMode': 420,
+  'spec.template.spec.volumes[].downwardAPI.items[].fieldRef.apiVersion': 'v1',
+  'spec.template.spec.volumes[].projected.sources[].downwardAPI.items[].fieldRef.apiVersion': 'v1',
+  'spec.template.spec.volumes[].projected.sources[].serviceAccountToken.expirationSeconds': 3600,
+  // The API server drops these fields if they have their zero value.
+  'spec.template.spec.volumes[].hostPath.type': '',
+  'spec.template.spec.hostNetwork': false,
+  'spec.template.spec.hostPID': false,
+  'spec.template.spec.hostIPC': false,
+  'spec.template.spec.containers[].tty': false,
+  'spec.template.spec.containers[].stdin': false,
+  'spec.template.spec.containers[].stdinOnce': false,
+  'spec.template.spec.containers[].volumeMounts[].readOnly': false,
+  'spec.template.spec.containers[].env[].value': '',
+  'spec.template.spec.containers[].env[].valueFrom.resourceFieldRef.divisor': '0',
 };
 
 const probeDefaults: Readonly<Record<string, unknown>> = {
@@ -299,7 +319,10 @@ const probeDefaults: Readonly<Record<string, unknown>> = {
   periodSeconds: 10,
   successThreshold: 1,
   failureThreshold: 3,
+  initialDelaySeconds: 0,
   'httpGet.scheme': 'HTTP',
+  'httpGet.path': '/',
+  'grpc.service': '',
 };
 
 /** Returns the known default that the API server sets for an absent `pattern`. `siblings` are the other fields of the map. */
@@ -308,7 +331,7 @@ function fieldDefault(pattern: string, siblings: Readonly<Record<string, unknown
   // The API server copies the name to the deprecated field.
   if (field === 'spec.template.spec.serviceAccount') return siblings['serviceAccountName'];
   if (field === 'spec.template.spec.containers[].imagePullPolicy') return imagePullPolicy(String(siblings['image'] ?? ''));
-  const probe = /\.(?:liveness|readiness|startup)Probe\.(.+)$/.exec(field);
+  const probe = /\.(?:(?:liveness|readiness|startup)Probe|lifecycle\.(?:preStop|postStart))\.(.+)$/.exec(field);
   return probe?.[1] === undefined ? defaults[field] : probeDefaults[probe[1]];
 }
 

@@ -4,8 +4,10 @@ import { durationMs } from '../../policies/duration.ts';
 import type { GivenState } from '../../policies/schema/policy-test.ts';
 import { holdingPartition, traitsOf } from '../../policies/strategies.ts';
 import { defined } from '../../policies/values/defined.ts';
+import { contextOf } from '../context.ts';
 import { controllerLabels, snapshotFromManifests, unmodelledPods, withReportedReplicas } from '../observe/manifests.ts';
 import { profileOf } from '../profiles.ts';
+import { planDeviations } from '../run/approved-plan.ts';
 import { digestOfRule, digestOfWaves } from '../run/requests.ts';
 import {
   emptyLedger,
@@ -252,7 +254,7 @@ function gatesGiven(snapshot: Snapshot, group: GroupDefinition, given: GivenStat
 function approvalsGiven(snapshot: Snapshot, group: GroupDefinition, given: GivenState, problems: string[]): readonly IntentView[] {
   return (given.approvals ?? []).map((approval, index) => {
     const { wave, rule, user, groups } = approval;
-    const digest = rule === undefined ? digestOfWaves(group) : ruleDigest(snapshot, rule);
+    const digest = rule === undefined ? digestOfWaves(group) : ruleDigest(snapshot, group, rule);
     problems.push(...approvalProblems(group, approval, digest));
     const requestedBy = { user, groups, atMs: snapshot.nowMs };
     const request = { namespace: group.namespace, name: `approval-${index + 1}`, group: group.name, action: 'approve' as const };
@@ -273,10 +275,12 @@ function approvalProblems(
   ];
 }
 
-function ruleDigest({ policies }: Snapshot, name: string): string | undefined {
-  for (const policy of policies) {
+function ruleDigest(snapshot: Snapshot, group: GroupDefinition, name: string): string | undefined {
+  for (const policy of snapshot.policies) {
     const rule = policy.rules.find((one) => `${policy.name}/${one.name}` === name);
-    if (rule !== undefined) return digestOfRule(policy, rule);
+    if (rule === undefined) continue;
+    const context = contextOf(snapshot, group);
+    return digestOfRule(policy, rule, rule.effect === 'requireApprovedPlan' ? planDeviations(context, context.view.ledger.run) : []);
   }
   return undefined;
 }

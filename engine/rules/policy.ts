@@ -10,7 +10,7 @@ import type { RuleResult } from '../decision.ts';
 import { noData as noDataReason } from '../observe/readings.ts';
 import type { ZoneView } from '../observe/view.ts';
 import { result } from '../rule.ts';
-import { planDeviations } from '../run/approved-plan.ts';
+import { type Deviation, planDeviations } from '../run/approved-plan.ts';
 import { phaseOfRun } from '../run/origin.ts';
 import { digestOfRule } from '../run/requests.ts';
 import type { RunState } from '../run/run-state.ts';
@@ -92,7 +92,7 @@ function askRule(
     case 'deny':
       return { results: [result(id, isUnknownCondition ? 'unknown' : 'no', fact, details)], effect };
     case 'requireApproval':
-      return approvalAnswer(question, { policy, rule, facts: [fact], deviations: [] });
+      return approvalAnswer(question, { policy, rule, fact, deviations: [] });
     case 'requireApprovedPlan':
       return planAnswer(question, policy, rule, fact);
   }
@@ -100,8 +100,8 @@ function askRule(
 
 function planAnswer(question: PolicyQuestion, policy: PolicyDefinition, rule: PolicyRuleDefinition, fact: string): RuleAnswer {
   const { action, context, run } = question;
-  const deviations = action === 'rollout' ? planDeviations(context, run) : [`no approved plan covers ${action}`];
-  if (deviations.length > 0) return approvalAnswer(question, { policy, rule, facts: [fact, ...deviations], deviations });
+  const deviations = action === 'rollout' ? planDeviations(context, run) : [{ fact: `no approved plan covers ${action}` }];
+  if (deviations.length > 0) return approvalAnswer(question, { policy, rule, fact, deviations });
   return { results: [result(`${policy.name}/${rule.name}`, 'ok', 'the rollout is the approved one', { source: rule.source })] };
 }
 
@@ -109,12 +109,12 @@ interface AskedApproval {
   readonly policy: PolicyDefinition;
   readonly rule: PolicyRuleDefinition;
   /** Why the approval is necessary. */
-  readonly facts: readonly string[];
-  /** The differences from a approved plan that an approval must have seen. */
-  readonly deviations: readonly string[];
+  readonly fact: string;
+  /** The differences from an approved plan that an approval must have seen. */
+  readonly deviations: readonly Deviation[];
 }
 
-function approvalAnswer({ context, run }: PolicyQuestion, { policy, rule, facts, deviations }: AskedApproval): RuleAnswer {
+function approvalAnswer({ context, run }: PolicyQuestion, { policy, rule, fact, deviations }: AskedApproval): RuleAnswer {
   const id = `${policy.name}/${rule.name}`;
   const approvals = approvalResults({
     context,
@@ -125,7 +125,7 @@ function approvalAnswer({ context, run }: PolicyQuestion, { policy, rule, facts,
     source: rule.source,
     ...(run === undefined ? {} : { run }),
   });
-  const why = facts.join('; ');
+  const why = [fact, ...deviations.map((one) => one.fact)].join('; ');
   return {
     results: approvals.map((one) => (one.outcome === 'ok' ? one : { ...one, fact: `${why}; ${one.fact}` })),
     effect: 'requireApproval',

@@ -12,7 +12,6 @@ import { templateDigest } from '../diff/field-diff.ts';
 import { approvedPlanAnnotation } from '../observe/objects.ts';
 import { reader } from '../observe/raw.ts';
 import { isUnknown, type Known } from '../snapshot.ts';
-import { recordedKind } from './origin.ts';
 import type { RunState } from './run-state.ts';
 
 const digest = z.string().min(1).max(64);
@@ -52,16 +51,21 @@ function isStatefulSet(object: unknown, namespace: string, name: string): boolea
   return text('kind') === 'StatefulSet' && text('metadata.name') === name && (text('metadata.namespace') ?? namespace) === namespace;
 }
 
+/** A difference between a rollout and its approved plan. */
+export interface Deviation {
+  readonly fact: string;
+  /** The digest of what differs, as it is now. An approval covers only this state. */
+  readonly now?: string | undefined;
+}
+
 interface PlanComparison {
   /** The approved plan; absent if the zones name none, or different ones. */
   readonly plan?: string;
-  /** One clause for each difference between the rollout and the plan. */
-  readonly deviations: readonly string[];
+  readonly deviations: readonly Deviation[];
 }
 
-/** Compares a rollout with the plan that its StatefulSets name. Undefined if none names a plan, and in a return to an earlier revision. */
-export function comparedPlan(context: GroupContext, run: RunState | undefined): PlanComparison | undefined {
-  if (run !== undefined && recordedKind(run) === 'rollback') return undefined;
+/** Compares a rollout with the plan that its StatefulSets name. Undefined if none names a plan. */
+export function comparedPlan(context: GroupContext): PlanComparison | undefined {
   const zones = context.view.zones.flatMap(({ zone, set }) =>
     set === undefined ? [] : [{ zone: zone.name, set, named: readPlan(set.annotations[approvedPlanAnnotation]) }],
   );
@@ -69,25 +73,27 @@ export function comparedPlan(context: GroupContext, run: RunState | undefined): 
   const plans = zones.flatMap(({ named }) => (named === undefined || isUnknown(named) ? [] : [named]));
   const ids = [...new Set(plans.map(({ plan }) => plan))];
   const [first] = plans;
-  const own = zones.flatMap(({ zone, set, named }): readonly string[] => {
-    if (named === undefined) return [`zone ${zone} names no approved plan`];
-    if (isUnknown(named)) return [`the approved plan of zone ${zone} cannot be read: ${named.unknown}`];
+  const own = zones.flatMap(({ zone, set, named }): readonly Deviation[] => {
+    if (named === undefined) return [{ fact: `zone ${zone} names no approved plan` }];
+    if (isUnknown(named)) return [{ fact: `the approved plan of zone ${zone} cannot be read: ${named.unknown}` }];
+    const { template, replicas = set.replicas } = named;
     return [
-      ...(named.template === set.template ? [] : [`the pod template of zone ${zone} is not the approved one`]),
-      ...(named.replicas === undefined || named.replicas === set.replicas
-        ? []
-        : [`zone ${zone} has ${set.replicas} replicas instead of ${named.replicas}`]),
+      ...(template === set.template ? [] : [{ fact: `the pod template of zone ${zone} is not the approved one`, now: set.template }]),
+      ...(replicas === set.replicas ? [] : [{ fact: `zone ${zone} has ${set.replicas} replicas instead of ${replicas}` }]),
     ];
   });
-  const mixed = ids.length > 1 ? [`the zones name different plans (${ids.join(', ')})`] : [];
+  const mixed = ids.length > 1 ? [{ fact: `the zones name different plans (${ids.join(', ')})` }] : [];
   const deviations = [...mixed, ...own, ...(first === undefined ? [] : changedInputs(context, first))];
   return { ...(ids.length === 1 && ids[0] !== undefined ? { plan: ids[0] } : {}), deviations };
 }
 
-/** Returns the differences of a rollout that a policy allows only with a approved plan. */
-export function planDeviations(context: GroupContext, run: RunState | undefined): readonly string[] {
-  if (run !== undefined && recordedKind(run) === 'rollback') return [];
-  return comparedPlan(context, run)?.deviations ?? ['no StatefulSet names a approved plan'];
+/**
+ * Returns the differences of a rollout that a policy allows only with an approved plan. A run back to the revisions from before an unfinished
+ * run needs no plan. An undo of a completed run does, because its request can name any revision.
+ */
+export function planDeviations(context: GroupContext, run: RunState | undefined): readonly Deviation[] {
+  if (run?.kind === 'rollback') return [];
+  return comparedPlan(context)?.deviations ?? [{ fact: 'no StatefulSet names an approved plan' }];
 }
 
 function readPlan(text: string | undefined): Known<ApprovedPlan> | undefined {
@@ -100,29 +106,35 @@ function readPlan(text: string | undefined): Known<ApprovedPlan> | undefined {
   }
 }
 
-function changedInputs(context: GroupContext, reviewed: ApprovedPlan): readonly string[] {
+function changedInputs(context: GroupContext, reviewed: ApprovedPlan): readonly Deviation[] {
   const now = inputsOf(context);
   const { namespace, name } = context.group;
   const objects = [...new Set([...Object.keys(reviewed.rules), ...Object.keys(now.rules)])].sort();
   return [
-    ...(reviewed.group === now.group ? [] : [`RolloutGroup ${namespace}/${name} changed after the review`]),
-    ...objects.flatMap((object): readonly string[] => {
+    ...(reviewed.group === now.group ? [] : [{ fact: `RolloutGroup ${namespace}/${name} changed after the review`, now: now.group }]),
+    ...objects.flatMap((object): readonly Deviation[] => {
       const [before, after] = [reviewed.rules[object], now.rules[object]];
       if (before === after) return [];
-      return [`${object} ${before === undefined ? 'was added' : after === undefined ? 'was removed' : 'changed'} after the review`];
+      const what = before === undefined ? 'was added' : after === undefined ? 'was removed' : 'changed';
+      return [{ fact: `${object} ${what} after the review`, now: after }];
     }),
   ];
 }
 
-/** Returns the digests of the group and of what binds it. Neither places in files nor replicas count: zones are compared by their own. */
-function inputsOf({ group, policies, exceptions }: GroupContext): Pick<ApprovedPlan, 'group' | 'rules'> {
+/**
+ * Returns the digests of the group and of what binds it. Places in files, requesters of exceptions and expired exceptions have no influence.
+ * The replicas of the group have none either, because zones are compared by their own.
+ */
+function inputsOf({ group, policies, exceptions, nowMs }: GroupContext): Pick<ApprovedPlan, 'group' | 'rules'> {
   const { zones, labels: _labels, notify: _notify, generation: _generation, ...rest } = group;
   const settings = { ...rest, zones: zones.map(({ replicas, ...zone }) => (replicas.kind === 'count' ? zone : { ...zone, replicas })) };
+  // The webhook adds the requester to an exception from Git.
+  const inForce = exceptions.filter(({ expiresMs }) => expiresMs > nowMs).map(({ requestedBy: _requestedBy, ...exception }) => exception);
   const named = (kind: string, objects: readonly { readonly namespace: string; readonly name: string }[]) =>
     objects.map((object) => [`${kind} ${object.namespace}/${object.name}`, short(object)] as const);
   return {
     group: short(settings),
-    rules: Object.fromEntries([...named('RolloutPolicy', policies), ...named('RolloutException', exceptions)]),
+    rules: Object.fromEntries([...named('RolloutPolicy', policies), ...named('RolloutException', inForce)]),
   };
 }
 

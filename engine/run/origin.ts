@@ -48,6 +48,7 @@ function appliedCommit({ zones }: GroupView): RunOrigin {
 
 /** Reports whether the agent should read the commit of the GitOps tool: a run is about to start, or it started recently without a commit. */
 export function needsCommit({ zones }: GroupView, run: RunState | undefined, nowMs: number): boolean {
+  if (run !== undefined && isRollingBack(run)) return false;
   if (run !== undefined && isRecent(run, nowMs) && run.origin?.commit === undefined) return true;
   return zones.some(({ zone, set, outdated }) => outdated.length > 0 && set?.status.updateRevision !== run?.target[zone.name]);
 }

@@ -28,16 +28,17 @@ export function digestOfWaves({ rollout: { waves }, gates }: Pick<GroupDefinitio
 }
 
 /**
- * Returns the digest of a policy rule, the metrics that it reads, and the differences from a approved plan that an approval must have seen. The
+ * Returns the digest of a policy rule, the metrics that it reads, and the differences from an approved plan that an approval must have seen. The
  * digest does not depend on the place of the rule in a file.
  */
 export function digestOfRule(
   { metrics }: Pick<PolicyDefinition, 'metrics'>,
   rule: PolicyRuleDefinition,
-  deviations: readonly string[] = [],
+  deviations: readonly { readonly fact: string; readonly now?: string | undefined }[] = [],
 ): string {
   const { source: _source, ...content } = rule;
-  return digestOf([content, inputsRead({ metrics, rules: [rule] }).map((name) => [name, metrics[name]]), ...deviations]);
+  const inputs = inputsRead({ metrics, rules: [rule] }).map((name) => [name, metrics[name]]);
+  return digestOf([content, inputs, ...deviations.map(({ fact, now = '' }) => [fact, now])]);
 }
 
 /** Returns the first 128 bits of a SHA-256 digest, so that a user cannot construct another definition with the same digest. */
@@ -106,10 +107,16 @@ export function unanswered(context: GroupContext, run: RunState, action: 'retry'
   );
 }
 
-/** Returns the run with all its present requests of these actions as answered. While requests are unknown, returns the run unchanged. */
-export function withAnswered<Run extends RunState>(context: GroupContext, run: Run, actions: readonly ('retry' | 'abort')[]): Run {
+/** Returns the run with its present requests of these actions, up to an instant, as answered. While requests are unknown, returns the run. */
+export function withAnswered<Run extends RunState>(
+  context: GroupContext,
+  run: Run,
+  actions: readonly ('retry' | 'abort')[],
+  untilMs: number = Number.POSITIVE_INFINITY,
+): Run {
   if (isUnknown(context.intents)) return run;
-  const present = actions.flatMap((action) => requestsFor(context, run, action)).map(digestOfRequest);
+  const known = actions.flatMap((action) => requestsFor(context, run, action)).filter(({ requestedBy }) => requestedBy.atMs <= untilMs);
+  const present = known.map(digestOfRequest);
   return { ...run, answered: [...new Set([...(run.answered ?? []), ...present])].sort() };
 }
 

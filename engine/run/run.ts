@@ -9,7 +9,7 @@ import { result } from '../rule.ts';
 import { freezingPartition, isStuck } from '../rules/pod-state.ts';
 import { type IntentView, isUnknown, isWithinClockSkew } from '../snapshot.ts';
 import { causedBy, isRollingBack, recordedKind, rolledBackZones, withOrigin } from './origin.ts';
-import { abortRequests, requesterText, unanswered, withAnswered } from './requests.ts';
+import { abortRequests, requesterText, unanswered, type VerifiedRequest, withAnswered } from './requests.ts';
 import type { FailedRun, RunCore, RunningRun, RunState } from './run-state.ts';
 import {
   brokeBeforeRun,
@@ -39,7 +39,10 @@ export function advanceRun(context: GroupContext): AdvancedRun | undefined {
 /** Returns the origin that a run continues: its own, or that of the run to which it adds zones. */
 function originOf(stored: RunState | undefined, run: RunState): RunState['origin'] {
   const isContinued = stored?.id === run.id || (stored?.outcome === 'running' && run.kind === stored.kind && addsZones(run, stored));
-  return isContinued ? stored.origin : undefined;
+  if (!isContinued || stored.id === run.id) return isContinued ? stored.origin : undefined;
+  // Another zone that gets a template is no part of the undo.
+  const { isUndo, cause: _ofUndo, ...origin } = stored.origin ?? {};
+  return isUndo ? origin : stored.origin;
 }
 
 function currentRun(context: GroupContext): RunState | undefined {
@@ -58,8 +61,12 @@ function currentRun(context: GroupContext): RunState | undefined {
     const kind = known.rolledBack === undefined ? 'rollout' : 'rollback';
     return keepRolledBack(context, followingRun(context, { kind, target, previous: known.previous }), known);
   }
-  const isRetried = known.outcome === 'failed' && retryRequest(context, known, known.failedMs) !== undefined;
-  const current = isRetried ? withAnswered(context, retryRun(known, nowMs), ['retry', 'abort']) : known;
+  const retry = known.outcome === 'failed' ? retryRequest(context, known, known.failedMs) : undefined;
+  // An abort that is newer than the retry still stops the run.
+  const current =
+    retry === undefined || known.outcome !== 'failed'
+      ? known
+      : withAnswered(context, retryRun(known, nowMs), ['retry', 'abort'], retry.requestedBy.atMs);
   return current.outcome === 'running' ? abortWhenRequested(context, current) : current;
 }
 
@@ -209,8 +216,12 @@ function openZoneToRepair(context: GroupContext, run: RunState): RunState {
 }
 
 /** Returns the request that retries the run after its end at this instant, made by a verified requester. */
-function retryRequest(context: GroupContext, run: RunState, endedMs: number): IntentView | undefined {
-  return unanswered(context, run, 'retry', endedMs)[0];
+/** Returns the newest retry of the run that has had no effect yet. */
+function retryRequest(context: GroupContext, run: RunState, endedMs: number): VerifiedRequest | undefined {
+  return unanswered(context, run, 'retry', endedMs).reduce<VerifiedRequest | undefined>(
+    (newest, one) => (newest === undefined || one.requestedBy.atMs > newest.requestedBy.atMs ? one : newest),
+    undefined,
+  );
 }
 
 /** Returns the run of a decision. If a retry may follow the end of the run, then the retries that are present at its end are answered. */

@@ -214,8 +214,10 @@ function unknownRule({ read, name }: RequestedGroup, wanted: string): Failure {
 function ruleOf(requested: RequestedGroup, policy: PolicyDefinition, rule: PolicyRuleDefinition): Approvable {
   const name = `${policy.name}/${rule.name}`;
   const isWithoutRun = !rule.actions.includes('rollout') || currentRun(requested) === undefined;
-  const digest = digestOfWait(requested, name) ?? digestOfRule(policy, rule);
-  return { kind: 'rule', name, approval: rule.approval, digest, isWithoutRun };
+  // An approval of a rollout that differs from its plan must name what the agent published.
+  const isOfPlan = [rule.effect, rule.onUnknown].includes('requireApprovedPlan');
+  const digest = digestOfWait(requested, name) ?? (isOfPlan ? undefined : digestOfRule(policy, rule));
+  return { kind: 'rule', name, approval: rule.approval, ...defined({ digest }), isWithoutRun };
 }
 
 /** Returns the digest that the agent published with the wait. It has precedence over the definition, which may have been edited since. */

@@ -4,14 +4,13 @@ import { resolve } from 'node:path';
 import { stringify } from 'yaml';
 import { contextOf } from '../../engine/context.ts';
 import { approvedPlanAnnotation } from '../../engine/observe/objects.ts';
-import type { Plan } from '../../engine/plan/document.ts';
 import type { PlanInput } from '../../engine/plan/plan.ts';
 import { approvedPlans } from '../../engine/run/approved-plan.ts';
 import { emptySnapshot } from '../../engine/snapshot.ts';
 import { unwritable } from '../failure.ts';
 
-/** Returns one StatefulSet document for each member of a group that the plan changes: its name, and the annotation. */
-export function approvedDocuments(plan: Plan, input: PlanInput): readonly object[] {
+/** Returns one StatefulSet document for each member of a group: its name, and the annotation. Groups without a change keep their annotation. */
+export function approvedDocuments(input: PlanInput): readonly object[] {
   const { policies, exceptions, agentNamespace } = input;
   const groups = input.desiredGroups ?? input.groups;
   const snapshot = {
@@ -21,9 +20,7 @@ export function approvedDocuments(plan: Plan, input: PlanInput): readonly object
     exceptions,
     ...(agentNamespace === undefined ? {} : { agentNamespace }),
   };
-  const changed = plan.groups.filter(({ outcome }) => outcome !== 'unchanged').map(({ namespace, group }) => `${namespace}/${group}`);
   return groups
-    .filter(({ namespace, name }) => changed.includes(`${namespace}/${name}`))
     .flatMap((group) => [...approvedPlans(contextOf(snapshot, group), input.written ?? input.desired)])
     .map(([key, text]) => {
       const [namespace, name] = key.split('/');

@@ -77,7 +77,7 @@ export async function reviewEnvironment(
     ...(cluster === undefined ? {} : { cluster }),
     ...(base.suites.length + head.suites.length === 0 ? {} : { tests: { base: sideTests(base.suites), head: sideTests(head.suites) } }),
   });
-  return { review, approved: approvedDocuments(plan, input) };
+  return { review, approved: approvedDocuments(input) };
 }
 
 /** Reads the policies and manifests of a side. A path that the revision lacks has no document: the change adds or removes it. */

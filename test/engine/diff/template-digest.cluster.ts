@@ -38,6 +38,59 @@ describeOnControlPlane('the digest of a pod template', (controlPlane) => {
     return await controlPlane().client.create(path, object);
   }
 
+  it('is the same if the manifest names defaults and zero values, and differs for a selector of everything', async () => {
+    await controlPlane().client.ask('POST', '/api/v1/namespaces', { metadata: { name: namespace } });
+    const probe = { httpGet: { port: 80 }, initialDelaySeconds: 0 };
+    const affinity = (labelSelector: object | undefined) => ({
+      podAntiAffinity: {
+        requiredDuringSchedulingIgnoredDuringExecution: [{ topologyKey: 'zone', ...(labelSelector && { labelSelector }) }],
+      },
+    });
+    const template = (spec: object) => ({
+      metadata: { labels: { app: 'x' } },
+      spec: {
+        hostNetwork: false,
+        nodeSelector: {},
+        ...spec,
+        containers: [
+          {
+            name: 'x',
+            image: 'x:1',
+            tty: false,
+            env: [
+              { name: 'EMPTY', value: '' },
+              { name: 'CPU', valueFrom: { resourceFieldRef: { resource: 'limits.cpu' } } },
+            ],
+            volumeMounts: [{ name: 'host', mountPath: '/host', readOnly: false }],
+            readinessProbe: probe,
+            livenessProbe: { grpc: { port: 81 } },
+            lifecycle: { preStop: { httpGet: { port: 80 } } },
+            resources: { limits: { cpu: '1500m' } },
+          },
+        ],
+        volumes: [
+          { name: 'host', hostPath: { path: '/host' } },
+          { name: 'info', downwardAPI: { items: [{ path: 'labels', fieldRef: { fieldPath: 'metadata.labels' } }] } },
+          { name: 'token', projected: { sources: [{ serviceAccountToken: { path: 'token' } }] } },
+          { name: 'scratch', emptyDir: {} },
+        ],
+      },
+    });
+    const digests: string[] = [];
+    for (const [index, spec] of [{}, { affinity: affinity({}) }, { affinity: affinity(undefined) }].entries()) {
+      const set = {
+        apiVersion: 'apps/v1',
+        kind: 'StatefulSet',
+        metadata: { name: 'x' },
+        spec: { serviceName: 'x', selector: { matchLabels: { app: 'x' } }, template: template(spec) },
+      };
+      const found = await stored(set as unknown as Manifest, 500 + index);
+      expect(templateDigest(found)).toBe(templateDigest(set));
+      digests.push(templateDigest(set));
+    }
+    expect(new Set(digests).size).toBe(3);
+  });
+
   for (const folder of ['examples', '../shared/real']) {
     it.skipIf(!existsSync(folder))(
       `is the same for the manifests of ${folder} and for the objects that the API server stores`,

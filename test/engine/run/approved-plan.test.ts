@@ -1,4 +1,4 @@
-// The annotation of a approved plan: what it covers, what counts as a difference, and the effect requireApprovedPlan.
+// The annotation of an approved plan: what it covers, what counts as a difference, and the effect requireApprovedPlan.
 import { describe, expect, it } from 'vitest';
 import { decide } from '../../../engine/decide/decide.ts';
 import { templateDigest } from '../../../engine/diff/field-diff.ts';
@@ -8,7 +8,7 @@ import { isUnknown, type StatefulSetView } from '../../../engine/snapshot.ts';
 import type { GroupDefinition } from '../../../policies/definition.ts';
 import { group } from '../../kit/groups.ts';
 import { kitNowMs, newRevision, oldRevision } from '../../kit/objects.ts';
-import { contextWith, hourMs, intent, policy, policyRule } from '../../kit/questions.ts';
+import { contextWith, exception, hourMs, intent, ledgerOf, policy, policyRule, runOf } from '../../kit/questions.ts';
 import { type SnapshotOverrides, snapshotOf } from '../../kit/snapshots.ts';
 
 const container = { name: 'ingester', image: 'grafana/mimir:3.1.0', resources: { limits: { memory: '1Gi' } } };
@@ -52,10 +52,11 @@ function applied(change: (zone: string) => object = () => ({}), by: GroupDefinit
 }
 
 function compared(statefulSets: readonly StatefulSetView[], overrides: SnapshotOverrides = {}, now = reviewed()) {
-  return comparedPlan(contextWith(now, { statefulSets, policies: [gentle], ...overrides }), undefined);
+  const found = comparedPlan(contextWith(now, { statefulSets, policies: [gentle], ...overrides }));
+  return found && { ...found, deviations: found.deviations.map(({ fact }) => fact) };
 }
 
-describe('a approved plan', () => {
+describe('an approved plan', () => {
   it('has no deviation while everything is as reviewed, in any order and place', () => {
     const moved = { ...gentle, source: { file: 'elsewhere.yaml', line: 7, column: 1 } };
     const found = compared(applied(), { policies: [moved] });
@@ -88,6 +89,18 @@ describe('a approved plan', () => {
     ]);
   });
 
+  it('covers exceptions without their requester, until they expire', () => {
+    const ofGit = { ...exception('zone-gap'), name: 'from-git' };
+    const stamped = { ...ofGit, requestedBy: { user: 'kim', atMs: kitNowMs } };
+    const named = approvedPlans(contextWith(reviewed(), { policies: [gentle], exceptions: [ofGit] }), manifests);
+    const sets = applied().map((set) => ({ ...set, annotations: { [approvedPlanAnnotation]: named.get(`mimir/${set.name}`) ?? '' } }));
+    expect(compared(sets, { exceptions: [stamped] })?.deviations).toEqual([]);
+    expect(compared(applied(), { exceptions: [{ ...stamped, expiresMs: kitNowMs }] })?.deviations).toEqual([]);
+    expect(compared(applied(), { exceptions: [stamped] })?.deviations).toEqual([
+      'RolloutException mimir/from-git was added after the review',
+    ]);
+  });
+
   it('does not depend on replicas that the manifest leaves to an autoscaler', () => {
     const open = manifests.map(({ spec: { replicas: _, ...spec }, ...rest }) => ({ ...rest, spec }));
     const named = approvedPlans(contextWith(reviewed(), { policies: [gentle] }), open);
@@ -106,7 +119,7 @@ describe('a approved plan', () => {
   });
 });
 
-describe('a rollout with a approved plan', () => {
+describe('a rollout with an approved plan', () => {
   const needsPlan = policy({
     name: 'safety',
     rules: [policyRule({ effect: 'requireApprovedPlan', onUnknown: 'requireApprovedPlan', approval: { count: 1, from: ['release'] } })],
@@ -156,11 +169,29 @@ describe('a rollout with a approved plan', () => {
     ]);
   });
 
+  it('waits for another approval if what differs changes again', () => {
+    const wider = (maxUnavailable: number) => ({ policies: [{ ...gentle, limits: { maxUnavailable } }, needsPlan] });
+    const wait = withPlan(applied(), wider(2)).waits.find(({ rule }) => rule === 'safety/rule');
+    const requestedBy = { user: 'kim', groups: ['release'], atMs: kitNowMs };
+    const intents = [intent({ action: 'approve', rule: 'safety/rule', digest: wait?.digest ?? '', requestedBy })];
+    expect(withPlan(applied(), { ...wider(2), intents }).outcome).toBe('act');
+    expect(withPlan(applied(), { ...wider(99), intents }).outcome).toBe('wait');
+  });
+
+  it('waits also in an undo, because its request can name any revision', () => {
+    const other = applied(() => ({ template: { spec: { containers: [{ ...container, image: 'grafana/mimir:0.0.1' }] } } }));
+    const [a, b] = [oldRevision, newRevision];
+    const undone = ['a', 'b'].map((zone) => ({ zone, revision: a, to: b }));
+    const run = runOf({ outcome: 'completed', target: { a, b: a }, previous: { a: 'rev-0', b: 'rev-0' } });
+    const undo = intent({ action: 'undo', undone, requestedBy: { user: 'mallory', groups: [], atMs: kitNowMs } });
+    expect(withPlan(other, { intents: [undo], ledgers: [ledgerOf({ run })] }).outcome).toBe('wait');
+  });
+
   it('waits without any plan', () => {
     const sets = ['a', 'b'].map((zone) => observeStatefulSet(manifest(zone)) as StatefulSetView);
     const { waits } = decisionOf(sets, { policies: [needsPlan] });
     expect(waits.map(({ fact }) => fact)).toEqual([
-      'the rule always applies; no StatefulSet names a approved plan; 0 of 1 approvals from release',
+      'the rule always applies; no StatefulSet names an approved plan; 0 of 1 approvals from release',
     ]);
   });
 });

@@ -433,6 +433,13 @@ describe('a failed run', () => {
     });
   });
 
+  it('ends as failed if an abort is newer than the retry', () => {
+    const abort = (atMs: number) => ({ ...retry(atMs), name: 'abort', action: 'abort' as const, runId: failed.id });
+    const outcome = (abortMs: number) =>
+      advanced(failed, { ...updatedA, intents: [abort(abortMs), retry(ago(2 * minuteMs))] }, three)?.run.outcome;
+    expect([outcome(ago(3 * minuteMs)), outcome(ago(minuteMs))]).toEqual(['running', 'failed']);
+  });
+
   it.each([
     ['asked before it failed', [retry(ago(10 * minuteMs))]],
     ['asked without a name', [{ ...retry(ago(minuteMs)), requestedBy: undefined }].map(({ requestedBy: _none, ...rest }) => rest)],
