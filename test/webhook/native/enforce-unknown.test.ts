@@ -1,4 +1,5 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
+import { sleep } from '../../../cluster/env.ts';
 import { ledgerKey, ledgerName } from '../../../engine/ledger/ledger-document.ts';
 import type { Review } from '../../../webhook/review/review.ts';
 import { deletionOf, type EnforceWorld, enforceWorld, evictionOf, scaleOf, updateOf, withLabels, withSpec } from './enforce-world.ts';
@@ -114,6 +115,27 @@ describe('unknown facts deny requests about protected objects (S31)', () => {
     const answer = await world.env.finish(process.ask(deletionOf(world.pod('a', 0))));
     expect(answer).toMatchObject({ allowed: true });
     expect(answer.warnings?.[0]).toContain('was not judged: the pods of StatefulSet ingester-zone-a could not be read');
+  });
+
+  it('the deletion of a pod passes with a warning if the watch of StatefulSets breaks during the review', async () => {
+    const world = enforceWorld({ spec: { disruption: { maxUnavailable: 1 } } });
+    const process = await world.start();
+    await world.env.advance(1000);
+    const { guard } = process.admission;
+    const snapshot = guard.snapshot.bind(guard);
+    vi.spyOn(guard, 'snapshot').mockImplementation(async (namespace, groups, timeoutMs) => {
+      // The group of the StatefulSet is known by now, and its ledger is read next.
+      if (groups.length > 0) {
+        world.api.forbid('list statefulsets.apps', 'watch statefulsets.apps');
+        world.api.cutWatches();
+        await sleep(world.env, 1500);
+      }
+      return await snapshot(namespace, groups, timeoutMs);
+    });
+    const answer = await world.env.finish(process.ask(deletionOf(world.pod('a', 0))));
+    expect(answer).toMatchObject({ allowed: true });
+    expect(answer.warnings?.[0]).toContain('was not judged: StatefulSet ingester-zone-a could not be read');
+    expect(answer.auditAnnotations).toBeUndefined();
   });
 
   it('the deletion of a pod passes where no ledger can be had', async () => {
