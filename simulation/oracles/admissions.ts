@@ -1,10 +1,10 @@
 // Judges the requests of others that a webhook let pass: they count like the disruptions of agents, and none passes unjudged (S30, S31).
 import { configMapResource, controllerOf, podResource } from '../objects.ts';
 import { runStartMs } from '../process/clock.ts';
-import type { Commit } from '../server/request.ts';
+import type { Actor, Commit } from '../server/request.ts';
 import { named, unavailabilityOf } from './availability.ts';
 import { type Claimed, isLedger, readLedger } from './documents.ts';
-import { type Moment, machineOf, momentOf, type Oracle, type Reviewed } from './oracle.ts';
+import { type Moment, machineOf, momentOf, type Oracle } from './oracle.ts';
 import { type Book, isAdmitted, isDisruption, type Place, unavailableIn, wasDown } from './places.ts';
 
 /** The time in which an allowed request may be repeated, and a tolerance for the time of the review (engine/judge/admission-claims.ts). */
@@ -22,15 +22,9 @@ class AdmissionJudge implements Oracle {
   readonly #book: Book;
   /** The claims of the ledger on pods. */
   #claims: readonly Claimed[] = [];
-  /** The clock error of the process that last let a request about a pod pass, by UID. */
-  readonly #clocks = new Map<string, number>();
 
   constructor(book: Book) {
     this.#book = book;
-  }
-
-  reviewed({ request, by, outcome }: Reviewed): void {
-    if (outcome === 'allowed' && request.uid !== undefined) this.#clocks.set(request.uid, machineOf(this.#book.scene, by).wallErrorMs);
   }
 
   committed(commit: Commit): void {
@@ -48,19 +42,20 @@ class AdmissionJudge implements Oracle {
     const owner = controllerOf(after);
     const isOwned = owner !== undefined && owner === place.zone.facts.latest()?.uid;
     if (isAdmitted(commit)) checkBudget(this.#book, place, moment, what);
-    if (isAdmitted(commit) && isOwned && scene.group.disruption !== undefined)
-      this.#checkClaim(after.metadata.uid, admission.by, atMs, what);
+    if (isAdmitted(commit) && isOwned && scene.group.disruption !== undefined) this.#checkClaim(admission, atMs, what);
     if (!admission.isJudged && admission.failurePolicy === 'Fail' && isOwned) scene.violated('S31', `${what} without a judgement`);
   }
 
-  /** Checks that the request was not allowed long ago. */
-  #checkClaim(uid: string, by: string, atMs: number, what: string): void {
+  /** Checks that the request was not allowed long ago. A pod may have the claims of an eviction and of a deletion. */
+  #checkClaim({ uid, by, sentAtMs }: NonNullable<Actor['admission']>, atMs: number, what: string): void {
     const { scene } = this.#book;
-    const claim = this.#claims.find((one) => one.uid === uid);
-    const { wallErrorMs } = machineOf(scene, by);
-    if (claim?.admittedWallMs === undefined || Math.abs(wallErrorMs - (this.#clocks.get(uid) ?? wallErrorMs)) > 1_000) return;
-    const agoMs = Math.abs(runStartMs + atMs + wallErrorMs - claim.admittedWallMs);
-    if (agoMs > repeatMs + reviewMs) scene.violated('S30', `${what}, which was allowed ${Math.round(agoMs)} ms ago`);
+    const { rate, wallErrorMs, jumpedAtMs = 0 } = machineOf(scene, by);
+    // The webhook judged by the clock before the jump.
+    if (jumpedAtMs >= sentAtMs) return;
+    const allowed = this.#claims.flatMap((one) => (one.uid === uid && one.admittedWallMs !== undefined ? [one.admittedWallMs] : []));
+    const agoMs = Math.min(...allowed.map((wallMs) => Math.abs(runStartMs + atMs + wallErrorMs - wallMs)));
+    if (allowed.length > 0 && agoMs > repeatMs + reviewMs * Math.max(1, rate))
+      scene.violated('S30', `${what}, which was allowed ${Math.round(agoMs)} ms ago`);
   }
 
   #noteLedger({ after, type, atMs }: Commit): void {

@@ -135,9 +135,13 @@ export class DecisionJudge implements Oracle {
     }
   }
 
-  /** Checks S21: no decision of a process uses an older state of an object than an earlier decision. */
+  /** Checks S21: no decision of a process uses an older state of an object in the zones of the group than an earlier decision. */
   #checkOrder(process: string, { snapshot, group }: TurnReport): void {
-    for (const { uid, name, resourceVersion } of objectsIn(snapshot, group)) {
+    const isMember = (name: string): boolean => group.zones.some(({ statefulSet }) => statefulSet === name);
+    // The objects of a zone that left the group are read only from the caches, which may be older than the direct reads.
+    const statefulSets = snapshot.statefulSets.filter(({ name }) => isMember(name));
+    const pods = snapshot.pods.filter(({ statefulSet }) => isMember(statefulSet));
+    for (const { uid, name, resourceVersion } of objectsIn({ statefulSets, pods }, group)) {
       const key = `${process} ${uid}`;
       const known = this.#read.get(key) ?? 0;
       if (Number(resourceVersion) < known)
@@ -212,7 +216,7 @@ function textOf({ generation: _, ...definition }: TurnReport['group']): string {
 }
 
 /** Returns the StatefulSets and the pods in the snapshot. */
-function objectsIn({ statefulSets, pods }: TurnReport['snapshot'], group: TurnReport['group']) {
+function objectsIn({ statefulSets, pods }: Pick<TurnReport['snapshot'], 'statefulSets' | 'pods'>, group: TurnReport['group']) {
   return [
     ...statefulSets.filter(({ namespace }) => namespace === group.namespace),
     ...pods.flatMap((view) => ('unknown' in view.pods ? [] : view.pods)),

@@ -19,6 +19,8 @@ export interface Violation {
 export interface MachineState {
   readonly rate: number;
   readonly wallErrorMs: number;
+  /** The time of the last jump of the wall clock, on the scheduler's clock. */
+  readonly jumpedAtMs?: number;
   /** The last suspension of the process, on the scheduler's clock. */
   readonly pausedAtMs?: number;
   readonly pausedUntilMs?: number;

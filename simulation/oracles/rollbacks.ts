@@ -164,7 +164,7 @@ class RollbackJudge implements Oracle {
     if (isMember && isKnown && !isPinned) scene.violated('S39', `${name} is created at ${revisionLabelOf(pod)}, which was rolled back`);
   }
 
-  /** Checks the status that an agent publishes after the rollback: the group is degraded, and not ready. */
+  /** Checks the status that an agent publishes after the rollback: the group is degraded, and not ready, unless a zone could not be read. */
   #checkPublished(group: ModelObject): void {
     const { runs, scene } = this.#book;
     const run = runs.latest();
@@ -183,7 +183,7 @@ class RollbackJudge implements Oracle {
         listAt(group, 'status', 'conditions').find((one) => field(one, 'type') === type),
         'status',
       );
-    if (stateOf('Ready') === 'True' || stateOf('Degraded') !== 'True') {
+    if (stateOf('Ready') !== 'Unknown' && (stateOf('Ready') === 'True' || stateOf('Degraded') !== 'True')) {
       const what = `Ready is ${stateOf('Ready')}, and Degraded is ${stateOf('Degraded')}`;
       scene.violated('S39', `after the rollback ${run.id} of ${zone.statefulSet}, the published condition ${what}`);
     }

@@ -135,7 +135,8 @@ export class Agents {
     const { clock, running } = this.#machines.get(processLetter(process)) ?? {};
     if (clock === undefined) return { rate: 1, wallErrorMs: 0 };
     const { pausedAtMs = 0, pausedUntilMs = 0 } = running?.life.time ?? {};
-    return { rate: clock.rate(), wallErrorMs: clock.wallMs() - runStartMs - this.#options.scheduler.nowMs(), pausedAtMs, pausedUntilMs };
+    const wallErrorMs = clock.wallMs() - runStartMs - this.#options.scheduler.nowMs();
+    return { rate: clock.rate(), wallErrorMs, jumpedAtMs: clock.jumpedAtMs(), pausedAtMs, pausedUntilMs };
   }
 
   /** Returns the names of living processes, such as `a1`. */

@@ -23,6 +23,7 @@ export function createMachineClock(scheduler: Pick<Scheduler, 'nowMs'>, rate = 1
   let current = rate;
   let anchor = { nowMs: scheduler.nowMs(), elapsedMs: scheduler.nowMs() * rate };
   let jumpedMs = 0;
+  let jumpedAtMs = 0;
   const listeners = new Set<() => void>();
   /** Returns the milliseconds that this clock has counted since the simulation began. Never decreases. */
   const elapsedMs = (): number => anchor.elapsedMs + (scheduler.nowMs() - anchor.nowMs) * current;
@@ -32,13 +33,17 @@ export function createMachineClock(scheduler: Pick<Scheduler, 'nowMs'>, rate = 1
     wallMs: (): number => Math.floor(runStartMs + elapsedMs() + jumpedMs + 1e-6),
     jumpWallClock: (byMs: number): void => {
       jumpedMs += byMs;
+      jumpedAtMs = scheduler.nowMs();
     },
+    /** Returns the time of the last jump of the wall clock, on the scheduler's clock. */
+    jumpedAtMs: () => jumpedAtMs,
     /** Returns the milliseconds of this clock per true millisecond. */
     rate: () => current,
     /** Corrects the rate and the wall clock from now on. */
     mend: (): void => {
       anchor = { nowMs: scheduler.nowMs(), elapsedMs: elapsedMs() };
       jumpedMs = anchor.nowMs - anchor.elapsedMs;
+      jumpedAtMs = anchor.nowMs;
       if (current === 1) return;
       current = 1;
       for (const listener of [...listeners]) listener();

@@ -48,6 +48,24 @@ describe('a claim of a webhook', () => {
     expect(history.found('S30')).toEqual(['a1 lets kubernetes-admin disrupt ing-a-0, which was allowed 45000 ms ago']);
   });
 
+  it('accepts a deletion soon after it was allowed, although an eviction of the pod was allowed long ago', () => {
+    const history = budgeted();
+    history.admit(['ing-a-0'], 80_000, ['ing-a-0']);
+    history.evict('ing-a-0', { claimAgeMs: Number.POSITIVE_INFINITY });
+    expect(history.found('S30')).toEqual([]);
+  });
+
+  it('accepts a request whose review began before a jump of the wall clock', () => {
+    const found = (agoMs: number): number => {
+      const history = budgeted();
+      history.clocks.set('a1', { rate: 1, wallErrorMs: 300_000, jumpedAtMs: history.nowMs - agoMs });
+      history.evict('ing-a-0');
+      return history.found('S30').length;
+    };
+    expect(found(0)).toBe(0);
+    expect(found(500)).toBe(1);
+  });
+
   it("breaks 'S30' next to another one in a zone with a budget of one pod", () => {
     const history = budgeted();
     history.admit(['ing-a-0', 'ing-b-0']);

@@ -135,7 +135,7 @@ export const catalogue: readonly CatalogueEntry[] = [
     id: 'S21',
     title: 'no step back in time',
     judgedBy: ['decisions'],
-    how: 'a disruption is never decided from a state older than a change that a process of the same machine made and saw succeed; no decision of a process reads an older state of an object than an earlier one',
+    how: 'a disruption is never decided from a state older than a change that a process of the same machine made and saw succeed; no decision of a process reads an older state of an object in the zones of the group than an earlier one',
   },
   { id: 'S22', title: 'ownership', judgedBy: ['targets'] },
   { id: 'S23', title: 'one master', leftOut: 'the model server has no managed fields' },
@@ -164,7 +164,7 @@ export const catalogue: readonly CatalogueEntry[] = [
     id: 'S30',
     title: 'disruptions admitted by the webhook count like those of the agent',
     judgedBy: ['admissions', 'reviews'],
-    how: 'deletions and evictions by others in groups with `spec.disruption`, evictions under a ZoneAwarePodDisruptionBudget, and decreases of replicas by others in native groups; a request is admitted at most 42 s after it was first allowed; the webhooks claim no more available pods of a zone than the budget permits; S1 to S3 count an admitted disruption from its commit on',
+    how: 'deletions and evictions by others in groups with `spec.disruption`, evictions under a ZoneAwarePodDisruptionBudget, and decreases of replicas by others in native groups; a request is admitted at most 42 s after it was first allowed, by a clock that does not jump meanwhile; the webhooks claim no more available pods of a zone than the budget permits; S1 to S3 count an admitted disruption from its commit on',
   },
   {
     id: 'S31',
@@ -205,7 +205,7 @@ export const catalogue: readonly CatalogueEntry[] = [
     title: 'a revision that was rolled back or undone does not return',
     judgedBy: ['rollbacks'],
     scope: 'native',
-    how: 'with `onFailure: rollback`, a run that failed a minute ago is rolled back; a rollback restores a revision from before the first run, or of a completed run; when it completes, no pod runs the failed revision; later no pod is created at it, unless the webhook does not answer or the ledger pins the pod; the published status is degraded and not ready; no pod is replaced later than 10 s after an undo of the update revision',
+    how: 'with `onFailure: rollback`, a run that failed a minute ago is rolled back; a rollback restores a revision from before the first run, or of a completed run; when it completes, no pod runs the failed revision; later no pod is created at it, unless the webhook does not answer or the ledger pins the pod; the published status is degraded and not ready, unless a zone could not be read; no pod is replaced later than 10 s after an undo of the update revision',
   },
   {
     id: 'S40',

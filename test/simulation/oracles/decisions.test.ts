@@ -159,6 +159,8 @@ describe('S21', () => {
     history.ready('ing-b-1', false);
     history.turn({ snapshot: viewOf(history), decision: decideGroup(before, definition) });
     history.turn({ snapshot: before, decision: decideGroup(before, definition) }, 'b1');
+    const smaller = { ...definition, zones: definition.zones.filter(({ statefulSet }) => statefulSet !== 'ing-b') };
+    history.turn({ snapshot: before, decision: decideGroup(before, smaller), group: smaller });
     expect(history.found('S21')).toEqual([]);
     history.turn({ snapshot: before, decision: decideGroup(before, definition) });
     expect(history.found('S21')).toEqual([

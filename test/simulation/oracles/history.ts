@@ -175,10 +175,11 @@ export class History {
     return commit;
   }
 
-  /** The ledger with the claims of webhooks on these pods, which are so old. */
-  admit(pods: readonly string[], ageMs = 0): Commit {
-    const atMs = runStartMs + this.nowMs - ageMs;
-    const claims = pods.map((pod) => ({ verb: 'evictPod', zone: pod.slice(4, 5), atMs, uids: [this.uidOf(pod)] }));
+  /** The ledger with the claims of webhooks: on evictions, which are so old, and on new deletions. */
+  admit(evicted: readonly string[], ageMs = 0, deleted: readonly string[] = []): Commit {
+    const nowMs = runStartMs + this.nowMs;
+    const claimed = (verb: string, atMs: number) => (pod: string) => ({ verb, zone: pod.slice(4, 5), atMs, uids: [this.uidOf(pod)] });
+    const claims = [...evicted.map(claimed('evictPod', nowMs - ageMs)), ...deleted.map(claimed('deletePod', nowMs))];
     return this.#writeLedger({ claims }, this.agent(''));
   }
 

@@ -80,6 +80,7 @@ describe('the judge of rollbacks', () => {
   it('finds a published status that hides the rollback', () => {
     const history = rolledBack();
     publish(history, 'False', 'True');
+    publish(history, 'Unknown', 'False');
     expect(history.found('S39')).toEqual([]);
     publish(history, 'True', 'False');
     expect(history.found('S39')).toEqual([
