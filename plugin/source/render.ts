@@ -2,7 +2,7 @@
 import { execFile } from 'node:child_process';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { basename, join, posix } from 'node:path';
+import { join, posix } from 'node:path';
 import { exitCodes, Failure, notFoundFailure } from '../failure.ts';
 import { exportTree, readGitPath } from './git.ts';
 import { type InputAccess, type InputFile, maxFileBytes } from './input.ts';
@@ -28,7 +28,7 @@ export class Renderer {
     const args =
       tool === 'kustomize'
         ? ['build', directory]
-        : ['template', basename(path), directory, ...values.flatMap((file) => ['--values', join(folder, file)])];
+        : ['template', ...values.flatMap((file) => ['--values', join(folder, file)]), 'release-name', directory];
     const text = await this.#run(tool, args, path);
     // The places of findings are lines of the rendered text, not of a file in the repository.
     return [{ name: `git:${revision}:${path}/rendered.yaml`, text }];
