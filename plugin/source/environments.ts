@@ -92,8 +92,10 @@ function environmentOf(value: unknown, path: string, problems: string[]): Enviro
   };
 }
 
-/** Refuses paths of which a tool could read a part as a flag. */
+/** Refuses paths that leave the repository, or of which a tool could read a part as a flag. */
 function pathProblems(environment: string, paths: readonly (string | undefined)[]): readonly string[] {
-  const isRefused = (path = ''): boolean => path.split('/').some((part) => part.startsWith('-'));
-  return paths.filter(isRefused).map((path) => `${environment} has the path ${path}, and a part of it starts with -`);
+  const isRefused = (path = ''): boolean => path.startsWith('/') || path.split('/').some((part) => part === '..' || part.startsWith('-'));
+  return paths
+    .filter(isRefused)
+    .map((path) => `${environment} has the path ${path}; a path is relative to the root, and no part of it is .. or starts with -`);
 }

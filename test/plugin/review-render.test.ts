@@ -76,8 +76,34 @@ describe('the command line of a tool', () => {
     scratch.branch(`flag-${field}`, () => scratch.write('rollout-group.yaml', JSON.stringify({ environments: [fields] })));
     expect(await reviewed('main', `flag-${field}`)).toMatchObject({
       status: 4,
-      stderr: expect.stringContaining(`environments[0] has the path ${path}, and a part of it starts with -`),
+      stderr: expect.stringContaining(`environments[0] has the path ${path}; a path is relative to the root`),
     });
+    expect(commandLines()).toEqual([]);
+  });
+});
+
+describe('a values file', () => {
+  const chart = 'manifests: charts/ingester';
+
+  it.each(['../rv/secret.yaml', 'values/../../rv/secret.yaml', '/etc/passwd'])('is not read at %s', async (path) => {
+    const name = `path-${path.length}`;
+    branch(name, `${chart}, values: ["${path}"]`);
+    expect(await reviewed('main', name)).toMatchObject({ status: 4, stderr: expect.stringContaining(`has the path ${path}`) });
+    expect(commandLines()).toEqual([]);
+  });
+
+  it.each<readonly [string, string, number, string]>([
+    ['missing', 'values/missing.yaml', 10, 'has no values/missing.yaml'],
+    ['a link', 'values/link.yaml', 10, 'values/link.yaml is a symbolic link'],
+    ['a directory', 'charts', 10, 'charts is not a file'],
+    ['two files for helm', 'a,/etc/passwd', 3, 'has a comma'],
+  ])('is not given to helm if it is %s', async (label, path, status, text) => {
+    const name = label.replaceAll(' ', '-');
+    branch(name, `${chart}, values: ["${path}"]`, () => {
+      scratch.write('a,/etc/passwd', 'image: x\n');
+      symlinkSync('/etc/passwd', join(scratch.root, 'values/link.yaml'));
+    });
+    expect(await reviewed(name, name)).toMatchObject({ status, stderr: expect.stringContaining(text) });
     expect(commandLines()).toEqual([]);
   });
 });
