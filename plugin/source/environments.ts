@@ -82,6 +82,7 @@ function environmentOf(value: unknown, path: string, problems: string[]): Enviro
     tests: list('tests'),
     values: list('values'),
   };
+  problems.push(...pathProblems(path, [...lists.flatMap((key) => environment[key]), assumptions]));
   if (environment.policies.length + environment.manifests.length === 0) problems.push(`${path} has neither policies nor manifests`);
   return {
     ...environment,
@@ -89,4 +90,12 @@ function environmentOf(value: unknown, path: string, problems: string[]): Enviro
     ...(assumptions === undefined ? {} : { assumptions }),
     ...(agentNamespace === undefined ? {} : { agentNamespace }),
   };
+}
+
+/** Refuses paths that leave the repository, or of which a tool could read a part as a flag. */
+function pathProblems(environment: string, paths: readonly (string | undefined)[]): readonly string[] {
+  const isRefused = (path = ''): boolean => path.startsWith('/') || path.split('/').some((part) => part === '..' || part.startsWith('-'));
+  return paths
+    .filter(isRefused)
+    .map((path) => `${environment} has the path ${path}; a path is relative to the root, and no part of it is .. or starts with -`);
 }

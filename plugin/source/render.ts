@@ -2,9 +2,9 @@
 import { execFile } from 'node:child_process';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { basename, join, posix } from 'node:path';
-import { exitCodes, Failure, notFoundFailure } from '../failure.ts';
-import { exportTree, readGitPath } from './git.ts';
+import { join, posix } from 'node:path';
+import { exitCodes, Failure, notFoundFailure, usageFailure } from '../failure.ts';
+import { exportTree, readGit, readGitPath } from './git.ts';
 import { type InputAccess, type InputFile, maxFileBytes } from './input.ts';
 
 type Tool = 'kustomize' | 'helm';
@@ -23,12 +23,13 @@ export class Renderer {
     const files = await readGitPath(`git:${revision}:${path}`, this.#access);
     const tool = toolOf(files ?? [], revision, path);
     if (tool === undefined) return files;
+    for (const file of tool === 'helm' ? values : []) await this.#requireValues(revision, file);
     const folder = await this.#exported(revision);
     const directory = join(folder, path);
     const args =
       tool === 'kustomize'
         ? ['build', directory]
-        : ['template', basename(path), directory, ...values.flatMap((file) => ['--values', join(folder, file)])];
+        : ['template', ...values.flatMap((file) => ['--values', join(folder, file)]), 'release-name', directory];
     const text = await this.#run(tool, args, path);
     // The places of findings are lines of the rendered text, not of a file in the repository.
     return [{ name: `git:${revision}:${path}/rendered.yaml`, text }];
@@ -38,6 +39,14 @@ export class Renderer {
   async close(): Promise<void> {
     const folders = await Promise.allSettled(this.#folders.values());
     for (const folder of folders) if (folder.status === 'fulfilled') await rm(folder.value, { recursive: true, force: true });
+  }
+
+  /** Throws Failure unless the revision has the file, not as a link or a directory. helm splits the value of its flag at commas. */
+  async #requireValues(revision: string, file: string): Promise<void> {
+    const spec = `git:${revision}:${file}`;
+    const [found] = await readGit(spec, this.#access);
+    if (found?.name !== `git:${revision}:${posix.normalize(file)}`) throw notFoundFailure(`${spec} is not a file`);
+    if (/[,"\p{Cc}]/u.test(file)) throw usageFailure(`${spec} has a comma, a quote or a control character`, 'rename the values file');
   }
 
   #exported(revision: string): Promise<string> {

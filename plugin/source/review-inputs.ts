@@ -46,7 +46,9 @@ export async function reviewEnvironment(
   sides: EnvironmentSides,
   options: ReviewOptions,
 ): Promise<Reviewed | { readonly errors: readonly Finding[] }> {
-  const { name, cluster, agentNamespace = options.agentNamespace ?? usualAgentNamespace } = sides.head;
+  const { name, cluster } = sides.head;
+  const namespaceOf = (side: Environment): string => side.agentNamespace ?? options.agentNamespace ?? usualAgentNamespace;
+  const namespaces = { base: namespaceOf(sides.base), head: namespaceOf(sides.head) };
   const assumptions = sides.head.assumptions === undefined ? options.assumptions : `git:${options.head}:${sides.head.assumptions}`;
   const scenario = await readScenario(context, { ...options, ...(assumptions === undefined ? {} : { assumptions }) });
   const [current, desired] = await Promise.all([
@@ -55,17 +57,17 @@ export async function reviewEnvironment(
   ]);
   if (current.length + desired.length === 0) throw nothingRead(name, options);
   const inputs = planInputsOf({ current, desired, policies: [] }, scenario, {
-    ...{ current: options.base, desired: options.head, agentNamespace, mayHaveNoGroup: true },
+    ...{ current: options.base, desired: options.head, agentNamespace: namespaces.head, mayHaveNoGroup: true },
   });
   if ('errors' in inputs) return inputs;
   const { input } = inputs;
   const [base, head] = await Promise.all([
-    readTests(context, options.base, sides.base, agentNamespace),
-    readTests(context, options.head, sides.head, agentNamespace),
+    readTests(context, options.base, sides.base, namespaces.base),
+    readTests(context, options.head, sides.head, namespaces.head),
   ]);
   const [before, after] = [
-    { bundle: { ...(input.before ?? input), groups: input.groupsBefore ?? [] }, manifests: input.current, agentNamespace },
-    { bundle: { ...input, groups: input.desiredGroups ?? input.groups }, manifests: input.desired, agentNamespace },
+    { bundle: { ...(input.before ?? input), groups: input.groupsBefore ?? [] }, manifests: input.current, agentNamespace: namespaces.base },
+    { bundle: { ...input, groups: input.desiredGroups ?? input.groups }, manifests: input.desired, agentNamespace: namespaces.head },
   ];
   const policies = reviewPolicies({ before, after }, scenario.nowMs, {
     cases: casesOf(head.suites),

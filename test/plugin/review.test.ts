@@ -279,6 +279,42 @@ describe('review of several environments', () => {
   });
 });
 
+describe('review of a change of the namespace of the agent', () => {
+  const scratch = new ScratchRepository();
+  const file = (agentNamespace: string): string =>
+    `environments: [{ name: production, agentNamespace: ${agentNamespace}, policies: [policies, shared], manifests: manifests, tests: t }]\n`;
+
+  beforeAll(() => {
+    const shared = freeze('Black Friday')
+      .replace('namespace: mimir', 'namespace: agents')
+      .replace('{ all: true }', '{ all: true, namespaces: [mimir] }');
+    scratch.write('shared/freeze.yaml', shared);
+    const request = '{ action: evict, zone: a, ordinal: 0 }';
+    const cases = `[{ name: no eviction, request: ${request}, expect: { decision: deny, rules: [freeze/no-eviction] } }]`;
+    const spec = `{ files: [../policies, ../manifests, ../shared], clock: "2026-11-26T10:00:00Z", cases: ${cases} }`;
+    const test = `apiVersion: rollout-group.dev/v1alpha1\nkind: PolicyTest\nmetadata: { name: freeze }\nspec: ${spec}\n`;
+    scratch.write('t/freeze.yaml', test);
+    scratch.write('rollout-group.yaml', file('agents'));
+    scratch.commit('a policy in the namespace of the agent');
+    scratch.branch('moved', () => {
+      scratch.write('rollout-group.yaml', file('other'));
+      rmSync(join(scratch.root, 'shared'), { recursive: true });
+    });
+  });
+
+  afterAll(() => scratch.remove());
+
+  it('asks each side with its own namespace, so the change does not hide a removed policy', async () => {
+    const words = ['review', '--base', 'main', '--head', 'moved', '-o', 'json'];
+    const { stdout } = await runInProcess(words, { cwd: scratch.root, nowMs });
+    const [{ policies, tests }] = JSON.parse(stdout).environments;
+    expect(policies.effects.map(({ direction, cause }: { direction: string; cause: string }) => `${direction}: ${cause}`)).toEqual([
+      'loosened: RolloutPolicy agents/freeze is removed',
+    ]);
+    expect([tests.base.failures, tests.head.failed]).toEqual([[], 1]);
+  });
+});
+
 describe('review of a rollout with an approval', () => {
   const scratch = new ScratchRepository('statefulset-rollout');
 

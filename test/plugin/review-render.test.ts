@@ -1,0 +1,109 @@
+// The verb review on pull requests whose rollout-group.yaml, charts and overlays are hostile: what the tools get on their command line.
+import { execFileSync } from 'node:child_process';
+import { existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { runInProcess } from './in-process.ts';
+import { ScratchRepository } from './review-kit.ts';
+
+const scratch = new ScratchRepository();
+const tools = mkdtempSync(join(tmpdir(), 'tools-'));
+const called = join(tools, 'called');
+
+/** Creates a branch whose rollout-group.yaml has one environment with these fields. */
+function branch(name: string, fields: string, change: () => void = () => undefined): void {
+  scratch.branch(name, () => {
+    scratch.write('rollout-group.yaml', `environments: [{ name: staging, policies: policies, ${fields} }]\n`);
+    change();
+  });
+}
+
+async function reviewed(base: string, head: string) {
+  return runInProcess(['review', '--base', base, '--head', head], { cwd: scratch.root, env: { PATH: tools } });
+}
+
+/** Returns the command lines of the tools, without the name of the temporary folder. */
+function commandLines(): readonly string[] {
+  const text = existsSync(called) ? readFileSync(called, 'utf8') : '';
+  return [
+    ...new Set(
+      text
+        .replaceAll(/\S*rollout-group-review-\w+/g, 'EXPORT')
+        .split('\n')
+        .filter(Boolean),
+    ),
+  ];
+}
+
+beforeAll(() => {
+  symlinkSync(execFileSync('which', ['git'], { encoding: 'utf8' }).trim(), join(tools, 'git'));
+  for (const name of ['helm', 'kustomize'])
+    writeFileSync(join(tools, name), `#!/bin/sh\necho "${name} $*" >> ${called}\n`, { mode: 0o755 });
+  scratch.write('charts/ingester/Chart.yaml', 'name: ingester\n');
+  scratch.write('charts/--post-renderer=sh/Chart.yaml', 'name: ingester\n');
+  scratch.write('overlay/kustomization.yaml', 'resources: []\n');
+  scratch.write('values/staging.yaml', 'image: x\n');
+  scratch.commit('charts');
+});
+
+beforeEach(() => rmSync(called, { force: true }));
+
+afterAll(() => {
+  scratch.remove();
+  rmSync(tools, { recursive: true });
+});
+
+describe('the command line of a tool', () => {
+  it('has its flags first and no name from the repository that is not a path in the export', async () => {
+    branch('plain', 'manifests: [charts/ingester, overlay], values: values/staging.yaml');
+    expect((await reviewed('plain', 'plain')).status).toBe(0);
+    expect([...commandLines()].sort()).toEqual([
+      'helm template --values EXPORT/values/staging.yaml release-name EXPORT/charts/ingester',
+      'kustomize build EXPORT/overlay',
+    ]);
+  });
+
+  it('has no flag from a directory that a flag of review names', async () => {
+    const words = ['review', '--base', 'main', '--head', 'main', '--manifests', 'charts/--post-renderer=sh'];
+    expect((await runInProcess(words, { cwd: scratch.root, env: { PATH: tools } })).status).toBe(0);
+    expect(commandLines()).toEqual(['helm template release-name EXPORT/charts/--post-renderer=sh']);
+  });
+
+  it.each(['manifests', 'policies', 'tests', 'values', 'assumptions'])('has no flag from %s', async (field) => {
+    const path = 'charts/--post-renderer=sh';
+    const fields = { name: 'staging', manifests: ['manifests'], [field]: field === 'assumptions' ? path : [path] };
+    scratch.branch(`flag-${field}`, () => scratch.write('rollout-group.yaml', JSON.stringify({ environments: [fields] })));
+    expect(await reviewed('main', `flag-${field}`)).toMatchObject({
+      status: 4,
+      stderr: expect.stringContaining(`environments[0] has the path ${path}; a path is relative to the root`),
+    });
+    expect(commandLines()).toEqual([]);
+  });
+});
+
+describe('a values file', () => {
+  const chart = 'manifests: charts/ingester';
+
+  it.each(['../rv/secret.yaml', 'values/../../rv/secret.yaml', '/etc/passwd'])('is not read at %s', async (path) => {
+    const name = `path-${path.length}`;
+    branch(name, `${chart}, values: ["${path}"]`);
+    expect(await reviewed('main', name)).toMatchObject({ status: 4, stderr: expect.stringContaining(`has the path ${path}`) });
+    expect(commandLines()).toEqual([]);
+  });
+
+  it.each<readonly [string, string, number, string]>([
+    ['missing', 'values/missing.yaml', 10, 'has no values/missing.yaml'],
+    ['a link', 'values/link.yaml', 10, 'values/link.yaml is a symbolic link'],
+    ['a directory', 'charts', 10, 'charts is not a file'],
+    ['two files for helm', 'a,/etc/passwd', 3, 'has a comma'],
+  ])('is not given to helm if it is %s', async (label, path, status, text) => {
+    const name = label.replaceAll(' ', '-');
+    branch(name, `${chart}, values: ["${path}"]`, () => {
+      scratch.write('a,/etc/passwd', 'image: x\n');
+      symlinkSync('/etc/passwd', join(scratch.root, 'values/link.yaml'));
+    });
+    expect(await reviewed(name, name)).toMatchObject({ status, stderr: expect.stringContaining(text) });
+    expect(commandLines()).toEqual([]);
+  });
+});
