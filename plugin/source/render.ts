@@ -85,9 +85,9 @@ function toolOf(files: readonly InputFile[], revision: string, path: string): To
   return has('Chart.yaml') ? 'helm' : undefined;
 }
 
-/** Returns the environment of a tool: without variables that name programs or credentials of Git, and without remote Git sources. */
+/** Returns the environment of a tool: without variables that name programs or credentials, plugins of helm, and repositories of Git. */
 function toolEnvironment(env: InputAccess['env']): NodeJS.ProcessEnv {
-  return { PATH: env['PATH'], HOME: env['HOME'], LC_ALL: 'C', GIT_ALLOW_PROTOCOL: 'file' };
+  return { PATH: env['PATH'], HOME: env['HOME'], LC_ALL: 'C', GIT_ALLOW_PROTOCOL: 'none', HELM_NO_PLUGINS: '1' };
 }
 
 function toolMissing(tool: Tool, what: string): Failure {

@@ -39,7 +39,9 @@ function commandLines(): readonly string[] {
 beforeAll(() => {
   symlinkSync(execFileSync('which', ['git'], { encoding: 'utf8' }).trim(), join(tools, 'git'));
   for (const name of ['helm', 'kustomize'])
-    writeFileSync(join(tools, name), `#!/bin/sh\necho "${name} $*" >> ${called}\n`, { mode: 0o755 });
+    writeFileSync(join(tools, name), `#!/bin/sh\necho "${name} $*" >> ${called}\n/usr/bin/env > ${tools}/${name}.env\n`, {
+      mode: 0o755,
+    });
   scratch.write('charts/ingester/Chart.yaml', 'name: ingester\n');
   scratch.write('charts/--post-renderer=sh/Chart.yaml', 'name: ingester\n');
   scratch.write('overlay/kustomization.yaml', 'resources: []\n');
@@ -62,6 +64,25 @@ describe('the command line of a tool', () => {
       'helm template --values EXPORT/values/staging.yaml release-name EXPORT/charts/ingester',
       'kustomize build EXPORT/overlay',
     ]);
+  });
+
+  it('comes with an environment without credentials, plugins of helm and repositories of Git', async () => {
+    branch('environment', 'manifests: [charts/ingester, overlay]');
+    const env = { PATH: tools, HOME: '/nonexistent', GITHUB_TOKEN: 'canary', KUSTOMIZE_PLUGIN_HOME: '/x', HELM_PLUGINS: '/x' };
+    await runInProcess(['review', '--base', 'environment', '--head', 'environment'], { cwd: scratch.root, env });
+    for (const name of ['helm', 'kustomize']) {
+      const set = { PATH: tools, HOME: '/nonexistent', LC_ALL: 'C', GIT_ALLOW_PROTOCOL: 'none', HELM_NO_PLUGINS: '1' };
+      expect(
+        readFileSync(join(tools, `${name}.env`), 'utf8')
+          .split('\n')
+          .filter((one) => !/^(?:PWD|_|SHLVL|OLDPWD)?(?:=|$)/.test(one))
+          .sort(),
+      ).toEqual(
+        Object.entries(set)
+          .map((pair) => pair.join('='))
+          .sort(),
+      );
+    }
   });
 
   it('has no flag from a directory that a flag of review names', async () => {
