@@ -58,7 +58,7 @@ async function post(context: CommandContext, { status = false }: CommentOptions,
   const head = number === undefined ? undefined : await forge.headCommit();
   const isCurrent = head !== undefined && (target.commit === undefined || target.commit === head);
   if (!isCurrent)
-    context.stderr.write(`note: the pull request is closed or has a newer commit than ${target.commit}; its comment stays as it is\n`);
+    context.stderr.write('note: the pull request is closed or has a newer commit than the file; its comment stays as it is\n');
   for (const { environments, body } of comments) {
     const names = environments.map(({ name }) => name);
     if (isCurrent) {

@@ -20,8 +20,8 @@ interface CommitStatus {
 
 /** A forge with a token and one pull or merge request. Each method rejects with a Failure. */
 export interface Forge {
-  /** The latest commit of the request. */
-  readonly headCommit: () => Promise<string>;
+  /** The latest commit of the request; undefined if the request is closed or merged. */
+  readonly headCommit: () => Promise<string | undefined>;
   /** Returns the comments that the owner of the token wrote, on all pages. */
   readonly ownComments: () => Promise<readonly Comment[]>;
   /** Rejects with UnknownOutcome if the forge may have created the comment. */

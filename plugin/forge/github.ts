@@ -30,7 +30,7 @@ export function gitHub(http: ForgeHttp, repository: string, number: string): For
   return {
     headCommit: async () => {
       const { value } = await http.send({ method: 'GET', path: `${repo}/pulls/${number}`, intent: `read ${of}` });
-      return textAt(value, 'head', 'sha');
+      return textAt(value, 'state') === 'open' ? textAt(value, 'head', 'sha') : undefined;
     },
     ownComments: async () => {
       const isOwn = await authorTest(http);

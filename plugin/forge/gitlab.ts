@@ -22,7 +22,7 @@ export function gitLab(http: ForgeHttp, project: string, number: string): Forge 
   return {
     headCommit: async () => {
       const { value } = await http.send({ method: 'GET', path: `${base}/merge_requests/${number}`, intent: `read ${of}` });
-      return textAt(value, 'sha');
+      return textAt(value, 'state') === 'opened' ? textAt(value, 'sha') : undefined;
     },
     ownComments: async () => {
       const { value } = await http.send({ method: 'GET', path: '/user', intent: 'read the user of the token' });

@@ -36,7 +36,7 @@ export async function readGit(spec: string, access: InputAccess): Promise<readon
 export async function readGitPath(spec: string, access: InputAccess): Promise<readonly InputFile[] | undefined> {
   const { revision, path } = parseSpec(spec);
   const tree = await resolveTree(revision, access);
-  const entries = await listTree(tree, path, access);
+  const entries = await listTree(tree, [path], access);
   if (path !== '' && entries.length === 0) return undefined;
   const rootLength = path === '' ? 0 : path.length + 1;
   const wanted = entries.filter((entry) => entry.path === path || isDocumentFile(entry.path.slice(rootLength)));
@@ -47,12 +47,22 @@ export async function readGitPath(spec: string, access: InputAccess): Promise<re
   return blobs.map((blob, index) => ({ name: `git:${revision}:${blob.path}`, text: contents[index]?.toString('utf8') ?? '' }));
 }
 
-/** Writes the files of a revision below `folder`, for tools that need files. Leaves out links, submodules and names outside the folder. */
-export async function exportTree(revision: string, folder: string, access: InputAccess): Promise<void> {
-  const entries = await listTree(await resolveTree(parseSpec(`git:${revision}`).revision, access), '', access);
+/**
+ * Writes the files of a revision at `paths` below `folder`, for tools that need files. Without paths, writes every file up to the limit: a
+ * tool that needs a larger file fails. Leaves out links, submodules and names outside the folder.
+ */
+export async function exportTree(revision: string, paths: readonly string[], folder: string, access: InputAccess): Promise<void> {
+  const tree = await resolveTree(parseSpec(`git:${revision}`).revision, access);
+  const entries = await listTree(
+    tree,
+    paths.map((path) => parseSpec(`git:${revision}:${path}`).path),
+    access,
+  );
   const isInside = (path: string): boolean =>
     !path.split('/').some((part) => part === '' || part === '..' || part.toLowerCase() === '.git');
-  const blobs = entries.filter(({ mode, type, path }) => type === 'blob' && mode !== '120000' && isInside(path));
+  const isExported = ({ mode, type, path, bytes }: TreeEntry): boolean =>
+    type === 'blob' && mode !== '120000' && (paths.length > 0 || bytes <= maxFileBytes) && isInside(path);
+  const blobs = entries.filter(isExported);
   checkLimits(blobs, `git:${revision}`);
   const contents = await readBlobs(blobs, access);
   for (const [index, { path }] of blobs.entries()) {
@@ -84,8 +94,10 @@ async function resolveTree(revision: string, access: InputAccess): Promise<strin
   throw missing(`revision ${revision} cannot be read`, result.message);
 }
 
-async function listTree(tree: string, path: string, access: InputAccess): Promise<readonly TreeEntry[]> {
-  const result = await runGit(['ls-tree', '-r', '-z', '-l', '--full-tree', tree, ...(path === '' ? [] : ['--', path])], access);
+/** Lists the files at the paths; an empty path is the root, as are no paths. */
+async function listTree(tree: string, paths: readonly string[], access: InputAccess): Promise<readonly TreeEntry[]> {
+  const narrowed = paths.includes('') ? [] : paths;
+  const result = await runGit(['ls-tree', '-r', '-z', '-l', '--full-tree', tree, '--', ...narrowed], access);
   if (result.status !== 0) throw missing('the files of the revision cannot be listed', result.message);
   const records = result.stdout.toString('utf8').split('\0').filter(Boolean);
   return records.map((record) => {

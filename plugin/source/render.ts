@@ -24,7 +24,8 @@ export class Renderer {
     const tool = toolOf(files ?? [], revision, path);
     if (tool === undefined) return files;
     for (const file of tool === 'helm' ? values : []) await this.#requireValues(revision, file);
-    const folder = await this.#exported(revision);
+    // A kustomization can name files in each directory of the repository, but a chart only its own.
+    const folder = await this.#exported(revision, tool === 'helm' ? [path, ...values] : []);
     const directory = join(folder, path);
     const args =
       tool === 'kustomize'
@@ -49,9 +50,10 @@ export class Renderer {
     if (/[,"\p{Cc}]/u.test(file)) throw usageFailure(`${spec} has a comma, a quote or a control character`, 'rename the values file');
   }
 
-  #exported(revision: string): Promise<string> {
-    const known = this.#folders.get(revision) ?? exportTo(revision, this.#access);
-    this.#folders.set(revision, known);
+  #exported(revision: string, paths: readonly string[]): Promise<string> {
+    const key = [revision, ...paths].join('\0');
+    const known = this.#folders.get(key) ?? exportTo(revision, paths, this.#access);
+    this.#folders.set(key, known);
     return known;
   }
 
@@ -68,10 +70,10 @@ export class Renderer {
   }
 }
 
-async function exportTo(revision: string, access: InputAccess): Promise<string> {
+async function exportTo(revision: string, paths: readonly string[], access: InputAccess): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'rollout-group-review-'));
   try {
-    await exportTree(revision, folder, access);
+    await exportTree(revision, paths, folder, access);
     return folder;
   } catch (error) {
     await rm(folder, { recursive: true, force: true });
@@ -85,9 +87,9 @@ function toolOf(files: readonly InputFile[], revision: string, path: string): To
   return has('Chart.yaml') ? 'helm' : undefined;
 }
 
-/** Returns the environment of a tool: without variables that name programs or credentials of Git, and without remote Git sources. */
+/** Returns the environment of a tool: without variables that name programs or credentials, plugins of helm, and repositories of Git. */
 function toolEnvironment(env: InputAccess['env']): NodeJS.ProcessEnv {
-  return { PATH: env['PATH'], HOME: env['HOME'], LC_ALL: 'C', GIT_ALLOW_PROTOCOL: 'file' };
+  return { PATH: env['PATH'], HOME: env['HOME'], LC_ALL: 'C', GIT_ALLOW_PROTOCOL: 'none', HELM_NO_PLUGINS: '1' };
 }
 
 function toolMissing(tool: Tool, what: string): Failure {

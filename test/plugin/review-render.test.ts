@@ -36,10 +36,21 @@ function commandLines(): readonly string[] {
   ];
 }
 
+/** A tool that writes its command line, its environment and the files of the export, two levels deep. */
+function script(name: string): string {
+  const root = 'for last; do root="${last%/charts/*}"; root="${root%/overlay}"; done';
+  const lines = [
+    `echo "${name} $*" >> ${called}`,
+    `/usr/bin/env > ${tools}/${name}.env`,
+    root,
+    `cd "$root"; echo * */* > ${tools}/${name}.files`,
+  ];
+  return `#!/bin/sh\n${lines.join('\n')}\n`;
+}
+
 beforeAll(() => {
   symlinkSync(execFileSync('which', ['git'], { encoding: 'utf8' }).trim(), join(tools, 'git'));
-  for (const name of ['helm', 'kustomize'])
-    writeFileSync(join(tools, name), `#!/bin/sh\necho "${name} $*" >> ${called}\n`, { mode: 0o755 });
+  for (const name of ['helm', 'kustomize']) writeFileSync(join(tools, name), script(name), { mode: 0o755 });
   scratch.write('charts/ingester/Chart.yaml', 'name: ingester\n');
   scratch.write('charts/--post-renderer=sh/Chart.yaml', 'name: ingester\n');
   scratch.write('overlay/kustomization.yaml', 'resources: []\n');
@@ -62,6 +73,25 @@ describe('the command line of a tool', () => {
       'helm template --values EXPORT/values/staging.yaml release-name EXPORT/charts/ingester',
       'kustomize build EXPORT/overlay',
     ]);
+  });
+
+  it('comes with an environment without credentials, plugins of helm and repositories of Git', async () => {
+    branch('environment', 'manifests: [charts/ingester, overlay]');
+    const env = { PATH: tools, HOME: '/nonexistent', GITHUB_TOKEN: 'canary', KUSTOMIZE_PLUGIN_HOME: '/x', HELM_PLUGINS: '/x' };
+    await runInProcess(['review', '--base', 'environment', '--head', 'environment'], { cwd: scratch.root, env });
+    for (const name of ['helm', 'kustomize']) {
+      const set = { PATH: tools, HOME: '/nonexistent', LC_ALL: 'C', GIT_ALLOW_PROTOCOL: 'none', HELM_NO_PLUGINS: '1' };
+      expect(
+        readFileSync(join(tools, `${name}.env`), 'utf8')
+          .split('\n')
+          .filter((one) => !/^(?:PWD|_|SHLVL|OLDPWD)?(?:=|$)/.test(one))
+          .sort(),
+      ).toEqual(
+        Object.entries(set)
+          .map((pair) => pair.join('='))
+          .sort(),
+      );
+    }
   });
 
   it('has no flag from a directory that a flag of review names', async () => {
@@ -104,6 +134,29 @@ describe('a values file', () => {
       symlinkSync('/etc/passwd', join(scratch.root, 'values/link.yaml'));
     });
     expect(await reviewed(name, name)).toMatchObject({ status, stderr: expect.stringContaining(text) });
+    expect(commandLines()).toEqual([]);
+  });
+});
+
+describe('the files of a revision', () => {
+  it('are written for helm only from the chart and its values, and for kustomize without files above the limit', async () => {
+    branch('large', 'manifests: [charts/ingester, overlay], values: values/staging.yaml', () =>
+      scratch.write('media/video.bin', 'x'.repeat(17 * 1_048_576)),
+    );
+    expect((await reviewed('large', 'large')).stderr).toBe('');
+    const written = (name: string) =>
+      readFileSync(join(tools, `${name}.files`), 'utf8')
+        .trim()
+        .split(' ');
+    expect(written('helm')).toEqual(['charts', 'values', 'charts/ingester', 'values/staging.yaml']);
+    expect(written('kustomize')).toEqual(expect.arrayContaining(['manifests', 'overlay']));
+    expect(written('kustomize')).not.toContain('media');
+  });
+
+  it('are not fewer than a chart has, because helm reads a missing file as empty', async () => {
+    branch('large-chart', 'manifests: charts/ingester', () => scratch.write('charts/ingester/large.txt', 'x'.repeat(17 * 1_048_576)));
+    const ended = await reviewed('large-chart', 'large-chart');
+    expect(ended).toMatchObject({ stderr: expect.stringContaining('charts/ingester/large.txt is larger than 16 MiB') });
     expect(commandLines()).toEqual([]);
   });
 });

@@ -1,6 +1,6 @@
 // The verb review on a real Git repository with three pull requests: an image, shorter times, and a deleted policy file.
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -341,11 +341,13 @@ describe('review of directories that must be rendered', () => {
     symlinkSync('/bin/cat', join(tools, 'cat'));
     scratch.write('overlays/production/kustomization.yaml', 'resources: [../../manifests]\n');
     scratch.write('chart/Chart.yaml', 'name: ingester\n');
+    cpSync(join(scratch.root, 'manifests'), join(scratch.root, 'chart/templates'), { recursive: true });
     scratch.write('values/production.yaml', 'image: grafana/mimir:2.17.1\n');
     scratch.commit('overlay and chart');
     scratch.branch('image', () => {
-      for (const zone of ['a', 'b', 'c'])
-        scratch.replace(`manifests/ingester-zone-${zone}.yaml`, /image: grafana\/mimir:\S+/g, 'image: grafana/mimir:9.0.0');
+      for (const folder of ['manifests', 'chart/templates'])
+        for (const zone of ['a', 'b', 'c'])
+          scratch.replace(`${folder}/ingester-zone-${zone}.yaml`, /image: grafana\/mimir:\S+/g, 'image: grafana/mimir:9.0.0');
     });
   });
 
@@ -376,7 +378,7 @@ describe('review of directories that must be rendered', () => {
     expect((await reviewed('--manifests', 'overlays/production')).stdout).toContain(
       'grafana/mimir:2.17.1 -> grafana/mimir:9.0.0, 18 restarts',
     );
-    tool('helm', 'for file in "$3"/../manifests/*.yaml; do echo ---; cat "$file"; done');
+    tool('helm', 'for file in "$3"/templates/*.yaml; do echo ---; cat "$file"; done');
     expect((await reviewed('--manifests', 'chart/')).stdout).toContain('18 restarts');
     tool('helm', 'echo "template: bad" >&2; exit 1');
     expect(await reviewed('--manifests', 'chart')).toMatchObject({ status: 4, stderr: expect.stringContaining('why: template: bad') });

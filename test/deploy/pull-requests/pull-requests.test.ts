@@ -201,6 +201,18 @@ describe('the template for GitLab', () => {
     expect(review.log + comment.log).not.toContain(token);
   });
 
+  it('compares the commit of a pipeline for merged results with the target branch', async () => {
+    const cwd = await scratchRepository(base, change);
+    const { env } = await job(cwd, await serveForge());
+    const merged = {
+      ...env,
+      CI_MERGE_REQUEST_TARGET_BRANCH_SHA: env.CI_MERGE_REQUEST_DIFF_BASE_SHA,
+      CI_MERGE_REQUEST_DIFF_BASE_SHA: 'older',
+    };
+    const { status, log } = await runGitLabJob('rollout-review', { cwd, env: merged });
+    expect(status, log).toBe(0);
+  });
+
   it('posts nothing if no review can be made', async () => {
     const forge = await serveForge();
     const given = await job(await scratchRepository(base, { 'policies/cache.yaml': 'kind: [' }), forge);

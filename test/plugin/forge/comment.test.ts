@@ -168,6 +168,15 @@ describe.each([
     expect(forge.requests.at(-1)?.path).toMatch(new RegExp(`/statuses/${headCommit}$`));
   });
 
+  it.each(name === 'GitHub' ? ['closed'] : ['closed', 'merged'])('stays as it is if the request is %s', async (state) => {
+    const forge = await serve();
+    const own = forge.add(inDefault(other));
+    forge.state = state;
+    const ended = await post(forge, {}, job);
+    expect(ended).toMatchObject({ status: 0, stdout: '', stderr: expect.stringContaining('note: the pull request is closed') });
+    expect([own.body, forge.writes]).toEqual([inDefault(other), []]);
+  });
+
   it.each(faults.filter(([label]) => name === 'GitHub' || !retried.includes(label)))(
     'ends with cause and cure after %s',
     async (_, fault, exitCode, text) => {

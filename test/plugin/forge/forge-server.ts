@@ -37,6 +37,8 @@ export class FakeForge {
   /** The owner of the token. A user can be read from the API, a bot of GitHub cannot. */
   login = 'github-actions[bot]';
   head = headCommit;
+  /** The state of pull request 7 at GitHub (open or closed) and of merge request 7 at GitLab (opened, closed, locked or merged). */
+  state: string | undefined;
   pulls: { readonly number: number; readonly head: { readonly sha: string } }[] = [];
   fault: Fault | undefined;
   origin = '';
@@ -61,7 +63,10 @@ export class FakeForge {
     const end = url.pathname.replace(/^\/(?:api\/v3|gitlab\/api\/v4)/, '');
     if (end === '/user') return this.#user(path);
     if (/\/pulls$/.test(end)) return { status: 200, body: this.pulls };
-    if (/\/(?:pulls|merge_requests)\/7$/.test(end)) return { status: 200, body: { head: { sha: this.head }, sha: this.head } };
+    if (/\/(?:pulls|merge_requests)\/7$/.test(end)) {
+      const state = this.state ?? (end.includes('/pulls/') ? 'open' : 'opened');
+      return { status: 200, body: { state, head: { sha: this.head }, sha: this.head } };
+    }
     if (/\/statuses\/[0-9a-f]+$/.test(end)) return this.#status(request);
     const id = Number(/\/(?:comments|notes)\/(\d+)$/.exec(end)?.[1]);
     if (Number.isInteger(id)) return this.#change(method, id, request.body['body'] ?? '');
