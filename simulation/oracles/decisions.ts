@@ -3,6 +3,7 @@
 import type { TurnReport } from '../../agent/report.ts';
 import { decideGroup } from '../../engine/decide/decide.ts';
 import type { TakenAction } from '../../engine/publish/published.ts';
+import { getOrCreate } from '../../policies/values/map.ts';
 import { isAgent, isTerminating, numberAt, podResource, statefulSetResource } from '../objects.ts';
 import { runStartMs } from '../process/clock.ts';
 import { processLetter } from '../scenario.ts';
@@ -30,8 +31,8 @@ export class DecisionJudge implements Oracle {
   readonly #lastChanges = new Map<string, number>();
   /** The resource version after the last change that the processes of a machine know to have succeeded, by machine and UID. */
   readonly #knownChanges = new Map<string, number>();
-  /** The newest resource version that a process has read, by process and UID. */
-  readonly #read = new Map<string, number>();
+  /** The newest resource version of the objects of a zone that a process has read, by UID, by process and StatefulSet. */
+  readonly #read = new Map<string, Map<string, number>>();
   /** The send times of the disruptions that were stored since the end of a process's last turn, by process. */
   readonly #sentDisruptions = new Map<string, { readonly atMs: number; readonly wallMs: number }[]>();
   /** The clock of the machine at the end of the last turn of each process. */
@@ -137,16 +138,20 @@ export class DecisionJudge implements Oracle {
 
   /** Checks S21: no decision of a process uses an older state of an object in the zones of the group than an earlier decision. */
   #checkOrder(process: string, { snapshot, group }: TurnReport): void {
-    const isMember = (name: string): boolean => group.zones.some(({ statefulSet }) => statefulSet === name);
-    // The objects of a zone that left the group are read only from the caches, which may be older than the direct reads.
-    const statefulSets = snapshot.statefulSets.filter(({ name }) => isMember(name));
-    const pods = snapshot.pods.filter(({ statefulSet }) => isMember(statefulSet));
-    for (const { uid, name, resourceVersion } of objectsIn({ statefulSets, pods }, group)) {
-      const key = `${process} ${uid}`;
-      const known = this.#read.get(key) ?? 0;
-      if (Number(resourceVersion) < known)
-        this.#report('S21', process, `reads ${name} at resource version ${resourceVersion}, although an earlier one read ${known}`);
-      this.#read.set(key, Math.max(known, Number(resourceVersion)));
+    for (const { statefulSet } of this.#book.zones) {
+      const key = `${process} ${statefulSet}`;
+      if (group.zones.some((zone) => zone.statefulSet === statefulSet)) {
+        const read = getOrCreate(this.#read, key, () => new Map<string, number>());
+        const statefulSets = snapshot.statefulSets.filter(({ name }) => name === statefulSet);
+        const pods = snapshot.pods.filter((view) => view.statefulSet === statefulSet);
+        for (const { uid, name, resourceVersion } of objectsIn({ statefulSets, pods }, group)) {
+          const known = read.get(uid) ?? 0;
+          if (Number(resourceVersion) < known)
+            this.#report('S21', process, `reads ${name} at resource version ${resourceVersion}, although an earlier one read ${known}`);
+          read.set(uid, Math.max(known, Number(resourceVersion)));
+        }
+        // A zone outside of the group is read only from the caches, which may be older than the direct reads.
+      } else this.#read.delete(key);
     }
   }
 

@@ -164,7 +164,7 @@ class RollbackJudge implements Oracle {
     if (isMember && isKnown && !isPinned) scene.violated('S39', `${name} is created at ${revisionLabelOf(pod)}, which was rolled back`);
   }
 
-  /** Checks the status that an agent publishes after the rollback: the group is degraded, and not ready, unless a zone could not be read. */
+  /** Checks the status that an agent publishes after the rollback: the group is degraded, and not ready, unless the zone could not be read. */
   #checkPublished(group: ModelObject): void {
     const { runs, scene } = this.#book;
     const run = runs.latest();
@@ -176,14 +176,18 @@ class RollbackJudge implements Oracle {
       .list(intentResource, scene.namespace)
       .some(({ spec }) => textAt(spec, 'action') === 'retry' && textAt(spec, 'runId') === id);
     if (isRetried) return;
-    const [zone] = this.#rolledBack(run, atMs - decisionAgeMs);
+    const isUnread = ({ statefulSet }: Zone): boolean =>
+      listAt(group, 'status', 'decision', 'zones').some(
+        (one) => textAt(one, 'statefulSet') === statefulSet && field(one, 'unread') !== undefined,
+      );
+    const zone = this.#rolledBack(run, atMs - decisionAgeMs).find((one) => !isUnread(one));
     if (zone === undefined) return;
     const stateOf = (type: string): string | undefined =>
       textAt(
         listAt(group, 'status', 'conditions').find((one) => field(one, 'type') === type),
         'status',
       );
-    if (stateOf('Ready') !== 'Unknown' && (stateOf('Ready') === 'True' || stateOf('Degraded') !== 'True')) {
+    if (stateOf('Ready') === 'True' || stateOf('Degraded') !== 'True') {
       const what = `Ready is ${stateOf('Ready')}, and Degraded is ${stateOf('Degraded')}`;
       scene.violated('S39', `after the rollback ${run.id} of ${zone.statefulSet}, the published condition ${what}`);
     }

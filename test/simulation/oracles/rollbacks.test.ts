@@ -15,12 +15,13 @@ function rolledBack(...atFailed: readonly string[]): History {
   return history.advance(30_000);
 }
 
-function publish(history: History, ready: string, degraded: string): void {
+function publish(history: History, ready: string, degraded: string, unread: readonly string[] = []): void {
   const conditions = [
     { type: 'Ready', status: ready },
     { type: 'Degraded', status: degraded },
   ];
-  const status = { decision: { run: { id: 'run1', outcome: 'completed' } }, conditions };
+  const zones = unread.map((set) => ({ statefulSet: set, unread: 'unreadable' }));
+  const status = { decision: { run: { id: 'run1', outcome: 'completed' }, zones }, conditions };
   history.change('rolloutgroups.rollout-group.dev', 'ing', () => ({ status }), history.agent());
 }
 
@@ -80,7 +81,7 @@ describe('the judge of rollbacks', () => {
   it('finds a published status that hides the rollback', () => {
     const history = rolledBack();
     publish(history, 'False', 'True');
-    publish(history, 'Unknown', 'False');
+    publish(history, 'Unknown', 'False', ['ing-a', 'ing-b', 'ing-c']);
     expect(history.found('S39')).toEqual([]);
     publish(history, 'True', 'False');
     expect(history.found('S39')).toEqual([
