@@ -17,10 +17,19 @@ export function judgeRequests(scene: Scene): Oracle {
   const conflicts = new Map<string, number>();
   /** The requests that failed because their object had another resource version. */
   const outdated = new Set<string>();
-  /** The status of the last request of a process about an object. */
-  const statuses = new Map<string, number>();
+  /** The last request of a process about an object. */
+  const last = new Map<string, LastAnswer>();
+  /** The end of the last turn of each process. */
+  const ended = new Map<string, number>();
   return {
-    turnEnded: (process, report) => checkReported(scene, process, report, statuses),
+    turnEnded: (process, report) => {
+      checkReported(scene, process, report, (name) => {
+        const answer = last.get(`${process} ${name}`);
+        // An answer in place of the API server is not known here, so the last known one may be of an earlier turn.
+        return answer === undefined || answer.sentAtMs < (ended.get(process) ?? 0) ? undefined : answer.status;
+      });
+      ended.set(process, scene.nowMs());
+    },
     answered: (answered) => {
       const { verb, resource, request, isDryRun, revisions } = answered;
       if (verb === 'get' || verb === 'list' || !isAgent(request.actor, scene.agentUser) || reviews.test(resource)) return;
@@ -31,19 +40,24 @@ export function judgeRequests(scene: Scene): Oracle {
       const report = (invariant: 'S10' | 'S20', what: string): void => scene.violated(invariant, `${describe(answered)} ${what}`);
       checkBody(answered, body, report);
       if (isRepeated(outdated, answered, body)) report('S20', 'is repeated, although the object has had another resourceVersion since');
-      statuses.set(`${by} ${answered.name}`, answered.status);
+      last.set(`${by} ${answered.name}`, { status: answered.status, sentAtMs: request.actor.sentAtMs ?? scene.nowMs() });
       const isAtLimit = countConflicts(conflicts, answered);
       if (isAtLimit) scene.violated('L11', `${describe(answered)} met ${conflictLimit} conflicts in a row`);
     },
   };
 }
 
+interface LastAnswer {
+  readonly status: number;
+  readonly sentAtMs: number;
+}
+
 /** Checks L9: an action that failed because its object changed is not reported as rejected. A webhook may deny with 409. */
-function checkReported(scene: Scene, process: string, { performed }: TurnReport, statuses: ReadonlyMap<string, number>): void {
+function checkReported(scene: Scene, process: string, { performed }: TurnReport, statusOf: (name: string) => number | undefined): void {
   for (const { action, result } of performed) {
     if (!('uid' in action) || result !== 'refused') continue;
     const name = 'pod' in action ? action.pod : action.statefulSet;
-    const status = statuses.get(`${process} ${name}`);
+    const status = statusOf(name);
     if (scene.webhooks === undefined && (status === 404 || status === 409))
       scene.violated('L9', `${process} reports that ${action.kind} of ${name} was rejected, but the API server answered ${status}`);
   }
