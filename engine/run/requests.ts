@@ -151,18 +151,20 @@ export function undoRequest(
   );
 }
 
-/** Returns the undo that wrote the templates of a run; undefined if another change wrote one of them. */
+/** Returns the undo that wrote the templates of a run, or the first of several; undefined if another change wrote one of them. */
 export function undoOf(
   { intents }: Pick<GroupContext, 'intents'>,
   { target, from = {} }: Pick<RunState, 'target' | 'from'>,
 ): IntentView | undefined {
   const written = Object.keys(target).filter((zone) => from[zone] !== undefined && from[zone] !== target[zone]);
   if (isUnknown(intents) || written.length === 0) return undefined;
-  return intents.find(
-    ({ action, undone = [] }) =>
-      action === 'undo' &&
-      written.every((zone) => undone.some((one) => one.zone === zone && one.revision === from[zone] && one.to === target[zone])),
+  const undos = written.map((zone) =>
+    intents.find(
+      ({ action, undone = [] }) =>
+        action === 'undo' && undone.some((one) => one.zone === zone && one.revision === from[zone] && one.to === target[zone]),
+    ),
   );
+  return undos.every((undo) => undo !== undefined) ? undos[0] : undefined;
 }
 
 /** Returns the request that cancels a downscale of the zone to this number of replicas. */

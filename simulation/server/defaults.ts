@@ -46,6 +46,11 @@ function isEmpty(value: unknown): boolean {
   return true;
 }
 
+/** Reports whether the definition of the kind has a default for its status (deploy/crds/rolloutgroups.yaml). */
+export function hasDefaultStatus(kind: ServedKind): boolean {
+  return resourceOf(kind) === 'rolloutgroups.rollout-group.dev';
+}
+
 /** Returns the object with only the fields of its kind, and with their defaults. */
 export function prepared(kind: ServedKind, object: Json): Json {
   const resource = resourceOf(kind);
@@ -55,6 +60,7 @@ export function prepared(kind: ServedKind, object: Json): Json {
     const value = kind.isCustom ? object[field] : fieldOf(resource, field, object[field]);
     if (value !== undefined && value !== null) known[field] = value;
   }
+  if (hasDefaultStatus(kind)) known['status'] ??= { observedGeneration: -1 };
   return known;
 }
 

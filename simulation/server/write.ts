@@ -2,7 +2,7 @@
 import { textOf } from '../../cluster/request/discovery.ts';
 import { apiVersionOf } from '../../cluster/request/resource.ts';
 import { secondText } from '../../policies/instant.ts';
-import { prepared } from './defaults.ts';
+import { hasDefaultStatus, prepared } from './defaults.ts';
 import { isObject, isSame, objectOf } from './json.ts';
 import { resourceOf, type ServedKind } from './kinds.ts';
 import { alreadyExists, badRequest, conflict, internal, invalid, modified, mustNameVersion, notFound } from './refusal.ts';
@@ -64,7 +64,10 @@ export function create(
   const { storage } = core;
   const resource = resourceOf(kind);
   if (storage.collection(resource).get(namespace, finished.metadata.name) !== undefined) throw alreadyExists(kind, finished.metadata.name);
-  return isDryRun ? finished : storage.commit({ type: 'ADDED', resource, object: finished, actor });
+  if (isDryRun) return finished;
+  const created = storage.commit({ type: 'ADDED', resource, object: finished, actor });
+  if (hasDefaultStatus(kind)) withUnstoredDefault.add(created);
+  return created;
 }
 
 interface ReplaceOptions extends WriteOptions {
@@ -129,6 +132,12 @@ function refuseUnreadable(kind: ServedKind, object: Json): void {
   throw invalid({ group: '', kind: '' }, '', [{ reason: 'FieldValueInvalid', message, field: 'patch' }]);
 }
 
+/**
+ * New objects with a default status (`prepared`): the API server shows the default and stores it with the next write, which is then a change
+ * even if the request changes nothing.
+ */
+const withUnstoredDefault = new WeakSet<ModelObject>();
+
 /** Stores the wanted object with the immutable fields of the stored object. Writes nothing if nothing changes. Throws Refusal. */
 export function update(
   core: Core,
@@ -143,7 +152,7 @@ export function update(
     const isUnconditional = !kind.isCustom && kind.plural !== 'leases' && kind.plural !== 'poddisruptionbudgets';
     if (!isUnconditional) throw mustNameVersion(kind, name);
   } else if (version !== before.metadata.resourceVersion) throw modified(kind, name);
-  if (wanted === before) return before;
+  if (wanted === before && !withUnstoredDefault.has(before)) return before;
   const candidate = successor(kind, before, prepared(kind, wanted), options.subresource);
   validate(kind, candidate, before);
   return keep(core, kind, { before, after: candidate }, options);
@@ -151,7 +160,7 @@ export function update(
 
 /** Stores the new state of an object. Removes a terminating object instead if its grace period is 0 and no finalizer is left. */
 export function keep(core: Core, kind: ServedKind, { before, after }: StateChange, { actor, isDryRun }: WriteOptions): ModelObject {
-  if (isSame(after, before)) return before;
+  if (isSame(after, before) && !withUnstoredDefault.has(before)) return before;
   const isRemoved = before.metadata.deletionGracePeriodSeconds === 0 && (after.metadata.finalizers ?? []).length === 0;
   if (!isDryRun) {
     const change = { resource: resourceOf(kind), before, actor };

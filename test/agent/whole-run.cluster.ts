@@ -29,6 +29,7 @@ const elsewhere: Readonly<Record<string, string>> = {
   'sources.read': noReplicas,
   'discovery.read': noReplicas,
   'admission.getPublished': noWebhooks,
+  'turn.commit': 'only with the flag -commits.read',
   'turn.revision': 'only for groups of the strategy pinned',
   'judgements.create': noWebhooks,
   'departures.create': noWebhooks,

@@ -197,9 +197,13 @@ describe('statuses', () => {
   it('of custom kinds leave metadata alone, with any uid in the patch', () => {
     const { ask, merge } = asking();
     const group = { apiVersion: 'rollout-group.dev/v1alpha1', kind: 'RolloutGroup', metadata: { name: 'g' }, spec: { paused: false } };
-    expect(ask('POST', groups, { ...group, status: { replicas: 4 } }).body.status).toBeUndefined();
+    expect(ask('POST', groups, { ...group, status: { replicas: 4 } }).body.status).toEqual({ observedGeneration: -1 });
     const patched = merge(`${groups}/g/status`, { metadata: { uid: 'other', labels: { a: '1' } }, status: { replicas: 4 } }).body;
-    expect([patched.status, patched.metadata['labels'], patched.metadata.generation]).toEqual([{ replicas: 4 }, undefined, 1]);
+    expect([patched.status, patched.metadata['labels'], patched.metadata.generation]).toEqual([
+      { observedGeneration: -1, replicas: 4 },
+      undefined,
+      1,
+    ]);
     expect(merge(`${groups}/g/status`, { metadata: { resourceVersion: '1' }, status: {} }).status).toBe(409);
     expect(ask('GET', `${intents}/i/status`).status).toBe(404);
   });
