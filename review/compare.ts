@@ -22,7 +22,10 @@ export function compareAnswers(question: Question, before: Answered, after: Answ
   // The change leaves one side nothing to do, so the answers are not comparable.
   if ((before.decision === 'done') !== (after.decision === 'done')) return [];
   const flip = (direction: Flip['direction'], rule: string): Flip => ({
-    ...{ question, direction, rule, answers: { before, after } },
+    question,
+    direction,
+    rule,
+    answers: { before, after },
     before: strongest(before, rule),
     after: strongest(after, rule),
   });

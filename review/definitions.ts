@@ -45,7 +45,11 @@ function missingGroup(pair: Pair, known: readonly PolicyEffect[]): readonly Poli
 function effect(pair: Pair, direction: Direction, cause: string, was: Source | undefined, is: Source | undefined): PolicyEffect {
   const place = (source: Source | undefined) => (source === undefined ? undefined : { source });
   return {
-    ...{ direction, namespace: pair.namespace, group: pair.name, cause, decisions: [] },
+    direction,
+    namespace: pair.namespace,
+    group: pair.name,
+    cause,
+    decisions: [],
     ...defined({ before: place(was), after: place(is) }),
   };
 }

@@ -15,7 +15,11 @@ export function effectsOf(flips: readonly Flip[], pair: Pair, sides: Sides): rea
   const effects = [...groupBy(caused, ({ flip, cause }) => `${flip.direction} ${cause.text}`).values()].map((same) => {
     const [{ flip, cause }] = same;
     return {
-      ...{ direction: flip.direction, namespace: pair.namespace, group: pair.name, cause: cause.text, rule: flip.rule },
+      direction: flip.direction,
+      namespace: pair.namespace,
+      group: pair.name,
+      cause: cause.text,
+      rule: flip.rule,
       ...(cause.source === undefined
         ? defined({ before: placeOf(flip.before), after: placeOf(flip.after) })
         : { [strictFirst(flip.direction)[0]]: { source: cause.source } }),

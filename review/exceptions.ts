@@ -57,11 +57,18 @@ function effectOf(pair: Pair, direction: Direction, verb: string, exception: Exc
   const where = zone === undefined ? '' : ` in zone ${zone}`;
   const from = notBeforeMs === undefined ? '' : ` from ${preciseText(notBeforeMs)}`;
   return {
-    ...{ direction, namespace: pair.namespace, group: pair.name, rule, decisions: [] },
+    direction,
+    namespace: pair.namespace,
+    group: pair.name,
+    rule,
+    decisions: [],
     cause: `exception ${name}${by} ${verb} ${rule}${where}${from} until ${preciseText(expiresMs)} (${reason})`,
     ...(direction === 'tightened' ? { before: { source } } : { after: { source } }),
     exception: {
-      ...{ name, rule, reason, expires: new Date(expiresMs).toISOString() },
+      name,
+      rule,
+      reason,
+      expires: new Date(expiresMs).toISOString(),
       ...defined({
         zone,
         requestedBy: requestedBy?.user,

@@ -134,7 +134,12 @@ export function memberQuestions(scene: Scene, member: Member): readonly Question
 function clientQuestions(scene: Scene, member: Member): readonly Question[] {
   const { statefulSet } = member;
   const client = (may: string, action: 'delete' | 'evict' | 'restart', ordinal: boolean, circumstance: Circumstance): Question => ({
-    ...{ may, action, statefulSet, when: circumstance.when, asksAgent: false, nowMs: scene.instantOf(action) },
+    may,
+    action,
+    statefulSet,
+    when: circumstance.when,
+    asksAgent: false,
+    nowMs: scene.instantOf(action),
     build: (side) => {
       const zone = zoneOf(side, member);
       if (zone === undefined || (ordinal && restingReplicas(side.group, zone, scene.replicas) === 0)) return undefined;
@@ -164,7 +169,11 @@ function scaleQuestions(scene: Scene, member: Member): readonly Question[] {
     target: (rest: number) => number,
     circumstance: Circumstance,
   ): Question => ({
-    ...{ may: `${zones} may be scaled ${what}`, action, statefulSet, when: circumstance.when, asksAgent: false },
+    may: `${zones} may be scaled ${what}`,
+    action,
+    statefulSet,
+    when: circumstance.when,
+    asksAgent: false,
     nowMs: scene.instantOf(action),
     build: (side) => {
       const zone = zoneOf(side, member);
@@ -201,7 +210,12 @@ function shrinkQuestions(scene: Scene, member: Member): readonly Question[] {
   const { statefulSet } = member;
   const zones = subject('zone', member, (one) => one.zone);
   const shrink = ({ when, members, rest }: Circumstance): Question => ({
-    ...{ may: `${zones} may shrink`, when, action: 'scaleDown', statefulSet, asksAgent: true, nowMs: scene.instantOf('scaleDown') },
+    may: `${zones} may shrink`,
+    when,
+    action: 'scaleDown',
+    statefulSet,
+    asksAgent: true,
+    nowMs: scene.instantOf('scaleDown'),
     isDone: ({ replicas }) => Object.keys(replicas).length > 0,
     build: (side) => {
       const zone = zoneOf(side, member);

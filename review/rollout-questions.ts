@@ -54,7 +54,10 @@ interface Variant {
 function rollout(scene: Scene, { when, updated }: Point, variant: Variant = { suffix: '' }): Question {
   const { suffix, members = {}, of, rest = {}, readyFor = longAgo } = variant;
   return {
-    ...{ may: 'pods may be replaced', when: [when, suffix].filter((part) => part !== '').join(', '), action: 'rollout', asksAgent: true },
+    may: 'pods may be replaced',
+    when: [when, suffix].filter((part) => part !== '').join(', '),
+    action: 'rollout',
+    asksAgent: true,
     nowMs: scene.instantOf('rollout'),
     isDone: ({ pods }) => pods.length > 0,
     build: (side): Case | undefined => {
@@ -151,7 +154,8 @@ function approverVariants(pair: Pair): readonly Variant[] {
     suffix: `with ${count} approvals`,
   }));
   const single = ['', ...groups].map((one) => ({
-    ...{ count: 3, groups: one === '' ? [] : [one] },
+    count: 3,
+    groups: one === '' ? [] : [one],
     suffix: `with approvals of users in ${one === '' ? 'no group' : one}`,
   }));
   return [...fewer, ...(groups.length === 0 ? [] : single)].map(({ suffix, ...approvers }) => ({

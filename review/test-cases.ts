@@ -46,7 +46,12 @@ function questionsOf({ spec }: PolicyTest): readonly Question[] {
     nowMs += advance === undefined ? 0 : durationMs(advance);
     const asksAgent = action === 'none' || action === 'rollout';
     return {
-      ...{ may: `the request of the case "${name}" may pass`, when: '', asksAgent, nowMs, isCase: true, build: () => undefined },
+      may: `the request of the case "${name}" may pass`,
+      when: '',
+      asksAgent,
+      nowMs,
+      isCase: true,
+      build: () => undefined,
       action: action === 'none' ? 'scaleDown' : action,
     };
   });

@@ -64,8 +64,7 @@ export function decideRoll(context: GroupContext, advanced: AdvancedRun | undefi
 
 /** Returns a warning if a rollout differs from the approved plan that its StatefulSets name. */
 function planWarnings(context: GroupContext, run: RunState | undefined): readonly RuleResult[] {
-  if (run === undefined || run.outcome === 'completed') return [];
-  if (recordedKind(run) === 'rollback') return [];
+  if (run === undefined || run.outcome === 'completed' || recordedKind(run) === 'rollback') return [];
   const { plan, deviations = [] } = comparedPlan(context) ?? {};
   if (deviations.length === 0) return [];
   const named = plan === undefined ? '' : ` ${plan}`;

@@ -91,15 +91,17 @@ export function groupStatus(published: PublishedDecision, context: StatusContext
 }
 
 type Verdict = Pick<Condition, 'type' | 'status' | 'reason' | 'message'>;
+type Stall = Pick<Condition, 'reason' | 'message'>;
 
 function conditionsOf(published: PublishedDecision, { generation, previous }: StatusContext): readonly Condition[] {
   const before = fieldAt(previous, ['conditions']);
   const known: readonly unknown[] = Array.isArray(before) ? before : [];
+  const [isReady, stall] = [ready(published), stallReason(published)];
   return [
-    ready(published),
+    isReady,
     progressing(published),
-    degraded(published),
-    ...reconciling(published),
+    degraded(published, stall),
+    ...reconciling(isReady, stall),
     ...stopped(published),
     ...memberLeft(published),
     ...enforced(published),
@@ -222,9 +224,8 @@ function progressing({ phase, outcome, goal, zones, waits, stops = [], permitted
 }
 
 /** Returns the condition Degraded: the group is stalled, pods crash, or a node is not ready. */
-function degraded(published: PublishedDecision): Verdict {
+function degraded(published: PublishedDecision, stall: Stall | undefined): Verdict {
   const type = 'Degraded';
-  const stall = stallReason(published);
   if (stall !== undefined) return { type, status: 'True', ...stall };
   const bad = published.pods.filter(isTroubled);
   const [first] = bad;
@@ -240,7 +241,7 @@ function degraded(published: PublishedDecision): Verdict {
  * Returns why the group cannot reach the requested state without another request: the run failed or was rolled back, a StatefulSet does not
  * exist, a rule blocks with `no`, or a pin was not applied. Undefined for a group that continues, also if it waits for a person.
  */
-function stallReason(published: PublishedDecision): Pick<Condition, 'reason' | 'message'> | undefined {
+function stallReason(published: PublishedDecision): Stall | undefined {
   const { phase, run, waits } = published;
   if (phase === 'Failed') return { reason: 'RunFailed', message: run?.failure ?? 'the run failed' };
   if (isRolledBack(published)) return rollbackReason(published);
@@ -253,11 +254,9 @@ function stallReason(published: PublishedDecision): Pick<Condition, 'reason' | '
 }
 
 /** Returns the condition by which kstatus, and so Flux, sees that a group is not Ready: Stalled, or Reconciling while the group can continue. */
-function reconciling(published: PublishedDecision): readonly Verdict[] {
-  const stall = stallReason(published);
+function reconciling(isReady: Verdict, stall: Stall | undefined): readonly Verdict[] {
   if (stall !== undefined) return [{ type: 'Stalled', status: 'True', ...stall }];
-  const verdict = ready(published);
-  return verdict.status === 'True' ? [] : [{ ...verdict, type: 'Reconciling', status: 'True' }];
+  return isReady.status === 'True' ? [] : [{ ...isReady, type: 'Reconciling', status: 'True' }];
 }
 
 function waitText({ fact, limit }: PublishedWait): string {

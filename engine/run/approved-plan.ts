@@ -3,6 +3,7 @@
 // The steps of a rollout follow from its inputs: the pod templates, the replicas, the group, its policies and exceptions. The annotation has
 // digests of these inputs, so a rollout with equal inputs takes the reviewed steps, and any other rollout can say what differs.
 import * as z from 'zod';
+import type { ExceptionDefinition, GroupDefinition } from '../../policies/definition.ts';
 import { plainDigest } from '../../policies/digest.ts';
 import { canonicalJson } from '../../policies/values/canonical-json.ts';
 import { extended } from '../../policies/values/defined.ts';
@@ -126,18 +127,30 @@ function changedInputs(context: GroupContext, reviewed: ApprovedPlan): readonly 
  * The replicas of the group have none either, because zones are compared by their own.
  */
 function inputsOf({ group, policies, exceptions, nowMs }: GroupContext): Pick<ApprovedPlan, 'group' | 'rules'> {
-  const { zones, labels: _labels, notify: _notify, generation: _generation, ...rest } = group;
-  const settings = { ...rest, zones: zones.map(({ replicas, ...zone }) => (replicas.kind === 'count' ? zone : { ...zone, replicas })) };
-  // The webhook adds the requester to an exception from Git.
-  const inForce = exceptions.filter(({ expiresMs }) => expiresMs > nowMs).map(({ requestedBy: _requestedBy, ...exception }) => exception);
-  const named = (kind: string, objects: readonly { readonly namespace: string; readonly name: string }[]) =>
-    objects.map((object) => [`${kind} ${object.namespace}/${object.name}`, short(object)] as const);
+  const inForce = exceptions.filter(({ expiresMs }) => expiresMs > nowMs);
   return {
-    group: short(settings),
-    rules: Object.fromEntries([...named('RolloutPolicy', policies), ...named('RolloutException', inForce)]),
+    group: short(group, settingsOf),
+    rules: Object.fromEntries([
+      ...policies.map((policy) => [`RolloutPolicy ${policy.namespace}/${policy.name}`, short(policy, (whole) => whole)]),
+      ...inForce.map((one) => [`RolloutException ${one.namespace}/${one.name}`, short(one, withoutRequester)]),
+    ]),
   };
 }
 
-function short(value: unknown): string {
-  return plainDigest(value).slice(0, 10);
+function settingsOf({ zones, labels: _labels, notify: _notify, generation: _generation, ...rest }: GroupDefinition): object {
+  return { ...rest, zones: zones.map(({ replicas, ...zone }) => (replicas.kind === 'count' ? zone : { ...zone, replicas })) };
+}
+
+/** The webhook adds the requester to an exception from Git. */
+function withoutRequester({ requestedBy: _requestedBy, ...exception }: ExceptionDefinition): object {
+  return exception;
+}
+
+/** The digests by definition, because every turn compares the same definitions. */
+const digests = new WeakMap<object, string>();
+
+function short<Definition extends object>(definition: Definition, partOf: (definition: Definition) => object): string {
+  const known = digests.get(definition) ?? plainDigest(partOf(definition)).slice(0, 10);
+  digests.set(definition, known);
+  return known;
 }

@@ -28,7 +28,7 @@ export function withOrigin(context: GroupContext, run: RunState, earlier: RunSta
   const isAdded = ({ digest }: OriginValue): boolean => isCurrent && run.outcome === 'running' && earlier?.seen?.includes(digest) !== true;
   const added = values.filter(isAdded).map(({ key, value }) => [key, value] as const);
   const returned = returnOrigin(context, run);
-  const commit = returned === undefined && isRecent(run, context.nowMs) ? appliedCommit(context.view) : {};
+  const commit = returned === undefined && isRecent(run, context.nowMs) ? originOfCommit(context.view) : {};
   const origin: RunOrigin = { ...commit, ...known, ...Object.fromEntries(added.toReversed()), ...returned };
   const seen = isCurrent ? [...new Set(values.map(({ digest }) => digest))].sort() : (earlier?.seen ?? []);
   return { ...rest, ...(Object.keys(origin).length === 0 ? {} : { origin }), ...(seen.length === 0 ? {} : { seen }) };
@@ -41,7 +41,7 @@ function isRecent(run: RunState, nowMs: number): boolean {
   return run.outcome === 'running' && nowMs - run.startedMs < commitReadMs;
 }
 
-function appliedCommit({ zones }: GroupView): RunOrigin {
+function originOfCommit({ zones }: GroupView): RunOrigin {
   const commit = zones.map(({ set }) => set?.commit).find((one) => one !== undefined);
   return commit === undefined ? {} : { commit };
 }

@@ -57,7 +57,10 @@ export async function reviewEnvironment(
   ]);
   if (current.length + desired.length === 0) throw nothingRead(name, options);
   const inputs = planInputsOf({ current, desired, policies: [] }, scenario, {
-    ...{ current: options.base, desired: options.head, agentNamespace: namespaces.head, mayHaveNoGroup: true },
+    current: options.base,
+    desired: options.head,
+    agentNamespace: namespaces.head,
+    mayHaveNoGroup: true,
   });
   if ('errors' in inputs) return inputs;
   const { input } = inputs;
@@ -75,7 +78,9 @@ export async function reviewEnvironment(
   });
   const plan: Plan = { ...located(planGroups(input), locateIn(inputs.manifests)), ...(inputs.notes.length > 0 && { notes: inputs.notes }) };
   const review = withPaths<EnvironmentReview>({
-    ...{ name, plan, policies },
+    name,
+    plan,
+    policies,
     ...(cluster === undefined ? {} : { cluster }),
     ...(base.suites.length + head.suites.length === 0 ? {} : { tests: { base: sideTests(base.suites), head: sideTests(head.suites) } }),
   });

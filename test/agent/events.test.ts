@@ -145,7 +145,13 @@ describe('Kubernetes Events', () => {
       return now.decision?.run?.id ?? '';
     };
     const asked = (action: 'abort' | 'retry', runId: string): IntentView => ({
-      ...{ namespace: 'mimir', name: action, group: 'ingester', action, runId, reason: 'INC-441', rollback: true },
+      namespace: 'mimir',
+      name: action,
+      group: 'ingester',
+      action,
+      runId,
+      reason: 'INC-441',
+      rollback: true,
       requestedBy: { user: 'anna', groups: [], atMs: env.clock.nowMs() },
     });
     const aborted = [asked('abort', await turn(1))];

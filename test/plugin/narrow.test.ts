@@ -15,7 +15,14 @@ const run = {
   kind: 'RolloutRun',
   metadata: { name: 'ingester-1', namespace: 'mimir' },
   spec: {
-    ...{ group: 'ingester', id: '4f1c9a02', kind: 'rollout', outcome: 'superseded', failure: long, took: 5460, waited: 720, ...times },
+    group: 'ingester',
+    id: '4f1c9a02',
+    kind: 'rollout',
+    outcome: 'superseded',
+    failure: long,
+    took: 5460,
+    waited: 720,
+    ...times,
     zones: [
       { zone: 'a', statefulSet: 'ingester-zone-a', fromRevision: 'ingester-zone-a-7c9', toRevision: 'ingester-zone-a-d2', pods: 200 },
     ],

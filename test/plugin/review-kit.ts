@@ -8,7 +8,10 @@ const environment = {
   PATH: process.env['PATH'],
   HOME: '/nonexistent',
   GIT_CONFIG_NOSYSTEM: '1',
-  ...{ GIT_AUTHOR_NAME: 'dev', GIT_AUTHOR_EMAIL: 'dev@example.com', GIT_COMMITTER_NAME: 'dev', GIT_COMMITTER_EMAIL: 'dev@example.com' },
+  GIT_AUTHOR_NAME: 'dev',
+  GIT_AUTHOR_EMAIL: 'dev@example.com',
+  GIT_COMMITTER_NAME: 'dev',
+  GIT_COMMITTER_EMAIL: 'dev@example.com',
 };
 
 export class ScratchRepository {

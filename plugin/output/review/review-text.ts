@@ -93,7 +93,9 @@ function withDecisions(cause: string, [first, ...others]: readonly string[]): st
 function effectRow({ direction, cause, decisions, before, after, isTested }: PolicyEffect): Omit<ReviewRow, 'environments'> {
   const place = sourceText(after?.source ?? before?.source);
   return {
-    ...{ kind: direction, cause, decisions: decisions.map(({ text }) => text) },
+    kind: direction,
+    cause,
+    decisions: decisions.map(({ text }) => text),
     place: [...(place === undefined ? [] : [place]), ...(isTested === false ? ['no test'] : [])].join(', '),
   };
 }
