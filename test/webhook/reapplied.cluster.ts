@@ -34,7 +34,7 @@ let outage: Outage;
 const path = '/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/rollout-group';
 const folder = mkdtempSync(join(tmpdir(), 'rollout-group-reapplied-'));
 const file = join(folder, 'configuration.json');
-const rounds = 4;
+const rounds = 3;
 
 /** As it was installed, without a word about what the agent adds. */
 function manifest(): object {

@@ -34,8 +34,10 @@ export class PatchPace {
     return this.#patchedFrom === resourceVersion;
   }
 
+  /** After another writer was faster, delays do not grow: the next patch is based on the new state. */
   failed(error: unknown, nowMs: number): void {
-    this.#dueMs = nowMs + Math.max(this.#backoff.nextMs(), askedPauseMs(error) ?? 0);
+    const delayMs = isOvertaken(error) ? retry.firstMs : this.#backoff.nextMs();
+    this.#dueMs = nowMs + Math.max(delayMs, askedPauseMs(error) ?? 0);
   }
 
   /** Notes a patch that was based on this version. Returns the number of patches in a row, with less than 10 minutes between them. */
