@@ -156,7 +156,7 @@ const override: Verb = {
   name: 'override',
   summary: 'Let one rule pass for a limited time',
   description:
-    'Creates a RolloutException with a reason and an end. All other rules still apply. Rules about missing evidence, such as view-complete, cannot be overridden.',
+    'Creates a RolloutException with a reason and an end. All other rules still apply. Rules about unknown values, such as view-complete, cannot be overridden.',
   options: [
     { flags: '--rule <rule>', description: 'Name of the rule, from explain.', isRequired: true, completes: 'rule' },
     { flags: '--duration <duration>', description: 'Duration, for example 30m.', isRequired: true },
