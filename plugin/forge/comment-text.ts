@@ -54,7 +54,7 @@ export function readComment(name: string, text: string, maxLength: number, envir
     throw usageFailure(`${name} has ${body.length} characters, and a comment can have at most ${maxLength}`, 'shorten it');
   const active = activeText(body);
   if (active !== undefined) {
-    const what = `${name}:${active.line} has text that a forge acts on: ${JSON.stringify(active.text)}`;
+    const what = `${name}:${active.line} has text that GitHub or GitLab acts on: ${JSON.stringify(active.text)}`;
     throw new Failure({ exitCode: exitCodes.findings, what, todo: 'post the file as review -o markdown or plan -o markdown wrote it' });
   }
   return { environments, body };

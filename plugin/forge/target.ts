@@ -35,7 +35,11 @@ type Env = CommandContext['env'];
 /** Returns the target. Throws a Failure that names the missing flag or variable. */
 export async function targetOf({ env, cwd }: Pick<CommandContext, 'env' | 'cwd'>, flags: TargetFlags): Promise<Target> {
   const forge = flags.forge ?? (env['GITHUB_REPOSITORY'] ? 'github' : env['CI_PROJECT_ID'] ? 'gitlab' : undefined);
-  if (forge === undefined) throw usageFailure('no forge is named, and this is no job of GitHub Actions or GitLab CI', 'give --forge');
+  if (forge === undefined)
+    throw usageFailure(
+      'it is unknown whether to use GitHub or GitLab: this is no job of GitHub Actions or GitLab CI',
+      'give --forge github or --forge gitlab',
+    );
   const found = forge === 'github' ? await ofGitHub(env, cwd, flags.pullRequest) : ofGitLab(env);
   const { api = found.api, repository = found.repository, pullRequest: number = found.number, commit = found.commit } = flags;
   const names = forge === 'github' ? /^(?!\.+\/|.*\/\.+$)[\w.-]+\/[\w.-]+$/ : /^[\w./-]+$/;

@@ -240,7 +240,7 @@ describe('the pull request of a comment', () => {
   });
 
   it.each<readonly [string, Readonly<Record<string, string>>, readonly string[], number, RegExp]>([
-    ['no forge', { GITHUB_REPOSITORY: '' }, [], 3, /no forge is named/],
+    ['no forge', { GITHUB_REPOSITORY: '' }, [], 3, /whether to use GitHub or GitLab/],
     ['no pull request', { GITHUB_REF: 'refs/heads/main' }, [], 3, /no pull request is named/],
     ['a path as repository', { GITHUB_REPOSITORY: '../x' }, [], 3, /no repository is named/],
     ['no token', { GITHUB_TOKEN: '' }, [], 11, /GITHUB_TOKEN is not set/],
@@ -269,7 +269,7 @@ describe('the file of a comment', () => {
     ['no marker', '### Rollout plan', 4, /does not begin with the marker/],
     ['the marker later', `x\n${rollout}`, 4, /does not begin with the marker/],
     ['more than the forge takes', `${rollout}${'x'.repeat(65_536)}`, 3, /a comment can have at most 65536/],
-    ['a mention', `${rollout}\n@team`, 4, /plan\.md:\d+ has text that a forge acts on: "@team"/],
+    ['a mention', `${rollout}\n@team`, 4, /plan\.md:\d+ has text that GitHub or GitLab acts on: "@team"/],
     ['an encoded mention', `${rollout}\n&#64;team`, 4, /"@team"/],
     ['a link', `${rollout}\n[x](https://evil.example)`, 4, /acts on/],
     ['an address', `${rollout}\nhttps://evil.example`, 4, /acts on/],
