@@ -77,7 +77,7 @@ const plan: Verb = {
   name: 'plan',
   summary: 'Show the rollout plan: waves, steps, gates, durations and risks',
   description:
-    'Compares the running state with the requested state. With --live, or without --current and --desired, the running state is the cluster. The manifests in -f are then the requested state; the API server validates them if you may do a dry run. Otherwise the running state is the manifests of --current.',
+    'Compares the running state with the requested state. With --live, or without --current and --desired, the running state is the cluster; otherwise it is the manifests of --current. Compared with the cluster, the manifests in -f are the requested state; the API server validates them if you may do a dry run.',
   options: [
     ...planInputs,
     live,
