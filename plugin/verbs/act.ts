@@ -73,7 +73,7 @@ const subject: readonly OptionSpec[] = [
   { flags: '--rule <policy/rule>', description: 'The rule of a RolloutPolicy; default: the rule that waits now.' },
   {
     flags: '--duration <duration>',
-    description: 'The request expires after this time. Default: 1h for a request that is not bound to a run.',
+    description: 'The request expires after this time. Default: 1h for an approval that is not bound to a run.',
   },
 ];
 
