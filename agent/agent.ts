@@ -69,7 +69,7 @@ export class Agent {
     this.#config = config;
     this.#listeners = listeners;
     this.#readTimeoutMs = Math.min(config.kubernetesTimeoutMs, longestReadMs);
-    // An action needs more time than its timeout until the renew deadline. Half of the deadline leaves room for one slow renewal.
+    // An action is sent only if its timeout ends before the renew deadline. With half of the deadline as timeout, one renewal may be slow.
     this.#actTimeoutMs = Math.min(this.#readTimeoutMs, longestActMs, config.lease.renewDeadlineMs / 2);
     this.#changes = countChanges(env);
     const { clock, timers, random } = env;

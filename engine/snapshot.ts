@@ -149,7 +149,7 @@ export interface MetricView {
   readonly value: Known<number>;
   /** Time of the query that returned `value`. */
   readonly atMs: number;
-  /** The reason for the lack of a newer value; absent if the last query succeeded. */
+  /** The problem of the last query; absent if the last query succeeded. */
   readonly problem?: string;
 }
 

@@ -17,8 +17,8 @@ import { overridableRules } from './live/overridable-rules.ts';
 import { type GroupName, groupNamed } from './live/target.ts';
 
 /**
- * The end of the wait for credentials and requests, in milliseconds since the start of the process: the monotonic clock of Node.js starts
- * with the process. The rest of 300 ms is for the end of the process.
+ * The time after which completion stops waiting for credentials and requests. In milliseconds since the start of the process, at which the
+ * monotonic clock of Node.js starts. The process needs the rest of 300 ms to end.
  */
 export const deadlineMs = 260;
 
@@ -180,7 +180,7 @@ async function rulesOf(cluster: Cluster, namespace: string, groups: readonly Rea
   return overridableRules(policies, { waits: named.map((rule) => ({ rule })), steps: [] });
 }
 
-/** Lists objects: none if the kind is not installed or the user may not list it. */
+/** Returns the listed objects; an empty list if the kind is not installed or the user may not list it. */
 async function list(
   { env, timeoutMs }: Cluster,
   resource: Resource,

@@ -61,7 +61,7 @@ function bound({ bundle, agentNamespace }: Side, group: GroupDefinition): BoundG
   };
 }
 
-/** Returns the text of a definition without places, with lists sorted whose order has no meaning. Equal texts decide equally. */
+/** Returns the text of a definition without places, and with sorted lists where the order has no meaning. Definitions with equal texts give equal decisions. */
 export function comparableText(definition: unknown): string {
   return canonicalJson(comparable(definition, ''));
 }

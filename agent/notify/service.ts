@@ -50,7 +50,7 @@ export interface Call {
   readonly site: 'notify.send' | 'notify.edit' | 'notify.find';
 }
 
-/** Sends a request to the service of the channel. Rejects without a complete response. */
+/** Sends a request to the service of the channel. Rejects if the response is missing or incomplete. */
 export async function sendRequest(
   { call, secret }: ServiceParts,
   { ca }: Pick<ChannelDefinition, 'ca'>,

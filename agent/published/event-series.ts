@@ -58,9 +58,9 @@ interface SeriesOptions {
 const repeatMs = 600_000;
 /** The minimum time between two writes of one Event. */
 const everyMs = 5_000;
-/** The number of waiting Events from which new facts of one kind are combined into one Event. */
+/** If this many Events wait, new facts of one kind are combined into one Event. */
 const maxWaiting = 200;
-/** The number of remembered Events from which the Events without a repetition for the longest time are forgotten, once written. */
+/** The number of remembered Events. Above it, written Events are forgotten, beginning with the Event that repeated the longest time ago. */
 const maxRemembered = 2000;
 /** The age after which a failed write is not repeated. The API server keeps Events for an hour by default. */
 const expiryMs = 3_600_000;

@@ -40,7 +40,7 @@ const laterPauseMs = 4000;
 const fullCheckMs = 300_000;
 
 /**
- * Covers each pod that a budget selects. Sets the annotation when the pod becomes ready, and removes it when the pod is no longer ready. An
+ * Handles each pod that a budget selects: sets the annotation when the pod becomes ready, and removes it when the pod is no longer ready. An
  * invalid time is replaced, because grafana/rollout-operator would never count that pod as ready again. Failures are logged and retried.
  */
 export class ReadyTimes {
@@ -67,7 +67,7 @@ export class ReadyTimes {
     void this.#run();
   }
 
-  /** Checks at once whether this process writes now, and what is missing. Must be called when the result of `turn` changes. */
+  /** Checks at once whether this process writes now, and which annotations it must change. Must be called when the result of `turn` changes. */
   wake(): void {
     this.#wake.abort();
   }
@@ -130,7 +130,7 @@ export class ReadyTimes {
     return askedMs.length === 0 ? 0 : Math.max(this.#pause.nextMs(), ...askedMs);
   }
 
-  /** Returns undefined, or after a temporary failure the pause that the API server requests in milliseconds, at least 0. */
+  /** Returns the pause after a temporary failure in milliseconds, as the API server requests it, else 0; undefined without such a failure. */
   async #keep(pod: ObservedPod): Promise<number | undefined> {
     const value = wanted(pod, this.#env.clock.nowMs());
     if (value === undefined) return undefined;

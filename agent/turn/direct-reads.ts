@@ -32,7 +32,7 @@ interface FreshOptions {
   readonly nodes: Observed['nodes'];
 }
 
-/** The most nodes that are read. If more nodes are not ready, a lost watch event is not the cause. */
+/** The maximum number of nodes to read. If more nodes are not ready, a lost watch event is not the cause. */
 const maxReadNodes = 10;
 
 /** Reads the StatefulSets of the group, their pods, and nodes that are not ready in the cache, with quorum reads. Rejects on failure. */
@@ -92,7 +92,7 @@ async function readNode(env: Pick<ClusterEnv, 'kubernetes'>, name: string, timeo
 }
 
 /**
- * Returns each kind whose cache has reached the version of a read object and differs from the object. The watch missed a change then.
+ * Returns each kind whose cache has reached the version of a read object and differs from the object. Then the watch has missed a change.
  * The result may also contain a kind whose event is only late; the cost is one extra list.
  */
 export function contradicted(

@@ -1,4 +1,4 @@
-// Keeps removed protection in force for ten minutes (a departure), so that a removal and then a disruption cannot bypass the protection.
+// Keeps a removed protection in force for ten minutes, so that no user can remove it and then disrupt pods. A departure records the removal.
 import { annotationKeys, labelKeys, preparationKeys } from '../../policies/adopt/keys.ts';
 import { withinGoDuration } from '../../policies/adopt/settings.ts';
 import type { GroupDefinition } from '../../policies/definition.ts';

@@ -80,7 +80,7 @@ const orderedReady: RiskCheck = ({ context, steps }) => {
   const ordered = context.view.zones.filter((view) => wide.has(view.zone.name) && view.set?.podManagementPolicy === 'OrderedReady');
   if (ordered.length === 0) return [];
   const names = ordered.map((view) => view.zone.statefulSet).join(', ');
-  const message = `pods of ${names} start one after the other (podManagementPolicy OrderedReady), so maxUnavailable above 1 makes the rollout no faster`;
+  const message = `pods of ${names} start one after the other (podManagementPolicy OrderedReady), so a maxUnavailable above 1 does not make the rollout faster`;
   return [{ code: 'RG5002', severity: 'notice', message }];
 };
 
@@ -195,11 +195,11 @@ const leavingMember: RiskCheck = ({ context, group, desired }) => {
   );
   if (left.length === 0) return [];
   const kept = traitsOf(context.group).holdsPartition ? '; a partition that the agent set stays, so a new template reaches no pod' : '';
-  const message = `no longer in the group: ${named(left)}; the rules of the group no longer apply there, and outdated pods stay outdated${kept}`;
+  const message = `the change removes ${named(left)} from the group: the rules of the group no longer apply there, and outdated pods stay outdated${kept}`;
   return [{ code: 'RG5014', severity: 'warning', message }];
 };
 
-/** Finds numbers of replicas that the plan cannot model, so that it never ends. */
+/** Finds numbers of replicas that the plan cannot model. Such a plan would never end. */
 const unmodelled: RiskCheck = ({ zones }) =>
   zones.flatMap(({ statefulSet, replicasBefore, replicasAfter }): readonly Risk[] => {
     const message = unmodelledPods(statefulSet, Math.max(replicasBefore, replicasAfter));

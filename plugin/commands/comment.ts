@@ -29,7 +29,7 @@ export async function run(context: CommandContext, options: CommentOptions): Pro
   const comments = files.map(({ name, text }) => readComment(name, text, maxLength, options.environment));
   const names = comments.flatMap(({ environments }) => environments.map(({ name }) => name));
   const repeated = names.find((name, index) => names.indexOf(name) < index);
-  if (repeated !== undefined) throw usageFailure(`the environment ${repeated} is named twice`, 'name one file per environment');
+  if (repeated !== undefined) throw usageFailure(`the environment ${repeated} is named twice`, 'give only one file for each environment');
   if (options.status === true) checkStatus(target, comments);
   const http = forgeHttp(context, target);
   try {
@@ -43,7 +43,8 @@ export async function run(context: CommandContext, options: CommentOptions): Pro
 function checkStatus({ commit }: Target, comments: readonly CommentText[]): void {
   if (commit === undefined) throw usageFailure('--status needs the commit of the plan', 'give --commit, for example $(git rev-parse HEAD)');
   const silent = comments.flatMap(({ environments }) => environments).find(({ outcome }) => outcome === undefined);
-  if (silent !== undefined) throw usageFailure(`the file of ${silent.name} has no outcome for --status`, 'make it with this version');
+  if (silent !== undefined)
+    throw usageFailure(`the file of ${silent.name} has no outcome for --status`, 'make the file again with this version of the plugin');
 }
 
 interface Posting {
@@ -56,14 +57,14 @@ async function post(context: CommandContext, { status = false }: CommentOptions,
   const number = target.number ?? (await numberAtHead(http, target));
   const forge = forgeOf(http, target, number ?? '0');
   const head = number === undefined ? undefined : await forge.headCommit();
+  const request = target.forge === 'github' ? 'pull request' : 'merge request';
   const isCurrent = head !== undefined && (target.commit === undefined || target.commit === head);
-  if (!isCurrent)
-    context.stderr.write('note: the pull request is closed or has a newer commit than the file; its comment stays as it is\n');
+  if (!isCurrent) context.stderr.write(`note: the ${request} is closed or has a newer commit than the file; its comment stays as it is\n`);
   for (const { environments, body } of comments) {
     const names = environments.map(({ name }) => name);
     if (isCurrent) {
       const posted = await postComment(forge, body, (text) => markedIn(text).some(({ name }) => names.includes(name)));
-      context.stdout.write(`${names.join(', ')}: comment ${posted} on ${number}\n`);
+      context.stdout.write(`${names.join(', ')}: comment ${posted} on ${request} ${number}\n`);
     }
     for (const environment of status ? environments : []) await setStatus(context, { forge, target }, environment);
   }
@@ -77,7 +78,7 @@ async function setStatus(
   if (commit === undefined || outcome === undefined) return;
   const [status, description] = [`rollout-group/${name}`, descriptions[outcome]];
   await forge.setStatus({ commit, context: status, outcome, description, ...(jobUrl !== undefined && { targetUrl: jobUrl }) });
-  stdout.write(`${name}: status ${outcome} on ${commit}\n`);
+  stdout.write(`${name}: commit status set on ${commit} (${outcome})\n`);
 }
 
 /** Returns the open pull request whose head the target names; undefined if its head has moved or it is closed. */

@@ -48,13 +48,13 @@ export function readComment(name: string, text: string, maxLength: number, envir
   if (environment !== unnamed && environments.some((one) => one.name !== environment))
     throw usageFailure(`${name} names its environment: ${marked.map((one) => one.name).join(', ')}`, 'omit --environment');
   if (!environments.every((one) => environmentName.test(one.name)))
-    throw usageFailure('the environment has a name of other than 1 to 63 letters, digits, _, . and -', 'change its name');
+    throw usageFailure('the name of the environment is not 1 to 63 letters, digits, _, . or -', 'change the name');
   const body = isUnnamed ? given.replace(/^(<!-- \S+)(?: env=\S*)?/, `$1 env=${environment}`) : given;
   if (body.length > maxLength)
-    throw usageFailure(`${name} has ${body.length} characters, and a comment at most ${maxLength}`, 'shorten it');
+    throw usageFailure(`${name} has ${body.length} characters, and a comment can have at most ${maxLength}`, 'shorten it');
   const active = activeText(body);
   if (active !== undefined) {
-    const what = `${name}:${active.line} has text that a forge acts on: ${JSON.stringify(active.text)}`;
+    const what = `${name}:${active.line} has text that GitHub or GitLab acts on: ${JSON.stringify(active.text)}`;
     throw new Failure({ exitCode: exitCodes.findings, what, todo: 'post the file as review -o markdown or plan -o markdown wrote it' });
   }
   return { environments, body };

@@ -118,7 +118,8 @@ function apiAddress(text: string): string {
 function httpRequest({ token, headers }: ForgeHttpOptions, { method, body }: ForgeRequest, url: string): HttpRequest {
   const type = body === undefined ? {} : { 'Content-Type': 'application/json' };
   const sent = { 'User-Agent': `kubectl-rollout-group/${version}`, Accept: 'application/json', ...headers, ...type };
-  if (!/^[\x21-\x7e]+$/.test(token)) throw usageFailure('the token has characters that no token has', 'set it again, without a line break');
+  if (!/^[\x21-\x7e]+$/.test(token))
+    throw usageFailure('the token has a space, a line break or a character outside of ASCII', 'set the token again');
   return { method, url, headers: sent, timeoutMs, maxBodyBytes, ...(body !== undefined && { body: JSON.stringify(body) }) };
 }
 

@@ -62,8 +62,8 @@ export async function postComment(forge: Forge, body: string, isEarlier: (body: 
   }
   throw new Failure({
     exitCode: exitCodes.stale,
-    what: 'the comment is deleted again and again',
-    todo: 'find the other job that deletes it',
+    what: 'the comment was deleted after each attempt to write it',
+    todo: 'find the job or person that deletes it',
   });
 }
 

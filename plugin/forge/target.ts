@@ -23,7 +23,7 @@ export interface Target {
   readonly number: string | undefined;
   /** The head of a pull request as OWNER:BRANCH, of an event workflow_run. */
   readonly head?: string;
-  /** The commit of which the comment speaks; undefined if neither a flag nor the environment names it. */
+  /** The commit that the comment describes; undefined if neither a flag nor the environment names it. */
   readonly commit: string | undefined;
   readonly token: string;
   /** The page of the CI job; undefined outside of CI. */
@@ -35,13 +35,17 @@ type Env = CommandContext['env'];
 /** Returns the target. Throws a Failure that names the missing flag or variable. */
 export async function targetOf({ env, cwd }: Pick<CommandContext, 'env' | 'cwd'>, flags: TargetFlags): Promise<Target> {
   const forge = flags.forge ?? (env['GITHUB_REPOSITORY'] ? 'github' : env['CI_PROJECT_ID'] ? 'gitlab' : undefined);
-  if (forge === undefined) throw usageFailure('no forge is named, and this is no job of GitHub Actions or GitLab CI', 'give --forge');
+  if (forge === undefined)
+    throw usageFailure(
+      'it is unknown whether to use GitHub or GitLab: this is no job of GitHub Actions or GitLab CI',
+      'give --forge github or --forge gitlab',
+    );
   const found = forge === 'github' ? await ofGitHub(env, cwd, flags.pullRequest) : ofGitLab(env);
   const { api = found.api, repository = found.repository, pullRequest: number = found.number, commit = found.commit } = flags;
   const names = forge === 'github' ? /^(?!\.+\/|.*\/\.+$)[\w.-]+\/[\w.-]+$/ : /^[\w./-]+$/;
   if (!names.test(repository ?? '')) throw usageFailure('no repository is named', 'give --repository OWNER/NAME');
   if (number === undefined ? found.head === undefined : !/^[1-9]\d{0,9}$/.test(number))
-    throw usageFailure('no pull request is named, and this job is not of one', 'give --pull-request NUMBER');
+    throw usageFailure('no pull request is named, and this job does not belong to one', 'give --pull-request NUMBER');
   if (commit !== undefined && !/^(?:[0-9a-f]{40}|[0-9a-f]{64})$/.test(commit))
     throw usageFailure('the commit is not a full id of 40 or 64 hexadecimal digits', 'give --commit, for example $(git rev-parse HEAD)');
   return { ...found, forge, api, repository: repository ?? '', number, commit, token: tokenOf(forge, env) };

@@ -290,7 +290,7 @@ export function todoOf(result: RuleResult, name: string, waveFlag = ''): readonl
   if (result.outcome === 'no') return denialTodo(result, name);
   if (result.outcome === 'unknown') {
     const skip = result.rule === 'gate' ? waitTodo(result, name) : [];
-    return [`restore the missing evidence: ${result.fact}`, ...skip];
+    return [`make the unknown value readable: ${result.fact}`, ...skip];
   }
   if (!lacksApproval(result)) return waitTodo(result, name);
   return [`to approve: kubectl rollout-group approve ${name}${result.rule === 'approval' ? waveFlag : ` --rule ${result.rule}`}`];

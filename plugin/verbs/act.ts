@@ -7,7 +7,10 @@ const zone = { flags: '--zone <name>', description: 'Only this zone.', completes
 function prompts(needs = ''): readonly OptionSpec[] {
   return [
     { flags: '--yes', description: 'Do not ask for confirmation.' },
-    { flags: '--no-input', description: `Never prompt: continue without confirmation, as without a terminal. ${needs}`.trim() },
+    {
+      flags: '--no-input',
+      description: `Never prompt: continue without confirmation, as without a terminal. ${needs}`.trim(),
+    },
   ];
 }
 /** Scripts pass this flag to every verb. */
@@ -68,7 +71,10 @@ const terms = (of: string) => `The ${of} counts only if the webhook verifies the
 const subject: readonly OptionSpec[] = [
   { flags: '--wave <name>', description: 'The wave; default: the wave that waits now.', completes: 'wave' },
   { flags: '--rule <policy/rule>', description: 'The rule of a RolloutPolicy; default: the rule that waits now.' },
-  { flags: '--duration <duration>', description: 'Expires after this time. Default for an approval that is not bound to a run: 1h.' },
+  {
+    flags: '--duration <duration>',
+    description: 'The request expires after this time. Default: 1h for an approval that is not bound to a run.',
+  },
 ];
 
 const approve: Verb = {
@@ -156,7 +162,7 @@ const override: Verb = {
   name: 'override',
   summary: 'Let one rule pass for a limited time',
   description:
-    'Creates a RolloutException with a reason and an end. All other rules still apply. Rules about missing evidence, such as view-complete, cannot be overridden.',
+    'Creates a RolloutException with a reason and an end. All other rules still apply. Rules about unknown values, such as view-complete, cannot be overridden.',
   options: [
     { flags: '--rule <rule>', description: 'Name of the rule, from explain.', isRequired: true, completes: 'rule' },
     { flags: '--duration <duration>', description: 'Duration, for example 30m.', isRequired: true },

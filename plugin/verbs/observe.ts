@@ -56,7 +56,7 @@ const status: Verb = {
   name: 'status',
   summary: 'Show the progress of a rollout and wait until it ends',
   description:
-    'Ends with an exit code for pipelines. Ctrl-C stops the waiting, not the rollout. Shows when the rollout is likely to end, as a range, or why the end is unknown. On a terminal, ? lists the keys.',
+    'The exit code names the result for pipelines. Ctrl-C stops the waiting, not the rollout. Shows when the rollout is likely to end, as a range, or why the end is unknown. On a terminal, ? lists the keys.',
   arguments: [groupsArgument],
   options: [
     {
@@ -93,7 +93,7 @@ const explain: Verb = {
   arguments: [
     {
       name: 'group',
-      description: `${groupForms} On a cluster also only the name of the StatefulSet or pod, GROUP/POD such as ingester/a-2, or decision/ID of a denial.`,
+      description: `${groupForms} With a cluster also the name of a StatefulSet or pod alone, GROUP/POD such as ingester/a-2, or decision/ID of a denial.`,
       isRequired: true,
       isVariadic: true,
       isEach: true,
@@ -104,7 +104,7 @@ const explain: Verb = {
     currentState,
     desiredState,
     fileOption,
-    { flags: '--set <key=value>', description: 'Explain after this change, as with plan.', isRepeatable: true },
+    { flags: '--set <key=value>', description: 'Explain the state after this change, given as for plan --set.', isRepeatable: true },
     { ...instant, description: 'With manifests: evaluate the rules for this time, for example 2026-01-15T10:00:00Z; default: now.' },
     namespaceOption,
     agentNamespaceOption,

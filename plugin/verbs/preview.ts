@@ -77,13 +77,17 @@ const plan: Verb = {
   name: 'plan',
   summary: 'Show the rollout plan: waves, steps, gates, durations and risks',
   description:
-    'Compares the running state with the requested state. The running state is the cluster with --live, or with neither --current nor --desired; otherwise the manifests of --current. With the cluster, the manifests in -f are the requested state, validated by a server-side dry run if permitted.',
+    'Compares the running state with the requested state. With --live, or without --current and --desired, the running state is the cluster; otherwise it is the manifests of --current. Compared with the cluster, the manifests in -f are the requested state; the API server validates them if you may do a dry run.',
   options: [
     ...planInputs,
     live,
     allNamespacesOption,
     forceConflicts,
-    { flags: '--out <file>', description: 'Also save the plan. A plan of the cluster can be applied.', completes: 'file' },
+    {
+      flags: '--out <file>',
+      description: 'Also save the plan. If it is compared with the cluster, apply accepts it.',
+      completes: 'file',
+    },
     { flags: '--detailed-exitcode', description: 'Exit with 2 if there are changes, and with 1 on errors.' },
     outputOption('table', 'wide', 'json', 'yaml', 'markdown', 'html'),
   ],
@@ -109,7 +113,7 @@ const review: Verb = {
   name: 'review',
   summary: 'Review a pull request: what rolls, and which decisions of the policies change',
   description:
-    'Reads two revisions from Git, without a checkout and without a cluster. Plans the change of the manifests, and asks the policies of both revisions the same questions. Decisions that differ are named with the rule and its place, loosened apart from tightened. Directories come from the flags, or from rollout-group.yaml in the root of the repository.',
+    'Reads two revisions from Git, without a checkout and without a cluster. Plans the change of the manifests, and asks the policies of both revisions the same questions. Names each decision that differs, loosened or tightened, with its rule and place. Directories come from the flags, or from rollout-group.yaml in the root of the repository.',
   options: [
     {
       flags: '--base <revision>',
@@ -119,7 +123,7 @@ const review: Verb = {
     { flags: '--head <revision>', description: 'Revision with the change.', default: 'HEAD' },
     directory('--policies <dir>', 'Directory of policies, from the root of the repository.'),
     directory('--manifests <dir>', 'Directory of manifests, from the root of the repository.'),
-    directory('--tests <dir>', 'Directory of policy tests. Tests among the policies count too.'),
+    directory('--tests <dir>', 'Directory of policy tests. Tests in --policies run too.'),
     { flags: '--environment <name>', description: 'Only this environment of rollout-group.yaml.', isRepeatable: true },
     {
       flags: '--fail-on <effect>',
@@ -184,7 +188,7 @@ const comment: Verb = {
   name: 'comment',
   summary: 'Post a review or a plan as one comment on a pull request',
   description:
-    'Creates the comment of the environment on a pull request of GitHub or a merge request of GitLab, or updates the earlier one. In a job of GitHub Actions or GitLab CI, the job names the pull request. Reads the token from GITHUB_TOKEN or GITLAB_TOKEN.',
+    'Creates the comment of the environment on a pull request of GitHub or a merge request of GitLab, or updates the earlier comment. In a job of GitHub Actions or GitLab CI, finds the pull request by the variables of the job. Reads the token from GITHUB_TOKEN or GITLAB_TOKEN.',
   arguments: [
     {
       name: 'files',
@@ -195,12 +199,16 @@ const comment: Verb = {
     },
   ],
   options: [
-    { flags: '--environment <name>', description: 'Environment of a file that names no environment; default: default.' },
+    { flags: '--environment <name>', description: 'Environment, if the file names no environment; default: default.' },
     {
       flags: '--status',
       description: 'Also set the commit status rollout-group/ENVIRONMENT: success, pending (waits) or failure (blocked).',
     },
-    { flags: '--forge <name>', description: 'Forge; default: that of the job.', choices: ['github', 'gitlab'] },
+    {
+      flags: '--forge <name>',
+      description: 'Service of the pull request; default: that of the job.',
+      choices: ['github', 'gitlab'],
+    },
     { flags: '--api <url>', description: 'Address of the REST API; default: that of the job, else of github.com or gitlab.com.' },
     { flags: '--repository <name>', description: 'OWNER/NAME at GitHub, id or path of the project at GitLab.' },
     { flags: '--pull-request <number>', description: 'Number of the pull request, or internal id of the merge request.' },
@@ -212,12 +220,12 @@ const comment: Verb = {
     'comment review.md --forge github --repository acme/infra --pull-request 7',
   ],
   exits: {
-    4: 'a file has no marker, or text that a forge acts on',
-    5: 'the forge does not accept the request',
+    4: 'a file has no marker, or has active text such as a mention',
+    5: 'GitHub or GitLab does not accept the request',
     9: 'the comment changed at the same time',
     10: 'a file or the pull request does not exist',
     11: 'the token is missing or lacks a permission',
-    12: 'the forge cannot be reached, or limits the rate of requests',
+    12: 'GitHub or GitLab cannot be reached, or limits the rate of requests',
   },
   load: async () => (await import('../commands/comment.ts')).run,
 };
@@ -279,7 +287,7 @@ const simulate: Verb = {
     {
       flags: '--fail <what>',
       description:
-        'A fault at a time after the start: pod=NAME@DURATION or zone=NAME@DURATION (containers die and start again; with +LENGTH the pods are not ready for that time instead), node=ZONE@DURATION[+LENGTH] (a node of the zone is lost for that time), drain=ZONE@DURATION (a node of the zone is drained), agent=a@DURATION[+LENGTH] (crashes, starts again after that time).',
+        'A fault at a time after the start: pod=NAME@DURATION or zone=NAME@DURATION (containers die and start again; with +LENGTH the pods are not ready for that time instead), node=ZONE@DURATION[+LENGTH] (a node of the zone is lost for that time), drain=ZONE@DURATION (a node of the zone is drained), agent=a@DURATION[+LENGTH] (agent a crashes, and starts again after that time).',
       isRepeatable: true,
     },
     { flags: '--until <duration>', description: 'Stop each simulation after this virtual time.' },

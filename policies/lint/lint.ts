@@ -29,7 +29,7 @@ const lintChecks: readonly LintCheck[] = [
 export interface LintOptions extends LoadOptions {
   /** The namespace whose policies may name other namespaces; default `usualAgentNamespace`. */
   readonly agentNamespace?: string;
-  /** The ids of all rules of the engine. If undefined, only exceptions to rules of policies are checked for unknown names. */
+  /** The ids of all rules of the engine. If undefined, lint checks only the rules of policies that exceptions name. */
   readonly engineRules?: readonly string[];
 }
 

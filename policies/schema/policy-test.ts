@@ -31,7 +31,7 @@ const given = z.strictObject({
   gates: z
     .record(z.string(), z.union([z.array(z.number()).max(100), z.literal('error'), z.literal('noData')]))
     .optional()
-    .describe('Readings of each gate, oldest first, one per period. The last reading is the current one.'),
+    .describe('Readings of each gate, oldest first, one per interval (`every`). The last reading is the current one.'),
   waveAvailableFor: duration.optional().describe('Time since the pods of the current wave became available.'),
   source: z
     .union([z.int().min(0), z.literal('unknown')])
@@ -57,8 +57,8 @@ const request = z.strictObject({
     .describe('Requested action. With `rollout` and `none` the test checks the next decision of the agent.'),
   group: z.string().optional().describe('Name of the group. Optional if the files define one group.'),
   zone: z.string().optional(),
-  from: z.int().min(0).optional(),
-  to: z.int().min(0).optional(),
+  from: z.int().min(0).optional().describe('For `scaleUp` and `scaleDown`: replicas before the request. By default, those of the zone.'),
+  to: z.int().min(0).optional().describe('For `scaleUp` and `scaleDown`: requested replicas.'),
   ordinal: z.int().min(0).optional().describe('Ordinal of the pod for `delete` and `evict`. Without it `delete` means the StatefulSet.'),
   via: optionalList(z.enum(['update', 'patch', 'apply', 'scale']), 4).describe('Write paths. The test expects the same decision on each.'),
   user: z.string().optional(),
@@ -66,7 +66,9 @@ const request = z.strictObject({
 });
 
 const expectation = z.strictObject({
-  decision: z.enum(['allow', 'deny', 'hold', 'requireApproval', 'warn', 'act', 'wait', 'blocked', 'done']),
+  decision: z
+    .enum(['allow', 'deny', 'hold', 'requireApproval', 'warn', 'act', 'wait', 'blocked', 'done'])
+    .describe('Expected answer: `act`, `wait`, `blocked` or `done` for the actions `rollout` and `none`, any other value for requests.'),
   rules: z.array(z.string()).max(50).optional().describe('Rules that must block. If no rule blocks: rules that must have been evaluated.'),
   message: z.string().optional().describe('Text that the answer must contain.'),
   pods: z.array(z.string()).max(1000).optional().describe('Pods that the agent would replace now.'),
@@ -75,7 +77,7 @@ const expectation = z.strictObject({
 
 export const policyTestSpec = z.strictObject({
   files: z.array(z.string().min(1).max(1024)).min(1).max(100).describe('Policies and manifests, relative to this file.'),
-  clock: instant.default('2026-01-15T10:00:00Z').describe('Start of the clock. `advance` of a case is added before the case.'),
+  clock: instant.default('2026-01-15T10:00:00Z').describe('Start of the clock. The `advance` of a case moves the clock before the case.'),
   given: given.optional().describe('Common state of all cases.'),
   cases: z
     .array(

@@ -32,10 +32,10 @@ const endpoint = z
 
 const delayedDownscale = z
   .strictObject({
-    after: duration.describe('Minimum time from the answer of a pod that it is prepared until its deletion.'),
+    after: duration.describe('Minimum time between the answer of a pod that it is prepared and the deletion of the pod.'),
     endpoint,
     onUnreachable: wordOf('hold', 'fail').describe(
-      'Effect of a pod that does not prepare: with `hold` the rule `delayed-downscale` answers `wait`, with `fail` it answers `no`. The agent tries again in both cases.',
+      'Effect if a pod does not prepare. With `hold`, the rule `delayed-downscale` answers `wait`; with `fail`, it answers `no`. The agent tries again in both cases.',
     ),
   })
   .describe('Calls an endpoint of the pods to be deleted, then waits for `after` before it deletes them.');
@@ -44,7 +44,7 @@ const prepareDownscale = z
   .strictObject({
     endpoint,
     onFailure: wordOf('deny', 'hold').describe(
-      'Effect of a pod that does not prepare: with `deny` the rule `prepare-downscale` answers `no`, with `hold` it answers `wait`. The agent tries again in both cases.',
+      'Effect if a pod does not prepare. With `deny`, the rule `prepare-downscale` answers `no`; with `hold`, it answers `wait`. The agent tries again in both cases.',
     ),
   })
   .describe('Calls an endpoint of the pods to be deleted, immediately before the scale-down.');
@@ -97,14 +97,14 @@ const mirror = z
     from: replicaSource,
     writeBack: wordOf('none', 'status').describe('`status` writes the current number of replicas to `status.replicas` of the source.'),
     onMissing: wordOf('hold', 'fail').describe(
-      'Effect of a source that cannot be read: with `hold` the rule `replica-source` answers `unknown`, with `fail` it answers `no`. Both keep the replicas.',
+      'Effect if the source cannot be read. With `hold`, the rule `replica-source` answers `unknown`; with `fail`, it answers `no`. The replicas stay as they are in both cases.',
     ),
   })
   .describe('Reads replicas from another object.');
 
 const replicas = z
   .strictObject({
-    count: optionalInt(0, 100_000).describe('Replicas of each zone without `follows`; in a zone, its own replicas.'),
+    count: optionalInt(0, 100_000).describe('Replicas of each zone without `follows`. In the `replicas` of a zone: replicas of this zone.'),
     mirror: mirror.optional(),
     leader: z.literal(true).optional().describe('Users or an autoscaler scale the StatefulSets without `follows` directly.'),
     bounds: z
@@ -117,7 +117,9 @@ const replicas = z
           .max(1000)
           .default(1)
           .describe('Rounds replicas up to a multiple of this number, or down if the higher number exceeds `max`.'),
-        parity: wordOf('any', 'odd', 'even').describe('Rounds replicas to an odd or even number in the same way, for quorum systems.'),
+        parity: wordOf('any', 'odd', 'even').describe(
+          'Rounds replicas up to an odd or even number, or down if the higher number exceeds `max`. For quorum systems.',
+        ),
       })
       .optional(),
   })
@@ -139,7 +141,7 @@ const zone = z.strictObject({
   protect: protect.optional().describe('Replaces fields of `spec.protect` for this zone.'),
   paused: z.boolean().optional().describe('Pauses the zone: no pod of it is replaced.'),
   forceReplicas: optionalInt(0, 2_147_483_647).describe(
-    'Replaces the number of the source, and ignores bounds, readiness and delays. Holds, pauses, protections, windows and policies still block a scale-down. No effect on a zone that users or an autoscaler scale directly, or while a mirrored source cannot be read.',
+    'Replaces the number of replicas that the source gives, and ignores bounds, readiness and delays. Holds, pauses, protections, windows and policies still block a scale-down. No effect on a zone that users or an autoscaler scale directly, or while a mirrored source cannot be read.',
   ),
 });
 
@@ -306,7 +308,9 @@ const disruption = z
         group: z.int().min(1).max(20).default(1).describe('Number of the capture group.'),
       })
       .optional(),
-    crossZoneDelay: duration.optional().describe('With `partition`: minimum time for which a pod of another zone must be ready.'),
+    crossZoneDelay: duration
+      .optional()
+      .describe('With `partition`: a pod of another zone counts as unavailable until it has been ready for this time.'),
   })
   .meta({
     description:
@@ -362,12 +366,12 @@ export const rolloutGroupStatus = z.strictObject({
     .string()
     .optional()
     .describe(`${listed(phases)}.`),
-  goal: z.string().optional().describe('What the group works towards.'),
+  goal: z.string().optional().describe('Open work of the group, such as `4 of 9 pods updated; zone a to 4 replicas`.'),
   reason: z.string().optional().describe('Reason of the rule that blocks the group, in PascalCase. If no rule blocks, the phase.'),
   message: z.string().optional().describe('Explanation of the reason.'),
   wave: z.string().optional().describe('Current wave and its position in the run.'),
   replicas: z.int().optional().describe('Number of pods of the first zone without `follows`, for the scale subresource.'),
-  selector: z.string().optional().describe('Label selector of the pods of that zone.'),
+  selector: z.string().optional().describe('Label selector of the pods of the first zone without `follows`, for the scale subresource.'),
   pods: z.int().optional().describe('Replicas of all zones.'),
   updatedPods: z.int().optional(),
   readyPods: z.int().optional(),

@@ -20,7 +20,7 @@ export const rolloutIntentSpec = z.strictObject({
     .string()
     .regex(/^[0-9a-f]{32}$/)
     .optional()
-    .describe('For `approve`: digest of the approved waves or rule. Without the current digest the approval is void.'),
+    .describe('For `approve`: digest of the approved waves or rule. With another digest, or without a digest, the approval has no effect.'),
   ordinals: optionalList(z.int().min(0).max(100_000), 100).describe(
     'For `protect`: ordinals of the protected pods. Without it the request protects all pods.',
   ),

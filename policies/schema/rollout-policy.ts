@@ -20,7 +20,7 @@ const rule = z.strictObject({
   actions: z.array(policyAction).min(1).max(6).describe('Actions that this rule applies to.'),
   effect: z
     .enum(['deny', 'hold', 'requireApproval', 'requireApprovedPlan', 'warn'])
-    .describe('Effect if the condition is true. `requireApprovedPlan` requires approvals unless the rollout is the approved one.'),
+    .describe('Effect if the condition is true. `requireApprovedPlan` requires approvals unless the rollout matches its approved plan.'),
   when: condition.optional().describe('Condition of the rule. Without it the rule always applies.'),
   onUnknown: z
     .enum(['deny', 'hold', 'requireApproval', 'requireApprovedPlan', 'warn', 'allow'])
@@ -51,7 +51,7 @@ const window = z
       'Absolute time ranges; `to` is excluded.',
     ),
     inFlight: wordOf('finishPod', 'finishZone', 'finishAll').describe(
-      'How much of a rollout may finish when the window starts to block: the pods in flight, the part of the wave in the open zone, or the whole rollout. No effect on other actions.',
+      'How much of a rollout may finish when the window starts to block: the pods in flight, the part of the wave in the zone whose pods the agent replaces, or the whole rollout. No effect on other actions.',
     ),
   })
   .meta({ 'x-rollout-group-one-of': ['schedule', 'ranges'] });
@@ -83,7 +83,7 @@ export const rolloutPolicySpec = z.strictObject({
           z.strictObject({
             source: objectName,
             query: z.string().min(1).max(4096),
-            noData: wordOf('unknown', 'zero'),
+            noData: wordOf('unknown', 'zero').describe('Value of the metric if the query returns an empty result.'),
             maxAge: duration.default('2m').describe('Maximum age of a reading; an older reading is unknown.'),
           }),
         )

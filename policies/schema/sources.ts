@@ -56,7 +56,7 @@ export const metricSourceSpec = z
         minInterval: duration
           .default('15s')
           .describe(
-            'Shortest interval that a gate or metric may have. One with a shorter interval is not read. The interval of a metric follows from its `maxAge`.',
+            'Shortest interval that a gate or metric may have. The agent does not read a gate or metric with a shorter interval. The interval of a metric follows from its `maxAge`.',
           ),
       })
       .prefault({}),

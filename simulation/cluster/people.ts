@@ -392,7 +392,7 @@ export class People {
     for (const { origin } of this.#options.sources) if (origin?.resource === resource && origin.name === name) this.#learnNumber(origin);
   }
 
-  /** Returns the requested replicas; the initial replicas if no number was requested at the source, and the least number without a source. */
+  /** Returns the requested replicas. Without a request, these are the initial replicas; without a source, the minimum. */
   #wantedReplicas(name: string, origin: ReplicaOrigin | undefined, bounded: (replicas: number) => number): number {
     if (origin === undefined) return bounded(0);
     const number = this.#numbers.get(keyOf(origin));

@@ -39,7 +39,7 @@ const ours = { apiVersion: 'rollout-group.dev/v1alpha1' };
 
 type Spec = Partial<Pick<LiveIntent, 'runId' | 'wave' | 'rule' | 'digest' | 'rollback' | 'undone'>> & Pick<LiveIntent, 'action'>;
 
-/** The interval at which people look at the group after all faults, and the pause before another retry. */
+/** The interval at which people look at the group after the last fault, and the pause before another retry. */
 const checkEveryMs = 20_000;
 const retryIntervalMs = 120_000;
 
@@ -51,7 +51,7 @@ export class Requests {
     this.#options = options;
   }
 
-  /** Submits the request as the plugin does, about the run that an agent published. Returns false if the plugin would refuse it. */
+  /** Submits the request as the plugin does, for the run that an agent published. Returns false if the plugin would refuse it. */
   submit(request: Exclude<PersonRequest, 'undo'>, by: Person, isUnverified = false): boolean {
     const decision = this.#published();
     const about = decision?.run === undefined ? undefined : specs[request](decision, decision.run, () => this.#digest());
@@ -115,7 +115,7 @@ export class Requests {
     return true;
   }
 
-  /** Cancels every undo of a revision that `isMeant` names; by default every undo. */
+  /** Cancels every undo of a revision for which `isMeant` is true; by default every undo. */
   cancelUndo(isMeant: (zone: string, revision: string) => boolean = () => true): void {
     const { server, namespace } = this.#options;
     for (const { metadata, spec } of this.#undos()) {
@@ -124,7 +124,7 @@ export class Requests {
     }
   }
 
-  /** Returns the requester as /admission/stamp records it; nothing if the webhook itself does. */
+  /** Returns the requester as /admission/stamp records it; an empty object if the webhook of the simulation records it. */
   #stamp(user: ReviewUser, object: Json): Json {
     const { client, wallMs } = this.#options;
     return client.isReviewed ? {} : { requestedBy: rightStamp({ operation: 'CREATE', user, object }, wallMs()) };
@@ -148,7 +148,10 @@ export class Requests {
     client.create(actor, intentResource, { ...object, spec: { ...object.spec, ...stamp } }, { done });
   }
 
-  /** Returns the revision to which an undo returns the zone: of an undo in force, before the published run, or the newest other one. */
+  /**
+   * Returns the revision to which an undo returns the zone: the one that an undo in force names, else the one from before the published run,
+   * else the newest other revision.
+   */
   #earlier(zone: string, statefulSet: string) {
     const { server, namespace } = this.#options;
     const set = server.get(statefulSetResource, namespace, statefulSet);
@@ -167,7 +170,7 @@ export class Requests {
     return to && { zone, statefulSet, revision, to };
   }
 
-  /** Cancels every undo. Begins to approve every wave that waits for it, if there are approvers, and to retry every run that has failed or waits for it. */
+  /** Cancels every undo. From then on, the approvers approve every wave that waits for approval, and a person retries each run that needs it. */
   heal(approvers: readonly Person[]): void {
     this.cancelUndo();
     const { scheduler } = this.#options;

@@ -36,7 +36,7 @@ interface Direction {
 export class ReplicaJudge implements Oracle {
   readonly #book: Book;
   readonly #decreases = new Map<Zone, number>();
-  /** The furthest that the wall clock of any agent was ahead and behind. */
+  /** The largest errors of the wall clocks of all agents until now: ahead and behind, in milliseconds. */
   #aheadMs = 0;
   #behindMs = 0;
   readonly #directions = new Map<Zone, Direction>();

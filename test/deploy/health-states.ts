@@ -49,17 +49,17 @@ const hold = policy({ rules: [policyRule({ effect: 'hold', message: 'the storage
 /** Each state with the decision of the engine. */
 export const decisions: Readonly<Record<string, PublishedDecision>> = {
   'all pods updated and available': publish(),
-  'the same, with a pause': publish(asking('pause')),
+  'all pods updated and available, and the group is paused': publish(asking('pause')),
   'a pod is not available': publish(podsOfA({ readyChangedMs: kitNowMs - minuteMs })),
   'a pod crashes': publish(podsOfA({ waitingReasons: ['CrashLoopBackOff'] })),
-  'replaces pods': publish(outdated),
-  'changes replicas': publish({}, { zones: zones.map((name) => ({ name, replicas: { kind: 'count', count: 4 } })) }),
+  'the agent replaces pods': publish(outdated),
+  'the agent changes replicas': publish({}, { zones: zones.map((name) => ({ name, replicas: { kind: 'count', count: 4 } })) }),
   'waits for a soak, a gate or another zone': soakingWith(),
   'waits for a window': publish({ ...outdated, policies: [policy({ windows: [freeze()] })] }),
   'a value is unknown': publish({ pods: [{ namespace: 'mimir', statefulSet: 'ingester-zone-a', pods: { unknown: 'forbidden' } }] }),
   'waits for an approval': publish({ ...outdated, ledgers: [ledgerOf({ run: runOf({ target, previous }) })] }, approved),
   'paused during a run': publish({ ...outdated, ...asking('pause') }),
-  'stopped by a policy or a protection without an end': publish({ ...outdated, policies: [hold] }),
+  'blocked by a policy or a protection that has no end time': publish({ ...outdated, policies: [hold] }),
   'the requested revision was undone': publish({ ...outdated, ...asking('undo', { undone }) }),
   'blocked by a rule': publish({ statefulSets: outdatedSets(zones, { updateStrategy: 'RollingUpdate' }) }),
   'a StatefulSet does not exist': publish({ absent: ['ingester-zone-b'] }),
@@ -74,6 +74,6 @@ export const decisions: Readonly<Record<string, PublishedDecision>> = {
 /** Each state as an object of the API server, with the states in which the agent has not decided. */
 export const states: Readonly<Record<string, object>> = {
   'no decision of the agent yet': groupObject({ observedGeneration: -1 }),
-  'a newer generation than the decision': groupObject(groupStatus(publish(), { generation: generation - 1 })),
+  'the RolloutGroup changed after the last decision': groupObject(groupStatus(publish(), { generation: generation - 1 })),
   ...Object.fromEntries(Object.entries(decisions).map(([name, published]) => [name, groupObject(groupStatus(published, { generation }))])),
 };

@@ -15,7 +15,7 @@ const longestRetrySeconds = 60;
 /** The eviction API sends the same value while a PodDisruptionBudget is still being processed. */
 const evictionRetrySeconds = 10;
 
-/** The error for a request about which a fact is unknown. The answer may contain the message of the error. */
+/** The error if a fact that the decision needs is unknown. The answer may contain the message of the error. */
 export class Undecidable extends Error {
   override readonly name = 'Undecidable';
 }
@@ -66,7 +66,7 @@ function messageOf({ outcome, decisionId, request, message, results }: Judgement
   return `${kept.what}${kept.namespace}${kept.rule}${kept.fact}${kept.limit}${kept.retry}${kept.hint}${kept.written}${explain}`;
 }
 
-/** Denies a request about which a fact is unknown. A retry gets another answer when the fact is known. */
+/** Denies a request because a fact that the decision needs is unknown. A retry gets another answer when the fact is known. */
 export function unknownDenial(what: string, problem: string): Answer {
   return {
     ...deny(

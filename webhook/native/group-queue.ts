@@ -11,8 +11,8 @@ export interface QueuedDecision {
   /** Claims to store before the answer; empty for a denial. */
   readonly claims: readonly Claim[];
   /**
-   * True for a scale-up. The ledger recognizes an earlier scale-down by the lower replicas, so it records that scale-down before the answer,
-   * if possible.
+   * True for a scale-up. A scale-up raises the replicas, by which the ledger recognizes an earlier scale-down. So the ledger records that
+   * scale-down before the answer, if possible.
    */
   readonly hidesScaleDown?: boolean;
 }

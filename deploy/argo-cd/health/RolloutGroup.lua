@@ -1,4 +1,4 @@
--- Health of a RolloutGroup, from the conditions that the agent writes.
+-- Health of a RolloutGroup, from the conditions that the agent publishes.
 local status = obj.status or {}
 local observed = status.observedGeneration
 if status.conditions == nil or (observed ~= nil and observed ~= obj.metadata.generation) then
@@ -15,7 +15,7 @@ end
 if ready.status == "True" then
   return { status = "Healthy", message = (conditions.Stopped or ready).message }
 end
--- Pods that are not available need no person: they can become available.
+-- Pods can become available without the help of a person, so the group is not Suspended.
 if progressing.status == "True" or ready.reason == "PodsUnavailable" then
   return { status = "Progressing", message = ready.message }
 end

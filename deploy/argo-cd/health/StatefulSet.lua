@@ -1,4 +1,4 @@
--- Health of a StatefulSet. Argo CD calls a StatefulSet with OnDelete or with a partition healthy while its pods are outdated. Here all pods count.
+-- Health of a StatefulSet. The check of Argo CD can be Healthy with outdated pods. This check is Healthy only if all pods are ready and updated.
 local status, replicas = obj.status or {}, obj.spec.replicas or 1
 local updated, ready = status.updatedReplicas or 0, status.readyReplicas or 0
 if (status.observedGeneration or 0) < obj.metadata.generation then

@@ -217,7 +217,7 @@ export function stopAndEndText(stop: Stop, nowMs: number | undefined): string {
   return `${stopText(stop, nowMs)}. To end it: ${endsText(stop)}`;
 }
 
-/** Returns the condition for a result `no` to pass, if the result gives no time. */
+/** Returns when a result `no` passes, for a result without a time. */
 function passesOnlyBy(result: RuleResult): string {
   if (result.rule === 'view-complete') return 'passes when the manifests have the StatefulSets in the namespace of the group';
   if (result.rule === 'pin-webhook') return 'passes when the webhook on pod creation answers';
@@ -237,7 +237,7 @@ export function passesText(result: RuleResult, nowMs: number | undefined): strin
     case 'no':
       return passesOnlyBy(result);
     case 'unknown':
-      return 'passes when the missing evidence can be read';
+      return 'passes when the unknown value can be read';
     case 'wait':
       if (waitsForPartition(result))
         return 'passes when the agent has set the partitions, a few seconds after the group is applied without the new template';

@@ -217,7 +217,10 @@ describe('the template for GitLab', () => {
     const forge = await serveForge();
     const given = await job(await scratchRepository(base, { 'policies/cache.yaml': 'kind: [' }), forge);
     expect((await runGitLabJob('rollout-review', given)).status).toBe(4);
-    expect(await runGitLabJob('rollout-comment', given)).toMatchObject({ status: 0, log: 'the job rollout-review made no review\n' });
+    expect(await runGitLabJob('rollout-comment', given)).toMatchObject({
+      status: 0,
+      log: 'there is no review to post: see the log of the job rollout-review\n',
+    });
     expect(forge.requests).toEqual([]);
   });
 

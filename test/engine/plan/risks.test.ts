@@ -68,7 +68,7 @@ describe('RG5002, pods that start one after the other', () => {
   const notice = (names: string) => ({
     code: 'RG5002',
     severity: 'notice',
-    message: `pods of ${names} start one after the other (podManagementPolicy OrderedReady), so maxUnavailable above 1 makes the rollout no faster`,
+    message: `pods of ${names} start one after the other (podManagementPolicy OrderedReady), so a maxUnavailable above 1 does not make the rollout faster`,
   });
 
   it('is named for every zone in which several pods may be unavailable', () => {
@@ -420,7 +420,7 @@ describe('RG5014, a StatefulSet that leaves its group', () => {
 
   it('is named, and no other risk of the group concerns it', () => {
     const message =
-      'no longer in the group: ingester-zone-c; the rules of the group no longer apply there, and outdated pods stay outdated';
+      'the change removes ingester-zone-c from the group: the rules of the group no longer apply there, and outdated pods stay outdated';
     expect(leaving([...manifests({}, ['a', 'b']), manifest('c', withoutProbe)])).toEqual([
       { code: 'RG5014', severity: 'warning', message },
     ]);

@@ -70,6 +70,7 @@ describe.each([
   ['GitHub', gitHubJob],
   ['GitLab', gitLabJob],
 ] as const)('a comment at %s', (name, job) => {
+  const request = name === 'GitHub' ? 'pull request' : 'merge request';
   const serve = async (fault?: Fault): Promise<FakeForge> => {
     const forge = await serveForge(fault);
     if (name === 'GitLab') forge.login = 'project_42_bot';
@@ -78,10 +79,10 @@ describe.each([
 
   it('is created once, left while it is equal, and updated when the text changes', async () => {
     const forge = await serve();
-    expect(await post(forge, {}, job)).toEqual({ status: 0, stdout: 'default: comment created on 7\n', stderr: '' });
-    expect((await post(forge, {}, job)).stdout).toBe('default: comment unchanged on 7\n');
+    expect(await post(forge, {}, job)).toEqual({ status: 0, stdout: `default: comment created on ${request} 7\n`, stderr: '' });
+    expect((await post(forge, {}, job)).stdout).toBe(`default: comment unchanged on ${request} 7\n`);
     expect(forge.writes).toHaveLength(1);
-    expect((await post(forge, { text: other }, job)).stdout).toBe('default: comment updated on 7\n');
+    expect((await post(forge, { text: other }, job)).stdout).toBe(`default: comment updated on ${request} 7\n`);
     expect(forge.comments.map(({ body }) => body)).toEqual([inDefault(other)]);
   });
 
@@ -109,7 +110,7 @@ describe.each([
       return undefined;
     });
     forge.add(inDefault(other));
-    expect(await post(forge, {}, job)).toMatchObject({ status: 0, stdout: 'default: comment created on 7\n' });
+    expect(await post(forge, {}, job)).toMatchObject({ status: 0, stdout: `default: comment created on ${request} 7\n` });
     expect(forge.comments.map(({ body }) => body)).toEqual([inDefault(rollout)]);
   });
 
@@ -151,7 +152,7 @@ describe.each([
       const { status, stdout } = await post(forge, { text, args: ['--status'], event: pullRequestEvent }, job);
       expect({ status, stdout }).toMatchObject({
         status: 0,
-        stdout: expect.stringContaining(`default: status ${outcome} on ${headCommit}`),
+        stdout: expect.stringContaining(`default: commit status set on ${headCommit} (${outcome})`),
       });
     }
     const [first] = forge.statuses;
@@ -173,7 +174,7 @@ describe.each([
     const own = forge.add(inDefault(other));
     forge.state = state;
     const ended = await post(forge, {}, job);
-    expect(ended).toMatchObject({ status: 0, stdout: '', stderr: expect.stringContaining('note: the pull request is closed') });
+    expect(ended).toMatchObject({ status: 0, stdout: '', stderr: expect.stringContaining(`note: the ${request} is closed`) });
     expect([own.body, forge.writes]).toEqual([inDefault(other), []]);
   });
 
@@ -220,7 +221,7 @@ describe('the pull request of a comment', () => {
       { number: 7, head: { sha: headCommit } },
     ];
     const ended = await post(forge, { event: workflowRunEvent, env: { GITHUB_REF: 'refs/heads/main' } });
-    expect(ended).toMatchObject({ status: 0, stdout: 'default: comment created on 7\n' });
+    expect(ended).toMatchObject({ status: 0, stdout: 'default: comment created on pull request 7\n' });
     expect(forge.requests[0]?.path).toContain('head=someone%3Ax%20y');
   });
 
@@ -239,7 +240,7 @@ describe('the pull request of a comment', () => {
   });
 
   it.each<readonly [string, Readonly<Record<string, string>>, readonly string[], number, RegExp]>([
-    ['no forge', { GITHUB_REPOSITORY: '' }, [], 3, /no forge is named/],
+    ['no forge', { GITHUB_REPOSITORY: '' }, [], 3, /whether to use GitHub or GitLab/],
     ['no pull request', { GITHUB_REF: 'refs/heads/main' }, [], 3, /no pull request is named/],
     ['a path as repository', { GITHUB_REPOSITORY: '../x' }, [], 3, /no repository is named/],
     ['no token', { GITHUB_TOKEN: '' }, [], 11, /GITHUB_TOKEN is not set/],
@@ -250,11 +251,11 @@ describe('the pull request of a comment', () => {
       11,
       /CI_JOB_TOKEN can write neither/,
     ],
-    ['a token of two lines', { GITHUB_TOKEN: `${token}\nx` }, [], 3, /the token has characters/],
+    ['a token of two lines', { GITHUB_TOKEN: `${token}\nx` }, [], 3, /the token has a space/],
     ['an address without TLS', {}, ['--api', 'http://forge.example'], 3, /http:\/\/forge\.example has no TLS/],
     ['credentials in the address', {}, ['--api', 'https://canary-token-4f1c@forge.example'], 3, /not an https URL without user/],
     ['a status without a commit', {}, ['--status'], 3, /--status needs the commit/],
-    ['a name that is no environment', {}, ['--environment', 'a b'], 3, /the environment has a name/],
+    ['a name that is no environment', {}, ['--environment', 'a b'], 3, /the name of the environment is not/],
   ])('is not looked for with %s', async (_, env, args, exitCode, text) => {
     const forge = await serveForge();
     const ended = await post(forge, { env, args });
@@ -267,8 +268,8 @@ describe('the file of a comment', () => {
   it.each<readonly [string, string, number, RegExp]>([
     ['no marker', '### Rollout plan', 4, /does not begin with the marker/],
     ['the marker later', `x\n${rollout}`, 4, /does not begin with the marker/],
-    ['more than the forge takes', `${rollout}${'x'.repeat(65_536)}`, 3, /a comment at most 65536/],
-    ['a mention', `${rollout}\n@team`, 4, /plan\.md:\d+ has text that a forge acts on: "@team"/],
+    ['more than the forge takes', `${rollout}${'x'.repeat(65_536)}`, 3, /a comment can have at most 65536/],
+    ['a mention', `${rollout}\n@team`, 4, /plan\.md:\d+ has text that GitHub or GitLab acts on: "@team"/],
     ['an encoded mention', `${rollout}\n&#64;team`, 4, /"@team"/],
     ['a link', `${rollout}\n[x](https://evil.example)`, 4, /acts on/],
     ['an address', `${rollout}\nhttps://evil.example`, 4, /acts on/],
@@ -310,7 +311,7 @@ describe('the file of a comment', () => {
     for (const name of ['staging', 'production']) await post(forge, { args: ['--environment', name] });
     const text = rollout.replace(/plan outcome=\w+/, 'review env=staging,production outcome=complete,blocked');
     const ended = await post(forge, { text, args: ['--status'], event: pullRequestEvent });
-    expect(ended.stdout.split('\n')[0]).toBe('staging, production: comment updated on 7');
+    expect(ended.stdout.split('\n')[0]).toBe('staging, production: comment updated on pull request 7');
     expect(forge.comments.map(({ body }) => body)).toEqual([text]);
     expect(forge.statuses.map(({ context, state }) => [context, state])).toEqual([
       ['rollout-group/staging', 'success'],
@@ -321,7 +322,7 @@ describe('the file of a comment', () => {
   it('is of one environment', async () => {
     const forge = await serveForge();
     const text = inDefault(rollout).replace('env=default', 'env=production');
-    expect((await post(forge, { text })).stdout).toBe('production: comment created on 7\n');
+    expect((await post(forge, { text })).stdout).toBe('production: comment created on pull request 7\n');
     expect(await post(forge, { text, args: ['--environment', 'staging'] })).toMatchObject({ status: 3 });
     const cwd = folderWith({ 'a.md': text, 'b.md': text });
     const twice = await runInProcess(['comment', 'a.md', 'b.md'], { cwd, env: gitHubJob(forge) });
