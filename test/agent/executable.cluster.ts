@@ -1,6 +1,8 @@
 // The executable on a real API server: what people see of a rollout without any of our kinds, and with all of them; and how it begins and ends.
-import { readdirSync, readFileSync } from 'node:fs';
-import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, expect, it, onTestFinished } from 'vitest';
 import { parse } from 'yaml';
 import { readPublished } from '../../engine/publish/read.ts';
 import { isUnknown } from '../../engine/snapshot.ts';
@@ -8,6 +10,8 @@ import type { AgentProcess } from '../control-plane/agent-process.ts';
 import type { KubernetesObject } from '../control-plane/client.ts';
 import { type HistoryRecorder, recordHistory } from '../control-plane/history.ts';
 import { describeOnControlPlane } from '../control-plane/suite.ts';
+import { statefulSet } from '../control-plane/workloads.ts';
+import { runPlugin } from '../plugin/process.ts';
 import { type Arena, openArena } from './arena.ts';
 
 /** An object with all of its fields. */
@@ -134,6 +138,86 @@ describeOnControlPlane('the executable of the agent', (controlPlane) => {
       events.some((event) => event['reason'] === 'RolloutFinished'),
     );
     expect((await told('kinds')).every((one) => one.endsWith(' RolloutGroup'))).toBe(true);
+    expect(await agent.stop()).toBe(0);
+  });
+
+  it('shows who changed fields that Argo CD applies, until they are as in Git again', async () => {
+    const namespace = 'drifted';
+    const { client, identities } = controlPlane();
+    const env = { KUBECONFIG: identities.admin.kubeconfig };
+    const manifests = mkdtempSync(join(tmpdir(), 'drifted-'));
+    onTestFinished(() => rmSync(manifests, { recursive: true }));
+    const sets = `/apis/apps/v1/namespaces/${namespace}/statefulsets`;
+    const manifest = (zone: string) => {
+      const { metadata, spec } = statefulSet({ name: `ingester-zone-${zone}`, replicas: 1 }) as { metadata: object; spec: object };
+      return { apiVersion: 'apps/v1', kind: 'StatefulSet', metadata: { ...metadata, namespace }, spec };
+    };
+    const sync = async () => {
+      for (const zone of ['a', 'b'])
+        await client.patch(`${sets}/ingester-zone-${zone}?fieldManager=argocd-controller&force=true`, 'apply', manifest(zone));
+    };
+    const edit = (manager: string, container: object) =>
+      client.patch(`${sets}/ingester-zone-a?fieldManager=${manager}`, 'strategic', {
+        spec: { template: { spec: { containers: [{ name: 'server', ...container }] } } },
+      });
+    const driftOf = async (isSo: (drift: string) => boolean): Promise<unknown> => {
+      const drift = (group: Seen) => (group['status'] as { readonly drift?: object } | undefined)?.drift;
+      const [group] = await client.until<Seen>(groupsPath(namespace), 'this drift', (groups) =>
+        groups.some((one) => phaseOf(one) === 'Done' && isSo(JSON.stringify(drift(one)) ?? '')),
+      );
+      return group && drift(group);
+    };
+    const run = (words: string) => runPlugin([...words.split(' '), '-n', namespace], { cwd: manifests, env });
+    const doctor = () => /^.*drift.*(?:RG6029|besides).*$/m.exec(run('doctor --no-color').stdout)?.[0];
+
+    for (const zone of ['a', 'b']) writeFileSync(join(manifests, `${zone}.yaml`), JSON.stringify(manifest(zone)));
+    arena = await openArena(controlPlane(), recorder, { namespace, zones: ['a', 'b'], replicas: 1 });
+    await sync();
+    await client.create(groupsPath(namespace), {
+      apiVersion: 'rollout-group.dev/v1alpha1',
+      kind: 'RolloutGroup',
+      metadata: { name: 'ingester' },
+      spec: {
+        members: { zones: ['a', 'b'].map((name) => ({ name, statefulSet: `ingester-zone-${name}` })) },
+        rollout: { strategy: 'onDelete', rotateBy: 'delete' },
+      },
+    });
+    const agent = await arena.start();
+    await agent.untilReady();
+    expect(await driftOf(() => true)).toBeUndefined();
+
+    await edit('kubectl-set', { image: 'example.com/server:9' });
+    await edit('kubectl-edit', { env: [{ name: 'DEBUG', value: '1' }] });
+    const at = expect.stringMatching(/^\d{4}-.*Z$/);
+    const own = 'spec.template.spec.containers[server]';
+    expect(await driftOf((drift) => drift.includes('"fieldCount":2'))).toEqual({
+      fieldCount: 2,
+      fields: [
+        { statefulSet: 'ingester-zone-a', field: `${own}.env[DEBUG]`, manager: 'kubectl-edit', lastWriteAt: at },
+        { statefulSet: 'ingester-zone-a', field: `${own}.image`, manager: 'kubectl-set', lastWriteAt: at },
+      ],
+    });
+    const metrics = async () => (await agent.ask('/metrics')).body;
+    expect(await metrics()).toContain(`rollout_group_drift_fields{namespace="${namespace}",group="ingester",zone="a"} 2`);
+    expect(await metrics()).toContain(`rollout_group_drift_fields{namespace="${namespace}",group="ingester",zone="b"} 0`);
+    expect(await metrics()).toMatch(/^rollout_group_warnings\{.*rule="drift",reason="ManifestNotFollowed"\} 1$/m);
+    await expect.poll(() => told(namespace), { timeout: 10_000 }).toContain('ManifestNotFollowed RolloutGroup');
+    expect(run('get ingester').stdout.replace(/\s+/g, ' ')).toContain('drift: 2 fields differ from the manifests: kubectl-edit wrote');
+    expect(doctor()).toMatch(/drifted\/ingester-zone-a: 2 fields differ from the manifests: kubectl-edit wrote .*, kubectl-set wrote /);
+    const { stdout, stderr, status } = run('diff --live -f . --group ingester');
+    process.stdout.write(
+      `${stdout}${stderr}${status}${run('diff --live -f . -o json').stdout}${run('get ingester').stdout}${run('doctor').stdout}${run('explain ingester').stdout}`,
+    );
+    expect(stdout).toMatch(/ KEPT {2}kubectl-edit wrote .*env\[DEBUG\]/);
+    expect(stdout).toMatch(/written by kubectl-set \(Update\) at \d{4}-/);
+    expect([stderr, status]).toEqual(['', 1]);
+
+    await sync();
+    expect(await driftOf((drift) => drift.includes('"fieldCount":1'))).toMatchObject({ fields: [{ manager: 'kubectl-edit' }] });
+    await edit('kubectl-edit', { env: [{ name: 'DEBUG', $patch: 'delete' }] });
+    expect(await driftOf((drift) => drift === '')).toBeUndefined();
+    expect(await metrics()).toContain(`rollout_group_drift_fields{namespace="${namespace}",group="ingester",zone="a"} 0`);
+    expect(doctor()).toContain('no manager wrote fields');
     expect(await agent.stop()).toBe(0);
   });
 });

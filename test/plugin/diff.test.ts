@@ -51,7 +51,7 @@ function difference(current: readonly ObjectContent[], desired: readonly ObjectC
     assumptions: defaultAssumptions,
     nowMs: 0,
   });
-  return { groups: groupDifferences(plan), objects: objectDifferences(current, desired, { members: memberNames(groups) }) };
+  return { groups: groupDifferences(plan, { current }), objects: objectDifferences(current, desired, { members: memberNames(groups) }) };
 }
 
 const running = ['a', 'b', 'c'].map((zone) => member(zone));

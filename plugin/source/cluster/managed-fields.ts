@@ -1,5 +1,6 @@
 // Reads the field managers of a live object, and computes the result of a server-side apply from them.
 import type { ObjectContent } from '../../../engine/diff/field-diff.ts';
+import { clientSideManagers, managerEntries, ownedFields, unionOfFields } from '../../../engine/diff/field-writers.ts';
 import { fieldAt } from '../../../engine/observe/raw.ts';
 import { canonicalJson } from '../../../policies/values/canonical-json.ts';
 import { isRecord } from '../../../policies/values/is-record.ts';
@@ -18,21 +19,13 @@ export function managedFields(live: unknown): readonly ManagedFields[] {
 }
 
 function specEntriesOf(live: unknown): readonly ObjectContent[] {
-  return entriesOf(live).filter(({ subresource }) => subresource !== 'status');
-}
-
-function entriesOf(live: unknown): readonly ObjectContent[] {
-  const list = fieldAt(live, ['metadata', 'managedFields']);
-  return Array.isArray(list) ? list.filter(isRecord) : [];
+  return managerEntries(live).filter(({ subresource }) => subresource !== 'status');
 }
 
 /** Reports whether the manager uses server-side apply: a field that its manifest no longer names is removed. */
 function isApplier({ operation, subresource = '' }: ObjectContent): boolean {
   return operation === 'Apply' && subresource === '';
 }
-
-/** The managers of `kubectl apply` without --server-side, and of writes from before the API server recorded managers. */
-const clientSideManagers: ReadonlySet<unknown> = new Set(['kubectl-client-side-apply', 'before-first-apply']);
 
 interface Adoption {
   /** The managers whose fields move to our manager. */
@@ -46,7 +39,7 @@ interface Adoption {
  * undefined without such a field.
  */
 export function adoptionOf(live: unknown): Adoption | undefined {
-  const entries = entriesOf(live);
+  const entries = managerEntries(live);
   const moving = entries.filter(
     ({ manager, operation, subresource = '' }) => clientSideManagers.has(manager) && operation === 'Update' && subresource === '',
   );
@@ -55,7 +48,7 @@ export function adoptionOf(live: unknown): Adoption | undefined {
   const own = entries.find(isOwn);
   const into = own ?? first;
   const joined = [into, ...moving].filter(({ apiVersion }) => apiVersion === into['apiVersion']);
-  const entry = { ...into, manager: fieldManager, operation: 'Apply', fieldsV1: unionOf(joined) };
+  const entry = { ...into, manager: fieldManager, operation: 'Apply', fieldsV1: ownedFields(joined) };
   return {
     managers: [...new Set(moving.map(({ manager }) => String(manager)))],
     managedFields: [...entries.filter((one) => one !== own && !moving.includes(one)), entry],
@@ -67,16 +60,16 @@ export function adoptionOf(live: unknown): Adoption | undefined {
  * field or manager. If the manager of our patch kept these fields, no manifest could remove them again.
  */
 export function handedOver(before: unknown, patched: unknown): readonly ObjectContent[] | undefined {
-  const entries = entriesOf(patched);
+  const entries = managerEntries(patched);
   const ours = entries.find((entry) => entry['manager'] === fieldManager && !isApplier(entry) && (entry['subresource'] ?? '') === '');
   if (ours === undefined) return undefined;
-  const added = without(ours['fieldsV1'], unionOf(entriesOf(before)));
+  const added = without(ours['fieldsV1'], ownedFields(managerEntries(before)));
   const rest = without(ours['fieldsV1'], added);
   const manager = templateManager(before, rest);
   const applier = entries.find((entry) => isApplier(entry) && entry['manager'] === manager);
   if (added === undefined || applier === undefined || applier['apiVersion'] !== ours['apiVersion']) return undefined;
   return entries.flatMap((entry) => {
-    if (entry === applier) return [{ ...entry, fieldsV1: union(entry['fieldsV1'], added) }];
+    if (entry === applier) return [{ ...entry, fieldsV1: unionOfFields(entry['fieldsV1'], added) }];
     if (entry !== ours) return [entry];
     return rest === undefined ? [] : [{ ...entry, fieldsV1: rest }];
   });
@@ -89,7 +82,7 @@ export function handedOver(before: unknown, patched: unknown): readonly ObjectCo
 export function templateManager(live: unknown, changed?: unknown): unknown {
   const templateOf = ({ fieldsV1 }: ObjectContent): unknown => fieldAt(fieldsV1, ['f:spec', 'f:template']);
   const ownedOf = ({ fieldsV1 }: ObjectContent): number => countOf(fieldsV1) - countOf(without(fieldsV1, changed));
-  const appliers = entriesOf(live).filter(
+  const appliers = managerEntries(live).filter(
     (entry) => isApplier(entry) && fieldAt(templateOf(entry), ['f:spec', 'f:containers']) !== undefined,
   );
   return appliers.toSorted((a, b) => ownedOf(a) - ownedOf(b) || countOf(templateOf(a)) - countOf(templateOf(b))).at(-1)?.['manager'];
@@ -139,23 +132,13 @@ export function removableFields<Live extends { readonly metadata?: unknown }>(li
 
 function ownersOf(live: unknown): { readonly ours: unknown; readonly others: unknown } {
   const entries = specEntriesOf(live);
-  return { ours: unionOf(entries.filter(isOwn)), others: unionOf(entries.filter((entry) => !isOwn(entry))) };
-}
-
-function unionOf(entries: readonly ObjectContent[]): unknown {
-  return entries.map(({ fieldsV1 }) => fieldsV1).reduce(union, undefined);
-}
-
-function union(left: unknown, right: unknown): unknown {
-  if (!isRecord(left) || !isRecord(right)) return left ?? right;
-  const keys = new Set([...Object.keys(left), ...Object.keys(right)]);
-  return Object.fromEntries([...keys].map((key) => [key, union(left[key], right[key])]));
+  return { ours: ownedFields(entries.filter(isOwn)), others: ownedFields(entries.filter((entry) => !isOwn(entry))) };
 }
 
 function merge(live: unknown, asked: unknown, ours: unknown, others: unknown): unknown {
   if (asked === undefined) return withoutOurs(live, ours, others);
   // A map or list is one value if it has an owner, but its parts have no owners.
-  const known = union(ours, others);
+  const known = unionOfFields(ours, others);
   const isWhole = isRecord(known) && Object.keys(known).length === 0;
   if (isRecord(live) && isRecord(asked) && !isWhole) return mergeMaps(live, asked, ours, others);
   const identify = Array.isArray(live) && Array.isArray(asked) ? identityOf(known) : undefined;
@@ -175,7 +158,7 @@ function withoutOurs(live: unknown, ours: unknown, others: unknown): unknown {
   if (isRecord(live)) {
     return mapOf(Object.keys(live), (key) => withoutOurs(live[key], fieldAt(ours, [`f:${key}`]), fieldAt(others, [`f:${key}`])));
   }
-  const identify = Array.isArray(live) ? identityOf(union(ours, others)) : undefined;
+  const identify = Array.isArray(live) ? identityOf(unionOfFields(ours, others)) : undefined;
   return identify === undefined ? live : mergeLists({ live: listOf(live), asked: [], ours, others, identify });
 }
 
