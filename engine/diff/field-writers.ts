@@ -1,5 +1,5 @@
 // Reads the managed fields of an object: who wrote a field, and which fields differ from the manifest because another manager wrote them.
-import { instantMs, instantText } from '../../policies/instant.ts';
+import { instantMs } from '../../policies/instant.ts';
 import { isSameValue } from '../../policies/values/canonical-json.ts';
 import { isRecord } from '../../policies/values/is-record.ts';
 import { tryParseJson } from '../../policies/values/try-parse-json.ts';
@@ -227,15 +227,13 @@ function placeOf(key: string, { path, list, value }: Place): Place {
   return { path: `${path}[${name}]`, list: '', value: entry };
 }
 
-/** Returns the drift of StatefulSets as a clause with the first fields; undefined without drift. */
+/** Returns the drift of StatefulSets as a clause with the first fields, without times, so that equal drift has equal text. Undefined without drift. */
 export function driftText(sets: readonly { readonly name: string; readonly drift?: Drift }[]): string | undefined {
   const drifted = sets.flatMap(({ name, drift }) => (drift === undefined ? [] : [{ name, drift }]));
   const fields = drifted.flatMap(({ name, drift }) => drift.fields.map((one) => ({ name, ...one })));
   const count = drifted.reduce((sum, { drift }) => sum + drift.count, 0);
   if (count === 0) return undefined;
-  const named = fields.slice(0, namedFieldLimit).map(({ name, field, manager, atMs }) => {
-    return `${manager} wrote ${field} of ${name}${atMs === undefined ? '' : ` at ${instantText(atMs)}`}`;
-  });
+  const named = fields.slice(0, namedFieldLimit).map(({ name, field, manager }) => `${manager} wrote ${field} of ${name}`);
   const rest = count - named.length;
   return `${counted(count, 'field')} ${count === 1 ? 'differs' : 'differ'} from the manifests: ${named.join(', ')}${rest > 0 ? ` and ${rest} more` : ''}`;
 }

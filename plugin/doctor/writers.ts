@@ -2,6 +2,7 @@
 import { driftText } from '../../engine/diff/field-writers.ts';
 import { isUnknown } from '../../engine/snapshot.ts';
 import type { GroupDefinition, ZoneDefinition } from '../../policies/definition.ts';
+import { instantText } from '../../policies/instant.ts';
 import { listed } from '../../policies/wording.ts';
 import { gitOpsOwner } from '../source/cluster/git-ops-owner.ts';
 import { keptLeases } from './agent.ts';
@@ -60,7 +61,9 @@ export const drift: GroupCheck = ({ groups, sets }) => {
   const members = sets.filter((set) => groups.some((group) => isMember(group, set)));
   const results = members.flatMap((set): readonly CheckResult[] => {
     const text = driftText([set]);
-    return text === undefined ? [] : [result('warn', 'drift', `${set.namespace}/${set.name}: ${text}`, 'RG6029')];
+    if (text === undefined) return [];
+    const latest = instantText(Math.max(...(set.drift?.fields ?? []).map(({ atMs = 0 }) => atMs)));
+    return [result('warn', 'drift', `${set.namespace}/${set.name}: ${text} (last write: ${latest})`, 'RG6029')];
   });
   return orOk('drift', results, 'no manager wrote fields of a member besides the managers that apply its manifest');
 };

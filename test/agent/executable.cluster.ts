@@ -59,6 +59,23 @@ describeOnControlPlane('the executable of the agent', (controlPlane) => {
     return agent;
   };
 
+  /** Creates every kind, unless an earlier test did. */
+  const serveKinds = async (): Promise<void> => {
+    const { client } = controlPlane();
+    const definitions = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
+    for (const file of readdirSync('deploy/crds')) {
+      const { status } = await client.ask('POST', definitions, parse(readFileSync(`deploy/crds/${file}`, 'utf8')));
+      expect([201, 409]).toContain(status);
+    }
+    await client.until<Seen>(definitions, 'kinds that are served', (all) =>
+      all.every((one) => JSON.stringify(one['status']).includes('"type":"Established"')),
+    );
+    // Storage of a new kind takes a moment.
+    for (const path of [groupsPath('default'), runsPath('default')]) {
+      await expect.poll(async () => (await client.ask('GET', path)).status, { timeout: 30_000 }).toBe(200);
+    }
+  };
+
   it('publishes, tells and counts a rollout where none of our kinds is installed', async () => {
     arena = await openArena(controlPlane(), recorder, { namespace: 'no-kinds', replicas: 2 });
     const agent = await rolled();
@@ -101,17 +118,8 @@ describeOnControlPlane('the executable of the agent', (controlPlane) => {
 
   it('writes the status of the group, and a record of the rollout, where they are', async () => {
     const { client } = controlPlane();
-    for (const file of readdirSync('deploy/crds')) {
-      await client.create('/apis/apiextensions.k8s.io/v1/customresourcedefinitions', parse(readFileSync(`deploy/crds/${file}`, 'utf8')));
-    }
-    await client.until<Seen>('/apis/apiextensions.k8s.io/v1/customresourcedefinitions', 'kinds that are served', (definitions) =>
-      definitions.every((one) => JSON.stringify(one['status']).includes('"type":"Established"')),
-    );
+    await serveKinds();
     arena = await openArena(controlPlane(), recorder, { namespace: 'kinds', replicas: 2 });
-    // Storage of a new kind takes a moment.
-    for (const path of [groupsPath('kinds'), runsPath('kinds')]) {
-      await expect.poll(async () => (await client.ask('GET', path)).status, { timeout: 30_000 }).toBe(200);
-    }
     await client.create(groupsPath('kinds'), {
       apiVersion: 'rollout-group.dev/v1alpha1',
       kind: 'RolloutGroup',
@@ -171,6 +179,7 @@ describeOnControlPlane('the executable of the agent', (controlPlane) => {
     const doctor = () => /^.*drift.*(?:RG6029|besides).*$/m.exec(run('doctor --no-color').stdout)?.[0];
 
     for (const zone of ['a', 'b']) writeFileSync(join(manifests, `${zone}.yaml`), JSON.stringify(manifest(zone)));
+    await serveKinds();
     arena = await openArena(controlPlane(), recorder, { namespace, zones: ['a', 'b'], replicas: 1 });
     await sync();
     await client.create(groupsPath(namespace), {
@@ -204,13 +213,10 @@ describeOnControlPlane('the executable of the agent', (controlPlane) => {
     await expect.poll(() => told(namespace), { timeout: 10_000 }).toContain('ManifestNotFollowed RolloutGroup');
     expect(run('get ingester').stdout.replace(/\s+/g, ' ')).toContain('drift: 2 fields differ from the manifests: kubectl-edit wrote');
     expect(doctor()).toMatch(/drifted\/ingester-zone-a: 2 fields differ from the manifests: kubectl-edit wrote .*, kubectl-set wrote /);
-    const { stdout, stderr, status } = run('diff --live -f . --group ingester');
-    process.stdout.write(
-      `${stdout}${stderr}${status}${run('diff --live -f . -o json').stdout}${run('get ingester').stdout}${run('doctor').stdout}${run('explain ingester').stdout}`,
-    );
-    expect(stdout).toMatch(/ KEPT {2}kubectl-edit wrote .*env\[DEBUG\]/);
+    const { stdout, status } = run('diff --live -f . --group ingester');
+    expect(stdout).toMatch(/ KEPT {2}kubectl-edit wrote .*env\[DEBUG\] in a at \d{4}-.*Z: the manifests do not have the field/);
     expect(stdout).toMatch(/written by kubectl-set \(Update\) at \d{4}-/);
-    expect([stderr, status]).toEqual(['', 1]);
+    expect(status).toBe(1);
 
     await sync();
     expect(await driftOf((drift) => drift.includes('"fieldCount":1'))).toMatchObject({ fields: [{ manager: 'kubectl-edit' }] });

@@ -141,7 +141,7 @@ describe('doctor', () => {
     [
       'a field that a person set on a member that Git owns',
       { sets: members.map((name) => setNamed(name, name.endsWith('b') ? { drift } : {})) },
-      'warn drift RG6029 mimir/ingester-zone-b: 3 fields differ from the manifests: kubectl-set wrote spec.minReadySeconds of ingester-zone-b at 2026-09-19T12:00:00Z and 2 more',
+      'warn drift RG6029 mimir/ingester-zone-b: 3 fields differ from the manifests: kubectl-set wrote spec.minReadySeconds of ingester-zone-b and 2 more (last write: 2026-09-19T12:00:00Z)',
     ],
     [
       'two budgets over one pod',
