@@ -65,18 +65,6 @@ export function managerEntries(live: unknown): readonly ObjectContent[] {
   return Array.isArray(list) ? list.filter(isRecord) : [];
 }
 
-/** Returns the fields that at least one of the entries owns. */
-export function ownedFields(entries: readonly ObjectContent[]): unknown {
-  return entries.map(({ fieldsV1 }) => fieldsV1).reduce(unionOfFields, undefined);
-}
-
-/** Returns the fields that are in at least one of two trees (FieldsV1). */
-export function unionOfFields(left: unknown, right: unknown): unknown {
-  if (!isRecord(left) || !isRecord(right)) return left ?? right;
-  const keys = new Set([...Object.keys(left), ...Object.keys(right)]);
-  return Object.fromEntries([...keys].map((key) => [key, unionOfFields(left[key], right[key])]));
-}
-
 /**
  * Returns the managers that own the field at a path of `FieldChange`, the latest first. Without an owner of the field itself, the owners of
  * the whole map or list around it. Empty if no manager owns it, as for a default, and if the object does not have the field.
@@ -162,7 +150,7 @@ export function driftOf(live: unknown): Drift | undefined {
   const entries = managerEntries(live).filter(({ subresource = '' }) => subresource === '');
   if (!entries.some((entry) => isApplier(entry) && fieldAt(entry['fieldsV1'], ['f:spec', 'f:template']) !== undefined)) return undefined;
   const fromManifests = entries.filter((entry) => isApplier(entry) || isCreator(entry));
-  const known = fieldAt(ownedFields(fromManifests), ['f:spec']);
+  const known = fromManifests.flatMap((entry) => fieldAt(entry['fieldsV1'], ['f:spec']) ?? []);
   const place = { path: 'spec', list: '', value: fieldAt(live, ['spec']) };
   const found = entries
     .filter((entry) => !fromManifests.includes(entry) && entry['manager'] !== agentManager)
@@ -203,15 +191,16 @@ interface Place {
   readonly value: unknown;
 }
 
-/** Returns the paths of the fields in the first tree that the second lacks. An added list entry is one field. */
-function fieldsBeyond(fields: unknown, known: unknown, place: Place): readonly string[] {
+/** Returns the paths of the fields in the tree that no known tree has. An added list entry is one field. */
+function fieldsBeyond(fields: unknown, known: readonly unknown[], place: Place): readonly string[] {
   return Object.entries(isRecord(fields) ? fields : {}).flatMap(([key, part]): readonly string[] => {
     if (key === '.') return [];
+    const knownParts = known.flatMap((tree) => fieldAt(tree, [key]) ?? []);
+    const isKnown = knownParts.length > 0;
+    const isWhole = !isRecord(part) || Object.keys(part).length === 0 || (key.startsWith('k:') && !isKnown && '.' in part);
+    if (isWhole && isKnown) return [];
     const inner = placeOf(key, place);
-    const knownPart = fieldAt(known, [key]);
-    const isWhole = !isRecord(part) || Object.keys(part).length === 0 || (key.startsWith('k:') && knownPart === undefined && '.' in part);
-    if (!isWhole) return fieldsBeyond(part, knownPart, inner);
-    return knownPart === undefined ? [inner.path] : [];
+    return isWhole ? [inner.path] : fieldsBeyond(part, knownParts, inner);
   });
 }
 

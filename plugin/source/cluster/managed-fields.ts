@@ -1,6 +1,6 @@
 // Reads the field managers of a live object, and computes the result of a server-side apply from them.
 import type { ObjectContent } from '../../../engine/diff/field-diff.ts';
-import { clientSideManagers, managerEntries, ownedFields, unionOfFields } from '../../../engine/diff/field-writers.ts';
+import { clientSideManagers, managerEntries } from '../../../engine/diff/field-writers.ts';
 import { fieldAt } from '../../../engine/observe/raw.ts';
 import { canonicalJson } from '../../../policies/values/canonical-json.ts';
 import { isRecord } from '../../../policies/values/is-record.ts';
@@ -48,7 +48,7 @@ export function adoptionOf(live: unknown): Adoption | undefined {
   const own = entries.find(isOwn);
   const into = own ?? first;
   const joined = [into, ...moving].filter(({ apiVersion }) => apiVersion === into['apiVersion']);
-  const entry = { ...into, manager: fieldManager, operation: 'Apply', fieldsV1: ownedFields(joined) };
+  const entry = { ...into, manager: fieldManager, operation: 'Apply', fieldsV1: unionOf(joined) };
   return {
     managers: [...new Set(moving.map(({ manager }) => String(manager)))],
     managedFields: [...entries.filter((one) => one !== own && !moving.includes(one)), entry],
@@ -63,13 +63,13 @@ export function handedOver(before: unknown, patched: unknown): readonly ObjectCo
   const entries = managerEntries(patched);
   const ours = entries.find((entry) => entry['manager'] === fieldManager && !isApplier(entry) && (entry['subresource'] ?? '') === '');
   if (ours === undefined) return undefined;
-  const added = without(ours['fieldsV1'], ownedFields(managerEntries(before)));
+  const added = without(ours['fieldsV1'], unionOf(managerEntries(before)));
   const rest = without(ours['fieldsV1'], added);
   const manager = templateManager(before, rest);
   const applier = entries.find((entry) => isApplier(entry) && entry['manager'] === manager);
   if (added === undefined || applier === undefined || applier['apiVersion'] !== ours['apiVersion']) return undefined;
   return entries.flatMap((entry) => {
-    if (entry === applier) return [{ ...entry, fieldsV1: unionOfFields(entry['fieldsV1'], added) }];
+    if (entry === applier) return [{ ...entry, fieldsV1: union(entry['fieldsV1'], added) }];
     if (entry !== ours) return [entry];
     return rest === undefined ? [] : [{ ...entry, fieldsV1: rest }];
   });
@@ -132,13 +132,23 @@ export function removableFields<Live extends { readonly metadata?: unknown }>(li
 
 function ownersOf(live: unknown): { readonly ours: unknown; readonly others: unknown } {
   const entries = specEntriesOf(live);
-  return { ours: ownedFields(entries.filter(isOwn)), others: ownedFields(entries.filter((entry) => !isOwn(entry))) };
+  return { ours: unionOf(entries.filter(isOwn)), others: unionOf(entries.filter((entry) => !isOwn(entry))) };
+}
+
+function unionOf(entries: readonly ObjectContent[]): unknown {
+  return entries.map(({ fieldsV1 }) => fieldsV1).reduce(union, undefined);
+}
+
+function union(left: unknown, right: unknown): unknown {
+  if (!isRecord(left) || !isRecord(right)) return left ?? right;
+  const keys = new Set([...Object.keys(left), ...Object.keys(right)]);
+  return Object.fromEntries([...keys].map((key) => [key, union(left[key], right[key])]));
 }
 
 function merge(live: unknown, asked: unknown, ours: unknown, others: unknown): unknown {
   if (asked === undefined) return withoutOurs(live, ours, others);
   // A map or list is one value if it has an owner, but its parts have no owners.
-  const known = unionOfFields(ours, others);
+  const known = union(ours, others);
   const isWhole = isRecord(known) && Object.keys(known).length === 0;
   if (isRecord(live) && isRecord(asked) && !isWhole) return mergeMaps(live, asked, ours, others);
   const identify = Array.isArray(live) && Array.isArray(asked) ? identityOf(known) : undefined;
@@ -158,7 +168,7 @@ function withoutOurs(live: unknown, ours: unknown, others: unknown): unknown {
   if (isRecord(live)) {
     return mapOf(Object.keys(live), (key) => withoutOurs(live[key], fieldAt(ours, [`f:${key}`]), fieldAt(others, [`f:${key}`])));
   }
-  const identify = Array.isArray(live) ? identityOf(unionOfFields(ours, others)) : undefined;
+  const identify = Array.isArray(live) ? identityOf(union(ours, others)) : undefined;
   return identify === undefined ? live : mergeLists({ live: listOf(live), asked: [], ours, others, identify });
 }
 
