@@ -62,8 +62,9 @@ export const drift: GroupCheck = ({ groups, sets }) => {
   const results = members.flatMap((set): readonly CheckResult[] => {
     const text = driftText([set]);
     if (text === undefined) return [];
-    const latest = instantText(Math.max(...(set.drift?.fields ?? []).map(({ atMs = 0 }) => atMs)));
-    return [result('warn', 'drift', `${set.namespace}/${set.name}: ${text} (last write: ${latest})`, 'RG6029')];
+    const latestMs = Math.max(...(set.drift?.fields ?? []).map(({ atMs = 0 }) => atMs));
+    const latest = latestMs > 0 ? ` (last write: ${instantText(latestMs)})` : '';
+    return [result('warn', 'drift', `${set.namespace}/${set.name}: ${text}${latest}`, 'RG6029')];
   });
   return orOk('drift', results, 'no manager wrote fields of a member besides the managers that apply its manifest');
 };

@@ -1,4 +1,5 @@
 // The executable on a real API server: what people see of a rollout without any of our kinds, and with all of them; and how it begins and ends.
+import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -179,6 +180,8 @@ describeOnControlPlane('the executable of the agent', (controlPlane) => {
     const doctor = () => /^.*drift.*(?:RG6029|besides).*$/m.exec(run('doctor --no-color').stdout)?.[0];
 
     for (const zone of ['a', 'b']) writeFileSync(join(manifests, `${zone}.yaml`), JSON.stringify(manifest(zone)));
+    for (const words of ['init -q', 'add -A', '-c user.name=test -c user.email=test@example.com commit -qm first'])
+      execFileSync('git', words.split(' '), { cwd: manifests });
     await serveKinds();
     arena = await openArena(controlPlane(), recorder, { namespace, zones: ['a', 'b'], replicas: 1 });
     await sync();
@@ -213,7 +216,7 @@ describeOnControlPlane('the executable of the agent', (controlPlane) => {
     await expect.poll(() => told(namespace), { timeout: 10_000 }).toContain('ManifestNotFollowed RolloutGroup');
     expect(run('get ingester').stdout.replace(/\s+/g, ' ')).toContain('drift: 2 fields differ from the manifests: kubectl-edit wrote');
     expect(doctor()).toMatch(/drifted\/ingester-zone-a: 2 fields differ from the manifests: kubectl-edit wrote .*, kubectl-set wrote /);
-    const { stdout, status } = run('diff --live -f . --group ingester');
+    const { stdout, status } = run('diff -f git:HEAD --group ingester');
     expect(stdout).toMatch(/ KEPT {2}kubectl-edit wrote .*env\[DEBUG\] in a at \d{4}-.*Z: the manifests do not have the field/);
     expect(stdout).toMatch(/written by kubectl-set \(Update\) at \d{4}-/);
     expect(status).toBe(1);

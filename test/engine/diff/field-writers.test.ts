@@ -24,17 +24,18 @@ describe('the writers of a field', () => {
   it('are its owners, the latest first, and of a whole list its owner', () => {
     const object = live(
       [
-        entry('argocd-controller', 'Apply', container({ 'f:image': {}, 'f:args': {} })),
+        entry('argocd-controller', 'Apply', { 'f:selector': {}, ...container({ 'f:image': {}, 'f:args': {} }) }),
         entry('kubectl-set', 'Update', setImage, { time: '2026-11-29T11:00:00Z' }),
         entry('autoscaler', 'Update', { 'f:replicas': {} }, { subresource: 'scale' }),
       ],
-      { replicas: 3, template: { spec: { containers: [{ ...server, args: ['-v'] }] } } },
+      { replicas: 3, selector: { matchLabels: { name: 'x' } }, template: { spec: { containers: [{ ...server, args: ['-v'] }] } } },
     );
     expect(writersOf(object, image)).toEqual([
       { manager: 'kubectl-set', operation: 'Update', atMs: atMs + 3_600_000 },
       { manager: 'argocd-controller', operation: 'Apply', atMs },
     ]);
     expect(writersOf(object, 'spec.template.spec.containers[server].args')).toMatchObject([{ manager: 'argocd-controller' }]);
+    expect(writersOf(object, 'spec.selector.matchLabels.name')).toMatchObject([{ manager: 'argocd-controller' }]);
     expect(writersOf(object, 'spec.replicas')).toEqual([{ manager: 'autoscaler', operation: 'Update', subresource: 'scale', atMs }]);
     expect(writersOf(object, 'spec.template.spec.containers[server].env[A].value')).toEqual([]);
     expect(writersOf(object, 'spec.template.spec.containers[other].image')).toEqual([]);
@@ -71,8 +72,8 @@ describe('drift', () => {
 
   it('is no field that the creator, the agent or a subresource wrote, and no change on purpose', () => {
     const created = entry('kubectl-create', 'Update', { 'f:selector': {}, 'f:minReadySeconds': {} });
-    const agent = entry('rollout-group-agent', 'Update', { 'f:updateStrategy': { 'f:rollingUpdate': { '.': {}, 'f:partition': {} } } });
-    const scaled = entry('kubectl', 'Update', { 'f:replicas': {} }, { subresource: 'scale' });
+    const agent = entry('rollout-group-agent', 'Update', { 'f:updateStrategy': { 'f:type': {} } });
+    const scaled = entry('kubectl', 'Update', { 'f:replicas': {}, 'f:ordinals': {} }, { subresource: 'scale' });
     const restarted = {
       'f:template': { 'f:metadata': { 'f:annotations': { '.': {}, 'f:kubectl.kubernetes.io/restartedAt': {} } } },
       'f:replicas': {},
