@@ -22,6 +22,7 @@
 // A crash after step 3 loses no disruption: the next process reads the claims and counts them as disruptions until they are settled or expire.
 import type { Source } from '../policies/definition.ts';
 import type { Phase } from '../policies/rollout/phases.ts';
+import type { Drift } from './diff/field-writers.ts';
 import type { DisruptionVerdict } from './disruption/disruption.ts';
 import type { RunState } from './run/run-state.ts';
 import type { Ledger } from './snapshot.ts';
@@ -165,6 +166,8 @@ export interface ZoneDecision {
   readonly desiredRevision?: string;
   /** Why the counts are meaningless: the StatefulSet does not exist, or the zone could not be read. Absent for a zone that was read. */
   readonly unread?: 'missing' | 'unreadable';
+  /** `StatefulSetView.drift`. */
+  readonly drift?: Drift;
 }
 
 /** A pause, protection, undo, rejection, window, policy rule or failed run that stops steps of the group now, even if no step is due. */

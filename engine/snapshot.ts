@@ -5,6 +5,7 @@ import { messageOf } from '../policies/error-message.ts';
 import type { LiveIntent } from '../policies/live/intents.ts';
 import type { LabelSelector } from '../policies/schema/scalars.ts';
 import type { ObjectContent } from './diff/field-diff.ts';
+import type { Drift } from './diff/field-writers.ts';
 import type { RunState } from './run/run-state.ts';
 
 /** An unreadable value, with the reason. */
@@ -59,6 +60,8 @@ export interface StatefulSetView {
   readonly selector?: string;
   /** The digest of the pod template (`templateDigest`); absent if no annotation names an approved plan. */
   readonly template?: string;
+  /** The fields that another manager than the appliers of the manifest wrote; absent without such a field or such an applier. */
+  readonly drift?: Drift;
   readonly isTerminating: boolean;
   readonly status: {
     readonly observedGeneration: number;

@@ -1,22 +1,44 @@
 // Computes the differences between two sets of manifests, and between the zones of a group, for diff and plan.
 import { comparedVersions, type FieldChange, fieldDiff, type ObjectContent } from '../engine/diff/field-diff.ts';
+import { driftOf, type FieldWriter, hasField, managerEntries, writersOf } from '../engine/diff/field-writers.ts';
 import { objectKey } from '../engine/observe/raw.ts';
-import { comparedMember } from '../engine/plan/changes.ts';
+import { comparedMember, manifestOf } from '../engine/plan/changes.ts';
 import type { GroupPlan, ObjectChange, Plan, PlannedChange, Refusal } from '../engine/plan/document.ts';
 import type { GroupDefinition, ZoneDefinition } from '../policies/definition.ts';
 import { canonicalJson } from '../policies/values/canonical-json.ts';
 import { defined } from '../policies/values/defined.ts';
 import { isRecord } from '../policies/values/is-record.ts';
 
+/** A field manager that owns the live value of a changed field. Without `manager`, no manager owns it. */
+export interface ValueWriter extends Partial<FieldWriter> {
+  /** The zones with this writer; absent for an object outside of groups. */
+  readonly zones?: readonly string[];
+}
+
+/** The writers of the live value; absent without a live value, and for objects without managed fields. */
+interface Written {
+  readonly writers?: readonly ValueWriter[];
+}
+
 export interface ZonePart {
   readonly zones: readonly string[];
-  readonly changes: readonly PlannedChange[];
+  readonly changes: readonly (PlannedChange & Written)[];
+}
+
+/** A field that another manager wrote and that the manifests do not contain: an apply keeps it. */
+export interface KeptField {
+  readonly field: string;
+  readonly manager: string;
+  readonly zones: readonly string[];
+  readonly atMs?: number;
 }
 
 export interface GroupDifference {
   readonly namespace: string;
   readonly group: string;
   readonly parts: readonly ZonePart[];
+  /** Absent without such fields. */
+  readonly kept?: readonly KeptField[];
   readonly refused: readonly Refusal[];
   readonly permitted?: GroupPlan['permitted'];
   readonly zones: GroupPlan['zones'];
@@ -29,7 +51,7 @@ export interface ObjectDifference {
   readonly object: string;
   readonly operation: 'created' | 'deleted' | 'changed';
   /** The changed fields; empty for a created or deleted object. */
-  readonly changes: readonly FieldChange[];
+  readonly changes: readonly (FieldChange & Written)[];
 }
 
 export interface Difference {
@@ -43,15 +65,26 @@ export function isDifferent({ groups, objects }: Difference): boolean {
   return objects.length > 0 || groups.some((group) => group.parts.length > 0);
 }
 
+/** The running objects, and the manifests as they were written. */
+interface Sources {
+  readonly current: readonly unknown[];
+  readonly written?: readonly unknown[];
+}
+
 /** Returns the changes of each group in the plan. Changes of the same zones form one part. */
-export function groupDifferences(plan: Plan): readonly GroupDifference[] {
+export function groupDifferences(plan: Plan, sources: Sources): readonly GroupDifference[] {
   return plan.groups.map(({ namespace, group, changes, refused, permitted, zones, waits, stops }) => {
-    const parts = new Map<string, { zones: readonly string[]; changes: PlannedChange[] }>();
+    const parts = new Map<string, { zones: readonly string[]; changes: (PlannedChange & Written)[] }>();
+    const members = zones.map(({ zone, statefulSet }) => {
+      const find = (objects: readonly unknown[] = []) => manifestOf(objects, 'StatefulSet', namespace, statefulSet);
+      return { zone, live: find(sources.current), manifest: find(sources.written) };
+    });
+    const kept = keptFields(members);
     // Replica sources and budgets are compared as objects outside of groups.
     for (const change of changes.filter(({ kind }) => kind !== 'source' && kind !== 'budget')) {
       const key = change.zones.join('\n');
       const part = parts.get(key) ?? { zones: change.zones, changes: [] };
-      part.changes.push(change);
+      part.changes.push({ ...change, ...writtenIn(change, members) });
       parts.set(key, part);
     }
     return {
@@ -59,11 +92,52 @@ export function groupDifferences(plan: Plan): readonly GroupDifference[] {
       group,
       refused,
       ...defined({ permitted, stops }),
+      ...(kept.length === 0 ? {} : { kept }),
       zones,
       waits,
       parts: [...parts.values()].sort((a, b) => b.zones.length - a.zones.length),
     };
   });
+}
+
+interface Member {
+  readonly zone: string;
+  readonly live: ObjectContent | undefined;
+  readonly manifest: ObjectContent | undefined;
+}
+
+function writtenIn({ zones, field, before, after }: PlannedChange, members: readonly Member[]): Written {
+  if (before === undefined && after !== undefined) return {};
+  const writers = new Map<string, ValueWriter>();
+  for (const { zone, live } of members) {
+    if (!zones.includes(zone) || managerEntries(live).length === 0) continue;
+    for (const owner of ownersOrNone(writersOf(live, field))) {
+      const key = canonicalJson([owner.manager, owner.operation, owner.subresource]);
+      const known = writers.get(key);
+      const latest = (known?.atMs ?? 0) > (owner.atMs ?? 0) ? known : owner;
+      writers.set(key, { ...owner, ...defined({ atMs: latest?.atMs }), zones: [...(known?.zones ?? []), zone] });
+    }
+  }
+  return writers.size === 0 ? {} : { writers: [...writers.values()] };
+}
+
+function ownersOrNone(owners: readonly FieldWriter[]): readonly Partial<FieldWriter>[] {
+  return owners.length === 0 ? [{}] : owners;
+}
+
+function keptFields(members: readonly Member[]): readonly KeptField[] {
+  const kept = new Map<string, KeptField>();
+  for (const { zone, live, manifest } of members) {
+    if (manifest === undefined) continue;
+    for (const { field, manager, atMs } of driftOf(live)?.fields ?? []) {
+      if (hasField(manifest, field)) continue;
+      const key = canonicalJson([field, manager]);
+      const known = kept.get(key);
+      const latestMs = Math.max(known?.atMs ?? 0, atMs ?? 0);
+      kept.set(key, { field, manager, zones: [...(known?.zones ?? []), zone], ...(latestMs === 0 ? {} : { atMs: latestMs }) });
+    }
+  }
+  return [...kept.values()];
 }
 
 /** Compares the objects that are not members of groups. With a namespace, compares only the objects in it. */
@@ -76,7 +150,10 @@ export function objectDifferences(
   return pairs.flatMap(({ object, before, after }): readonly ObjectDifference[] => {
     if (before === undefined) return [{ object, operation: 'created', changes: [] }];
     if (after === undefined) return [{ object, operation: 'deleted', changes: [] }];
-    const changes = fieldDiff(before, after);
+    const hasManagers = managerEntries(before).length > 0;
+    const changes = fieldDiff(before, after).map((change) =>
+      hasManagers && change.operation !== 'add' ? { ...change, writers: ownersOrNone(writersOf(before, change.path)) } : change,
+    );
     return changes.length === 0 ? [] : [{ object, operation: 'changed', changes }];
   });
 }

@@ -17,6 +17,7 @@ const files = readdirSync(folder, { recursive: true, encoding: 'utf8' })
 const untold: Readonly<Record<string, string>> = {
   'agent-access': 'a story gives the agent every right; test/engine/rules/agent-access.test.ts',
   'approved-plan': 'it only warns; test/engine/run/approved-plan.test.ts',
+  drift: 'a story has no managed fields; test/engine/diff/field-writers.test.ts',
   'granted-before':
     'what others refuse after admission; test/engine/judge/admission-claims.test.ts and test/webhook/native/enforce-race.test.ts',
   'ledger-full': 'a hundred claims are no story; test/engine/rules has the table',

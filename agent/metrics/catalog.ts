@@ -163,6 +163,11 @@ export const ownMetrics = {
   ),
   budgetUsed: gauge('rollout_group_budget_used_pods', [...group, 'zone'], 'Unavailable pods of the zone.'),
   pods: gauge('rollout_group_pods', [...group, 'zone', 'state'], 'Pods of the zone by state: desired, updated, available.'),
+  drift: gauge(
+    'rollout_group_drift_fields',
+    [...group, 'zone'],
+    'Fields of the StatefulSet that its manifest does not contain as they are, because another manager wrote them.',
+  ),
   turns: counter('rollout_group_turns_total', [...group, 'result'], 'Turns of a group by result: ok or failed.'),
   turnDuration: histogram('rollout_group_turn_duration_seconds', [], 'Duration of turns, including their requests.', [
     0.001,

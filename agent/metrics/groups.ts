@@ -91,9 +91,10 @@ export class GroupMetrics {
 
   /** Sets the instruments to the current values. */
   show(instruments: GroupInstruments, now: Instant): void {
-    const { state, phaseStarted, phaseSeconds, waits, stops, warnings, waitStarted, budgetLimit, budgetUsed, pods } = instruments;
+    const { state, phaseStarted, phaseSeconds, waits, stops, warnings, waitStarted, budgetLimit, budgetUsed, pods, drift } = instruments;
     const { turns, actions, snapshotAge } = instruments;
-    for (const one of [state, phaseStarted, waits, stops, warnings, waitStarted, budgetLimit, budgetUsed, pods, snapshotAge]) one.reset();
+    for (const one of [state, phaseStarted, waits, stops, warnings, waitStarted, budgetLimit, budgetUsed, pods, drift, snapshotAge])
+      one.reset();
     for (const one of [phaseSeconds, turns, actions]) one.reset();
     instruments.groups.set(this.#defined);
     instruments.groupsUncounted.set(Math.max(0, this.#defined - this.#groups.size));
@@ -116,7 +117,7 @@ export class GroupMetrics {
         labels,
         decision.warnings.filter(({ rule }) => onlyWarns(rule)),
       );
-      showZones(known.last, labels, { budgetLimit, budgetUsed, pods });
+      showZones(known.last, labels, { budgetLimit, budgetUsed, pods, drift });
     }
   }
 }
@@ -162,12 +163,13 @@ function blockingRules({ decision }: LastDecision): readonly RuleResult[] {
 function showZones(
   { group, decision }: LastDecision,
   labels: { readonly namespace: string; readonly group: string },
-  { budgetLimit, budgetUsed, pods }: Pick<GroupInstruments, 'budgetLimit' | 'budgetUsed' | 'pods'>,
+  { budgetLimit, budgetUsed, pods, drift }: Pick<GroupInstruments, 'budgetLimit' | 'budgetUsed' | 'pods' | 'drift'>,
 ): void {
-  for (const { zone, replicas, updated, available } of decision.zones) {
+  for (const { zone, replicas, updated, available, drift: drifted } of decision.zones) {
     pods.set({ ...labels, zone, state: 'desired' }, replicas);
     pods.set({ ...labels, zone, state: 'updated' }, updated);
     pods.set({ ...labels, zone, state: 'available' }, available);
+    drift.set({ ...labels, zone }, drifted?.count ?? 0);
     budgetUsed.set({ ...labels, zone }, Math.max(0, replicas - available));
     const limit = group.zones.find(({ name }) => name === zone)?.maxUnavailable ?? 'fromBudget';
     if (limit !== 'fromBudget') budgetLimit.set({ ...labels, zone }, unavailableLimit(limit, replicas));

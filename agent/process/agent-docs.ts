@@ -14,6 +14,7 @@ const events: readonly (readonly [string, string, string])[] = [
     'under `onDelete`, pods of a zone run the new revision before their wave, because they were created again',
   ],
   ['PlanNotFollowed', 'Warning', 'a rollout is not the approved plan that its StatefulSets name: the note says what differs'],
+  ['ManifestNotFollowed', 'Warning', 'another manager than those that apply the manifests wrote fields: the note says who wrote which'],
   ['PodsCrashing', 'Warning', 'pods at the update revision started to crash'],
   ['RolloutFinished', 'Normal', 'every pod runs the update revision'],
   ['Approved', 'Normal', 'a user approved a wave or a policy rule'],

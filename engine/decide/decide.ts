@@ -178,5 +178,6 @@ function describeZone(view: ZoneView): ZoneDecision {
     revisions,
     ...(desiredRevision === '' ? {} : { desiredRevision }),
     ...(view.unknown === undefined ? {} : { unread: view.isMissing ? 'missing' : 'unreadable' }),
+    ...defined({ drift: view.set?.drift }),
   };
 }

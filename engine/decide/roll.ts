@@ -3,6 +3,7 @@ import { defined, extended } from '../../policies/values/defined.ts';
 import { pods } from '../amount.ts';
 import { type GroupContext, zoneNamed } from '../context.ts';
 import type { Action, GroupDecision, RuleResult, Step } from '../decision.ts';
+import { driftText } from '../diff/field-writers.ts';
 import { describeReadiness, type ZoneView } from '../observe/view.ts';
 import { profileOf } from '../profiles.ts';
 import { blocks, type Check, earliest, isLimitOfZero, result, resultsOf, stepOutcome } from '../rule.ts';
@@ -62,15 +63,19 @@ export function decideRoll(context: GroupContext, advanced: AdvancedRun | undefi
   };
 }
 
-/** Returns a warning if a rollout differs from the approved plan that its StatefulSets name. */
+/**
+ * Returns a warning if a rollout differs from the approved plan that its StatefulSets name, or if fields differ from their manifests. A
+ * field that differs from the plan usually also differs from its manifest, so both are one warning.
+ */
 function planWarnings(context: GroupContext, run: RunState | undefined): readonly RuleResult[] {
-  if (run === undefined || run.outcome === 'completed' || recordedKind(run) === 'rollback') return [];
-  const { plan, deviations = [] } = comparedPlan(context) ?? {};
-  if (deviations.length === 0) return [];
+  const drift = driftText(context.view.zones.flatMap(({ set }) => set ?? []));
+  const drifted = drift === undefined ? [] : [drift];
+  const isCompared = run !== undefined && run.outcome !== 'completed' && recordedKind(run) !== 'rollback';
+  const { plan, deviations = [] } = (isCompared ? comparedPlan(context) : undefined) ?? {};
+  if (deviations.length === 0) return drifted.map((fact) => result('drift', 'wait', fact));
   const named = plan === undefined ? '' : ` ${plan}`;
-  return [
-    result('approved-plan', 'wait', `the rollout differs from its approved plan${named}: ${deviations.map(({ fact }) => fact).join('; ')}`),
-  ];
+  const facts = [...deviations.map(({ fact }) => fact), ...drifted];
+  return [result('approved-plan', 'wait', `the rollout differs from its approved plan${named}: ${facts.join('; ')}`)];
 }
 
 function rollOrWait(context: GroupContext, advanced: AdvancedRun | undefined, isScaling: boolean): RollDecision {

@@ -47,6 +47,11 @@ function compareMaps(walk: Walk, place: Place, before: ObjectContent, after: Obj
   for (const [field, old, next] of comparedFields(place, before, after, keys)) compare(walk, field, old, next);
 }
 
+/** Returns the part of a path for a field of a map: `.image`, or in brackets for an unusual key. */
+export function fieldStep(key: string): string {
+  return /^[\w-]+$/.test(key) ? `.${key}` : `[${key}]`;
+}
+
 type ComparedField = readonly [place: Place, before: unknown, after: unknown];
 
 /** Returns the compared fields of two maps with both values, in the order of `keys`. A field that only one map omits has its default. */
@@ -54,8 +59,7 @@ function comparedFields(place: Place, before: ObjectContent, after: ObjectConten
   return [...new Set(keys)].flatMap((key): readonly ComparedField[] => {
     const pattern = place.pattern === '' ? key : `${place.pattern}.${key}`;
     if (isServerField(pattern)) return [];
-    const step = /^[\w-]+$/.test(key) ? `.${key}` : `[${key}]`;
-    const path = place.path === '' ? key : place.path + step;
+    const path = place.path === '' ? key : place.path + fieldStep(key);
     const defaultValue = fieldDefault(pattern, { ...before, ...after });
     const [old, next] = [withDefault(before[key], defaultValue, after[key]), withDefault(after[key], defaultValue, before[key])];
     return [[{ path, pattern, key }, old, next]];
@@ -209,12 +213,22 @@ const keysOfList: Readonly<Record<string, readonly string[]>> = {
 
 /** Returns the key that identifies all entries of the lists; undefined if no key does. */
 export function entryKey(list: string, lists: readonly (readonly unknown[])[]): string | undefined {
-  return [...(keysOfList[list] ?? []), 'name', 'metadata.name'].find((key) =>
+  return mergeKeys(list).find((key) =>
     lists.every((entries) => {
       const names = entries.map((entry) => keyOf(entry, key));
       return names.every((name) => name !== undefined) && new Set(names).size === names.length;
     }),
   );
+}
+
+/** Returns the entry of a list that a path names by one of the merge keys; undefined if no key identifies one entry by this name. */
+export function entryNamed(list: string, entries: readonly unknown[], name: string): unknown {
+  const found = mergeKeys(list).map((key) => entries.filter((entry) => keyOf(entry, key) === name));
+  return found.find(({ length }) => length === 1)?.[0];
+}
+
+function mergeKeys(list: string): readonly string[] {
+  return [...(keysOfList[list] ?? []), 'name', 'metadata.name'];
 }
 
 function keyed(entries: readonly unknown[], key: string): Map<string, unknown> {

@@ -1,7 +1,9 @@
 // Converts Kubernetes JSON to the views that the engine reads. Invalid JSON becomes an unknown value with the reason, never an exception.
 
 import { instantMs } from '../../policies/instant.ts';
+import { defined } from '../../policies/values/defined.ts';
 import { templateDigest } from '../diff/field-diff.ts';
+import { driftOf } from '../diff/field-writers.ts';
 import type { Known, PodView, StatefulSetView } from '../snapshot.ts';
 import { type Reader, reader } from './raw.ts';
 
@@ -50,6 +52,7 @@ export function observeStatefulSet(raw: unknown): Known<StatefulSetView> {
     podLabels: fields.texts('spec.template.metadata.labels'),
     ...selectorOf(fields),
     ...(annotations[approvedPlanAnnotation] === undefined ? {} : { template: templateDigest(raw) }),
+    ...defined({ drift: driftOf(raw) }),
     isTerminating: fields.has('metadata.deletionTimestamp'),
     status: {
       observedGeneration: generation('status.observedGeneration'),

@@ -18,6 +18,14 @@ const reductions: readonly ((value: PublishedDecision) => {
   (value) => shorten(value, 'actions', 10),
   (value) => shorten(value, 'pods', 10),
   (value) => shorten(value, 'warnings', 5),
+  (value) => ({
+    value: {
+      ...value,
+      zones: value.zones.map(({ drift, ...zone }) => (drift === undefined ? zone : { ...zone, drift: { ...drift, fields: [] } })),
+    },
+    omitted: value.zones.reduce((sum, { drift }) => sum + (drift?.fields.length ?? 0), 0),
+    part: 'fields of drift',
+  }),
   (value) => shorten(value, 'gates', 10),
   (value) => shorten(value, 'waits', 10),
   (value) => ({

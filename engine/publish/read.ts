@@ -63,6 +63,8 @@ const published = z.object({
       desiredRevision: text.exactOptional(),
       /** Absent for a zone that was read, and in publications of earlier versions. */
       unread: z.enum(['missing', 'unreadable']).exactOptional(),
+      /** The fields of the StatefulSet whose values its manifest does not contain; absent without any. */
+      drift: z.object({ count, fields: z.array(z.object({ field: text, manager: text, atMs: instant.exactOptional() })) }).exactOptional(),
       /** The lowered partition under the strategy `partition`. It counts from `spec.ordinals.start`. */
       partition: count.exactOptional(),
       /** The ordinals with a pin under the strategy `pinned`. */

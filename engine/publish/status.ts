@@ -51,9 +51,25 @@ interface GroupStatus {
   readonly readyPods: number;
   readonly decidedAt: string;
   readonly policyDigest: string;
+  readonly drift?: GroupDrift;
   readonly conditions: readonly Condition[];
   readonly decision: PublishedDecision;
 }
+
+interface GroupDrift {
+  /** The number of all fields of all StatefulSets. */
+  readonly fieldCount: number;
+  readonly fields: readonly {
+    readonly statefulSet: string;
+    readonly field: string;
+    readonly manager: string;
+    /** RFC 3339. */
+    readonly lastWriteAt?: string;
+  }[];
+}
+
+/** The number of drifted fields that the status names. */
+const driftedFieldsOfStatus = 5;
 
 /**
  * Returns the target of the scale subresource: the first zone that follows no zone, so that an autoscaler counts the load of one zone.
@@ -85,8 +101,23 @@ export function groupStatus(published: PublishedDecision, context: StatusContext
     readyPods: sum((zone) => zone.available),
     decidedAt: timeText(published.decidedMs),
     policyDigest: published.policyDigest,
+    ...driftOfGroup(published),
     conditions: conditionsOf(published, context),
     decision: published,
+  };
+}
+
+function driftOfGroup({ zones }: PublishedDecision): Pick<GroupStatus, 'drift'> {
+  const drifted = zones.flatMap(({ statefulSet, drift }) => (drift === undefined ? [] : [{ statefulSet, drift }]));
+  if (drifted.length === 0) return {};
+  const fields = drifted.flatMap(({ statefulSet, drift }) =>
+    drift.fields.map(({ field, manager, atMs }) => {
+      const named = { statefulSet, field: field.slice(0, longestMessage), manager };
+      return atMs === undefined ? named : { ...named, lastWriteAt: timeText(atMs) };
+    }),
+  );
+  return {
+    drift: { fieldCount: drifted.reduce((sum, { drift }) => sum + drift.count, 0), fields: fields.slice(0, driftedFieldsOfStatus) },
   };
 }
 

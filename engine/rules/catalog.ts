@@ -55,6 +55,13 @@ export const ruleCatalog: readonly RuleEntry[] = [
     outcomes: ['ok', 'wait', 'no', 'unknown'],
   },
   {
+    id: 'drift',
+    reason: 'ManifestNotFollowed',
+    onlyWarns: true,
+    title: 'every field of the StatefulSets has its value from the manifest',
+    outcomes: ['wait'],
+  },
+  {
     id: 'eviction-budget',
     reason: 'EvictionBudgetExhausted',
     endsByItself: true,

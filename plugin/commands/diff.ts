@@ -57,7 +57,7 @@ async function show(context: CommandContext, options: DiffOptions, inputs: PlanI
   }
   const plan = planGroups(inputs.input);
   const objects = objectDifferences(...objectsOf(inputs, options), scopeOf(inputs, options));
-  return showDifference(context, options, { groups: groupDifferences(plan), objects, ...defined({ denied: plan.denied }) });
+  return showDifference(context, options, { groups: groupDifferences(plan, inputs.input), objects, ...defined({ denied: plan.denied }) });
 }
 
 /** Returns the objects before and after the change. With --group: the groups and their members, and on a cluster also all other kinds. */

@@ -16,7 +16,7 @@ import {
   strategies,
 } from './groups.ts';
 import { channels, namedSecrets } from './integrations.ts';
-import { autoscaledMembers, otherOperator, replicasInGit } from './writers.ts';
+import { autoscaledMembers, drift, otherOperator, replicasInGit } from './writers.ts';
 
 const checks: readonly Check[] = [
   agentPresent,
@@ -35,6 +35,7 @@ const checks: readonly Check[] = [
   withGroups('foreign pods', foreignMemberPods),
   withGroups('HPA', autoscaledMembers),
   withGroups('GitOps', replicasInGit),
+  withGroups('drift', drift),
   withGroups('PDB', overlappingBudgets),
   withGroups('ledgers', leftLedgers),
   withGroups('channels', channels),

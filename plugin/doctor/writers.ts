@@ -1,10 +1,12 @@
 // Checks for other writers of the fields that the agent writes: operators, autoscalers and GitOps tools.
+import { driftText } from '../../engine/diff/field-writers.ts';
 import { isUnknown } from '../../engine/snapshot.ts';
 import type { GroupDefinition, ZoneDefinition } from '../../policies/definition.ts';
+import { instantText } from '../../policies/instant.ts';
 import { listed } from '../../policies/wording.ts';
 import { gitOpsOwner } from '../source/cluster/git-ops-owner.ts';
 import { keptLeases } from './agent.ts';
-import { type AutoscalerFact, type Check, type CheckResult, type GroupCheck, orOk, result, skipped } from './check.ts';
+import { type AutoscalerFact, type Check, type CheckResult, type GroupCheck, isMember, orOk, result, skipped } from './check.ts';
 
 /** Reports each running grafana/rollout-operator: as a failure if an agent holds a Lease, otherwise as a warning. */
 export const otherOperator: Check = (facts) => {
@@ -53,6 +55,19 @@ function scalersOf(
   const direct = found.filter(({ kind }) => kind === 'HorizontalPodAutoscaler');
   return direct.length > 0 ? direct : found;
 }
+
+/** Reports members with fields that another manager wrote than the managers that apply manifests. */
+export const drift: GroupCheck = ({ groups, sets }) => {
+  const members = sets.filter((set) => groups.some((group) => isMember(group, set)));
+  const results = members.flatMap((set): readonly CheckResult[] => {
+    const text = driftText([set]);
+    if (text === undefined) return [];
+    const latestMs = Math.max(...(set.drift?.fields ?? []).map(({ atMs = 0 }) => atMs));
+    const latest = latestMs > 0 ? ` (last write: ${instantText(latestMs)})` : '';
+    return [result('warn', 'drift', `${set.namespace}/${set.name}: ${text}${latest}`, 'RG6029')];
+  });
+  return orOk('drift', results, 'no manager wrote fields of a member besides the managers that apply its manifest');
+};
 
 /** Reports GitOps tools that own replicas which the agent writes: each sync would set them back to the value in Git. */
 export const replicasInGit: GroupCheck = ({ groups, statefulSets }) => {

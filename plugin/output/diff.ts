@@ -4,12 +4,21 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { diffLines } from 'diff';
-import type { FieldChange } from '../../engine/diff/field-diff.ts';
 import { withoutSecrets } from '../../engine/diff/field-secrets.ts';
 import { namesText, type PlannedChange } from '../../engine/plan/document.ts';
 import { blockingResults, isUntilPerson } from '../../engine/rule.ts';
+import { instantText } from '../../policies/instant.ts';
 import type { CommandContext } from '../context.ts';
-import type { Difference, GroupDifference, GroupSiblings, ObjectDifference, ObjectPair, ZonePart } from '../difference.ts';
+import type {
+  Difference,
+  GroupDifference,
+  GroupSiblings,
+  KeptField,
+  ObjectDifference,
+  ObjectPair,
+  ValueWriter,
+  ZonePart,
+} from '../difference.ts';
 import { type ExitCode, exitCodes, Failure } from '../failure.ts';
 import { waitsBesidesStops } from './explain.ts';
 import { valueText } from './plan/changes.ts';
@@ -28,7 +37,8 @@ export function renderDifference({ groups, objects, denied = [] }: Difference, l
 function groupLines(group: GroupDifference, same: string, look: TableLook): readonly string[] {
   const name = look.paint('bold', `${group.namespace}/${group.group}`);
   const effects = unexplainedEffects(group);
-  if (group.parts.length + effects.length === 0) return [`${name}   ${same}`];
+  const kept = (group.kept ?? []).flatMap((one) => paragraph('  KEPT  ', keptText(one, group), look.columns));
+  if (group.parts.length + effects.length === 0) return [`${name}   ${same}`, ...kept];
   return [
     group.parts.length === 0 ? `${name}   ${same}` : name,
     ...group.parts.flatMap((part) => [
@@ -36,12 +46,31 @@ function groupLines(group: GroupDifference, same: string, look: TableLook): read
       ...part.changes.flatMap((change) => plannedLines(change, group, look)),
     ]),
     ...effects.flatMap((effect) => paragraph('  ', effect, look.columns)),
+    ...kept,
     ...(group.stops ?? []).flatMap((stop) => paragraph('  STOPPED  ', stopAndEndText(stop, undefined), look.columns)),
     ...waitsBesidesStops(group)
       .filter(isUntilPerson)
       .flatMap((result) => paragraph('  BLOCKED  ', `by ${result.rule}: ${factText(result)}`, look.columns)),
     ...(group.permitted ?? []).flatMap((result) => paragraph('  EXCEPTION  ', exceptionText(result, undefined), look.columns)),
   ];
+}
+
+function keptText({ field, manager, zones, atMs }: KeptField, group: GroupDifference): string {
+  const places = zones.length === group.zones.length ? '' : ` in ${zones.join(', ')}`;
+  return `${manager} wrote ${field}${places}${timeText(atMs)}: the manifests do not have the field, and an apply keeps it`;
+}
+
+function timeText(atMs: number | undefined): string {
+  return atMs === undefined ? '' : ` at ${instantText(atMs)}`;
+}
+
+/** Returns who wrote the live value of a change to these zones. */
+function writerNotes(writers: readonly ValueWriter[] = [], all: readonly string[] = []): readonly string[] {
+  return writers.map(({ manager, operation, subresource, atMs, zones = all }) => {
+    const places = zones.length === all.length ? '' : ` in ${zones.join(', ')}`;
+    if (manager === undefined) return `no manager owns the old value${places}`;
+    return `written by ${manager} (${[operation, subresource].filter((word) => word !== undefined).join(' ')})${places}${timeText(atMs)}`;
+  });
 }
 
 /** Returns the restarts and scales of the plan in zones where no shown change has this effect. */
@@ -61,11 +90,12 @@ function zonesTitle({ zones }: ZonePart, group: GroupDifference): string {
   return zones.length === group.zones.length ? `${names}  (same change)` : names;
 }
 
-function plannedLines(change: PlannedChange, group: GroupDifference, look: TableLook): readonly string[] {
+function plannedLines(change: ZonePart['changes'][number], group: GroupDifference, look: TableLook): readonly string[] {
   if (change.kind === 'created' || change.kind === 'deleted') {
     return notedLines([`    ${sign(change.kind === 'created' ? '+' : '-', 'the StatefulSet', look)}`], notesOf(change, group), look);
   }
-  return [...paragraph('    ', change.field, look.columns), ...notedLines(valueLines(change, look), notesOf(change, group), look)];
+  const notes = [...notesOf(change, group), ...writerNotes(change.writers, change.zones)];
+  return [...paragraph('    ', change.field, look.columns), ...notedLines(valueLines(change, look), notes, look)];
 }
 
 function valueLines({ before, after }: { readonly before?: unknown; readonly after?: unknown }, look: TableLook): readonly string[] {
@@ -156,8 +186,8 @@ function objectLines({ object, operation, changes }: ObjectDifference, look: Tab
   return operation === 'changed' ? [name, ...changes.flatMap((change) => fieldLines(change, look))] : [`${name}   ${operation}`];
 }
 
-function fieldLines(change: FieldChange, look: TableLook): readonly string[] {
-  const notes = change.consequence === 'restart' ? ['restarts its pods'] : [];
+function fieldLines(change: ObjectDifference['changes'][number], look: TableLook): readonly string[] {
+  const notes = [...(change.consequence === 'restart' ? ['restarts its pods'] : []), ...writerNotes(change.writers)];
   return [...paragraph('    ', change.path, look.columns), ...notedLines(valueLines(change, look), notes, look)];
 }
 

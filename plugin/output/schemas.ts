@@ -18,7 +18,8 @@ function record(required: Fields, optional: Fields = {}): Schema {
 
 const groupName = record({ namespace: text, name: text });
 const rule = record({ rule: text, outcome: oneOf('ok', 'wait', 'no', 'skip', 'unknown'), fact: text });
-const fieldChange = record({ path: text, operation: oneOf('add', 'remove', 'change', 'reorder') });
+const writers = listOf(record({}, { manager: text, operation: text, subresource: text, atMs: count, zones: listOf(text) }));
+const fieldChange = record({ path: text, operation: oneOf('add', 'remove', 'change', 'reorder') }, { writers });
 const refusal = record({ what: text, message: text, results: listOf(rule) }, { hint: text });
 const decided: Fields = { phase: oneOf(...phases), outcome: text, goal: text, zones: listOf(record({ zone: text })), waits: listOf(rule) };
 const liveGroup: Fields = { group: groupName, decidedBy: text, ...decided };
@@ -26,7 +27,8 @@ const read = record({ generatedAt: instant, server: text });
 const finding: Fields = { code: text, severity: oneOf('error', 'warning', 'notice'), message: text };
 const event: Fields = { at: instant, namespace: text, object: text, reason: text, note: text };
 const summary = { type: 'object', additionalProperties: count };
-const plannedChange = record({ field: text, kind: text, zones: listOf(text), consequence: text });
+const plannedChange = record({ field: text, kind: text, zones: listOf(text), consequence: text }, { writers });
+const keptField = record({ field: text, manager: text, zones: listOf(text) }, { atMs: count });
 
 /** The required and optional fields of each kind, besides `apiVersion` and `kind`. The engine defines the schema of a plan. */
 const documents = {
@@ -36,13 +38,16 @@ const documents = {
   Difference: [
     {
       groups: listOf(
-        record({
-          namespace: text,
-          group: text,
-          parts: listOf(record({ zones: listOf(text), changes: listOf(plannedChange) })),
-          waits: listOf(rule),
-          refused: listOf(refusal),
-        }),
+        record(
+          {
+            namespace: text,
+            group: text,
+            parts: listOf(record({ zones: listOf(text), changes: listOf(plannedChange) })),
+            waits: listOf(rule),
+            refused: listOf(refusal),
+          },
+          { kept: listOf(keptField) },
+        ),
       ),
       objects: listOf(record({ object: text, operation: oneOf('created', 'deleted', 'changed'), changes: listOf(fieldChange) })),
     },

@@ -15,6 +15,7 @@ export const rulesWithoutException: readonly string[] = [
   'announced',
   'approval',
   'approved-plan',
+  'drift',
   'eviction-budget',
   'gate',
   'granted-before',

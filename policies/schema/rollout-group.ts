@@ -377,6 +377,23 @@ export const rolloutGroupStatus = z.strictObject({
   readyPods: z.int().optional(),
   decidedAt: instant.optional(),
   policyDigest: z.string().optional(),
+  drift: z
+    .strictObject({
+      fieldCount: z.int().min(1).describe('Number of fields in all StatefulSets.'),
+      fields: z
+        .array(
+          z.strictObject({
+            statefulSet: z.string(),
+            field: z.string().max(1024),
+            manager: z.string().describe('Field manager that wrote the field.'),
+            lastWriteAt: instant.optional().describe('Last write of the manager to the StatefulSet.'),
+          }),
+        )
+        .max(5)
+        .describe('The first fields.'),
+    })
+    .optional()
+    .describe('Fields of the StatefulSets whose values no manifest contains, because another manager wrote them. Absent without drift.'),
   conditions: z
     .array(
       z.strictObject({

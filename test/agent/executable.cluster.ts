@@ -1,6 +1,9 @@
 // The executable on a real API server: what people see of a rollout without any of our kinds, and with all of them; and how it begins and ends.
-import { readdirSync, readFileSync } from 'node:fs';
-import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, expect, it, onTestFinished } from 'vitest';
 import { parse } from 'yaml';
 import { readPublished } from '../../engine/publish/read.ts';
 import { isUnknown } from '../../engine/snapshot.ts';
@@ -8,6 +11,8 @@ import type { AgentProcess } from '../control-plane/agent-process.ts';
 import type { KubernetesObject } from '../control-plane/client.ts';
 import { type HistoryRecorder, recordHistory } from '../control-plane/history.ts';
 import { describeOnControlPlane } from '../control-plane/suite.ts';
+import { statefulSet } from '../control-plane/workloads.ts';
+import { runPlugin } from '../plugin/process.ts';
 import { type Arena, openArena } from './arena.ts';
 
 /** An object with all of its fields. */
@@ -55,6 +60,23 @@ describeOnControlPlane('the executable of the agent', (controlPlane) => {
     return agent;
   };
 
+  /** Creates every kind, unless an earlier test did. */
+  const serveKinds = async (): Promise<void> => {
+    const { client } = controlPlane();
+    const definitions = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
+    for (const file of readdirSync('deploy/crds')) {
+      const { status } = await client.ask('POST', definitions, parse(readFileSync(`deploy/crds/${file}`, 'utf8')));
+      expect([201, 409]).toContain(status);
+    }
+    await client.until<Seen>(definitions, 'kinds that are served', (all) =>
+      all.every((one) => JSON.stringify(one['status']).includes('"type":"Established"')),
+    );
+    // Storage of a new kind takes a moment.
+    for (const path of [groupsPath('default'), runsPath('default')]) {
+      await expect.poll(async () => (await client.ask('GET', path)).status, { timeout: 30_000 }).toBe(200);
+    }
+  };
+
   it('publishes, tells and counts a rollout where none of our kinds is installed', async () => {
     arena = await openArena(controlPlane(), recorder, { namespace: 'no-kinds', replicas: 2 });
     const agent = await rolled();
@@ -97,17 +119,8 @@ describeOnControlPlane('the executable of the agent', (controlPlane) => {
 
   it('writes the status of the group, and a record of the rollout, where they are', async () => {
     const { client } = controlPlane();
-    for (const file of readdirSync('deploy/crds')) {
-      await client.create('/apis/apiextensions.k8s.io/v1/customresourcedefinitions', parse(readFileSync(`deploy/crds/${file}`, 'utf8')));
-    }
-    await client.until<Seen>('/apis/apiextensions.k8s.io/v1/customresourcedefinitions', 'kinds that are served', (definitions) =>
-      definitions.every((one) => JSON.stringify(one['status']).includes('"type":"Established"')),
-    );
+    await serveKinds();
     arena = await openArena(controlPlane(), recorder, { namespace: 'kinds', replicas: 2 });
-    // Storage of a new kind takes a moment.
-    for (const path of [groupsPath('kinds'), runsPath('kinds')]) {
-      await expect.poll(async () => (await client.ask('GET', path)).status, { timeout: 30_000 }).toBe(200);
-    }
     await client.create(groupsPath('kinds'), {
       apiVersion: 'rollout-group.dev/v1alpha1',
       kind: 'RolloutGroup',
@@ -134,6 +147,86 @@ describeOnControlPlane('the executable of the agent', (controlPlane) => {
       events.some((event) => event['reason'] === 'RolloutFinished'),
     );
     expect((await told('kinds')).every((one) => one.endsWith(' RolloutGroup'))).toBe(true);
+    expect(await agent.stop()).toBe(0);
+  });
+
+  it('shows who changed fields that Argo CD applies, until they are as in Git again', async () => {
+    const namespace = 'drifted';
+    const { client, identities } = controlPlane();
+    const env = { KUBECONFIG: identities.admin.kubeconfig };
+    const manifests = mkdtempSync(join(tmpdir(), 'drifted-'));
+    onTestFinished(() => rmSync(manifests, { recursive: true }));
+    const sets = `/apis/apps/v1/namespaces/${namespace}/statefulsets`;
+    const manifest = (zone: string) => {
+      const { metadata, spec } = statefulSet({ name: `ingester-zone-${zone}`, replicas: 1 }) as { metadata: object; spec: object };
+      return { apiVersion: 'apps/v1', kind: 'StatefulSet', metadata: { ...metadata, namespace }, spec };
+    };
+    const sync = async () => {
+      for (const zone of ['a', 'b'])
+        await client.patch(`${sets}/ingester-zone-${zone}?fieldManager=argocd-controller&force=true`, 'apply', manifest(zone));
+    };
+    const edit = (manager: string, container: object) =>
+      client.patch(`${sets}/ingester-zone-a?fieldManager=${manager}`, 'strategic', {
+        spec: { template: { spec: { containers: [{ name: 'server', ...container }] } } },
+      });
+    const driftOf = async (isSo: (drift: string) => boolean): Promise<unknown> => {
+      const drift = (group: Seen) => (group['status'] as { readonly drift?: object } | undefined)?.drift;
+      const [group] = await client.until<Seen>(groupsPath(namespace), 'this drift', (groups) =>
+        groups.some((one) => phaseOf(one) === 'Done' && isSo(JSON.stringify(drift(one)) ?? '')),
+      );
+      return group && drift(group);
+    };
+    const run = (words: string) => runPlugin([...words.split(' '), '-n', namespace], { cwd: manifests, env });
+    const doctor = () => /^.*drift.*(?:RG6029|besides).*$/m.exec(run('doctor --no-color').stdout)?.[0];
+
+    for (const zone of ['a', 'b']) writeFileSync(join(manifests, `${zone}.yaml`), JSON.stringify(manifest(zone)));
+    for (const words of ['init -q', 'add -A', '-c user.name=test -c user.email=test@example.com commit -qm first'])
+      execFileSync('git', words.split(' '), { cwd: manifests });
+    await serveKinds();
+    arena = await openArena(controlPlane(), recorder, { namespace, zones: ['a', 'b'], replicas: 1 });
+    await sync();
+    await client.create(groupsPath(namespace), {
+      apiVersion: 'rollout-group.dev/v1alpha1',
+      kind: 'RolloutGroup',
+      metadata: { name: 'ingester' },
+      spec: {
+        members: { zones: ['a', 'b'].map((name) => ({ name, statefulSet: `ingester-zone-${name}` })) },
+        rollout: { strategy: 'onDelete', rotateBy: 'delete' },
+      },
+    });
+    const agent = await arena.start();
+    await agent.untilReady();
+    expect(await driftOf(() => true)).toBeUndefined();
+
+    await edit('kubectl-set', { image: 'example.com/server:9' });
+    await edit('kubectl-edit', { env: [{ name: 'DEBUG', value: '1' }] });
+    const at = expect.stringMatching(/^\d{4}-.*Z$/);
+    const own = 'spec.template.spec.containers[server]';
+    expect(await driftOf((drift) => drift.includes('"fieldCount":2'))).toEqual({
+      fieldCount: 2,
+      fields: [
+        { statefulSet: 'ingester-zone-a', field: `${own}.env[DEBUG]`, manager: 'kubectl-edit', lastWriteAt: at },
+        { statefulSet: 'ingester-zone-a', field: `${own}.image`, manager: 'kubectl-set', lastWriteAt: at },
+      ],
+    });
+    const metrics = async () => (await agent.ask('/metrics')).body;
+    expect(await metrics()).toContain(`rollout_group_drift_fields{namespace="${namespace}",group="ingester",zone="a"} 2`);
+    expect(await metrics()).toContain(`rollout_group_drift_fields{namespace="${namespace}",group="ingester",zone="b"} 0`);
+    expect(await metrics()).toMatch(/^rollout_group_warnings\{.*rule="drift",reason="ManifestNotFollowed"\} 1$/m);
+    await expect.poll(() => told(namespace), { timeout: 10_000 }).toContain('ManifestNotFollowed RolloutGroup');
+    expect(run('get ingester').stdout.replace(/\s+/g, ' ')).toContain('drift: 2 fields differ from the manifests: kubectl-edit wrote');
+    expect(doctor()).toMatch(/drifted\/ingester-zone-a: 2 fields differ from the manifests: kubectl-edit wrote .*, kubectl-set wrote /);
+    const { stdout, status } = run('diff -f git:HEAD --group ingester');
+    expect(stdout).toMatch(/ KEPT {2}kubectl-edit wrote .*env\[DEBUG\] in a at \d{4}-.*Z: the manifests do not have the field/);
+    expect(stdout).toMatch(/written by kubectl-set \(Update\) at \d{4}-/);
+    expect(status).toBe(1);
+
+    await sync();
+    expect(await driftOf((drift) => drift.includes('"fieldCount":1'))).toMatchObject({ fields: [{ manager: 'kubectl-edit' }] });
+    await edit('kubectl-edit', { env: [{ name: 'DEBUG', $patch: 'delete' }] });
+    expect(await driftOf((drift) => drift === '')).toBeUndefined();
+    expect(await metrics()).toContain(`rollout_group_drift_fields{namespace="${namespace}",group="ingester",zone="a"} 0`);
+    expect(doctor()).toContain('no manager wrote fields');
     expect(await agent.stop()).toBe(0);
   });
 });

@@ -312,6 +312,7 @@ describe('the metrics of groups', () => {
     ]);
     expect(await samples('rollout_group_budget_limit_pods')).toEqual([`rollout_group_budget_limit_pods{${labels}} 2`]);
     expect(await samples('rollout_group_budget_used_pods')).toEqual([`rollout_group_budget_used_pods{${labels}} 2`]);
+    expect(await samples('rollout_group_drift_fields')).toEqual([`rollout_group_drift_fields{${labels}} 0`]);
   });
 
   it('count turns and actions, and measure the reaction', async () => {

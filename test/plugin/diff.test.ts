@@ -39,7 +39,12 @@ function configMap(value: string): ObjectContent {
   return { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'config', namespace: 'mimir' }, data: { limit: value } };
 }
 
-function difference(current: readonly ObjectContent[], desired: readonly ObjectContent[], overrides: GroupOverrides = {}): Difference {
+function difference(
+  current: readonly ObjectContent[],
+  desired: readonly ObjectContent[],
+  overrides: GroupOverrides = {},
+  written: readonly ObjectContent[] = desired,
+): Difference {
   const groups = [group(overrides)];
   const plan = planGroups({
     groups,
@@ -51,7 +56,10 @@ function difference(current: readonly ObjectContent[], desired: readonly ObjectC
     assumptions: defaultAssumptions,
     nowMs: 0,
   });
-  return { groups: groupDifferences(plan), objects: objectDifferences(current, desired, { members: memberNames(groups) }) };
+  return {
+    groups: groupDifferences(plan, { current, written }),
+    objects: objectDifferences(current, desired, { members: memberNames(groups) }),
+  };
 }
 
 const running = ['a', 'b', 'c'].map((zone) => member(zone));
@@ -78,6 +86,58 @@ describe('the differences of a group', () => {
             + 4                                       adds c-3
       "
     `);
+  });
+
+  it('name who wrote the live values, and the fields of other managers that an apply keeps', () => {
+    const own = (fields: object) => ({ 'f:spec': { 'f:template': { 'f:spec': { 'f:containers': { 'k:{"name":"mimir"}': fields } } } } });
+    const entry = (manager: string, minute: number, fields: object, more: object = {}) => {
+      return { manager, operation: 'Update', time: `2026-03-02T11:0${minute}:00Z`, fieldsV1: own(fields), ...more };
+    };
+    const argo = entry('argocd-controller', 1, { '.': {}, 'f:name': {}, 'f:image': {} }, { operation: 'Apply' });
+    const edit = entry('kubectl-edit', 3, { 'f:args': {} });
+    const scale = { manager: 'kubectl', operation: 'Update', subresource: 'scale', fieldsV1: { 'f:spec': { 'f:replicas': {} } } };
+    const live = (zone: string, managedFields: readonly object[], more: Member = {}) => {
+      const object = member(zone, { image: 'grafana/mimir:2.17.1', ...more });
+      return { ...object, metadata: { ...Object(object['metadata']), managedFields } };
+    };
+    const current = [
+      live('a', [argo, entry('kubectl-set', 2, { 'f:image': {} }), scale], { replicas: 4 }),
+      live('b', [argo, edit]),
+      live('c', [{ ...argo, fieldsV1: own({ '.': {}, 'f:name': {} }) }, edit]),
+      { ...configMap('1'), metadata: { name: 'config', namespace: 'mimir', managedFields: [argo] } },
+    ];
+    const manifests = ['a', 'b', 'c'].map((zone) => member(zone));
+    const withoutArgs = (object: ObjectContent): ObjectContent => JSON.parse(JSON.stringify(object).replace(/,"args":\[[^\]]*\]/, ''));
+    const found = difference(current, [...manifests, configMap('2')], {}, manifests.map(withoutArgs));
+    expect(renderDifference(found, look({ ascii: true, columns: 120 }))).toMatchInlineSnapshot(`
+      "mimir/ingester
+        a, b, c  (same change)
+          spec.template.spec.containers[mimir].image
+            - grafana/mimir:2.17.1
+            + grafana/mimir:2.16.0                    restarts 9 pods
+                                                      written by kubectl-set (Update) in a at 2026-03-02T11:02:00Z
+                                                      written by argocd-controller (Apply) in a, b at 2026-03-02T11:01:00Z
+                                                      no manager owns the old value in c
+        a only
+          spec.replicas
+            - 4
+            + 3                                       removes a-3
+                                                      written by kubectl (Update scale)
+        KEPT  kubectl-edit wrote spec.template.spec.containers[mimir].args in b, c at 2026-03-02T11:03:00Z: the manifests do
+              not have the field, and an apply keeps it
+      ConfigMap mimir/config
+          data.limit
+            - 1
+            + 2                                       no manager owns the old value
+      "
+    `);
+    const [image] = found.groups[0]?.parts.flatMap(({ changes }) => changes) ?? [];
+    const at = (minute: number) => Date.parse(`2026-03-02T11:0${minute}:00Z`);
+    expect(image?.writers).toEqual([
+      { manager: 'kubectl-set', operation: 'Update', atMs: at(2), zones: ['a'] },
+      { manager: 'argocd-controller', operation: 'Apply', atMs: at(1), zones: ['a', 'b'] },
+      { zones: ['c'] },
+    ]);
   });
 
   it('name the rule that refuses one', () => {

@@ -36,7 +36,7 @@ const formats = [
   ['table', (plan: Plan) => renderPlanTable(plan, look())],
   ['markdown', (plan: Plan) => renderPlanMarkdown(plan).replaceAll('&#58;', ':')],
   ['html', renderPlanHtml],
-  ['diff', (plan: Plan) => renderDifference({ groups: groupDifferences(plan), objects: [] }, look())],
+  ['diff', (plan: Plan) => renderDifference({ groups: groupDifferences(plan, { current: [] }), objects: [] }, look())],
 ] as const;
 
 describe.each(rows)('$stop', (row) => {

@@ -1,4 +1,5 @@
 // Finds the other writers of an object: GitOps tools that would revert a change, and managers of its replicas.
+import { toolOf } from '../../../engine/diff/field-writers.ts';
 import { fieldAt } from '../../../engine/observe/raw.ts';
 import { managedFields } from './managed-fields.ts';
 
@@ -11,16 +12,6 @@ interface GitOpsOwner {
   readonly evidence: string;
   readonly ownsReplicas: boolean;
 }
-
-const managers: readonly (readonly [RegExp, string])[] = [
-  [/^argocd-(?:application-)?controller$|^argocd-server$|^argocd$/, 'Argo CD'],
-  [/^kustomize-controller$/, 'Flux'],
-  [/^helm-controller$/, 'Flux'],
-  [/^flux(?:$|-)/, 'Flux'],
-  [/^helm$/, 'Helm'],
-  [/^(?:config-sync|configsync|applier-manager)/, 'Config Sync'],
-  [/^fleet(?:agent|-agent)/, 'Fleet'],
-];
 
 const marks: readonly (readonly [kind: 'labels' | 'annotations', key: string, tool: string])[] = [
   ['annotations', 'argocd.argoproj.io/tracking-id', 'Argo CD'],
@@ -57,8 +48,4 @@ export function replicaOwners(live: unknown): readonly string[] {
   return managedFields(live)
     .filter(({ fields }) => fieldAt(fields, ['f:spec', 'f:replicas']) !== undefined)
     .map(({ manager }) => manager);
-}
-
-function toolOf(manager: string): string | undefined {
-  return managers.find(([pattern]) => pattern.test(manager))?.[1];
 }

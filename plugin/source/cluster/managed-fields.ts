@@ -1,5 +1,6 @@
 // Reads the field managers of a live object, and computes the result of a server-side apply from them.
 import type { ObjectContent } from '../../../engine/diff/field-diff.ts';
+import { clientSideManagers, managerEntries } from '../../../engine/diff/field-writers.ts';
 import { fieldAt } from '../../../engine/observe/raw.ts';
 import { canonicalJson } from '../../../policies/values/canonical-json.ts';
 import { isRecord } from '../../../policies/values/is-record.ts';
@@ -18,21 +19,13 @@ export function managedFields(live: unknown): readonly ManagedFields[] {
 }
 
 function specEntriesOf(live: unknown): readonly ObjectContent[] {
-  return entriesOf(live).filter(({ subresource }) => subresource !== 'status');
-}
-
-function entriesOf(live: unknown): readonly ObjectContent[] {
-  const list = fieldAt(live, ['metadata', 'managedFields']);
-  return Array.isArray(list) ? list.filter(isRecord) : [];
+  return managerEntries(live).filter(({ subresource }) => subresource !== 'status');
 }
 
 /** Reports whether the manager uses server-side apply: a field that its manifest no longer names is removed. */
 function isApplier({ operation, subresource = '' }: ObjectContent): boolean {
   return operation === 'Apply' && subresource === '';
 }
-
-/** The managers of `kubectl apply` without --server-side, and of writes from before the API server recorded managers. */
-const clientSideManagers: ReadonlySet<unknown> = new Set(['kubectl-client-side-apply', 'before-first-apply']);
 
 interface Adoption {
   /** The managers whose fields move to our manager. */
@@ -46,7 +39,7 @@ interface Adoption {
  * undefined without such a field.
  */
 export function adoptionOf(live: unknown): Adoption | undefined {
-  const entries = entriesOf(live);
+  const entries = managerEntries(live);
   const moving = entries.filter(
     ({ manager, operation, subresource = '' }) => clientSideManagers.has(manager) && operation === 'Update' && subresource === '',
   );
@@ -67,10 +60,10 @@ export function adoptionOf(live: unknown): Adoption | undefined {
  * field or manager. If the manager of our patch kept these fields, no manifest could remove them again.
  */
 export function handedOver(before: unknown, patched: unknown): readonly ObjectContent[] | undefined {
-  const entries = entriesOf(patched);
+  const entries = managerEntries(patched);
   const ours = entries.find((entry) => entry['manager'] === fieldManager && !isApplier(entry) && (entry['subresource'] ?? '') === '');
   if (ours === undefined) return undefined;
-  const added = without(ours['fieldsV1'], unionOf(entriesOf(before)));
+  const added = without(ours['fieldsV1'], unionOf(managerEntries(before)));
   const rest = without(ours['fieldsV1'], added);
   const manager = templateManager(before, rest);
   const applier = entries.find((entry) => isApplier(entry) && entry['manager'] === manager);
@@ -89,7 +82,7 @@ export function handedOver(before: unknown, patched: unknown): readonly ObjectCo
 export function templateManager(live: unknown, changed?: unknown): unknown {
   const templateOf = ({ fieldsV1 }: ObjectContent): unknown => fieldAt(fieldsV1, ['f:spec', 'f:template']);
   const ownedOf = ({ fieldsV1 }: ObjectContent): number => countOf(fieldsV1) - countOf(without(fieldsV1, changed));
-  const appliers = entriesOf(live).filter(
+  const appliers = managerEntries(live).filter(
     (entry) => isApplier(entry) && fieldAt(templateOf(entry), ['f:spec', 'f:containers']) !== undefined,
   );
   return appliers.toSorted((a, b) => ownedOf(a) - ownedOf(b) || countOf(templateOf(a)) - countOf(templateOf(b))).at(-1)?.['manager'];

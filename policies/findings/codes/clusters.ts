@@ -393,6 +393,13 @@ export const clusterCodes = {
       'The webhook configurations of an installation decide which requests the API server sends to the webhooks. If one is missing or changed, for example by a tool that deletes unknown objects, requests may pass unchecked. The agent does not create a deleted configuration again.',
     hint: 'install again with the flags of the installation, such as --image and --replicas: kubectl rollout-group install --policies DIR --apply',
   },
+  RG6029: {
+    title: 'Fields of a StatefulSet are not as in its manifest',
+    severity: 'warning',
+    explanation:
+      'A tool or a person applies the manifest of the StatefulSet, and another field manager wrote the fields, for example kubectl edit, kubectl set image or a script. The next apply overwrites the fields that the manifest contains, and their pods are replaced again. An apply keeps the fields that the manifest does not contain.',
+    hint: 'write the values into the manifest, or apply the manifest again; delete a field that the manifest does not contain with kubectl edit',
+  },
   RG7001: {
     title: 'The object cannot be converted',
     explanation:

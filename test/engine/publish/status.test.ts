@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { decide } from '../../../engine/decide/decide.ts';
 import { publishedDecision } from '../../../engine/publish/decision.ts';
+import { readPublished } from '../../../engine/publish/read.ts';
 import { groupStatus, type StatusContext, scaleTargetOf } from '../../../engine/publish/status.ts';
 import { rolloutGroupStatus } from '../../../policies/schema/rollout-group.ts';
 import { holdingPartition } from '../../../policies/strategies.ts';
@@ -37,6 +38,23 @@ describe('the status of a group', () => {
       decidedAt: '2026-03-02T12:00:00Z',
     });
     expect(rolloutGroupStatus.safeParse(JSON.parse(JSON.stringify(status))).error).toBeUndefined();
+  });
+
+  it('names the first fields that differ from the manifests, and counts all of them', () => {
+    const fields = Array.from({ length: 4 }, (_, index) => ({ field: `spec.f${index}`, manager: 'kubectl-edit', atMs: kitNowMs }));
+    const statefulSets = ['a', 'b'].map((zone) => statefulSet({ name: `ingester-zone-${zone}`, drift: { count: 7, fields } }));
+    const status = statusOf({ statefulSets });
+    const named = (zone: string, index: number) => ({
+      statefulSet: `ingester-zone-${zone}`,
+      field: `spec.f${index}`,
+      manager: 'kubectl-edit',
+      lastWriteAt: '2026-03-02T12:00:00Z',
+    });
+    expect(status.drift).toEqual({ fieldCount: 14, fields: [...[0, 1, 2, 3].map((index) => named('a', index)), named('b', 0)] });
+    expect(status.decision.warnings.map(({ rule }) => rule)).toEqual(['drift']);
+    expect(rolloutGroupStatus.safeParse(JSON.parse(JSON.stringify(status))).error).toBeUndefined();
+    expect(readPublished(JSON.stringify(status.decision))).toEqual(status.decision);
+    expect(statusOf({})).not.toHaveProperty('drift');
   });
 
   it('says that the webhooks may not hear of everything, and nothing of them otherwise', () => {

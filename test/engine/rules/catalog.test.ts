@@ -78,6 +78,7 @@ describe('a wait', () => {
       'agent-access',
       'approval',
       'approved-plan',
+      'drift',
       'partition-kept',
       'paused',
       'pin-webhook',

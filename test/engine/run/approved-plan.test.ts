@@ -147,6 +147,19 @@ describe('a rollout with an approved plan', () => {
     expect(decisionOf(applied()).warnings).toEqual([]);
   });
 
+  it('warns once of a template that differs from the plan and from its manifest, with who changed it', () => {
+    const drift = { count: 1, fields: [{ field: 'spec.template.spec.hostNetwork', manager: 'kubectl-edit' }] };
+    const hosted = { template: { spec: { containers: [container], hostNetwork: true } } };
+    const sets = applied((zone) => (zone === 'b' ? hosted : {})).map((set) => (set.name.endsWith('b') ? { ...set, drift } : set));
+    const text = '1 field differs from the manifests: kubectl-edit wrote spec.template.spec.hostNetwork of ingester-zone-b';
+    const differs = `the pod template of zone b is not the approved one; ${text}`;
+    expect(decisionOf(sets).warnings).toEqual([
+      { rule: 'approved-plan', outcome: 'wait', fact: expect.stringMatching(new RegExp(`: ${differs}$`)) },
+    ]);
+    const unplanned = sets.map(({ annotations: _, ...set }) => ({ ...set, annotations: {} }));
+    expect(decisionOf(unplanned).warnings).toEqual([{ rule: 'drift', outcome: 'wait', fact: text }]);
+  });
+
   it('waits for an approval of exactly its differences if a policy requires the approved plan', () => {
     expect(withPlan(applied()).outcome).toBe('act');
     const other = applied((zone) => (zone === 'b' ? { replicas: 4 } : {}));

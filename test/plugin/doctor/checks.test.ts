@@ -21,6 +21,7 @@ const rolled = {
 const managedByArgo = {
   managedFields: [{ manager: 'argocd-controller', operation: 'Apply', fieldsV1: { 'f:spec': { 'f:replicas': {} } } }],
 };
+const drift = { count: 3, fields: [{ field: 'spec.minReadySeconds', manager: 'kubectl-set', atMs: Date.parse('2026-09-19T12:00:00Z') }] };
 const registration = {
   isRegistered: true,
   configurations: [],
@@ -136,6 +137,11 @@ describe('doctor', () => {
       'a GitOps tool that names the replicas of a follower',
       { groups: [followers], statefulSets: [{ metadata: { name: 'ingester-zone-b', namespace: 'mimir', ...managedByArgo } }] },
       'FAIL GitOps RG6011 Argo CD owns spec.replicas of mimir/ingester-zone-b',
+    ],
+    [
+      'a field that a person set on a member that Git owns',
+      { sets: members.map((name) => setNamed(name, name.endsWith('b') ? { drift } : {})) },
+      'warn drift RG6029 mimir/ingester-zone-b: 3 fields differ from the manifests: kubectl-set wrote spec.minReadySeconds of ingester-zone-b and 2 more (last write: 2026-09-19T12:00:00Z)',
     ],
     [
       'two budgets over one pod',
@@ -425,6 +431,7 @@ describe('doctor', () => {
       'strategy',
       'labels',
       'GitOps',
+      'drift',
     ]);
   });
 
