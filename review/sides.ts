@@ -19,7 +19,7 @@ export interface BoundGroup {
   readonly exceptions: readonly ExceptionDefinition[];
 }
 
-/** A group of both sides. At least one of them is present. */
+/** A group before and after the change. A new group has no `before`, a removed group has no `after`. */
 export interface Pair {
   readonly namespace: string;
   /** The name after the change, or the name before it if the group is removed. */
@@ -28,7 +28,7 @@ export interface Pair {
   readonly after?: BoundGroup;
 }
 
-/** Pairs groups by name. Pairs a group with another name if it has a StatefulSet of a removed group. */
+/** Pairs groups by name. Pairs a removed group with a new group that has one of its StatefulSets. */
 export function pairGroups(before: Side, after: Side): readonly Pair[] {
   const rest = [...after.bundle.groups];
   const take = (isWanted: (group: GroupDefinition) => boolean): GroupDefinition | undefined => {
@@ -61,7 +61,10 @@ function bound({ bundle, agentNamespace }: Side, group: GroupDefinition): BoundG
   };
 }
 
-/** Returns the text of a definition without places, and with sorted lists where the order has no meaning. Definitions with equal texts give equal decisions. */
+/**
+ * Returns a definition as text, without the positions in files, and with sorted lists where the order has no meaning. Definitions with equal
+ * texts give equal decisions.
+ */
 export function comparableText(definition: unknown): string {
   return canonicalJson(comparable(definition, ''));
 }
@@ -72,20 +75,19 @@ export function differs({ before, after }: Pair, partOf: (side: BoundGroup) => u
   return comparableText({ values: partOf(before) }) !== comparableText({ values: partOf(after) });
 }
 
-/** The fields with places, which no decision reads. */
-const places: ReadonlySet<string> = new Set(['source', 'sources', 'limitSources']);
+/** The fields with positions in files, which no decision reads. */
+const positions: ReadonlySet<string> = new Set(['source', 'sources', 'limitSources']);
 
 /** The lists whose order has no meaning. */
 const sets: ReadonlySet<string> = new Set(
-  'rules windows actions ranges groups namespaces from events notify gates values and or in policies exceptions metrics'.split(' '),
+  'rules windows actions ranges groups namespaces from events notify gates values and or policies exceptions metrics'.split(' '),
 );
 
 function comparable(value: unknown, key: string): unknown {
   if (Array.isArray(value)) {
-    // A list in an operator such as `in` holds the values to compare with.
+    // The order of the arguments of `in` matters. A list among them has the values to compare with, in any order.
     const items = value.map((item) => comparable(item, key === 'in' && Array.isArray(item) ? 'values' : ''));
-    const isSet = key === 'in' ? false : sets.has(key);
-    return isSet
+    return sets.has(key)
       ? items
           .map((item) => [canonicalJson(item), item] as const)
           .sort(([a], [b]) => (a < b ? -1 : 1))
@@ -93,6 +95,6 @@ function comparable(value: unknown, key: string): unknown {
       : items;
   }
   if (!isRecord(value)) return value;
-  const kept = Object.entries(value).filter(([name, part]) => !(places.has(name) && typeof part === 'object'));
+  const kept = Object.entries(value).filter(([name, part]) => !(positions.has(name) && typeof part === 'object'));
   return Object.fromEntries(kept.map(([name, part]) => [name, comparable(part, name)]));
 }

@@ -128,7 +128,7 @@ const runs = ['all', 'agent', 'webhook'] as const;
 /** The shortest lifetime of a certificate, so that every replica reads the certificate before it expires. */
 const shortestLifetimeMs = 60_000;
 
-/** Returns the first problem that grafana/rollout-operator finds, in the same order. */
+/** Returns the first problem that grafana/rollout-operator also reports. The order of the checks is the same. */
 function originalProblem(values: FlagValues): string | undefined {
   if (values['kubernetes.cluster-domain'] === '') return '-kubernetes.cluster-domain must not be empty';
   if (values['kubernetes.namespace'] === '') return '-kubernetes.namespace must not be empty: it names the namespace of the agent';
@@ -218,7 +218,7 @@ function clusterValidation(values: FlagValues, excludedUserAgents: readonly RegE
   return {
     label: values['kubernetes.namespace'],
     isSoft: values['server.cluster-validation.http.soft-validation'],
-    // API servers never send the header, so no webhook would answer.
+    // API servers never send the header X-Cluster. If these paths were checked, no webhook would answer.
     excludedPaths: paths.length === 0 ? ['admission/'] : paths,
     excludedUserAgents,
   };

@@ -50,7 +50,7 @@ export interface Call {
   readonly site: 'notify.send' | 'notify.edit' | 'notify.find';
 }
 
-/** Sends a request to the service of the channel. Rejects if the response is missing or incomplete. */
+/** Sends a request to the service of the channel. Rejects if the response is missing or incomplete, or if the CA cannot be read. */
 export async function sendRequest(
   { call, secret }: ServiceParts,
   { ca }: Pick<ChannelDefinition, 'ca'>,
@@ -108,7 +108,7 @@ export function outcomeOf(response: HttpResponse, nowMs: number): Exclude<Outcom
   return { kind: 'unknown', problem };
 }
 
-/** Returns the pause before a retry in milliseconds, from Retry-After or the reset time of the quota; 30 s if both are absent. */
+/** Returns the pause before a retry in milliseconds, from Retry-After or else the reset time of the quota, at most 1 h; 30 s by default. */
 export function pauseOf(headers: HttpResponse['headers'], nowMs: number): number {
   const after = headers['retry-after'];
   const seconds = Number(after ?? Number.NaN);

@@ -1,4 +1,4 @@
-// Reads the commit of a run that starts from the GitOps tool that applied the StatefulSets.
+// Reads the commit of a starting run. The GitOps tool that applied the StatefulSets has this commit in its status.
 import { getObject } from '../../cluster/request/read.ts';
 import { contextOf } from '../../engine/context.ts';
 import { appliedCommit, applierOf } from '../../engine/observe/applier.ts';

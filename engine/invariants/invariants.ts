@@ -68,8 +68,8 @@ const oneZone: Invariant = {
 };
 
 /**
- * Reports whether exactly one pod of the zone is replaced and is stuck, no zone shrinks, no other zone is unknown, and each claim of another
- * zone has an outdated successor.
+ * Reports whether exactly one pod of the zone is replaced and is stuck, no zone shrinks, no other zone is unknown, and each claimed pod of
+ * another zone already has an outdated successor.
  */
 function isSingleRepair(context: GroupContext, decision: GroupDecision, zone: string): boolean {
   const [repaired, ...more] = replacements(decision).filter((action) => action.zone === zone);
@@ -105,7 +105,7 @@ function isHealthy(view: ZoneView, ordinal: number): boolean {
   return view.available.has(ordinal);
 }
 
-/** Returns the limit of the zone; undefined if a PodDisruptionBudget or an exception sets it. */
+/** Returns the limit of the zone; undefined if a PodDisruptionBudget sets the limit, or if an exception removes it. */
 function budgetOf(context: GroupContext, view: ZoneView): number | undefined {
   const { maxUnavailable } = view.zone;
   if (maxUnavailable === 'fromBudget' || isExcepted(context, view.zone.name, 'zone-budget')) return undefined;
@@ -117,7 +117,7 @@ function budgetOf(context: GroupContext, view: ZoneView): number | undefined {
 
 const knownOnly: Invariant = {
   id: 'S4',
-  title: 'no pod is disrupted while a zone is unknown or its status is older than its spec',
+  title: 'no pod is disrupted while a zone is unknown, and no pod is replaced while a status is older than its spec',
   scope: 'all',
   violations: ({ context, decision }) => {
     if (replacements(decision).length + decreases(decision).length === 0) return [];

@@ -22,7 +22,7 @@ export function strategyKept(context: GroupContext, zone: ZoneView, request: Upd
 
 function ordinalsKept(set: StatefulSetView, { firstOrdinal = set.firstOrdinal }: UpdateRequest): readonly RuleResult[] {
   if (firstOrdinal === set.firstOrdinal) return [];
-  const fact = `the write removes pods of ${set.name} by their ordinals`;
+  const fact = `the write changes the first ordinal of ${set.name}, so the StatefulSet controller would delete pods`;
   return [result('ordinals-kept', 'no', fact, { limit: `first ordinal ${set.firstOrdinal}` })];
 }
 
@@ -56,7 +56,10 @@ function podsKept(context: GroupContext, zone: ZoneView, set: StatefulSetView, r
   return [result('update-strategy', 'no', fact, { limit, source: sourceOf(context, 'rollout.strategy') })];
 }
 
-/** Blocks a write while a pod without a pin would change its revision on restart: OnDelete does not advance `status.currentRevision`. */
+/**
+ * Blocks a change from OnDelete while a pod without a pin would come back at another revision after a restart: at `status.currentRevision`,
+ * which OnDelete does not advance.
+ */
 function pinsNoted({ group, view }: GroupContext, { zone, set, pods: members, unknown }: ZoneView): readonly RuleResult[] {
   if (unknown !== undefined) return [result('view-complete', 'unknown', unknown)];
   const isNoted = (pod: PodView): boolean =>

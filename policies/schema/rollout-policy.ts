@@ -51,7 +51,7 @@ const window = z
       'Absolute time ranges; `to` is excluded.',
     ),
     inFlight: wordOf('finishPod', 'finishZone', 'finishAll').describe(
-      'How much of a rollout may finish when the window starts to block: the pods in flight, the part of the wave in the zone whose pods the agent replaces, or the whole rollout. No effect on other actions.',
+      'How much of a running rollout may finish when the window starts to block. `finishPod`: the pods in flight. `finishZone`: the pods of the current wave in the current zone. `finishAll`: the whole rollout. No effect on other actions.',
     ),
   })
   .meta({ 'x-rollout-group-one-of': ['schedule', 'ranges'] });

@@ -74,7 +74,7 @@ export function createGateServer({ gate, seed, nowMs, wallMs, flipsUntilMs, answ
   };
 }
 
-/** The gate in a RolloutGroup spec. It blocks and never fails the rollout run, unless the group of the scenario sets a limit of failures. */
+/** The gate in a RolloutGroup spec. It can block the rollout run. It fails the run only if the group of the scenario sets a limit of failures. */
 export const gateSpec = {
   name: 'errors',
   prometheus: { source: gateSource, query: gateQuery },

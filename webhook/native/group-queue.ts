@@ -11,8 +11,8 @@ export interface QueuedDecision {
   /** Claims to store before the answer; empty for a denial. */
   readonly claims: readonly Claim[];
   /**
-   * True for a scale-up. A scale-up raises the replicas, by which the ledger recognizes an earlier scale-down. So the ledger records that
-   * scale-down before the answer, if possible.
+   * True for a scale-up. The ledger recognizes an earlier scale-down by the lowered replicas, and the scale-up raises them. So the ledger
+   * records that scale-down before the answer, if possible.
    */
   readonly hidesScaleDown?: boolean;
 }
@@ -42,7 +42,7 @@ interface PendingRequest extends QueuedRequest {
 const maxAtOnce = 100;
 /** A request is rejected if less time than this (in milliseconds) remains until its deadline. */
 const leastMs = 20;
-/** The maximum delay before the second attempt. The maximum grows with each further attempt. */
+/** The maximum delay before the second attempt, in milliseconds. The maximum grows with each further attempt. */
 const pauseMs = 20;
 
 type QueueEnv = Pick<WebhookEnv, 'clock' | 'timers' | 'random'>;

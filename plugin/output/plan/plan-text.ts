@@ -240,7 +240,7 @@ export function passesText(result: RuleResult, nowMs: number | undefined): strin
       return 'passes when the unknown value can be read';
     case 'wait':
       if (waitsForPartition(result))
-        return 'passes when the agent has set the partitions, a few seconds after the group is applied without the new template';
+        return 'passes when the agent has set the partitions: apply the group first, and the new template a few seconds later';
       if (isMisplacedUntilRetry(result)) return 'passes after a retry, or when the pods run that revision again';
       if (result.rule === 'view-complete') return 'passes when the StatefulSet controller has observed the change, normally within seconds';
       if (result.endsBy === 'person') return 'passes when the rule is changed, or by an exception';
@@ -253,7 +253,7 @@ export function passesText(result: RuleResult, nowMs: number | undefined): strin
 
 function passesAtText({ rule, earliestMs }: Pick<RuleResult, 'rule'> & { readonly earliestMs: number }, nowMs: number | undefined): string {
   if (rule === 'write-accepted') return `the agent repeats the write at ${untilText(earliestMs, nowMs)}`;
-  // The times of a plan that does not depend on the calendar count from its start.
+  // If nothing in a plan depends on the calendar, the plan has no start time, and its times are relative to the start.
   if (nowMs === undefined) return `passes ${spanText(earliestMs / 1000)} after the start if nothing else changes`;
   return earliestMs <= nowMs
     ? `the wait ended at ${instantText(earliestMs)}; passes with the next decision if nothing else changes`
