@@ -406,6 +406,30 @@ describeOnControlPlane('apply', (controlPlane) => {
     expect(forced).toMatchObject({ status: 5, stderr: expect.stringContaining('.spec.replicas (kube-controller-manager)') });
   });
 
+  it('says which fields of kubectl apply --server-side stay, and removes them with --force-conflicts', async () => {
+    const { client } = controlPlane();
+    const manifest = (spec: object) => ({
+      apiVersion: 'apps/v1',
+      kind: 'StatefulSet',
+      metadata: { name: 'served-zone-a', namespace },
+      spec: { ...(statefulSet({ name: 'served-zone-a', replicas: 1, image: 'example.com/server:1' }) as Managed).spec, ...spec },
+    });
+    await client.create(`${group.setsPath}?fieldManager=other`, manifest({ replicas: 1 }));
+    const path = `${group.setsPath}/served-zone-a?fieldManager=kubectl&force=true`;
+    await client.patch(path, 'apply', manifest({ minReadySeconds: 7 }));
+    const folder = filesOf({ 'a.json': manifest({}) });
+    const run = (line: string) => writer.run(line.split(' '), { cwd: folder });
+    for (const line of ['plan -f .', 'diff -f .', 'apply -f . --yes'])
+      expect((await run(line)).stderr, line).toContain('minReadySeconds of kubectl stays; --force-conflicts removes');
+    expect((await client.get<Managed>(`${group.setsPath}/served-zone-a`)).spec).toMatchObject({ minReadySeconds: 7 });
+    expect((await run('diff -f . --force-conflicts')).stdout).toContain('minReadySeconds');
+    expect(await run('apply -f . --force-conflicts --yes')).toMatchObject({ status: 0 });
+    const { spec, metadata } = await client.get<Managed>(`${group.setsPath}/served-zone-a`);
+    expect(spec).not.toHaveProperty('minReadySeconds');
+    expect(metadata.managedFields?.map(({ manager }) => manager)).not.toContain('kubectl');
+    expect((await run('apply -f . --yes')).stderr).not.toContain('stays');
+  });
+
   it.each([
     ['of our manager', false],
     ['of client-side apply', true],
