@@ -120,8 +120,8 @@ async function answerNow(ask: () => Promise<Judgement | undefined>): Promise<Now
 function nowDocument(now: Now | undefined): object {
   if (now === undefined) return {};
   if ('unknown' in now) return { now: { outcome: 'unknown', message: now.unknown } };
-  const { outcome, message, decisionId, results } = now;
-  return { now: { outcome, message, decision: decisionId, results } };
+  const { outcome, message, decisionId, results, override } = now;
+  return { now: { outcome, message, decision: decisionId, results, override } };
 }
 
 /** Returns the Events of the decision in the namespace, or else in all namespaces. The oldest comes first. */

@@ -166,9 +166,13 @@ export function shownFact(result: RuleResult, nowMs?: number): string {
   return fact.replace(/\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z/g, (instant) => untilText(Date.parse(instant), nowMs));
 }
 
-/** Returns the message of a denial, and the order of the writes that avoids the denial. */
-export function deniedText({ message, hint }: Pick<Refusal, 'message' | 'hint'>): string {
-  return hint === undefined ? message : `${message}; ${hint}`;
+/** Returns the message of a denial, and the order of the writes that avoids the denial, or the command that overrides it. */
+export function deniedText({ message, hint, override }: Pick<Refusal, 'message' | 'hint' | 'override'>): string {
+  return [message, hint, override && overrideText(override)].filter((part) => part !== undefined).join('; ');
+}
+
+export function overrideText(command: string): string {
+  return `to override it: ${command}`;
 }
 
 /** Returns the results that cause a denial. Omits a fact that the message already contains. */
