@@ -79,8 +79,10 @@ function toCommand(program: Command, verb: Verb, action: Action): Command {
     const { output } = command.opts<{ output?: string }>();
     if (values.length > 1 && (output === 'json' || output === 'yaml'))
       throw usageFailure(`-o ${output} prints one document, about one group`, 'name one group');
-    for (const value of values)
-      await action(verb, { ...command.opts(), ...present, ...(each === undefined ? {} : { [each]: value }) }, program.opts<GlobalFlags>());
+    for (const value of values) {
+      const own = each === undefined ? {} : { [each]: value, together: values };
+      await action(verb, { ...command.opts(), ...present, ...own }, program.opts<GlobalFlags>());
+    }
   });
   return command;
 }
