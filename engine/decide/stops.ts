@@ -93,7 +93,8 @@ function rolledBackStop({ view }: GroupContext, run: RunState, name: string): St
   const kept = rolledBackZones(view, run);
   if (kept.length === 0) return undefined;
   const isOver = run.outcome === 'completed';
-  const fact = `the update revision ${isOver ? 'was' : 'is being'} rolled back: ${run.rolledBack?.because ?? ''}`;
+  const because = run.rolledBack?.because ?? '';
+  const fact = `the update revision is blocked, because it ${isOver ? 'was' : 'is being'} rolled back: ${because}`;
   const ends = isOver ? { endsWith: retryCommand(name), alternatives: [otherTemplate] } : { endsWith: otherTemplate };
   return { rule: 'rolled-back', fact, zones: kept.map(({ zone }) => zone.name), isBlocking: isOver, ...ends };
 }
