@@ -77,7 +77,7 @@ function toCommand(program: Command, verb: Verb, action: Action): Command {
     const each = verb.arguments?.find(({ isEach }) => isEach === true)?.name;
     const values: readonly unknown[] = each === undefined ? [undefined] : present[each];
     const { output } = command.opts<{ output?: string }>();
-    if (values.length > 1 && (output === 'json' || output === 'yaml'))
+    if (values.length > 1 && (output === 'json' || output === 'yaml' || output?.startsWith('jsonpath=') === true))
       throw usageFailure(`-o ${output} prints one document, about one group`, 'name one group');
     for (const value of values) {
       const own = each === undefined ? {} : { [each]: value, together: values };

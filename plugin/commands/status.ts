@@ -13,7 +13,7 @@ import { chosenGroups, type GroupChoice, noGroupsText } from '../live/named-grou
 import { haveMembersChanged, notesOn, outdatedLines, withAgentState } from '../live/notes.ts';
 import { areAllRemoved, removedFailure } from '../live/removed-group.ts';
 import { durationFlag, type GroupName, nameOf, timeoutFlag } from '../live/target.ts';
-import { groupDocument, isJsonPath, writeDocument, writeFields, writeLines } from '../output/formats.ts';
+import { groupDocument, type ResultFormat, writeLines, writeResult } from '../output/formats.ts';
 import { renderTree } from '../output/get.ts';
 import { etaDocument, leadingText, personNeededText, troubleText } from '../output/group-text.ts';
 import { stopText } from '../output/plan/plan-text.ts';
@@ -25,7 +25,7 @@ export interface StatusOptions extends ConnectionFlags, GroupChoice {
   readonly failOnPause?: boolean;
   readonly watch?: boolean;
   readonly heartbeat?: string;
-  readonly output: 'table' | 'json' | 'yaml' | 'jsonl' | `jsonpath=${string}`;
+  readonly output: 'table' | 'jsonl' | ResultFormat;
 }
 
 /** The default timeout in CI, where an endless wait would block the pipeline. */
@@ -204,5 +204,5 @@ async function write(
   const ofGroup = { ...groupDocument(live), ...etaDocument(facts.estimation, nowMs) };
   const document = { kind: 'GroupStatus' as const, metadata, exitCode: code, ...ofGroup };
   if (output === 'jsonl') return writeLines(stream, [document]);
-  return isJsonPath(output) ? writeFields(context, output, document) : writeDocument(stream, output, document);
+  return writeResult(context, output, document);
 }

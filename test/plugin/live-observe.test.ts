@@ -393,11 +393,17 @@ describe('history', () => {
 
   it('has a line for each rollout, and all that is recorded of one', async () => {
     expect((await ask([record], 'history ingester', {})).stdout).toMatchInlineSnapshot(`
-      "RUN       KIND     TO  PODS  START              TOOK  WAITED  RESULT     NOTE
-      4f1c9a02  rollout  d2  1/20  2026-08-02 09:12  1h31m     12m  completed  image 2.17.1
+      "RUN       KIND     TO  REPLACED  START              TOOK  WAITED  RESULT     NOTE
+      4f1c9a02  rollout  d2      1/20  2026-08-02 09:12  1h31m     12m  completed  image 2.17.1
       1 run; 1 completed, 0 failed; median duration 1h31m
       "
     `);
+    const fields = async (line: string) => (await ask([record], line, {})).stdout;
+    expect(await fields('history ingester -o jsonpath={.runs[*].id}')).toBe('4f1c9a02');
+    expect(await fields('history ingester 4f1c -o jsonpath={.run.outcome}')).toBe('completed');
+    expect(await fields('history ingester -o custom-columns=RUN:.id,RESULT:.outcome')).toBe('RUN       RESULT\n4f1c9a02  completed\n');
+    expect(await fields('explain ingester -o jsonpath={.group.name}')).toBe('ingester');
+    expect(await fields('events ingester -o jsonpath={.kind}')).toBe('EventList');
     expect((await ask([record], 'history ingester 4f1c', {})).stdout).toMatchInlineSnapshot(`
       "ingester rollout 4f1c9a02   COMPLETED
         start    2026-08-02T09:12:00Z
@@ -430,7 +436,7 @@ describe('history', () => {
       revision('d2', { main: 'grafana/mimir:2.17.1', sidecar: 'x/proxy:1' }),
     ];
     const { stdout } = await ask([record, ...kept], 'history ingester', {});
-    expect(stdout).toContain('4f1c9a02  rollout  mimir:2.17.1  1/20  2026-08-02');
+    expect(stdout).toContain('4f1c9a02  rollout  mimir:2.17.1      1/20  2026-08-02');
     expect((await ask([record, ...kept], 'history ingester 4f1c', {})).stdout).toContain('zone     a mimir:2.16.0 -> 2.17.1 (7c9 -> d2)');
     const [{ zones }] = JSON.parse((await ask([record, ...kept], 'history ingester -o json', {})).stdout).runs;
     expect(zones).toEqual([
