@@ -33,7 +33,7 @@ import {
   zoneProgress,
   zoneWaitText,
 } from './group-text.ts';
-import { ageText, exceptionText, factText, passesText, shortDigest, stopAndEndText } from './plan/plan-text.ts';
+import { ageText, exceptionAndEndText, factText, passesText, shortDigest, stopAndEndText } from './plan/plan-text.ts';
 import type { TableLook } from './plan/table.ts';
 import { podText, shortPods } from './pod-text.ts';
 import { alignTable, type Column, type ItemColumn, itemTable, paragraph, plural, type Row, reasonSuffix } from './text.ts';
@@ -93,7 +93,9 @@ export function renderTree(live: LiveGroup, nowMs: number, look: TreeLook, facts
   const waits = decision.waits.flatMap((wait) => waitLines(wait, { nowMs, seenMs, factMs: factMsOf(live, nowMs) }, look));
   const stops = (decision.stops ?? []).flatMap((stop) => stopLines(stop, nowMs, look));
   const left = (decision.left ?? []).flatMap((one) => paragraph('  ', leftMemberText(one), look.columns));
-  const exceptions = (decision.permitted ?? []).flatMap((result) => paragraph('  ', exceptionText(result, nowMs), look.columns));
+  const exceptions = (decision.permitted ?? []).flatMap((result) =>
+    paragraph('  ', exceptionAndEndText(result, decision, nowMs), look.columns),
+  );
   const rows = decision.zones.flatMap((zone) => zoneRows(zone, { decision, nowMs: seenMs, look, facts }));
   const { header, lines } = alignTable(treeColumns, rows, { width: look.columns, ellipsis: look.glyphs.ellipsis });
   return [

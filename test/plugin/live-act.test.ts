@@ -57,6 +57,7 @@ describe('pause', () => {
     const server = await fakeApiServer(adoptedObjects({ updateRevision: 'rev-2' }));
     const on = (...words: readonly string[]): Promise<Ended> => runInProcess([...words, '--server', server.url, '-n', 'mimir'], {});
     await on('pause', 'ingester', '--reason', 'INC-441');
+    expect((await on('explain', 'ingester', '-o', 'jsonpath={.group.name}')).stdout).toBe('ingester');
     expect((await on('explain', 'ingester')).stdout).toContain('the group is paused by an unverified requester (INC-441)');
     expect((await on('status', 'ingester', '--for=paused')).status).toBe(0);
     await on('resume', 'ingester');

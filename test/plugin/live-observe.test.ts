@@ -402,7 +402,6 @@ describe('history', () => {
     expect(await fields('history ingester -o jsonpath={.runs[*].id}')).toBe('4f1c9a02');
     expect(await fields('history ingester 4f1c -o jsonpath={.run.outcome}')).toBe('completed');
     expect(await fields('history ingester -o custom-columns=RUN:.id,RESULT:.outcome')).toBe('RUN       RESULT\n4f1c9a02  completed\n');
-    expect(await fields('explain ingester -o jsonpath={.group.name}')).toBe('ingester');
     expect(await fields('events ingester -o jsonpath={.kind}')).toBe('EventList');
     expect((await ask([record], 'history ingester 4f1c', {})).stdout).toMatchInlineSnapshot(`
       "ingester rollout 4f1c9a02   COMPLETED

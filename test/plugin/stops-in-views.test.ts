@@ -204,6 +204,7 @@ describe('exceptions by which a rollout passes', () => {
   it.each(['get ingester', 'status ingester --watch=false', 'explain ingester'])('are in %s with who, why and until when', async (line) => {
     const shown = await shownBy(line, decision);
     for (const text of [byRule, byWindow]) expect(shown).toContain(text);
+    for (const one of ['moves', 'window']) expect(shown).toContain(`kubectl rollout-group cancel mimir/ingester ${one}`);
     expect(shown).not.toMatch(/Nothing is wrong|No rule blocks/);
   });
 

@@ -211,6 +211,21 @@ export function exceptionText(result: RuleResult, nowMs: number | undefined): st
   return `${result.rule}: ${shownFact(result, nowMs)}`;
 }
 
+/** Returns the exception of a live group, and the command that ends it. */
+export function exceptionAndEndText(
+  result: RuleResult,
+  { namespace, group }: Pick<GroupPlan, 'namespace' | 'group'>,
+  nowMs: number,
+): string {
+  const text = exceptionText(result, nowMs);
+  const name = `${namespace}/${group}`;
+  return result.exception === undefined ? text : `${text}. To end it: ${cancelCommand(name, result.exception)}`;
+}
+
+export function cancelCommand(name: string, request: string): string {
+  return `kubectl rollout-group cancel ${name} ${request}`;
+}
+
 /** Returns the time until a future instant, at least `1s`. */
 export function leftText(atMs: number, nowMs: number): string {
   return spanText(Math.max(1, (atMs - nowMs) / 1000));
