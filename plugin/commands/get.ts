@@ -7,7 +7,7 @@ import { createEstimator, type Estimator, estimationOf, factsOf } from '../live/
 import { changeFilter, follow, type Screen } from '../live/follow.ts';
 import { absenceFailure, type LiveGroup, type ReadGroups, readGroups, type Scope } from '../live/groups.ts';
 import { chosenScope, type GroupChoice, noGroupsText } from '../live/named-group.ts';
-import { allWithAgentState, haveMembersChanged, listedChannelLines, type Notes, notesOn, outdatedLines } from '../live/notes.ts';
+import { allWithAgentState, listedChannelLines, type Notes, notesOn, outdatedLines } from '../live/notes.ts';
 import { areAllRemoved, removedFailure } from '../live/removed-group.ts';
 import { durationFlag, nameOf, timeoutFlag } from '../live/target.ts';
 import {
@@ -163,7 +163,7 @@ async function watch(context: CommandContext, cluster: Cluster, scope: Scope, op
       const [first] = scope.names;
       // A deleted group would never become done.
       if (first !== undefined && areAllRemoved(read)) throw removedFailure(read.listing, first);
-      const isDone = read.groups.length > 0 && read.groups.every((live) => isFinished(live, read));
+      const isDone = read.groups.length > 0 && read.groups.every(isFinished);
       return options.timeout !== undefined && isDone ? exitCodes.done : undefined;
     },
   });
@@ -175,8 +175,8 @@ async function watch(context: CommandContext, cluster: Cluster, scope: Scope, op
 }
 
 /** Reports whether the group is done and its decision covers the current StatefulSets. */
-function isFinished({ decision }: LiveGroup, { listing }: ReadGroups): boolean {
-  return decision.outcome === 'done' && !haveMembersChanged(decision, listing);
+function isFinished({ decision, isOutdated }: LiveGroup): boolean {
+  return decision.outcome === 'done' && isOutdated !== true;
 }
 
 function screenOf(stdout: OutputStream, { scope, isWide, pods, estimate }: Omit<Shown, 'read' | 'nowMs'>, flags: ConnectionFlags): Screen {
