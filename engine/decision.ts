@@ -318,4 +318,6 @@ export interface Judgement {
   /** With `prepare`: the calls before the request is judged again. With `deny`: the calls that withdraw a failed preparation. */
   readonly actions: readonly Action[];
   readonly decisionId: string;
+  /** The command that overrides every rule that blocks. Absent if one of them is neither a window nor a policy rule, or accepts no exception. */
+  readonly override?: string;
 }

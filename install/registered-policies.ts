@@ -106,7 +106,7 @@ function problemsOf(
 /** Reports a policy or binding as outdated instead of changed if its mark matches its spec: another version installed it. */
 function unlessOutdated(name: string, { spec, mark }: StoredPolicy, problems: readonly PolicyProblem[]): readonly PolicyProblem[] {
   if (!problems.some(({ kind }) => kind === 'changed') || mark !== markOf(spec)) return problems;
-  const message = `${name} was installed by another version: run kubectl rollout-group install again`;
+  const message = `${name} was installed by another version`;
   return [{ kind: 'outdated', message }, ...problems.filter(({ kind }) => kind !== 'changed')];
 }
 

@@ -77,10 +77,12 @@ function toCommand(program: Command, verb: Verb, action: Action): Command {
     const each = verb.arguments?.find(({ isEach }) => isEach === true)?.name;
     const values: readonly unknown[] = each === undefined ? [undefined] : present[each];
     const { output } = command.opts<{ output?: string }>();
-    if (values.length > 1 && (output === 'json' || output === 'yaml'))
+    if (values.length > 1 && (output === 'json' || output === 'yaml' || output?.startsWith('jsonpath=') === true))
       throw usageFailure(`-o ${output} prints one document, about one group`, 'name one group');
-    for (const value of values)
-      await action(verb, { ...command.opts(), ...present, ...(each === undefined ? {} : { [each]: value }) }, program.opts<GlobalFlags>());
+    for (const value of values) {
+      const own = each === undefined ? {} : { [each]: value, together: values };
+      await action(verb, { ...command.opts(), ...present, ...own }, program.opts<GlobalFlags>());
+    }
   });
   return command;
 }

@@ -55,7 +55,8 @@ export async function deleteObject(
   const preconditions = preconditionsOf(resource, target);
   const answer = await send(env, options, {
     method: 'DELETE',
-    path: objectPath(resource, target),
+    // The server reads the body. The query shows a read-only connection that the request is a dry run.
+    path: `${objectPath(resource, target)}${dryRunQuery(options)}`,
     body: text({ apiVersion: 'v1', kind: 'DeleteOptions', preconditions, ...dryRunOf(options) }),
   });
   return answer['kind'] === 'Status' ? undefined : named(answer, resource, options.site);

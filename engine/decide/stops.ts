@@ -10,8 +10,8 @@ import type { GroupView } from '../observe/view.ts';
 import { blocks, earliestAfter } from '../rule.ts';
 import { agentRuns } from '../rules/agent-access.ts';
 import { isRejection } from '../rules/approval.ts';
-import { withException } from '../rules/exception.ts';
-import { ignoresProgress, policyAnswer, windowResult } from '../rules/policy.ts';
+import { overrideCommand, withException } from '../rules/exception.ts';
+import { ignoresProgress, isOfCalendarOrPolicy, policyAnswer, windowResult } from '../rules/policy.ts';
 import { pauseFact } from '../rules/roll.ts';
 import { rejectionsAhead } from '../rules/wave.ts';
 import { rolledBackZones } from '../run/origin.ts';
@@ -93,7 +93,8 @@ function rolledBackStop({ view }: GroupContext, run: RunState, name: string): St
   const kept = rolledBackZones(view, run);
   if (kept.length === 0) return undefined;
   const isOver = run.outcome === 'completed';
-  const fact = `the update revision ${isOver ? 'was' : 'is being'} rolled back: ${run.rolledBack?.because ?? ''}`;
+  const because = run.rolledBack?.because ?? '';
+  const fact = `the update revision is blocked, because it ${isOver ? 'was' : 'is being'} rolled back: ${because}`;
   const ends = isOver ? { endsWith: retryCommand(name), alternatives: [otherTemplate] } : { endsWith: otherTemplate };
   return { rule: 'rolled-back', fact, zones: kept.map(({ zone }) => zone.name), isBlocking: isOver, ...ends };
 }
@@ -241,11 +242,6 @@ function resultsWithoutSteps(context: GroupContext, run: RunState | undefined): 
   });
 }
 
-/** Reports whether a window or a policy rule gave the result. A policy rule is named `policy/rule`. */
-function isOfCalendarOrPolicy({ rule }: RuleResult): boolean {
-  return rule === 'window' || rule.includes('/');
-}
-
 /** Reports whether the result stops the group. An unknown result and a missing approval (a result with a digest) are no stops. */
 function isStop({ result }: ZoneResult): boolean {
   return blocks(result) && result.outcome !== 'unknown' && result.digest === undefined;
@@ -265,7 +261,7 @@ function stopsOfResults(context: GroupContext, zoneResults: readonly ZoneResult[
     const [only] = zones;
     const place = zones.length === 1 && group.zones.length > 1 ? only : undefined;
     const ends = endsOfRejection(context, source) ?? {
-      endsWith: canOverride(rule, policies) ? overrideCommand(context, rule, place) : editText(source, `change the rule ${rule}`),
+      endsWith: canOverride(rule, policies) ? overrideCommand(context, { rule, zone: place }) : editText(source, `change the rule ${rule}`),
     };
     return { rule, fact, ...defined({ limit, source, untilMs: earliestMs, endsBy }), zones, isBlocking: true, ...ends };
   });
@@ -288,15 +284,4 @@ function endsOfRejection(
     alternatives: [`kubectl rollout-group approve ${name} ${subject} (as ${by})`],
     ...defined({ by }),
   };
-}
-
-/** Returns the command that overrides the rule. It first cancels exceptions that do not allow enough, because exceptions never combine. */
-function overrideCommand({ group, exceptions, nowMs }: GroupContext, rule: string, zone: string | undefined): string {
-  const name = `${group.namespace}/${group.name}`;
-  const inForce = exceptions
-    .filter((one) => one.rule === rule && one.expiresMs > nowMs && (one.zone === undefined || zone === undefined || one.zone === zone))
-    .map((one) => `kubectl rollout-group cancel ${name} ${one.name} && `)
-    .sort();
-  const place = zone === undefined ? '' : ` --zone ${zone}`;
-  return `${inForce.join('')}kubectl rollout-group override ${name} --rule ${rule}${place} --duration 1h --reason REASON --yes`;
 }

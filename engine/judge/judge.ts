@@ -1,11 +1,13 @@
 // Decides for the webhooks whether one API request may pass, by the same rules as `decide`. Some requests are exempt.
 import { podNamesOf } from '../../policies/objects/agent-deployment.ts';
+import { canOverride } from '../../policies/rollout/rules-without-exception.ts';
+import { defined } from '../../policies/values/defined.ts';
 import { type Action, type AdmissionRequest, asksToPrepare, type Judgement, type RuleResult } from '../decision.ts';
 import { blocks, denialText, isPreparation, leadingResult, result } from '../rule.ts';
-import { permittedResults } from '../rules/exception.ts';
-import type { PolicyAnswer } from '../rules/policy.ts';
+import { overrideCommand, permittedResults } from '../rules/exception.ts';
+import { isOfCalendarOrPolicy, type PolicyAnswer } from '../rules/policy.ts';
 import type { Snapshot } from '../snapshot.ts';
-import { announcedByAgent, grantedBefore } from './admission-claims.ts';
+import { announcedByAgent, grantedBefore, groupOf, podNamed } from './admission-claims.ts';
 import { checkPod, checkRestart, checkScale, checkStatefulSetDeletion, checkUpdate } from './checks.ts';
 import { protectionKept } from './protection.ts';
 import { decisionId, describe } from './request-text.ts';
@@ -43,7 +45,22 @@ export function judge(snapshot: Snapshot, request: AdmissionRequest): Judgement 
     warnings: [...(verdict.warnings ?? []), ...(policies?.warnings ?? []).map(({ rule, fact }) => `${rule}: ${fact}`)],
     actions: outcome === 'allow' ? [] : actions,
     decisionId: decisionId(snapshot, request, leading?.rule),
+    ...defined({ override: outcome === 'deny' ? overrideOf(snapshot, request, blocking) : undefined }),
   };
+}
+
+/** Returns the commands that override each window and policy rule that blocks; undefined if another rule blocks, or accepts no exception. */
+function overrideOf(snapshot: Snapshot, request: AdmissionRequest, blocking: readonly RuleResult[]): string | undefined {
+  const { namespace } = request;
+  const statefulSet = 'pod' in request ? podNamed(snapshot, namespace, request.pod)?.set.name : request.statefulSet;
+  const group = statefulSet === undefined ? undefined : groupOf(snapshot, namespace, statefulSet);
+  const isOffered = (one: RuleResult): boolean => isOfCalendarOrPolicy(one) && canOverride(one.rule, snapshot.policies);
+  if (group === undefined || !blocking.every(isOffered)) return undefined;
+  const own = snapshot.exceptions.filter((one) => one.namespace === namespace && one.group === group.name);
+  const member = group.zones.find((one) => one.statefulSet === statefulSet);
+  const zone = group.zones.length > 1 ? member?.name : undefined;
+  const rules = [...new Set(blocking.map(({ rule }) => rule))];
+  return rules.map((rule) => overrideCommand({ group, exceptions: own, nowMs: snapshot.nowMs }, { rule, zone })).join(' && ');
 }
 
 /** Returns only the exemption if one applies; otherwise the results for the kind of request, for protection and for earlier grants. */

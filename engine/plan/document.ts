@@ -62,6 +62,8 @@ export interface Refusal {
   readonly results: readonly RuleResult[];
   /** The order of the writes that avoids the denial: the state after the change permits the request. Absent if it does not. */
   readonly hint?: string;
+  /** The command that overrides the rules. Absent if an exception cannot override them, or if `hint` avoids the denial. */
+  readonly override?: string;
 }
 
 /** An allowed change that deserves a review. */

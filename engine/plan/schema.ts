@@ -108,7 +108,7 @@ const definitions: Readonly<Record<string, Schema>> = {
   refusal: record(
     'A requested change that policy denies.',
     { what: text, message: text, results: listOf(ref('rule')) },
-    { zone: text, hint },
+    { zone: text, hint, override: { type: 'string', description: 'The command that overrides the rules of the denial.' } },
   ),
   risk: record(
     'An allowed change that deserves a review.',

@@ -1,6 +1,7 @@
 // Builds the state in which a plan starts: the running objects, with every requested change judged and, if allowed, applied.
 import type { GroupDefinition } from '../../policies/definition.ts';
 import { isSameValue } from '../../policies/values/canonical-json.ts';
+import { defined } from '../../policies/values/defined.ts';
 import type { AdmissionRequest, Judgement, RuleResult } from '../decision.ts';
 import { judge } from '../judge/judge.ts';
 import { snapshotFromManifests } from '../observe/manifests.ts';
@@ -211,9 +212,10 @@ function change(request: ChangeRequest, world: World, { zone, present, wanted }:
 
 /** Returns the refusal. `after` is the judgement under the group after the change alone. */
 function refusal(what: string, zone: string, judgement: Judgement, after: Judgement): Refusal {
-  const { message, results } = judgement;
+  const { message, results, override } = judgement;
   const leading = leadingResult(results);
-  if (blockingResults(after.results).some(({ rule }) => rule === leading?.rule)) return { what, zone, message, results };
+  if (blockingResults(after.results).some(({ rule }) => rule === leading?.rule))
+    return { what, zone, message, results, ...defined({ override }) };
   // The labels of a StatefulSet define a drop-in group.
   const first = leading?.source?.object?.startsWith('StatefulSet ') ? 'the labels' : 'the group';
   return { what, zone, message, results, hint: permittedLater(first) };

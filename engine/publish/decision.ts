@@ -7,6 +7,7 @@ import { ordinalRanges } from '../amount.ts';
 import type { GroupDecision, RuleResult } from '../decision.ts';
 import { absentOrdinals, type GroupView, isAvailable, isCrashing, viewGroup, type ZoneView } from '../observe/view.ts';
 import { storedResult } from '../rule.ts';
+import { recordedKind } from '../run/origin.ts';
 import type { RunState } from '../run/run-state.ts';
 import { type Claim, type GateReading, type Ledger, type PodView, type Snapshot, setNamed } from '../snapshot.ts';
 import { bounded } from './bounds.ts';
@@ -174,10 +175,12 @@ function actionsOf({ performed = [], previous, atMs, performedMs = atMs }: Publi
 }
 
 function publishedRun(run: RunState): PublishedRun {
-  const { id, kind, target, previous, startedMs, wave, waveStartedMs, rolledBack, outcome, openZone, waveAvailableMs } = run;
+  const { id, target, previous, startedMs, wave, waveStartedMs, rolledBack, outcome, openZone, waveAvailableMs } = run;
+  const kind = recordedKind(run);
   return {
     id,
     kind,
+    ...(run.kind === kind ? {} : { returns: run.kind === 'rollback' }),
     target,
     previous,
     startedMs,

@@ -163,7 +163,10 @@ const published = z.object({
   run: z
     .object({
       id: text,
+      /** As in history, Events and notifications. */
       kind: z.enum(['rollout', 'rollback']),
+      /** True if the run returns every changed zone to its earlier revision; absent if `kind` says so. Such a run is not rolled back. */
+      returns: z.boolean().exactOptional(),
       target: revisions,
       previous: revisions,
       startedMs: instant,

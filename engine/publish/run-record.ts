@@ -213,6 +213,7 @@ function addWait(spec: Spec, { startedMs }: RunTurn, decision: GroupDecision): S
 
 function settle(spec: Spec, { rule, fact, since }: NonNullable<Spec['waiting']>, nowMs: number): Spec {
   const seconds = Math.max(0, Math.round((nowMs - (instantMs(since) ?? nowMs)) / 1000));
+  if (seconds === 0) return spec;
   const known = spec.waits.find((wait) => wait.rule === rule);
   const waits = known
     ? spec.waits.map((wait) => (wait === known ? { rule, fact, seconds: wait.seconds + seconds } : wait))

@@ -313,6 +313,11 @@ export function isTroubled({ state }: Pick<PublishedPod, 'state'>): boolean {
   return state === 'crashing' || state === 'nodeDown';
 }
 
+/** Reports whether the run itself returns to the earlier revisions: a rollback, an undo, or manifests with the earlier templates. */
+export function goesBack({ kind, returns = kind === 'rollback' }: Pick<PublishedRun, 'kind' | 'returns'>): boolean {
+  return returns;
+}
+
 /** Reports whether a rollback of the run could replace a revision; true if the run names no revision, as in a large publication. */
 export function mayReturn({ target = {}, previous = {} }: Partial<Pick<PublishedRun, 'target' | 'previous'>>): boolean {
   return Object.keys(target).length === 0 || Object.keys(newRevisions({ target, previous })).length > 0;

@@ -3,6 +3,7 @@ import { labelKeys } from '../../policies/adopt/keys.ts';
 import type { GroupDefinition } from '../../policies/definition.ts';
 import { traitsOf } from '../../policies/strategies.ts';
 import { pods as countOfPods, ordinalRanges } from '../amount.ts';
+import { recordedKind } from '../run/origin.ts';
 import type { RunState } from '../run/run-state.ts';
 import type { Ledger, PodView, ReleaseTerms, Snapshot, StatefulSetView } from '../snapshot.ts';
 import { type Definitions, definitionStateOf, outdatedOf, sourceOf, termsOf, viewMember } from './terms.ts';
@@ -78,7 +79,7 @@ export function undoneBy(
   const isOpen = run !== undefined && run.outcome !== 'completed';
   if (!isOpen && outdatedCount === 0) return undefined;
   const rest = 'its waves, soaks, approvals and pauses no longer apply';
-  const state = isOpen ? `its ${run.kind} ${run.outcome === 'failed' ? 'had failed' : 'was running'}; ` : '';
+  const state = isOpen ? `its ${recordedKind(run)} ${run.outcome === 'failed' ? 'had failed' : 'was running'}; ` : '';
   return `${state}${rest}${outdatedCount === 0 ? '' : `, and ${countOfPods(outdatedCount)} will be replaced`}`;
 }
 

@@ -49,3 +49,17 @@ export function permittedResults(results: readonly RuleResult[]): readonly RuleR
   const distinct = new Map(permitted.map((one) => [`${one.rule} ${one.exception}`, one]));
   return [...distinct.values()].sort((a, b) => (a.earliestMs ?? 0) - (b.earliestMs ?? 0));
 }
+
+/** Returns the command that overrides the rule. It first cancels exceptions that do not allow enough, because exceptions never combine. */
+export function overrideCommand(
+  { group, exceptions, nowMs }: Pick<GroupContext, 'group' | 'exceptions' | 'nowMs'>,
+  { rule, zone }: { readonly rule: string; readonly zone: string | undefined },
+): string {
+  const name = `${group.namespace}/${group.name}`;
+  const inForce = exceptions
+    .filter((one) => one.rule === rule && one.expiresMs > nowMs && (one.zone === undefined || zone === undefined || one.zone === zone))
+    .map((one) => `kubectl rollout-group cancel ${name} ${one.name} && `)
+    .sort();
+  const place = zone === undefined ? '' : ` --zone ${zone}`;
+  return `${inForce.join('')}kubectl rollout-group override ${name} --rule ${rule}${place} --duration 1h --reason REASON --yes`;
+}

@@ -300,3 +300,8 @@ function mayFinish(inFlight: 'finishPod' | 'finishZone' | 'finishAll', underWay:
   if (underWay === 'nothing') return false;
   return inFlight === 'finishAll' || (inFlight === 'finishZone' && underWay === 'zone');
 }
+
+/** Reports whether a window or a policy rule gave the result. A policy rule is named `policy/rule`. */
+export function isOfCalendarOrPolicy({ rule }: RuleResult): boolean {
+  return rule === 'window' || rule.includes('/');
+}

@@ -1,10 +1,11 @@
 // The verbs abort and retry: abort ends the current run as failed, with or without a rollback; retry continues a failed run.
 import type { Stop } from '../../engine/decision.ts';
 import type { PublishedRun } from '../../engine/publish/published.ts';
-import { isRolledBack, mayReturn } from '../../engine/publish/status.ts';
-import { strategyTraits } from '../../policies/strategies.ts';
+import { goesBack, isRolledBack, mayReturn } from '../../engine/publish/status.ts';
+import { type StrategyTraits, strategyTraits } from '../../policies/strategies.ts';
 import type { CommandContext } from '../context.ts';
 import { type ExitCode, refusedFailure, usageFailure } from '../failure.ts';
+import type { LiveGroup } from '../live/groups.ts';
 import { publishedRun, type RequestedGroup, type RequestFlags, readAndSubmit } from '../live/submit-request.ts';
 import { podTotals } from '../output/group-text.ts';
 import { reasonSuffix } from '../output/text.ts';
@@ -34,15 +35,20 @@ export function abort(context: CommandContext, options: AbortFlags): Promise<Exi
 /** Throws Failure if the strategy keeps no previous version of the pods, or if no rollout is in progress or failed. */
 function refuseRollback({ name, live }: RequestedGroup, run: PublishedRun | undefined): void {
   const strategy = live.definition?.rollout.strategy;
-  const todo = `kubectl rollout-group ${run?.kind === 'rollback' && run.outcome !== 'completed' ? 'explain' : 'undo'} ${name}`;
+  const isBack = run !== undefined && goesBack(run);
+  const todo = `kubectl rollout-group ${isBack && run.outcome !== 'completed' ? 'explain' : 'undo'} ${name}`;
   if (strategy !== undefined && !strategyTraits[strategy].canRollBack)
     throw usageFailure(
       `${name} cannot be rolled back without a new pod template, because its strategy is ${strategy}; nothing was aborted`,
       todo,
     );
-  const isRollout = run?.kind === 'rollout' && run.outcome !== 'completed';
+  const isRollout = run !== undefined && !isBack && run.outcome !== 'completed';
   if (isRollout && mayReturn(run)) return;
-  const why = isRollout ? 'changes the revision of no zone' : 'is a rollback itself';
+  const why = isRollout
+    ? 'changes the revision of no zone'
+    : run?.kind === 'rollback'
+      ? 'is a rollback itself'
+      : 'returns to the earlier revisions';
   const state = run?.outcome === 'completed' || run === undefined ? 'no rollout is in progress' : `run ${run.id} ${why}`;
   throw refusedFailure(`${name} was not rolled back`, { why: state, todo });
 }
@@ -65,16 +71,27 @@ function resultText({ name, live }: RequestedGroup, { reason, rollback }: AbortF
   const at = wave === undefined ? '' : ` in wave ${wave.name}`;
   return [
     `${name} aborted${at} by ${by}${reasonSuffix(reason)}: ${updated} of ${desired} pods updated\n`,
-    nextText(name, run, rollback),
+    nextText(name, live, rollback),
   ].join('');
 }
 
-function nextText(name: string, run: PublishedRun | undefined, rollback: boolean | undefined): string {
+function nextText(name: string, { decision, definition }: LiveGroup, rollback: boolean | undefined): string {
+  const { run } = decision;
   const retry = `kubectl rollout-group retry ${name}\n`;
   if (rollback === true) return `  pods in flight finish, then the updated pods return to their previous revision\n  Try again: ${retry}`;
+  const strategy = definition?.rollout.strategy ?? decision.strategy;
+  const traits = strategy === undefined ? undefined : strategyTraits[strategy];
   const stop = '  pods in flight finish; no further pod is replaced until';
-  if (run?.kind === 'rollback') return `${stop} retry or a new pod template\n  Continue the rollback: ${retry}`;
-  return `${stop} undo, retry or a new pod template\n  Roll back: kubectl rollout-group undo ${name}\n  Continue: ${retry}`;
+  const kept = traits === undefined ? '' : `  ${keptText(traits)}\n`;
+  if (run !== undefined && goesBack(run)) return `${stop} retry or a new pod template\n${kept}  Continue the ${run.kind}: ${retry}`;
+  const rollbackText =
+    traits?.canRollBack === true && run !== undefined && mayReturn(run) ? `kubectl rollout-group abort ${name} --rollback, or ` : '';
+  return `${stop} undo, retry or a new pod template\n${kept}  Roll back: ${rollbackText}kubectl rollout-group undo ${name}\n  Continue: ${retry}`;
+}
+
+/** Returns the revision of a pod that is created again after the abort. */
+function keptText({ holdsPartition }: StrategyTraits): string {
+  return holdsPartition ? 'every pod keeps its revision, also if it is created again' : 'a pod that is created again gets the new revision';
 }
 
 function runText({ kind, id }: Pick<PublishedRun, 'kind' | 'id'>): string {

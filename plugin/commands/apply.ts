@@ -1,5 +1,6 @@
 // The verb apply: shows a plan, asks for confirmation, checks the cluster again, and applies the objects one by one.
 import { isOfStop } from '../../engine/decide/stops.ts';
+import type { RuleResult } from '../../engine/decision.ts';
 import type { GroupPlan, Plan } from '../../engine/plan/document.ts';
 import { endsText, stopFact } from '../../engine/publish/status.ts';
 import { blocks, isUntilPerson } from '../../engine/rule.ts';
@@ -14,6 +15,7 @@ import { type ApplyReport, renderApplied, renderStale } from '../output/apply.ts
 import { changeText, isOfInstallation, todoOf } from '../output/explain.ts';
 import { writeErrors } from '../output/findings.ts';
 import { writeDocument } from '../output/formats.ts';
+import { overrideText } from '../output/plan/plan-text.ts';
 import { plural } from '../output/text.ts';
 import { type AppliedObject, applyAll } from '../source/cluster/apply.ts';
 import { clusterUid, type Planned, readAndPlan, savedOf, type TriedObject } from '../source/cluster/live-plan.ts';
@@ -213,12 +215,8 @@ function refuseBlocked(groups: readonly GroupPlan[], { stoppedAgents, outcome }:
   if (first === undefined) return;
   const [denied] = first.refused;
   const leading = first.waits.find(isUntilPerson);
-  // `explain` cannot show the denial of a change that is not applied, so the message names the next step.
-  const results = [...(denied?.results ?? []), ...(leading === undefined ? [] : [leading])].filter(blocks);
   const stop = denied === undefined && leading !== undefined ? first.stops?.find((one) => isOfStop(leading, one)) : undefined;
-  const ends = stop === undefined ? denied?.hint : endsText(stop);
-  const todos = results.flatMap((result) => todoOf(result, `${first.namespace}/${first.group}`));
-  const [todo = 'change the request'] = ends === undefined ? [...todos, ...results.map(changeText)] : [ends];
+  const todo = stop === undefined ? todoOfBlocked(first, leading) : endsText(stop);
   const agents = denied === undefined && leading !== undefined && isOfInstallation(leading) ? stoppedAgents : [];
   const why = [...agents, denied?.message ?? (stop && stopFact(stop)) ?? leading?.fact].filter((part) => part !== undefined).join('; ');
   const names = blocked.map(({ namespace, group }) => `${namespace}/${group}`).join(', ');
@@ -226,6 +224,14 @@ function refuseBlocked(groups: readonly GroupPlan[], { stoppedAgents, outcome }:
     `${outcome} ${denied === undefined ? `${leading?.rule ?? 'a rule'} blocks` : 'policy denies a part of'} the plan of ${names}`,
     { ...(why === '' ? {} : { why }), todo: agents.length > 0 ? 'start the agent, then repeat the command' : todo },
   );
+}
+
+/** Returns the next step. `explain` cannot show the denial of a change that is not applied, so the message names this step. */
+function todoOfBlocked({ namespace, group, refused: [denied] }: GroupPlan, leading: RuleResult | undefined): string {
+  const results = [...(denied?.results ?? []), ...(leading === undefined ? [] : [leading])].filter(blocks);
+  const todos = results.flatMap((result) => todoOf(result, `${namespace}/${group}`));
+  const [first = 'change the request'] = [...(denied?.hint === undefined ? [] : [denied.hint]), ...todos, ...results.map(changeText)];
+  return denied?.override === undefined ? first : `${first}; ${overrideText(denied.override)}`;
 }
 
 /** Reports whether the StatefulSets are in another namespace, so that the applied group would have no member. */

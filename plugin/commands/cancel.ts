@@ -7,10 +7,10 @@ import { rolloutExceptions, rolloutIntents } from '../cluster-snapshot/kinds.ts'
 import { type Cluster, withCluster } from '../connection.ts';
 import type { CommandContext } from '../context.ts';
 import { type ExitCode, exitCodes, notFoundFailure, usageFailure } from '../failure.ts';
-import { deleteRequest } from '../live/intents.ts';
+import { deleteRequest, printDeletions } from '../live/intents.ts';
 import { writeAgentNote } from '../live/notes.ts';
 import { type RequestedGroup, type RequestFlags, readRequestedGroup, submit } from '../live/submit-request.ts';
-import { accessFor, findZone, printObjects } from '../live/write-options.ts';
+import { accessFor, findZone } from '../live/write-options.ts';
 import { placeText } from '../output/text.ts';
 
 export interface CancelOptions extends RequestFlags {
@@ -63,8 +63,8 @@ async function cancelRequest(
       todo: names.length === 0 ? `kubectl rollout-group explain ${name}` : `choose one of ${names.slice(0, 20).join(', ')}`,
     });
   }
-  if (options.dryRun !== undefined) return printObjects(context, [found.object]);
-  await deleteRequest(cluster, found.object, found.resource);
+  await deleteRequest(cluster, found.object, { resource: found.resource, dryRun: options.dryRun });
+  if (options.dryRun !== undefined) return printDeletions(context, [found.object]);
   context.stdout.write(`${name}: ${wanted} cancelled\n`);
   await writeAgentNote(context, cluster, requested.live);
   return exitCodes.done;

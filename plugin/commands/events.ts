@@ -1,6 +1,6 @@
 // The verb events: shows the recorded decisions about groups, and with --watch each new decision.
 import { type Cluster, type ConnectionFlags, withCluster } from '../connection.ts';
-import type { CommandContext, OutputStream } from '../context.ts';
+import type { CommandContext } from '../context.ts';
 import { type ExitCode, exitCodes, Failure, usageFailure } from '../failure.ts';
 import { type EventSubject, type GroupEvent, isAbout, listEvents, watchEvents } from '../live/events.ts';
 import { readGroups, scopeOf } from '../live/groups.ts';
@@ -9,17 +9,17 @@ import { onLeaving } from '../live/keyboard.ts';
 import { chosenScope, type GroupChoice } from '../live/named-group.ts';
 import { durationFlag, type GroupName, timeoutFlag } from '../live/target.ts';
 import { eventLine, renderEvents } from '../output/events.ts';
-import { type ResultDocument, writeDocument, writeLines } from '../output/formats.ts';
+import { type ResultDocument, type ResultFormat, writeLines, writeResult } from '../output/formats.ts';
 
 export interface EventsOptions extends ConnectionFlags, GroupChoice {
   readonly watch?: boolean;
   readonly timeout?: string;
   readonly since?: string;
-  readonly output: 'table' | 'json' | 'yaml' | 'jsonl';
+  readonly output: 'table' | 'jsonl' | ResultFormat;
 }
 
 export async function run(context: CommandContext, options: EventsOptions): Promise<ExitCode> {
-  if (options.watch === true && (options.output === 'yaml' || options.output === 'json')) {
+  if (options.watch === true && options.output !== 'table' && options.output !== 'jsonl') {
     throw usageFailure(`-o ${options.output} prints one document and cannot be watched`, 'use -o jsonl with --watch');
   }
   if (options.timeout !== undefined && options.watch !== true) throw usageFailure('--timeout needs --watch');
@@ -31,7 +31,7 @@ export async function run(context: CommandContext, options: EventsOptions): Prom
     const isShown = (event: GroupEvent): boolean => event.atMs >= fromMs && isWanted(event);
     if (options.watch === true) return watch(context, cluster, options, { namespace, isShown, timeoutMs });
     const events = (await listEvents(cluster, namespace)).filter(isShown);
-    await write(context.stdout, options, events, { nowMs: cluster.env.clock.nowMs(), hasNamespaces: namespace === undefined });
+    await write(context, options, events, { nowMs: cluster.env.clock.nowMs(), hasNamespaces: namespace === undefined });
     const about = options.selector === undefined ? '' : ` about groups with the labels ${options.selector}`;
     if (events.length === 0) context.stderr.write(`no events${about}; by default the API server keeps events for one hour\n`);
     return exitCodes.done;
@@ -70,13 +70,14 @@ async function subjectOf(cluster: Cluster, name: GroupName): Promise<EventSubjec
 }
 
 async function write(
-  stream: OutputStream,
+  context: CommandContext,
   { output }: EventsOptions,
   events: readonly GroupEvent[],
   { nowMs, hasNamespaces }: { readonly nowMs: number; readonly hasNamespaces: boolean },
 ): Promise<void> {
+  const { stdout: stream } = context;
   if (output === 'jsonl') return writeLines(stream, events.map(eventDocument));
-  if (output !== 'table') return writeDocument(stream, output, { kind: 'EventList', events: events.map(eventDocument) });
+  if (output !== 'table') return writeResult(context, output, { kind: 'EventList', events: events.map(eventDocument) });
   if (events.length > 0) stream.write(renderEvents(events, nowMs, hasNamespaces, { ...stream, isWide: false }));
 }
 

@@ -13,12 +13,12 @@ import { channelLines, notesOn, outdatedLines, withAgentState } from '../live/no
 import { groupNamed, nameOf } from '../live/target.ts';
 import { type Now, renderDenial, renderFoundAgain } from '../output/events.ts';
 import { renderLiveExplanation } from '../output/explain-live.ts';
-import { groupDocument, writeDocument } from '../output/formats.ts';
+import { groupDocument, type ResultFormat, writeResult } from '../output/formats.ts';
 
 export interface LiveExplainOptions extends ConnectionFlags {
   readonly group: string;
   readonly allRules?: boolean;
-  readonly output: 'table' | 'json' | 'yaml';
+  readonly output: 'table' | ResultFormat;
 }
 
 export function explainLive(context: CommandContext, options: LiveExplainOptions): Promise<ExitCode> {
@@ -38,7 +38,7 @@ export function explainLive(context: CommandContext, options: LiveExplainOptions
       );
     } else {
       const metadata = { generatedAt: new Date(nowMs).toISOString(), server: cluster.server };
-      await writeDocument(stdout, options.output, { kind: 'Explanation', metadata, subject, ...groupDocument(shown) });
+      await writeResult(context, options.output, { kind: 'Explanation', metadata, subject, ...groupDocument(shown) });
     }
     const channels = await channelLines(cluster, shown.decision);
     writeNotes(context, [...notes.lines, ...outdated, ...channels]);
@@ -91,7 +91,7 @@ export function explainDecision(context: CommandContext, id: string, options: Li
       const eventDocuments = events.map(({ atMs, object, namespace, reason, note }) => {
         return { at: new Date(atMs).toISOString(), namespace, object, reason, note };
       });
-      await writeDocument(context.stdout, options.output, { kind: 'Denial', decision: id, events: eventDocuments, ...nowDocument(now) });
+      await writeResult(context, options.output, { kind: 'Denial', decision: id, events: eventDocuments, ...nowDocument(now) });
     }
     const [, name = ''] = last.object.split('/');
     suggestNext(context, `explain ${last.namespace}/${name}`);
@@ -104,7 +104,7 @@ async function explainFound(context: CommandContext, cluster: Cluster, id: strin
   const now = await answerNow(() => findDenied(cluster, cluster.namespace, id));
   if (now === undefined || 'unknown' in now) throw await unknownDecision(cluster, id, now?.unknown);
   if (options.output === 'table') context.stdout.write(renderFoundAgain(id, now, context.stdout));
-  else await writeDocument(context.stdout, options.output, { kind: 'Denial', decision: id, events: [], ...nowDocument(now) });
+  else await writeResult(context, options.output, { kind: 'Denial', decision: id, events: [], ...nowDocument(now) });
   return exitCodes.done;
 }
 
@@ -120,8 +120,8 @@ async function answerNow(ask: () => Promise<Judgement | undefined>): Promise<Now
 function nowDocument(now: Now | undefined): object {
   if (now === undefined) return {};
   if ('unknown' in now) return { now: { outcome: 'unknown', message: now.unknown } };
-  const { outcome, message, decisionId, results } = now;
-  return { now: { outcome, message, decision: decisionId, results } };
+  const { outcome, message, decisionId, results, override } = now;
+  return { now: { outcome, message, decision: decisionId, results, override } };
 }
 
 /** Returns the Events of the decision in the namespace, or else in all namespaces. The oldest comes first. */

@@ -4,7 +4,7 @@ import { readPlanSnapshots, requestedWorld } from '../../engine/plan/world.ts';
 import { type CommandContext, suggestNext } from '../context.ts';
 import { type ExitCode, exitCodes, notFoundFailure } from '../failure.ts';
 import { writeErrors } from '../output/findings.ts';
-import { writeDocument } from '../output/formats.ts';
+import { writeResult } from '../output/formats.ts';
 import { type PlanInputOptions, readPlanInputs } from '../source/plan-inputs.ts';
 import { located, locateIn } from '../source/plan-notes.ts';
 import type { LiveExplainOptions } from './explain-live.ts';
@@ -41,7 +41,7 @@ async function explainManifests(context: CommandContext, { group: name, ...optio
     const nowMs = snapshots.usesCalendar ? snapshots.nowMs : undefined;
     const { renderExplanation } = await import('../output/explain.ts');
     context.stdout.write(renderExplanation({ decision, refused, nowMs, showsAllRules: options.allRules === true }, context.stdout));
-  } else await writeDocument(context.stdout, options.output, { kind: 'Explanation', decision, refused });
+  } else await writeResult(context, options.output, { kind: 'Explanation', decision, refused });
   if (decision.outcome === 'act')
     suggestNext(context, `plan --current ${options.current ?? options.desired ?? ''} --group ${decision.namespace}/${decision.group}`);
   return exitCodes.done;

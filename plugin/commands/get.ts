@@ -7,10 +7,19 @@ import { createEstimator, type Estimator, estimationOf, factsOf } from '../live/
 import { changeFilter, follow, type Screen } from '../live/follow.ts';
 import { absenceFailure, type LiveGroup, type ReadGroups, readGroups, type Scope } from '../live/groups.ts';
 import { chosenScope, type GroupChoice, noGroupsText } from '../live/named-group.ts';
-import { allWithAgentState, haveMembersChanged, listedChannelLines, type Notes, notesOn, outdatedLines } from '../live/notes.ts';
+import { allWithAgentState, listedChannelLines, type Notes, notesOn, outdatedLines } from '../live/notes.ts';
 import { areAllRemoved, removedFailure } from '../live/removed-group.ts';
 import { durationFlag, nameOf, timeoutFlag } from '../live/target.ts';
-import { groupDocument, isJsonPath, type ResultDocument, writeDocument, writeFields, writeLines } from '../output/formats.ts';
+import {
+  type CustomColumns,
+  groupDocument,
+  isColumns,
+  type ResultDocument,
+  type ResultFormat,
+  writeColumns,
+  writeLines,
+  writeResult,
+} from '../output/formats.ts';
 import { type PodDetail, renderGroups, renderTree } from '../output/get.ts';
 import { heartbeatLine, renderStatus, statusLine } from '../output/status.ts';
 
@@ -19,7 +28,7 @@ export interface GetOptions extends ConnectionFlags, GroupChoice {
   readonly timeout?: string;
   readonly heartbeat: string;
   readonly pods: PodDetail;
-  readonly output: 'table' | 'wide' | 'name' | 'json' | 'yaml' | 'jsonl' | `jsonpath=${string}` | `custom-columns=${string}`;
+  readonly output: 'table' | 'wide' | 'name' | 'jsonl' | ResultFormat | CustomColumns;
 }
 
 export async function run(context: CommandContext, options: GetOptions): Promise<ExitCode> {
@@ -78,14 +87,14 @@ async function write(
       return writeLines(stream, groups.map(groupLine));
     default: {
       const documents = groups.map(groupDocument);
-      if (isColumns(output)) return writeColumns(context, output.slice('custom-columns='.length), documents);
+      if (isColumns(output)) return writeColumns(context, output, documents);
       const metadata = { generatedAt: new Date(nowMs).toISOString(), server: cluster.server, context: cluster.contextName };
       const [only] = scope.names.length === 1 ? documents : [];
       const document =
         only === undefined
           ? ({ kind: 'GroupList', metadata, groups: documents } as const)
           : ({ kind: 'Group', metadata, ...only } as const);
-      return isJsonPath(output) ? writeFields(context, output, document) : writeDocument(stream, output, document);
+      return writeResult(context, output, document);
     }
   }
 }
@@ -96,16 +105,6 @@ function groupLine(live: LiveGroup): ResultDocument {
 
 function resourceName({ decision }: LiveGroup): string {
   return `rolloutgroup.rollout-group.dev/${decision.group}\n`;
-}
-
-async function writeColumns(context: CommandContext, spec: string, documents: readonly object[]): Promise<void> {
-  const { customColumns, misplacedColumns } = await import('../output/json-path.ts');
-  context.stdout.write(customColumns(spec, documents));
-  writeNotes(context, misplacedColumns(spec, documents));
-}
-
-function isColumns(output: string): output is `custom-columns=${string}` {
-  return output.startsWith('custom-columns=');
 }
 
 interface Shown {
@@ -164,7 +163,7 @@ async function watch(context: CommandContext, cluster: Cluster, scope: Scope, op
       const [first] = scope.names;
       // A deleted group would never become done.
       if (first !== undefined && areAllRemoved(read)) throw removedFailure(read.listing, first);
-      const isDone = read.groups.length > 0 && read.groups.every((live) => isFinished(live, read));
+      const isDone = read.groups.length > 0 && read.groups.every(isFinished);
       return options.timeout !== undefined && isDone ? exitCodes.done : undefined;
     },
   });
@@ -176,8 +175,8 @@ async function watch(context: CommandContext, cluster: Cluster, scope: Scope, op
 }
 
 /** Reports whether the group is done and its decision covers the current StatefulSets. */
-function isFinished({ decision }: LiveGroup, { listing }: ReadGroups): boolean {
-  return decision.outcome === 'done' && !haveMembersChanged(decision, listing);
+function isFinished({ decision, isOutdated }: LiveGroup): boolean {
+  return decision.outcome === 'done' && isOutdated !== true;
 }
 
 function screenOf(stdout: OutputStream, { scope, isWide, pods, estimate }: Omit<Shown, 'read' | 'nowMs'>, flags: ConnectionFlags): Screen {

@@ -10,13 +10,14 @@ import { chosenGroups, type GroupChoice, noGroupsText } from '../live/named-grou
 import { notesOn } from '../live/notes.ts';
 import { releaseLines } from '../live/removed-group.ts';
 import { type GroupName, nameOf } from '../live/target.ts';
-import { writeDocument } from '../output/formats.ts';
+import { type CustomColumns, isColumns, type ResultDocument, type ResultFormat, writeColumns, writeResult } from '../output/formats.ts';
+import { seenAtMs } from '../output/group-text.ts';
 import { renderRun, renderRuns } from '../output/history.ts';
 
 export interface HistoryOptions extends ConnectionFlags, Omit<GroupChoice, 'groups'> {
   readonly group?: string;
   readonly run?: string;
-  readonly output: 'table' | 'json' | 'yaml';
+  readonly output: 'table' | ResultFormat | CustomColumns;
 }
 
 export function run(context: CommandContext, options: HistoryOptions): Promise<ExitCode> {
@@ -30,7 +31,8 @@ export function run(context: CommandContext, options: HistoryOptions): Promise<E
     if (id !== undefined && only !== undefined) await writeRun(context, options, runNamed(only.runs, id, nameOf(only.name)));
     else if (output !== 'table') {
       const runs = lists.flatMap((one) => one.runs.map((run) => ({ namespace: one.name.namespace, ...run })));
-      await writeDocument(context.stdout, output, { kind: 'RunList', ...(group !== undefined && { group: only?.name }), runs });
+      const document = { kind: 'RunList', ...(group !== undefined && { group: only?.name }), runs } as const;
+      await writeFor(context, output, { document, rows: runs });
     } else for (const list of lists) writeRuns(context, list, others.length > 0);
     return exitCodes.done;
   });
@@ -46,19 +48,34 @@ interface GroupRuns {
 async function runsOf(context: CommandContext, cluster: Cluster, name: GroupName): Promise<Omit<GroupRuns, 'name'>> {
   const { runs: records, unreadable } = await readRuns(cluster, name);
   const open = records.some(({ outcome }) => outcome === 'running') ? await readDefined(cluster, name) : undefined;
-  const shown = shownRuns(records, open !== undefined, context.nowMs());
+  const { unattended: stopped } = open === undefined ? {} : await notesOn(cluster, open);
+  const unattended = stopped?.get(nameOf(name));
+  const live = open?.groups.find(({ decision }) => nameOf(decision) === nameOf(name));
+  const nowMs = context.nowMs();
+  // Without its agent, later states of a run are unknown.
+  const seenMs = live === undefined ? nowMs : seenAtMs({ ...live, ...defined({ unattended }) }, nowMs);
+  const shown = shownRuns(records, open !== undefined, seenMs);
   const runs = await readImages(cluster, name.namespace, shown);
   for (const object of unreadable)
     context.stderr.write(`note: RolloutRun ${name.namespace}/${object} has an unknown version and is not shown\n`);
   // Run records remain after the deletion of their group. Without records, the group itself must exist.
   if (runs.length === 0) await readGroups(cluster, scopeOf([name]));
-  const { unattended } = open === undefined ? {} : await notesOn(cluster, open);
-  return { runs, ...defined({ unattended: unattended?.get(nameOf(name)) }) };
+  return { runs, ...defined({ unattended }) };
 }
 
-async function writeRun({ stdout }: CommandContext, { output }: HistoryOptions, record: ShownRun): Promise<void> {
+async function writeRun(context: CommandContext, { output }: HistoryOptions, record: ShownRun): Promise<void> {
+  const { stdout } = context;
   if (output === 'table') stdout.write(renderRun(record, { ...stdout, isWide: false }));
-  else await writeDocument(stdout, output, { kind: 'Run', run: record });
+  else await writeFor(context, output, { document: { kind: 'Run', run: record }, rows: [record] });
+}
+
+/** Writes the document, or for custom columns one row per run. */
+async function writeFor(
+  context: CommandContext,
+  output: Exclude<HistoryOptions['output'], 'table'>,
+  { document, rows }: { readonly document: ResultDocument; readonly rows: readonly object[] },
+): Promise<void> {
+  return isColumns(output) ? writeColumns(context, output, rows) : writeResult(context, output, document);
 }
 
 function writeRuns(context: CommandContext, { name: group, runs, unattended }: GroupRuns, hasTitle: boolean): void {

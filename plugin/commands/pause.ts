@@ -4,15 +4,15 @@ import { requestOf } from '../../engine/run/requests.ts';
 import { defined } from '../../policies/values/defined.ts';
 import { ifNotInstalled, rolloutIntents } from '../cluster-snapshot/kinds.ts';
 import { withCluster } from '../connection.ts';
-import { type CommandContext, suggestNext } from '../context.ts';
+import { type CommandContext, suggestNext, writeNotes } from '../context.ts';
 import { type ExitCode, exitCodes } from '../failure.ts';
 import { type LiveGroup, readGroups } from '../live/groups.ts';
-import { deleteRequest, listActivePauses } from '../live/intents.ts';
+import { deleteRequest, listActivePauses, printDeletions } from '../live/intents.ts';
 import { writeAgentNote } from '../live/notes.ts';
 import { blockingTexts } from '../live/remaining-stops.ts';
-import { type RequestFlags, readAndSubmit, readRequestedGroup } from '../live/submit-request.ts';
+import { type RequestFlags, readAndSubmit, readRequestedGroup, storedText } from '../live/submit-request.ts';
 import { endFlag } from '../live/target.ts';
-import { accessFor, findZone, printObjects } from '../live/write-options.ts';
+import { accessFor, findZone } from '../live/write-options.ts';
 import { podsInFlight } from '../output/group-text.ts';
 import { instantText } from '../output/plan/plan-text.ts';
 import { placeText, plural, reasonSuffix } from '../output/text.ts';
@@ -62,14 +62,22 @@ export function resume(context: CommandContext, options: ResumeOptions): Promise
     // A zone may have left the group since the pause.
     const zone = pauses.some(({ view }) => view.zone === options.zone) ? options.zone : findZone(live, options.zone);
     // The pause of a group and the pauses of its zones end separately.
-    const meant = pauses.filter(({ view }) => view.zone === zone).map(({ object }) => object);
-    if (options.dryRun !== undefined) return printObjects(context, meant);
-    for (const object of meant) await deleteRequest(cluster, object);
+    const meant = pauses.filter(({ view }) => view.zone === zone);
+    for (const { object } of meant) await deleteRequest(cluster, object, options);
+    const subject = placeText(name, zone);
+    if (options.dryRun !== undefined) {
+      if (meant.length === 0) writeNotes(context, [`${subject} is not paused by a request`]);
+      return printDeletions(
+        context,
+        meant.map(({ object }) => object),
+      );
+    }
     const others = pauses.filter(({ view }) => view.zone !== zone);
     // A pause request that remains has its own line.
     const isOther = (block: Pick<Stop, 'rule' | 'source'>): boolean => block.rule !== 'paused' || requestOf(block) === undefined;
     const lines = [
-      `${placeText(name, zone)} ${meant.length === 0 ? 'is not paused by a request' : 'resumed'}\n`,
+      `${subject} ${meant.length === 0 ? 'is not paused by a request' : 'resumed'}\n`,
+      ...meant.map(({ view }) => `  deleted RolloutIntent ${view.name}: ${storedText(view)}\n`),
       ...new Set(others.map(({ view }) => stillPaused(name, view.zone))),
       ...blockingTexts((live.present ?? live).decision, 'resume', isOther).map((text) => `  ${text}\n`),
     ];

@@ -10,10 +10,10 @@ import { createEstimator, type Estimator, estimationOf, factsOf } from '../live/
 import { changeFilter, type Ending, follow, type Screen } from '../live/follow.ts';
 import { haveStopsChanged, type LiveGroup, onlyGroup, type ReadGroups, readGroups, scopeOf } from '../live/groups.ts';
 import { chosenGroups, type GroupChoice, noGroupsText } from '../live/named-group.ts';
-import { haveMembersChanged, notesOn, outdatedLines, withAgentState } from '../live/notes.ts';
+import { notesOn, outdatedLines, withAgentState } from '../live/notes.ts';
 import { areAllRemoved, removedFailure } from '../live/removed-group.ts';
 import { durationFlag, type GroupName, nameOf, timeoutFlag } from '../live/target.ts';
-import { groupDocument, isJsonPath, writeDocument, writeFields, writeLines } from '../output/formats.ts';
+import { groupDocument, type ResultFormat, writeLines, writeResult } from '../output/formats.ts';
 import { renderTree } from '../output/get.ts';
 import { etaDocument, leadingText, personNeededText, troubleText } from '../output/group-text.ts';
 import { stopText } from '../output/plan/plan-text.ts';
@@ -25,7 +25,7 @@ export interface StatusOptions extends ConnectionFlags, GroupChoice {
   readonly failOnPause?: boolean;
   readonly watch?: boolean;
   readonly heartbeat?: string;
-  readonly output: 'table' | 'json' | 'yaml' | 'jsonl' | `jsonpath=${string}`;
+  readonly output: 'table' | 'jsonl' | ResultFormat;
 }
 
 /** The default timeout in CI, where an endless wait would block the pipeline. */
@@ -103,9 +103,9 @@ async function wait(call: StatusCall): Promise<ExitCode> {
 function transitionWriter(stdout: OutputStream, output: StatusOptions['output']): (read: ReadGroups, nowMs: number) => void {
   const isText = output === 'table';
   const changedIn = changeFilter(isText);
-  return ({ groups, listing }, nowMs) => {
+  return ({ groups }, nowMs) => {
     // The end of the previous rollout must not look like the end of the one that was just requested.
-    const current = groups.filter(({ decision }) => !isText || decision.outcome !== 'done' || !haveMembersChanged(decision, listing));
+    const current = groups.filter(({ decision, isOutdated }) => !isText || decision.outcome !== 'done' || isOutdated !== true);
     for (const live of changedIn(current)) {
       if (isText) stdout.write(`${statusLine(live, nowMs)}\n`);
       else if (output === 'jsonl') writeLines(stdout, [{ kind: 'GroupStatus', ...groupDocument(live) }]);
@@ -180,11 +180,11 @@ function timeoutOf({ env }: CommandContext, { timeout }: StatusOptions): number 
   return timeout === undefined && (env['CI'] ?? '') !== '' ? timeoutInCiMs : timeoutFlag(timeout);
 }
 
-function judgedOf({ listing }: ReadGroups, { decision, definition }: LiveGroup, nowMs: number): Judged {
+function judgedOf({ listing }: ReadGroups, { decision, definition, isOutdated }: LiveGroup, nowMs: number): Judged {
   return {
     decision,
     waves: definition?.rollout.waves.map((wave) => wave.name) ?? [],
-    isOutdated: haveMembersChanged(decision, listing),
+    isOutdated: isOutdated === true,
     areStopsOutdated: haveStopsChanged(decision, listing, nowMs),
   };
 }
@@ -204,5 +204,5 @@ async function write(
   const ofGroup = { ...groupDocument(live), ...etaDocument(facts.estimation, nowMs) };
   const document = { kind: 'GroupStatus' as const, metadata, exitCode: code, ...ofGroup };
   if (output === 'jsonl') return writeLines(stream, [document]);
-  return isJsonPath(output) ? writeFields(context, output, document) : writeDocument(stream, output, document);
+  return writeResult(context, output, document);
 }

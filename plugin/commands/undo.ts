@@ -6,6 +6,7 @@ import { fieldDiff, type ObjectContent } from '../../engine/diff/field-diff.ts';
 import { judge } from '../../engine/judge/judge.ts';
 import { fieldAt } from '../../engine/observe/raw.ts';
 import { replacedAtOnce } from '../../engine/plan/controller.ts';
+import { goesBack } from '../../engine/publish/status.ts';
 import { changeAnnotations } from '../../engine/run/origin.ts';
 import { undoRequest } from '../../engine/run/requests.ts';
 import { type IntentView, isUnknown, type Known, podsNamed } from '../../engine/snapshot.ts';
@@ -75,9 +76,9 @@ export function run(context: CommandContext, options: UndoOptions): Promise<Exit
 /** Returns why nothing is left to undo: a run rolled the update revision back, or the requested revision already is the update revision. */
 function nothingText(name: string, { decision }: LiveGroup, nowMs: number): string {
   const { run, stops = [] } = decision;
-  const failed = run?.kind === 'rollback' ? stops.find(({ rule }) => rule === 'run-failed') : undefined;
+  const failed = run !== undefined && goesBack(run) ? stops.find(({ rule }) => rule === 'run-failed') : undefined;
   if (failed !== undefined)
-    return `run ${run?.id} of ${name} is already a rollback; nothing was undone\n  ${stopAndEndText(failed, nowMs)}\n`;
+    return `run ${run?.id} of ${name} ${run?.kind === 'rollback' ? 'is already a rollback' : 'already returns to the earlier revisions'}; nothing was undone\n  ${stopAndEndText(failed, nowMs)}\n`;
   const stop = stops.find(({ rule }) => rule === 'rolled-back');
   if (run === undefined || stop === undefined)
     return `the update revision of ${name} is already the requested or previous revision; nothing was undone\n`;

@@ -2,7 +2,7 @@
 
 import { isAtRest } from '../../engine/decision.ts';
 import type { PublishedDecision } from '../../engine/publish/published.ts';
-import { isRolledBack, type PersonNeeded, personNeeded } from '../../engine/publish/status.ts';
+import { goesBack, isRolledBack, type PersonNeeded, personNeeded } from '../../engine/publish/status.ts';
 import { type ExitCode, exitCodes, usageFailure } from '../failure.ts';
 
 type Condition =
@@ -99,7 +99,7 @@ function isWaveDone(wanted: string, { decision, waves }: Judged): boolean {
 }
 
 function isAboutToRollBack({ run, warnings }: PublishedDecision): boolean {
-  if (run?.outcome !== 'failed' || run.kind !== 'rollout' || !warnings.some(({ rule }) => rule === 'rolled-back')) return false;
+  if (run?.outcome !== 'failed' || goesBack(run) || !warnings.some(({ rule }) => rule === 'rolled-back')) return false;
   return Object.entries(run.target).some(([zone, revision]) => (run.previous[zone] ?? revision) !== revision);
 }
 

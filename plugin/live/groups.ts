@@ -2,6 +2,7 @@
 import { decideGroup } from '../../engine/decide/decide.ts';
 import { isStopRequest } from '../../engine/decide/stops.ts';
 import { isAtRest } from '../../engine/decision.ts';
+import { observeStatefulSet } from '../../engine/observe/objects.ts';
 import { publishedDecision } from '../../engine/publish/decision.ts';
 import type { PublishedDecision } from '../../engine/publish/published.ts';
 import { objectOf, requestOf } from '../../engine/run/requests.ts';
@@ -14,6 +15,7 @@ import { listed } from '../../policies/wording.ts';
 import {
   definitionDenial,
   evidenceNames,
+  itemsOf,
   type Listing,
   listCluster,
   type Namespaces,
@@ -241,6 +243,8 @@ export interface LiveGroup {
   readonly from: 'agent' | 'here';
   /** A text that says that the agent of the decision does not run, and since when. Absent if the agent runs or its state is unknown. */
   readonly unattended?: string;
+  /** True if a member changed since the published decision, for example its template. */
+  readonly isOutdated?: true;
   /** The lists that could not be read for a decision of this command. */
   readonly unread: readonly string[];
   /** The access that the agent lacks to publish the group, or that its access is unknown, as a clause. Absent if neither is the case. */
@@ -274,7 +278,8 @@ function liveGroups(sources: Sources, nowMs: number, isWanted: (name: GroupName)
   };
   const groups = [...world.published.values()].filter(isWanted).map((decision): LiveGroup => {
     const definition = definitions.get(nameOf(decision));
-    const live: LiveGroup = { decision, from: 'agent', unread: [], ...defined({ definition }) };
+    const isOutdated = haveMembersChanged(decision, listing) ? true : undefined;
+    const live: LiveGroup = { decision, from: 'agent', unread: [], ...defined({ definition, isOutdated }) };
     if (definition === undefined || !isComplete || !mayStopsDiffer(decision, listing, nowMs)) return live;
     return { ...live, present: { ...decidedHere(definition, decision), published: live } };
   });
@@ -294,6 +299,22 @@ function decideHere(
   const decision = decideGroup(snapshot, group);
   const kept = { ledger, previous, lease: previous?.lease, unenforced: previous?.unenforced, origin: policies.origin(group) };
   return publishedDecision({ group, decision, snapshot, atMs: snapshot.nowMs, ...defined(kept) });
+}
+
+/** Reports whether a member changed since the decision. Returns false if the user may not read StatefulSets. */
+function haveMembersChanged(decision: PublishedDecision, { statefulSets }: Listing): boolean {
+  const objects = itemsOf(statefulSets).filter(({ metadata }) => metadata.namespace === decision.namespace);
+  return decision.zones.some((zone) => {
+    const object = objects.find(({ metadata }) => metadata.name === zone.statefulSet);
+    const set = object === undefined ? undefined : observeStatefulSet(object);
+    if (set === undefined || isUnknown(set)) return false;
+    const { observedGeneration, updateRevision } = set.status;
+    if (observedGeneration < set.generation || set.replicas !== zone.replicas) return true;
+    // Only a zone that is reported as fully updated can be mistaken for finished.
+    const isReportedUpdated = zone.updated === zone.replicas && zone.replicas > 0;
+    const isRolledBack = decision.run?.rolledBack?.revisions[zone.zone] === updateRevision;
+    return isReportedUpdated && !isRolledBack && !zone.revisions.some(({ revision }) => revision === updateRevision);
+  });
 }
 
 /** Reports whether the stops of the group may differ from those of the decision: they changed, or a person made a rejection since. */

@@ -10,7 +10,10 @@ import { hashText } from '../../policies/values/hash.ts';
 import { rolloutIntents } from '../cluster-snapshot/kinds.ts';
 import { type Cluster, fieldManager } from '../connection.ts';
 import { uncalledBy } from '../connection-failure.ts';
+import { type CommandContext, writeNotes } from '../context.ts';
+import type { ExitCode } from '../failure.ts';
 import type { GroupName } from './target.ts';
+import { type DryRun, printObjects } from './write-options.ts';
 
 interface StoredIntent {
   readonly view: IntentView;
@@ -54,11 +57,22 @@ export async function applyStop(cluster: Cluster, object: KubernetesObject, isDr
   });
 }
 
-/** Deletes an intent or an exception. Succeeds if the object no longer exists. */
+/** Deletes an intent or an exception, or asks the API server whether it may. Succeeds if the object no longer exists. */
 export async function deleteRequest(
   { env, timeoutMs }: Cluster,
   object: KubernetesObject,
-  resource: Resource = rolloutIntents,
+  { resource = rolloutIntents, dryRun }: { readonly resource?: Resource; readonly dryRun?: DryRun } = {},
 ): Promise<void> {
-  await deleteObject(env, resource, targetOf(object), { site: 'intents.delete', timeoutMs }).catch(onStatus(undefined, 404));
+  if (dryRun === 'client') return;
+  const options = { site: 'intents.delete', timeoutMs, dryRun: dryRun === 'server' };
+  await deleteObject(env, resource, targetOf(object), options).catch(onStatus(undefined, 404));
+}
+
+/** Prints the requests that a dry run would delete, and says so, because the printed objects look like objects to apply. */
+export function printDeletions(context: CommandContext, objects: readonly KubernetesObject[]): ExitCode {
+  writeNotes(
+    context,
+    objects.map(({ kind, metadata }) => `would delete ${kind} ${metadata.name}; nothing was changed`),
+  );
+  return printObjects(context, objects);
 }

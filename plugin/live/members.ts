@@ -11,7 +11,7 @@ import type { Cluster } from '../connection.ts';
 import { connectionFailure, forbiddenFailure } from '../connection-failure.ts';
 import { Failure, notFoundFailure, refusedFailure, usageFailure } from '../failure.ts';
 import { todoOf } from '../output/explain.ts';
-import { exceptionText, sourceText } from '../output/plan/plan-text.ts';
+import { exceptionText, overrideText, sourceText } from '../output/plan/plan-text.ts';
 import { type LiveGroup, onlyGroup, readSnapshot, scopeOf } from './groups.ts';
 import { findGroup } from './named-group.ts';
 import { type GroupName, nameOf } from './target.ts';
@@ -53,14 +53,17 @@ function memberOf({ statefulSets }: Listing, namespace: string, zone: string, st
 }
 
 /** Throws Failure with exit code 5 if the judgement denies the request. Returns a sentence for each exception that permits it. */
-export function refuseWhenDenied({ outcome, message, results }: Judgement, name: string): readonly string[] {
+export function refuseWhenDenied({ outcome, message, results, override }: Judgement, name: string): readonly string[] {
   if (outcome !== 'deny') return results.flatMap((result) => (result.exception === undefined ? [] : exceptionText(result, undefined)));
   const leading = leadingResult(results);
   const explain = `kubectl rollout-group explain ${name}`;
   const written = sourceText(leading?.source);
   throw refusedFailure(message, {
     ...(written === undefined ? {} : { why: `${leading?.rule} is defined at ${written}` }),
-    todo: leading === undefined ? explain : (todoOf(leading, name)[0] ?? explain),
+    todo: [
+      leading === undefined ? explain : (todoOf(leading, name)[0] ?? explain),
+      ...(override === undefined ? [] : [overrideText(override)]),
+    ].join('; '),
   });
 }
 

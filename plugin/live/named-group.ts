@@ -1,10 +1,12 @@
 // Finds the groups that a command line names: by name, by one of their StatefulSets or pods, by labels, or all of them.
 import { onStatus } from '../../cluster/request/failure.ts';
 import { listObjects } from '../../cluster/request/read.ts';
+import { groupBy } from '../../policies/values/group-by.ts';
 import { rolloutGroups } from '../cluster-snapshot/kinds.ts';
-import type { Cluster } from '../connection.ts';
-import { usageFailure } from '../failure.ts';
-import { findSubject, readGroups, type Scope, scopeOf } from './groups.ts';
+import { type Cluster, type ConnectionFlags, withCluster } from '../connection.ts';
+import type { CommandContext } from '../context.ts';
+import { Failure, usageFailure } from '../failure.ts';
+import { absenceFailure, findSubject, readGroups, type Scope, scopeOf } from './groups.ts';
 import { type GroupName, groupNamed, isMemberName, nameOf } from './target.ts';
 
 /** Returns the group of `GROUP`, `NAMESPACE/GROUP`, `rolloutgroup/GROUP`, `sts/NAME` or `pod/NAME`. Throws for an unknown `sts` or `pod`. */
@@ -37,6 +39,25 @@ export async function chosenGroups(cluster: Cluster, choice: GroupChoice): Promi
   const scope = await chosenScope(cluster, choice);
   if (scope.names.length > 0) return scope.names;
   return (await readGroups(cluster, scope)).groups.map(({ decision: { namespace, group } }) => ({ namespace, group }));
+}
+
+/**
+ * Throws Failure if one of several groups on the command line does not exist, before the verb changes the first one. `group` is the one of
+ * this run of the verb.
+ */
+export async function refuseUnknownGroups(
+  context: CommandContext,
+  { group, together = [], ...flags }: ConnectionFlags & { readonly group?: string; readonly together?: readonly string[] },
+): Promise<void> {
+  if (together.length < 2 || group !== together[0]) return;
+  await withCluster(context, flags, 'read', async (cluster) => {
+    const { names } = await chosenScope(cluster, { groups: together });
+    // A user may read only some namespaces.
+    for (const [namespace, own] of groupBy(names, (name) => name.namespace)) {
+      const failure = absenceFailure(cluster, await readGroups(cluster, { namespace, names: [] }), own);
+      if (failure !== undefined) throw new Failure({ ...failure.details, what: `nothing was changed: ${failure.message}` });
+    }
+  });
 }
 
 /** Returns why a list of groups is empty. */

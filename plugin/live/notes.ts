@@ -6,7 +6,6 @@ import { withoutAgent } from '../../engine/decide/stops.ts';
 import type { RuleResult } from '../../engine/decision.ts';
 import { ledgerLabel } from '../../engine/ledger/ledger-document.ts';
 import { decodeNotes, notesKey, notesLabelValue, notesName } from '../../engine/notify/notes-document.ts';
-import { observeStatefulSet } from '../../engine/observe/objects.ts';
 import { fieldAt } from '../../engine/observe/raw.ts';
 import type { PublishedDecision } from '../../engine/publish/published.ts';
 import { withoutRequesters } from '../../engine/rules/approval.ts';
@@ -154,30 +153,14 @@ function agentsOf(groups: readonly LiveGroup[], agents: AgentLeases, blind: Read
 }
 
 /** Returns one sentence for each change since the shown decision. */
-export function outdatedLines({ decision, from }: LiveGroup, listing: Listing, nowMs: number): readonly string[] {
+export function outdatedLines({ decision, from, isOutdated }: LiveGroup, listing: Listing, nowMs: number): readonly string[] {
   if (from === 'here') return [];
   const name = nameOf(decision);
   const changes = [
-    ...(haveMembersChanged(decision, listing) ? [`the members of ${name} changed`] : []),
+    ...(isOutdated === true ? [`the members of ${name} changed`] : []),
     ...(haveStopsChanged(decision, listing, nowMs) ? [`a stop of ${name} began or ended`] : []),
   ].map((change) => `${change} since the shown decision; the agent has not published a newer one yet`);
   return [...releaseLines(listing, decision), ...changes];
-}
-
-/** Reports whether a member changed since the decision. Returns false if the user may not read StatefulSets. */
-export function haveMembersChanged(decision: PublishedDecision, { statefulSets }: Listing): boolean {
-  const objects = itemsOf(statefulSets).filter(({ metadata }) => metadata.namespace === decision.namespace);
-  return decision.zones.some((zone) => {
-    const object = objects.find(({ metadata }) => metadata.name === zone.statefulSet);
-    const set = object === undefined ? undefined : observeStatefulSet(object);
-    if (set === undefined || isUnknown(set)) return false;
-    const { observedGeneration, updateRevision } = set.status;
-    if (observedGeneration < set.generation || set.replicas !== zone.replicas) return true;
-    // Only a zone that is reported as fully updated can be mistaken for finished.
-    const isReportedUpdated = zone.updated === zone.replicas && zone.replicas > 0;
-    const isRolledBack = decision.run?.rolledBack?.revisions[zone.zone] === updateRevision;
-    return isReportedUpdated && !isRolledBack && !zone.revisions.some(({ revision }) => revision === updateRevision);
-  });
 }
 
 /** Reads the failing channels from the ConfigMap in which the agent records deliveries; none from any other ConfigMap. */

@@ -3,7 +3,7 @@ import type { Judgement } from '../../engine/decision.ts';
 import { blockingResults } from '../../engine/rule.ts';
 import { secondText } from '../../policies/instant.ts';
 import type { GroupEvent } from '../live/events.ts';
-import { ageText, sourceText } from './plan/plan-text.ts';
+import { ageText, overrideText, sourceText } from './plan/plan-text.ts';
 import type { TableLook } from './plan/table.ts';
 import { type ItemColumn, itemTable, paragraph } from './text.ts';
 
@@ -73,13 +73,17 @@ type Row = readonly [label: string, text: string];
 
 function nowRows(now: Now): readonly Row[] {
   if ('unknown' in now) return [['now', `unknown: ${now.unknown}`]];
-  const { outcome, message, results } = now;
+  const { outcome, message, results, override } = now;
   if (outcome === 'allow') return [['now', 'the request would be allowed']];
   const written = blockingResults(results).flatMap(({ rule, source }) => {
     const place = sourceText(source);
     return place === undefined ? [] : [['source', `${rule}: ${place}`] as const];
   });
-  return [['now', outcome === 'prepare' ? `the request would be allowed after its pods are prepared: ${message}` : message], ...written];
+  return [
+    ['now', outcome === 'prepare' ? `the request would be allowed after its pods are prepared: ${message}` : message],
+    ...written,
+    ...(override === undefined ? [] : [['do', overrideText(override)] as const]),
+  ];
 }
 
 function denialText(id: string, rows: readonly Row[], { paint, columns }: Pick<TableLook, 'paint' | 'columns'>): string {

@@ -2,6 +2,7 @@
 
 import { ordinalsIn } from '../../engine/amount.ts';
 import type { PublishedDecision, PublishedStep, PublishedZone } from '../../engine/publish/published.ts';
+import { goesBack } from '../../engine/publish/status.ts';
 import { strategyTraits } from '../../policies/strategies.ts';
 import { defined } from '../../policies/values/defined.ts';
 import type { LiveGroup, Subject } from '../live/groups.ts';
@@ -81,7 +82,7 @@ export function renderLiveExplanation({ live, subject, nowMs, showsAllRules, out
  */
 function endText({ decision, unattended }: LiveGroup): string | undefined {
   const { namespace, group, strategy, run, unenforced } = decision;
-  if (run?.outcome !== 'running' || run.kind !== 'rollout') return undefined;
+  if (run?.outcome !== 'running' || goesBack(run)) return undefined;
   if (unattended !== undefined || unenforced !== undefined)
     return `or undo the new revision: kubectl rollout-group undo ${namespace}/${group}`;
   const rollback = strategy !== undefined && strategyTraits[strategy].canRollBack ? ' --rollback' : '';

@@ -10,7 +10,17 @@ import { endsByItself } from '../../engine/rules/catalog.ts';
 import { waitsForPartition } from '../../engine/rules/strategy.ts';
 import { requestOf } from '../../engine/run/requests.ts';
 import { goalText, marks, missingText, phaseTitle, podsMissing, troubleOf, unreadText, unreadZones } from './group-text.ts';
-import { exceptionText, factText, passesText, sourceText, spanText, stopText, untilText } from './plan/plan-text.ts';
+import {
+  cancelCommand,
+  exceptionText,
+  factText,
+  overrideText,
+  passesText,
+  sourceText,
+  spanText,
+  stopText,
+  untilText,
+} from './plan/plan-text.ts';
 import type { TableLook } from './plan/table.ts';
 import { zonePodsText } from './pod-text.ts';
 import type { Style } from './terminal.ts';
@@ -240,8 +250,12 @@ function doLines({ decision, refused, trouble = [], unattended, ends }: Explanat
       ...pods,
       ...missingSets.map(({ zone, statefulSet }) => `create StatefulSet ${statefulSet}, or remove zone ${zone} from the group`),
       ...todosOf(results, name, decision.wave?.name),
+      ...refused.flatMap(({ override }) => (override === undefined ? [] : overrideText(override))),
       ...decision.stops.flatMap(endTexts),
       ...(decision.left ?? []).flatMap((one) => endTexts({ ...one, isBlocking: true })),
+      ...(decision.permitted ?? []).flatMap(({ exception }) =>
+        exception === undefined ? [] : `to end the exception: ${cancelCommand(name, exception)}`,
+      ),
     ]),
   ];
   return todo.length === 0

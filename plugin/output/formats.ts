@@ -16,8 +16,29 @@ export async function writeDocument(stream: OutputStream, format: 'json' | 'yaml
   else stream.write((await import('./yaml.ts')).toYaml(enveloped));
 }
 
+/** The formats of one result for programs. */
+export type ResultFormat = 'json' | 'yaml' | `jsonpath=${string}`;
+
+export async function writeResult(context: CommandContext, format: ResultFormat, document: ResultDocument): Promise<void> {
+  return isJsonPath(format) ? writeFields(context, format, document) : writeDocument(context.stdout, format, document);
+}
+
+/** Writes one line per object with the columns of `-o custom-columns`. Adds a note for each column that finds nothing. */
+export async function writeColumns(context: CommandContext, format: CustomColumns, documents: readonly object[]): Promise<void> {
+  const { customColumns, misplacedColumns } = await import('./json-path.ts');
+  const spec = format.slice('custom-columns='.length);
+  context.stdout.write(customColumns(spec, documents));
+  writeNotes(context, misplacedColumns(spec, documents));
+}
+
+export type CustomColumns = `custom-columns=${string}`;
+
+export function isColumns(output: string): output is CustomColumns {
+  return output.startsWith('custom-columns=');
+}
+
 /** Writes the fields of one result. Adds a note for each path that finds nothing although its last field is elsewhere in the result. */
-export async function writeFields(context: CommandContext, format: `jsonpath=${string}`, document: ResultDocument): Promise<void> {
+async function writeFields(context: CommandContext, format: `jsonpath=${string}`, document: ResultDocument): Promise<void> {
   const { jsonPathText, misplacedPaths } = await import('./json-path.ts');
   const enveloped = { apiVersion: cliApiVersion, ...document };
   const template = format.slice('jsonpath='.length);
@@ -25,7 +46,7 @@ export async function writeFields(context: CommandContext, format: `jsonpath=${s
   writeNotes(context, misplacedPaths(template, enveloped));
 }
 
-export function isJsonPath(output: string): output is `jsonpath=${string}` {
+function isJsonPath(output: string): output is `jsonpath=${string}` {
   return output.startsWith('jsonpath=');
 }
 

@@ -33,7 +33,7 @@ import {
   zoneProgress,
   zoneWaitText,
 } from './group-text.ts';
-import { ageText, exceptionText, factText, passesText, shortDigest, stopAndEndText } from './plan/plan-text.ts';
+import { ageText, exceptionAndEndText, factText, passesText, shortDigest, stopAndEndText } from './plan/plan-text.ts';
 import type { TableLook } from './plan/table.ts';
 import { podText, shortPods } from './pod-text.ts';
 import { alignTable, type Column, type ItemColumn, itemTable, paragraph, plural, type Row, reasonSuffix } from './text.ts';
@@ -51,11 +51,11 @@ export function renderGroups({ groups, nowMs, hasNamespaces }: GroupsTable, look
   const columns: readonly ItemColumn<LiveGroup>[] = [
     { title: 'NAMESPACE', align: 'left', isFlexible: true, cell: ({ decision }) => decision.namespace },
     { title: 'NAME', align: 'left', isFlexible: true, cell: ({ decision }) => decision.group },
-    { title: 'PHASE', align: 'left', cell: ({ decision }) => decision.phase },
+    { title: 'PHASE', align: 'left', cell: (live) => `${pastMark(live)}${live.decision.phase}` },
     { title: 'FOR', align: 'right', cell: (live) => age(live, live.decision.phaseSinceMs, '-') },
     { title: 'WAVE', align: 'left', isFlexible: true, cell: ({ decision }) => waveText(decision, { isShort }) || '-' },
-    { title: 'UPDATED', align: 'right', cell: ({ decision }) => partText(decision, 'updated') },
-    { title: 'READY', align: 'right', cell: ({ decision }) => partText(decision, 'available') },
+    { title: 'UPDATED', align: 'right', cell: (live) => `${pastMark(live)}${partText(live.decision, 'updated')}` },
+    { title: 'READY', align: 'right', cell: (live) => `${pastMark(live)}${partText(live.decision, 'available')}` },
     { title: 'AS OF', align: 'right', cell: (live) => age(live, live.decision.decidedMs, 'now') },
     { title: 'DEFINED', align: 'left', cell: ({ decision }) => decision.origin ?? '-' },
     { title: 'POLICY', align: 'left', cell: ({ decision }) => shortDigest(decision.policyDigest) || '-' },
@@ -68,6 +68,11 @@ export function renderGroups({ groups, nowMs, hasNamespaces }: GroupsTable, look
     line.replace(` ${phase} `, () => ` ${look.paint(phaseStyles[phase], phase)} `),
   );
   return `${lines.join('\n')}\n`;
+}
+
+/** Returns `was ` for a decision that may not show the present state: no agent acts on the group, or a member changed since. */
+function pastMark({ from, unattended, isOutdated }: LiveGroup): string {
+  return from === 'agent' && (unattended !== undefined || isOutdated === true) ? 'was ' : '';
 }
 
 const treeColumns: readonly Column[] = [
@@ -93,7 +98,9 @@ export function renderTree(live: LiveGroup, nowMs: number, look: TreeLook, facts
   const waits = decision.waits.flatMap((wait) => waitLines(wait, { nowMs, seenMs, factMs: factMsOf(live, nowMs) }, look));
   const stops = (decision.stops ?? []).flatMap((stop) => stopLines(stop, nowMs, look));
   const left = (decision.left ?? []).flatMap((one) => paragraph('  ', leftMemberText(one), look.columns));
-  const exceptions = (decision.permitted ?? []).flatMap((result) => paragraph('  ', exceptionText(result, nowMs), look.columns));
+  const exceptions = (decision.permitted ?? []).flatMap((result) =>
+    paragraph('  ', exceptionAndEndText(result, decision, nowMs), look.columns),
+  );
   const rows = decision.zones.flatMap((zone) => zoneRows(zone, { decision, nowMs: seenMs, look, facts }));
   const { header, lines } = alignTable(treeColumns, rows, { width: look.columns, ellipsis: look.glyphs.ellipsis });
   return [
@@ -124,10 +131,11 @@ function warningLines({ warnings, stops = [] }: PublishedDecision, nowMs: number
   return others.flatMap((warning) => paragraph('  ', `${warning.rule}: ${factText(warning, nowMs)}`, look.columns));
 }
 
-function headLines({ decision, from }: LiveGroup, nowMs: number, look: TableLook, change = ''): readonly string[] {
+function headLines(live: LiveGroup, nowMs: number, look: TableLook, change = ''): readonly string[] {
+  const { decision, from } = live;
   const { desired, updated, available, areKnown } = podTotals(decision);
   const name = `${decision.namespace}/${decision.group}`;
-  const phase = phaseTitle(decision.phase);
+  const phase = `${pastMark(live)}${phaseTitle(decision.phase)}`;
   const wave = decision.wave === undefined ? '' : `   wave ${waveText(decision)}`;
   const counts = areKnown ? `${updated} of ${desired} updated   ${available} available` : '? updated   ? available';
   const room = look.columns === undefined ? Number.POSITIVE_INFINITY : Math.max(0, look.columns - name.length - phase.length - 3);

@@ -12,7 +12,7 @@ const columns = (runs: readonly ShownRun[], unattended: string | undefined): rea
   { title: 'RUN', align: 'left', cell: ({ id }) => id },
   { title: 'KIND', align: 'left', cell: ({ kind }) => kind },
   { title: 'TO', align: 'left', isFlexible: true, cell: targetText },
-  { title: 'PODS', align: 'right', cell: podsText },
+  { title: 'REPLACED', align: 'right', cell: podsText },
   { title: 'START', align: 'left', cell: ({ startedAt }) => startedAt.slice(0, 16).replace('T', ' ') },
   { title: 'TOOK', align: 'right', cell: ({ took }) => (took === undefined ? '-' : spanText(took)) },
   { title: 'WAITED', align: 'right', cell: ({ waited }) => spanText(waited) },

@@ -27,7 +27,7 @@ import {
   zoneProgress,
   zoneWaitText,
 } from './group-text.ts';
-import { ageText, exceptionText, factText, leftText, spanText, stopAndEndText } from './plan/plan-text.ts';
+import { ageText, exceptionAndEndText, factText, leftText, spanText, stopAndEndText } from './plan/plan-text.ts';
 import type { TableLook } from './plan/table.ts';
 import { paragraph, plural } from './text.ts';
 
@@ -58,7 +58,7 @@ function momentOf({ decision, unattended }: LiveGroup, nowMs: number, { estimati
       ...(trouble === '' ? [] : [['trouble', trouble] as const]),
       ...(decision.stops ?? []).map((stop) => ['stopped', stopAndEndText(stop, nowMs)] as const),
       ...(decision.left ?? []).map((one) => ['left', leftMemberText(one)] as const),
-      ...(decision.permitted ?? []).map((result) => ['exception', exceptionText(result, nowMs)] as const),
+      ...(decision.permitted ?? []).map((result) => ['exception', exceptionAndEndText(result, decision, nowMs)] as const),
       ...(starting === undefined ? [] : [['pod', starting] as const]),
       ...(estimation === undefined ? [] : [['end', endText(estimation, nowMs)] as const]),
     ],

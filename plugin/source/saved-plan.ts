@@ -72,7 +72,7 @@ export function writePlanFile(content: object, path: string, cwd: string): void 
 /** Reads a saved plan. Throws Failure with exit code 10 without the file, 3 if the file is not a saved plan or was changed. */
 export function readSavedPlan(path: string, cwd: string): SavedPlan {
   const value = tryParseJson(read(path, cwd));
-  if (value === undefined) throw unusable(path, 'it is not JSON', 'name the file that plan --out wrote');
+  if (value === undefined || isManifest(value)) throw unusable(path, 'it is not a saved plan', asManifests(path));
   if (isRecord(value) && value['kind'] === 'Plan') {
     throw unusable(path, 'it was made from manifests, so the running state is unknown', 'make it from the cluster: plan --live --out FILE');
   }
@@ -86,9 +86,21 @@ export function readSavedPlan(path: string, cwd: string): SavedPlan {
 function read(path: string, cwd: string): string {
   try {
     return readFileSync(resolve(cwd, path), 'utf8');
-  } catch (error) {
-    throw unreadable(path, error as NodeJS.ErrnoException);
+  } catch (cause) {
+    const error = cause as NodeJS.ErrnoException;
+    if (error.code === 'EISDIR') throw unusable(path, 'it is a directory', asManifests(path));
+    const { details } = unreadable(path, error);
+    throw new Failure({ ...details, todo: 'name the file that plan --out wrote, or manifests with -f' });
   }
+}
+
+/** Reports whether the value is a Kubernetes object, and no document of this tool. */
+function isManifest(value: unknown): boolean {
+  return isRecord(value) && typeof value['apiVersion'] === 'string' && !value['apiVersion'].startsWith('rollout-group.dev/cli/');
+}
+
+function asManifests(path: string): string {
+  return `to apply manifests or policies, name them with -f: kubectl rollout-group apply -f ${path}; a saved plan is the file that plan --out wrote`;
 }
 
 /** Reports whether the value has the shape of a saved plan. The digest proves that nothing was changed. */

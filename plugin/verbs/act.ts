@@ -220,8 +220,13 @@ function acting(flags: readonly OptionSpec[]): (verb: Verb) => Verb {
     exits: { ...exits, ...verb.exits },
     load: async () => {
       const parts = verb.options.flatMap(({ flags: text }) => /^--(?:zone|pod)(?= )/.exec(text)?.[0] ?? []);
-      const [run, { wholeGroupNotes }] = await Promise.all([verb.load(), import('../live/target.ts')]);
-      return (context, options) => {
+      const [run, { wholeGroupNotes }, { refuseUnknownGroups }] = await Promise.all([
+        verb.load(),
+        import('../live/target.ts'),
+        import('../live/named-group.ts'),
+      ]);
+      return async (context, options) => {
+        await refuseUnknownGroups(context, options);
         writeNotes(context, wholeGroupNotes(verb.name, parts, options));
         return run(context, options);
       };

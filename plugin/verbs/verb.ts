@@ -28,7 +28,7 @@ export interface ArgumentSpec {
   readonly isRequired?: boolean;
   /** True if the argument takes all remaining values. The command receives a list. */
   readonly isVariadic?: boolean;
-  /** With isVariadic: true if the command runs once per value and receives one value. */
+  /** With isVariadic: true if the command runs once per value and receives one value. `together` are all values of the command line. */
   readonly isEach?: boolean;
   readonly choices?: readonly string[];
   readonly completes?: Completes;

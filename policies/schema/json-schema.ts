@@ -130,6 +130,7 @@ const columns: Readonly<Partial<Record<Kind, readonly (readonly [name: string, t
     ['Rule', 'string', '.spec.rule'],
     ['Group', 'string', '.spec.target.group'],
     ['Expires', 'string', '.spec.expires'],
+    ['By', 'string', '.spec.requestedBy.user'],
   ],
   RolloutIntent: [
     ['Group', 'string', '.spec.group'],

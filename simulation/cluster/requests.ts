@@ -1,7 +1,7 @@
 // Models people who answer waves and request changes of a run with the plugin, and the webhook that records the requester.
 
 import type { PublishedDecision, PublishedRun } from '../../engine/publish/published.ts';
-import { isRolledBack, mayReturn } from '../../engine/publish/status.ts';
+import { goesBack, isRolledBack, mayReturn } from '../../engine/publish/status.ts';
 import { digestOfWaves } from '../../engine/run/requests.ts';
 import { intentObject, type LiveIntent } from '../../policies/live/intents.ts';
 import { resolveLive } from '../../policies/live/sources.ts';
@@ -216,11 +216,7 @@ const specs: Readonly<Record<Exclude<PersonRequest, 'undo'>, SpecOf>> = {
   promote: ({ wave }, run) => (run.outcome === 'running' && wave !== undefined ? { action: 'promote', wave: wave.name } : undefined),
   abort: (_, run) => (run.outcome === 'running' ? { action: 'abort' } : undefined),
   rollback: ({ strategy }, run) =>
-    strategy !== undefined &&
-    strategyTraits[strategy].canRollBack &&
-    run.kind === 'rollout' &&
-    run.outcome !== 'completed' &&
-    mayReturn(run)
+    strategy !== undefined && strategyTraits[strategy].canRollBack && !goesBack(run) && run.outcome !== 'completed' && mayReturn(run)
       ? { action: 'abort', rollback: true }
       : undefined,
   retry: (decision, run) => {

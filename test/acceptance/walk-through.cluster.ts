@@ -185,7 +185,7 @@ describeWithBinaries('the walk through a cluster in docs/getting-started.md', ()
       'kubectl rollout-group explain cache',
     ]);
     for (const { line, output } of views.slice(-3)) {
-      expect(output, line).toContain('the update revision was rolled back: aborted by admin (the canary crashes)');
+      expect(output, line).toContain('the update revision is blocked, because it was rolled back: aborted by admin (the canary crashes)');
       expect(output, line).toContain('retry shop/cache');
     }
   });

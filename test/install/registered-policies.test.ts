@@ -120,7 +120,7 @@ describe('admission policies that are stored', () => {
   });
 
   it('are of another version when they are as their own mark says, which is no failure', () => {
-    const again = 'was installed by another version: run kubectl rollout-group install again';
+    const again = 'was installed by another version';
     const isInstalled = true;
     const other = (spec: Fields) => ({ ...without(spec, 'validations'), ...without(spec, 'matchConditions'), failurePolicy: 'Ignore' });
     expect(said(stampName, 'policy', other, { isInstalled })).toEqual([`outdated: ${policy} ${again}`]);

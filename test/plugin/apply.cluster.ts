@@ -17,6 +17,7 @@ import {
   changedPaths,
   contentOf,
   createClientSide,
+  createServerSide,
   drawManifestPair,
   kindPath,
   lastApplied,
@@ -369,39 +370,42 @@ describeOnControlPlane('apply', (controlPlane) => {
     expect(await run('diff -f .')).toMatchObject({ status: 0 });
   });
 
-  it('refuses fields of client-side apply, says so before, and adopts them with --force-conflicts', async () => {
+  it.each([
+    ['kubectl-client-side-apply', 'adopted-zone-a', createClientSide],
+    ['kubectl', 'served-zone-a', createServerSide],
+  ] as const)('refuses fields of %s, says so before, and adopts them with --force-conflicts', async (manager, name, create) => {
     const { client } = controlPlane();
     const manifest = (image: string, more: object) => {
-      const { metadata, spec } = statefulSet({ name: 'adopted-zone-a', replicas: 1, image }) as {
+      const { metadata, spec } = statefulSet({ name, replicas: 1, image }) as {
         readonly metadata: object;
         readonly spec: object;
       };
       return { apiVersion: 'apps/v1', kind: 'StatefulSet', metadata: { ...metadata, namespace }, spec: { ...spec, ...more } };
     };
-    await createClientSide(client, group.setsPath, manifest('example.com/server:1', { minReadySeconds: 7 }));
+    await create(client, group.setsPath, manifest('example.com/server:1', { minReadySeconds: 7 }));
     const folder = filesOf({ 'a.json': manifest('example.com/server:2', {}) });
     const bundle = bundleOf(writer, folder);
     const run = (line: string) => writer.run(line.split(' '), { cwd: folder });
     const same = await writer.run(['diff', '-f', '.'], { cwd: filesOf({ 'a.json': manifest('example.com/server:1', {}) }) });
-    expect(same.stderr).toContain('minReadySeconds of kubectl-client-side-apply stays; --force-conflicts');
+    expect(same.stderr).toContain(`minReadySeconds of ${manager} stays; --force-conflicts`);
     for (const line of ['plan -f .', 'diff -f .']) {
-      expect(bundle(line).stderr, line).toMatch(
-        /apply refuses this: 1 field belongs .* \(kubectl-client-side-apply\); .*--force-conflicts/,
-      );
+      const { stderr } = bundle(line);
+      expect(stderr, line).toContain(`(${manager}); take over the fields of kubectl with --force-conflicts`);
+      expect(stderr, line).toMatch(/apply refuses this: 1 field belongs/);
     }
     expect(await run('apply -f . --yes')).toMatchObject({ status: 5, stderr: expect.stringContaining('--force-conflicts') });
     const difference = bundle('diff -f . --force-conflicts');
     expect(difference).toMatchObject({ status: 1, stdout: expect.stringContaining('minReadySeconds') });
-    expect(difference.stderr).toContain('apply moves the fields of kubectl-client-side-apply to rollout-group');
+    expect(difference.stderr).toContain(`apply moves the fields of ${manager} to rollout-group`);
     expect(await run('plan -f . --force-conflicts --out the.plan')).toMatchObject({ status: 0 });
     expect(await run('apply the.plan --yes')).toMatchObject({ status: 0 });
-    const adopted = await client.get<Managed>(`${group.setsPath}/adopted-zone-a`);
+    const adopted = await client.get<Managed>(`${group.setsPath}/${name}`);
     expect(adopted.spec).not.toHaveProperty('minReadySeconds');
     expect(adopted.metadata.annotations ?? {}).not.toHaveProperty(lastApplied);
-    expect(adopted.metadata.managedFields?.map(({ manager }) => manager)).not.toContain('kubectl-client-side-apply');
+    expect(adopted.metadata.managedFields?.map(({ manager }) => manager)).not.toContain(manager);
     expect(await run('diff -f .')).toMatchObject({ status: 0 });
     expect((await run('apply -f . --yes')).stdout).toContain('Nothing to apply');
-    await client.patch(`${group.setsPath}/adopted-zone-a/scale?fieldManager=kube-controller-manager`, 'merge', { spec: { replicas: 2 } });
+    await client.patch(`${group.setsPath}/${name}/scale?fieldManager=kube-controller-manager`, 'merge', { spec: { replicas: 2 } });
     const forced = await run('apply -f . --force-conflicts --yes');
     expect(forced).toMatchObject({ status: 5, stderr: expect.stringContaining('.spec.replicas (kube-controller-manager)') });
   });

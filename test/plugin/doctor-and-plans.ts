@@ -274,7 +274,7 @@ export function itAgreesWithPlans(world: () => World): void {
       expect({ status, text: stdout.replace(/\s+/g, ' ') }).toMatchObject({
         status: 5,
         text: expect.stringMatching(
-          /ingester blocked .*STOPPED the update revision was rolled back: aborted by anna\. To end it: kubectl rollout-group retry mimir\/ingester, .*THEN roll b/,
+          /ingester blocked .*STOPPED the update revision is blocked, because it was rolled back: aborted by anna\. To end it: kubectl rollout-group retry mimir\/ingester, .*THEN roll b/,
         ),
       });
     } finally {

@@ -29,7 +29,7 @@ function runOf(zones: ShownRun['zones'], more: Partial<ShownRun> = {}): ShownRun
   };
 }
 
-/** The columns TO and PODS of a run. */
+/** The columns TO and REPLACED of a run. */
 function shown(zones: ShownRun['zones']): readonly (string | undefined)[] {
   const [, line = ''] = renderRuns([runOf(zones)], look()).split('\n');
   return line.split(/ {2,}/).slice(2, 4);

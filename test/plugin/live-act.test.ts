@@ -57,6 +57,7 @@ describe('pause', () => {
     const server = await fakeApiServer(adoptedObjects({ updateRevision: 'rev-2' }));
     const on = (...words: readonly string[]): Promise<Ended> => runInProcess([...words, '--server', server.url, '-n', 'mimir'], {});
     await on('pause', 'ingester', '--reason', 'INC-441');
+    expect((await on('explain', 'ingester', '-o', 'jsonpath={.group.name}')).stdout).toBe('ingester');
     expect((await on('explain', 'ingester')).stdout).toContain('the group is paused by an unverified requester (INC-441)');
     expect((await on('status', 'ingester', '--for=paused')).status).toBe(0);
     await on('resume', 'ingester');
@@ -136,7 +137,7 @@ describe('resume', () => {
     ],
   ])('%s ends only %s and names the other pause', async (line, ended, done, rest) => {
     const { stdout, writes, objects } = await act(line, { extra: [pauseOf(), pauseOf('c')] });
-    expect(stdout).toBe(`${done}\n  ${rest}\n`);
+    expect(stdout).toBe(`${done}\n  deleted RolloutIntent ${ended}: the pause by an unverified requester without an end\n  ${rest}\n`);
     expect(writes.map(({ body }) => body)).toEqual([
       expect.objectContaining({ preconditions: { uid: expect.any(String), resourceVersion: expect.any(String) } }),
     ]);
@@ -147,17 +148,45 @@ describe('resume', () => {
     expect(left).toEqual(['pause.ingester', 'pause-zone.c.ingester'].filter((name) => name !== ended));
     const preview = await act(`${line} --dry-run=client`, { extra: [pauseOf(), pauseOf('c')] });
     expect(preview.stdout.match(/name: pause\S+/g)).toEqual([`name: ${ended}`]);
+    expect([preview.writes, preview.stderr]).toEqual([[], `note: would delete RolloutIntent ${ended}; nothing was changed\n`]);
+    const served = await act(`${line} --dry-run=server`, { extra: [pauseOf(), pauseOf('c')] });
+    expect(served.writes.map(({ body }) => body)).toEqual([expect.objectContaining({ dryRun: ['All'] })]);
+  });
+
+  it('names each pause and each abort that it deletes, also those that a person wrote by hand', async () => {
+    const written = {
+      ...pauseOf(),
+      metadata: { name: 'incident', namespace: 'mimir' },
+      spec: { group: 'ingester', action: 'abort', reason: 'INC-441' },
+    };
+    expect((await act('resume ingester', { extra: [pauseOf(), written] })).stdout.split('\n').toSorted()).toEqual([
+      '',
+      '  deleted RolloutIntent incident: the abort by an unverified requester (INC-441) without an end',
+      '  deleted RolloutIntent pause.ingester: the pause by an unverified requester without an end',
+      'mimir/ingester resumed',
+    ]);
+  });
+
+  it('changes no group if another named group does not exist', async () => {
+    for (const line of ['resume ingester nonsense', 'resume nonsense ingester', 'pause ingester nonsense']) {
+      const { status, stderr, writes } = await act(line, { extra: [pauseOf()] });
+      expect([status, writes], line).toEqual([10, []]);
+      expect(stderr).toContain('error: nothing was changed: group nonsense does not exist in namespace mimir');
+    }
+    expect((await act('resume ingester ingester', { extra: [pauseOf()] })).stdout).toContain('mimir/ingester resumed\n');
   });
 
   it('says so if nothing is paused', async () => {
     expect((await act('resume ingester')).stdout).toBe('mimir/ingester is not paused by a request\n');
+    const preview = await act('resume ingester --dry-run=client');
+    expect([preview.stdout, preview.stderr]).toEqual(['', 'note: mimir/ingester is not paused by a request\n']);
   });
 
   it('ends the pause of a zone that has left the group', async () => {
     const { status, stdout, objects } = await act('resume ingester --zone gone', { extra: [pauseOf('gone')] });
     expect([status, stdout, objects.some(({ kind }) => kind === 'RolloutIntent')]).toEqual([
       0,
-      'mimir/ingester zone gone resumed\n',
+      'mimir/ingester zone gone resumed\n  deleted RolloutIntent pause-zone.gone.ingester: the pause by an unverified requester without an end\n',
       false,
     ]);
     expect((await act('resume ingester --zone gone')).status).toBe(3);
@@ -167,12 +196,13 @@ describe('resume', () => {
     const { stdout } = await act('resume ingester --zone c', { extra: [pauseOf('a'), pauseOf('b'), pauseOf('c')] });
     const command = 'kubectl rollout-group resume mimir/ingester --zone';
     const lines = ['a', 'b'].map((zone) => `  zone ${zone} is still paused. Run: ${command} ${zone}\n`);
-    expect(stdout).toBe(`mimir/ingester zone c resumed\n${lines.join('')}`);
+    expect(stdout).toContain(`mimir/ingester zone c resumed\n  deleted `);
+    expect(stdout.endsWith(lines.join(''))).toBe(true);
     const waits = [{ rule: 'pin-webhook', outcome: 'no', fact: 'no webhook pins pods', sinceMs: 0, zones: ['a'] }] as const;
     const published = publishedObject({ ...pausedDecision, decidedMs: Date.now(), waits });
     const resumed = await act('resume ingester', { extra: [pauseOf(), published] });
-    expect(resumed.stdout).toBe(
-      'mimir/ingester resumed\n  no webhook pins pods; resume does not change it; find out why: kubectl rollout-group doctor -n mimir\n',
+    expect(resumed.stdout).toContain(
+      '\n  no webhook pins pods; resume does not change it; find out why: kubectl rollout-group doctor -n mimir\n',
     );
   });
 

@@ -293,7 +293,8 @@ describe('the likely end of a rollout', () => {
       return object.kind === 'StatefulSet' ? JSON.parse(JSON.stringify(object).replaceAll('mimir:1', 'mimir:2')) : object;
     });
     const { stdout } = await ask([published, ...objects], 'get ingester');
-    expect(stdout).toMatch(/^mimir\/ingester +FAILED .*mimir:1 → 2/);
+    expect(stdout).toMatch(/^mimir\/ingester +was FAILED .*mimir:1 → 2/);
+    expect((await ask([published, ...objects], 'get')).stdout).toMatch(/\ningester +was Failed .* was \d+\/60 +was 60\/60/);
     expect(stdout).not.toMatch(/^end /m);
   });
 
@@ -393,8 +394,8 @@ describe('history', () => {
 
   it('has a line for each rollout, and all that is recorded of one', async () => {
     expect((await ask([record], 'history ingester', {})).stdout).toMatchInlineSnapshot(`
-      "RUN       KIND     TO  PODS  START              TOOK  WAITED  RESULT     NOTE
-      4f1c9a02  rollout  d2  1/20  2026-08-02 09:12  1h31m     12m  completed  image 2.17.1
+      "RUN       KIND     TO  REPLACED  START              TOOK  WAITED  RESULT     NOTE
+      4f1c9a02  rollout  d2      1/20  2026-08-02 09:12  1h31m     12m  completed  image 2.17.1
       1 run; 1 completed, 0 failed; median duration 1h31m
       "
     `);
@@ -430,9 +431,11 @@ describe('history', () => {
       revision('d2', { main: 'grafana/mimir:2.17.1', sidecar: 'x/proxy:1' }),
     ];
     const { stdout } = await ask([record, ...kept], 'history ingester', {});
-    expect(stdout).toContain('4f1c9a02  rollout  mimir:2.17.1  1/20  2026-08-02');
+    expect(stdout).toContain('4f1c9a02  rollout  mimir:2.17.1      1/20  2026-08-02');
     expect((await ask([record, ...kept], 'history ingester 4f1c', {})).stdout).toContain('zone     a mimir:2.16.0 -> 2.17.1 (7c9 -> d2)');
     const [{ zones }] = JSON.parse((await ask([record, ...kept], 'history ingester -o json', {})).stdout).runs;
+    expect((await ask([record], 'history ingester -o jsonpath={.runs[*].outcome}', {})).stdout).toBe('completed');
+    expect((await ask([record], 'history ingester -o custom-columns=RUN:.id', {})).stdout).toBe('RUN\n4f1c9a02\n');
     expect(zones).toEqual([
       {
         ...record.spec.zones[0],

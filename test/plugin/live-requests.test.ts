@@ -228,7 +228,11 @@ describe('abort and retry', () => {
     expect(asked(acted)).toEqual([{ group: 'ingester', action: 'abort', runId: '4f1c9a02', reason: 'bad WAL replay' }]);
     expect(acted.stdout).toMatch(/^mimir\/ingester aborted in wave rest by anna \(bad WAL replay\): \d+ of \d+ pods updated\n/);
     expect(acted.stdout).toContain(
-      'Roll back: kubectl rollout-group undo mimir/ingester\n  Continue: kubectl rollout-group retry mimir/ingester',
+      'a pod that is created again gets the new revision\n  Roll back: kubectl rollout-group undo mimir/ingester\n  Continue: kubectl rollout-group retry mimir/ingester',
+    );
+    const ofPinned = await act('abort ingester', { decision: rolling, extra: [pinned] });
+    expect(ofPinned.stdout).toContain(
+      'every pod keeps its revision, also if it is created again\n  Roll back: kubectl rollout-group abort mimir/ingester --rollback, or kubectl rollout-group undo',
     );
   });
 
@@ -284,8 +288,10 @@ describe('abort and retry', () => {
   it('abort and retry of a rollback name retry alone, and undo says why it does nothing', async () => {
     const back = (decision: PublishedDecision) => ({ ...decision, run: { ...runOf(decision), kind: 'rollback' as const, previous } });
     const aborted = await act('abort ingester', { decision: back(rolling) });
-    expect(aborted.stdout).toContain('until retry or a new pod template\n  Continue the rollback: kubectl rollout-group retry');
+    expect(aborted.stdout).toMatch(/until retry or a new pod template\n.*\n {2}Continue the rollback: kubectl rollout-group retry/);
     expect(aborted.stdout).not.toContain('undo');
+    const again = { ...rolling, run: { ...runOf(rolling), returns: true, previous } };
+    expect((await act('abort ingester', { decision: again })).stdout).toContain('Continue the rollout: kubectl rollout-group retry');
     expect((await act('retry ingester', { decision: back(failed) })).stdout).toContain('rollback 4f1c9a02 continues');
     const endsWith = 'kubectl rollout-group retry mimir/ingester';
     const stop = { rule: 'run-failed', fact: 'the run was aborted', zones: ['a'], isBlocking: true, endsWith };

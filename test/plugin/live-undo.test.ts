@@ -153,7 +153,7 @@ describe('undo', () => {
     const run = { ...runOf(over), kind: 'rollback', previous: { a: 'rev-2', b: 'rev-2', c: 'rev-2' } } as const;
     const stop = {
       rule: 'rolled-back',
-      fact: 'the update revision was rolled back: aborted by anna',
+      fact: 'the update revision is blocked, because it was rolled back: aborted by anna',
       zones: [...zones],
       isBlocking: true,
       endsWith: 'kubectl rollout-group retry mimir/ingester',
@@ -164,7 +164,7 @@ describe('undo', () => {
       0,
       [],
       `run ${run.id} already returned mimir/ingester to the earlier revision; nothing was undone
-  the update revision was rolled back: aborted by anna. To end it: kubectl rollout-group retry mimir/ingester, or apply another pod template
+  the update revision is blocked, because it was rolled back: aborted by anna. To end it: kubectl rollout-group retry mimir/ingester, or apply another pod template
 `,
     ]);
   });

@@ -120,6 +120,12 @@ export async function createClientSide(client: ApiClient, path: string, object: 
   await client.create(`${path}?fieldManager=kubectl-client-side-apply`, { ...rest, metadata: { ...metadata, annotations } });
 }
 
+/** Creates the object as `kubectl apply --server-side` does. */
+export async function createServerSide(client: ApiClient, path: string, object: object): Promise<void> {
+  const { metadata } = object as KubernetesObject;
+  await client.patch(`${path}/${metadata.name}?fieldManager=kubectl`, 'apply', object);
+}
+
 /** Another manager owns an annotation and a variable alone, and shares a variable that the manifests name sometimes. */
 export async function shareWithPlatform(client: ApiClient, object: Readonly<Record<string, unknown>>): Promise<void> {
   const { metadata } = object as unknown as KubernetesObject;

@@ -284,7 +284,9 @@ describe('an apply that policy denies', () => {
     ]);
     expect([status, stderr]).toEqual([
       5,
-      expect.stringContaining('do:  change the request, or safety/busy at RolloutPolicy mimir/safety\n'),
+      expect.stringContaining(
+        'do:  change the request, or safety/busy at RolloutPolicy mimir/safety; to override it: kubectl rollout-group override mimir/ingester --rule safety/busy --zone a --duration',
+      ),
     ]);
   });
 });

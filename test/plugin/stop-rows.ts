@@ -142,7 +142,7 @@ const ended: readonly Row[] = [
       completedMs: kitNowMs - 60_000,
     }),
     definition: group({ zones, rollout: { strategy: 'pinned' } }),
-    fact: 'the update revision was rolled back: aborted by kim (INC-441)',
+    fact: 'the update revision is blocked, because it was rolled back: aborted by kim (INC-441)',
     commands: [command(`retry ${name}`), otherTemplate],
   },
 ];

@@ -93,7 +93,7 @@ describe('explain', () => {
   it('names the rollback in its headline, and get the revision that stays', async () => {
     const back = published(rowOf('abort --rollback'));
     expect(await shownBy('explain ingester', back)).toMatch(
-      /is ROLLED BACK.*\. Every pod keeps its earlier revision\. Stopped: the update revision was rolled back: aborted by kim/,
+      /is ROLLED BACK.*\. Every pod keeps its earlier revision\. Stopped: the update revision is blocked, because it was rolled back: aborted by kim/,
     );
     const tree = await shownBy('get ingester', back);
     expect([tree.includes('nothing to do'), tree.includes('keep the revision before the rollback')]).toEqual([false, true]);
@@ -110,10 +110,10 @@ describe('status after a rollback', () => {
     const { status, stdout, stderr } = await endOf(`status ingester --for ${condition} --timeout 5s`, back);
     expect([status, stdout]).toEqual([
       6,
-      expect.stringMatching(/ rolledback .* stops=rolled-back "rolled-back: the update revision was rolled/),
+      expect.stringMatching(/ rolledback .* stops=rolled-back "rolled-back: the update revision is blocked, because it was rolled/),
     ]);
     expect(stderr).toContain(
-      `failed before ${condition.replace('=', ' ')}; mimir/ingester keeps its earlier revision: the update revision was rolled back: aborted by kim (INC-441). ${todo}\n`,
+      `failed before ${condition.replace('=', ' ')}; mimir/ingester keeps its earlier revision: the update revision is blocked, because it was rolled back: aborted by kim (INC-441). ${todo}\n`,
     );
     const once = await endOf(`status ingester --for ${condition} --watch=false`, back);
     expect([once.status, once.stdout.replace(/\s+/g, ' ')]).toEqual([6, expect.stringContaining(todo)]);
@@ -204,6 +204,7 @@ describe('exceptions by which a rollout passes', () => {
   it.each(['get ingester', 'status ingester --watch=false', 'explain ingester'])('are in %s with who, why and until when', async (line) => {
     const shown = await shownBy(line, decision);
     for (const text of [byRule, byWindow]) expect(shown).toContain(text);
+    for (const one of ['moves', 'window']) expect(shown).toContain(`kubectl rollout-group cancel mimir/ingester ${one}`);
     expect(shown).not.toMatch(/Nothing is wrong|No rule blocks/);
   });
 

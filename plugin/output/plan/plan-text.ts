@@ -166,9 +166,13 @@ export function shownFact(result: RuleResult, nowMs?: number): string {
   return fact.replace(/\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z/g, (instant) => untilText(Date.parse(instant), nowMs));
 }
 
-/** Returns the message of a denial, and the order of the writes that avoids the denial. */
-export function deniedText({ message, hint }: Pick<Refusal, 'message' | 'hint'>): string {
-  return hint === undefined ? message : `${message}; ${hint}`;
+/** Returns the message of a denial, and the order of the writes that avoids the denial, or the command that overrides it. */
+export function deniedText({ message, hint, override }: Pick<Refusal, 'message' | 'hint' | 'override'>): string {
+  return [message, hint, override && overrideText(override)].filter((part) => part !== undefined).join('; ');
+}
+
+export function overrideText(command: string): string {
+  return `to override it: ${command}`;
 }
 
 /** Returns the results that cause a denial. Omits a fact that the message already contains. */
@@ -205,6 +209,21 @@ export function untilText(atMs: number, nowMs: number | undefined): string {
 /** Returns `rule: fact` for a result that an exception permits. The fact names the requester, the end and the reason of the exception. */
 export function exceptionText(result: RuleResult, nowMs: number | undefined): string {
   return `${result.rule}: ${shownFact(result, nowMs)}`;
+}
+
+/** Returns the exception of a live group, and the command that ends it. */
+export function exceptionAndEndText(
+  result: RuleResult,
+  { namespace, group }: Pick<GroupPlan, 'namespace' | 'group'>,
+  nowMs: number,
+): string {
+  const text = exceptionText(result, nowMs);
+  const name = `${namespace}/${group}`;
+  return result.exception === undefined ? text : `${text}. To end it: ${cancelCommand(name, result.exception)}`;
+}
+
+export function cancelCommand(name: string, request: string): string {
+  return `kubectl rollout-group cancel ${name} ${request}`;
 }
 
 /** Returns the time until a future instant, at least `1s`. */

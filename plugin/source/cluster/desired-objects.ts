@@ -15,7 +15,7 @@ import { isAdmission, shortMessage } from '../../connection-failure.ts';
 import { nameOf } from '../../difference.ts';
 import { withField } from '../what-if.ts';
 import { gitOpsOwner } from './git-ops-owner.ts';
-import { adoptionOf, applied, removableFields } from './managed-fields.ts';
+import { applied, clientSideManagersOf, keptFields, removableFields } from './managed-fields.ts';
 import { planAnnotation } from './plan-basis.ts';
 import { type ApplyMode, type Conflict, conflictsOf, preconditioned, type ReadyObject, serverApply } from './server-apply.ts';
 
@@ -77,14 +77,22 @@ function computedObject(live: ObjectContent | undefined, object: ObjectContent, 
   return { object, notes: isChanged ? [note] : [], taken: [] };
 }
 
-/** Returns a note on fields that stay although the last `kubectl apply` named them and the manifest does not. */
+/** Returns a note for each other manager whose fields stay although the manifest omits them. */
 function keptNotes({ live, object }: ReadyObject, stored: ObjectContent): readonly string[] {
-  const adoption = adoptionOf(live);
-  if (adoption === undefined) return [];
-  const [first, ...others] = fieldDiff(stored, overlaid(live, object)).filter(({ operation }) => /remove|change/.test(operation));
-  if (first === undefined) return [];
-  const [fields, stay] = others.length === 0 ? [first.path, 'stays'] : [`${first.path} and ${others.length} more fields`, 'stay'];
-  return [`${fields} of ${adoption.managers.join(' and ')} ${stay}; --force-conflicts removes fields that the manifest omits`];
+  const noteOn = (manager: string, without: ObjectContent, todo: string): readonly string[] => {
+    const [first, ...others] = fieldDiff(stored, without).filter(({ operation }) => /remove|change/.test(operation));
+    if (first === undefined) return [];
+    const [fields, stay] = others.length === 0 ? [first.path, 'stays'] : [`${first.path} and ${others.length} more fields`, 'stay'];
+    return [`${fields} of ${manager} ${stay}; ${todo}`];
+  };
+  const forced = '--force-conflicts removes fields that the manifest omits';
+  const clientSide = clientSideManagersOf(live);
+  return [
+    ...(clientSide.length === 0 ? [] : noteOn(clientSide.join(' and '), overlaid(live, object), forced)),
+    ...keptFields(live, stored).flatMap(({ manager, isOfKubectl, without }) =>
+      noteOn(manager, without, isOfKubectl ? forced : `${manager} still applies what this manifest no longer names`),
+    ),
+  ];
 }
 
 /** Returns the result of a dry run. If the API server rejects it, returns the object that was computed here. */

@@ -27,6 +27,29 @@ function isApplier({ operation, subresource = '' }: ObjectContent): boolean {
   return operation === 'Apply' && subresource === '';
 }
 
+/** The default manager of `kubectl apply --server-side`. */
+const serverSideManager = 'kubectl';
+
+function isOfClientSideApply({ manager, operation, subresource = '' }: ObjectContent): boolean {
+  return clientSideManagers.has(manager) && operation === 'Update' && subresource === '';
+}
+
+/** Reports whether the entry has the fields of a manifest that a person applied with kubectl, with or without --server-side. */
+function isOfKubectlApply(entry: ObjectContent): boolean {
+  return isOfClientSideApply(entry) || (isApplier(entry) && entry['manager'] === serverSideManager);
+}
+
+/** Returns the managers of client-side apply that own fields of the object. */
+export function clientSideManagersOf(live: unknown): readonly string[] {
+  return [
+    ...new Set(
+      managerEntries(live)
+        .filter(isOfClientSideApply)
+        .map(({ manager }) => String(manager)),
+    ),
+  ];
+}
+
 interface Adoption {
   /** The managers whose fields move to our manager. */
   readonly managers: readonly string[];
@@ -35,14 +58,12 @@ interface Adoption {
 }
 
 /**
- * Returns the managed fields after the fields of client-side apply moved to our manager, as `UpgradeManagedFields` of client-go moves them;
- * undefined without such a field.
+ * Returns the managed fields after the fields of `kubectl apply` moved to our manager, as `UpgradeManagedFields` of client-go moves those of
+ * client-side apply; undefined without such a field.
  */
 export function adoptionOf(live: unknown): Adoption | undefined {
   const entries = managerEntries(live);
-  const moving = entries.filter(
-    ({ manager, operation, subresource = '' }) => clientSideManagers.has(manager) && operation === 'Update' && subresource === '',
-  );
+  const moving = entries.filter(isOfKubectlApply);
   const [first] = moving;
   if (first === undefined) return undefined;
   const own = entries.find(isOwn);
@@ -117,7 +138,7 @@ export function applied(live: ObjectContent | undefined, asked: ObjectContent): 
   return mergeMaps(live, asked, ours, others);
 }
 
-/** Returns the fields that an apply removes if the manifest omits them: only we own them. Fields of client-side apply count as ours. */
+/** Returns the fields that an apply removes if the manifest omits them: only we own them. Fields of `kubectl apply` count as ours. */
 export function removableFields<Live extends { readonly metadata?: unknown }>(live: Live): readonly string[] {
   const adoption = adoptionOf(live);
   const { ours, others } = ownersOf(adoption === undefined ? live : adopted(live, adoption));
@@ -128,6 +149,32 @@ export function removableFields<Live extends { readonly metadata?: unknown }>(li
     return parts.flatMap(([key, part]) => walk(part, fieldAt(theirs, [key]), `${path}/${key}`));
   };
   return walk(ours, others, '').toSorted();
+}
+
+interface KeptFields {
+  readonly manager: string;
+  /** True if --force-conflicts removes the fields. */
+  readonly isOfKubectl: boolean;
+  /** The stored object without the fields. */
+  readonly without: ObjectContent;
+}
+
+/**
+ * Returns the fields that our manifest omits and that stay because the manifest of another manager names them, by manager. Of other
+ * managers than kubectl, only the fields that our earlier manifest named count: these managers share the object on purpose.
+ */
+export function keptFields(before: unknown, stored: ObjectContent): readonly KeptFields[] {
+  const { ours } = ownersOf(stored);
+  const dropped = without(ownersOf(before).ours, ours);
+  const all = unionOf(specEntriesOf(stored));
+  return managerEntries(stored).flatMap((entry): readonly KeptFields[] => {
+    if (!isApplier(entry) || isOwn(entry)) return [];
+    const { manager, fieldsV1: fields } = entry;
+    const isOfKubectl = isOfKubectlApply(entry);
+    const kept = isOfKubectl ? without(fields, ours) : without(fields, without(fields, dropped));
+    const rest = kept === undefined ? undefined : withoutOurs(stored, kept, without(all, kept));
+    return isRecord(rest) ? [{ manager: String(manager), isOfKubectl, without: rest }] : [];
+  });
 }
 
 function ownersOf(live: unknown): { readonly ours: unknown; readonly others: unknown } {

@@ -264,7 +264,7 @@ export const clusterCodes = {
     title: 'The agent lacks a permission',
     explanation:
       'The message names the missing right and its effect. If the agent needs a right for one object only, a role may name this object in `resourceNames`, as the roles of `install` do.',
-    hint: 'bind the Role of the agent',
+    hint: 'create the Roles and bind them: install again with the flags of the installation, such as --image and --replicas: kubectl rollout-group install --policies DIR --apply',
   },
   RG6008: {
     title: 'The operator grafana/rollout-operator is still running',

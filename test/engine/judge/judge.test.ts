@@ -136,6 +136,22 @@ describe('a decrease', () => {
     expect(scale(native, { to: 1 }, permitted).outcome).toBe('deny');
   });
 
+  it('names the command that overrides windows and policy rules, if no other rule blocks', () => {
+    const command = (rule: string): string =>
+      `kubectl rollout-group override mimir/ingester --rule ${rule} --zone a --duration 1h --reason REASON --yes`;
+    const window = { policies: [policy({ windows: [freeze({ actions: ['scaleDown'] })] })] };
+    expect(scale(native, {}, { policies: [onDown({})] }).override).toBe(command('safety/rule'));
+    expect(scale(native, {}, { policies: [onDown({}), ...window.policies] }).override).toBe(
+      `${command('window')} && ${command('safety/rule')}`,
+    );
+    expect(scale(native, {}, { policies: [onDown({ effect: 'requireApproval' })] }).override).toBeUndefined();
+    expect(scale(native, {}, { ...window, ledgers: [ledgerOf({ run: runOf() })] }).override).toBeUndefined();
+    const short = { policies: [onDown({})], exceptions: [exception('safety/rule', { allow: { replicasAtLeast: 2 } })] };
+    expect(scale(native, { to: 1 }, short).override).toMatch(
+      /^kubectl rollout-group cancel mimir\/ingester \S+ && kubectl rollout-group override/,
+    );
+  });
+
   it('that is the forced number does not wait', () => {
     const forced = group({ zones: [{ name: 'a', forceReplicas: 2, bounds: { min: 3, multipleOf: 1, parity: 'any' } }] });
     expect(scale(forced, {}, { ledgers: [ledgerOf({ run: runOf() })] }).outcome).toBe('allow');

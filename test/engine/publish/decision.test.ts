@@ -56,6 +56,19 @@ describe('a published decision', () => {
     });
   });
 
+  it('names the kind of a run as history does, and says if the run returns to the earlier revisions', () => {
+    const { decision } = parts(snapshotOf(rolling));
+    const shown = (change: Partial<NonNullable<GroupDecision['run']>>): unknown => {
+      const run = { ...decision.run, ...change } as NonNullable<GroupDecision['run']>;
+      const { kind, returns } = publish(rolling, { decision: { ...decision, run } }).run ?? {};
+      return [kind, returns];
+    };
+    expect(shown({})).toEqual(['rollout', undefined]);
+    expect(shown({ kind: 'rollback' })).toEqual(['rollout', true]);
+    expect(shown({ kind: 'rollback', origin: { isUndo: true } })).toEqual(['rollback', undefined]);
+    expect(shown({ kind: 'rollout', origin: { isUndo: true } })).toEqual(['rollback', false]);
+  });
+
   it('names each requester with a grant, the latest first, and no requester for claims of the agent', () => {
     const claims = Array.from(
       { length: 7 },

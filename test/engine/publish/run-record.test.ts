@@ -125,6 +125,13 @@ describe('the record of a rollout', () => {
     expect(runRecord(record, turn(25, { run: completed }))).toBe(record);
   });
 
+  it('adds no wait that ended at once, as that of the turn that fails the run', () => {
+    const failed = { outcome: 'failed' as const, failedMs: kitNowMs + minute, failure: 'aborted by kim' };
+    const waits = [{ rule: 'run-failed', outcome: 'no', fact: 'aborted by kim' }] as const;
+    const { spec } = recordAfter(turn(0), turn(1, { run: failed, decided: { ...waiting, waits } }));
+    expect([spec.outcome, spec.waits, spec.waited]).toEqual(['failed', [], 0]);
+  });
+
   it('that failed continues after a retry', () => {
     const failed = { outcome: 'failed' as const, failedMs: kitNowMs + minute, failure: 'gate errors failed' };
     const first = recordAfter(turn(0), turn(1, { run: failed }));

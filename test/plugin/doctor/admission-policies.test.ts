@@ -64,8 +64,8 @@ describe('the admission policies', () => {
       return { ...one, metadata: { ...one.metadata, annotations: { [markAnnotation]: markOf(spec) } }, spec };
     });
     expect(await said({ objects: { ...objects, validatingadmissionpolicies: policies } })).toEqual([
-      'warn RG6021 ValidatingAdmissionPolicy rollout-group-requested-by was installed by another version: run kubectl rollout-group install again',
-      'warn RG6021 ValidatingAdmissionPolicy rollout-group-update-strategy was installed by another version: run kubectl rollout-group install again',
+      'warn RG6021 ValidatingAdmissionPolicy rollout-group-requested-by was installed by another version',
+      'warn RG6021 ValidatingAdmissionPolicy rollout-group-update-strategy was installed by another version',
     ]);
   });
 

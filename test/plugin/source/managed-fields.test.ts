@@ -1,5 +1,12 @@
 import { describe, expect, it } from 'vitest';
-import { adopted, adoptionOf, applied, removableFields, templateManager } from '../../../plugin/source/cluster/managed-fields.ts';
+import {
+  adopted,
+  adoptionOf,
+  applied,
+  keptFields,
+  removableFields,
+  templateManager,
+} from '../../../plugin/source/cluster/managed-fields.ts';
 
 type Fields = Readonly<Record<string, object>>;
 
@@ -106,6 +113,29 @@ describe('fields of client-side apply', () => {
     const fresh = live({ b: 2 }, { 'before-first-apply': { 'f:b': {} } });
     expect(adoptionOf(fresh)?.managedFields).toMatchObject([{ manager: 'rollout-group', operation: 'Apply' }]);
     expect(adoptionOf(live({ b: 2 }, { 'kubectl-client-side-apply': { 'f:b': {} } }, 'Apply'))).toBeUndefined();
+  });
+});
+
+describe('fields of an apply by another manager', () => {
+  const kept = (before: ReturnType<typeof live>, after: ReturnType<typeof live>) =>
+    keptFields(before, after).map(({ manager, isOfKubectl, without: { spec } }) => ({ manager, isOfKubectl, spec }));
+
+  it('stay if they are of kubectl apply --server-side, and --force-conflicts removes them', () => {
+    const before = live({ a: 1, b: 2 }, { ...ours({ 'f:a': {} }), kubectl: { 'f:a': {}, 'f:b': {} } }, 'Apply');
+    expect(kept(before, before)).toEqual([{ manager: 'kubectl', isOfKubectl: true, spec: { a: 1 } }]);
+    const adoption = adoptionOf(before);
+    expect(adoption?.managers).toEqual(['kubectl']);
+    if (adoption !== undefined) expect(specAfter(adopted(before, adoption), { a: 1 })).toEqual({ a: 1 });
+    const scaled = live({ a: 1, b: 2 }, { ...ours({ 'f:a': {} }), kubectl: { 'f:b': {} } });
+    expect({ kept: kept(scaled, scaled), adoption: adoptionOf(scaled) }).toEqual({ kept: [], adoption: undefined });
+  });
+
+  it('of other tools count only if our earlier manifest named them', () => {
+    const owners = { ci: { 'f:b': {}, 'f:c': {} } };
+    const before = live({ a: 1, b: 2, c: 3 }, { ...ours({ 'f:a': {}, 'f:b': {} }), ...owners }, 'Apply');
+    const after = live({ a: 1, b: 2, c: 3 }, { ...ours({ 'f:a': {} }), ...owners }, 'Apply');
+    expect(kept(before, after)).toEqual([{ manager: 'ci', isOfKubectl: false, spec: { a: 1, c: 3 } }]);
+    expect(kept(after, after)).toEqual([]);
   });
 });
 

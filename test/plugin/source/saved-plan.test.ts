@@ -61,10 +61,21 @@ describe('a saved plan', () => {
   it('is none of other files', () => {
     const cwd = filesOf({ 'files.plan': content.plan, 'text.plan': 'plan', 'list.plan': [], 'old.plan': { kind: 'SavedPlan' } });
     expect(failureOf('files.plan', cwd)).toEqual([3, 'it was made from manifests, so the running state is unknown']);
-    expect(failureOf('text.plan', cwd)).toEqual([3, 'it is not JSON']);
+    expect(failureOf('text.plan', cwd)).toEqual([3, 'it is not a saved plan']);
     expect(failureOf('list.plan', cwd)).toEqual([3, 'it is not a saved plan of this version']);
     expect(failureOf('old.plan', cwd)).toEqual([3, 'it is not a saved plan of this version']);
     expect(failureOf('no.plan', cwd)[0]).toBe(10);
     expect(() => writePlanFile({}, 'no/such/folder/x', cwd)).toThrow(Failure);
+  });
+
+  it('is no manifest and no directory of manifests: the message names -f', () => {
+    const cwd = filesOf({ 'group.yaml': 'kind: RolloutGroup', 'group.json': { apiVersion: 'apps/v1', kind: 'StatefulSet' } });
+    for (const path of ['group.yaml', '.', 'group.json']) {
+      const read = (): unknown => readSavedPlan(path, cwd);
+      expect(read).toThrow(`${path} cannot be applied`);
+      expect(read, path).toThrow(
+        expect.objectContaining({ details: expect.objectContaining({ todo: expect.stringContaining(`apply -f ${path}`) }) }),
+      );
+    }
   });
 });
