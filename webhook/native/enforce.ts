@@ -257,7 +257,9 @@ class Enforcement {
   }
 
   /** Decides without the object, which could not be read. Lets the request pass only if current caches show that it is in no group. */
-  async #whenUnread({ namespace }: JudgedTarget, { statefulSet, problem }: Unread, call: Call): Promise<Judgeable> {
+  async #whenUnread(target: JudgedTarget, { statefulSet, problem }: Unread, call: Call): Promise<Judgeable> {
+    if (this.#isKnownMember(target)) throw new Undecidable(problem);
+    const { namespace } = target;
     const snapshot = await this.#reads.snapshot(namespace, call);
     const set = snapshot.statefulSets.find((known) => known.namespace === namespace && known.name === statefulSet);
     const isUnprotected =
