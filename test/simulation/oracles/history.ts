@@ -203,8 +203,9 @@ export class History {
   }
 
   /** Scaled by an autoscaler whose request the webhook of a1 let pass, by default after a judgement. */
-  scaleAdmitted(set: string, replicas: number, isJudged = true): Commit {
-    const admission = { by: 'a1', sentAtMs: this.nowMs, failurePolicy: 'Fail' as const, uid: this.set(set).metadata.uid, isJudged };
+  scaleAdmitted(set: string, replicas: number, { isJudged = true, namesGroup = true } = {}): Commit {
+    const group = namesGroup ? `${namespace}/ing` : undefined;
+    const admission = { by: 'a1', sentAtMs: this.nowMs, failurePolicy: 'Fail' as const, uid: this.set(set).metadata.uid, isJudged, group };
     return this.scale(set, replicas, { ...people, admission });
   }
 
