@@ -36,7 +36,8 @@ export interface Guard {
   readonly isSettled: () => boolean;
   /**
    * Returns the state of a namespace. Reads the departures (see `NativeGuard`) and the ledgers of `groups` with quorum reads. Reads pods
-   * and StatefulSets of `groups` too if a claim is open or the caches may be too old. Unreadable state is unknown, never absent.
+   * and StatefulSets of `groups` too if a claim is open or the caches may be too old. Unreadable state is unknown, never absent. Compares
+   * caches older than ten seconds with lists from the API server, so that a new group or policy is known. Rejects if it cannot.
    */
   readonly snapshot: (namespace: string, groups: readonly GroupIdentity[], timeoutMs: number) => Promise<Snapshot>;
   /** Replaces the ledger `base` of a snapshot by `next`. Returns false if another write changed the ledger. Rejects for other failures. */
@@ -46,7 +47,7 @@ export interface Guard {
 }
 
 /** A guard that also stores departures: StatefulSets that left their group or lost a protective label. */
-export interface NativeGuard extends Guard {
+export interface NativeGuard extends Guard, Pick<PlacementGuard, 'groups'> {
   /** Stores departures for all processes. Rejects if the write failed. */
   readonly keep: (namespace: string, departures: readonly Departure[], timeoutMs: number) => Promise<void>;
   /** Receives an object that was read from the API server. The agent then repairs a watch that lost a change of the object. */

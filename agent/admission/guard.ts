@@ -1,6 +1,7 @@
 // Builds the snapshots by which the webhooks judge requests: from caches and policies, and from quorum reads where a cache may be too old.
 
 import { sleep } from '../../cluster/env.ts';
+import { StaleCache } from '../../cluster/request/failure.ts';
 import type { KubernetesObject } from '../../cluster/request/resource.ts';
 import type { Judgement } from '../../engine/decision.ts';
 import { protectiveLabels } from '../../engine/judge/protection.ts';
@@ -51,12 +52,13 @@ interface GuardParts {
 const groupWatches: ReadonlySet<string> = new Set(['watch/statefulsets', 'watch/rolloutgroups']);
 /** The longest timeout of a request to the API server, because a webhook must answer within a few seconds. */
 const longestRequestMs = 2_000;
-/** The longest timeout of reads that few decisions need: the departures, and the cache check in a namespace without groups. */
+/** The longest timeout of a read of the departures, which few decisions need. */
 const longestDeparturesMs = 1_000;
-/** The longest time without a watch event after which a cache still counts as current, in a namespace with groups. */
+/**
+ * The longest time without a watch event after which a cache still counts as current. It also limits how long a StatefulSet counts as one
+ * without a group after a group with this StatefulSet was created.
+ */
 const longestSilenceMs = 10_000;
-/** The same in a namespace without groups. A working watch is never silent for longer: the server sends a bookmark every minute. */
-const longestSilenceWithoutGroupsMs = 120_000;
 /** The longest wait for the watches to deliver the latest writes, and the pause between two checks. */
 const longestLagMs = 1_000;
 const cacheCheckMs = 100;
@@ -74,6 +76,8 @@ export class AdmissionGuard {
   /** The time at which this process first saw or stored each claim, by group. */
   readonly #knownSinceMs = new Map<string, Map<string, number>>();
   readonly #storedAs = new WeakMap<Ledger, Ledger>();
+  /** The running checks of the caches, by namespace. */
+  readonly #checks = new Map<string, Promise<boolean>>();
 
   constructor(parts: GuardParts) {
     this.#parts = parts;
@@ -95,9 +99,7 @@ export class AdmissionGuard {
     for (;;) {
       const seen = await this.#trySnapshot(namespace, groups, timeoutMs);
       if (seen !== undefined) return seen;
-      if (this.#parts.env.clock.monotonicMs() + cacheCheckMs > endMs) {
-        throw new Error('the watch cache is behind the API server');
-      }
+      if (this.#parts.env.clock.monotonicMs() + cacheCheckMs > endMs) throw new StaleCache('the watch cache is behind the API server');
       await sleep(this.#parts.env, cacheCheckMs);
     }
   }
@@ -205,7 +207,7 @@ export class AdmissionGuard {
     const hasClaims = stored.some(({ ledger }) => ledger !== undefined && ledger.claims.length > 0);
     const isNeeded = known.length > 0 && (hasClaims || caches.ageMs(namespace) > longestSilenceMs);
     const fresh = isNeeded ? await readObjects(env, known, { caches, timeoutMs }) : undefined;
-    if (!(await isSnapshotCurrent(this.#parts, namespace, { fresh, timeoutMs, hasGroups: known.length > 0 }))) return undefined;
+    if (!(await this.#areCachesCurrent(namespace, fresh))) return undefined;
     const seen = knownSnapshot({ ...this.#parts, policies: () => active }, namespace, {
       fresh,
       metrics,
@@ -222,6 +224,17 @@ export class AdmissionGuard {
       return [next];
     });
     return { ...seen, ledgers: observed, departures: departed, unprotected: free };
+  }
+
+  /**
+   * Returns whether the caches are current. Requests without fresh objects share the lists of one check per namespace. So a check has the
+   * longest timeout, also if the request that started it has less time.
+   */
+  async #areCachesCurrent(namespace: string, fresh: FreshObjects | undefined): Promise<boolean> {
+    const check = (): Promise<boolean> =>
+      areCachesCurrent(this.#parts, namespace, { fresh, longestAgeMs: longestSilenceMs, timeoutMs: longestRequestMs });
+    if (fresh !== undefined) return await check();
+    return await getOrCreate(this.#checks, namespace, () => check().finally(() => this.#checks.delete(namespace)));
   }
 
   /** Returns the groups; undefined before the caches are filled, and while an unreadable kind may define further groups. */
@@ -274,20 +287,6 @@ async function readObjects(
     pods: distinct(reads.flatMap(({ pods }) => pods)),
     nodes: new Map(reads.flatMap(({ nodes }) => [...(nodes ?? [])])),
   };
-}
-
-/** Returns whether the caches are current. In a namespace without groups, caches may be older, and a failed check counts as current. */
-async function isSnapshotCurrent(
-  parts: GuardParts,
-  namespace: string,
-  { fresh, timeoutMs, hasGroups }: { readonly fresh: FreshObjects | undefined; readonly timeoutMs: number; readonly hasGroups: boolean },
-): Promise<boolean> {
-  const isCurrent = areCachesCurrent(parts, namespace, {
-    fresh,
-    longestAgeMs: hasGroups ? longestSilenceMs : longestSilenceWithoutGroupsMs,
-    timeoutMs: Math.min(hasGroups ? longestRequestMs : longestDeparturesMs, timeoutMs),
-  });
-  return await (hasGroups ? isCurrent : isCurrent.catch(() => true));
 }
 
 export interface Admission {

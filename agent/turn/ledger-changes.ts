@@ -43,10 +43,17 @@ function sorted(values: readonly unknown[]): readonly string[] {
   return values.map(canonicalJson).sort();
 }
 
-/** Returns the ledger without the claims of actions that had no effect. Claims of other scale-downs of the StatefulSet stay. */
-export function withoutClaimsOf(ledger: Ledger, actions: readonly Action[]): Ledger {
+/**
+ * Returns the ledger without the claims of actions that had no effect. Claims of other scale-downs of the StatefulSet stay. So do claims that
+ * were open before the actions, because an earlier request for the same claim may have been carried out or may still arrive.
+ */
+export function withoutClaimsOf(ledger: Ledger, actions: readonly Action[], before: Pick<Ledger, 'claims'>): Ledger {
+  const earlier = new Set(before.claims.map((claim) => keyOf(claim.verb, claim)));
   const undone = new Set(actions.flatMap((action) => ('uid' in action ? [keyOf(verbOf(action.kind), action)] : [])));
-  const claims = ledger.claims.filter((claim) => !undone.has(keyOf(claim.verb, claim)));
+  const claims = ledger.claims.filter((claim) => {
+    const key = keyOf(claim.verb, claim);
+    return earlier.has(key) || !undone.has(key);
+  });
   return claims.length === ledger.claims.length ? ledger : { ...ledger, claims };
 }
 

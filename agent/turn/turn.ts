@@ -6,7 +6,6 @@ import { type Action, type GroupDecision, replacedBy } from '../../engine/decisi
 import { violationsOf } from '../../engine/invariants/invariants.ts';
 import { claimsOf, decidedLedger, ledgerOfEpoch, openClaims } from '../../engine/ledger/ledger.ts';
 import { lastAvailableByTime, viewGroup } from '../../engine/observe/view.ts';
-import type { RunState } from '../../engine/run/run-state.ts';
 import { revertProgress } from '../../engine/run/states.ts';
 import { emptySnapshot, isUnknown, type Ledger, type Snapshot } from '../../engine/snapshot.ts';
 import { withoutPinsOf } from '../../engine/strategies/pinned/pins.ts';
@@ -139,6 +138,12 @@ class Turn {
       this.report('the watch cache is behind the API server; waiting for it to catch up');
       return inconclusive(staleCachePauseMs);
     }
+    if (decision.actions.some(needsFreshSnapshot) && !this.#isRecent(gathered)) {
+      // The reads took so long that no action would be sent. Its claim would follow from a state before a pause, for example.
+      this.#memory.needsDirectRead = true;
+      this.report(`the API server is slow: the objects were read more than ${longestSnapshotAgeMs / 1000} s ago`);
+      return inconclusive(staleCachePauseMs);
+    }
     const violations = this.#violations(gathered.snapshot, decision);
     const actions = violations.length === 0 ? decision.actions : decision.actions.filter((action) => !isDestructive(action));
     const announced = this.#announce(ledger, decision, actions, gathered.epoch);
@@ -147,7 +152,7 @@ class Turn {
 
     this.#performed = await this.#perform(decision, actions, gathered);
     this.#isCut = this.#performed.length < actions.length && !this.#performed.some(endsTurn);
-    const unstored = await this.#remember(announced, { actions, before: ledger.run }, gathered);
+    const unstored = await this.#remember(announced, { actions, before: ledger }, gathered);
     const problem = violations.length > 0 ? `the decision violates ${violations.join('; ')}` : unstored;
     this.report(problem);
     return this.#next(decision, problem !== undefined, gathered);
@@ -298,7 +303,7 @@ class Turn {
   /** Stores the results in the ledger. Returns the reason if the write fails. The ledger then has too many claims until the next turn. */
   async #remember(
     announced: Ledger,
-    { actions, before }: { readonly actions: readonly Action[]; readonly before: RunState | undefined },
+    { actions, before }: { readonly actions: readonly Action[]; readonly before: Ledger },
     { epoch }: Gathered,
   ): Promise<string | undefined> {
     const memory = this.#memory;
@@ -315,8 +320,8 @@ class Turn {
     const { run } = announced;
     const hasReplaced = outcomes.some(({ action, result }) => replacedBy(action).length > 0 && (result === 'done' || result === 'unknown'));
     const isUnmoved = run !== undefined && !hasReplaced && actions.some((action) => replacedBy(action).length > 0);
-    const known = isUnmoved ? { ...announced, run: revertProgress(run, before) } : announced;
-    const settled = withoutPinsOf(withoutClaimsOf(known, undone), this.#decision?.pinned ?? {}, undone);
+    const known = isUnmoved ? { ...announced, run: revertProgress(run, before.run) } : announced;
+    const settled = withoutPinsOf(withoutClaimsOf(known, undone, before), this.#decision?.pinned ?? {}, undone);
     const after = withAnswers(settled, outcomes, Math.floor(this.#parts.env.clock.nowMs()));
     const claimed = new Set(after.claims.map(({ uid }) => uid));
     memory.confirmed = new Set([...memory.confirmed, ...done].filter((uid) => claimed.has(uid)));

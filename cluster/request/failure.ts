@@ -44,6 +44,11 @@ export class ApiFailure extends Error {
   }
 }
 
+/** The failure for a caller that needs current objects while a watch cache is older than the API server. */
+export class StaleCache extends Error {
+  override readonly name = 'StaleCache';
+}
+
 /** Reports whether the error is an answer of the API server with one of these HTTP status codes. */
 export function isStatus(error: unknown, ...codes: readonly number[]): error is ApiFailure {
   return error instanceof ApiFailure && codes.includes(error.status);

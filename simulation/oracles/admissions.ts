@@ -22,6 +22,8 @@ class AdmissionJudge implements Oracle {
   readonly #book: Book;
   /** The claims of the ledger on pods. */
   #claims: readonly Claimed[] = [];
+  /** The UIDs of all pods that had a claim. */
+  readonly #claimed = new Set<string>();
 
   constructor(book: Book) {
     this.#book = book;
@@ -36,19 +38,28 @@ class AdmissionJudge implements Oracle {
     const place = this.#book.placeOfPod(after);
     if (place === undefined || admission.uid !== after.metadata.uid || terms.isExcepted()) return;
     const moment = momentOf(scene, { actor: { user: actor.user, process: admission.by, sentAtMs: admission.sentAtMs }, atMs });
-    if (!terms.wasMember(place.zone.statefulSet, moment.fromMs)) return;
+    // An answer may name no group only if the pod had none, or has one for less time than a webhook needs to know the group.
+    if (admission.group === undefined && !terms.wasMember(place.zone.statefulSet, moment.fromMs)) return;
     const what = `${admission.by} lets ${actor.user} disrupt ${after.metadata.name}`;
     // An orphaned pod has no group. A deletion may pass unjudged, because the kubelet removes pods with the same request.
     const owner = controllerOf(after);
     const isOwned = owner !== undefined && owner === place.zone.facts.latest()?.uid;
     if (isAdmitted(commit)) checkBudget(this.#book, place, moment, what);
-    if (isAdmitted(commit) && isOwned && scene.group.disruption !== undefined) this.#checkClaim(admission, atMs, what);
+    // /admission/enforce, which reviews native groups, claims every disruption; /admission/pod-eviction only those that use the budget.
+    const needsClaim = scene.group.kind === 'native' || !wasDown(place, moment);
+    if (isAdmitted(commit) && isOwned) this.#checkClaim(admission, { atMs, needsClaim }, what);
     if (!admission.isJudged && admission.failurePolicy === 'Fail' && isOwned) scene.violated('S31', `${what} without a judgement`);
   }
 
-  /** Checks that the request was not allowed long ago. A pod may have the claims of an eviction and of a deletion. */
-  #checkClaim({ uid, by, sentAtMs }: NonNullable<Actor['admission']>, atMs: number, what: string): void {
+  /** Checks that the request has a claim if it needs one, and was not allowed long ago. A pod may have the claims of an eviction and of a deletion. */
+  #checkClaim(
+    { uid, by, sentAtMs, group }: NonNullable<Actor['admission']>,
+    { atMs, needsClaim }: { readonly atMs: number; readonly needsClaim: boolean },
+    what: string,
+  ): void {
     const { scene } = this.#book;
+    if (needsClaim && !this.#claimed.has(uid))
+      scene.violated('S30', `${what} without a claim, and its answer names ${group ?? 'no group'}`);
     const { rate, wallErrorMs, jumpedAtMs = 0 } = machineOf(scene, by);
     // The webhook judged by the clock before the jump.
     if (jumpedAtMs >= sentAtMs) return;
@@ -62,6 +73,7 @@ class AdmissionJudge implements Oracle {
     const before = this.#claims;
     const claims = type === 'DELETED' ? [] : [...(readLedger(after)?.claims.values() ?? [])];
     this.#claims = claims.filter(({ verb }) => verb === 'deletePod' || verb === 'evictPod');
+    for (const { uid } of this.#claims) this.#claimed.add(uid);
     if (this.#book.scene.group.disruption !== undefined && !this.#book.terms.isExcepted()) this.#checkClaims(before, atMs);
   }
 

@@ -15,8 +15,8 @@ const conflictLimit = 20;
 /** Creates the judge. It also judges rejected requests, because an agent must not rely on a rejection. */
 export function judgeRequests(scene: Scene): Oracle {
   const conflicts = new Map<string, number>();
-  /** The requests that failed because their object had another resource version. */
-  const outdated = new Set<string>();
+  /** The time at which requests failed because their object had another resource version. */
+  const outdated = new Map<string, number>();
   /** The last request of a process about an object. */
   const last = new Map<string, LastAnswer>();
   /** The end of the last turn of each process. */
@@ -39,7 +39,8 @@ export function judgeRequests(scene: Scene): Oracle {
       const body = parsed(request.body);
       const report = (invariant: 'S10' | 'S20', what: string): void => scene.violated(invariant, `${describe(answered)} ${what}`);
       checkBody(answered, body, report);
-      if (isRepeated(outdated, answered, body)) report('S20', 'is repeated, although the object has had another resourceVersion since');
+      if (isRepeated(outdated, answered, { body, nowMs: scene.nowMs() }))
+        report('S20', 'is repeated, although the object has had another resourceVersion since');
       last.set(`${by} ${answered.name}`, { status: answered.status, sentAtMs: request.actor.sentAtMs ?? scene.nowMs() });
       const isAtLimit = countConflicts(conflicts, answered);
       if (isAtLimit) scene.violated('L11', `${describe(answered)} met ${conflictLimit} conflicts in a row`);
@@ -110,16 +111,21 @@ function namesFinalizers(body: unknown): boolean {
 }
 
 /**
- * Returns whether the API server has already denied this request of an agent with 409. Its resource version is outdated then, and every
- * later read of the object shows that.
+ * Returns whether an agent sent this request after the API server denied it with 409. Its resource version is outdated then, and every
+ * later read of the object shows that. A delayed request may arrive after the denial of a later one.
  */
-function isRepeated(outdated: Set<string>, { request, verb, resource, name, status }: Answered, body: unknown): boolean {
+function isRepeated(
+  outdated: Map<string, number>,
+  { request, verb, resource, name, status }: Answered,
+  { body, nowMs }: { readonly body: unknown; readonly nowMs: number },
+): boolean {
+  const { process = '', site, sentAtMs = nowMs } = request.actor;
   const version = field(body, 'preconditions', 'resourceVersion') ?? field(body, 'metadata', 'resourceVersion');
-  if (version === undefined || request.actor.site?.startsWith('act.') !== true) return false;
-  const key = `${request.actor.process ?? ''} ${verb} ${resource} ${name} ${String(version)}`;
-  const isKnown = outdated.has(key);
-  if (status === 409) outdated.add(key);
-  return isKnown;
+  if (version === undefined || site?.startsWith('act.') !== true) return false;
+  const key = `${process} ${verb} ${resource} ${name} ${String(version)}`;
+  const deniedMs = outdated.get(key);
+  if (status === 409) outdated.set(key, deniedMs ?? nowMs);
+  return deniedMs !== undefined && sentAtMs >= deniedMs;
 }
 
 /** Counts consecutive conflicts and returns true at the limit. Conflicts on Leases are normal and do not count. */

@@ -82,13 +82,20 @@ export class ReviewJudge implements Oracle {
     const { scene, terms } = this.#book;
     const { admission } = actor;
     if (actor.user === scene.agentUser || terms.isExcepted()) return;
-    const { by: process, sentAtMs, isJudged, uid } = admission ?? { by: '', sentAtMs: atMs, isJudged: false, uid: '' };
+    const {
+      by: process,
+      sentAtMs,
+      isJudged,
+      uid,
+      group,
+    } = admission ?? { by: '', sentAtMs: atMs, isJudged: false, uid: '', group: undefined };
     const moment = momentOf(scene, { actor: { user: actor.user, process, sentAtMs }, atMs });
     if (!terms.wasMember(zone.statefulSet, moment.fromMs)) return;
     if (!isJudged || uid !== after.metadata.uid) {
       scene.violated('S31', `${what} without a judgement`);
       return;
     }
+    if (group === undefined) scene.violated('S30', `${what}, and the answer of ${process} names no group`);
     const isForced = terms
       .of(zone.statefulSet)
       .since(moment.fromMs)

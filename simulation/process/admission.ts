@@ -171,7 +171,9 @@ function admitted(
   const { sentAtMs, uid } = request;
   if (!isJudging || answer === undefined || uid === undefined) return actor;
   const isJudged = path === endpointPaths.enforce ? answer.auditAnnotations?.['outcome'] === 'allow' : answer.allowed;
-  return { ...actor, admission: { by, sentAtMs, uid, failurePolicy, isJudged } };
+  // Only the answers of /admission/enforce name a group.
+  const group = answer.auditAnnotations?.['group'] ?? actor.admission?.group;
+  return { ...actor, admission: { by, sentAtMs, uid, failurePolicy, isJudged, group } };
 }
 
 function patched(object: Json, patch: readonly PatchOperation[]): Json {

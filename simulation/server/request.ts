@@ -45,13 +45,14 @@ export interface Actor {
   readonly sentWallMs?: number;
   /**
    * The admission of a disruption by a webhook: the process whose webhook let it pass, the time at which the review was sent, the UID
-   * of the reviewed object, whether the webhook judged the request, and the failure policy of the webhook.
+   * of the reviewed object, whether the webhook judged the request, the group that its answer names, and the failure policy of the webhook.
    */
   readonly admission?: {
     readonly by: string;
     readonly sentAtMs: number;
     readonly uid: string;
     readonly isJudged: boolean;
+    readonly group?: string | undefined;
     readonly failurePolicy: 'Fail' | 'Ignore';
   };
 }

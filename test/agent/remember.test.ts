@@ -69,7 +69,7 @@ describe('a ledger is written', () => {
 describe('claims', () => {
   it('of actions that were not carried out are dropped, others stay', () => {
     const other = { ...claim, verb: 'evictPod' as const };
-    expect(withoutClaimsOf({ ...ledger, claims: [claim, other] }, [action]).claims).toEqual([other]);
+    expect(withoutClaimsOf({ ...ledger, claims: [claim, other] }, [action], ledger).claims).toEqual([other]);
   });
 
   it('of a decrease are dropped alone, when pods of the one before are still on their way out', () => {
@@ -77,7 +77,12 @@ describe('claims', () => {
     const before = { verb: 'scaleDown' as const, ...from, to: 2, atMs: 1000 };
     const next = { ...before, from: 2, to: 1 };
     const action = { kind: 'scaleStatefulSet' as const, statefulSet: 's', ...from, from: 2, to: 1 };
-    expect(withoutClaimsOf({ ...ledger, claims: [before, next] }, [action]).claims).toEqual([before]);
+    expect(withoutClaimsOf({ ...ledger, claims: [before, next] }, [action], ledger).claims).toEqual([before]);
+  });
+
+  it('that were open before stay: the answer to an earlier request is not known', () => {
+    const announced = { ...ledger, claims: [{ ...claim, atMs: 2000 }] };
+    expect(withoutClaimsOf(announced, [action], { claims: [claim] })).toBe(announced);
   });
 
   it('end by time after two minutes', () => {

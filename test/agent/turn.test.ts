@@ -360,4 +360,48 @@ describe('a turn', () => {
     await cluster.env.advance(20_000);
     expect(sizes(cluster)).toEqual([4, 4, 4]);
   });
+
+  it('remembers the time of a scale-down that arrived late, although its repetition met a conflict', async () => {
+    const cluster = newCluster();
+    cluster.api.put(template, { metadata: { name: 'store', namespace: 'mimir' }, spec: { replicas: 3 }, status: { replicas: 3 } });
+    const mirror = { from: { apiVersion: 'rollout-operator.grafana.com/v1', kind: 'ReplicaTemplate', name: 'store', read: 'scale' } };
+    nativeGroup(cluster, { replicas: { mirror }, scaling: { down: { betweenZones: '10m' } } });
+    const { serve } = cluster.api;
+    let late: Parameters<typeof serve>[0] | undefined;
+    cluster.env.replaceServer(async (request) => {
+      if (request.site !== 'act.scaleStatefulSet') return serve(request);
+      if (late === undefined) {
+        late = request;
+        return { lost: 'reply', forever: true };
+      }
+      if (sizes(cluster).every((size) => size === 3)) await serve(late);
+      return serve(request);
+    });
+    startProcess({ env: cluster.env });
+    await cluster.env.advance(5000);
+    cluster.api.change(template, 'mimir', 'store', { spec: { replicas: 2 } });
+    await cluster.env.advance(300_000);
+    expect([...sizes(cluster)].sort()).toEqual([2, 3, 3]);
+    await cluster.env.until(() => sizes(cluster).every((size) => size === 2), 3_600_000);
+  });
+
+  it('announces nothing by what it saw before a slow read', async () => {
+    const cluster = newCluster();
+    nativeGroup(cluster);
+    const { serve } = cluster.api;
+    let isSlow = true;
+    cluster.env.replaceServer(async (request) => {
+      const answer = await serve(request);
+      return isSlow && request.site === 'fresh.pods' && 'status' in answer ? { ...answer, delayMs: 4000 } : answer;
+    });
+    await cluster.env.advance(60_000);
+    cluster.rollTo('app:2');
+    await cluster.env.advance(1000);
+    const process = startProcess({ env: cluster.env });
+    await cluster.env.advance(60_000);
+    expect(process.reports.map(({ error }) => error)).toContain('the API server is slow: the objects were read more than 10 s ago');
+    expect(process.reports.flatMap(({ ledger }) => ledger?.claims ?? [])).toEqual([]);
+    isSlow = false;
+    await cluster.env.until(() => rolled(cluster, 'app:2'), 3_600_000);
+  });
 });

@@ -1,5 +1,5 @@
 // Serves /admission/enforce, which enforces groups and policies on every request that can disrupt pods of a StatefulSet.
-import { ApiFailure, TransportFailure } from '../../cluster/request/failure.ts';
+import { ApiFailure, StaleCache, TransportFailure } from '../../cluster/request/failure.ts';
 import { asJsonObject } from '../../cluster/request/json.ts';
 import { type KubernetesObject, resources } from '../../cluster/request/resource.ts';
 import type { AdmissionRequest, Judgement } from '../../engine/decision.ts';
@@ -57,7 +57,7 @@ export function enforceEndpoint(options: EnforceOptions): EnforceEndpoint {
 
 /** Returns the message for the requester. Rethrows unexpected errors, which the server answers with `onFailure`. */
 function problemOf(error: unknown): string {
-  if (error instanceof Undecidable) return error.message;
+  if (error instanceof Undecidable || error instanceof StaleCache) return error.message;
   if (error instanceof ApiFailure) return `the API server answered ${error.status} at ${error.site}`;
   if (error instanceof TransportFailure) return `the API server did not answer at ${error.site}`;
   throw error;
@@ -119,7 +119,7 @@ class Enforcement {
       const problem = problemOf(error);
       const answer = failed(review, {
         problem,
-        isOther: mode === 'others' && !(await this.#isKnownMember(target, call)),
+        isOther: mode === 'others' && !this.#isKnownMember(target),
         isNamespaceEnding: false,
       });
       if (answer.allowed || !(await this.#reads.isEnding(target.namespace, call))) return answer;
@@ -256,8 +256,10 @@ class Enforcement {
     return getOrCreate(this.#queues, `${namespace}/${name}`, () => new GroupQueue(env, guard, { namespace, name }));
   }
 
-  /** Decides without the object, which could not be read. Lets the request pass only if the cache shows that no policy applies. */
-  async #whenUnread({ namespace }: JudgedTarget, { statefulSet, problem }: Unread, call: Call): Promise<Judgeable> {
+  /** Decides without the object, which could not be read. Lets the request pass only if current caches show that it is in no group. */
+  async #whenUnread(target: JudgedTarget, { statefulSet, problem }: Unread, call: Call): Promise<Judgeable> {
+    if (this.#isKnownMember(target)) throw new Undecidable(problem);
+    const { namespace } = target;
     const snapshot = await this.#reads.snapshot(namespace, call);
     const set = snapshot.statefulSets.find((known) => known.namespace === namespace && known.name === statefulSet);
     const isUnprotected =
@@ -268,11 +270,11 @@ class Enforcement {
     throw new Undecidable(problem);
   }
 
-  /** Returns whether this process knows the object as a member. A new member may still be missing from the webhook configuration. */
-  async #isKnownMember({ kind, namespace, name }: JudgedTarget, call: Call): Promise<boolean> {
+  /** Returns whether the caches show the object as a member. A new member may still be missing from the webhook configuration. */
+  #isKnownMember({ kind, namespace, name }: JudgedTarget): boolean {
     const statefulSet = kind === 'pod' ? ownerName(name) : name;
-    const snapshot = await this.#reads.snapshot(namespace, call).catch(() => undefined);
-    return snapshot !== undefined && statefulSet !== undefined && groupOf(snapshot, namespace, statefulSet) !== undefined;
+    const groups = this.#options.guard.groups(namespace);
+    return statefulSet !== undefined && !isUnknown(groups) && groupOf({ groups }, namespace, statefulSet) !== undefined;
   }
 }
 

@@ -176,18 +176,52 @@ describe('a snapshot of the guard', () => {
     expect(groups[0]?.zones[0]?.noDownscale).toBe(true);
   });
 
-  it('does not report forever that no group is concerned if no watch event arrived', async () => {
+  const newGroup = {
+    metadata: { name: 'ingester', namespace: 'mimir' },
+    spec: { members: { zones: [{ name: 'a', statefulSet: 'ingester-zone-a' }] }, rollout: { strategy: 'onDelete' } },
+  };
+
+  it('knows a new group within ten seconds, although no watch event arrived', async () => {
+    const world = enforceWorld({ kind: 'none' });
+    const { guard } = (await world.start()).admission;
+    const names = async (): Promise<readonly string[]> =>
+      (await world.env.finish(guard.snapshot('mimir', [], 2000))).groups.map(({ name }) => name);
+    await world.env.advance(60_000);
+    world.api.hold();
+    expect(await names()).toEqual([]);
+    world.api.put('rolloutgroups.rollout-group.dev', newGroup);
+    await world.env.advance(10_100);
+    expect(await names()).toEqual(['ingester']);
+  });
+
+  it('is refused while a new group cannot be learned: no watch event arrived, and no list or an unexpected one', async () => {
     const world = enforceWorld({ kind: 'none' });
     const { guard } = (await world.start()).admission;
     silence(world);
-    world.api.put('rolloutgroups.rollout-group.dev', {
-      metadata: { name: 'ingester', namespace: 'mimir' },
-      spec: { members: { zones: [{ name: 'a', statefulSet: 'ingester-zone-a' }] }, rollout: { strategy: 'onDelete' } },
-    });
-    await world.env.advance(130_000);
+    world.api.put('rolloutgroups.rollout-group.dev', newGroup);
+    await world.env.advance(11_000);
     await expect(world.env.finish(guard.snapshot('mimir', [], 2000))).rejects.toThrow('the watch cache is behind the API server');
     world.api.forbid('list rolloutgroups.rollout-group.dev');
-    expect((await world.env.finish(guard.snapshot('mimir', [], 2000))).groups).toEqual([]);
+    await expect(world.env.finish(guard.snapshot('mimir', [], 2000))).rejects.toThrow('cannot list resource "rolloutgroups"');
+  });
+
+  it('lists what may define a group once in ten seconds, for all requests of a namespace together', async () => {
+    const world = enforceWorld({ kind: 'none' });
+    const { requests, admission } = await world.start();
+    const lists = async (count: number): Promise<readonly string[]> => {
+      const before = requests.length;
+      const all = Array.from({ length: count }, () => admission.guard.snapshot('mimir', [], 2000));
+      await world.env.finish(Promise.all(all));
+      return requests.slice(before).filter((request) => !request.includes('/configmaps/'));
+    };
+    await world.env.advance(60_000);
+    world.api.hold();
+    const kinds = ['rolloutexceptions', 'rolloutgroups', 'rolloutintents', 'rolloutpolicies'];
+    expect([...(await lists(50))].sort()).toEqual([
+      'GET /apis/apps/v1/namespaces/mimir/statefulsets',
+      ...kinds.map((plural) => `GET /apis/rollout-group.dev/v1alpha1/namespaces/mimir/${plural}`),
+    ]);
+    expect(await lists(50)).toEqual([]);
   });
 
   it('lists a cache again that a read past it contradicts', async () => {

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import type { Json, ModelObject } from '../../../simulation/server/request.ts';
 import { History } from './history.ts';
 
 const budgeted = (): History => new History({ disruption: 1 });
@@ -25,6 +26,49 @@ describe('S30', () => {
     history.evict('ing-b-0');
     history.advance(100).announceAndTake('ing-a-2', 'b1');
     expect(history.found('S1')).toEqual(['b1 disrupts ing-a-2 while ing-b has unavailable pods: ing-b-0']);
+  });
+
+  it('finds an admitted eviction without a claim, also if its answer names no group of a member', () => {
+    for (const group of ['mimir/ing', undefined]) {
+      const history = budgeted();
+      history.evict('ing-a-1', { claimAgeMs: Number.POSITIVE_INFINITY, group });
+      expect(history.found('S30')).toEqual([
+        `a1 lets kubernetes-admin disrupt ing-a-1 without a claim, and its answer names ${group ?? 'no group'}`,
+      ]);
+    }
+  });
+
+  it('asks for no claim on a pod of a drop-in group that was down already', () => {
+    const history = new History({ kind: 'adopted', zoneBudget: 1 });
+    const evict = (pod: string): void => void history.evict(pod, { claimAgeMs: Number.POSITIVE_INFINITY, group: undefined });
+    history.ready('ing-a-2', false);
+    history.advance(20_000);
+    evict('ing-a-2');
+    expect(history.said).toEqual([]);
+    history.advance(100);
+    evict('ing-a-1');
+    expect(history.found('S30')).toContain('a1 lets kubernetes-admin disrupt ing-a-1 without a claim, and its answer names no group');
+  });
+
+  it('permits an answer that names no group while the group is new, but no answer without a claim that names the group', () => {
+    const history = budgeted();
+    const zonesOf = ({ spec }: ModelObject) => (spec as { readonly members: { readonly zones: readonly Json[] } }).members.zones;
+    const define = (zones: readonly Json[]): void =>
+      void history.change('rolloutgroups.rollout-group.dev', 'ing', ({ spec }) => ({ spec: { ...(spec as Json), members: { zones } } }));
+    const zones = zonesOf(history.get('rolloutgroups.rollout-group.dev', 'ing'));
+    define(zones.slice(1));
+    history.advance(60_000);
+    define(zones);
+    const evict = (pod: string, group?: string): void =>
+      void history.evict(pod, { claimAgeMs: Number.POSITIVE_INFINITY, group, isJudged: true });
+    history.advance(9000);
+    evict('ing-a-0');
+    expect(history.said).toEqual([]);
+    evict('ing-a-1', 'mimir/ing');
+    expect(history.found('S30')).toEqual(['a1 lets kubernetes-admin disrupt ing-a-1 without a claim, and its answer names mimir/ing']);
+    history.advance(2000);
+    evict('ing-a-2');
+    expect(history.found('S30').at(-1)).toContain('names no group');
   });
 
   it('permits an eviction of a pod that is down, and one while a pod of another zone has just failed', () => {

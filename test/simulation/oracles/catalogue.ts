@@ -164,7 +164,7 @@ export const catalogue: readonly CatalogueEntry[] = [
     id: 'S30',
     title: 'disruptions admitted by the webhook count like those of the agent',
     judgedBy: ['admissions', 'reviews'],
-    how: 'deletions and evictions by others in groups with `spec.disruption`, evictions under a ZoneAwarePodDisruptionBudget, and decreases of replicas by others in native groups; a request is admitted at most 42 s after it was first allowed, by a clock that does not jump meanwhile; the webhooks claim no more available pods of a zone than the budget permits; S1 to S3 count an admitted disruption from its commit on',
+    how: 'deletions and evictions by others in groups with `spec.disruption`, evictions under a ZoneAwarePodDisruptionBudget, and decreases of replicas by others in native groups; each admitted disruption of a pod has a claim, and the answer names no group only if the pod belonged to none in the last 10 s; a request is admitted at most 42 s after it was first allowed, by a clock that does not jump meanwhile; the webhooks claim no more available pods of a zone than the budget permits; S1 to S3 count an admitted disruption from its commit on',
   },
   {
     id: 'S31',

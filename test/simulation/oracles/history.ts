@@ -42,6 +42,16 @@ interface ClaimText {
   readonly to?: number;
 }
 
+interface EvictOptions {
+  readonly by?: string;
+  readonly isJudged?: boolean;
+  readonly failurePolicy?: 'Fail' | 'Ignore';
+  /** Infinity: without a claim. */
+  readonly claimAgeMs?: number;
+  /** The group that the answer names; absent: the group, if the request was judged. */
+  readonly group?: string | undefined;
+}
+
 export interface PinText {
   readonly zone: string;
   readonly ordinal: number;
@@ -184,15 +194,18 @@ export class History {
   }
 
   /** Evicted by a user whose request the webhook of `by` let pass, by default after a judgement, and with a claim that is so old. */
-  evict(pod: string, { by = 'a1', isJudged = true, failurePolicy = 'Fail' as 'Fail' | 'Ignore', claimAgeMs = 0 } = {}): Commit {
+  evict(pod: string, options: EvictOptions = {}): Commit {
+    const { by = 'a1', isJudged = true, failurePolicy = 'Fail', claimAgeMs = 0 } = options;
+    const group = 'group' in options ? options.group : isJudged ? `${namespace}/ing` : undefined;
     if (isJudged && claimAgeMs < Number.POSITIVE_INFINITY) this.admit([pod], claimAgeMs);
-    const admission = { by, sentAtMs: this.nowMs, failurePolicy, uid: this.uidOf(pod), isJudged };
+    const admission = { by, sentAtMs: this.nowMs, failurePolicy, uid: this.uidOf(pod), isJudged, group };
     return this.change('pods', pod, () => ({ metadata: { deletionTimestamp: this.time() } }), { ...people, admission });
   }
 
   /** Scaled by an autoscaler whose request the webhook of a1 let pass, by default after a judgement. */
-  scaleAdmitted(set: string, replicas: number, isJudged = true): Commit {
-    const admission = { by: 'a1', sentAtMs: this.nowMs, failurePolicy: 'Fail' as const, uid: this.set(set).metadata.uid, isJudged };
+  scaleAdmitted(set: string, replicas: number, { isJudged = true, namesGroup = true } = {}): Commit {
+    const group = namesGroup ? `${namespace}/ing` : undefined;
+    const admission = { by: 'a1', sentAtMs: this.nowMs, failurePolicy: 'Fail' as const, uid: this.set(set).metadata.uid, isJudged, group };
     return this.scale(set, replicas, { ...people, admission });
   }
 

@@ -99,12 +99,12 @@ describe('S29', () => {
 });
 
 describe('a request that met a conflict', () => {
-  const send = (history: History, status: number, resourceVersion: string): void =>
+  const send = (history: History, status: number, resourceVersion: string, sentAgoMs = 0): void =>
     history.answer({
       verb: 'delete',
       name: 'ing-a-1',
       status,
-      actor: { ...history.agent(), site: 'act.deletePod' },
+      actor: { ...history.agent('a1', sentAgoMs), site: 'act.deletePod' },
       body: { preconditions: { uid: 'u', resourceVersion } },
     });
 
@@ -112,6 +112,9 @@ describe('a request that met a conflict', () => {
     const history = new History();
     send(history, 409, '7');
     send(history, 200, '8');
+    expect(history.found('S20')).toEqual([]);
+    // It was sent before the conflict, and arrives late.
+    send(history.advance(20_000), 409, '7', 30_000);
     expect(history.found('S20')).toEqual([]);
     send(history, 409, '7');
     expect(history.found('S20')).toEqual([

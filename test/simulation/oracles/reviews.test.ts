@@ -31,13 +31,19 @@ describe('S30', () => {
     history.advance(20_000).scaleAdmitted('ing-a', 2);
     expect(history.found('S30')).toEqual(['kubernetes-admin scales ing-a from 3 to 2 while ing-b has unavailable pods: ing-b-0']);
   });
+
+  it('finds an admitted decrease of a member whose answer names no group', () => {
+    const history = native();
+    history.scaleAdmitted('ing-a', 2, { namesGroup: false });
+    expect(history.found('S30')).toEqual(['kubernetes-admin scales ing-a from 3 to 2, and the answer of a1 names no group']);
+  });
 });
 
 describe('S31', () => {
   it('finds a decrease without a judgement, but no increase', () => {
     const history = native();
     history.scale('ing-a', 4);
-    history.advance(100).scaleAdmitted('ing-a', 3, false);
+    history.advance(100).scaleAdmitted('ing-a', 3, { isJudged: false });
     expect(history.found('S31')).toEqual(['kubernetes-admin scales ing-a from 4 to 3 without a judgement']);
   });
 

@@ -2,6 +2,7 @@
 import { type Admission, startAdmission } from '../../../agent/admission/guard.ts';
 import type { AgentEnv } from '../../../agent/env.ts';
 import { type KubernetesHttp, sleep } from '../../../cluster/env.ts';
+import { TransportFailure } from '../../../cluster/request/failure.ts';
 import { decodeLedger, ledgerKey, ledgerName } from '../../../engine/ledger/ledger-document.ts';
 import { isUnknown, type Ledger } from '../../../engine/snapshot.ts';
 import { messageOf } from '../../../policies/error-message.ts';
@@ -109,7 +110,7 @@ function startWebhook({ env }: Cluster, options: ProcessOptions): WebhookProcess
       await way();
       if (isCutOff) {
         await sleep(env, request.timeoutMs);
-        throw new Error('the connection was reset');
+        throw new TransportFailure('the connection was reset', { site: request.site ?? '', mayBeApplied: true });
       }
       const response = await env.kubernetes.request(request);
       isDead ||= request.site === diesAfter;

@@ -37,7 +37,10 @@ it('an unknown fact passes with a warning, where the endpoint itself denies it',
 it('an unknown fact about a member is denied there too: the API server may have read its members before it became one', async () => {
   const world = enforceWorld({});
   const process = await world.start();
+  world.api.hold();
+  await world.env.advance(20_000);
   process.cutOff();
   const answer = await world.env.finish(process.endpoint.others.handle(scaleOf(world.set('a'), 1), call(world)));
-  expect(answer).toMatchObject({ allowed: false, code: 429 });
+  const message = expect.stringContaining('when the agent read StatefulSet ingester-zone-a');
+  expect(answer).toMatchObject({ allowed: false, code: 429, message });
 });

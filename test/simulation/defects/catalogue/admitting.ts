@@ -8,6 +8,12 @@ const disruption = 'engine/disruption/disruption.ts';
 
 export const admittingDefects: readonly Defect[] = [
   {
+    id: 'admission-misses-a-new-group',
+    title: 'the webhook trusts a silent watch for two minutes',
+    edits: [{ file: 'agent/admission/guard.ts', find: 'const longestSilenceMs = 10_000;', replace: 'const longestSilenceMs = 120_000;' }],
+    breaks: ['S30'],
+  },
+  {
     id: 'admitted-claim-not-stored',
     title: 'the webhook answers without the claim of the admitted request in the ledger',
     edits: [{ file: queue, find: 'const next = reserve(ledger, claims);', replace: 'const next = reserve(ledger, claims.slice(0, 0));' }],

@@ -170,4 +170,16 @@ export const ledgerDefects: readonly Defect[] = [
     edits: [{ file: 'agent/agent.ts', find: 'this.#memories.clear();', replace: '' }],
     breaks: ['L8', 'L12', 'unfinished'],
   },
+  {
+    id: 'conflict-drops-an-earlier-claim',
+    title: 'a conflict ends the claim of an earlier request whose answer got lost',
+    edits: [
+      {
+        file: 'agent/turn/ledger-changes.ts',
+        find: 'return earlier.has(key) || !undone.has(key);',
+        replace: 'return !undone.has(key);',
+      },
+    ],
+    breaks: ['S19'],
+  },
 ];

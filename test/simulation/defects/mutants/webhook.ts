@@ -32,8 +32,8 @@ export const webhookMutants: readonly Mutant[] = [
     [
       'old-caches-judge',
       'requests are judged although the caches lack the latest policies and requests',
-      'return await (hasGroups ? isCurrent : isCurrent.catch(() => true));',
-      'return await isCurrent.then(() => true);',
+      'if (!(await this.#areCachesCurrent(namespace, fresh))) return undefined;',
+      'await this.#areCachesCurrent(namespace, fresh);',
       admitted,
     ],
   ]),
