@@ -4,6 +4,7 @@ import { durationMs } from '../../policies/duration.ts';
 import type { GivenState } from '../../policies/schema/policy-test.ts';
 import { holdingPartition, traitsOf } from '../../policies/strategies.ts';
 import { defined } from '../../policies/values/defined.ts';
+import { getOrCreate } from '../../policies/values/map.ts';
 import { contextOf } from '../context.ts';
 import { controllerLabels, snapshotFromManifests, unmodelledPods, withReportedReplicas } from '../observe/manifests.ts';
 import { profileOf } from '../profiles.ts';
@@ -44,17 +45,12 @@ type ZoneState = NonNullable<GivenState['zones']>[string];
 
 /** Builds the state of one case. Parts that the case omits are healthy, updated and not scaled. */
 export function caseState(question: StateQuestion): CaseState {
-  const { bundle, manifests, group, nowMs, agentNamespace } = question;
+  const { bundle, group, nowMs, agentNamespace } = question;
   const zones = zonesGiven(question);
-  const replicas = new Map(
-    zones.flatMap(({ zone, state }): [string, number][] =>
-      state.replicas === undefined ? [] : [[`${group.namespace}/${zone.statefulSet}`, state.replicas]],
-    ),
-  );
-  const read = snapshotFromManifests(manifests, { nowMs, groups: bundle.groups, replicas });
+  const read = runningManifests(question, zones);
   const problems = [...read.problems, ...unknownZones(question), ...largeSets(group, read.snapshot)];
   let snapshot: Snapshot = {
-    ...withHoldingPartitions(read.snapshot),
+    ...read.snapshot,
     policies: bundle.policies,
     exceptions: bundle.exceptions,
     ...defined({ agentNamespace }),
@@ -70,6 +66,27 @@ export function caseState(question: StateQuestion): CaseState {
   }
   const inputs = inputsGiven(snapshot, group, question.given);
   return { snapshot: inputs.snapshot, problems: [...problems, ...inputs.problems] };
+}
+
+type RunningManifests = ReturnType<typeof snapshotFromManifests>;
+
+/** The running manifests by their groups, and by their replicas and time, because most cases differ only in other parts of the state. */
+const running = new WeakMap<readonly GroupDefinition[], { readonly manifests: unknown; readonly states: Map<string, RunningManifests> }>();
+
+/** Returns the manifests as a healthy cluster with the replicas of the case. */
+function runningManifests({ bundle: { groups }, manifests, group, nowMs }: StateQuestion, zones: readonly GivenZone[]): RunningManifests {
+  const replicas = new Map(
+    zones.flatMap(({ zone, state }): [string, number][] =>
+      state.replicas === undefined ? [] : [[`${group.namespace}/${zone.statefulSet}`, state.replicas]],
+    ),
+  );
+  const known = running.get(groups);
+  const states = known?.manifests === manifests ? known.states : new Map<string, RunningManifests>();
+  running.set(groups, { manifests, states });
+  return getOrCreate(states, JSON.stringify([nowMs, ...replicas]), () => {
+    const { snapshot, problems } = snapshotFromManifests(manifests, { nowMs, groups, replicas });
+    return { snapshot: withHoldingPartitions(snapshot), problems };
+  });
 }
 
 interface GivenZone {
@@ -156,6 +173,9 @@ function podsGiven(set: StatefulSetView, state: ZoneState, pods: readonly PodVie
   const readyEnd = set.firstOrdinal + (state.ready ?? set.replicas);
   const missing = new Set(state.missing ?? []);
   const firstUpdated = end - (state.updated ?? set.replicas);
+  const isGiven = (pod: PodView): boolean => pod.revision === updateRevision && pod.labels['controller-revision-hash'] === updateRevision;
+  // The engine caches views by their list of pods, so an unchanged list stays the same.
+  if (Object.keys(state).every((field) => field === 'replicas') && pods.every(isGiven)) return pods;
   return pods
     .filter((pod) => !missing.has(pod.ordinal))
     .map((pod) => {
