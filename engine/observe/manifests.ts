@@ -4,16 +4,8 @@ import { canonicalJson } from '../../policies/values/canonical-json.ts';
 import { extended } from '../../policies/values/defined.ts';
 import { hashText } from '../../policies/values/hash.ts';
 import { isRecord } from '../../policies/values/is-record.ts';
-import {
-  emptySnapshot,
-  isUnknown,
-  type Known,
-  type PodBudgetView,
-  type PodView,
-  type Snapshot,
-  type StatefulSetView,
-  setNamed,
-} from '../snapshot.ts';
+import { keptByObject } from '../../policies/values/map.ts';
+import { emptySnapshot, isUnknown, type Known, type PodView, type Snapshot, type StatefulSetView, setNamed } from '../snapshot.ts';
 import { observePodBudget, observeZoneBudget } from './budget.ts';
 import { observePod, observeStatefulSet } from './objects.ts';
 import { fieldAt, objectKey, reader } from './raw.ts';
@@ -58,10 +50,10 @@ interface ManifestSnapshot {
  */
 export function snapshotFromManifests(objects: readonly unknown[], options: ManifestOptions): ManifestSnapshot {
   const namespaced = objects.flatMap(openList).map((object) => inNamespace(object, options.namespace ?? 'default'));
-  const ofKind = (kind: string): readonly unknown[] => namespaced.filter((object) => fieldAt(object, ['kind']) === kind);
-  const sets = ofKind('StatefulSet').map((object) => readOnce(readSets, object, runningSet));
+  const ofKind = (kind: string): readonly object[] => namespaced.filter(isRecord).filter((object) => object['kind'] === kind);
+  const sets = ofKind('StatefulSet').map(readSet);
   const zoneBudgets = ofKind('ZoneAwarePodDisruptionBudget').map(observeZoneBudget);
-  const podBudgets = ofKind('PodDisruptionBudget').map((object) => readOnce(readBudgets, object, observePodBudget));
+  const podBudgets = ofKind('PodDisruptionBudget').map(readBudget);
   const groups = options.groups ?? [];
   const unnamed = ofKind('StatefulSet')
     .filter((object) => fieldAt(object, ['spec', 'replicas']) === undefined)
@@ -86,24 +78,21 @@ export function snapshotFromManifests(objects: readonly unknown[], options: Mani
   };
 }
 
-/** The views by object, because a review reads the same manifests for each of its questions. */
-const readSets = new WeakMap<object, Known<StatefulSetView>>();
-const readBudgets = new WeakMap<object, Known<PodBudgetView>>();
-
-function readOnce<View>(views: WeakMap<object, View>, object: unknown, read: (object: unknown) => View): View {
-  const known = isRecord(object) ? views.get(object) : undefined;
-  const view = known ?? read(object);
-  if (isRecord(object)) views.set(object, view);
-  return view;
-}
+/** A review reads the same manifests for each of its questions. */
+const readSet = keptByObject(runningSet);
+const readBudget = keptByObject(observePodBudget);
 
 /** Returns ten hexadecimal digits of the template's hash as its revision. A `null` counts as absent. No cluster uses this revision. */
 export function templateRevision(template: unknown): string {
-  return readOnce(templateRevisions, template, (value) => hashText(canonicalJson(withoutNulls(value))).slice(0, 10));
+  return isRecord(template) ? revisionOf(template) : hashOf(template);
 }
 
-/** The revisions by template, because a plan needs the revision of one template several times. */
-const templateRevisions: WeakMap<object, string> = new WeakMap();
+/** A plan needs the revision of one template several times. */
+const revisionOf: (template: object) => string = keptByObject(hashOf);
+
+function hashOf(template: unknown): string {
+  return hashText(canonicalJson(withoutNulls(template))).slice(0, 10);
+}
 
 /** Fills in replicas that manifests omit: those of the leader, of the group or of the mirrored object; else the API server's default of 1. */
 function fillUnnamedReplicas(snapshot: Snapshot, unnamed: ReadonlySet<string>): Snapshot {

@@ -4,7 +4,7 @@ import { substitute } from '../../policies/condition/variables.ts';
 import type { PolicyDefinition, PolicyRuleDefinition, WindowDefinition } from '../../policies/definition.ts';
 import { formatDuration } from '../../policies/duration.ts';
 import type { PolicyAction } from '../../policies/schema/rollout-policy.ts';
-import { getOrCreate } from '../../policies/values/map.ts';
+import { getOrCreate, keptByObject } from '../../policies/values/map.ts';
 import { joinWindows, windowState } from '../../policies/window/window.ts';
 import type { GroupContext } from '../context.ts';
 import type { RuleResult } from '../decision.ts';
@@ -267,23 +267,15 @@ function firstOther(same: number, other: number, isSame: (atMs: number) => boole
 /** The work in progress when a window closes. */
 export type UnderWay = 'nothing' | 'zone' | 'run';
 
-type WindowsAnswer = ReturnType<typeof joinWindows>;
-
-/** The state of the windows by context, because each zone and each stop of a decision asks for it. */
-const windowStates = new WeakMap<GroupContext, Map<PolicyAction, WindowsAnswer>>();
-
-function windowsOf(context: GroupContext, action: PolicyAction): WindowsAnswer {
-  const states = windowStates.get(context) ?? new Map<PolicyAction, WindowsAnswer>();
-  windowStates.set(context, states);
-  const windows = () => context.policies.map((policy) => policy.windows);
-  return getOrCreate(states, action, () => joinWindows(windows(), action, context.nowMs));
-}
+/** The states of the windows by action. Each zone and each stop of a decision asks for them. */
+const windowStates = keptByObject((_context: GroupContext) => new Map<PolicyAction, ReturnType<typeof joinWindows>>());
 
 /** Returns the result of all windows for the action. A closed window determines how much work in progress may finish. */
 export function windowResult(context: GroupContext, action: PolicyAction, underWay: UnderWay): RuleResult {
   const windows = context.policies.flatMap((policy) => policy.windows);
   if (!windows.some((window) => window.actions.includes(action))) return result('window', 'skip', `no window restricts ${action}`);
-  const state = windowsOf(context, action);
+  const policies = context.policies.map((policy) => policy.windows);
+  const state = getOrCreate(windowStates(context), action, () => joinWindows(policies, action, context.nowMs));
   const details = { earliestMs: state.changesMs };
   if (state.isOpen) return result('window', 'ok', `the windows are open for ${action}`, details);
   const closed = state.deniedBy === undefined ? (state.notAllowedBy ?? []) : [state.deniedBy];
