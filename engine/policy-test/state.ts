@@ -4,11 +4,11 @@ import { durationMs } from '../../policies/duration.ts';
 import type { GivenState } from '../../policies/schema/policy-test.ts';
 import { holdingPartition, traitsOf } from '../../policies/strategies.ts';
 import { defined } from '../../policies/values/defined.ts';
-import { getOrCreate } from '../../policies/values/map.ts';
+import { getOrCreate, keptByObject } from '../../policies/values/map.ts';
 import { contextOf } from '../context.ts';
 import { controllerLabels, snapshotFromManifests, unmodelledPods, withReportedReplicas } from '../observe/manifests.ts';
 import { profileOf } from '../profiles.ts';
-import { planDeviations } from '../run/approved-plan.ts';
+import { planDeviations, withApprovedPlan } from '../run/approved-plan.ts';
 import { digestOfRule, digestOfWaves } from '../run/requests.ts';
 import {
   emptyLedger,
@@ -64,14 +64,17 @@ export function caseState(question: StateQuestion): CaseState {
       snapshot = withZone(snapshot, group, state, set);
     }
   }
+  if (question.given.approvedPlan === true) snapshot = withApprovedPlan(contextOf(snapshot, group));
   const inputs = inputsGiven(snapshot, group, question.given);
   return { snapshot: inputs.snapshot, problems: [...problems, ...inputs.problems] };
 }
 
 type RunningManifests = ReturnType<typeof snapshotFromManifests>;
 
-/** The running manifests by their groups, and by their replicas and time, because most cases differ only in other parts of the state. */
-const running = new WeakMap<readonly GroupDefinition[], { readonly manifests: unknown; readonly states: Map<string, RunningManifests> }>();
+/** The running manifests by their groups, then by replicas and time. Most cases differ only in other parts of the state. */
+const runningBy = keptByObject((_groups: readonly GroupDefinition[]) =>
+  keptByObject((_manifests: readonly unknown[]) => new Map<string, RunningManifests>()),
+);
 
 /** Returns the manifests as a healthy cluster with the replicas of the case. */
 function runningManifests({ bundle: { groups }, manifests, group, nowMs }: StateQuestion, zones: readonly GivenZone[]): RunningManifests {
@@ -80,10 +83,7 @@ function runningManifests({ bundle: { groups }, manifests, group, nowMs }: State
       state.replicas === undefined ? [] : [[`${group.namespace}/${zone.statefulSet}`, state.replicas]],
     ),
   );
-  const known = running.get(groups);
-  const states = known?.manifests === manifests ? known.states : new Map<string, RunningManifests>();
-  running.set(groups, { manifests, states });
-  return getOrCreate(states, JSON.stringify([nowMs, ...replicas]), () => {
+  return getOrCreate(runningBy(groups)(manifests), JSON.stringify([nowMs, ...replicas]), () => {
     const { snapshot, problems } = snapshotFromManifests(manifests, { nowMs, groups, replicas });
     return { snapshot: withHoldingPartitions(snapshot), problems };
   });
