@@ -6,7 +6,7 @@ import { valueAt } from './schema/schema-walk.ts';
 import { compareText } from './values/compare-text.ts';
 import { isRecord } from './values/is-record.ts';
 import { listed, suggestion } from './wording.ts';
-import { type Path, type Places, parseDocuments, type YamlDocument } from './yaml/document.ts';
+import { type KnownTexts, type Path, type Places, parseDocuments, type YamlDocument } from './yaml/document.ts';
 
 export interface PolicyFile {
   readonly name: string;
@@ -55,12 +55,14 @@ export interface LoadOptions {
   readonly storedForm?: (name: ObjectName) => Readonly<Record<string, unknown>> | undefined;
   /** Reports whether the document counts as absent. */
   readonly isOmitted?: (name: ObjectName, file: string) => boolean;
+  /** The texts that were read before. Absent: each file is parsed. */
+  readonly knownTexts?: KnownTexts | undefined;
 }
 
 /** Reads policy files and the Kubernetes objects in them. Never throws. Sorts documents and manifests by file name, then by line. */
 export function loadPolicies(files: readonly PolicyFile[], options: LoadOptions = {}): LoadResult {
   const sorted = [...files].sort((a, b) => compareText(a.name, b.name));
-  const parsed = sorted.map((file) => parseDocuments(file.name, file.text));
+  const parsed = sorted.map((file) => parseDocuments(file.name, file.text, options.knownTexts));
   const results = parsed
     .flatMap((file) => file.documents)
     .flatMap(withoutLists)

@@ -3,6 +3,7 @@
 import { fieldAt } from '../engine/observe/raw.ts';
 import { askEngine } from '../engine/policy-test/policy-test.ts';
 import type { GroupDefinition } from '../policies/definition.ts';
+import { policiesFor } from '../policies/join.ts';
 import { holdingPartition, traitsOf } from '../policies/strategies.ts';
 import { type Answered, compareAnswers, type Flip } from './compare.ts';
 import type { Question } from './questions.ts';
@@ -45,15 +46,18 @@ function askerOf(pair: Pair, own: BoundGroup | undefined, side: Side, other: Sid
   const groups = bundle.groups.filter(
     ({ namespace, zones }) => namespace === pair.namespace && zones.some((zone) => sets.has(zone.statefulSet)),
   );
-  const { policies } = bundle;
+  const plain = { manifests, agentNamespace };
+  // Policies that bind none of these groups decide nothing, and each decision would look at them.
+  const policies = [...new Set(groups.flatMap((group) => policiesFor(bundle.policies, group, agentNamespace)))];
+  const ofMembers = { ...plain, bundle: { groups, policies, exceptions: [] } };
   return (question) => {
     const isMember = own !== undefined && hasMember(own.group, question.statefulSet);
     if (!isMember && question.asksAgent) return undefined;
     const state = isMember ? own : own === pair.before ? pair.after : pair.before;
     const one = state && question.build(state);
     if (state === undefined || one === undefined) return undefined;
-    const input = { bundle: { groups: isMember ? groups : [state.group], policies, exceptions: [] }, manifests, agentNamespace };
-    const answered = askEngine({ group: state.group, ...one, nowMs: question.nowMs }, isMember ? input : { ...input, groups });
+    const ofOthers = { ...plain, bundle: { groups: [state.group], policies: bundle.policies, exceptions: [] }, groups };
+    const answered = askEngine({ group: state.group, ...one, nowMs: question.nowMs }, isMember ? ofMembers : ofOthers);
     return 'answer' in answered ? ofQuestion(question, answered.answer) : undefined;
   };
 }

@@ -76,11 +76,6 @@ export function restingReplicas({ zones }: GroupDefinition, zone: ZoneDefinition
   return replicas;
 }
 
-/** Returns the subject of a request about a member and those alike: `zones b and c`, `pods x-0 and y-0`. */
-function subject(noun: string, { alike }: Member, nameOf: (member: Pick<Member, 'statefulSet' | 'zone'>) => string): string {
-  return `${noun}${alike.length === 1 ? '' : 's'} ${listed(alike.map(nameOf), 'and')}`;
-}
-
 export function givenState(
   side: BoundGroup,
   scene: Scene,
@@ -97,104 +92,110 @@ export function givenState(
   return { zones: Object.fromEntries(zones), ...(isMirrored ? { source: scene.replicas } : {}), ...scene.readings(side), ...rest };
 }
 
-function zoneOf({ group }: BoundGroup, { statefulSet }: Member): ZoneDefinition | undefined {
-  return group.zones.find((zone) => zone.statefulSet === statefulSet);
-}
-
 interface Circumstance {
   readonly when: string;
   readonly members: Readonly<Record<string, MemberState>>;
   readonly rest?: Partial<GivenState>;
 }
 
-const plain: Circumstance = { when: '', members: {} };
-
-/** Returns the circumstances of a request about a member that its zone rules and budgets read. */
-function troubles(scene: Scene, own: Member): readonly Circumstance[] {
-  const other = scene.members.find(({ statefulSet }) => statefulSet !== own.statefulSet);
-  return [
-    { when: 'while a pod of its zone is not ready', members: { [own.statefulSet]: { notReady: 1 } } },
-    ...(other === undefined
-      ? []
-      : [{ when: `while a pod of zone ${other.zone} is not ready`, members: { [other.statefulSet]: { notReady: 1 } } }]),
-  ];
-}
-
-function shrunk(scene: Scene, own: Member): readonly Circumstance[] {
-  const other = scene.members.find(({ statefulSet }) => statefulSet !== own.statefulSet);
-  if (other === undefined) return [];
-  return [{ when: `after zone ${other.zone} shrank`, members: { [other.statefulSet]: { lastDownscale: '0s' } } }];
+/** One kind of question about a member, and the circumstances in which it is asked. */
+interface Row extends Pick<Question, 'may' | 'action' | 'isDone'> {
+  readonly circumstances: readonly Circumstance[];
+  /** Returns the request about the zone with its resting replicas; undefined if the zone cannot have it. */
+  readonly request: (zone: ZoneDefinition, rest: number) => Request | undefined;
+  /** Returns the states that the request needs, besides those of the circumstance. */
+  readonly members?: (group: GroupDefinition, zone: ZoneDefinition) => Readonly<Record<string, MemberState>>;
 }
 
 /** Returns the questions about one member in the plain state, and in the circumstances that the rules read. */
 export function memberQuestions(scene: Scene, member: Member): readonly Question[] {
-  return [...clientQuestions(scene, member), ...scaleQuestions(scene, member), ...shrinkQuestions(scene, member)];
+  const rows = [...clientRows(scene, member), ...scaleRows(scene, member), shrinkRow(scene, member)];
+  return rows.flatMap((row) => row.circumstances.map((one) => questionOf(scene, member, row, one)));
 }
 
-function clientQuestions(scene: Scene, member: Member): readonly Question[] {
-  const { statefulSet } = member;
-  const client = (may: string, action: 'delete' | 'evict' | 'restart', ordinal: boolean, circumstance: Circumstance): Question => ({
+const noStates = (): Readonly<Record<string, MemberState>> => ({});
+
+function questionOf(scene: Scene, { statefulSet }: Member, row: Row, { when, members, rest }: Circumstance): Question {
+  const { may, action, isDone, request, members: needed = noStates } = row;
+  return {
     may,
+    when,
     action,
     statefulSet,
-    when: circumstance.when,
-    asksAgent: false,
+    asksAgent: isDone !== undefined,
     nowMs: scene.instantOf(action),
+    ...(isDone === undefined ? {} : { isDone }),
     build: (side) => {
-      const zone = zoneOf(side, member);
-      if (zone === undefined || (ordinal && restingReplicas(side.group, zone, scene.replicas) === 0)) return undefined;
-      const given = givenState(side, scene, circumstance.members);
-      return { given, request: { action, zone: zone.name, ...(ordinal ? { ordinal: 0 } : {}), ...someone } };
+      const zone = side.group.zones.find((one) => one.statefulSet === statefulSet);
+      const asked = zone && request(zone, restingReplicas(side.group, zone, scene.replicas));
+      if (zone === undefined || asked === undefined) return undefined;
+      const states = Object.entries(needed(side.group, zone)).map(([name, state]) => [name, { ...state, ...members[name] }] as const);
+      return { given: givenState(side, scene, { ...members, ...Object.fromEntries(states) }, rest), request: asked };
     },
-  });
-  const sets = subject('StatefulSet', member, (one) => one.statefulSet);
-  const pods = subject('pod', member, (one) => `${one.statefulSet}-0`);
-  return [
-    client(`${sets} may be deleted`, 'delete', false, plain),
-    ...[plain, ...troubles(scene, member)].map((one) => client(`${pods} may be evicted`, 'evict', true, one)),
-    client(`${pods} may be deleted`, 'delete', true, plain),
-    client(`${sets} may be restarted`, 'restart', false, plain),
-  ];
+  };
+}
+
+/** Returns the subject of a request about a member and those alike: `zones b and c`, `pods x-0 and y-0`. */
+function subject(noun: string, { alike }: Member, nameOf: (member: Pick<Member, 'statefulSet' | 'zone'>) => string): string {
+  return `${noun}${alike.length === 1 ? '' : 's'} ${listed(alike.map(nameOf), 'and')}`;
+}
+
+const plain: Circumstance = { when: '', members: {} };
+
+/** Returns the circumstances of a member that its zone rules and budgets read. */
+function circumstancesOf(scene: Scene, own: Member): Readonly<Record<'ownPod' | 'otherPod' | 'otherShrank', readonly Circumstance[]>> {
+  const other = scene.members.find(({ statefulSet }) => statefulSet !== own.statefulSet);
+  const ofOther = (when: (zone: string) => string, state: MemberState): readonly Circumstance[] =>
+    other === undefined ? [] : [{ when: when(other.zone), members: { [other.statefulSet]: state } }];
+  return {
+    ownPod: [{ when: 'while a pod of its zone is not ready', members: { [own.statefulSet]: { notReady: 1 } } }],
+    otherPod: ofOther((zone) => `while a pod of zone ${zone} is not ready`, { notReady: 1 }),
+    otherShrank: ofOther((zone) => `after zone ${zone} shrank`, { lastDownscale: '0s' }),
+  };
 }
 
 /** A requester who is in no group. */
 const someone = { user: 'someone', groups: [] };
 
-function scaleQuestions(scene: Scene, member: Member): readonly Question[] {
-  const { statefulSet } = member;
+function clientRows(scene: Scene, member: Member): readonly Row[] {
+  const { ownPod, otherPod } = circumstancesOf(scene, member);
+  const sets = subject('StatefulSet', member, (one) => one.statefulSet);
+  const pods = subject('pod', member, (one) => `${one.statefulSet}-0`);
+  const ofSet = (may: string, action: 'delete' | 'restart'): Row => {
+    return { may, action, circumstances: [plain], request: ({ name }) => ({ action, zone: name, ...someone }) };
+  };
+  const ofPod = (may: string, action: 'delete' | 'evict', circumstances: readonly Circumstance[]): Row => ({
+    may,
+    action,
+    circumstances,
+    request: ({ name }, rest) => (rest === 0 ? undefined : { action, zone: name, ordinal: 0, ...someone }),
+  });
+  return [
+    ofSet(`${sets} may be deleted`, 'delete'),
+    ofPod(`${pods} may be evicted`, 'evict', [plain, ...ownPod, ...otherPod]),
+    ofPod(`${pods} may be deleted`, 'delete', [plain]),
+    ofSet(`${sets} may be restarted`, 'restart'),
+  ];
+}
+
+function scaleRows(scene: Scene, member: Member): readonly Row[] {
+  const { ownPod, otherPod, otherShrank } = circumstancesOf(scene, member);
   const zones = subject('zone', member, (one) => one.zone);
-  const scaled = (
-    what: string,
-    action: 'scaleUp' | 'scaleDown',
-    target: (rest: number) => number,
-    circumstance: Circumstance,
-  ): Question => ({
+  const scaled = (what: string, action: 'scaleUp' | 'scaleDown', target: (rest: number) => number, circumstances = [plain]): Row => ({
     may: `${zones} may be scaled ${what}`,
     action,
-    statefulSet,
-    when: circumstance.when,
-    asksAgent: false,
-    nowMs: scene.instantOf(action),
-    build: (side) => {
-      const zone = zoneOf(side, member);
-      if (zone === undefined) return undefined;
-      const rest = restingReplicas(side.group, zone, scene.replicas);
+    circumstances,
+    request: ({ name }, rest) => {
       const to = target(rest);
       if (to < 0 || (action === 'scaleUp' ? to <= rest : to >= rest)) return undefined;
-      return {
-        given: givenState(side, scene, circumstance.members),
-        request: { action, zone: zone.name, to, via: ['update'], ...someone },
-      };
+      return { action, zone: name, to, via: ['update'], ...someone };
     },
   });
-  const down = [plain, ...troubles(scene, member), ...shrunk(scene, member)];
   return [
-    ...down.map((one) => scaled('down by one pod', 'scaleDown', (rest) => rest - 1, one)),
-    scaled('to 0', 'scaleDown', () => 0, plain),
-    scaled('up by one pod', 'scaleUp', (rest) => rest + 1, plain),
-    ...scene.targets.flatMap((target) =>
-      (['scaleDown', 'scaleUp'] as const).map((action) => scaled(`to ${target}`, action, () => target, plain)),
-    ),
+    scaled('down by one pod', 'scaleDown', (rest) => rest - 1, [plain, ...ownPod, ...otherPod, ...otherShrank]),
+    scaled('to 0', 'scaleDown', () => 0),
+    scaled('up by one pod', 'scaleUp', (rest) => rest + 1),
+    ...scene.targets.flatMap((target) => (['scaleDown', 'scaleUp'] as const).map((action) => scaled(`to ${target}`, action, () => target))),
   ];
 }
 
@@ -205,37 +206,27 @@ function followersOf({ zones }: GroupDefinition, { name }: ZoneDefinition): read
   return zones.filter((zone) => zone.name !== name && found.has(zone.name));
 }
 
-/** Returns the questions about a scale-down by the agent. Without a number that the group sets or copies, the agent scales nothing. */
-function shrinkQuestions(scene: Scene, member: Member): readonly Question[] {
+/** Returns the question about a scale-down by the agent. Without a number that the group sets or copies, the agent scales nothing. */
+function shrinkRow(scene: Scene, member: Member): Row {
   const { statefulSet } = member;
-  const zones = subject('zone', member, (one) => one.zone);
-  const shrink = ({ when, members, rest }: Circumstance): Question => ({
-    may: `${zones} may shrink`,
-    when,
+  const { otherPod, otherShrank } = circumstancesOf(scene, member);
+  const other = scene.members.find((one) => one.statefulSet !== statefulSet);
+  return {
+    may: `${subject('zone', member, (one) => one.zone)} may shrink`,
     action: 'scaleDown',
-    statefulSet,
-    asksAgent: true,
-    nowMs: scene.instantOf('scaleDown'),
     isDone: ({ replicas }) => Object.keys(replicas).length > 0,
-    build: (side) => {
-      const zone = zoneOf(side, member);
-      if (zone === undefined || (zone.replicas.kind === 'leader' && zone.follows === undefined)) return undefined;
-      const own: MemberState = { above: 1, preparedFor: longAgo, ...members[statefulSet] };
-      const above = followersOf(side.group, zone).map(({ statefulSet: follower }) => [follower, { above: 1, ...members[follower] }]);
-      const states = { ...members, ...Object.fromEntries(above), [statefulSet]: own };
-      return { given: givenState(side, scene, states, rest), request: { action: 'none' } };
-    },
-  });
-  const others = scene.members.filter((one) => one.statefulSet !== statefulSet);
-  const [other] = others;
-  return [
-    shrink(plain),
-    shrink({ when: 'after its pods prepared', members: { [statefulSet]: { preparedFor: '0s' } } }),
-    ...troubles(scene, member).slice(1).map(shrink),
-    ...shrunk(scene, member).map(shrink),
-    shrink({ when: 'while the group is paused', members: {}, rest: { paused: true } }),
-    ...(other === undefined
-      ? []
-      : [shrink({ when: 'during a rollout', members: { [other.statefulSet]: { updated: 1, readyFor: longAgo } } })]),
-  ];
+    request: (zone) => (zone.replicas.kind === 'leader' && zone.follows === undefined ? undefined : { action: 'none' }),
+    members: (group, zone) => ({
+      ...Object.fromEntries(followersOf(group, zone).map((follower) => [follower.statefulSet, { above: 1 }])),
+      [statefulSet]: { above: 1, preparedFor: longAgo },
+    }),
+    circumstances: [
+      plain,
+      { when: 'after its pods prepared', members: { [statefulSet]: { preparedFor: '0s' } } },
+      ...otherPod,
+      ...otherShrank,
+      { when: 'while the group is paused', members: {}, rest: { paused: true } },
+      ...(other === undefined ? [] : [{ when: 'during a rollout', members: { [other.statefulSet]: { updated: 1, readyFor: longAgo } } }]),
+    ],
+  };
 }

@@ -1,6 +1,7 @@
 // Lists the questions about a rollout: the first pods of each wave, with open and missing approvals, gates, soaks and budgets.
 import { waveTarget } from '../engine/amount.ts';
-import type { ApprovalDefinition, GateDefinition, GroupDefinition } from '../policies/definition.ts';
+import type { ApprovalDefinition, GateDefinition, GroupDefinition, PolicyRuleDefinition } from '../policies/definition.ts';
+import { asksForApproval } from '../policies/rollout/rules-without-exception.ts';
 import type { GivenState } from '../policies/schema/policy-test.ts';
 import { compareText } from '../policies/values/compare-text.ts';
 import { literalsOf, thresholdsOf } from './literals.ts';
@@ -22,13 +23,13 @@ export function rolloutQuestions(pair: Pair, scene: Scene): readonly Question[] 
   const points = pointsOf(pair, scene);
   const approvers = approverVariants(pair);
   const gates = gateVariants(pair);
+  const plans = planVariants(pair);
   const replaced = firstReplaced(points);
   return [
     ...points.flatMap((point) => [
       rollout(scene, point),
       ...(isBegun(point) ? [rollout(scene, point, { suffix: 'without a soak', rest: { waveAvailableFor: '0s' } })] : []),
-      ...approvers.map((one) => rollout(scene, point, one)),
-      ...gates.map((one) => rollout(scene, point, one)),
+      ...[...approvers, ...plans, ...gates].map((one) => rollout(scene, point, one)),
     ]),
     ...(replaced === undefined ? [] : [rollout(scene, replaced, { suffix: '', readyFor: '0s' })]),
     ...points
@@ -64,7 +65,7 @@ function rollout(scene: Scene, { when, updated }: Point, variant: Variant = { su
       const states = side.group.zones.map(({ statefulSet }): [string, MemberState] => {
         return [statefulSet, { readyFor, updated: updated[statefulSet] ?? 0, ...members[statefulSet] }];
       });
-      const approvals = approvalsOf(side, { count: Number.POSITIVE_INFINITY, groups: approverGroups([side]) });
+      const approvals = approvalsOf(side, everyApprover(side));
       const given = { waveAvailableFor: longAgo, approvals, ...of?.(side), ...rest };
       return { given: givenState(side, scene, Object.fromEntries(states), given), request: { action: 'rollout' } };
     },
@@ -120,11 +121,7 @@ interface Approvers {
 function approvalsOf({ group, policies }: BoundGroup, { count, groups }: Approvers): NonNullable<GivenState['approvals']> {
   const users = Array.from({ length: Math.min(count, 3) }, (_, index) => ({ user: `approver-${index + 1}`, groups: [...groups] }));
   const waves = group.rollout.waves.filter(({ before, after }) => before.approval ?? after.approval).slice(0, 2 * maxWaves);
-  const rules = policies.flatMap((policy) =>
-    policy.rules
-      .filter(({ effect, onUnknown }) => effect === 'requireApproval' || onUnknown === 'requireApproval')
-      .map(({ name }) => `${policy.name}/${name}`),
-  );
+  const rules = policies.flatMap((policy) => policy.rules.filter(asksForApproval).map(({ name }) => `${policy.name}/${name}`));
   return users
     .flatMap((user) => [...waves.map(({ name }) => ({ wave: name, ...user })), ...rules.map((rule) => ({ rule, ...user }))])
     .slice(0, 50);
@@ -133,12 +130,16 @@ function approvalsOf({ group, policies }: BoundGroup, { count, groups }: Approve
 function approvalsIn({ group, policies }: BoundGroup): readonly ApprovalDefinition[] {
   return [
     ...group.rollout.waves.flatMap(({ before, after }) => [before.approval ?? [], after.approval ?? []].flat()),
-    ...policies.flatMap(({ rules }) => rules.flatMap(({ effect, approval }) => (effect === 'requireApproval' ? [approval] : []))),
+    ...policies.flatMap(({ rules }) => rules.filter(asksForApproval).map(({ approval }) => approval)),
   ];
 }
 
 function approverGroups(sides: readonly BoundGroup[]): readonly string[] {
   return [...new Set(sides.flatMap(approvalsIn).flatMap(({ from }) => from))].sort(compareText);
+}
+
+function everyApprover(side: BoundGroup): Approvers {
+  return { count: Number.POSITIVE_INFINITY, groups: approverGroups([side]) };
 }
 
 /** Returns no approval, fewer approvals than a side requires, and approvals of each single group of approvers. */
@@ -162,6 +163,15 @@ function approverVariants(pair: Pair): readonly Variant[] {
     suffix,
     of: (side) => ({ approvals: approvalsOf(side, approvers) }),
   }));
+}
+
+/** Returns a rollout with an approved plan and no other approval of a rule, if rules differ that ask for an approved plan. */
+function planVariants(pair: Pair): readonly Variant[] {
+  const planRules = ({ policies }: BoundGroup): readonly PolicyRuleDefinition[] =>
+    policies.flatMap(({ rules }) => rules.filter(({ effect, onUnknown }) => [effect, onUnknown].includes('requireApprovedPlan')));
+  if (sidesOf(pair).flatMap(planRules).length === 0 || !differs(pair, planRules)) return [];
+  const ofWaves = (side: BoundGroup) => approvalsOf(side, everyApprover(side)).filter(({ rule }) => rule === undefined);
+  return [{ suffix: 'with an approved plan', of: (side) => ({ approvals: ofWaves(side), approvedPlan: true }) }];
 }
 
 /** Returns readings around every number in the conditions of the gates, and gates without a reading. */

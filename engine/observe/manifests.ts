@@ -4,6 +4,7 @@ import { canonicalJson } from '../../policies/values/canonical-json.ts';
 import { extended } from '../../policies/values/defined.ts';
 import { hashText } from '../../policies/values/hash.ts';
 import { isRecord } from '../../policies/values/is-record.ts';
+import { keptByObject } from '../../policies/values/map.ts';
 import { emptySnapshot, isUnknown, type Known, type PodView, type Snapshot, type StatefulSetView, setNamed } from '../snapshot.ts';
 import { observePodBudget, observeZoneBudget } from './budget.ts';
 import { observePod, observeStatefulSet } from './objects.ts';
@@ -49,10 +50,10 @@ interface ManifestSnapshot {
  */
 export function snapshotFromManifests(objects: readonly unknown[], options: ManifestOptions): ManifestSnapshot {
   const namespaced = objects.flatMap(openList).map((object) => inNamespace(object, options.namespace ?? 'default'));
-  const ofKind = (kind: string): readonly unknown[] => namespaced.filter((object) => fieldAt(object, ['kind']) === kind);
-  const sets = ofKind('StatefulSet').map((object) => runningSet(object));
+  const ofKind = (kind: string): readonly object[] => namespaced.filter(isRecord).filter((object) => object['kind'] === kind);
+  const sets = ofKind('StatefulSet').map(readSet);
   const zoneBudgets = ofKind('ZoneAwarePodDisruptionBudget').map(observeZoneBudget);
-  const podBudgets = ofKind('PodDisruptionBudget').map(observePodBudget);
+  const podBudgets = ofKind('PodDisruptionBudget').map(readBudget);
   const groups = options.groups ?? [];
   const unnamed = ofKind('StatefulSet')
     .filter((object) => fieldAt(object, ['spec', 'replicas']) === undefined)
@@ -77,16 +78,21 @@ export function snapshotFromManifests(objects: readonly unknown[], options: Mani
   };
 }
 
+/** A review reads the same manifests for each of its questions. */
+const readSet = keptByObject(runningSet);
+const readBudget = keptByObject(observePodBudget);
+
 /** Returns ten hexadecimal digits of the template's hash as its revision. A `null` counts as absent. No cluster uses this revision. */
 export function templateRevision(template: unknown): string {
-  const known = isRecord(template) ? templateRevisions.get(template) : undefined;
-  const revision = known ?? hashText(canonicalJson(withoutNulls(template))).slice(0, 10);
-  if (isRecord(template)) templateRevisions.set(template, revision);
-  return revision;
+  return isRecord(template) ? revisionOf(template) : hashOf(template);
 }
 
-/** The revisions by template, because a plan needs the revision of one template several times. */
-const templateRevisions: WeakMap<object, string> = new WeakMap();
+/** A plan needs the revision of one template several times. */
+const revisionOf: (template: object) => string = keptByObject(hashOf);
+
+function hashOf(template: unknown): string {
+  return hashText(canonicalJson(withoutNulls(template))).slice(0, 10);
+}
 
 /** Fills in replicas that manifests omit: those of the leader, of the group or of the mirrored object; else the API server's default of 1. */
 function fillUnnamedReplicas(snapshot: Snapshot, unnamed: ReadonlySet<string>): Snapshot {

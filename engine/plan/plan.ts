@@ -184,9 +184,7 @@ function worst(outcomes: readonly GroupPlan['outcome'][]): Plan['outcome'] {
 
 function planGroup(input: PlanInput, group: GroupDefinition, snapshots: PlanSnapshots): GroupPlan {
   const asked = snapshotAsked(input, snapshots, group);
-  const run = (quantile: Quantile): Forward => forward(input, group, snapshots, quantile);
-  const likely = run('p50');
-  const slow = run('p90');
+  const { likely, slow } = forwardBoth(input, group, snapshots);
   const waves = groupIntoWaves(likely, slow);
   const steps = waves.flatMap((wave) => wave.steps);
   const changes = plannedChanges(group, { ...input, before: snapshots.before, after: snapshots.after }, likely.refused);
@@ -315,6 +313,13 @@ function forward(input: PlanInput, group: GroupDefinition, snapshots: PlanSnapsh
   const ended = [...met].filter(({ endsWith }) => !left.some((stop) => stop.endsWith === endsWith));
   const times = { startMs: snapshots.nowMs, endMs: last.nowMs };
   return { group, refused, permitted, steps: traced, waits, stops: [...ended, ...left], world, end, ...times };
+}
+
+/** Simulates the group with both durations. If nothing is to do, no duration counts. */
+function forwardBoth(input: PlanInput, group: GroupDefinition, snapshots: PlanSnapshots): Record<'likely' | 'slow', Forward> {
+  const likely = forward(input, group, snapshots, 'p50');
+  const isIdle = likely.end === 'done' && likely.endMs === likely.startMs && likely.steps.length === 0;
+  return { likely, slow: isIdle ? likely : forward(input, group, snapshots, 'p90') };
 }
 
 function stopsOfResults(stops: readonly Stop[], results: readonly RuleResult[]): readonly Stop[] {

@@ -1,5 +1,6 @@
 // Builds the state in which a plan starts: the running objects, with every requested change judged and, if allowed, applied.
 import type { GroupDefinition } from '../../policies/definition.ts';
+import { matchesSelector } from '../../policies/label-selector.ts';
 import { isSameValue } from '../../policies/values/canonical-json.ts';
 import { defined } from '../../policies/values/defined.ts';
 import type { AdmissionRequest, Judgement, RuleResult } from '../decision.ts';
@@ -9,7 +10,7 @@ import { fieldAt } from '../observe/raw.ts';
 import { blockingResults, leadingResult } from '../rule.ts';
 import { permittedResults } from '../rules/exception.ts';
 import { readsTime } from '../rules/policy.ts';
-import { isUnknown, type Snapshot, type StatefulSetView, setNamed } from '../snapshot.ts';
+import { isUnknown, type PodBudgetView, type Snapshot, type StatefulSetView, setNamed } from '../snapshot.ts';
 import { withHoldingPartitions } from '../strategies/partition.ts';
 import type { World } from '../world/model.ts';
 import { createWorld, type Quantile, step } from '../world/world.ts';
@@ -58,9 +59,9 @@ function dependsOnCalendar(input: PlanInput): boolean {
   return /grafana\.com\/(?:last-downscale|ready-time)|"lastTransitionTime"/.test(JSON.stringify([current, desired]));
 }
 
-function snapshotBefore(input: PlanInput, { before }: PlanSnapshots, group: GroupDefinition): Snapshot {
+function snapshotBefore(input: PlanInput, { before, after }: PlanSnapshots, group: GroupDefinition): Snapshot {
   const { policies, exceptions, policyDigest, agentNamespace = before.agentNamespace } = input;
-  const part = { ...groupPart(before, group), policies, exceptions, policyDigest };
+  const part = { ...groupPart(before, group, after), policies, exceptions, policyDigest };
   return agentNamespace === undefined ? part : { ...part, agentNamespace };
 }
 
@@ -112,19 +113,42 @@ export function requestedWorld(
   return { ...requested, group: desired, world: { ...requested.world, snapshot: { ...requested.world.snapshot, groups: [desired] } } };
 }
 
-/** Returns the part of a snapshot that one group depends on, so that the cost of a plan is linear in the number of groups. */
-export function groupPart(snapshot: Snapshot, group: GroupDefinition): Snapshot {
+/**
+ * Returns the part of a snapshot that one group depends on, so that the cost of a plan is linear in the number of groups: its members, and
+ * the StatefulSets that share a disruption budget with them, now or with the objects of `after`.
+ */
+export function groupPart(snapshot: Snapshot, group: GroupDefinition, after: Snapshot = snapshot): Snapshot {
+  const { zoneBudgets } = snapshot;
   const names = new Set(group.zones.map((zone) => zone.statefulSet));
-  const isShared = (list: Snapshot['zoneBudgets'] | Snapshot['podBudgets']): boolean =>
-    !Array.isArray(list) || list.some((budget) => budget.namespace === group.namespace);
-  const keepsAll = isShared(snapshot.zoneBudgets) || isShared(snapshot.podBudgets);
-  const isPart = (namespace: string, name: string): boolean => namespace === group.namespace && (keepsAll || names.has(name));
-  return {
-    ...snapshot,
-    groups: [group],
-    statefulSets: snapshot.statefulSets.filter((set) => isPart(set.namespace, set.name)),
-    pods: snapshot.pods.filter((pods) => isPart(pods.namespace, pods.statefulSet)),
-  };
+  const isMember = (namespace: string, name: string): boolean => namespace === group.namespace && names.has(name);
+  const budgets = budgetsOf(group, [snapshot, after], isMember);
+  const sharesZoneBudget = isUnknown(zoneBudgets) || zoneBudgets.some((budget) => budget.namespace === group.namespace);
+  const keepsAll = budgets === undefined || sharesZoneBudget;
+  const shares = ({ podLabels }: StatefulSetView): boolean =>
+    keepsAll || budgets.some(({ selector }) => matchesSelector(selector, podLabels));
+  const isPart = (set: StatefulSetView): boolean => set.namespace === group.namespace && (names.has(set.name) || shares(set));
+  const statefulSets = snapshot.statefulSets.filter(isPart);
+  const kept = new Set(statefulSets.map((set) => set.name));
+  const isKept = ({ namespace, statefulSet }: Snapshot['pods'][number]): boolean =>
+    namespace === group.namespace && (keepsAll || names.has(statefulSet) || kept.has(statefulSet));
+  return { ...snapshot, groups: [group], statefulSets, pods: snapshot.pods.filter(isKept) };
+}
+
+/** Returns the PodDisruptionBudgets of the members and their pods; undefined if budgets could not be read. */
+function budgetsOf(
+  { namespace }: GroupDefinition,
+  snapshots: readonly Snapshot[],
+  isMember: (namespace: string, name: string) => boolean,
+): readonly PodBudgetView[] | undefined {
+  const members = snapshots.flatMap(({ statefulSets }) => statefulSets.filter((set) => isMember(set.namespace, set.name)));
+  const views = snapshots.flatMap(({ pods }) => pods.filter((view) => isMember(view.namespace, view.statefulSet)));
+  const pods = views.flatMap((view) => (isUnknown(view.pods) ? [] : view.pods));
+  const labels = [...members.map(({ podLabels }) => podLabels), ...pods.map((pod) => pod.labels)];
+  const budgets = snapshots.map(({ podBudgets }) => podBudgets);
+  if (budgets.some(isUnknown)) return undefined;
+  return budgets
+    .flatMap((list) => (isUnknown(list) ? [] : list))
+    .filter((budget) => budget.namespace === namespace && labels.some((one) => matchesSelector(budget.selector, one)));
 }
 
 interface ChangeRequest {

@@ -4,10 +4,11 @@ import { durationMs } from '../../policies/duration.ts';
 import type { GivenState } from '../../policies/schema/policy-test.ts';
 import { holdingPartition, traitsOf } from '../../policies/strategies.ts';
 import { defined } from '../../policies/values/defined.ts';
+import { getOrCreate, keptByObject } from '../../policies/values/map.ts';
 import { contextOf } from '../context.ts';
 import { controllerLabels, snapshotFromManifests, unmodelledPods, withReportedReplicas } from '../observe/manifests.ts';
 import { profileOf } from '../profiles.ts';
-import { planDeviations } from '../run/approved-plan.ts';
+import { planDeviations, withApprovedPlan } from '../run/approved-plan.ts';
 import { digestOfRule, digestOfWaves } from '../run/requests.ts';
 import {
   emptyLedger,
@@ -44,17 +45,12 @@ type ZoneState = NonNullable<GivenState['zones']>[string];
 
 /** Builds the state of one case. Parts that the case omits are healthy, updated and not scaled. */
 export function caseState(question: StateQuestion): CaseState {
-  const { bundle, manifests, group, nowMs, agentNamespace } = question;
+  const { bundle, group, nowMs, agentNamespace } = question;
   const zones = zonesGiven(question);
-  const replicas = new Map(
-    zones.flatMap(({ zone, state }): [string, number][] =>
-      state.replicas === undefined ? [] : [[`${group.namespace}/${zone.statefulSet}`, state.replicas]],
-    ),
-  );
-  const read = snapshotFromManifests(manifests, { nowMs, groups: bundle.groups, replicas });
+  const read = runningManifests(question, zones);
   const problems = [...read.problems, ...unknownZones(question), ...largeSets(group, read.snapshot)];
   let snapshot: Snapshot = {
-    ...withHoldingPartitions(read.snapshot),
+    ...read.snapshot,
     policies: bundle.policies,
     exceptions: bundle.exceptions,
     ...defined({ agentNamespace }),
@@ -68,8 +64,29 @@ export function caseState(question: StateQuestion): CaseState {
       snapshot = withZone(snapshot, group, state, set);
     }
   }
+  if (question.given.approvedPlan === true) snapshot = withApprovedPlan(contextOf(snapshot, group));
   const inputs = inputsGiven(snapshot, group, question.given);
   return { snapshot: inputs.snapshot, problems: [...problems, ...inputs.problems] };
+}
+
+type RunningManifests = ReturnType<typeof snapshotFromManifests>;
+
+/** The running manifests by their groups, then by replicas and time. Most cases differ only in other parts of the state. */
+const runningBy = keptByObject((_groups: readonly GroupDefinition[]) =>
+  keptByObject((_manifests: readonly unknown[]) => new Map<string, RunningManifests>()),
+);
+
+/** Returns the manifests as a healthy cluster with the replicas of the case. */
+function runningManifests({ bundle: { groups }, manifests, group, nowMs }: StateQuestion, zones: readonly GivenZone[]): RunningManifests {
+  const replicas = new Map(
+    zones.flatMap(({ zone, state }): [string, number][] =>
+      state.replicas === undefined ? [] : [[`${group.namespace}/${zone.statefulSet}`, state.replicas]],
+    ),
+  );
+  return getOrCreate(runningBy(groups)(manifests), JSON.stringify([nowMs, ...replicas]), () => {
+    const { snapshot, problems } = snapshotFromManifests(manifests, { nowMs, groups, replicas });
+    return { snapshot: withHoldingPartitions(snapshot), problems };
+  });
 }
 
 interface GivenZone {
@@ -156,6 +173,9 @@ function podsGiven(set: StatefulSetView, state: ZoneState, pods: readonly PodVie
   const readyEnd = set.firstOrdinal + (state.ready ?? set.replicas);
   const missing = new Set(state.missing ?? []);
   const firstUpdated = end - (state.updated ?? set.replicas);
+  const isGiven = (pod: PodView): boolean => pod.revision === updateRevision && pod.labels['controller-revision-hash'] === updateRevision;
+  // The engine caches views by their list of pods, so an unchanged list stays the same.
+  if (Object.keys(state).every((field) => field === 'replicas') && pods.every(isGiven)) return pods;
   return pods
     .filter((pod) => !missing.has(pod.ordinal))
     .map((pod) => {

@@ -4,6 +4,7 @@ import { substitute } from '../../policies/condition/variables.ts';
 import type { PolicyDefinition, PolicyRuleDefinition, WindowDefinition } from '../../policies/definition.ts';
 import { formatDuration } from '../../policies/duration.ts';
 import type { PolicyAction } from '../../policies/schema/rollout-policy.ts';
+import { getOrCreate, keptByObject } from '../../policies/values/map.ts';
 import { joinWindows, windowState } from '../../policies/window/window.ts';
 import type { GroupContext } from '../context.ts';
 import type { RuleResult } from '../decision.ts';
@@ -266,15 +267,15 @@ function firstOther(same: number, other: number, isSame: (atMs: number) => boole
 /** The work in progress when a window closes. */
 export type UnderWay = 'nothing' | 'zone' | 'run';
 
+/** The states of the windows by action. Each zone and each stop of a decision asks for them. */
+const windowStates = keptByObject((_context: GroupContext) => new Map<PolicyAction, ReturnType<typeof joinWindows>>());
+
 /** Returns the result of all windows for the action. A closed window determines how much work in progress may finish. */
 export function windowResult(context: GroupContext, action: PolicyAction, underWay: UnderWay): RuleResult {
   const windows = context.policies.flatMap((policy) => policy.windows);
   if (!windows.some((window) => window.actions.includes(action))) return result('window', 'skip', `no window restricts ${action}`);
-  const state = joinWindows(
-    context.policies.map((policy) => policy.windows),
-    action,
-    context.nowMs,
-  );
+  const policies = context.policies.map((policy) => policy.windows);
+  const state = getOrCreate(windowStates(context), action, () => joinWindows(policies, action, context.nowMs));
   const details = { earliestMs: state.changesMs };
   if (state.isOpen) return result('window', 'ok', `the windows are open for ${action}`, details);
   const closed = state.deniedBy === undefined ? (state.notAllowedBy ?? []) : [state.deniedBy];

@@ -3,16 +3,17 @@
 // The steps of a rollout follow from its inputs: the pod templates, the replicas, the group, its policies and exceptions. The annotation has
 // digests of these inputs, so a rollout with equal inputs takes the reviewed steps, and any other rollout can say what differs.
 import * as z from 'zod';
-import type { ExceptionDefinition, GroupDefinition } from '../../policies/definition.ts';
+import type { ExceptionDefinition, GroupDefinition, PolicyDefinition } from '../../policies/definition.ts';
 import { plainDigest } from '../../policies/digest.ts';
 import { canonicalJson } from '../../policies/values/canonical-json.ts';
 import { extended } from '../../policies/values/defined.ts';
 import { hashText } from '../../policies/values/hash.ts';
+import { keptByObject } from '../../policies/values/map.ts';
 import type { GroupContext } from '../context.ts';
 import { templateDigest } from '../diff/field-diff.ts';
 import { approvedPlanAnnotation } from '../observe/objects.ts';
 import { reader } from '../observe/raw.ts';
-import { isUnknown, type Known } from '../snapshot.ts';
+import { isUnknown, type Known, type Snapshot } from '../snapshot.ts';
 import type { RunState } from './run-state.ts';
 
 const digest = z.string().min(1).max(64);
@@ -34,12 +35,38 @@ type ApprovedPlan = z.infer<typeof approvedPlan>;
 /** Returns the annotation of each StatefulSet of the group, by `namespace/name`, for the manifests that a review approves. */
 export function approvedPlans(context: GroupContext, manifests: readonly unknown[]): ReadonlyMap<string, string> {
   const { namespace, zones } = context.group;
-  const members = zones.flatMap(({ statefulSet }): (Pick<ApprovedPlan, 'template' | 'replicas'> & { readonly name: string })[] => {
+  const members = zones.flatMap(({ statefulSet }): readonly Member[] => {
     const manifest = manifests.find((object) => isStatefulSet(object, namespace, statefulSet));
     if (manifest === undefined) return [];
     const replicas = reader(manifest).int32('spec.replicas');
     return [extended({ name: statefulSet, template: templateDigest(manifest) }, replicas === undefined ? {} : { replicas })];
   });
+  return annotationsOf(context, members);
+}
+
+/** Returns the snapshot in which the StatefulSets of the group name a plan that approves their templates and replicas. */
+export function withApprovedPlan(context: GroupContext): Snapshot {
+  const { snapshot, view } = context;
+  const members = view.zones.flatMap(({ set }) => (set === undefined ? [] : [{ set, template: hashText(set.status.updateRevision) }]));
+  const annotations = annotationsOf(
+    context,
+    members.map(({ set: { name, replicas }, template }) => ({ name, template, replicas })),
+  );
+  const statefulSets = snapshot.statefulSets.map((set) => {
+    const member = members.find((one) => one.set === set);
+    const text = annotations.get(`${set.namespace}/${set.name}`);
+    if (member === undefined || text === undefined) return set;
+    return extended(set, { template: member.template, annotations: { ...set.annotations, [approvedPlanAnnotation]: text } });
+  });
+  return { ...snapshot, statefulSets };
+}
+
+interface Member extends Pick<ApprovedPlan, 'template' | 'replicas'> {
+  readonly name: string;
+}
+
+function annotationsOf(context: GroupContext, members: readonly Member[]): ReadonlyMap<string, string> {
+  const { namespace } = context.group;
   const { group, rules } = inputsOf(context);
   const plan = hashText(canonicalJson([group, rules, members]));
   return new Map(
@@ -65,8 +92,10 @@ interface PlanComparison {
   readonly deviations: readonly Deviation[];
 }
 
-/** Compares a rollout with the plan that its StatefulSets name. Undefined if none names a plan. */
-export function comparedPlan(context: GroupContext): PlanComparison | undefined {
+/** Compares a rollout with the plan that its StatefulSets name. Undefined if none names a plan. Each rule of a decision asks. */
+export const comparedPlan: (context: GroupContext) => PlanComparison | undefined = keptByObject(compare);
+
+function compare(context: GroupContext): PlanComparison | undefined {
   const zones = context.view.zones.flatMap(({ zone, set }) =>
     set === undefined ? [] : [{ zone: zone.name, set, named: readPlan(set.annotations[approvedPlanAnnotation]) }],
   );
@@ -129,12 +158,21 @@ function changedInputs(context: GroupContext, reviewed: ApprovedPlan): readonly 
 function inputsOf({ group, policies, exceptions, nowMs }: GroupContext): Pick<ApprovedPlan, 'group' | 'rules'> {
   const inForce = exceptions.filter(({ expiresMs }) => expiresMs > nowMs);
   return {
-    group: short(group, settingsOf),
+    group: groupDigest(group),
     rules: Object.fromEntries([
-      ...policies.map((policy) => [`RolloutPolicy ${policy.namespace}/${policy.name}`, short(policy, (whole) => whole)]),
-      ...inForce.map((one) => [`RolloutException ${one.namespace}/${one.name}`, short(one, withoutRequester)]),
+      ...policies.map((policy) => [`RolloutPolicy ${policy.namespace}/${policy.name}`, policyDigest(policy)]),
+      ...inForce.map((one) => [`RolloutException ${one.namespace}/${one.name}`, exceptionDigest(one)]),
     ]),
   };
+}
+
+// Every turn compares the same definitions.
+const groupDigest = keptByObject((group: GroupDefinition) => shortDigest(settingsOf(group)));
+const policyDigest = keptByObject((policy: PolicyDefinition) => shortDigest(policy));
+const exceptionDigest = keptByObject((exception: ExceptionDefinition) => shortDigest(withoutRequester(exception)));
+
+function shortDigest(definition: object): string {
+  return plainDigest(definition).slice(0, 10);
 }
 
 function settingsOf({ zones, labels: _labels, notify: _notify, generation: _generation, ...rest }: GroupDefinition): object {
@@ -144,13 +182,4 @@ function settingsOf({ zones, labels: _labels, notify: _notify, generation: _gene
 /** The webhook adds the requester to an exception from Git. */
 function withoutRequester({ requestedBy: _requestedBy, ...exception }: ExceptionDefinition): object {
   return exception;
-}
-
-/** The digests by definition, because every turn compares the same definitions. */
-const digests = new WeakMap<object, string>();
-
-function short<Definition extends object>(definition: Definition, partOf: (definition: Definition) => object): string {
-  const known = digests.get(definition) ?? plainDigest(partOf(definition)).slice(0, 10);
-  digests.set(definition, known);
-  return known;
 }

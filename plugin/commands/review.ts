@@ -1,12 +1,13 @@
 // The verb review: shows what a change between two revisions does to rollouts and to the decisions of the policies.
 import type { Plan } from '../../engine/plan/document.ts';
 import { canonicalJson } from '../../policies/values/canonical-json.ts';
+import type { KnownTexts } from '../../policies/yaml/document.ts';
 import { countEffects, type EnvironmentReview, type Review } from '../../review/document.ts';
 import type { CommandContext } from '../context.ts';
 import { type ExitCode, exitCodes, mostSevere, notFoundFailure, usageFailure } from '../failure.ts';
 import { writeErrors, writeFindings } from '../output/findings.ts';
 import { writeDocument } from '../output/formats.ts';
-import { writeApprovedPlans } from '../source/approved-plans.ts';
+import { approvedDocuments, writeApprovedPlans } from '../source/approved-plans.ts';
 import { type Environment, environmentsFile, readEnvironments } from '../source/environments.ts';
 import { Renderer } from '../source/render.ts';
 import { type EnvironmentSides, type ReviewOptions as InputOptions, reviewEnvironment } from '../source/review-inputs.ts';
@@ -27,12 +28,13 @@ export async function run(context: CommandContext, options: ReviewOptions): Prom
   const environments: EnvironmentReview[] = [];
   const approved: (readonly [name: string, documents: readonly object[]])[] = [];
   const renderer = new Renderer(context);
+  const knownTexts: KnownTexts = new Map();
   try {
     for (const sides of await environmentsOf(context, options)) {
-      const reviewed = await reviewEnvironment(context, renderer, sides, options);
+      const reviewed = await reviewEnvironment(context, renderer, sides, { ...options, knownTexts });
       if ('errors' in reviewed) return writeErrors(context, reviewed.errors);
       environments.push(reviewed.review);
-      approved.push([reviewed.review.name, reviewed.approved]);
+      if (options.out !== undefined) approved.push([reviewed.review.name, approvedDocuments(reviewed.input)]);
     }
   } finally {
     await renderer.close();

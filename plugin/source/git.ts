@@ -2,6 +2,7 @@
 import { type ExecFileException, execFile } from 'node:child_process';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { getOrCreate } from '../../policies/values/map.ts';
 import { type Failure, notFoundFailure, usageFailure } from '../failure.ts';
 import {
   emptySource,
@@ -32,8 +33,22 @@ export async function readGit(spec: string, access: InputAccess): Promise<readon
   return files;
 }
 
+/** The answers of Git by command. A command sees one state of the repository, so it asks each question once. */
+const answers = new WeakMap<InputAccess, Map<string, Promise<unknown>>>();
+
+function askedOnce<Answer>(access: InputAccess, question: string, ask: () => Promise<Answer>): Promise<Answer> {
+  const known = answers.get(access) ?? new Map<string, Promise<unknown>>();
+  answers.set(access, known);
+  return getOrCreate(known, question, ask) as Promise<Answer>;
+}
+
 /** Reads as `readGit` does, but returns undefined for a missing path, and no file for a directory without documents. */
-export async function readGitPath(spec: string, access: InputAccess): Promise<readonly InputFile[] | undefined> {
+export function readGitPath(spec: string, access: InputAccess): Promise<readonly InputFile[] | undefined> {
+  const { revision, path } = parseSpec(spec);
+  return askedOnce(access, `files ${revision}:${path}`, () => readFiles(spec, access));
+}
+
+async function readFiles(spec: string, access: InputAccess): Promise<readonly InputFile[] | undefined> {
   const { revision, path } = parseSpec(spec);
   const tree = await resolveTree(revision, access);
   const entries = await listTree(tree, [path], access);
@@ -84,7 +99,11 @@ function parseSpec(spec: string): { readonly revision: string; readonly path: st
   return { revision, path: segments.join('/') };
 }
 
-async function resolveTree(revision: string, access: InputAccess): Promise<string> {
+function resolveTree(revision: string, access: InputAccess): Promise<string> {
+  return askedOnce(access, `tree ${revision}`, () => readTree(revision, access));
+}
+
+async function readTree(revision: string, access: InputAccess): Promise<string> {
   const result = await runGit(['rev-parse', '--verify', '--quiet', '--end-of-options', `${revision}^{tree}`], access);
   const id = result.stdout.toString('utf8').trim();
   if (result.status === 0 && /^[0-9a-f]{40,64}$/.test(id)) return id;

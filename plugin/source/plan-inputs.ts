@@ -8,9 +8,11 @@ import type { GroupDefinition } from '../../policies/definition.ts';
 import { policyDigest } from '../../policies/digest.ts';
 import type { Finding } from '../../policies/findings/finding.ts';
 import { instantMs } from '../../policies/instant.ts';
+import { resolveFiles } from '../../policies/lint/lint.ts';
 import type { LoadedDocument, Manifest, PolicyFile } from '../../policies/load.ts';
 import { usualAgentNamespace } from '../../policies/objects/agent-deployment.ts';
 import { canonicalJson } from '../../policies/values/canonical-json.ts';
+import type { KnownTexts } from '../../policies/yaml/document.ts';
 import type { CommandContext } from '../context.ts';
 import { memberNames, objectChanges } from '../difference.ts';
 import { notFoundFailure, usageFailure } from '../failure.ts';
@@ -32,6 +34,8 @@ export interface PlanInputOptions {
   /** The agent's namespace; default `usualAgentNamespace`, or on a cluster the namespace of its Lease. */
   readonly agentNamespace?: string;
   readonly mayHaveNoGroup?: boolean;
+  /** The texts that the command read before. */
+  readonly knownTexts?: KnownTexts;
 }
 
 export interface PlanInputs {
@@ -90,10 +94,11 @@ export function planInputsOf(
 ): FilePlanInputs | InputErrors {
   const { agentNamespace = usualAgentNamespace, desired } = options;
   const { current: currentFiles, desired: desiredFiles, policies: policyFiles } = files;
-  const before = readPolicyFiles(currentFiles, { agentNamespace });
   // Parsing takes much of the time of a large plan, so equal files are parsed once.
+  const { knownTexts = new Map() } = options;
   const isSame = desiredFiles === currentFiles && policyFiles.length === 0;
-  const after = isSame ? before : readPolicyFiles(unique([...desiredFiles, ...policyFiles]), { agentNamespace });
+  const after = readPolicyFiles(unique([...desiredFiles, ...policyFiles]), { agentNamespace, knownTexts });
+  const before = isSame ? after : resolveFiles(currentFiles, { knownTexts });
   // Manifests among the policies, such as examples, are not desired.
   const desiredNames = new Set(desiredFiles.map(({ name }) => name));
   const isDesired = ({ file }: { readonly file: string }): boolean => desiredNames.has(file);

@@ -1,16 +1,16 @@
 // Reads both sides of a review from the object database of Git: policies, manifests and policy tests of each environment.
 import type { Plan } from '../../engine/plan/document.ts';
-import { planGroups } from '../../engine/plan/plan.ts';
+import { type PlanInput, planGroups } from '../../engine/plan/plan.ts';
 import type { CaseResult } from '../../engine/policy-test/policy-test.ts';
 import type { Finding } from '../../policies/findings/finding.ts';
 import { usualAgentNamespace } from '../../policies/objects/agent-deployment.ts';
 import { isRecord } from '../../policies/values/is-record.ts';
+import type { KnownTexts } from '../../policies/yaml/document.ts';
 import type { EnvironmentReview, SideTests } from '../../review/document.ts';
 import { reviewPolicies } from '../../review/review.ts';
 import type { CommandContext } from '../context.ts';
 import { notFoundFailure } from '../failure.ts';
 import { countCases, type TestSuite } from '../output/policy-tests.ts';
-import { approvedDocuments } from './approved-plans.ts';
 import type { Environment } from './environments.ts';
 import { readGitPath } from './git.ts';
 import type { InputFile } from './input.ts';
@@ -33,10 +33,10 @@ export interface EnvironmentSides {
   readonly head: Environment;
 }
 
-/** A reviewed environment, and the annotations of its approved plan (`approvedDocuments`). */
+/** A reviewed environment, and the inputs of its plan. */
 interface Reviewed {
   readonly review: EnvironmentReview;
-  readonly approved: readonly object[];
+  readonly input: PlanInput;
 }
 
 /** Reads and reviews one environment. Returns the errors of the files instead if a side has errors. */
@@ -44,7 +44,7 @@ export async function reviewEnvironment(
   context: CommandContext,
   renderer: Renderer,
   sides: EnvironmentSides,
-  options: ReviewOptions,
+  { knownTexts, ...options }: ReviewOptions & { readonly knownTexts: KnownTexts },
 ): Promise<Reviewed | { readonly errors: readonly Finding[] }> {
   const { name, cluster } = sides.head;
   const namespaceOf = (side: Environment): string => side.agentNamespace ?? options.agentNamespace ?? usualAgentNamespace;
@@ -61,6 +61,7 @@ export async function reviewEnvironment(
     desired: options.head,
     agentNamespace: namespaces.head,
     mayHaveNoGroup: true,
+    knownTexts,
   });
   if ('errors' in inputs) return inputs;
   const { input } = inputs;
@@ -84,7 +85,7 @@ export async function reviewEnvironment(
     ...(cluster === undefined ? {} : { cluster }),
     ...(base.suites.length + head.suites.length === 0 ? {} : { tests: { base: sideTests(base.suites), head: sideTests(head.suites) } }),
   });
-  return { review, approved: approvedDocuments(input) };
+  return { review, input };
 }
 
 /** Reads the policies and manifests of a side. A path that the revision lacks has no document: the change adds or removes it. */

@@ -33,9 +33,13 @@ export interface LintOptions extends LoadOptions {
   readonly engineRules?: readonly string[];
 }
 
-interface LintResult {
+interface ResolvedFiles {
   readonly loaded: LoadResult;
+  readonly adoption: ReturnType<typeof adoptGroups>;
   readonly resolution: Resolution;
+}
+
+interface LintResult extends ResolvedFiles {
   /** The findings of loading, resolving, adoption and lint checks, in the order of files and lines. */
   readonly findings: readonly Finding[];
 }
@@ -46,14 +50,22 @@ export function checkDocuments(input: LintInput): readonly Finding[] {
   return lintChecks.flatMap((check) => check(context));
 }
 
+/** Loads and resolves policy files together with the manifests among them, without checks. Never throws. */
+export function resolveFiles(files: readonly PolicyFile[], options: LoadOptions = {}): ResolvedFiles {
+  const loaded = loadPolicies(files, options);
+  const statefulSets = statefulSetsOf(loaded.manifests);
+  const adoption = adoptGroups(
+    loaded.manifests.map((manifest) => manifest.value),
+    options,
+  );
+  const hasManifests = statefulSets.length > 0;
+  return { loaded, adoption, resolution: resolvePolicies(loaded.documents, { adoption, ...(hasManifests ? { statefulSets } : {}) }) };
+}
+
 /** Loads, resolves and checks policy files together with the manifests among them. Never throws. */
 export function lintPolicies(files: readonly PolicyFile[], options: LintOptions = {}): LintResult {
-  const load = loadPolicies(files, options);
-  const statefulSets = statefulSetsOf(load.manifests);
-  const objects = load.manifests.map((manifest) => manifest.value);
-  const adoption = adoptGroups(objects, options);
-  const hasManifests = statefulSets.length > 0;
-  const resolution = resolvePolicies(load.documents, { adoption, ...(hasManifests ? { statefulSets } : {}) });
+  const resolved = resolveFiles(files, options);
+  const { loaded: load, adoption, resolution } = resolved;
   // A written group replaces an adopted group with the same members, so adoption findings about these members do not apply.
   const written = ofKind(load.documents, 'RolloutGroup').flatMap((group) => definitionOf(resolution, group) ?? []);
   const defined = new Set(written.flatMap((group) => group.zones.map((zone) => `StatefulSet ${group.namespace}/${zone.statefulSet}`)));
@@ -64,12 +76,12 @@ export function lintPolicies(files: readonly PolicyFile[], options: LintOptions 
     ...checkDocuments({
       load,
       bundle: resolution.bundle,
-      statefulSets,
+      statefulSets: statefulSetsOf(load.manifests),
       agentNamespace: options.agentNamespace ?? usualAgentNamespace,
       engineRules: options.engineRules,
     }),
   ];
-  return { loaded: load, resolution, findings: sortFindings(findings) };
+  return { ...resolved, findings: sortFindings(findings) };
 }
 
 /** Returns the findings of adoption with places from the manifests. A finding of an object without a manifest names the object. */

@@ -49,6 +49,7 @@ const given = z.strictObject({
     .max(50)
     .optional(),
   paused: z.boolean().optional().describe('A user paused the group.'),
+  approvedPlan: z.boolean().optional().describe('The StatefulSets name an approved plan, and the rollout does not differ from it.'),
 });
 
 const request = z.strictObject({

@@ -1,4 +1,4 @@
-// Creates the values of a map at their first use, and limits their number.
+// Creates values at their first use, and limits their number.
 
 /** Returns the value of the key. If the map lacks the key, stores and returns the result of `create`. */
 export function getOrCreate<Key, Value>(map: Map<Key, Value>, key: Key, create: () => Value): Value {
@@ -17,4 +17,14 @@ export function putNewest<Key, Value>(map: Map<Key, Value>, key: Key, value: Val
     if (map.size <= limit) return;
     map.delete(oldest);
   }
+}
+
+/** Returns the function, with each result kept as long as its argument. Equal arguments that are not the same object are computed again. */
+export function keptByObject<Key extends object, Value>(compute: (key: Key) => Value): (key: Key) => Value {
+  const known = new WeakMap<Key, { readonly value: Value }>();
+  return (key) => {
+    const kept = known.get(key) ?? { value: compute(key) };
+    known.set(key, kept);
+    return kept.value;
+  };
 }

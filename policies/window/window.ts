@@ -217,7 +217,7 @@ function parseCron(cron: string): Cron | string {
   }
 }
 
-/** Returns the starts around an instant; undefined for an invalid schedule. The newest answers of each schedule object are cached. */
+/** Returns the starts around an instant; undefined for an invalid schedule. The newest answers of each calendar are cached. */
 function startsAround(schedule: Schedule, nowMs: number): Starts | undefined {
   const calendar = calendarOf(schedule);
   if (calendar === undefined) return undefined;
@@ -241,11 +241,18 @@ interface Calendar {
   readonly answers: Required<Starts>[];
 }
 
-const calendars = new WeakMap<Schedule, Calendar | 'unreadable'>();
+/** The calendars by text, because many policies have the same schedule. */
+const calendars = new Map<string, Calendar | 'unreadable'>();
+const maxCalendars = 1_000;
+
+/** The keys of the calendars by schedule, because decisions ask for the same schedule again and again. */
+const calendarKeys = new WeakMap<Schedule, string>();
 
 function calendarOf(schedule: Schedule): Calendar | undefined {
-  const known = calendars.get(schedule) ?? readCalendar(schedule);
-  calendars.set(schedule, known);
+  const key = calendarKeys.get(schedule) ?? `${schedule.timeZone} ${schedule.durationMs > 0} ${schedule.cron}`;
+  calendarKeys.set(schedule, key);
+  const known = calendars.get(key) ?? readCalendar(schedule);
+  putNewest(calendars, key, known, maxCalendars);
   return known === 'unreadable' ? undefined : known;
 }
 

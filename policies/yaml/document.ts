@@ -1,6 +1,7 @@
 // Reads a text as YAML documents: plain values, findings, and the place of each value.
 import { Composer, type Document, isMap, isScalar, isSeq, type Node } from 'yaml';
 import { type Finding, finding, jsonPointer, type Place } from '../findings/finding.ts';
+import { extended } from '../values/defined.ts';
 import { lowerFirst } from '../wording.ts';
 import { jsonDocument } from './json-document.ts';
 import { type NodeProperty, scanYaml } from './scan.ts';
@@ -37,21 +38,41 @@ interface ParsedFile {
 const harmlessTags: ReadonlySet<string> = new Set(['!!str', '!!int', '!!float', '!!bool', '!!null', '!!map', '!!seq']);
 const operatorTag = /^!{1,2}={0,2}[:,]*$/;
 
-/** Reads a text. Never throws; reports problems as findings. */
-export function parseDocuments(file: string, text: string): ParsedFile {
-  const lines = textLines(file, text.replace(/^\uFEFF/, ''));
-  const json = jsonDocument(lines, () => yamlDocuments(lines).documents[0]);
-  return json === undefined ? yamlDocuments(lines) : { documents: [json], findings: [] };
+/** The texts that were read before. Files with equal texts share their values, such as most files of both sides of a review. */
+export type KnownTexts = Map<string, ComposedText>;
+
+interface ComposedText {
+  readonly documents: readonly ComposedDocument[];
+  readonly properties: readonly NodeProperty[];
 }
 
-function yamlDocuments(lines: TextLines): ParsedFile {
-  const scan = scanYaml(lines);
-  if (scan.refused) return { documents: [], findings: [scan.refused] };
+interface ComposedDocument extends ReturnType<typeof plainValue> {
+  readonly document: Document.Parsed;
+}
+
+/** Reads a text. Never throws; reports problems as findings. */
+export function parseDocuments(file: string, text: string, known: KnownTexts = new Map()): ParsedFile {
+  const lines = textLines(file, text.replace(/^\uFEFF/, ''));
+  const json = jsonDocument(lines, () => yamlDocuments(lines, known).documents[0]);
+  return json === undefined ? yamlDocuments(lines, known) : { documents: [json], findings: [] };
+}
+
+function yamlDocuments(lines: TextLines, known: KnownTexts): ParsedFile {
+  const composed = known.get(lines.text) ?? composedText(lines);
+  if ('code' in composed) return { documents: [], findings: [composed] };
+  known.set(lines.text, composed);
+  return { documents: composed.documents.map((document) => yamlDocument(lines, document, composed.properties)), findings: [] };
+}
+
+/** Returns the documents of a text, or why the whole text is rejected. */
+function composedText(lines: TextLines): ComposedText | Finding {
+  const { tokens, properties, refused } = scanYaml(lines);
+  if (refused) return refused;
   const composer = new Composer({ version: '1.2', uniqueKeys: false, prettyErrors: false, logLevel: 'silent' });
-  const documents = [...composer.compose(scan.tokens, false, lines.text.length)]
+  const documents = [...composer.compose(tokens, false, lines.text.length)]
     .filter((document) => !isEmpty(document))
-    .map((document) => yamlDocument(lines, document, scan.properties));
-  return { documents, findings: [] };
+    .map((document) => extended(plainValue(nodeOf(document.contents)), { document }));
+  return { documents, properties };
 }
 
 function isEmpty(document: Document.Parsed): boolean {
@@ -59,7 +80,11 @@ function isEmpty(document: Document.Parsed): boolean {
   return document.errors.length === 0 && (root === null || (isScalar(root) && root.value === null && !root.source));
 }
 
-function yamlDocument(lines: TextLines, document: Document.Parsed, properties: readonly NodeProperty[]): YamlDocument {
+function yamlDocument(
+  lines: TextLines,
+  { document, value, problems }: ComposedDocument,
+  properties: readonly NodeProperty[],
+): YamlDocument {
   const root = nodeOf(document.contents);
   const at = (start: number, end: number, path: Path = []) => placeOf(lines, start, end, jsonPointer(path));
   const find = (path: Path, part: 'value' | 'key' = 'value') => {
@@ -70,7 +95,6 @@ function yamlDocument(lines: TextLines, document: Document.Parsed, properties: r
     find(path, part) ??
     (path.length > 0 ? place(path.slice(0, -1), 'key') : at(root?.range?.[0] ?? document.range[0], root?.range?.[1] ?? document.range[1]));
   const syntax = document.errors.map((error) => finding('RG1004', at(...error.pos), messageClause(error.message)));
-  const { value, problems } = plainValue(root);
   const reported = problems.map((one) => ({ fatal: one.fatal, finding: finding(one.code, at(one.start, one.end, one.path), one.message) }));
   // After a syntax error the values are unreliable, so other findings are omitted.
   const errors = syntax.length > 0 ? syntax : reported.filter((one) => one.fatal).map((one) => one.finding);

@@ -15,6 +15,7 @@ import { adoptGroups } from '../../policies/adopt/adopt.ts';
 import type { GroupDefinition } from '../../policies/definition.ts';
 import { resolvePolicies } from '../../policies/resolve/resolve.ts';
 import { type Figure, median, timed } from './figure.ts';
+import { reviewFigures } from './review.ts';
 
 const executable = 'dist/kubectl-rollout_group';
 
@@ -170,7 +171,7 @@ async function silentCompletion(): Promise<Figure> {
   };
 }
 
-/** Measures all figures that need no cluster, in half a minute. */
+/** Measures all figures that need no cluster, in a minute. */
 export async function offlineFigures(): Promise<readonly Figure[]> {
   return [
     await silentCompletion(),
@@ -188,5 +189,6 @@ export async function offlineFigures(): Promise<readonly Figure[]> {
     { what: 'plan of one group of 3 x 700 pods, one at a time', value: planMs(1, 700, '1'), bar: 5000, unit: 'ms', floor: floorOf(700) },
     { what: 'decide for one group of 3 x 700 pods', value: decideMs(700), bar: 2, unit: 'ms', floor: floorOf(700) },
     { what: 'one rollout of 3 x 20 pods forward, as plans do it', value: forwardMs(20), bar: 20, unit: 'ms', floor: floorOf(20) },
+    ...reviewFigures(),
   ];
 }

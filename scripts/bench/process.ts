@@ -21,10 +21,22 @@ const tickMs = 10;
 
 /** Returns the processor time of a process since its start in milliseconds, in user and kernel mode. */
 export function processorMs(pid: number): number {
+  const [user = Number.NaN, kernel = Number.NaN] = processorTimes(pid);
+  return user + kernel;
+}
+
+/** Returns the processor time of all ended children of this process in milliseconds. */
+export function endedChildrenMs(): number {
+  const [, , user = Number.NaN, kernel = Number.NaN] = processorTimes(process.pid);
+  return user + kernel;
+}
+
+/** Returns the times of a process in user and kernel mode, then those of its ended children, in milliseconds. */
+function processorTimes(pid: number): readonly number[] {
   const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
   // The second field is the name in parentheses, which may contain spaces.
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-  return (Number(fields[11]) + Number(fields[12])) * tickMs;
+  return fields.slice(11, 15).map((ticks) => Number(ticks) * tickMs);
 }
 
 /** Returns the memory of an idle Node.js process. */

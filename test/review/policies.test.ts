@@ -118,6 +118,25 @@ describe('a change of policies', () => {
     `);
   });
 
+  it('that accepts an approved plan instead of an approval is loosened, and the reverse is tightened', () => {
+    const ruled = (effect: string): Side =>
+      side('consul', ({ name, text }) => {
+        const rule = `    - { name: as-reviewed, actions: [rollout], ${effect} }\n`;
+        return { name, text: name === 'policies/quorum.yaml' ? text.replace('  rules:\n', `  rules:\n${rule}`) : text };
+      });
+    const changed = (before: string, after: string) => lines(reviewPolicies({ before: ruled(before), after: ruled(after) }, nowMs));
+    const approval = 'effect: requireApproval, approval: { count: 1, from: [sre] }';
+    const plan = 'effect: requireApprovedPlan, approval: { count: 1, from: [sre] }';
+    expect([...changed(approval, plan), ...changed(plan, approval)]).toMatchInlineSnapshot(`
+      [
+        "loosened: rule quorum/as-reviewed changes (policies/quorum.yaml:10, policies/quorum.yaml:10)",
+        "  pods may be replaced with an approved plan and in 2 more cases (was: waits by quorum/as-reviewed)",
+        "tightened: rule quorum/as-reviewed changes (policies/quorum.yaml:10, policies/quorum.yaml:10)",
+        "  pods may not be replaced with an approved plan and in 2 more cases (waits by quorum/as-reviewed; was: allowed)",
+      ]
+    `);
+  });
+
   it('that only formats, sorts or renames changes nothing', () => {
     const reversed = (value: unknown): unknown => {
       if (Array.isArray(value)) return value.map(reversed);

@@ -5,17 +5,7 @@ import type { EnvironmentReview, Review } from '../../../review/document.ts';
 import { markdownCode, markdownDetails, markdownTable, markdownText } from '../markdown.ts';
 import { fitSections, groupForms, type Section } from '../plan/markdown.ts';
 import { plural } from '../text.ts';
-import {
-  environmentName,
-  headline,
-  plannedGroups,
-  type ReviewRow,
-  reviewRows,
-  revisionsText,
-  rowText,
-  summaryCells,
-  summaryTitles,
-} from './review-text.ts';
+import { environmentName, headline, plannedGroups, type ReviewRow, reviewRows, revisionsText, rowText, summaryOf } from './review-text.ts';
 
 /** The maximum length of a comment in UTF-16 units, so that a bot can add text within the 65,536 units of GitHub. */
 const maxLength = 60_000;
@@ -47,10 +37,11 @@ function titleOf(one: EnvironmentReview | undefined): string {
 }
 
 function summary(environments: readonly EnvironmentReview[]): Section {
+  const { titles: columns, rows } = summaryOf(environments);
   return {
-    title: markdownTable(summaryTitles, []),
-    items: environments.map((one) => [
-      markdownTable([], [summaryCells(one).map(markdownText)])
+    title: markdownTable(columns, []),
+    items: rows.map((cells) => [
+      markdownTable([], [cells.map(markdownText)])
         .split('\n')
         .at(-1) ?? '',
     ]),
@@ -77,11 +68,14 @@ function rowSection(kind: ReviewRow['kind'], rows: readonly ReviewRow[], environ
   return { title: `**${titles[kind]}**`, items, separator: '\n', more: (count) => `${count} more.` };
 }
 
-/** Returns a row with all its decisions, and with the first one. */
+/** Returns a row with a list of its decisions, and with the first decision in its line. */
 function rowForms(row: ReviewRow, environments: readonly EnvironmentReview[]): readonly string[] {
-  const line = `- ${markdownText(shorten(rowText(row, environments), longestText))}${row.place === '' ? '' : ` (${markdownCode(row.place)})`}`;
-  const others = row.decisions.slice(1).map((text) => `  - ${markdownText(shorten(text, longestText))}`);
-  return [[line, ...others].join('\n'), line];
+  const place = row.place === '' ? '' : ` (${markdownCode(row.place)})`;
+  const line = (text: string): string => `- ${markdownText(shorten(text, longestText))}${place}`;
+  const short = line(rowText(row, environments));
+  if (row.decisions.length < 2) return [short];
+  const decisions = row.decisions.map((text) => `  - ${markdownText(shorten(text, longestText))}`);
+  return [[line(rowText({ ...row, decisions: [] }, environments)), ...decisions].join('\n'), short];
 }
 
 function details(one: EnvironmentReview, isNamed: boolean): Section {

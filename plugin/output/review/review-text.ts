@@ -126,26 +126,39 @@ export function headline(review: Review): string {
   return parts.length === 0 ? 'no effect' : parts.join(', ');
 }
 
-/** The columns of the summary of several environments. */
-export const summaryTitles = ['environment', 'plan', 'restarts', 'scales', 'loosened', 'tightened', 'tests'] as const;
-
 /** Returns the name with the cluster: `production (eu-prd-1)`. */
 export function environmentName({ name, cluster }: EnvironmentReview): string {
   return `${name}${reasonSuffix(cluster)}`;
 }
 
-/** Returns the cells of the summary of one environment. */
-export function summaryCells(one: EnvironmentReview): readonly string[] {
+interface Summary {
+  readonly titles: readonly string[];
+  /** The cells of each environment. */
+  readonly rows: readonly (readonly string[])[];
+}
+
+/** Returns the summary of several environments. Leaves out columns without a number, so that the rest fits into narrow windows. */
+export function summaryOf(environments: readonly EnvironmentReview[]): Summary {
+  const cells = environments.map(summaryCells);
+  const isEmpty = (column: number): boolean => cells.every((row) => row[column] === '0' || row[column] === '-');
+  const kept = summaryTitles.flatMap((_, column) => (isEmpty(column) ? [] : [column]));
+  const only = (row: readonly string[]): readonly string[] => kept.map((column) => row[column] ?? '');
+  return { titles: only(summaryTitles), rows: cells.map(only) };
+}
+
+const summaryTitles = ['environment', 'plan', 'loosened', 'tightened', 'restarts', 'scales', 'tests'] as const;
+
+function summaryCells(one: EnvironmentReview): readonly string[] {
   const groups = plannedGroups(one.plan);
   const sum = (count: (group: GroupPlan) => number): string => String(groups.reduce((total, group) => total + count(group), 0));
   const [first] = groups;
   return [
     environmentName(one),
     first === undefined ? 'no changes' : outcomeText(first),
-    sum(({ totals }) => totals.restarts),
-    sum(({ totals }) => totals.scaleChanges),
     String(countEffects(one.policies, 'loosened')),
     String(countEffects(one.policies, 'tightened')),
+    sum(({ totals }) => totals.restarts),
+    sum(({ totals }) => totals.scaleChanges),
     one.tests === undefined ? '-' : one.tests.head.failed === 0 ? 'passed' : `${one.tests.head.failed} failed`,
   ];
 }

@@ -4,17 +4,7 @@ import type { OutputStream } from '../../context.ts';
 import { renderPlanTable } from '../plan/table.ts';
 import type { Style } from '../terminal.ts';
 import { alignTable, paragraph, plural, styledParagraph } from '../text.ts';
-import {
-  environmentName,
-  headline,
-  plannedGroups,
-  type ReviewRow,
-  reviewRows,
-  revisionsText,
-  rowText,
-  summaryCells,
-  summaryTitles,
-} from './review-text.ts';
+import { environmentName, headline, plannedGroups, type ReviewRow, reviewRows, revisionsText, rowText, summaryOf } from './review-text.ts';
 
 type Look = Pick<OutputStream, 'columns' | 'paint' | 'glyphs'>;
 
@@ -36,9 +26,13 @@ export function renderReviewTable(review: Review, look: Look): string {
 }
 
 function summaryTable(environments: readonly EnvironmentReview[], { columns: width, glyphs }: Look): readonly string[] {
-  const columns = summaryTitles.map((title, index) => ({ title: title.toUpperCase(), align: 'left' as const, isFlexible: index < 2 }));
-  const rows = environments.map((one) => ({ cells: summaryCells(one) }));
-  const { header, lines } = alignTable(columns, rows, { width, ellipsis: glyphs.ellipsis });
+  const { titles, rows } = summaryOf(environments);
+  const columns = titles.map((title, index) => ({ title: title.toUpperCase(), align: 'left' as const, isFlexible: index < 2 }));
+  const { header, lines } = alignTable(
+    columns,
+    rows.map((cells) => ({ cells })),
+    { width, ellipsis: glyphs.ellipsis },
+  );
   return [header, ...lines];
 }
 

@@ -4,6 +4,7 @@ import { type CaseResult, coverageOf, runPolicyTest } from '../../../engine/poli
 import type { GroupDefinition, PolicyBundle, PolicyDefinition } from '../../../policies/definition.ts';
 import { schemas } from '../../../policies/schema/kinds.ts';
 import { gate, group, wave } from '../../kit/groups.ts';
+import { policy, policyRule } from '../../kit/questions.ts';
 
 const manifests = ['a', 'b', 'c'].map((zone) => ({
   apiVersion: 'apps/v1',
@@ -161,6 +162,21 @@ describe('the state of a case', () => {
     ]);
     expect(answer({ waveAvailableFor: '30m', gates: { errors: [0, 0] }, approvals })).toEqual([]);
     expect(answer({ waveAvailableFor: '30m', gates: { errors: 'error' }, approvals })).toEqual(['gate']);
+  });
+
+  it('gives an approved plan that covers the rollout, or approvals of its differences', () => {
+    const reviewed = policy({ name: 'reviewed', rules: [policyRule({ name: 'as-approved', effect: 'requireApprovedPlan' })] });
+    const answer = (given: object) => {
+      const found = one(given, { action: 'rollout' }, { decision: 'act' }, { policies: [reviewed] });
+      return [found?.decision, found?.rules];
+    };
+    expect(answer({})).toEqual(['wait', ['reviewed/as-approved']]);
+    expect(answer({ approvedPlan: true })).toEqual(['act', []]);
+    expect(answer({ approvedPlan: true, zones: { a: { updated: 1, readyFor: '1h' }, b: { updated: 0 }, c: { updated: 0 } } })).toEqual([
+      'act',
+      [],
+    ]);
+    expect(answer({ approvals: [{ rule: 'reviewed/as-approved', user: 'kim' }] })).toEqual(['act', []]);
   });
 
   it('lets pods answer at once when they are asked to prepare, unless they refuse', () => {
