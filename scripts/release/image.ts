@@ -90,7 +90,8 @@ function configuration(product: Product, architecture: Architecture, layers: rea
     // The user of the Deployment that `install` prints.
     User: '65532:65532',
     ExposedPorts: { '8001/tcp': {}, '8443/tcp': {} },
-    Env: ['PATH=/nodejs/bin', 'NODE_ENV=production'],
+    // The image has no /etc/passwd with a home folder.
+    Env: ['PATH=/nodejs/bin', 'HOME=/', 'NODE_ENV=production'],
     Entrypoint: ['/nodejs/bin/node', '/app/rollout-group-agent'],
     WorkingDir: '/app',
     Labels: labels(product),

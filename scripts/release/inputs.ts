@@ -19,7 +19,7 @@ export interface Input {
   readonly sha256: string;
 }
 
-interface NodeInput extends Input {
+export interface NodeInput extends Input {
   readonly architecture: Architecture;
   readonly os: 'linux' | 'darwin' | 'windows';
 }

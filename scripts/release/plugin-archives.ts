@@ -5,7 +5,7 @@ import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { stringify } from 'yaml';
-import { fileFromNpm, injector, nodeInputs, nodeVersion, ReleaseError, sha256Of } from './inputs.ts';
+import { fileFromNpm, injector, type NodeInput, nodeInputs, nodeVersion, ReleaseError, sha256Of } from './inputs.ts';
 import type { Product } from './release.ts';
 import { compress, type TarFile, tar } from './tar.ts';
 
@@ -42,7 +42,7 @@ interface PluginArchive extends Archive {
   readonly bin: string;
 }
 
-/** Packs the archives one after the other, because each needs 300 MB of memory. */
+/** Packs two archives at a time, because each needs 300 MB of memory. */
 export async function pluginArchives({ version }: Product, bundle: readonly TarFile[]): Promise<readonly PluginArchive[]> {
   const [first] = nodeInputs;
   if (first === undefined) throw new Error('no platform is an input');
@@ -52,21 +52,27 @@ export async function pluginArchives({ version }: Product, bundle: readonly TarF
     { path: 'node.LICENSE', data: fileFromNpm(first, 'LICENSE') },
     ...bundle.map((file) => ({ ...file, path: `lib/${file.path}` })),
   ];
-  const archives: PluginArchive[] = [];
-  for (const input of nodeInputs) {
+  const pack = async (input: NodeInput): Promise<PluginArchive> => {
     const { os, architecture } = input;
     const bin = os === 'windows' ? `${executable}.exe` : executable;
-    const start: readonly TarFile[] =
-      os === 'windows'
-        ? [{ path: bin, data: await windowsExecutable(fileFromNpm(input, 'bin/node.exe')), isExecutable: true }]
-        : [
-            { path: bin, data: launcher, isExecutable: true },
-            { path: 'node', data: fileFromNpm(input, 'bin/node'), isExecutable: true },
-          ];
-    const data = await compress(tar([...common, ...start]));
-    archives.push({ name: `${executable}_${version}_${os}_${architecture}.tar.gz`, data, os, architecture, bin });
+    const data = await compress(tar([...common, ...(await startFiles(input, bin))]));
+    return { name: `${executable}_${version}_${os}_${architecture}.tar.gz`, data, os, architecture, bin };
+  };
+  const archives: PluginArchive[] = [];
+  for (const os of ['linux', 'darwin', 'windows']) {
+    archives.push(...(await Promise.all(nodeInputs.filter((input) => input.os === os).map(pack))));
   }
   return archives;
+}
+
+/** Returns the executable of the plugin, and Node.js if it is a file of its own. */
+async function startFiles(input: NodeInput, bin: string): Promise<readonly TarFile[]> {
+  if (input.os === 'windows')
+    return [{ path: bin, data: await windowsExecutable(fileFromNpm(input, 'bin/node.exe')), isExecutable: true }];
+  return [
+    { path: bin, data: launcher, isExecutable: true },
+    { path: 'node', data: fileFromNpm(input, 'bin/node'), isExecutable: true },
+  ];
 }
 
 /** Writes the script into the executable. The running Node.js prepares the script, and must have the version of the executable. */
@@ -74,10 +80,14 @@ async function windowsExecutable(node: Buffer): Promise<Buffer> {
   if (process.versions.node !== nodeVersion) throw new Error(`Node.js ${nodeVersion} must run the release`);
   const folder = mkdtempSync(join(tmpdir(), 'rollout-group-release-'));
   try {
-    const [path, script, settings, blob, api] = ['node.exe', 'script.js', 'settings.json', 'blob', 'api.js'].map((name) =>
-      join(folder, name),
-    );
-    if (path === undefined || script === undefined || settings === undefined || blob === undefined || api === undefined) return node;
+    const at = (name: string) => join(folder, name);
+    const { path, script, settings, blob, api } = {
+      path: at('node.exe'),
+      script: at('script.js'),
+      settings: at('settings.json'),
+      blob: at('blob'),
+      api: at('api.js'),
+    };
     writeFileSync(path, withoutSignature(node));
     writeFileSync(script, windowsScript);
     writeFileSync(settings, JSON.stringify({ main: script, output: blob, disableExperimentalSEAWarning: true }));
