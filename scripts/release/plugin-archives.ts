@@ -67,8 +67,7 @@ export async function pluginArchives({ version }: Product, bundle: readonly TarF
 
 /** Returns the executable of the plugin, and Node.js if it is a file of its own. */
 async function startFiles(input: NodeInput, bin: string): Promise<readonly TarFile[]> {
-  if (input.os === 'windows')
-    return [{ path: bin, data: await windowsExecutable(fileFromNpm(input, 'bin/node.exe')), isExecutable: true }];
+  if (input.os === 'windows') return [{ path: bin, data: await windowsExecutable(fileFromNpm(input, 'bin/node.exe')), isExecutable: true }];
   return [
     { path: bin, data: launcher, isExecutable: true },
     { path: 'node', data: fileFromNpm(input, 'bin/node'), isExecutable: true },
@@ -80,24 +79,22 @@ async function windowsExecutable(node: Buffer): Promise<Buffer> {
   if (process.versions.node !== nodeVersion) throw new Error(`Node.js ${nodeVersion} must run the release`);
   const folder = mkdtempSync(join(tmpdir(), 'rollout-group-release-'));
   try {
-    const at = (name: string) => join(folder, name);
-    const { path, script, settings, blob, api } = {
-      path: at('node.exe'),
-      script: at('script.js'),
-      settings: at('settings.json'),
-      blob: at('blob'),
-      api: at('api.js'),
-    };
+    const path = join(folder, 'node.exe');
+    const api = join(folder, 'api.js');
     writeFileSync(path, withoutSignature(node));
-    writeFileSync(script, windowsScript);
-    writeFileSync(settings, JSON.stringify({ main: script, output: blob, disableExperimentalSEAWarning: true }));
-    const prepared = spawnSync(process.execPath, ['--experimental-sea-config', settings], { encoding: 'utf8' });
-    if (prepared.status !== 0) throw new ReleaseError(`the script for Windows cannot be prepared: ${prepared.stderr}`);
     writeFileSync(api, fileFromNpm(injector, 'dist/api.js'));
+    writeFileSync(join(folder, 'script.js'), windowsScript);
+    // The blob contains the path of the script, so the path is relative.
+    const settings = { main: 'script.js', output: 'blob', disableExperimentalSEAWarning: true };
+    writeFileSync(join(folder, 'settings.json'), JSON.stringify(settings));
+    const prepared = spawnSync(process.execPath, ['--experimental-sea-config', 'settings.json'], { cwd: folder, encoding: 'utf8' });
+    if (prepared.status !== 0) throw new ReleaseError(`the script for Windows cannot be prepared: ${prepared.stderr}`);
     const { inject } = createRequire(api)(api) as {
       readonly inject: (path: string, name: string, data: Buffer, options: { readonly sentinelFuse: string }) => Promise<void>;
     };
-    await inject(path, 'NODE_SEA_BLOB', readFileSync(blob), { sentinelFuse: 'NODE_SEA_FUSE_fce680ab2cc467b6e072b8b5df1996b2' });
+    await inject(path, 'NODE_SEA_BLOB', readFileSync(join(folder, 'blob')), {
+      sentinelFuse: 'NODE_SEA_FUSE_fce680ab2cc467b6e072b8b5df1996b2',
+    });
     return readFileSync(path);
   } finally {
     rmSync(folder, { recursive: true, force: true });
