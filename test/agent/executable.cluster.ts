@@ -116,7 +116,7 @@ describeOnControlPlane('the executable of the agent', (controlPlane) => {
     const { identities } = controlPlane();
     copyFileSync(identities.agent.kubeconfig, join(root, 'kubeconfig'));
     chmodSync(join(root, 'kubeconfig'), 0o444);
-    const asRoot = process.getuid?.() === 0 ? [] : ['sudo', '--preserve-env'];
+    const asRoot = process.getuid?.() === 0 ? [] : ['/usr/bin/sudo', '--preserve-env'];
     const [program = '', ...rest] = [...asRoot, '/usr/bin/unshare', '--mount', '/bin/sh', '-c', container, 'sh', root, config.User];
     const write = spawnSync(program, [...rest, '/nodejs/bin/node', '-e', 'fs.writeFileSync("/app/file", "")'], { encoding: 'utf8' });
     expect(write.stderr).toContain('EROFS: read-only file system');
