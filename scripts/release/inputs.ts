@@ -124,8 +124,8 @@ export function packageFile(input: Input): string {
   try {
     const what = `${input.name} ${input.version}`;
     process.stderr.write(`downloading ${what}${input.architecture === undefined ? '' : ` (${input.architecture})`} ...\n`);
-    if (input.registry === 'npm') run('npm', ['pack', `${input.name}@${input.version}`, '--silent', '--pack-destination', folder], what);
-    else downloadFromDebian(input, folder, what);
+    const failure = input.registry === 'npm' ? downloadFromNpm(input, folder) : downloadFromDebian(input, folder);
+    if (failure !== undefined) throw new ReleaseError(`${what} cannot be downloaded: ${failure}`);
     const [file = ''] = readdirSync(folder).filter((name) => /\.(?:tgz|deb)$/.test(name));
     const found = sha256Of(readFileSync(join(folder, file)));
     if (found !== input.sha256) throw new ReleaseError(`${what} has the sha256 ${found}, but ${input.sha256} is expected`);
@@ -136,23 +136,32 @@ export function packageFile(input: Input): string {
   }
 }
 
-/** Downloads with separate lists of apt, so that the machine needs no further architecture, and its own lists stay. */
-function downloadFromDebian({ name, version, architecture = 'amd64' }: Input, folder: string, what: string): void {
-  const lists = join(cache, `apt-${architecture}`);
-  for (const path of ['lists/partial', 'archives/partial']) mkdirSync(join(lists, path), { recursive: true });
+/** Returns the failure, if there is one. */
+function downloadFromNpm({ name, version }: Input, folder: string): string | undefined {
+  return failureOf('npm', ['pack', `${name}@${version}`, '--loglevel=error', '--pack-destination', folder]);
+}
+
+/**
+ * Downloads with separate lists of apt, so that the machine needs no further architecture, and its own lists stay. Reads the lists again
+ * if they lack the version. Returns the failure, if there is one.
+ */
+function downloadFromDebian({ name, version, architecture = 'amd64' }: Input, folder: string): string | undefined {
+  const state = join(cache, `apt-${architecture}`);
+  for (const path of ['lists/partial', 'archives/partial']) mkdirSync(join(state, path), { recursive: true });
   const settings = {
     'APT::Architecture': architecture,
     'APT::Architectures::': architecture,
     'APT::Sandbox::User': 'root',
     'Debug::NoLocking': 'true',
-    'Dir::State': lists,
+    'Dir::State': state,
     'Dir::State::status': '/dev/null',
-    'Dir::Cache': lists,
+    'Dir::Cache': state,
   };
   const options = ['-qq', ...Object.entries(settings).flatMap(([key, value]) => ['-o', `${key}=${value}`])];
-  run('apt-get', [...options, 'update'], 'the list of packages');
-  const why = `${what}. Debian keeps only the newest version: if it has a newer one, write its version and checksum into scripts/release/inputs.ts`;
-  run('apt-get', [...options, 'download', `${name}:${architecture}=${version}`], why, folder);
+  const download = () => failureOf('apt-get', [...options, 'download', `${name}:${architecture}=${version}`], folder);
+  if (download() === undefined) return undefined;
+  const failure = failureOf('apt-get', [...options, 'update']) ?? download();
+  return failure && `${failure}\n  Debian keeps only the newest version. Write it and its checksum into scripts/release/inputs.ts.`;
 }
 
 /** Returns one file of a package of npm. */
@@ -166,7 +175,8 @@ export function fileFromNpm(input: Input, path: string): Buffer {
 export function filesFromDebian(input: LibraryInput): readonly { readonly path: string; readonly data: Buffer }[] {
   const folder = mkdtempSync(join(cache, '.unpacked-'));
   try {
-    run('dpkg-deb', ['-x', packageFile(input), folder], `${input.name}`);
+    const failure = failureOf('dpkg-deb', ['-x', packageFile(input), folder]);
+    if (failure !== undefined) throw new ReleaseError(`${input.name} cannot be unpacked: ${failure}`);
     return input.files.map((path) => {
       // The loader is an absolute link into the folder of the libraries.
       const real = path === loaderOf.amd64 ? `lib/${folderOf.amd64}/ld-linux-x86-64.so.2` : path;
@@ -177,9 +187,8 @@ export function filesFromDebian(input: LibraryInput): readonly { readonly path: 
   }
 }
 
-function run(command: string, args: readonly string[], what: string, cwd?: string): void {
+/** Runs a command. Returns the start of its error output if it fails. */
+function failureOf(command: string, args: readonly string[], cwd?: string): string | undefined {
   const { status, stderr, error } = spawnSync(command, args, { cwd, encoding: 'utf8', stdio: ['ignore', 'ignore', 'pipe'] });
-  if (status === 0) return;
-  const why = error?.message ?? stderr.trim().split('\n').slice(-2).join(' ');
-  throw new ReleaseError(`${command} failed for ${what}: ${why}`);
+  return status === 0 ? undefined : (error?.message ?? stderr.trim().split('\n').slice(0, 2).join(' '));
 }

@@ -2,7 +2,7 @@
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { homedir, tmpdir } from 'node:os';
 import { basename, join, resolve } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
@@ -22,7 +22,12 @@ function sha256Of(path: string): string {
 
 /** Runs a command that must succeed, and returns its output. */
 function run(command: string, args: readonly string[], { cwd = scratch, path = '' } = {}): string {
-  const env = { PATH: `${path}${process.env['PATH']}`, HOME: scratch, LANG: 'C.UTF-8', XDG_CACHE_HOME: process.env['XDG_CACHE_HOME'] };
+  const env = {
+    PATH: `${path}${process.env['PATH']}`,
+    HOME: scratch,
+    LANG: 'C.UTF-8',
+    XDG_CACHE_HOME: process.env['XDG_CACHE_HOME'] || join(homedir(), '.cache'),
+  };
   const { status, stdout, stderr, error } = spawnSync(command, args, { cwd, encoding: 'utf8', env, maxBuffer: 1 << 28 });
   expect([status, error, status === 0 ? '' : stderr]).toEqual([0, undefined, '']);
   return stdout;
