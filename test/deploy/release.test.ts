@@ -116,7 +116,8 @@ else {
     it.runIf(isLong)('is the same, to the byte, when it is written in two other folders', { timeout: 900_000 }, () => {
       const [first, second] = ['first', 'second'].map((name) => {
         const clone = join(scratch, name, 'clone');
-        run('git', ['clone', '--quiet', resolve('.'), clone]);
+        const origin = name === 'first' ? resolve('.') : join(scratch, 'first', 'clone');
+        run('git', ['clone', '--quiet', origin, clone]);
         cpSync('node_modules', join(clone, 'node_modules'), { recursive: true, verbatimSymlinks: true });
         return run('npm', ['run', '--silent', 'release', '--', '1.2.3-test'], { cwd: clone }).replace(/written in \d+ s/, '');
       });
