@@ -1,6 +1,5 @@
-// Builds the help of the program and of each verb from the descriptions that the parser uses.
-import type { OutputStream } from './context.ts';
-import { paragraph } from './output/text.ts';
+// Describes the help of the program and of each verb, from the descriptions that the parser uses.
+import type { HelpEntry, HelpSection } from './output/text.ts';
 import { globalOptions, verbGroups, verbs } from './verbs/all.ts';
 import {
   type ArgumentSpec,
@@ -16,31 +15,17 @@ import {
 
 const helpOption: OptionSpec = { flags: '-h, --help', description: 'Show help.' };
 
-/** Returns the verb if the words ask only for its help, `all` for the help of the program, and undefined if the parser is needed. */
-export function askedHelp(words: readonly string[]): Verb | 'all' | undefined {
-  const isFlag = (word: string | undefined) => word === '--help' || word === '-h';
-  if (words.length === 0 || (words.length === 1 && isFlag(words[0]))) return 'all';
-  return words.length === 2 && isFlag(words[1]) ? verbs.find(({ name }) => name === words[0]) : undefined;
+/**
+ * Returns the help of the program or of a verb by its name, and undefined for another name. The build calls this function and
+ * puts the results into the executable: the descriptions of all verbs take 3 ms to load.
+ */
+export function helpSections(subject: string): readonly HelpSection[] | undefined {
+  if (subject === programName) return programSections();
+  const verb = verbs.find(({ name }) => name === subject);
+  return verb === undefined ? undefined : verbSections(verb);
 }
 
-/** Returns the help text with a final newline. Wraps at the width of the terminal, at most 120 columns; in pipes at 80. */
-export function helpText(subject: Verb | 'all', stream: Pick<OutputStream, 'columns' | 'paint'>): string {
-  const width = Math.min(stream.columns ?? 80, 120);
-  const sections = subject === 'all' ? programSections() : verbSections(subject);
-  return `${sections.flatMap((section, index) => [...(index === 0 ? [] : ['']), ...sectionLines(section, width, stream)]).join('\n')}\n`;
-}
-
-interface Entry {
-  readonly label?: string;
-  readonly text: string;
-}
-
-interface Section {
-  readonly title?: string;
-  readonly entries: readonly Entry[];
-}
-
-function programSections(): readonly Section[] {
+function programSections(): readonly HelpSection[] {
   const verbSections = Object.entries(verbGroups).map(([title, ofGroup]) => ({
     title,
     entries: ofGroup.filter(({ isHidden }) => isHidden !== true).map(({ name, summary }) => ({ label: name, text: summary })),
@@ -60,7 +45,7 @@ function programSections(): readonly Section[] {
   ];
 }
 
-function verbSections(verb: Verb): readonly Section[] {
+function verbSections(verb: Verb): readonly HelpSection[] {
   const { summary, description, arguments: values = [], options, examples, usesCluster } = verb;
   return [
     { entries: [{ text: `${summary}.` }, ...(description === undefined ? [] : [{ text: description }])] },
@@ -74,36 +59,11 @@ function verbSections(verb: Verb): readonly Section[] {
   ].filter(({ entries }) => entries.length > 0);
 }
 
-function argumentEntry(argument: ArgumentSpec): Entry {
+function argumentEntry(argument: ArgumentSpec): HelpEntry {
   return { label: argument.name.toUpperCase(), text: argumentText(argument) };
 }
 
 /** Returns the entry of a flag. Indents a flag without a short form, so that all long flags are aligned. */
-function optionEntry(option: OptionSpec): Entry {
+function optionEntry(option: OptionSpec): HelpEntry {
   return { label: option.flags.startsWith('--') ? `    ${option.flags}` : option.flags, text: optionText(option) };
-}
-
-function sectionLines({ title, entries }: Section, width: number, { paint }: Pick<OutputStream, 'paint'>): readonly string[] {
-  const indent = title === undefined ? '' : '  ';
-  const labelWidth = Math.max(0, ...entries.map(({ label = '' }) => label.length));
-  const lines = entries.flatMap(({ label, text }) =>
-    title === 'Examples'
-      ? exampleLines(text, width)
-      : paragraph(label === undefined ? indent : `${indent}${label.padEnd(labelWidth)}  `, text, width),
-  );
-  return title === undefined ? lines : [paint('bold', title), ...lines];
-}
-
-/** Wraps a command before its flags and pipes. Each line but the last ends with a backslash, so that a shell accepts the copied text. */
-function exampleLines(command: string, width: number): readonly string[] {
-  const lines: string[] = [];
-  let line = ' ';
-  for (const part of command.split(/ (?=--?[a-z]|[|>] )/)) {
-    if (line !== ' ' && `${line} ${part} \\`.length > width) {
-      lines.push(`${line} \\`);
-      line = '     ';
-    }
-    line += ` ${part}`;
-  }
-  return [...lines, line];
 }

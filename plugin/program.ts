@@ -4,8 +4,9 @@ import { didYouMean } from '../policies/text/did-you-mean.ts';
 import { firstOf, listed } from '../policies/wording.ts';
 import type { CommandContext } from './context.ts';
 import { type ExitCode, exitCodes, usageFailure } from './failure.ts';
-import { helpText } from './help.ts';
+import { helpSections } from './help.ts';
 import { outputStream } from './output/terminal.ts';
+import { helpText } from './output/text.ts';
 import { flagsOf, globalOptions, verbOf, verbs } from './verbs/all.ts';
 import { type ArgumentSpec, flagNames, type OptionSpec, takesValue, type Verb } from './verbs/verb.ts';
 
@@ -48,8 +49,7 @@ function buildProgram(view: ProcessView, action: Action): Command {
   const program: Command = new Command('kubectl rollout-group')
     .helpOption('-h, --help')
     .configureHelp({
-      formatHelp: (command) =>
-        helpText(verbs.find(({ name }) => name === command.name()) ?? 'all', contextOf(view, program.opts<GlobalFlags>()).stdout),
+      formatHelp: (command) => helpText(helpSections(command.name()) ?? [], contextOf(view, program.opts<GlobalFlags>()).stdout),
     })
     .configureOutput({
       writeOut: (text) => contextOf(view, program.opts<GlobalFlags>()).stdout.write(text),

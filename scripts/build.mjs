@@ -1,9 +1,11 @@
 // Bundles the executables into dist/: small scripts, and ES modules split into chunks, so that each command loads only what it uses.
+// `--into FOLDER` and `--version VERSION` build a release. FOLDER must be in the file system of the repository.
 import { chmodSync, existsSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
-import { basename, join } from 'node:path';
+import { basename, join, resolve } from 'node:path';
 import { build } from 'esbuild';
 
-const dist = 'dist';
+const option = (name, usual) => (process.argv.includes(name) ? process.argv[process.argv.indexOf(name) + 1] : usual);
+const dist = option('--into', 'dist');
 // The build writes to a temporary folder and moves it at the end, so a failed build keeps the last good one.
 const outdir = mkdtempSync(join('node_modules', '.dist-'));
 process.on('exit', () => rmSync(outdir, { recursive: true, force: true }));
@@ -20,7 +22,7 @@ const modules = {
   start: 'agent/process/start.ts',
   'simulation-thread': 'plugin/simulation/thread.ts',
 };
-const { version } = JSON.parse(readFileSync('package.json', 'utf8'));
+const version = option('--version', JSON.parse(readFileSync('package.json', 'utf8')).version);
 
 const shared = {
   outdir,
@@ -37,6 +39,29 @@ const shared = {
   legalComments: 'linked',
   logLevel: 'error',
 };
+
+/** Returns a module that does the same as plugin/help.ts. */
+async function helpModule() {
+  const outfile = join(outdir, 'help.mjs');
+  const entry = `export { verbs } from './plugin/verbs/all.ts';
+    export { programName } from './plugin/verbs/verb.ts';
+    export { helpSections } from './plugin/help.ts';`;
+  await build({
+    ...shared,
+    outdir: undefined,
+    outfile,
+    format: 'esm',
+    metafile: false,
+    legalComments: 'none',
+    stdin: { contents: entry, resolveDir: '.' },
+  });
+  const { helpSections, programName, verbs } = await import(resolve(outfile));
+  rmSync(outfile);
+  const texts = [programName, ...verbs.map(({ name }) => name)].map((name) => [name, JSON.stringify(helpSections(name))]);
+  return `const texts = ${JSON.stringify(Object.fromEntries(texts))};
+    export const helpSections = (subject) => (Object.hasOwn(texts, subject) ? JSON.parse(texts[subject]) : undefined);`;
+}
+
 const built = await build({
   ...shared,
   entryPoints: Object.entries(modules).map(([name, source]) => ({ in: source, out: `chunks/${name}` })),
@@ -56,17 +81,23 @@ const started = await build({
   plugins: [
     {
       name: 'modules',
-      // The help describes verbs, which import their commands. Only the modules run verbs, so no other import is ever called.
+      // The executables import modules when they need them.
       setup: ({ onResolve }) =>
-        onResolve({ filter: /\.ts$/ }, ({ path, kind }) =>
-          kind === 'dynamic-import' ? { path: `./chunks/${basename(path, '.ts')}.mjs`, external: true } : undefined,
-        ),
+        onResolve({ filter: /\.ts$/ }, ({ path, kind }) => {
+          if (kind !== 'dynamic-import') return undefined;
+          return path === './help.ts' ? { path, namespace: 'help' } : { path: `./chunks/${basename(path, '.ts')}.mjs`, external: true };
+        }),
+    },
+    {
+      name: 'help',
+      // The help becomes texts in the executable: the descriptions of all verbs take 3 ms to load.
+      setup: ({ onLoad }) => onLoad({ filter: /./, namespace: 'help' }, async () => ({ contents: await helpModule() })),
     },
   ],
 });
-// test/plugin/startup.test.ts reads which files load which.
+// test/plugin/startup.test.ts and the release read which files load which.
 writeFileSync(
-  join('node_modules', '.dist.json'),
+  dist === 'dist' ? join('node_modules', '.dist.json') : `${dist}.json`,
   JSON.stringify({ ...built.metafile.outputs, ...started.metafile.outputs }).replaceAll(`${outdir}/`, ''),
 );
 for (const name of Object.keys(executables)) {

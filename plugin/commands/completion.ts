@@ -17,9 +17,20 @@ const shim =
     : '#!/bin/sh\n# completion of kubectl rollout-group\nexec kubectl-rollout_group __complete "$@"\n';
 
 export async function run(context: CommandContext, { shell, dir }: CompletionOptions): Promise<ExitCode> {
-  if (shell === 'install') install(context, resolve(context.cwd, dir ?? dirname(process.argv[1] ?? '.')));
+  if (shell === 'install') install(context, resolve(context.cwd, dir ?? commandFolder(context.env)));
   else context.stdout.write(completionScripts[shell]);
   return exitCodes.done;
+}
+
+/**
+ * Returns the folder where kubectl finds this program. The folder of the running script is another one if krew started the program
+ * through a link.
+ */
+function commandFolder(env: CommandContext['env']): string {
+  const names =
+    process.platform === 'win32' ? ['.exe', '.cmd'].map((extension) => `kubectl-rollout_group${extension}`) : ['kubectl-rollout_group'];
+  const folders = (env['PATH'] ?? '').split(delimiter).filter((folder) => folder !== '');
+  return folders.find((folder) => names.some((name) => existsSync(join(folder, name)))) ?? dirname(process.argv[1] ?? '.');
 }
 
 /** Writes the executable for completion, which kubectl finds on the PATH. Krew puts only the plugin itself on the PATH. */

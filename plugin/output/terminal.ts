@@ -80,6 +80,11 @@ export function hasColour({
   return isTerminal && env['TERM'] !== 'dumb';
 }
 
+/** Returns the styles of text that goes to a pipe or a file. */
+export function pipePaint(env: OutputSettings['env']): Paint {
+  return painter(hasColour({ env, isTerminal: false }));
+}
+
 function isSet(value: string | undefined): boolean {
   return value !== undefined && value !== '';
 }

@@ -1,4 +1,4 @@
-// Formats plain text: numbers with nouns, escaped control characters, columns and paragraphs that fit an optional width.
+// Formats plain text: numbers with nouns, escaped control characters, columns, paragraphs and help that fit an optional width.
 import { shorten } from '../../policies/text/shorten.ts';
 import type { OutputStream } from '../context.ts';
 import type { Style } from './terminal.ts';
@@ -177,4 +177,46 @@ const unseen =
 /** Returns the text with each invisible character as `\u` and four digits. Escapes line breaks too, so the result is one line. */
 export function visible(text: string): string {
   return text.replace(unseen, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`);
+}
+
+/** A line of the help: a flag, verb or exit code with its description, or a text without a label. */
+export interface HelpEntry {
+  readonly label?: string;
+  readonly text: string;
+}
+
+export interface HelpSection {
+  readonly title?: string;
+  readonly entries: readonly HelpEntry[];
+}
+
+/** Returns the help text with a final newline. Wraps at the width of the terminal, at most 120 columns; in pipes at 80. */
+export function helpText(sections: readonly HelpSection[], stream: Pick<OutputStream, 'columns' | 'paint'>): string {
+  const width = Math.min(stream.columns ?? 80, 120);
+  return `${sections.flatMap((section, index) => [...(index === 0 ? [] : ['']), ...sectionLines(section, width, stream)]).join('\n')}\n`;
+}
+
+function sectionLines({ title, entries }: HelpSection, width: number, { paint }: Pick<OutputStream, 'paint'>): readonly string[] {
+  const indent = title === undefined ? '' : '  ';
+  const labelWidth = Math.max(0, ...entries.map(({ label = '' }) => label.length));
+  const lines = entries.flatMap(({ label, text }) =>
+    title === 'Examples'
+      ? exampleLines(text, width)
+      : paragraph(label === undefined ? indent : `${indent}${label.padEnd(labelWidth)}  `, text, width),
+  );
+  return title === undefined ? lines : [paint('bold', title), ...lines];
+}
+
+/** Wraps a command before its flags and pipes. Each line but the last ends with a backslash, so that a shell accepts the copied text. */
+function exampleLines(command: string, width: number): readonly string[] {
+  const lines: string[] = [];
+  let line = ' ';
+  for (const part of command.split(/ (?=--?[a-z]|[|>] )/)) {
+    if (line !== ' ' && `${line} ${part} \\`.length > width) {
+      lines.push(`${line} \\`);
+      line = '     ';
+    }
+    line += ` ${part}`;
+  }
+  return [...lines, line];
 }

@@ -20,6 +20,8 @@ export interface AgentProcessOptions {
   readonly flags?: readonly string[];
   /** The built executable. Absent: the executable is bundled from its source. */
   readonly executable?: string;
+  /** A command that starts the agent when the flags follow, instead of Node.js with an executable. */
+  readonly command?: readonly [string, ...string[]];
   /** Environment variables, such as HTTP_PROXY. */
   readonly env?: Readonly<Record<string, string>>;
 }
@@ -82,12 +84,14 @@ export async function startAgentProcess({
   identity,
   namespace,
   executable,
+  command,
   flags = [],
   env = {},
 }: AgentProcessOptions): Promise<AgentProcess> {
   const port = await freePort();
+  const [program, ...programArgs] = command ?? [process.execPath, executable ?? (await agentBundle())];
   const args = [
-    executable ?? (await agentBundle()),
+    ...programArgs,
     `--kubernetes.api-url=${url}`,
     `--kubernetes.config-file=${identity.kubeconfig}`,
     `--kubernetes.namespace=${namespace}`,
@@ -97,7 +101,7 @@ export async function startAgentProcess({
     ...flags,
   ];
   // The environment of the machine does not reach the agent, except for the variables that Node.js needs.
-  const child = spawn(process.execPath, args, { env: { PATH: process.env['PATH'], ...env }, stdio: ['ignore', 'pipe', 'pipe'] });
+  const child = spawn(program, args, { env: { PATH: process.env['PATH'], ...env }, stdio: ['ignore', 'pipe', 'pipe'] });
   const reap = () => child.kill('SIGKILL');
   process.on('exit', reap);
   let said = '';

@@ -2,7 +2,7 @@
 import { execFileSync } from 'node:child_process';
 
 /** True with `npm run test:long`: every search runs completely. */
-const isLong = process.env['TEST_LONG'] === '1';
+export const isLong = process.env['TEST_LONG'] === '1';
 
 /** A number derived from the commit (0 without one), or SEED. So each commit searches another part, and any search can be repeated. */
 export const commitSeed = process.env['SEED'] === undefined ? seedOfCommit() : Number(process.env['SEED']);

@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { existsSync, readFileSync, statSync } from 'node:fs';
+import { existsSync, readFileSync, statSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { completionsFor } from '../../plugin/candidates.ts';
@@ -8,7 +8,7 @@ import { fakeApiServer } from './api-server.ts';
 import { rolling } from './live-kit.ts';
 import { publishedObject } from './live-objects.ts';
 import { history } from './live-requests-kit.ts';
-import { folderWith, runExecutable, runPlugin } from './process.ts';
+import { builtFolder, folderWith, runExecutable, runPlugin } from './process.ts';
 
 /** What follows the words, the last of which is being typed; `|` stands for the cursor. */
 async function offered(line: string): Promise<readonly [values: readonly string[], directive: number]> {
@@ -185,6 +185,13 @@ describe('completion install', () => {
     expect(first.stdout).toContain(`${name} written`);
     expect(statSync(join(cwd, name)).mode & 0o111).toBe(0o111);
     expect(runPlugin(['completion', 'install', '--dir', '.'], { cwd }).stdout).toContain(`${name} already exists`);
+  });
+
+  it('writes it where kubectl finds the plugin, for example a link of krew', () => {
+    const cwd = folderWith({});
+    symlinkSync(join(builtFolder(), 'kubectl-rollout_group'), join(cwd, 'kubectl-rollout_group'));
+    const { stdout } = runPlugin(['completion', 'install'], { env: { PATH: `${cwd}:${process.env['PATH']}` } });
+    expect(stdout).toContain(`${join(cwd, name)} written`);
   });
 
   it('does not change a file of another program', () => {

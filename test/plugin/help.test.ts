@@ -1,7 +1,8 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { exitCodes } from '../../plugin/failure.ts';
-import { askedHelp, helpText } from '../../plugin/help.ts';
+import { helpSections } from '../../plugin/help.ts';
+import { helpText } from '../../plugin/output/text.ts';
 import { verbs } from '../../plugin/verbs/all.ts';
 import { commandLineMarkdown } from './command-line-page.ts';
 import { runInProcess } from './in-process.ts';
@@ -29,7 +30,7 @@ describe('help', () => {
       const { name } = verb;
       const { status, stdout, stderr } = await runInProcess([name, '--help']);
       expect([status, stderr]).toEqual([0, '']);
-      expect(helpText(askedHelp([name, '--help']) ?? 'all', { columns: 80, paint: (_, text) => text })).toBe(stdout);
+      expect(helpText(helpSections(name) ?? [], { columns: 80, paint: (_, text) => text })).toBe(stdout);
       expect(stdout.split('\n').filter((line) => line.length > 80)).toEqual([]);
       const unwrapped = stdout.replaceAll(/ \\\n +/g, ' ');
       for (const example of verb.examples) expect(unwrapped).toContain(`\n  kubectl rollout-group ${example}\n`);

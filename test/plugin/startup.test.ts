@@ -56,9 +56,10 @@ describe('start-up', () => {
   const main = 'kubectl-rollout_group.js';
   const complete = 'kubectl_complete-rollout_group.js';
 
-  it('version and --help load one script with the description of the verbs, and no package', () => {
+  it('version and --help load one script with the texts of the help, and no verb and no package', () => {
     expect([...loadedWith(main)]).toEqual([main]);
-    expect(built[main]?.bytes).toBeLessThan(50_000);
+    expect(built[main]?.bytes).toBeLessThan(120_000);
+    expect(sourcesOf(loadedWith(main)).filter((path) => path.startsWith('plugin/verbs/'))).toEqual([]);
     expect(packagesIn(loadedWith(main))).toEqual([]);
   });
 

@@ -1,0 +1,96 @@
+// Describes a release: the list of its components in SPDX, and its provenance in the form of in-toto and SLSA.
+import { readFileSync } from 'node:fs';
+import { allInputs, type Input, injector } from './inputs.ts';
+import type { Product } from './release.ts';
+
+export interface Component {
+  readonly name: string;
+  readonly version: string;
+  readonly license: string;
+  /** The identifier of the package, as in https://github.com/package-url. */
+  readonly purl: string;
+  readonly sha256?: string;
+}
+
+export interface Artefact {
+  readonly name: string;
+  readonly sha256: string;
+}
+
+/** Returns the packages of npm whose code is in the bundle. */
+export function bundledComponents(sources: readonly string[]): readonly Component[] {
+  const folders = new Set(sources.flatMap((path) => /^node_modules\/(?:@[^/]+\/)?[^/]+/.exec(path)?.[0] ?? []));
+  return [...folders].sort().map((folder) => {
+    const { name, version, license } = JSON.parse(readFileSync(`${folder}/package.json`, 'utf8'));
+    return { name, version, license: String(license ?? 'NOASSERTION'), purl: `pkg:npm/${name.replace('@', '%40')}@${version}` };
+  });
+}
+
+/** Returns the list of components in SPDX 2.3. */
+export function bill({ version, source, time, commit }: Product, bundled: readonly Component[]): string {
+  const inputs = allInputs.filter((input) => input !== injector).map(componentOf);
+  const product = { name: 'rollout-group', version, license: 'Apache-2.0', purl: `pkg:generic/rollout-group@${version}` };
+  const components: readonly Component[] = [product, ...bundled, ...inputs];
+  const id = (index: number) => `SPDXRef-${index === 0 ? 'product' : `component-${index}`}`;
+  const relation = (from: string, relationshipType: string, to: string) => ({
+    spdxElementId: from,
+    relationshipType,
+    relatedSpdxElement: to,
+  });
+  return json({
+    spdxVersion: 'SPDX-2.3',
+    dataLicense: 'CC0-1.0',
+    SPDXID: 'SPDXRef-DOCUMENT',
+    name: `rollout-group-${version}`,
+    documentNamespace: `${source}/spdx/${version}-${commit}`,
+    creationInfo: { created: time, creators: ['Tool: rollout-group-release'] },
+    packages: components.map(({ name, version: versionInfo, license, purl, sha256 }, index) => ({
+      SPDXID: id(index),
+      name,
+      versionInfo,
+      downloadLocation: 'NOASSERTION',
+      filesAnalyzed: false,
+      licenseConcluded: 'NOASSERTION',
+      licenseDeclared: license,
+      copyrightText: 'NOASSERTION',
+      externalRefs: [{ referenceCategory: 'PACKAGE-MANAGER', referenceType: 'purl', referenceLocator: purl }],
+      ...(sha256 === undefined ? {} : { checksums: [{ algorithm: 'SHA256', checksumValue: sha256 }] }),
+    })),
+    relationships: [
+      relation('SPDXRef-DOCUMENT', 'DESCRIBES', id(0)),
+      ...components.slice(1).map((_, index) => relation(id(0), 'CONTAINS', id(index + 1))),
+    ],
+  });
+}
+
+/** Returns the statement that names the artefacts, the commit and the inputs. It has no times, so that it is the same in each run. */
+export function provenance(product: Product, artefacts: readonly Artefact[]): string {
+  const { version, source, commit, isChanged, baseUrl } = product;
+  return json({
+    _type: 'https://in-toto.io/Statement/v1',
+    subject: artefacts.map(({ name, sha256 }) => ({ name, digest: { sha256 } })),
+    predicateType: 'https://slsa.dev/provenance/v1',
+    predicate: {
+      buildDefinition: {
+        buildType: `${source}/blob/main/CONTRIBUTING.md#releases`,
+        externalParameters: { version, baseUrl },
+        internalParameters: { isChanged },
+        resolvedDependencies: [
+          { uri: `git+${source}`, digest: { gitCommit: commit } },
+          ...allInputs.map((input) => ({ uri: componentOf(input).purl, digest: { sha256: input.sha256 } })),
+        ],
+      },
+      runDetails: { builder: { id: `${source}/blob/main/scripts/release/release.ts` } },
+    },
+  });
+}
+
+function componentOf({ registry, name, version, architecture, license, sha256 }: Input): Component {
+  const purl =
+    registry === 'npm' ? `pkg:npm/${name}@${version}` : `pkg:deb/debian/${name}@${encodeURIComponent(version)}?arch=${architecture}`;
+  return { name, version, license, purl, sha256 };
+}
+
+function json(value: unknown): string {
+  return `${JSON.stringify(value, undefined, 2)}\n`;
+}

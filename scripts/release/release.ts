@@ -1,0 +1,171 @@
+// Writes all artefacts of a release: the image of the agent, the archives of the plugin, the package for npm, and their descriptions.
+import { spawnSync } from 'node:child_process';
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, normalize, resolve } from 'node:path';
+import { parseArgs } from 'node:util';
+import { type Artefact, bill, bundledComponents, provenance } from './documents.ts';
+import { writeImage } from './image.ts';
+import { allInputs, fileFromNpm, nodeInputs, nodeVersion, packageFile, ReleaseError, sha256Of } from './inputs.ts';
+import { krewManifest, npmPackage, pluginArchives } from './plugin-archives.ts';
+import type { TarFile } from './tar.ts';
+
+export interface Product {
+  readonly version: string;
+  readonly commit: string;
+  /** True if the work tree differs from the commit. */
+  readonly isChanged: boolean;
+  /** The time of the commit, which is the time of all artefacts. */
+  readonly time: string;
+  readonly source: string;
+  /** The address under which the archives will be found. */
+  readonly baseUrl: string;
+}
+
+/** What the bundler reported about a file of the bundle. */
+interface Output {
+  readonly imports: readonly { readonly path: string }[];
+  readonly inputs: Readonly<Record<string, unknown>>;
+}
+
+const usage = 'npm run release -- VERSION [--output FOLDER] [--base-url URL] [--allow-changes]';
+/** In the file system of the repository, because the build moves the bundle there. */
+const bundleFolder = 'node_modules/.release';
+
+try {
+  await main();
+} catch (error) {
+  if (!(error instanceof ReleaseError)) throw error;
+  process.stderr.write(`error: ${error.message}\n`);
+  process.exitCode = 1;
+}
+
+async function main(): Promise<void> {
+  const { product, output } = readArguments();
+  for (const input of allInputs) packageFile(input);
+  // The compressed bytes depend on the version of Node.js, so that a pinned version compresses.
+  if (process.versions.node !== nodeVersion) return continueWithPinnedNode();
+  const startedAt = Date.now();
+  const folder = mkdtempSync(`${resolve(output)}-`);
+  try {
+    const rows = await writeArtefacts(product, folder);
+    rmSync(output, { recursive: true, force: true });
+    chmodSync(folder, 0o755);
+    renameSync(folder, output);
+    process.stdout.write(`${table(rows)}\n${output}/ written in ${Math.round((Date.now() - startedAt) / 1000)} s\n`);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+function readArguments(): { readonly product: Product; readonly output: string } {
+  const { values, positionals } = parseArgs({
+    allowPositionals: true,
+    options: { output: { type: 'string', default: 'release' }, 'base-url': { type: 'string' }, 'allow-changes': { type: 'boolean' } },
+  });
+  const [version = ''] = positionals;
+  if (positionals.length !== 1 || !/^\d+\.\d+\.\d+(?:-[0-9A-Za-z.-]+)?$/.test(version))
+    throw new ReleaseError(`a version such as 1.2.3 or 1.2.3-rc.1 is missing\n  run: ${usage}`);
+  const changes = git('status', '--porcelain');
+  if (changes !== '' && values['allow-changes'] !== true)
+    throw new ReleaseError(
+      `the work tree has changes, which no commit describes:\n${changes}\n  Commit the changes, or add --allow-changes.`,
+    );
+  const source: string = JSON.parse(readFileSync('package.json', 'utf8')).homepage.replace(/#.*$/, '');
+  const time = new Date(Number(git('log', '-1', '--format=%ct')) * 1000).toISOString().replace('.000', '');
+  const baseUrl = values['base-url'] ?? `${source}/releases/download/v${version}`;
+  return {
+    product: { version, commit: git('rev-parse', 'HEAD'), isChanged: changes !== '', time, source, baseUrl },
+    output: values.output,
+  };
+}
+
+function git(...args: readonly string[]): string {
+  const { status, stdout, stderr } = spawnSync('git', args, { encoding: 'utf8' });
+  if (status !== 0) throw new ReleaseError(`git ${args[0]} failed: ${stderr.trim()}`);
+  return stdout.trim();
+}
+
+/** Runs this script again with the Node.js that the release contains. */
+function continueWithPinnedNode(): void {
+  const architecture = process.arch === 'arm64' ? 'arm64' : 'amd64';
+  const input = nodeInputs.find((one) => one.os === process.platform && one.architecture === architecture);
+  if (input === undefined) throw new ReleaseError('a release needs Linux');
+  const folder = mkdtempSync(join(tmpdir(), 'rollout-group-node-'));
+  try {
+    const node = join(folder, 'node');
+    writeFileSync(node, fileFromNpm(input, 'bin/node'), { mode: 0o755 });
+    const { status } = spawnSync(node, process.argv.slice(1), { stdio: 'inherit' });
+    process.exitCode = status ?? 1;
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+interface Row extends Artefact {
+  readonly bytes: number;
+}
+
+async function writeArtefacts(product: Product, folder: string): Promise<readonly Row[]> {
+  const outputs = buildBundle(product);
+  const agent = bundleFiles(outputs, ['rollout-group-agent.js']);
+  const plugin = bundleFiles(outputs, ['kubectl-rollout_group.js', 'chunks/simulation-thread.mjs']);
+  const image = await writeImage(product, agent, join(folder, 'image'));
+  const archives = await pluginArchives(product, plugin);
+  const npm = await npmPackage(product, bundleFiles(outputs, Object.keys(outputs)));
+  const written: readonly { readonly name: string; readonly data: Buffer | string }[] = [
+    ...archives,
+    npm,
+    { name: 'krew-manifest.yaml', data: krewManifest(product, archives) },
+    {
+      name: 'rollout-group.spdx.json',
+      data: bill(product, bundledComponents(Object.values(outputs).flatMap(({ inputs }) => Object.keys(inputs)))),
+    },
+  ];
+  const rows: Row[] = image.images.map(({ descriptor, compressedBytes }) => ({
+    name: `image ${descriptor.platform.os}/${descriptor.platform.architecture}`,
+    bytes: compressedBytes,
+    sha256: descriptor.digest.replace('sha256:', ''),
+  }));
+  rows.push({ name: 'image', bytes: rows.reduce((sum, { bytes }) => sum + bytes, 0), sha256: image.digest.replace('sha256:', '') });
+  for (const { name, data } of written) rows.push(save(folder, name, data));
+  rows.push(save(folder, 'provenance.intoto.json', provenance(product, rows)));
+  const files = rows.filter(({ name }) => existsSync(join(folder, name)) && name !== 'image');
+  writeFileSync(join(folder, 'SHA256SUMS'), files.map(({ name, sha256 }) => `${sha256}  ${name}\n`).join(''));
+  return rows;
+}
+
+function save(folder: string, name: string, data: Buffer | string): Row {
+  writeFileSync(join(folder, name), data);
+  return { name, bytes: Buffer.byteLength(data), sha256: sha256Of(data) };
+}
+
+/** Builds the executables with this version. Returns what the bundler reported about each file. */
+function buildBundle({ version }: Product): Readonly<Record<string, Output>> {
+  mkdirSync('node_modules', { recursive: true });
+  const args = ['scripts/build.mjs', '--quiet', '--version', version, '--into', bundleFolder];
+  if (spawnSync(process.execPath, args, { stdio: 'inherit' }).status !== 0) throw new ReleaseError('the bundle cannot be built');
+  return JSON.parse(readFileSync(`${bundleFolder}.json`, 'utf8'));
+}
+
+/** Returns the files that these files load, at once or later, with their licences. */
+function bundleFiles(outputs: Readonly<Record<string, Output>>, entries: readonly string[]): readonly TarFile[] {
+  const found = new Set(entries);
+  for (const file of found) {
+    for (const { path } of outputs[file]?.imports ?? []) if (normalize(path) in outputs) found.add(normalize(path));
+    if (`${file}.LEGAL.txt` in outputs) found.add(`${file}.LEGAL.txt`);
+  }
+  return [...found, 'package.json', 'LICENSE'].map((file) => {
+    // Executables have no extension.
+    const path = /^[^/]+\.js$/.test(file) ? file.slice(0, -3) : file;
+    return { path, data: readFileSync(join(bundleFolder, path)), isExecutable: path !== file };
+  });
+}
+
+function table(rows: readonly Row[]): string {
+  const width = Math.max(...rows.map(({ name }) => name.length));
+  const size = (bytes: number) =>
+    (bytes < 1_000_000 ? `${(bytes / 1000).toFixed(1)} kB` : `${(bytes / 1_000_000).toFixed(1)} MB`).padStart(9);
+  const lines = rows.map(({ name, bytes, sha256 }) => `${name.padEnd(width)}  ${size(bytes)}  ${sha256}`);
+  return [`${'ARTEFACT'.padEnd(width)}  ${'SIZE'.padStart(9)}  SHA256`, ...lines].join('\n');
+}

