@@ -218,7 +218,7 @@ function clusterValidation(values: FlagValues, excludedUserAgents: readonly RegE
   return {
     label: values['kubernetes.namespace'],
     isSoft: values['server.cluster-validation.http.soft-validation'],
-    // API servers never send the header X-Cluster. If these paths were checked, no webhook would answer.
+    // API servers never send the header X-Cluster. If these paths were checked, the agent would reject every call of a webhook.
     excludedPaths: paths.length === 0 ? ['admission/'] : paths,
     excludedUserAgents,
   };

@@ -38,7 +38,7 @@ export class ApiFailure extends Error {
     if (Number.isFinite(seconds) && seconds >= 0) this.retryAfterMs = Math.min(seconds * 1000, 120_000);
   }
 
-  /** Reports whether a webhook denied the request or did not answer. In both cases the server applied nothing, with any HTTP status. */
+  /** Reports whether a webhook denied the request or did not answer. In both cases the server applied nothing. The HTTP status varies. */
   get isDenied(): boolean {
     return /^admission webhook ".*" denied the request|failed calling webhook "/.test(this.message);
   }

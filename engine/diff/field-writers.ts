@@ -15,7 +15,7 @@ export interface FieldWriter {
   readonly atMs?: number;
 }
 
-/** A field of a StatefulSet that no manifest contains as it is: only other managers than the appliers own it. */
+/** A field of a StatefulSet whose value comes from no manifest: neither an applier nor the creator of the object owns it. */
 interface DriftedField {
   /** The path, as in `FieldChange`. */
   readonly field: string;
@@ -25,7 +25,7 @@ interface DriftedField {
 }
 
 export interface Drift {
-  /** The number of all fields. */
+  /** The number of all drifted fields. */
   readonly count: number;
   /** The first fields by path, at most `driftedFieldLimit`. */
   readonly fields: readonly DriftedField[];
@@ -33,7 +33,7 @@ export interface Drift {
 
 const driftedFieldLimit = 10;
 
-/** The managers of tools that apply manifests, by the names that they use without server-side apply too. */
+/** The tools that apply manifests, by the names of their managers, with and without server-side apply. */
 const tools: readonly (readonly [manager: RegExp, tool: string])[] = [
   [/^argocd-(?:application-)?controller$|^argocd-server$|^argocd$/, 'Argo CD'],
   [/^kustomize-controller$/, 'Flux'],
@@ -142,9 +142,9 @@ function ownership(fields: unknown, steps: readonly Step[]): 'field' | 'around' 
 }
 
 /**
- * Returns the fields of `spec` that only other managers own than the appliers: the manifest does not contain their values. Undefined without
- * such a field, and if no applier owns a part of the pod template, because then no manifest is known. A field that another manager removed
- * leaves no trace in managed fields.
+ * Returns the drifted fields of `spec`: neither an applier nor the creator owns them, so their values are in no manifest. Undefined without
+ * such a field, and if no applier owns a part of the pod template, because then no manifest is known. A field that a manager removed leaves
+ * no trace in managed fields.
  */
 export function driftOf(live: unknown): Drift | undefined {
   const entries = managerEntries(live).filter(({ subresource = '' }) => subresource === '');

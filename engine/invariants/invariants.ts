@@ -1,4 +1,4 @@
-// Checks the properties that every decision must have. The agent checks them again before each destructive action.
+// Checks the properties that every decision must have. The agent checks those with S, for safety, before each destructive action.
 
 import type { GroupDefinition } from '../../policies/definition.ts';
 import { preciseText } from '../../policies/instant.ts';

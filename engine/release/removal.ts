@@ -19,7 +19,7 @@ export interface FormerGroup {
 export interface RemovalQuestion extends FormerGroup {
   readonly snapshot: Pick<Snapshot, 'groups' | 'statefulSets' | 'pods' | 'unread'>;
   readonly sources: Definitions['sources'];
-  /** The time without interruption for which the caller has seen no definition with the members, in milliseconds of a monotonic clock. */
+  /** The time since a definition last had, or could have, these members, in milliseconds of a monotonic clock. */
   readonly goneForMs: number;
 }
 

@@ -84,7 +84,7 @@ function versionsKept({ group }: GroupContext, zone: ZoneView, { isTemplateChang
 
 const holdingLimit = `partition ${holdingPartition}`;
 
-/** Blocks a template while the partition does not protect the pods yet: between the end of a rollout and the next turn of the agent. */
+/** Blocks a template while the partition does not protect the pods yet: after the end of a rollout, until the next turn of the agent. */
 function templateHeld({ group }: GroupContext, zone: ZoneView, request: UpdateRequest): RuleResult | undefined {
   const { set, outdated, replicas } = zone;
   if (!traitsOf(group).holdsPartition || !request.isTemplateChanged || set === undefined || zone.unknown !== undefined) return undefined;

@@ -1,7 +1,7 @@
 // Compares a rollout with the plan that a review approved. The plan travels with the change, as an annotation of each StatefulSet.
 //
 // The steps of a rollout follow from its inputs: the pod templates, the replicas, the group, its policies and exceptions. The annotation has
-// digests of these inputs, so a rollout with equal inputs takes the reviewed steps, and any other rollout can say what differs.
+// digests of these inputs, so a rollout with equal inputs takes the reviewed steps, and for any other rollout they show what differs.
 import * as z from 'zod';
 import type { ExceptionDefinition, GroupDefinition, PolicyDefinition } from '../../policies/definition.ts';
 import { plainDigest } from '../../policies/digest.ts';
@@ -130,7 +130,7 @@ function readPlan(text: string | undefined): Known<ApprovedPlan> | undefined {
   if (text === undefined) return undefined;
   try {
     const read = approvedPlan.safeParse(JSON.parse(text));
-    return read.success ? read.data : { unknown: 'it has not the fields of a plan' };
+    return read.success ? read.data : { unknown: 'it does not have the fields of a plan' };
   } catch {
     return { unknown: 'it is not JSON' };
   }
@@ -153,7 +153,7 @@ function changedInputs(context: GroupContext, reviewed: ApprovedPlan): readonly 
 
 /**
  * Returns the digests of the group and of what binds it. Places in files, requesters of exceptions and expired exceptions have no influence.
- * The replicas of the group have none either, because zones are compared by their own.
+ * Counts of replicas in the group have no influence either, because the replicas of each zone are compared.
  */
 function inputsOf({ group, policies, exceptions, nowMs }: GroupContext): Pick<ApprovedPlan, 'group' | 'rules'> {
   const inForce = exceptions.filter(({ expiresMs }) => expiresMs > nowMs);

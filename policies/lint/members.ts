@@ -225,7 +225,8 @@ export function describeElsewhere(group: Group, sets: readonly Manifest[]): { re
   const written = group.find(['metadata', 'namespace']);
   const unnamed = namesNamespace(sets) ? '' : ' (their manifests set no namespace)';
   const own = written === undefined ? `${group.namespace} (its document sets no namespace)` : group.namespace;
-  const text = `the group ${group.name} has no StatefulSet in its namespace ${own}: ${named(sets)} are in ${listed(namespacesOf(sets), 'and')}${unnamed}`;
+  const are = new Set(sets.map(({ name }) => name)).size === 1 ? 'is' : 'are';
+  const text = `the group ${group.name} has no StatefulSet in its namespace ${own}: ${named(sets)} ${are} in ${listed(namespacesOf(sets), 'and')}${unnamed}`;
   return { text, place: written ?? group.place(['metadata', 'name']) };
 }
 

@@ -1,4 +1,4 @@
-// Models people who answer waves and request changes of a run with the plugin, and the webhook that records the requester.
+// Models people who approve waves and request changes of a run with the plugin, and the webhook that records the requester.
 
 import type { PublishedDecision, PublishedRun } from '../../engine/publish/published.ts';
 import { goesBack, isRolledBack, mayReturn } from '../../engine/publish/status.ts';

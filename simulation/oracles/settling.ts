@@ -27,8 +27,9 @@ import { machineOf, type Oracle, type Scene } from './oracle.ts';
 /** The time in which records of finished work may follow: the run record, the published decision, Events, a status. */
 const afterworkMs = 60_000;
 const publishedWithinMs = 60_000;
-/** The time after the end of faults until a leader exists, and the time within which a change must then cause a turn. */
+/** The time after the end of faults until a leader exists. */
 const steadyMs = 45_000;
+/** The time within which a change must then cause a turn. */
 const wakeMs = 15_000;
 /** The longest time between two turns of an unfinished group: the longest pause (five minutes) and a turn. */
 const longestPauseMs = 330_000;
@@ -54,7 +55,7 @@ export class SettlingJudge implements Oracle {
   #isDirty = true;
   #checkedMs = 0;
   #lastTurnMs = 0;
-  /** The time until which the last decision lets a user's group wait. For other groups the end of the last turn. */
+  /** Until this time the group needs no turn: the end of the wait in its last decision; for a generated group, the end of its last turn. */
   #dueMs = 0;
   /** The first and the last change after which no turn has begun. */
   #unseen: { readonly firstMs: number; readonly lastMs: number; readonly what: string } | undefined;
@@ -288,7 +289,7 @@ function wakingChange({ resource, before, after, type }: Commit, isAdopted: bool
   }
   if (resource !== podResource) return undefined;
   const isUp = (pod: typeof after): boolean => (isAdopted ? areContainersReady(pod) : readyCondition(pod).isTrue);
-  if (type === 'DELETED') return `${name} is gone`;
+  if (type === 'DELETED') return `the deletion of ${name}`;
   return before === undefined || isUp(before) !== isUp(after) || isTerminating(before) !== isTerminating(after)
     ? `the change of ${name}`
     : undefined;

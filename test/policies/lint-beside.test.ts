@@ -22,6 +22,7 @@ describe('lint of StatefulSets next to a group', () => {
       { name: 'group.yaml', text: written },
       { name: 'set.yaml', text: elsewhere('ingester-a') },
     ]).findings;
+    expect(found?.message).toBe('the group ingester has no StatefulSet in its namespace prod: ingester-a is in loki');
     expect([found?.file, found?.line, found?.related]).toEqual(['group.yaml', 3, [{ file: 'set.yaml', line: 4, column: 24 }]]);
   });
 

@@ -37,7 +37,7 @@ const defaultPodTimeoutMs = 5_000;
 /**
  * Returns the endpoint. Like grafana/rollout-operator, it allows a downscale if the other zones shrank long enough ago, all their pods are
  * updated and ready, and every pod to remove accepted a POST. Dry runs pass without a check, because the check calls pods. The API server
- * calls `/admission/enforce` later, so this endpoint asks for the denial of that endpoint before it calls a pod.
+ * calls `/admission/enforce` later, so this endpoint finds out before it calls a pod whether that endpoint denies.
  */
 export function prepareDownscale(env: WebhookEnv, config: PrepareDownscaleConfig): Endpoint {
   const { clusterDomain, podTimeoutMs = defaultPodTimeoutMs } = config;
