@@ -290,7 +290,9 @@ describeOnControlPlane('the strategy pinned', (controlPlane) => {
       expect(await said('abort server --rollback --reason errors', 0)).toContain('by kim (errors)');
       await untilVersions(namespace, [...split('a', 2, 2), ...split('b', 2, 2)]);
       const ended = await said('status server --timeout 60s', 6);
-      expect(ended).toContain('aborts/server keeps its earlier revision: the update revision is blocked, because it was rolled back: aborted by kim (errors)');
+      expect(ended).toContain(
+        'aborts/server keeps its earlier revision: the update revision is blocked, because it was rolled back: aborted by kim (errors)',
+      );
       expect(ended).toContain('To end it: kubectl rollout-group retry aborts/server');
       expect(await said('get server', 0)).toMatch(/^aborts\/server {3}ROLLED BACK {3}4 of 4 updated/);
       const runs = async () =>
