@@ -120,10 +120,10 @@ export async function createClientSide(client: ApiClient, path: string, object: 
   await client.create(`${path}?fieldManager=kubectl-client-side-apply`, { ...rest, metadata: { ...metadata, annotations } });
 }
 
-/** Creates the object as `kubectl apply --server-side` does. */
+/** Creates the object as `kubectl apply --server-side` does. An empty map would conflict with another manager's entries of it. */
 export async function createServerSide(client: ApiClient, path: string, object: object): Promise<void> {
   const { metadata } = object as KubernetesObject;
-  await client.patch(`${path}/${metadata.name}?fieldManager=kubectl`, 'apply', object);
+  await client.patch(`${path}/${metadata.name}?fieldManager=kubectl`, 'apply', withoutEmpty(object));
 }
 
 /** Another manager owns an annotation and a variable alone, and shares a variable that the manifests name sometimes. */

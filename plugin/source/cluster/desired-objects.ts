@@ -66,7 +66,8 @@ async function refusedObject(cluster: Cluster, ready: ReadyObject, error: Error,
     return computedObject(live, object, error instanceof ApiFailure && isAdmission(error) ? undefined : error);
   const { env, timeoutMs } = cluster;
   const options = { fieldManager, takesFields: true, dryRun: true, site: 'source.force', timeoutMs };
-  return triedObject(applyObject(env, ready.resource, preconditioned(ready.object, live), options), live, object);
+  const tried = await triedObject(applyObject(env, ready.resource, preconditioned(ready.object, live), options), live, object);
+  return mode.forceConflicts ? tried : { ...tried, notes: [...tried.notes, ...keptNotes(ready, tried.object)] };
 }
 
 /** Returns the result that was computed here. The note has the message of the error; undefined: the message is shown elsewhere. */
