@@ -9,6 +9,7 @@ export const configMapResource = 'configmaps';
 export const leaseResource = 'leases.coordination.k8s.io';
 export const groupResource = 'rolloutgroups.rollout-group.dev';
 export const intentResource = 'rolloutintents.rollout-group.dev';
+export const policyResource = 'rolloutpolicies.rollout-group.dev';
 export const exceptionResource = 'rolloutexceptions.rollout-group.dev';
 
 /** Returns the value at a path of keys; undefined if absent or null. */

@@ -40,13 +40,16 @@ export type WindowShape = Data<typeof windowShape>;
 const ruleShape = z.strictObject({
   /**
    * `early` blocks rollouts. `order` blocks rollouts of `zone` while `other` has outdated pods. `floor` blocks scale-downs below `replicas`.
-   * `ask` blocks rollouts without an approval in the run.
+   * `ask` blocks rollouts without an approval in the run. `plan` blocks rollouts without such an approval that differ from their
+   * approved plan.
    */
-  kind: z.enum(['early', 'order', 'floor', 'ask']),
+  kind: z.enum(['early', 'order', 'floor', 'ask', 'plan']),
   effect: z.enum(['deny', 'hold']).exactOptional(),
   zone: letter.exactOptional(),
   other: letter.exactOptional(),
   replicas: replicas.exactOptional(),
+  /** The template whose plan people write with each image: the new one, or the one before. Absent: they write no plan. */
+  approves: z.enum(['new', 'old']).exactOptional(),
   until: seconds,
 });
 export type RuleShape = Data<typeof ruleShape>;

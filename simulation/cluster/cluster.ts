@@ -148,6 +148,7 @@ function startPeople(world: World, { scenario, admission, names, sources, defini
     definition,
     clearsBrokenPods: given === undefined && shape.kind === 'adopted',
     keepsBrokenSets: traitsOfShape(shape).lowersPartition,
+    approves: shape.rules?.find(({ kind }) => kind === 'plan')?.approves,
   });
   return { people, requests };
 }

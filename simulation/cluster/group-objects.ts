@@ -188,6 +188,8 @@ export function ruleName({ kind }: Pick<RuleShape, 'kind'>): string {
   return `${rulePolicy}/${kind}`;
 }
 
+const approval = { count: 1, from: ['oncall'] };
+
 function ruleSpec({ kind, effect, zone, other, replicas, until }: RuleShape): Json {
   const isOutdated = { and: [{ '==': [{ var: 'name' }, other] }, { '<': [{ var: 'updated' }, { var: 'replicas' }] }] };
   const conditions = [
@@ -200,7 +202,11 @@ function ruleSpec({ kind, effect, zone, other, replicas, until }: RuleShape): Js
     name: kind,
     actions: [kind === 'floor' ? 'scaleDown' : 'rollout'],
     when: { and: conditions },
-    ...(kind === 'ask' ? { effect: 'requireApproval', approval: { count: 1, from: ['oncall'] } } : { effect }),
+    ...(kind === 'ask'
+      ? { effect: 'requireApproval', approval }
+      : kind === 'plan'
+        ? { effect: 'requireApprovedPlan', approval }
+        : { effect }),
   };
 }
 

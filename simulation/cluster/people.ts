@@ -6,6 +6,7 @@ import { between, type Random, streamOf } from '../random.ts';
 import type { PeopleEvent } from '../scenario.ts';
 import type { Actor, Json, ModelObject } from '../server/request.ts';
 import type { Admit } from './admitted.ts';
+import { type PlannedGroup, withPlan } from './approved-plan.ts';
 import { type Client, repeatMs } from './client.ts';
 import type { WantedStatefulSet } from './cluster.ts';
 import { Membership } from './membership.ts';
@@ -14,9 +15,7 @@ import type { Requests } from './requests.ts';
 import { type Container, replicasOf, specOf, statefulSetResource } from './workload.ts';
 import type { World } from './world.ts';
 
-interface PeopleOptions extends World {
-  readonly namespace: string;
-  readonly group: string;
+interface PeopleOptions extends World, PlannedGroup {
   /** The source of the replicas of each StatefulSet, in the order of the zones. */
   readonly sources: readonly ReplicaSource[];
   /** The RolloutGroup that people create later. */
@@ -200,7 +199,7 @@ export class People {
       const template = containers.every(({ image }, index) => image === imageOf(index))
         ? {}
         : { template: { spec: { containers: containers.map((container, index) => ({ ...container, image: imageOf(index) })) } } };
-      return { spec: { ...template, updateStrategy: want.strategyNow } };
+      return withPlan(this.#options, set, { spec: { ...template, updateStrategy: want.strategyNow } });
     };
     this.#options.client.change(actor, this.#reference(name), changeOf, { denied: () => this.#later(() => this.#applyTo(name)) });
   }

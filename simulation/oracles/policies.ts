@@ -1,5 +1,6 @@
 // Judges windows (S40) and policy rules (S41): agents take a step that they block only with an exception in force, with an approval that a
 // rule asks for, or to finish work in progress that a window lets finish.
+import { templateDigest } from '../../engine/diff/field-diff.ts';
 import { ruleName } from '../cluster/group-objects.ts';
 import {
   configMapResource,
@@ -9,6 +10,7 @@ import {
   isAgent,
   isTerminating,
   numberAt,
+  parsed,
   revisionLabelOf,
   statefulSetResource,
   textAt,
@@ -74,6 +76,8 @@ class PolicyJudge implements Oracle {
   /** The verified approvals of rules: the name of the rule and the run. */
   readonly #approvals = new Set<string>();
   readonly #exceptions: Exception[] = [];
+  /** True while the StatefulSet has the template of the approved plan that it names. */
+  readonly #planned = new Map<string, Timeline<boolean>>();
   /** The newest claim by the UID of its pod or StatefulSet. */
   readonly #begun = new Map<string, Begun>();
   /** The lead of the wall clock of each machine. */
@@ -91,6 +95,7 @@ class PolicyJudge implements Oracle {
 
   committed(commit: Commit): void {
     const { resource, after, actor } = commit;
+    this.#notePlan(commit);
     if (actor.process !== undefined) this.#noteClock(actor.process);
     if (after.metadata.namespace !== this.#book.scene.namespace || !isAgent(actor, this.#book.scene.agentUser)) {
       if (resource === exceptionResource) this.#noteException(commit);
@@ -171,9 +176,29 @@ class PolicyJudge implements Oracle {
     if (step.clock.toMs >= until * secondMs || isRollout === (kind === 'floor')) return false;
     if (!isRollout) return step.to < replicas;
     if (zone !== undefined && zone !== letterOf(this.#book.zones.indexOf(step.zone))) return false;
-    if (kind === 'ask')
+    if (kind === 'plan' && !this.#deviates(step.fromMs)) return false;
+    if (kind === 'ask' || kind === 'plan')
       return !this.#book.runs.since(step.fromMs).some((run) => this.#approvals.has(`${ruleName({ kind })} ${run?.id ?? ''}`));
     return other === undefined || this.#isOutdated(other, step.fromMs);
+  }
+
+  /** Returns whether a zone had another template than its approved plan in every state since this time. A rollback needs no plan. */
+  #deviates(fromMs: number): boolean {
+    const { zones, terms, runs } = this.#book;
+    if (runs.since(fromMs).some((run) => run?.stays && Object.keys(run.restores).length > 0)) return false;
+    return zones.some(({ statefulSet }) => {
+      const states = this.#planned.get(statefulSet)?.since(fromMs) ?? [false];
+      return terms.wasMember(statefulSet, fromMs) && !states.includes(true);
+    });
+  }
+
+  #notePlan({ resource, after, atMs, type }: Commit): void {
+    if (resource !== statefulSetResource) return;
+    const { name, annotations } = after.metadata;
+    const states = this.#planned.get(name) ?? new Timeline<boolean>();
+    this.#planned.set(name, states);
+    const plan = parsed(annotations?.['rollout-group.dev/approved-plan']);
+    states.set(atMs, type !== 'DELETED' && textAt(plan, 'template') === templateDigest(after));
   }
 
   /** Returns whether the zone has an outdated pod in every state since this time. */

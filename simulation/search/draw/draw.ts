@@ -250,7 +250,15 @@ function withRules(seed: number, group: GroupShape): GroupShape {
     { kind: 'ask', until: until(), ...(random() < 0.3 ? { zone } : {}) },
   ];
   const first = wholeBetween(random, 0, rules.length);
-  return { ...group, rules: rules.filter((_, index) => index === first || (index === (first + 1) % rules.length && random() < 0.4)) };
+  const chosen = rules.filter((_, index) => index === first || (index === (first + 1) % rules.length && random() < 0.4));
+  return { ...group, rules: chosen.map((rule) => (rule.kind === 'ask' ? planned(seed, rule) : rule)) };
+}
+
+/** Lets half of the rules that ask for an approval accept an approved plan instead. */
+function planned(seed: number, rule: RuleShape): RuleShape {
+  if (draw(seed, 'requires an approved plan') >= 0.5) return rule;
+  const approves = oneOf(streamOf(seed, 'approved plans'), ['new', 'new', 'old', 'none'] as const);
+  return { ...rule, kind: 'plan', ...(approves === 'none' ? {} : { approves }) };
 }
 
 /** Lets half of the groups with waves need approvals. The end of the last wave needs none, because it blocks no pod. */

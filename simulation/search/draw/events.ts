@@ -149,7 +149,7 @@ const accidents: readonly Accidents[] = [
 export function drawnEvents(seed: number, input: DrawInput): readonly ScenarioEvent[] {
   const stories = drawnStories(streamOf(seed, 'stories'), input);
   // Only an approval ends the block of a rule that asks for one.
-  const overridable = input.group.rules?.find(({ kind }) => kind !== 'ask');
+  const overridable = input.group.rules?.find(({ kind }) => kind !== 'ask' && kind !== 'plan');
   const returns = drawnReturns(seed, input, stories);
   // An undo writes earlier images, so it cannot undo a restart.
   const isUndone = returns.some((one) => one.kind === 'request' && one.action === 'undo');
@@ -172,7 +172,9 @@ export function drawnEvents(seed: number, input: DrawInput): readonly ScenarioEv
 
 /** Returns the answers of people to waves: often, seldom or not at all. A person without a wave to answer does nothing. */
 function drawnAnswers(seed: number, { group, endMs }: DrawInput): readonly ScenarioEvent[] {
-  const isAsked = group.waves?.some(({ approvals }) => approvals !== undefined) === true || group.rules?.some(({ kind }) => kind === 'ask');
+  const isAsked =
+    group.waves?.some(({ approvals }) => approvals !== undefined) === true ||
+    group.rules?.some(({ kind }) => kind === 'ask' || kind === 'plan');
   if (isAsked !== true) return [];
   const random = streamOf(seed, 'answers');
   const everyMs = oneOf(random, [10_000, 20_000, 40_000, 100_000, endMs]);

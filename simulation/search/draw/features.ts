@@ -45,6 +45,7 @@ const features: Readonly<Record<string, IsSo>> = {
   'policy rule about another zone': hasRule('order'),
   'policy rule about replicas': hasRule('floor'),
   'policy rule that asks for an approval': hasRule('ask'),
+  'policy rule that requires an approved plan': hasRule('plan'),
   minInterval: ({ group }) => group.minIntervalSeconds !== undefined,
 };
 

@@ -219,7 +219,7 @@ export const catalogue: readonly CatalogueEntry[] = [
     title: 'policy rules',
     judgedBy: ['policies'],
     scope: 'native',
-    how: 'no step is taken that a rule blocks in every state that its decision may have seen, by the clock of the agent; exempt: an exception in force, a verified approval in the run, and decisions during which the clock jumped',
+    how: 'no step is taken that a rule blocks in every state that its decision may have seen, by the clock of the agent; exempt: an exception in force, a verified approval in the run, a rollout whose templates are those of its approved plan or a rollback if the rule requires such a plan, and decisions during which the clock jumped',
   },
   {
     id: 'L1',

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { templateDigest } from '../../../engine/diff/field-diff.ts';
 import type { GroupShape, RuleShape, WindowShape } from '../../../simulation/scenario.ts';
 import { History } from './history.ts';
 
@@ -125,6 +126,18 @@ describe('the judge of policies', () => {
     expect(history.found('S41')).toHaveLength(1);
   });
 
+  it('accepts a rollout whose zones have the templates of their approved plans', () => {
+    const name = (isOther: boolean) => (history: History) => {
+      for (const set of ['ing-a', 'ing-b', 'ing-c']) {
+        const template = isOther && set === 'ing-b' ? 'other' : templateDigest(history.set(set));
+        const annotations = { 'rollout-group.dev/approved-plan': JSON.stringify({ template }) };
+        history.change('statefulsets.apps', set, () => ({ metadata: { annotations } }));
+      }
+      history.advance(20_000);
+    };
+    expect([underRule({ kind: 'plan' }, name(false)), underRule({ kind: 'plan' }, name(true))]).toEqual([[], [expect.any(String)]]);
+  });
+
   it('accepts an approval in the run, and an exception from the rule', () => {
     const approve = (runId: string) => (history: History) => {
       const spec = { action: 'approve', rule: 'guard/ask', runId, requestedBy: { user: 'alice' } };
@@ -135,6 +148,11 @@ describe('the judge of policies', () => {
       [expect.any(String)],
       [],
     ]);
+    const approvePlan = (history: History) => {
+      const spec = { action: 'approve', rule: 'guard/plan', runId: 'run1', requestedBy: { user: 'alice' } };
+      history.write('rolloutintents.rollout-group.dev', { metadata: { name: 'approve' }, spec });
+    };
+    expect([underRule({ kind: 'plan' }).length, underRule({ kind: 'plan' }, approvePlan)]).toEqual([1, []]);
     const except = (rule: string) => (history: History) => override(history, 60_000, { rule });
     const found = ['guard/early', 'window'].map((rule) => underRule({ kind: 'early' }, except(rule)).length);
     expect(found).toEqual([0, 1]);

@@ -111,4 +111,10 @@ export const policyDefects: readonly Defect[] = [
     edits: [{ file: rules, find: 'results: approvals.map(', replace: 'results: approvals.slice(1).map(' }],
     breaks: ['S41'],
   },
+  {
+    id: 'plan-approves-any-template',
+    title: 'a rollout with any template counts as the approved one',
+    edits: [{ file: 'engine/run/approved-plan.ts', find: '(template === set.template ?', replace: "(template !== '' ?" }],
+    breaks: ['S41'],
+  },
 ];
