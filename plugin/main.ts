@@ -50,8 +50,13 @@ function askedHelp(): string | undefined {
   return words.length === 2 && isFlag(second) ? first : undefined;
 }
 
+/** Reports whether the output may be a terminal. If its kind cannot be read, process.stdout finds it out. */
 function mayBeTerminal(): boolean {
-  return fstatSync(1).isCharacterDevice();
+  try {
+    return fstatSync(1).isCharacterDevice();
+  } catch {
+    return true;
+  }
 }
 
 /** Writes a short text without process.stdout, whose creation takes 2 ms. */

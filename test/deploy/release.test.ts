@@ -113,7 +113,7 @@ else {
       expect(names).not.toContain('vitest');
     });
 
-    it.runIf(isLong)('is the same, to the byte, when it is written in two other folders', { timeout: 900_000 }, () => {
+    it.runIf(isLong)('is the same, to the byte, when it is written in two other folders', { timeout: 1_800_000 }, () => {
       const [first, second] = ['first', 'second'].map((name) => {
         const clone = join(scratch, name, 'clone');
         const origin = name === 'first' ? resolve('.') : join(scratch, 'first', 'clone');
