@@ -4,7 +4,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { stringify } from 'yaml';
+import { parse, stringify } from 'yaml';
 import { fileFromNpm, injector, type NodeInput, nodeInputs, nodeVersion, ReleaseError, sha256Of } from './inputs.ts';
 import type { Product } from './release.ts';
 import { compress, type TarFile, tar } from './tar.ts';
@@ -39,7 +39,6 @@ export interface Archive {
 interface PluginArchive extends Archive {
   readonly os: string;
   readonly architecture: string;
-  readonly bin: string;
 }
 
 /** Packs two archives at a time, because each needs 300 MB of memory. */
@@ -56,7 +55,7 @@ export async function pluginArchives({ version }: Product, bundle: readonly TarF
     const { os, architecture } = input;
     const bin = os === 'windows' ? `${executable}.exe` : executable;
     const data = await compress(tar([...common, ...(await startFiles(input, bin))]));
-    return { name: `${executable}_${version}_${os}_${architecture}.tar.gz`, data, os, architecture, bin };
+    return { name: `${executable}_${version}_${os}_${architecture}.tar.gz`, data, os, architecture };
   };
   const archives: PluginArchive[] = [];
   for (const os of ['linux', 'darwin', 'windows']) {
@@ -112,42 +111,21 @@ function withoutSignature(executable: Buffer): Buffer {
   return copy;
 }
 
-const description = `Multi-zone databases such as Mimir, Loki, Kafka or Consul run one StatefulSet per zone. This plugin treats these StatefulSets as one
-group. It reads policy files, or the labels and annotations of grafana/rollout-operator. Before a rollout starts, it shows the order
-of the pods, the gates, the duration, and what a policy denies, with the line of the policy file.
+interface Platform {
+  readonly selector: { readonly matchLabels: { readonly os: string; readonly arch: string } };
+}
 
-lint, fmt, test, schema, plan, diff, simulate and explain work on files and on Git revisions, without a cluster. Findings, denials
-and errors have different exit codes. Results are tables, JSON, Markdown for pull requests, SARIF or JUnit.
-`;
-
-const caveats = `krew does not install completion. To install it, run:
-  kubectl rollout-group completion install
-`;
-
-/** Returns the manifest for `kubectl krew install --manifest` and for the index of krew. */
+/** Returns krew-manifest.yaml with this version and with the archive of each platform, as krew and its index require it. */
 export function krewManifest({ version, source, baseUrl }: Product, archives: readonly PluginArchive[]): string {
-  return stringify(
-    {
-      apiVersion: 'krew.googlecontainertools.github.com/v1alpha2',
-      kind: 'Plugin',
-      metadata: { name: 'rollout-group' },
-      spec: {
-        version: `v${version}`,
-        homepage: source,
-        shortDescription: 'Plan and explain rollouts of StatefulSet groups',
-        description,
-        caveats,
-        platforms: archives.map(({ name, data, os, architecture, bin }) => ({
-          selector: { matchLabels: { os, arch: architecture } },
-          uri: `${baseUrl}/${name}`,
-          sha256: sha256Of(data),
-          bin,
-          files: [{ from: '*', to: '.' }],
-        })),
-      },
-    },
-    { lineWidth: 0 },
-  );
+  const manifest = parse(readFileSync('krew-manifest.yaml', 'utf8'));
+  const platforms = (manifest.spec.platforms as readonly Platform[]).map((platform) => {
+    const { os, arch } = platform.selector.matchLabels;
+    const archive = archives.find((one) => one.os === os && one.architecture === arch);
+    if (archive === undefined) throw new ReleaseError(`krew-manifest.yaml has the platform ${os}/${arch}, for which no archive is packed`);
+    return { ...platform, uri: `${baseUrl}/${archive.name}`, sha256: sha256Of(archive.data), files: [{ from: '*', to: '.' }] };
+  });
+  const spec = { ...manifest.spec, version: `v${version}`, homepage: source, platforms };
+  return stringify({ ...manifest, spec }, { lineWidth: 0 });
 }
 
 /** Packs the package for npm. The bundle contains the dependencies, so the package has none. */

@@ -46,6 +46,11 @@ function filesIn(archive: string): readonly string[] {
     .filter((path) => path !== '' && !path.endsWith('/'));
 }
 
+it('has the version of package.json in the manifest for krew before it is written', () => {
+  const { spec } = parse(readFileSync('krew-manifest.yaml', 'utf8'));
+  expect(spec.version).toBe(`v${JSON.parse(readFileSync('package.json', 'utf8')).version}`);
+});
+
 interface Platform {
   readonly selector: { readonly matchLabels: { readonly os: string; readonly arch: string } };
   readonly uri: string;
