@@ -111,7 +111,17 @@ export function sha256Of(data: Buffer | string): string {
 }
 
 /** A failure that the user can act on. */
-export class ReleaseError extends Error {}
+export class ReleaseError extends Error {
+  readonly exitCode: number;
+
+  constructor(message: string, exitCode = 1) {
+    super(message);
+    this.exitCode = exitCode;
+  }
+}
+
+/** The exit code if a registry no longer has an input. */
+const isUnavailable = 3;
 
 const cache = join(process.env['XDG_CACHE_HOME'] || join(homedir(), '.cache'), 'rollout-group', 'release');
 
@@ -125,7 +135,7 @@ export function packageFile(input: Input): string {
     const what = `${input.name} ${input.version}`;
     process.stderr.write(`downloading ${what}${input.architecture === undefined ? '' : ` (${input.architecture})`} ...\n`);
     const failure = input.registry === 'npm' ? downloadFromNpm(input, folder) : downloadFromDebian(input, folder);
-    if (failure !== undefined) throw new ReleaseError(`${what} cannot be downloaded: ${failure}`);
+    if (failure !== undefined) throw new ReleaseError(`${what} cannot be downloaded: ${failure}`, isUnavailable);
     const [file = ''] = readdirSync(folder).filter((name) => /\.(?:tgz|deb)$/.test(name));
     const found = sha256Of(readFileSync(join(folder, file)));
     if (found !== input.sha256) throw new ReleaseError(`${what} has the sha256 ${found}, but ${input.sha256} is expected`);

@@ -37,7 +37,7 @@ try {
 } catch (error) {
   if (!(error instanceof ReleaseError)) throw error;
   process.stderr.write(`error: ${error.message}\n`);
-  process.exitCode = 1;
+  process.exitCode = error.exitCode;
 }
 
 async function main(): Promise<void> {

@@ -82,7 +82,7 @@ function platformOf(os: string, arch: string): Platform {
 
 const archiveOf = ({ uri }: Platform): string => join(release, basename(uri));
 
-if (!existsSync(release) && process.env['CI'] === undefined)
+if (!existsSync(release))
   describe.skip(`SKIPPED: ${name}, for there is no release/: run npm run release -- 0.2.0-test`, () =>
     it('is not tested', () => undefined));
 else {
