@@ -179,9 +179,9 @@ const exposedPods: RiskCheck = ({ context: { snapshot, group }, atOnce }) =>
   atOnce.map((step) => ({ code: 'RG5012', severity: 'warning', message: atOnceText(snapshot, group, step) }));
 
 /** Finds waves whose soaks and approvals a return to the previous template skips. */
-const skippedOnRollback: RiskCheck = ({ context, zones, run }) => {
+const skippedOnRollback: RiskCheck = ({ context, steps, run }) => {
   const skipped = context.group.rollout.waves.filter(({ before, after }) => after.soakMs > 0 || (before.approval ?? after.approval));
-  if (run === undefined || !isFastTrack(context, run) || skipped.length === 0 || zones.every(({ restarts }) => restarts === 0)) return [];
+  if (run === undefined || !isFastTrack(context, run) || skipped.length === 0 || steps.every(({ kind }) => kind !== 'roll')) return [];
   const names = skipped.map(({ name }) => name).join(', ');
   const message = `the change returns to the previous template, so the soaks and approvals of ${names} are skipped (skipOnRollback)`;
   return [{ code: 'RG5013', severity: 'notice', message }];
