@@ -116,17 +116,23 @@ function abortWhenRequested(context: GroupContext, run: RunningRun): RunState {
   return { ...failRun(run, `aborted by ${requesterText(request)}`, context.nowMs), onFailure };
 }
 
-/** Returns the run after a template change: a rollback if every changed zone returns to its revision before the run, else a rollout. */
+/**
+ * Returns the run after a template change: a rollback if every changed zone returns to its revision before the run, else a rollout. While
+ * another zone has outdated pods, the run is a rollout, so that these pods wait for soaks and approvals.
+ */
 function supersede(context: GroupContext, known: RunState, target: RunCore['target']): RunningRun {
   const restores = { ...(known.kind === 'rollout' ? known.previous : {}), ...known.restores };
   const changed = Object.keys(target).filter((zone) => target[zone] !== known.target[zone]);
   // A zone that returns to the group makes no rollback of a rollout.
   const mayBeBack = known.kind === 'rollback' || changed.some((zone) => known.target[zone] !== undefined);
-  const isBack = mayBeBack && changed.length > 0 && changed.every((zone) => target[zone] === restores[zone]);
+  const returns = ({ zone: { name }, outdated }: ZoneView): boolean =>
+    target[name] === restores[name] || (!changed.includes(name) && outdated.length === 0);
+  const isBack = mayBeBack && changed.length > 0 && context.view.zones.every(returns);
   // Pods run the target of a completed run or a rollback. The target of another run may have failed, so its `previous` stays.
   const previous = known.outcome === 'completed' || isRollingBack(known) ? known.target : known.previous;
   const started = followingRun(context, { kind: isBack ? 'rollback' : 'rollout', target, previous }, known);
-  const isContinued = known.outcome === 'running' && started.kind === known.kind && continuesChange(started, known);
+  const continues = started.kind === known.kind ? continuesChange : addsZones;
+  const isContinued = known.outcome === 'running' && continues(started, known);
   const from = isContinued ? (known.from ?? known.previous) : known.target;
   const base = !isContinued ? undefined : addsZones(started, known) ? known.base : known.target;
   return { ...keepRolledBack(context, started, known), from, ...defined({ base }), ...(isBack ? { restores } : {}) };

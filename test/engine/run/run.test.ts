@@ -197,6 +197,32 @@ describe('a new template', () => {
     expect(advanced(run)?.run).toMatchObject({ kind: 'rollback', target: revisions(newRevision), previous: revisions(newRevision) });
   });
 
+  it('is no rollback while another zone still rolls to its new template, and is one when that zone returns too', () => {
+    const sets = (...back: readonly string[]) =>
+      ['a', 'b', 'c'].map((zone) =>
+        outdatedStatefulSet({ name: `ingester-zone-${zone}`, status: { updateRevision: back.includes(zone) ? oldRevision : newRevision } }),
+      );
+    const run = runOf({ lastDisruptionMs: ago(minuteMs) });
+    const first = must(advanced(run, { statefulSets: sets('a') })?.run);
+    expect(first).toMatchObject({
+      kind: 'rollout',
+      target: { ...revisions(newRevision), a: oldRevision },
+      previous: revisions(oldRevision),
+    });
+    const second = must(advanced(first, { statefulSets: sets('a', 'b'), nowMs: kitNowMs + 1 })?.run);
+    expect(second).toMatchObject({ kind: 'rollout', joined: { id: first.id }, from: revisions(newRevision) });
+    const third = advanced(second, {
+      statefulSets: sets('a', 'b', 'c'),
+      podChanges: { 'ingester-zone-a': { 0: { revision: newRevision } } },
+    })?.run;
+    expect(third).toMatchObject({
+      kind: 'rollback',
+      joined: { id: first.id },
+      target: revisions(oldRevision),
+      from: revisions(newRevision),
+    });
+  });
+
   it('names the undo that wrote it, and no undo of another revision', () => {
     const run = runOf({ target: revisions('rev-3'), previous: revisions(newRevision) });
     expect(advanced(run, undone())?.run.origin).toEqual({ isUndo: true, cause: expect.stringMatching(/^undo by .* \(bad\)$/) });
