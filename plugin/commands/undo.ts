@@ -54,7 +54,7 @@ export function run(context: CommandContext, options: UndoOptions): Promise<Exit
     const exceptions = undos.flatMap(({ member }) => refuseDenied(members, member, name));
     const restarted = undos.map(({ member }) => member.zone);
     const stops = await remainingStops(cluster, members, { verb: 'undo', restarted });
-    const kept = keptTexts(name, undos);
+    const kept = [...continuedTexts(members, undos), ...keptTexts(name, undos)];
     // A dry run prints objects instead of the preview.
     const notes = [...new Set([...exceptions, ...stops, ...(options.dryRun === undefined ? [] : kept)])];
     const writeNotes = () => writeAgentNote(context, cluster, members.live, notes);
@@ -202,6 +202,21 @@ function previewText({ name, snapshot, live: { definition } }: Members, undos: r
   const replaced =
     count === 0 ? 'no pod is replaced' : `up to ${plural(count, 'pod')} ${count === 1 ? 'is' : 'are'} replaced in the order of the group`;
   return `${name} returns to an earlier revision; ${replaced}:\n${lines.join('')}${[...atOnce, ...kept].map((text) => `  ${text}\n`).join('')}`;
+}
+
+/** Returns the warning that the other zones still roll to the template that this undo does not change. */
+function continuedTexts({ name, live: { decision } }: Members, undos: readonly MemberUndo[]): readonly string[] {
+  const rest = decision.zones.filter(
+    ({ zone, updated, replicas }) => updated < replicas && undos.every(({ member }) => member.zone !== zone),
+  );
+  if (rest.length === 0) return [];
+  const zones = listed(
+    rest.map(({ zone }) => zone),
+    'and',
+  );
+  return [
+    `${rest.length === 1 ? 'zone' : 'zones'} ${zones} still ${rest.length === 1 ? 'rolls' : 'roll'} to the new template, after the soaks and approvals of the waves. To undo all zones: kubectl rollout-group undo ${name}`,
+  ];
 }
 
 /**

@@ -180,6 +180,14 @@ describe('undo', () => {
     expect(objects.some(({ metadata }) => metadata.name === 'undo.ingester.old')).toBe(false);
   });
 
+  it('of one zone says which zones still roll to the new template', async () => {
+    const { status, stdout } = await act('undo ingester --zone a --yes', { decision: rolling, extra: history });
+    expect(status).toBe(0);
+    expect(stdout).toContain(
+      '  zones b and c still roll to the new template, after the soaks and approvals of the waves. To undo all zones: kubectl rollout-group undo mimir/ingester\n',
+    );
+  });
+
   it('prints the request and the templates in a dry run, and stores nothing', async () => {
     const dry = await act('undo ingester --dry-run client', { decision: rolling, extra: history });
     expect(dry.writes).toEqual([]);
