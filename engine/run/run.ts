@@ -31,7 +31,9 @@ export function advanceRun(context: GroupContext): AdvancedRun | undefined {
   if (followed === undefined) return undefined;
   const current = joinChange(withOrigin(context, followed, stored, originOf(stored, followed)), stored);
   const isInFlight = context.view.zones.some(({ inFlight }) => inFlight > 0);
-  return advanceWaves(context, trackInFlight(current, isInFlight, context.nowMs));
+  const advanced = advanceWaves(context, trackInFlight(current, isInFlight, context.nowMs));
+  // If no StatefulSet names a rolled-back revision when the run completes, no later event causes a decision that removes the revision.
+  return advanced.progress === undefined ? { ...advanced, run: withoutReturned(context, advanced.run) } : advanced;
 }
 
 /** Returns the origin that a run continues: its own, or that of the run to which it adds zones. */
