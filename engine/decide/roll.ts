@@ -35,8 +35,8 @@ import { comparedPlan } from '../run/approved-plan.ts';
 import { recordedKind } from '../run/origin.ts';
 import { rollbackWarnings, withEarlierRetries } from '../run/run.ts';
 import type { RunState, UnfinishedRun } from '../run/run-state.ts';
-import { brokeBeforeRun, countMovableTime, failRun, hasReplacedSince, recordReplacement } from '../run/states.ts';
-import type { AdvancedRun, WaveProgress, ZoneProgress } from '../run/waves.ts';
+import { countMovableTime, failRun, hasReplacedSince, recordReplacement } from '../run/states.ts';
+import { type AdvancedRun, mayRepair, type WaveProgress, type ZoneProgress } from '../run/waves.ts';
 import type { PodView } from '../snapshot.ts';
 import { strategyOf } from '../strategies/strategy.ts';
 
@@ -112,12 +112,12 @@ function pausedAhead(context: GroupContext): readonly RuleResult[] {
 }
 
 function unavailableZones(context: GroupContext, run: RunState): readonly RuleResult[] {
-  const mayRepair = ({ zone }: ZoneView, pod: PodView): boolean =>
-    zone.name === run.openZone || (run.openZone === undefined && brokeBeforeRun(run, pod));
-  const stuck = (view: ZoneView): readonly number[] => {
-    const repairable = view.outdated.filter((pod) => mayRepair(view, pod));
-    return stuckInstants(context, view, repairable);
-  };
+  const stuck = (view: ZoneView): readonly number[] =>
+    stuckInstants(
+      context,
+      view,
+      view.outdated.filter((pod) => mayRepair(context, run, view, pod)),
+    );
   return context.view.zones
     .filter((view) => !view.isReady)
     .map((view) =>

@@ -102,6 +102,20 @@ export function isShrinkHeld({ group, nowMs }: Moment, view: ZoneView): boolean 
   );
 }
 
+/**
+ * Reports whether the StatefulSet controller replaces the pods that the partition exposes only after a stuck pod is repaired: OrderedReady
+ * updates no pod before every pod is ready (kubernetes.io, StatefulSet, "Forced rollback").
+ */
+export function isUpdateHeld(moment: Moment, view: ZoneView): boolean {
+  const { set, claims, outdated, exposedByPartition } = view;
+  return (
+    set?.podManagementPolicy === 'OrderedReady' &&
+    exposedByPartition.every(({ isTerminating }) => !isTerminating) &&
+    claims.every(({ verb }) => verb !== 'setPartition') &&
+    outdated.some((pod) => isStuck(moment, view, pod))
+  );
+}
+
 /** Reports whether a pod would be replaced while the StatefulSet controller deletes surplus pods of the zone. */
 export function isMixed(moment: Moment, view: ZoneView, { because }: { readonly because: 'outdated' | 'stuck' }): boolean {
   return view.surplus.length > 0 && !(because === 'stuck' && isShrinkHeld(moment, view));

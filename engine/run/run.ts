@@ -6,18 +6,16 @@ import { contextOf, type GroupContext, zoneNamed } from '../context.ts';
 import type { RuleResult } from '../decision.ts';
 import type { ZoneView } from '../observe/view.ts';
 import { result } from '../rule.ts';
-import { freezingPartition, isStuck } from '../rules/pod-state.ts';
+import { freezingPartition } from '../rules/pod-state.ts';
 import { type IntentView, isUnknown, isWithinClockSkew } from '../snapshot.ts';
 import { causedBy, isRollingBack, recordedKind, rolledBackZones, withOrigin } from './origin.ts';
 import { abortRequests, requesterText, unanswered, type VerifiedRequest, withAnswered } from './requests.ts';
 import type { FailedRun, RunCore, RunningRun, RunState } from './run-state.ts';
 import {
-  brokeBeforeRun,
   closeZone,
   enterWave,
   failRun,
   hasReplacedSince,
-  openZone,
   type RunChange,
   retryRun,
   startRun,
@@ -33,7 +31,9 @@ export function advanceRun(context: GroupContext): AdvancedRun | undefined {
   if (followed === undefined) return undefined;
   const current = joinChange(withOrigin(context, followed, stored, originOf(stored, followed)), stored);
   const isInFlight = context.view.zones.some(({ inFlight }) => inFlight > 0);
-  return advanceWaves(context, trackInFlight(openZoneToRepair(context, current), isInFlight, context.nowMs));
+  const advanced = advanceWaves(context, trackInFlight(current, isInFlight, context.nowMs));
+  // If no StatefulSet names a rolled-back revision when the run completes, no later event causes a decision that removes the revision.
+  return advanced.progress === undefined ? { ...advanced, run: withoutReturned(context, advanced.run) } : advanced;
 }
 
 /** Returns the origin that a run continues: its own, or that of the run to which it adds zones. */
@@ -211,14 +211,6 @@ function followingRun(context: GroupContext, change: RunChange, before?: RunStat
 function zoneToRepair({ view }: GroupContext): ZoneView | undefined {
   const [only, ...others] = view.zones.filter(({ isReady }) => !isReady);
   return others.length === 0 && only?.outdated.some(({ ordinal }) => !only.available.has(ordinal)) === true ? only : undefined;
-}
-
-/** Opens the zone to repair if one of its stuck pods broke before the run replaced a pod. */
-function openZoneToRepair(context: GroupContext, run: RunState): RunState {
-  if (run.outcome !== 'running' || run.openZone !== undefined) return run;
-  const broken = zoneToRepair(context);
-  const mayOpen = broken?.outdated.some((pod) => brokeBeforeRun(run, pod) && isStuck(context, broken, pod));
-  return broken !== undefined && mayOpen === true ? openZone(run, broken.zone.name) : run;
 }
 
 /** Returns the request that retries the run after its end at this instant, made by a verified requester. */

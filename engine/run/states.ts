@@ -109,11 +109,6 @@ export function recordReplacement(
   return extended(run, { ...digest, openZone: zone, lastDisruptionMs: nowMs, inFlightSinceMs });
 }
 
-/** Opens the zone: its pods are replaced before those of other zones. */
-export function openZone(run: UnfinishedRun, zone: string): UnfinishedRun {
-  return { ...run, openZone: zone };
-}
-
 export function closeZone(run: UnfinishedRun): UnfinishedRun {
   const { openZone: _openZone, ...rest } = run;
   return rest;

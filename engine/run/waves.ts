@@ -11,7 +11,7 @@ import { oldStatusOf } from '../rules/roll.ts';
 import { afterWave, asksBefore, isFastTrack } from '../rules/wave.ts';
 import type { PodView } from '../snapshot.ts';
 import type { RunState, UnfinishedRun } from './run-state.ts';
-import { clearWaveAvailable, closeZone, completeRun, enterWave, failRun, markWaveAvailable } from './states.ts';
+import { brokeBeforeRun, clearWaveAvailable, closeZone, completeRun, enterWave, failRun, markWaveAvailable } from './states.ts';
 
 interface WaveChecks {
   /** Results of soak, gates and approval after the current wave. If a status is older than its spec, only the results of `unobserved`. */
@@ -35,7 +35,7 @@ export function advanceWaves(context: GroupContext, started: RunState): Advanced
   for (let guard = 0; guard <= waves.length; guard += 1) {
     const wave = waves[run.wave];
     if (wave === undefined) return endRun(context, run);
-    const progress = waveProgress(context, wave, run.openZone, run.previous);
+    const progress = waveProgress(context, wave, run);
     if (!progress.isAvailable) return { run: clearWaveAvailable(run), progress, ...noChecks };
     const available = markWaveAvailable(run, nowMs);
     // A failed run checks no gate and no approval until a retry.
@@ -55,7 +55,7 @@ export function advanceWaves(context: GroupContext, started: RunState): Advanced
 /** Completes a run after its last wave, but not while a pod is unavailable or a status is older than its spec. */
 function endRun(context: GroupContext, run: UnfinishedRun): AdvancedRun {
   const last = context.group.rollout.waves.at(-1);
-  const progress = last === undefined ? undefined : waveProgress(context, last, run.openZone, run.previous);
+  const progress = last === undefined ? undefined : waveProgress(context, last, run);
   const after = unobserved(context);
   if (progress === undefined || (progress.isAvailable && after.length === 0)) return { run: completeRun(run, context.nowMs), ...noChecks };
   return { run, progress, ...noChecks, after };
@@ -80,8 +80,9 @@ function moveIntoWaves(context: GroupContext, run: UnfinishedRun): UnfinishedRun
 }
 
 /** Returns the index of the first unfilled wave, or undefined. A StatefulSet controller with a stale cache may unfill a completed wave. */
-function firstUnfilledWave(context: GroupContext, { previous }: RunState): number | undefined {
-  const index = context.group.rollout.waves.findIndex((wave) => !waveProgress(context, wave, undefined, previous).isFilled);
+function firstUnfilledWave(context: GroupContext, run: UnfinishedRun): number | undefined {
+  const closed = closeZone(run);
+  const index = context.group.rollout.waves.findIndex((wave) => !waveProgress(context, wave, closed).isFilled);
   return index === -1 ? undefined : index;
 }
 
@@ -90,7 +91,7 @@ export function whyNotRejected(context: GroupContext, run: RunState, wave: WaveD
   if (isFastTrack(context, run)) return 'a return to the previous template needs no approval (skipOnRollback)';
   const ahead = context.group.rollout.waves.indexOf(wave) - run.wave;
   if (ahead > 0 || (ahead === 0 && wave.after.approval !== undefined)) return undefined;
-  const mayStart = ahead === 0 && asksBefore(context, wave, run) && !waveProgress(context, wave, run.openZone, run.previous).isFilled;
+  const mayStart = ahead === 0 && asksBefore(context, wave, run) && !waveProgress(context, wave, run).isFilled;
   return mayStart ? undefined : `wave ${wave.name} has already started`;
 }
 
@@ -121,22 +122,21 @@ export interface WaveProgress {
 }
 
 /**
- * Returns the progress of a wave. Every wave includes the stuck pods of the open zone, because they block all other zones. In native groups
- * every wave also includes stuck pods that are neither at `previous` nor at the target, for example after an unfinished run. A new zone has
- * no revision in `previous`, so all its stuck pods are included.
+ * Reports whether every wave of the run may replace a pod that is stuck, because its zone blocks all other zones: a pod of the open zone, or a
+ * pod that broke before the run. In native groups also a pod that is neither at `previous` nor at the target, for example after an unfinished
+ * run. A new zone has no revision in `previous`.
  */
-export function waveProgress(
-  context: GroupContext,
-  wave: WaveDefinition,
-  openZone?: string,
-  previous?: RunState['previous'],
-): WaveProgress {
-  const isLeftBehind = ({ zone }: ZoneView, pod: PodView): boolean =>
-    profileOf(context.group).repairsStuckPodsAcrossZones && previous !== undefined && previous[zone.name] !== pod.revision;
+export function mayRepair({ group }: GroupContext, run: RunState, { zone }: ZoneView, pod: PodView): boolean {
+  if (zone.name === run.openZone || brokeBeforeRun(run, pod)) return true;
+  return profileOf(group).repairsStuckPodsAcrossZones && run.previous[zone.name] !== pod.revision;
+}
+
+/** Returns the progress of a wave. Every wave includes the stuck pods that the run may repair. */
+export function waveProgress(context: GroupContext, wave: WaveDefinition, run?: RunState): WaveProgress {
   const stuckIn = (view: ZoneView): number =>
-    view.outdated.filter((pod) => (view.zone.name === openZone || isLeftBehind(view, pod)) && isStuck(context, view, pod)).length;
+    run === undefined ? 0 : view.outdated.filter((pod) => mayRepair(context, run, view, pod) && isStuck(context, view, pod)).length;
   const broken = context.view.zones.filter((view) => stuckIn(view) > 0).map((view) => view.zone.name);
-  const outside = [...(openZone === undefined ? [] : [openZone]), ...broken].filter((name) => !wave.zones.includes(name));
+  const outside = [...(run?.openZone === undefined ? [] : [run.openZone]), ...broken].filter((name) => !wave.zones.includes(name));
   const zones = [...new Set([...outside, ...wave.zones])].flatMap((name) => {
     const view = zoneNamed(context, name);
     if (view === undefined) return [];

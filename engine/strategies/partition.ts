@@ -7,7 +7,16 @@ import { type GroupContext, minIntervalOf } from '../context.ts';
 import type { Action, RuleResult } from '../decision.ts';
 import { partitionOrdinal, type ZoneView } from '../observe/view.ts';
 import { blocks, result } from '../rule.ts';
-import { freezingPartition, inFlightBefore, isBelowPartition, isNextDown, isStuck, isUp, waitsForLower } from '../rules/pod-state.ts';
+import {
+  freezingPartition,
+  inFlightBefore,
+  isBelowPartition,
+  isNextDown,
+  isStuck,
+  isUp,
+  isUpdateHeld,
+  waitsForLower,
+} from '../rules/pod-state.ts';
 import { oldStatusOf, type RollQuestion } from '../rules/roll.ts';
 import { includedPods } from '../rules/wave.ts';
 import type { RunState } from '../run/run-state.ts';
@@ -83,7 +92,8 @@ function lowerPartition(context: GroupContext, view: ZoneView, chosen: readonly 
 
 /**
  * Blocks while the partition of a zone exposes pods outside the wave, for example after a manual change. The controller replaces these
- * pods. A stuck pod does not block: the agent itself exposes or deletes it, also outside its wave.
+ * pods. A stuck pod does not block: the agent itself exposes or deletes it, also outside its wave. With OrderedReady the controller waits for
+ * the stuck pod, so the agent does not wait for the controller.
  */
 function partitionKept({ context, run, zone }: RollQuestion): readonly RuleResult[] {
   const others = context.view.zones.filter((view) => view.zone.name !== zone.view.zone.name);
@@ -107,6 +117,7 @@ function partitionKeptIn(context: GroupContext, run: RunState, view: ZoneView): 
   ) {
     const names = beyond.map(({ name }) => name).join(', ');
     const fact = `partition ${set.partition} lets the StatefulSet controller replace ${names}, which the wave does not include`;
+    if (isUpdateHeld(context, view)) return [result('partition-kept', 'ok', `${fact}, when its stuck pods are replaced`, details)];
     return [result('partition-kept', 'wait', fact, details)];
   }
   return [result('partition-kept', 'ok', `the partition is ${set.partition}`, details)];

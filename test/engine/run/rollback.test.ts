@@ -234,13 +234,15 @@ describe('a revision that was rolled back', () => {
   });
 
   it('is free again after a return to the earlier template, unless Kubernetes still creates pods at it', () => {
-    const returned = (currentRevision: string) => {
+    const returned = (currentRevision: string, rollback: RunState = rolledBack) => {
       const status = { currentRevision, updateRevision: oldRevision, updatedReplicas: 3 };
-      return decided({ run: rolledBack, a: { status }, b: { status }, pods: { a: isBack, b: isBack } });
+      return decided({ run: rollback, a: { status }, b: { status }, pods: { a: isBack, b: isBack } });
     };
     const { run, phase, stops } = returned(oldRevision);
+    const completed = returned(oldRevision, withFields(rolledBack, { outcome: 'running', completedMs: 0 }));
     expect([phase, stops, run?.kind, run?.rolledBack?.revisions]).toEqual(['Done', [], 'rollback', {}]);
     expect(returned(newRevision).run?.rolledBack?.revisions).toEqual(both(newRevision));
+    expect([completed.run?.outcome, completed.run?.rolledBack?.revisions]).toEqual(['completed', {}]);
     if (run === undefined) throw new Error('the test expected a run');
     expect(decided({ run }).run).toMatchObject({ kind: 'rollout', target: both(newRevision) });
     const retry = said('retry', ago(1000), { runId: run.id });

@@ -3,7 +3,7 @@ import type { RunState } from '../../../engine/run/run-state.ts';
 import { revertProgress } from '../../../engine/run/states.ts';
 import { waveProgress } from '../../../engine/run/waves.ts';
 import { group, wave } from '../../kit/groups.ts';
-import { kitNowMs, newRevision, oldRevision } from '../../kit/objects.ts';
+import { kitNowMs, newRevision } from '../../kit/objects.ts';
 import { ago, contextWith, hourMs, minuteMs, outdatedSets, runOf } from '../../kit/questions.ts';
 import type { SnapshotOverrides } from '../../kit/snapshots.ts';
 
@@ -45,21 +45,32 @@ describe('how far a wave is', () => {
     expect(read(waveProgress(context({}), wave('all', ['x', 'a'])))).toEqual(['a 3-3', false, false]);
   });
 
-  it('has the stuck pods of the open zone in it, also when the zone is not', () => {
-    const stuck = context({ 'ingester-zone-b': { 0: { isReady: false }, 1: { isReady: false, readyChangedMs: ago(minuteMs) } } });
-    expect(read(waveProgress(stuck, wave('all', ['a']), 'b'))).toEqual(['b 0-1, a 3-3', false, false]);
-    expect(read(waveProgress(stuck, wave('all', ['a', 'b'], { amount: { pods: 0 } }), 'b'))).toEqual(['a 0-0, b 0-1', false, false]);
-    expect(read(waveProgress(stuck, wave('all', ['a'])))).toEqual(['a 3-3', false, false]);
-  });
+  describe('with stuck pods', () => {
+    /** A run that has replaced pods since it began. */
+    const moved = runOf({ startedMs: ago(2 * hourMs), lastDisruptionMs: ago(hourMs) });
+    const never = { isReady: false, readyChangedMs: ago(hourMs) };
+    const all = wave('all', ['a']);
 
-  it('has the stuck pods in it that a run in between has left in any zone, and not those of what ran before', () => {
-    const left = context({
-      'ingester-zone-b': { 0: { isReady: false, revision: 'between' } },
-      'ingester-zone-c': { 0: { isReady: false } },
+    it('has those of the open zone in it, also when the zone is not', () => {
+      const stuck = context({ 'ingester-zone-b': { 0: never, 1: { isReady: false, readyChangedMs: ago(minuteMs) } } });
+      const inB = runOf({ ...moved, openZone: 'b' });
+      expect(read(waveProgress(stuck, all, inB))).toEqual(['b 0-1, a 3-3', false, false]);
+      expect(read(waveProgress(stuck, wave('all', ['a', 'b'], { amount: { pods: 0 } }), inB))).toEqual(['a 0-0, b 0-1', false, false]);
+      expect(read(waveProgress(stuck, all, moved))).toEqual(['a 3-3', false, false]);
     });
-    const previous = { a: oldRevision, b: oldRevision, c: oldRevision };
-    expect(read(waveProgress(left, wave('all', ['a']), undefined, previous))).toEqual(['b 0-1, a 3-3', false, false]);
-    expect(read(waveProgress(left, wave('all', ['a']), 'c', previous))).toEqual(['c 0-1, b 0-1, a 3-3', false, false]);
+
+    it('has those in it that a run in between has left in any zone, and not those of what ran before', () => {
+      const left = context({ 'ingester-zone-b': { 0: { ...never, revision: 'between' } }, 'ingester-zone-c': { 0: never } });
+      expect(read(waveProgress(left, all, moved))).toEqual(['b 0-1, a 3-3', false, false]);
+      expect(read(waveProgress(left, all, runOf({ ...moved, openZone: 'c' })))).toEqual(['c 0-1, b 0-1, a 3-3', false, false]);
+    });
+
+    it('has those of every zone in it that broke before the run, or before the run replaced a pod', () => {
+      const older = { ...never, readyChangedMs: ago(3 * hourMs) };
+      const stuck = context({ 'ingester-zone-b': { 0: older }, 'ingester-zone-c': { 0: never } });
+      expect(read(waveProgress(stuck, all, moved))).toEqual(['b 0-1, a 3-3', false, false]);
+      expect(read(waveProgress(stuck, all, runOf({ startedMs: ago(2 * hourMs) })))).toEqual(['b 0-1, c 0-1, a 3-3', false, false]);
+    });
   });
 });
 

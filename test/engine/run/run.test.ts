@@ -5,6 +5,7 @@ import { failRun } from '../../../engine/run/states.ts';
 import { group, wave } from '../../kit/groups.ts';
 import { kitNowMs, newRevision, oldRevision, outdatedStatefulSet, statefulSet } from '../../kit/objects.ts';
 import { ago, contextWith, hourMs, intent, ledgerOf, minuteMs, outdatedSets, runOf, updatedPods, withFields } from '../../kit/questions.ts';
+import { podsIn, replacedPods, roll } from '../../kit/rolls.ts';
 import type { SnapshotOverrides } from '../../kit/snapshots.ts';
 
 const definition = group();
@@ -80,25 +81,26 @@ describe('a first run', () => {
   });
 });
 
-describe('a run that has replaced nothing', () => {
+describe('a pod that never becomes ready', () => {
   const never = { isReady: false, waitingReasons: ['CrashLoopBackOff'] };
-  const openOf = (run: RunState, podChanges: NonNullable<SnapshotOverrides['podChanges']>) =>
-    advanced(run, { statefulSets: outdated, podChanges })?.run.openZone;
+  /** The pods that the first wave, of zone a, replaces next. */
+  const repaired = (run: RunState, pods: Parameters<typeof podsIn>[0]): string => replacedPods(roll(three, run, podsIn(pods)));
 
-  it('opens the zone that nothing can go before, also when it was not the only one down at its beginning', () => {
-    const first = advanced(undefined, {
-      statefulSets: outdated,
-      podChanges: { 'ingester-zone-b': { 0: 'missing' }, 'ingester-zone-c': { 0: never } },
-    });
-    expect(first?.run.openZone).toBeUndefined();
-    expect(openOf(first?.run ?? runOf(), { 'ingester-zone-c': { 0: never } })).toBe('c');
+  it('is repaired in a zone that the wave does not include, because nothing can go before it', () => {
+    expect(repaired(runOf(), { c: { 0: never } })).toBe('c-0');
   });
 
-  it('opens no zone for a pod that may become ready by itself, or for a pod that broke after a replacement', () => {
-    expect(openOf(runOf(), { 'ingester-zone-c': { 0: { isReady: false, readyChangedMs: ago(minuteMs) } } })).toBeUndefined();
+  it('is repaired in one zone after the other, although each of these zones blocks the others', () => {
+    expect(repaired(runOf(), { b: { 0: never }, c: { 0: never } })).toBe('b-0');
+    const whole = { ...runOf(), lastDisruptionMs: ago(minuteMs) };
+    expect(repaired(whole, { a: updatedPods(), b: { 0: { revision: newRevision } }, c: { 0: never } })).toBe('c-0');
+  });
+
+  it('is not repaired outside its wave if it may become ready by itself, or if it broke after a replacement', () => {
+    expect(repaired(runOf(), { c: { 0: { isReady: false, readyChangedMs: ago(minuteMs) } } })).toBe('');
     const replaced = runOf({ startedMs: ago(hourMs), lastDisruptionMs: ago(minuteMs) });
-    expect(openOf(replaced, { 'ingester-zone-c': { 0: { ...never, readyChangedMs: ago(minuteMs) } } })).toBeUndefined();
-    expect(openOf(replaced, { 'ingester-zone-c': { 0: never } })).toBe('c');
+    expect(repaired(replaced, { c: { 0: { ...never, readyChangedMs: ago(minuteMs) } } })).toBe('');
+    expect(repaired(replaced, { c: { 0: never } })).toBe('c-0');
   });
 });
 

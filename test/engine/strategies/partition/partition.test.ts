@@ -283,6 +283,51 @@ describe('a partition without a decision', () => {
     ]);
   });
 
+  describe('that exposes pods outside the wave, above a pod that never becomes ready', () => {
+    const between = { revision: 'rev-between', ...broken };
+    const waves = [wave('first', ['a'], { amount: { pods: 1 } }), wave('rest', ['a', 'b'])];
+    const target = { a: newRevision, b: newRevision };
+    const stuckIn = (podManagementPolicy: 'OrderedReady' | 'Parallel', pods: Parameters<typeof podsIn>[0]): RollDecision => {
+      const rolling = { replicas: 5, updateStrategy: 'RollingUpdate', podManagementPolicy } as const;
+      const statefulSets = [
+        ...outdatedSets(['a'], { ...rolling, partition: holdingPartition }),
+        ...outdatedSets(['b'], { ...rolling, partition: 1 }),
+      ];
+      return roll(partitioned({ zones: ['a', 'b'], rollout: { waves } }), runOf({ target }), { statefulSets, ...podsIn(pods) });
+    };
+    const keptIn = ({ steps }: RollDecision) => steps.flatMap(({ results }) => results.filter(({ rule }) => rule === 'partition-kept'));
+
+    it('stops no repair under OrderedReady: the controller replaces none of them before it', () => {
+      expect(written(stuckIn('OrderedReady', { a: { 1: between }, b: { 1: between } }))).toEqual(['a-1']);
+      const repaired = stuckIn('OrderedReady', { b: { 1: between } });
+      expect(written(repaired)).toEqual(['b-1']);
+      expect(keptIn(repaired)).toMatchObject([
+        {
+          outcome: 'ok',
+          fact: 'partition 1 lets the StatefulSet controller replace ingester-zone-b-2, ingester-zone-b-3, ingester-zone-b-4, which the wave does not include, when its stuck pods are replaced',
+        },
+      ]);
+    });
+
+    it('stops each repair while the controller replaces them', () => {
+      const terminating = { isTerminating: true, isReady: false };
+      for (const stopped of [
+        stuckIn('Parallel', { a: { 1: between }, b: { 1: between } }),
+        stuckIn('OrderedReady', { a: { 1: between }, b: { 1: between, 4: terminating } }),
+        stuckIn('OrderedReady', { a: { 1: between }, b: { 1: { ...between, ...down } } }),
+      ]) {
+        expect(written(stopped)).toEqual([]);
+        expect(keptIn(stopped)).toContainEqual(expect.objectContaining({ outcome: 'wait' }));
+      }
+    });
+
+    it('stops all other replacements', () => {
+      expect(written(stuckIn('OrderedReady', { a: { 1: down }, b: { 1: between } }))).toEqual(['b-1']);
+      const allUpdated = { 0: isNew, 1: isNew, 2: isNew, 3: isNew };
+      expect(written(stuckIn('OrderedReady', { a: allUpdated, b: { 1: between } }))).toEqual(['b-1']);
+    });
+  });
+
   it('is told when pods would come back at another revision', () => {
     const facts = ({ warnings }: RollDecision) => warnings.map(({ rule, fact }) => `${rule}: ${fact}`);
     expect(facts(decided({ pods: { 2: isNew } }))).toEqual([
