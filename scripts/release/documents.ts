@@ -12,22 +12,33 @@ export interface Component {
   readonly sha256?: string;
 }
 
+/** A package of npm with the checksum in the lock file. */
+export interface BundledComponent extends Component {
+  readonly sha512: string;
+}
+
 export interface Artefact {
   readonly name: string;
   readonly sha256: string;
 }
 
 /** Returns the packages of npm whose code is in the bundle. */
-export function bundledComponents(sources: readonly string[]): readonly Component[] {
-  const folders = new Set(sources.flatMap((path) => /^node_modules\/(?:@[^/]+\/)?[^/]+/.exec(path)?.[0] ?? []));
-  return [...folders].sort().map((folder) => {
+export function bundledComponents(sources: readonly string[]): readonly BundledComponent[] {
+  // Greedy: a package can be in the node_modules of another one.
+  const folders = new Set(sources.flatMap((path) => /^(?:.*\/)?node_modules\/(?:@[^/]+\/)?[^/]+/.exec(path)?.[0] ?? []));
+  const { packages } = JSON.parse(readFileSync('package-lock.json', 'utf8'));
+  const components = [...folders].sort().map((folder): BundledComponent => {
     const { name, version, license } = JSON.parse(readFileSync(`${folder}/package.json`, 'utf8'));
-    return { name, version, license: String(license ?? 'NOASSERTION'), purl: `pkg:npm/${name.replace('@', '%40')}@${version}` };
+    const purl = `pkg:npm/${name.replace('@', '%40')}@${version}`;
+    const sha512 = Buffer.from(packages[folder].integrity.replace('sha512-', ''), 'base64').toString('hex');
+    return { name, version, license: String(license ?? 'NOASSERTION'), purl, sha512 };
   });
+  // Two folders can have the same version of a package.
+  return [...new Map(components.map((component) => [component.purl, component])).values()];
 }
 
 /** Returns the list of components in SPDX 2.3. */
-export function bill({ version, source, time, commit }: Product, bundled: readonly Component[]): string {
+export function bill({ version, source, time, commit }: Product, bundled: readonly BundledComponent[]): string {
   const inputs = allInputs.filter((input) => input !== injector).map(componentOf);
   const product = { name: 'rollout-group', version, license: 'Apache-2.0', purl: `pkg:generic/rollout-group@${version}` };
   const components: readonly Component[] = [product, ...bundled, ...inputs];
@@ -64,7 +75,7 @@ export function bill({ version, source, time, commit }: Product, bundled: readon
 }
 
 /** Returns the statement that names the artefacts, the commit and the inputs. It has no times, so that it is the same in each run. */
-export function provenance(product: Product, artefacts: readonly Artefact[]): string {
+export function provenance(product: Product, artefacts: readonly Artefact[], bundled: readonly BundledComponent[]): string {
   const { version, source, commit, isChanged, baseUrl } = product;
   return json({
     _type: 'https://in-toto.io/Statement/v1',
@@ -78,6 +89,7 @@ export function provenance(product: Product, artefacts: readonly Artefact[]): st
         resolvedDependencies: [
           { uri: `git+${source}`, digest: { gitCommit: commit } },
           ...allInputs.map((input) => ({ uri: componentOf(input).purl, digest: { sha256: input.sha256 } })),
+          ...bundled.map(({ purl, sha512 }) => ({ uri: purl, digest: { sha512 } })),
         ],
       },
       runDetails: { builder: { id: `${source}/blob/main/scripts/release/release.ts` } },
@@ -87,7 +99,9 @@ export function provenance(product: Product, artefacts: readonly Artefact[]): st
 
 function componentOf({ registry, name, version, architecture, license, sha256 }: Input): Component {
   const purl =
-    registry === 'npm' ? `pkg:npm/${name}@${version}` : `pkg:deb/debian/${name}@${encodeURIComponent(version)}?arch=${architecture}`;
+    registry === 'npm'
+      ? `pkg:npm/${name}@${version}`
+      : `pkg:deb/debian/${encodeURIComponent(name)}@${encodeURIComponent(version)}?arch=${architecture}`;
   return { name, version, license, purl, sha256 };
 }
 

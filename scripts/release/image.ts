@@ -1,6 +1,4 @@
-// Writes the image of the agent as an OCI layout: one layer with Node.js and its libraries, and one with the bundle.
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+// Packs the image of the agent as an OCI layout: one layer with Node.js and its libraries, and one with the bundle.
 import { type Architecture, fileFromNpm, filesFromDebian, libraryInputs, nodeInputs, sha256Of } from './inputs.ts';
 import type { Product } from './release.ts';
 import { compress, type TarFile, tar } from './tar.ts';
@@ -18,14 +16,14 @@ interface Layer {
   readonly diffId: string;
 }
 
-/** Writes the layout into the folder and returns the digest of the index, and of the image of each platform with its compressed size. */
-export async function writeImage(product: Product, bundle: readonly TarFile[], folder: string) {
-  const blobs = join(folder, 'blobs', 'sha256');
-  mkdirSync(blobs, { recursive: true });
+/** Returns the archive of the layout, the digest of the index, and the digest and the compressed size of the image of each platform. */
+export async function packImage(product: Product, bundle: readonly TarFile[]) {
+  /** A blob has the name of its content, so the layer that both platforms share is one blob. */
+  const blobs = new Map<string, Buffer>();
   const store = (kind: string, data: Buffer | string): Descriptor => {
     const bytes = Buffer.from(data);
     const sha256 = sha256Of(bytes);
-    writeFileSync(join(blobs, sha256), bytes);
+    blobs.set(`blobs/sha256/${sha256}`, bytes);
     return { mediaType: `application/vnd.oci.image.${kind}`, digest: `sha256:${sha256}`, size: bytes.length };
   };
   const layerOf = async (files: readonly TarFile[]): Promise<Layer> => {
@@ -55,9 +53,12 @@ export async function writeImage(product: Product, bundle: readonly TarFile[], f
   const index = { schemaVersion: 2, mediaType: 'application/vnd.oci.image.index.v1+json', annotations };
   const stored = store('index.v1+json', JSON.stringify({ ...index, manifests: images.map(({ descriptor }) => descriptor) }));
   const named = { ...stored, annotations: { 'org.opencontainers.image.ref.name': product.version } };
-  writeFileSync(join(folder, 'index.json'), JSON.stringify({ schemaVersion: 2, mediaType: index.mediaType, manifests: [named] }));
-  writeFileSync(join(folder, 'oci-layout'), JSON.stringify({ imageLayoutVersion: '1.0.0' }));
-  return { digest: stored.digest, images };
+  const archive = tar([
+    ...[...blobs].map(([path, data]) => ({ path, data })),
+    { path: 'index.json', data: JSON.stringify({ schemaVersion: 2, mediaType: index.mediaType, manifests: [named] }) },
+    { path: 'oci-layout', data: JSON.stringify({ imageLayoutVersion: '1.0.0' }) },
+  ]);
+  return { archive, digest: stored.digest, images };
 }
 
 /** Returns Node.js, the libraries that it loads, and the licences. The layer is the same in every release with these inputs. */
@@ -76,7 +77,7 @@ function runtime(architecture: Architecture): readonly TarFile[] {
 }
 
 /** How a container engine starts the image. */
-interface Configuration {
+export interface ImageConfiguration {
   readonly User: string;
   readonly ExposedPorts: Readonly<Record<string, object>>;
   readonly Env: readonly string[];
@@ -86,7 +87,7 @@ interface Configuration {
 }
 
 function configuration(product: Product, architecture: Architecture, layers: readonly Layer[]) {
-  const config: Configuration = {
+  const config: ImageConfiguration = {
     // The user of the Deployment that `install` prints.
     User: '65532:65532',
     ExposedPorts: { '8001/tcp': {}, '8443/tcp': {} },
@@ -118,20 +119,4 @@ function labels({ version, commit, time, source }: Product): Readonly<Record<str
     licenses: 'Apache-2.0',
   };
   return Object.fromEntries(Object.entries(values).map(([name, value]) => [`org.opencontainers.image.${name}`, value]));
-}
-
-/** Reads a layout that `writeImage` wrote: the configuration of the image of a platform, and the paths of its layers. */
-export function readImage(
-  folder: string,
-  architecture: Architecture,
-): { readonly config: Configuration; readonly layers: readonly string[] } {
-  const pathOf = ({ digest }: Descriptor) => join(folder, 'blobs', ...digest.split(':'));
-  const read = (descriptor: Descriptor | undefined) => {
-    if (descriptor === undefined) throw new Error(`${folder} has no image for ${architecture}`);
-    return JSON.parse(readFileSync(pathOf(descriptor), 'utf8'));
-  };
-  const { manifests } = JSON.parse(readFileSync(join(folder, 'index.json'), 'utf8')) as { readonly manifests: readonly Descriptor[] };
-  const index = read(manifests[0]) as { readonly manifests: readonly Descriptor[] };
-  const manifest = read(index.manifests.find(({ platform }) => platform?.architecture === architecture));
-  return { config: read(manifest.config).config, layers: manifest.layers.map(pathOf) };
 }

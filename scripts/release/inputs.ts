@@ -120,8 +120,11 @@ export class ReleaseError extends Error {
   }
 }
 
-/** The exit code if a registry no longer has an input. */
-const isUnavailable = 3;
+/** The exit code if a registry answers that it does not have the version of an input. */
+const isNotInRegistry = 3;
+
+/** How npm and apt-get say that the registry answered, and that it does not have the version. */
+const notFoundTexts = { npm: /\b(?:E404|ETARGET)\b/, deb: /\bE: (?:.*\bwas not found\b|Unable to locate package )/ };
 
 const cache = join(process.env['XDG_CACHE_HOME'] || join(homedir(), '.cache'), 'rollout-group', 'release');
 
@@ -135,7 +138,7 @@ export function packageFile(input: Input): string {
     const what = `${input.name} ${input.version}`;
     process.stderr.write(`downloading ${what}${input.architecture === undefined ? '' : ` (${input.architecture})`} ...\n`);
     const failure = input.registry === 'npm' ? downloadFromNpm(input, folder) : downloadFromDebian(input, folder);
-    if (failure !== undefined) throw new ReleaseError(`${what} cannot be downloaded: ${failure}`, isUnavailable);
+    if (failure !== undefined) throw downloadError(input, failure);
     const [file = ''] = readdirSync(folder).filter((name) => /\.(?:tgz|deb)$/.test(name));
     const found = sha256Of(readFileSync(join(folder, file)));
     if (found !== input.sha256) throw new ReleaseError(`${what} has the sha256 ${found}, but ${input.sha256} is expected`);
@@ -144,6 +147,13 @@ export function packageFile(input: Input): string {
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
+}
+
+function downloadError({ registry, name, version }: Input, failure: string): ReleaseError {
+  const text = `${name} ${version} cannot be downloaded: ${failure}`;
+  if (!notFoundTexts[registry].test(failure)) return new ReleaseError(text);
+  const hint = '\n  Debian keeps only the newest version. Write it and its checksum into scripts/release/inputs.ts.';
+  return new ReleaseError(`${text}${registry === 'deb' ? hint : ''}`, isNotInRegistry);
 }
 
 /** Returns the failure, if there is one. */
@@ -170,8 +180,8 @@ function downloadFromDebian({ name, version, architecture = 'amd64' }: Input, fo
   const options = ['-qq', ...Object.entries(settings).flatMap(([key, value]) => ['-o', `${key}=${value}`])];
   const download = () => failureOf('apt-get', [...options, 'download', `${name}:${architecture}=${version}`], folder);
   if (download() === undefined) return undefined;
-  const failure = failureOf('apt-get', [...options, 'update']) ?? download();
-  return failure && `${failure}\n  Debian keeps only the newest version. Write it and its checksum into scripts/release/inputs.ts.`;
+  // Without this setting, an update succeeds if a server does not answer, and the old lists stay.
+  return failureOf('apt-get', [...options, '--error-on=any', 'update']) ?? download();
 }
 
 /** Returns one file of a package of npm. */
@@ -199,6 +209,7 @@ export function filesFromDebian(input: LibraryInput): readonly { readonly path: 
 
 /** Runs a command. Returns the start of its error output if it fails. */
 function failureOf(command: string, args: readonly string[], cwd?: string): string | undefined {
-  const { status, stderr, error } = spawnSync(command, args, { cwd, encoding: 'utf8', stdio: ['ignore', 'ignore', 'pipe'] });
+  const env = { ...process.env, LC_ALL: 'C' };
+  const { status, stderr, error } = spawnSync(command, args, { cwd, env, encoding: 'utf8', stdio: ['ignore', 'ignore', 'pipe'] });
   return status === 0 ? undefined : (error?.message ?? stderr.trim().split('\n').slice(0, 2).join(' '));
 }

@@ -1,11 +1,12 @@
 // Writes all artefacts of a release: the image of the agent, the archives of the plugin, the package for npm, and their descriptions.
-import { spawnSync } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, normalize, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { type Artefact, bill, bundledComponents, provenance } from './documents.ts';
-import { writeImage } from './image.ts';
+import { packImage } from './image.ts';
 import { allInputs, fileFromNpm, nodeInputs, nodeVersion, packageFile, ReleaseError, sha256Of } from './inputs.ts';
 import { krewManifest, npmPackage, pluginArchives } from './plugin-archives.ts';
 import type { TarFile } from './tar.ts';
@@ -71,6 +72,10 @@ function readArguments(): { readonly product: Product; readonly output: string }
     throw new ReleaseError(
       `the work tree has changes, which no commit describes:\n${changes}\n  Commit the changes, or add --allow-changes.`,
     );
+  if (existsSync(values.output) && !existsSync(join(values.output, 'SHA256SUMS')))
+    throw new ReleaseError(
+      `${values.output} is no earlier release, which this one would replace: it has no SHA256SUMS\n  Name another folder.`,
+    );
   const source: string = JSON.parse(readFileSync('package.json', 'utf8')).homepage.replace(/#.*$/, '');
   const time = new Date(Number(git('log', '-1', '--format=%ct')) * 1000).toISOString().replace('.000', '');
   const baseUrl = values['base-url'] ?? `${source}/releases/download/v${version}`;
@@ -87,7 +92,7 @@ function git(...args: readonly string[]): string {
 }
 
 /** Runs this script again with the Node.js that the release contains. */
-function continueWithPinnedNode(): void {
+async function continueWithPinnedNode(): Promise<void> {
   const architecture = process.arch === 'arm64' ? 'arm64' : 'amd64';
   const input = nodeInputs.find((one) => one.os === process.platform && one.architecture === architecture);
   if (input === undefined) throw new ReleaseError('a release needs Linux');
@@ -95,8 +100,12 @@ function continueWithPinnedNode(): void {
   try {
     const node = join(folder, 'node');
     writeFileSync(node, fileFromNpm(input, 'bin/node'), { mode: 0o755 });
-    const { status } = spawnSync(node, process.argv.slice(1), { stdio: 'inherit' });
-    process.exitCode = status ?? 1;
+    const child = spawn(node, process.argv.slice(1), { stdio: 'inherit' });
+    // As in scripts/run.mjs.
+    process.on('SIGINT', () => {});
+    for (const signal of ['SIGTERM', 'SIGHUP'] as const) process.on(signal, () => child.kill(signal));
+    const [code] = await once(child, 'exit');
+    process.exitCode = code ?? 1;
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
@@ -110,29 +119,28 @@ async function writeArtefacts(product: Product, folder: string): Promise<readonl
   const outputs = buildBundle(product);
   const agent = bundleFiles(outputs, ['rollout-group-agent.js']);
   const plugin = bundleFiles(outputs, ['kubectl-rollout_group.js', 'chunks/simulation-thread.mjs']);
-  const image = await writeImage(product, agent, join(folder, 'image'));
+  const image = await packImage(product, agent);
   const archives = await pluginArchives(product, plugin);
+  const bundled = bundledComponents(Object.values(outputs).flatMap(({ inputs }) => Object.keys(inputs)));
   const npm = await npmPackage(product, bundleFiles(outputs, Object.keys(outputs)));
   const written: readonly { readonly name: string; readonly data: Buffer | string }[] = [
+    { name: 'image.tar', data: image.archive },
     ...archives,
     npm,
     { name: 'krew-manifest.yaml', data: krewManifest(product, archives) },
-    {
-      name: 'rollout-group.spdx.json',
-      data: bill(product, bundledComponents(Object.values(outputs).flatMap(({ inputs }) => Object.keys(inputs)))),
-    },
+    { name: 'rollout-group.spdx.json', data: bill(product, bundled) },
   ];
-  const rows: Row[] = image.images.map(({ descriptor, compressedBytes }) => ({
+  const images: readonly Row[] = image.images.map(({ descriptor, compressedBytes }) => ({
     name: `image ${descriptor.platform.os}/${descriptor.platform.architecture}`,
     bytes: compressedBytes,
     sha256: descriptor.digest.replace('sha256:', ''),
   }));
-  rows.push({ name: 'image', bytes: rows.reduce((sum, { bytes }) => sum + bytes, 0), sha256: image.digest.replace('sha256:', '') });
-  for (const { name, data } of written) rows.push(save(folder, name, data));
-  rows.push(save(folder, 'provenance.intoto.json', provenance(product, rows)));
-  const files = rows.filter(({ name }) => existsSync(join(folder, name)) && name !== 'image');
+  // In a registry, the image of all platforms has the digest of its index.
+  const index: Row = { name: 'image', bytes: image.archive.length, sha256: image.digest.replace('sha256:', '') };
+  const described = written.map(({ name, data }) => save(folder, name, data));
+  const files = [...described, save(folder, 'provenance.intoto.json', provenance(product, [...images, index, ...described], bundled))];
   writeFileSync(join(folder, 'SHA256SUMS'), files.map(({ name, sha256 }) => `${sha256}  ${name}\n`).join(''));
-  return rows;
+  return [...images, index, ...files];
 }
 
 function save(folder: string, name: string, data: Buffer | string): Row {

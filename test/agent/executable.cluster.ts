@@ -1,18 +1,18 @@
 // The executable on a real API server: what people see of a rollout without any of our kinds, and with all of them; and how it begins and ends.
 import { execFileSync, spawnSync } from 'node:child_process';
-import { chmodSync, copyFileSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, expect, it, onTestFinished } from 'vitest';
 import { parse } from 'yaml';
 import { readPublished } from '../../engine/publish/read.ts';
 import { isUnknown } from '../../engine/snapshot.ts';
-import { readImage } from '../../scripts/release/image.ts';
 import type { AgentProcess } from '../control-plane/agent-process.ts';
 import type { KubernetesObject } from '../control-plane/client.ts';
 import { type HistoryRecorder, recordHistory } from '../control-plane/history.ts';
 import { describeOnControlPlane } from '../control-plane/suite.ts';
 import { statefulSet } from '../control-plane/workloads.ts';
+import { missingRelease, unpackImage } from '../kit/release.ts';
 import { runPlugin } from '../plugin/process.ts';
 import { type Arena, openArena } from './arena.ts';
 
@@ -24,10 +24,6 @@ interface Seen extends KubernetesObject {
 const runsPath = (namespace: string) => `/apis/rollout-group.dev/v1alpha1/namespaces/${namespace}/rolloutruns`;
 const groupsPath = (namespace: string) => `/apis/rollout-group.dev/v1alpha1/namespaces/${namespace}/rolloutgroups`;
 const eventsPath = (namespace: string) => `/apis/events.k8s.io/v1/namespaces/${namespace}/events`;
-
-/** The path of an image that `npm run release` wrote. */
-const image = 'release/image';
-const hasImage = existsSync(image);
 
 /** Runs a command as the user `$2` in the root file system `$1`, which cannot be written. */
 const container =
@@ -126,33 +122,39 @@ describeOnControlPlane('the executable of the agent', (controlPlane) => {
     expect(await agent.stop()).toBe(0);
   });
 
-  it.runIf(hasImage)('rolls a group from the image of a release, as its user, with a root that cannot be written', async () => {
-    const { config, layers } = readImage(image, process.arch === 'arm64' ? 'arm64' : 'amd64');
-    const root = mkdtempSync(join(tmpdir(), 'rollout-group-root-'));
-    onTestFinished(() => rmSync(root, { recursive: true, force: true }));
-    for (const layer of layers) expect(spawnSync('tar', ['-xzf', layer, '-C', root]).status).toBe(0);
-    chmodSync(root, 0o755);
-    const { identities } = controlPlane();
-    copyFileSync(identities.agent.kubeconfig, join(root, 'kubeconfig'));
-    chmodSync(join(root, 'kubeconfig'), 0o444);
-    const asRoot = process.getuid?.() === 0 ? [] : ['/usr/bin/sudo', '--preserve-env'];
-    const [program = '', ...rest] = [...asRoot, '/usr/bin/unshare', '--mount', '/bin/sh', '-c', container, 'sh', root, config.User];
-    const write = spawnSync(program, [...rest, '/nodejs/bin/node', '-e', 'fs.writeFileSync("/app/file", "")'], { encoding: 'utf8' });
-    expect(write.stderr).toContain('EROFS: read-only file system');
-    const whoAmI = spawnSync(program, [...rest, '/nodejs/bin/node', '-p', 'process.getuid()'], { encoding: 'utf8' });
-    expect(whoAmI.stdout).toBe('65532\n');
-    arena = await openArena(controlPlane(), recorder, { namespace: 'image', replicas: 1 });
-    const agent = await arena.start({
-      identity: { ...identities.agent, kubeconfig: '/kubeconfig' },
-      command: [program, ...rest, ...config.Entrypoint],
-      env: Object.fromEntries(config.Env.map((variable) => variable.split('='))),
-    });
-    await agent.untilReady();
-    await arena.group.setImage('example.com/server:2');
-    await arena.group.untilRolled();
-    await arena.expectKept();
-    expect(await agent.stop()).toBe(0);
-  });
+  it.runIf(missingRelease() === undefined)(
+    'rolls a group from the image of a release, as its user, with a root that cannot be written',
+    async () => {
+      const scratch = mkdtempSync(join(tmpdir(), 'rollout-group-image-'));
+      onTestFinished(() => rmSync(scratch, { recursive: true, force: true }));
+      const { config, layers } = unpackImage(scratch)(process.arch === 'arm64' ? 'arm64' : 'amd64');
+      const root = mkdtempSync(join(scratch, 'root-'));
+      for (const layer of layers) expect(spawnSync('tar', ['-xzf', layer, '-C', root]).status).toBe(0);
+      for (const folder of [scratch, root]) chmodSync(folder, 0o755);
+      const { identities } = controlPlane();
+      const asRoot = process.getuid?.() === 0 ? [] : ['/usr/bin/sudo', '--preserve-env'];
+      const [owner = '', group = ''] = config.User.split(':');
+      const settings = ['-m', '0400', '-o', owner, '-g', group];
+      const installed = [...asRoot, '/usr/bin/install', ...settings, identities.agent.kubeconfig, join(root, 'kubeconfig')];
+      expect(spawnSync('/usr/bin/env', installed, { encoding: 'utf8' })).toMatchObject({ status: 0, stderr: '' });
+      const [program = '', ...rest] = [...asRoot, '/usr/bin/unshare', '--mount', '/bin/sh', '-c', container, 'sh', root, config.User];
+      const write = spawnSync(program, [...rest, '/nodejs/bin/node', '-e', 'fs.writeFileSync("/app/file", "")'], { encoding: 'utf8' });
+      expect(write.stderr).toContain('EROFS: read-only file system');
+      const whoAmI = spawnSync(program, [...rest, '/nodejs/bin/node', '-p', 'process.getuid()'], { encoding: 'utf8' });
+      expect(whoAmI.stdout).toBe('65532\n');
+      arena = await openArena(controlPlane(), recorder, { namespace: 'image', replicas: 1 });
+      const agent = await arena.start({
+        identity: { ...identities.agent, kubeconfig: '/kubeconfig' },
+        command: [program, ...rest, ...config.Entrypoint],
+        env: Object.fromEntries(config.Env.map((variable) => variable.split('='))),
+      });
+      await agent.untilReady();
+      await arena.group.setImage('example.com/server:2');
+      await arena.group.untilRolled();
+      await arena.expectKept();
+      expect(await agent.stop()).toBe(0);
+    },
+  );
 
   it('writes the status of the group, and a record of the rollout, where they are', async () => {
     const { client } = controlPlane();

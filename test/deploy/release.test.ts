@@ -1,17 +1,17 @@
 // The artefacts of a release, used as people use them. `npm run release -- VERSION` writes them into release/.
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { homedir, tmpdir } from 'node:os';
 import { basename, join, resolve } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { installation } from '../../install/installation.ts';
-import { readImage } from '../../scripts/release/image.ts';
+import { bundledComponents } from '../../scripts/release/documents.ts';
 import { optionsOf } from '../install/given.ts';
+import { missingRelease, releaseFolder as release, unpackImage } from '../kit/release.ts';
 import { isLong } from '../kit/share.ts';
 
-const release = resolve('release');
 const name = 'a release';
 const scratch = mkdtempSync(join(tmpdir(), 'rollout-group-release-'));
 afterAll(() => rmSync(scratch, { recursive: true, force: true }));
@@ -82,28 +82,59 @@ function platformOf(os: string, arch: string): Platform {
 
 const archiveOf = ({ uri }: Platform): string => join(release, basename(uri));
 
-if (!existsSync(release))
-  describe.skip(`SKIPPED: ${name}, for there is no release/: run npm run release -- 0.2.0-test`, () =>
-    it('is not tested', () => undefined));
-else {
+it('does not replace a folder that is no release', () => {
+  const path = join(folder('other'), 'file');
+  writeFileSync(path, '');
+  const words = ['scripts/run.mjs', 'scripts/release/release.ts', '1.2.3', '--allow-changes', '--output', join(scratch, 'other')];
+  const { status, stderr } = spawnSync(process.execPath, words, { encoding: 'utf8' });
+  expect([status, stderr]).toEqual([1, expect.stringMatching(/^error: .*other is no earlier release.*\n {2}Name another folder\.\n$/)]);
+  expect(readdirSync(join(scratch, 'other'))).toEqual(['file']);
+});
+
+it('counts every package as a component, also those inside another package', () => {
+  const into = 'node_modules/.release-test';
+  run(process.execPath, ['scripts/build.mjs', '--quiet', '--into', into], { cwd: resolve('.') });
+  const outputs: Readonly<Record<string, { readonly inputs: object }>> = JSON.parse(readFileSync(`${into}.json`, 'utf8'));
+  for (const path of [into, `${into}.json`]) rmSync(path, { recursive: true });
+  const sources = Object.values(outputs).flatMap(({ inputs }) => Object.keys(inputs));
+  const { packages } = JSON.parse(readFileSync('package-lock.json', 'utf8'));
+  // The lock file lists every folder of a package; the longest one that contains a source is its package.
+  const folders = Object.keys(packages).sort((a, b) => b.length - a.length);
+  const expected = sources.flatMap((source) => folders.find((one) => one !== '' && source.startsWith(`${one}/`)) ?? []);
+  expect(expected.filter((path) => path.lastIndexOf('node_modules/') > 0).length).toBeGreaterThan(0);
+  const named = (path: string) => `pkg:npm/${path.replace(/^.*node_modules\//, '').replace('@', '%40')}@${packages[path].version}`;
+  const found = bundledComponents(sources);
+  expect(found.map(({ purl }) => purl).sort()).toEqual([...new Set(expected.map(named))].sort());
+  expect(found.filter(({ sha512 }) => !/^[0-9a-f]{128}$/.test(sha512))).toEqual([]);
+});
+
+const missing = missingRelease();
+if (missing !== undefined) {
+  process.stderr.write(`SKIPPED: ${name}, because ${missing}\n`);
+  describe.skip(`SKIPPED: ${name}, because ${missing}`, () => it('is not tested', () => undefined));
+} else {
   describe(name, () => {
     it('has a checksum of every file, and its provenance names every artefact', () => {
       const sums = readFileSync(join(release, 'SHA256SUMS'), 'utf8').trim().split('\n');
       const byName = Object.fromEntries(sums.map((line) => line.split('  ').reverse()));
-      const others = ['SHA256SUMS', 'image'];
       expect(Object.keys(byName).sort()).toEqual(
         readdirSync(release)
-          .filter((file) => !others.includes(file))
+          .filter((file) => file !== 'SHA256SUMS')
           .sort(),
       );
       for (const [file, sha256] of Object.entries(byName)) expect([file, sha256Of(join(release, file))]).toEqual([file, sha256]);
       const { subject, predicate } = JSON.parse(readFileSync(join(release, 'provenance.intoto.json'), 'utf8'));
-      const index = JSON.parse(readFileSync(join(release, 'image', 'index.json'), 'utf8')).manifests[0].digest;
+      const index = JSON.parse(run('tar', ['-xOf', join(release, 'image.tar'), 'index.json'])).manifests[0].digest;
       const named = new Map(subject.map((one: { name: string; digest: { sha256: string } }) => [one.name, one.digest.sha256]));
       expect(named.get('image')).toBe(index.replace('sha256:', ''));
       for (const [file, sha256] of Object.entries(byName))
         if (!file.startsWith('provenance')) expect([file, named.get(file)]).toEqual([file, sha256]);
-      expect(predicate.buildDefinition.resolvedDependencies[0].digest.gitCommit).toMatch(/^[0-9a-f]{40}$/);
+      const inputs: readonly { readonly uri: string; readonly digest: object }[] = predicate.buildDefinition.resolvedDependencies;
+      expect(inputs[0]?.digest).toEqual({ gitCommit: expect.stringMatching(/^[0-9a-f]{40}$/) });
+      const { packages } = JSON.parse(readFileSync(join(release, 'rollout-group.spdx.json'), 'utf8'));
+      const components: readonly { readonly externalRefs: readonly [{ readonly referenceLocator: string }] }[] = packages.slice(1);
+      const uris = inputs.map(({ uri }) => uri);
+      expect(components.map(({ externalRefs }) => externalRefs[0].referenceLocator).filter((purl) => !uris.includes(purl))).toEqual([]);
     });
 
     it('lists its components in SPDX, each once', () => {
@@ -132,8 +163,7 @@ else {
   });
 
   describe('the image of a release', () => {
-    const images = () =>
-      (['amd64', 'arm64'] as const).map((architecture) => ({ architecture, ...readImage(join(release, 'image'), architecture) }));
+    const images = () => (['amd64', 'arm64'] as const).map(unpackImage(scratch));
 
     it('runs as the Deployment says: its user, its ports, its entry point', () => {
       const { securityContext, containers } = installedPod();

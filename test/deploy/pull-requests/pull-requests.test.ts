@@ -48,7 +48,11 @@ describe('the files for GitHub', () => {
   it.skipIf('missing' in linter)('have no finding of actionlint', () => {
     expect(shown).toHaveLength(1);
     const folder = folderWith(Object.fromEntries(shown.map((text, index) => [`${index}.yml`, text])));
-    const files = [...workflows, '.github/workflows/ci.yaml', ...shown.map((_, index) => join(folder, `${index}.yml`))];
+    const files = [
+      ...workflows,
+      ...['ci.yaml', 'release.yml'].map((name) => join('.github/workflows', name)),
+      ...shown.map((_, index) => join(folder, `${index}.yml`)),
+    ];
     const { status, stdout, stderr } = spawnSync('missing' in linter ? '' : linter.path, files, {
       encoding: 'utf8',
     });
