@@ -55,8 +55,9 @@ export async function reviewEnvironment(
     readSide(renderer, options.base, sides.base),
     readSide(renderer, options.head, sides.head),
   ]);
-  if (current.length + desired.length === 0) throw nothingRead(name, options);
-  const inputs = planInputsOf({ current, desired, policies: [] }, scenario, {
+  refuseMissing(name, [current, desired], options);
+  if (current.files.length + desired.files.length === 0) throw nothingRead(name, options);
+  const inputs = planInputsOf({ current: current.files, desired: desired.files, policies: [] }, scenario, {
     current: options.base,
     desired: options.head,
     agentNamespace: namespaces.head,
@@ -69,6 +70,7 @@ export async function reviewEnvironment(
     readTests(context, options.base, sides.base, namespaces.base),
     readTests(context, options.head, sides.head, namespaces.head),
   ]);
+  refuseMissing(name, [base, head], options);
   const [before, after] = [
     { bundle: { ...(input.before ?? input), groups: input.groupsBefore ?? [] }, manifests: input.current, agentNamespace: namespaces.base },
     { bundle: { ...input, groups: input.desiredGroups ?? input.groups }, manifests: input.desired, agentNamespace: namespaces.head },
@@ -88,11 +90,37 @@ export async function reviewEnvironment(
   return { review, input };
 }
 
+/** The paths of an environment that a revision has, and those that it lacks. */
+interface FoundPaths {
+  readonly present: readonly string[];
+  readonly missing: readonly string[];
+}
+
+interface ReadSide extends FoundPaths {
+  readonly files: readonly InputFile[];
+}
+
 /** Reads the policies and manifests of a side. A path that the revision lacks has no document: the change adds or removes it. */
-async function readSide(renderer: Renderer, revision: string, { policies, manifests, values }: Environment): Promise<readonly InputFile[]> {
-  const read = [...new Set([...policies, ...manifests])].map((path) => renderer.read(revision, path, values));
-  const files = (await Promise.all(read)).flatMap((found) => found ?? []);
-  return [...new Map(files.map((file) => [file.name, file])).values()];
+async function readSide(renderer: Renderer, revision: string, { policies, manifests, values }: Environment): Promise<ReadSide> {
+  const paths = [...new Set([...policies, ...manifests])];
+  const read = await Promise.all(paths.map((path) => renderer.read(revision, path, values)));
+  const files = read.flatMap((found) => found ?? []);
+  return { files: [...new Map(files.map((file) => [file.name, file])).values()], ...foundPaths(paths, read) };
+}
+
+function foundPaths(paths: readonly string[], read: readonly unknown[]): FoundPaths {
+  const missing = paths.filter((_, index) => read[index] === undefined);
+  return { present: paths.filter((path) => !missing.includes(path)), missing };
+}
+
+/** Throws Failure for a path that neither revision has: it is misspelled, and the review would show no effect. */
+function refuseMissing(name: string, sides: readonly FoundPaths[], { base, head }: ReviewOptions): void {
+  const present = new Set(sides.flatMap((side) => side.present));
+  const missing = sides.flatMap((side) => side.missing).find((path) => !present.has(path));
+  if (missing === undefined) return;
+  throw notFoundFailure(`neither ${base} nor ${head} has ${missing}, which the environment ${name} names`, {
+    todo: 'write paths from the root of the repository',
+  });
 }
 
 function nothingRead(name: string, { base, head }: ReviewOptions): Error {
@@ -108,12 +136,13 @@ async function readTests(
   revision: string,
   { tests, policies }: Environment,
   agentNamespace: string,
-): Promise<RanTests> {
-  const paths = [...new Set([...tests, ...policies])].map((path) => `git:${revision}:${path}`);
-  const found = await Promise.all(paths.map((spec) => readGitPath(spec, context)));
+): Promise<RanTests & FoundPaths> {
+  const paths = [...new Set([...tests, ...policies])];
+  const found = await Promise.all(paths.map((path) => readGitPath(`git:${revision}:${path}`, context)));
   const isTest = ({ text }: InputFile): boolean => /kind["']?\s*:\s*["']?PolicyTest\b/.test(text);
-  const present = paths.filter((_, index) => found[index]?.some(isTest));
-  return present.length === 0 ? { tests: [], suites: [] } : runTests(present, context, agentNamespace);
+  const withTests = paths.filter((_, index) => found[index]?.some(isTest)).map((path) => `git:${revision}:${path}`);
+  const ran = withTests.length === 0 ? { tests: [], suites: [] } : await runTests(withTests, context, agentNamespace);
+  return { ...ran, ...foundPaths(paths, found) };
 }
 
 function casesOf(suites: readonly TestSuite[]): readonly CaseResult[] {

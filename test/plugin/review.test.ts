@@ -173,6 +173,11 @@ describe('review', () => {
     expect(await review('missing')).toMatchObject({ status: 10, stderr: expect.stringContaining('revision missing does not exist') });
     const words = ['review', '--base', 'main', '--head', 'image'];
     expect(await runInProcess([...words, '--policies', 'nowhere'], { cwd: repository.root })).toMatchObject({ status: 10 });
+    for (const flag of ['--policies', '--manifests', '--tests']) {
+      const misspelled = [...words, '--policies', 'policies', '--manifests', 'manifests', flag, 'nowhere'];
+      const { status, stderr } = await runInProcess(misspelled, { cwd: repository.root });
+      expect([flag, status, stderr]).toEqual([flag, 10, expect.stringMatching(/^error: neither \S+ nor \S+ has nowhere, /)]);
+    }
     expect(await runInProcess(words, { cwd: repository.root })).toMatchObject({
       status: 3,
       stderr: expect.stringContaining('rollout-group.yaml'),
