@@ -1,8 +1,8 @@
 // Defines the matchConditions of our webhooks: CEL that limits the requests that API servers send.
 import { stopActions } from '../engine/run/requests.ts';
 import { annotationKeys, preparationKeys } from '../policies/adopt/keys.ts';
-import { podNamesOf } from '../policies/objects/agent-deployment.ts';
-import { agentName, type InstallOptions } from './object.ts';
+import { agentName, podNamesOf } from '../policies/objects/agent-deployment.ts';
+import type { InstallOptions } from './object.ts';
 import { type Member, memberKey } from './scope.ts';
 
 /** A condition of `admissionregistration.k8s.io/v1`. A request is sent only if all conditions are true. */

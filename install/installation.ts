@@ -1,10 +1,12 @@
 // Lists all objects of an installation in the order of installation and of removal, with notes for the user.
+
 import { releaseCommand } from '../engine/release/left.ts';
+import { agentName } from '../policies/objects/agent-deployment.ts';
 import { customResourceDefinition } from '../policies/schema/json-schema.ts';
 import { type Kind, kinds } from '../policies/schema/kinds.ts';
 import { admissionPoliciesOf, admissionPolicyKinds } from './admission-policy.ts';
 import { compatDefinitions, compatWebhooksOf } from './compat.ts';
-import { agentName, certificateSecret, enforceLabel, type InstallObject, type InstallOptions, installLabel } from './object.ts';
+import { certificateSecret, enforceLabel, type InstallObject, type InstallOptions, installLabel } from './object.ts';
 import { pluralOf, rightsOf } from './rights.ts';
 import { usesStrategy } from './scope.ts';
 import { webhooksOf } from './webhooks.ts';

@@ -1,5 +1,5 @@
 // Defines the type and the options of installed objects, and the names and labels that they share.
-import { usualAgentNamespace } from '../policies/objects/agent-deployment.ts';
+import { agentName, usualAgentNamespace } from '../policies/objects/agent-deployment.ts';
 import { defined } from '../policies/values/defined.ts';
 import type { InstallScope } from './scope.ts';
 
@@ -35,9 +35,6 @@ export interface InstallOptions {
   /** True if admission policies are included. Kubernetes before 1.30 does not support them. */
   readonly hasAdmissionPolicies: boolean;
 }
-
-/** The name of the ServiceAccount, Deployment, Service, Lease and most other objects. */
-export const agentName = 'rollout-group-agent';
 
 export const certificateSecret = 'rollout-group-agent-tls';
 

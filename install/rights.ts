@@ -1,7 +1,8 @@
 // Defines the ServiceAccount of the agent and its roles: one Role per namespace if the namespaces are known, otherwise a ClusterRole.
+import { agentName } from '../policies/objects/agent-deployment.ts';
 import { apiGroup } from '../policies/schema/kinds.ts';
 import { defined } from '../policies/values/defined.ts';
-import { agentName, certificateSecret, clusterName, type InstallObject, type InstallOptions, installObject } from './object.ts';
+import { certificateSecret, clusterName, type InstallObject, type InstallOptions, installObject } from './object.ts';
 import type { Registered } from './registered.ts';
 import { type MirrorSource, usesStrategy } from './scope.ts';
 

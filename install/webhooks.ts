@@ -1,4 +1,5 @@
 // Defines the webhook configurations of our endpoints: the requests that they receive and their failure policies.
+import { agentName } from '../policies/objects/agent-deployment.ts';
 import { apiGroup, apiVersion } from '../policies/schema/kinds.ts';
 import {
   changesGuardedFields,
@@ -23,7 +24,7 @@ import {
   scalesDown,
   scalesUp,
 } from './conditions.ts';
-import { agentName, clusterName, endpointPaths, enforceLabel, type InstallObject, type InstallOptions, installObject } from './object.ts';
+import { clusterName, endpointPaths, enforceLabel, type InstallObject, type InstallOptions, installObject } from './object.ts';
 import { usesStrategy } from './scope.ts';
 
 export interface WebhookRule {

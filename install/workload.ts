@@ -1,5 +1,6 @@
 // Defines the workload of an installation: Deployment, Service, disruption budget and network policy.
-import { agentName, certificateSecret, type InstallObject, type InstallOptions, installObject, podLabelsOf } from './object.ts';
+import { agentName } from '../policies/objects/agent-deployment.ts';
+import { certificateSecret, type InstallObject, type InstallOptions, installObject, podLabelsOf } from './object.ts';
 
 const ports = { metrics: 8001, webhook: 8443 } as const;
 

@@ -1,6 +1,6 @@
 // Computes the differences between two sets of manifests, and between the zones of a group, for diff and plan.
 import { comparedVersions, type FieldChange, fieldDiff, type ObjectContent } from '../engine/diff/field-diff.ts';
-import { driftOf, type FieldWriter, hasField, managerEntries, writersOf } from '../engine/diff/field-writers.ts';
+import { driftedFields, type FieldWriter, hasField, managerEntries, writersOf } from '../engine/diff/field-writers.ts';
 import { objectKey } from '../engine/observe/raw.ts';
 import { comparedMember, manifestOf } from '../engine/plan/changes.ts';
 import type { GroupPlan, ObjectChange, Plan, PlannedChange, Refusal } from '../engine/plan/document.ts';
@@ -129,7 +129,7 @@ function keptFields(members: readonly Member[]): readonly KeptField[] {
   const kept = new Map<string, KeptField>();
   for (const { zone, live, manifest } of members) {
     if (manifest === undefined) continue;
-    for (const { field, manager, atMs } of driftOf(live)?.fields ?? []) {
+    for (const { field, manager, atMs } of driftedFields(live)) {
       if (hasField(manifest, field)) continue;
       const key = canonicalJson([field, manager]);
       const known = kept.get(key);

@@ -1,6 +1,6 @@
 // Builds the snapshots by which the webhooks judge requests: from caches and policies, and from quorum reads where a cache may be too old.
 
-import { sleep } from '../../cluster/env.ts';
+import { sleep, within } from '../../cluster/env.ts';
 import { StaleCache } from '../../cluster/request/failure.ts';
 import type { KubernetesObject } from '../../cluster/request/resource.ts';
 import type { Judgement } from '../../engine/decision.ts';
@@ -207,7 +207,7 @@ export class AdmissionGuard {
     const hasClaims = stored.some(({ ledger }) => ledger !== undefined && ledger.claims.length > 0);
     const isNeeded = known.length > 0 && (hasClaims || caches.ageMs(namespace) > longestSilenceMs);
     const fresh = isNeeded ? await readObjects(env, known, { caches, timeoutMs }) : undefined;
-    if (!(await this.#areCachesCurrent(namespace, fresh))) return undefined;
+    if (!(await this.#areCachesCurrent(namespace, fresh, timeoutMs))) return undefined;
     const seen = knownSnapshot({ ...this.#parts, policies: () => active }, namespace, {
       fresh,
       metrics,
@@ -228,13 +228,20 @@ export class AdmissionGuard {
 
   /**
    * Returns whether the caches are current. Requests without fresh objects share the lists of one check per namespace. So a check has the
-   * longest timeout, also if the request that started it has less time.
+   * longest timeout, also if the request that started it has less time. Rejects if the check takes longer than this request has time.
    */
-  async #areCachesCurrent(namespace: string, fresh: FreshObjects | undefined): Promise<boolean> {
+  async #areCachesCurrent(namespace: string, fresh: FreshObjects | undefined, timeoutMs: number): Promise<boolean> {
     const check = (): Promise<boolean> =>
       areCachesCurrent(this.#parts, namespace, { fresh, longestAgeMs: longestSilenceMs, timeoutMs: longestRequestMs });
-    if (fresh !== undefined) return await check();
-    return await getOrCreate(this.#checks, namespace, () => check().finally(() => this.#checks.delete(namespace)));
+    const started =
+      fresh === undefined ? getOrCreate(this.#checks, namespace, () => check().finally(() => this.#checks.delete(namespace))) : check();
+    let isCurrent: boolean | undefined;
+    const answered = started.then((answer) => {
+      isCurrent = answer;
+    });
+    await within(this.#parts.env, timeoutMs, answered);
+    if (isCurrent === undefined) throw new StaleCache('the watch cache was not compared with the API server in time');
+    return isCurrent;
   }
 
   /** Returns the groups; undefined before the caches are filled, and while an unreadable kind may define further groups. */

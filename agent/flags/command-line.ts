@@ -1,5 +1,6 @@
 // Parses the command line as Go's flag package does, and renders the flags as usage text and as tables of docs/agent.md.
 
+import { agentName } from '../../policies/objects/agent-deployment.ts';
 import { didYouMean } from '../../policies/text/did-you-mean.ts';
 import { type FlagSpec, type FlagValues, flagKinds, flagNamed, flagSections, flagSpecs } from './flags.ts';
 
@@ -61,7 +62,6 @@ function wrong(message: string): ParsedFlags {
   return { kind: 'wrong', message };
 }
 
-export const executableName = 'rollout-group-agent';
 /** The version of this build, which the bundler sets. */
 export const version: string = process.env['ROLLOUT_GROUP_VERSION'] ?? '0.0.0-source';
 
@@ -69,7 +69,7 @@ export const version: string = process.env['ROLLOUT_GROUP_VERSION'] ?? '0.0.0-so
 export function usageText(): string {
   const lines = flagSections.flatMap(([title, flags]) => ['', title, ...flags.flatMap(usageLines)]);
   return [
-    `Usage: ${executableName} -kubernetes.namespace NAMESPACE [flags]`,
+    `Usage: ${agentName} -kubernetes.namespace NAMESPACE [flags]`,
     '',
     'Rolls out groups of StatefulSets, one zone at a time. Flags take one dash or two, and a value after = or as the next word;',
     'booleans take their value only after =.',

@@ -1,6 +1,7 @@
 // Defines every flag of the agent: those of grafana/rollout-operator with their names and defaults, and the agent's own.
 
 import { goDurationMs, prometheusDurationMs } from '../../policies/duration.ts';
+import { agentName } from '../../policies/objects/agent-deployment.ts';
 
 /**
  * The kinds of values. `read` parses a text as Go's flag package or Prometheus does, and returns undefined for a wrong text. `expected`
@@ -179,7 +180,7 @@ const agentFlags = {
     'required: the agent acts only while it holds the Lease. auto: the agent acts without a Lease if Leases are forbidden or not served. off: the agent uses no Lease.',
     'auto',
   ),
-  'lease.name': text('Name of the Lease in -kubernetes.namespace.', 'rollout-group-agent'),
+  'lease.name': text('Name of the Lease in -kubernetes.namespace.', agentName),
   'lease.duration': duration('How long other processes wait for a renewal before they take the Lease.', '15s'),
   'lease.renew-deadline': duration('How long after its last renewal the holder still acts. Less than -lease.duration.', '10s'),
   'lease.retry-period': duration('Pause between two attempts to take or renew the Lease. Less than -lease.renew-deadline.', '2s'),

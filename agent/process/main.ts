@@ -1,6 +1,8 @@
 // Runs the executable rollout-group-agent: limits the memory of V8, reads the flags, and loads and starts the agent.
+
 import { messageOf } from '../../policies/error-message.ts';
-import { executableName, parseFlags, usageText, version } from '../flags/command-line.ts';
+import { agentName } from '../../policies/objects/agent-deployment.ts';
+import { parseFlags, usageText, version } from '../flags/command-line.ts';
 import { settingsOf } from '../flags/settings.ts';
 import { keepMemorySmall, processIdentity } from './own-process.ts';
 
@@ -16,7 +18,7 @@ async function run(words: readonly string[]): Promise<void> {
       process.stdout.write(usageText());
       return;
     case 'version':
-      process.stdout.write(`${executableName} ${version}\n`);
+      process.stdout.write(`${agentName} ${version}\n`);
       return;
     case 'wrong':
       process.stderr.write(`${parsed.message}\n${usageText()}`);

@@ -1,6 +1,8 @@
 // Starts the webhooks of the executable: certificates, endpoints and server. No other file of the agent imports webhook/.
+
 import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
+import { agentName } from '../../policies/objects/agent-deployment.ts';
 import { type Certificates, startCertificates } from '../../webhook/certificates/certificates.ts';
 import { certificateFiles } from '../../webhook/certificates/file-source.ts';
 import { evictionCache } from '../../webhook/compat/eviction/eviction-cache.ts';
@@ -178,4 +180,4 @@ function endpointsOf({ settings, webhook, env, guard, metrics }: ServeOptions, b
 }
 
 /** The workloads of this project. `/admission/enforce` allows every change of them and of their pods in the agent's namespace. */
-const ownNames: readonly string[] = ['rollout-group-agent', 'rollout-group-webhook', 'rollout-operator'];
+const ownNames: readonly string[] = [agentName, 'rollout-group-webhook', 'rollout-operator'];

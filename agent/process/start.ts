@@ -3,10 +3,11 @@
 import { type Connection, connectionProblem } from '../../cluster/connection/connection.ts';
 import { connectionProcess, processClock } from '../../cluster/connection/process-env.ts';
 import { loadConnection } from '../../cluster/kubeconfig/kubeconfig.ts';
+import { agentName } from '../../policies/objects/agent-deployment.ts';
 import { startAdmission } from '../admission/guard.ts';
 import { Agent } from '../agent.ts';
 import type { Log } from '../env.ts';
-import { executableName, version } from '../flags/command-line.ts';
+import { version } from '../flags/command-line.ts';
 import type { AgentSettings } from '../flags/settings.ts';
 import { Metrics } from '../metrics/metrics.ts';
 import { countZoneBudgets } from '../metrics/zone-budget-counter.ts';
@@ -42,7 +43,7 @@ export async function start(settings: AgentSettings): Promise<void> {
   log.info('listening', { port: http.port, version, identity: settings.agent.identity });
   endOnDefects(log);
   const connection = await connect(settings);
-  const real = realEnv({ connection, settings, metrics, log, userAgent: `${executableName}/${version}` });
+  const real = realEnv({ connection, settings, metrics, log, userAgent: `${agentName}/${version}` });
   parts = await startParts(real, settings, metrics, turnLog(log));
   const { webhook, stop } = parts;
   const what = settings.runsAgent ? 'agent started' : 'webhooks started';

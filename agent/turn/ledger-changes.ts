@@ -44,23 +44,28 @@ function sorted(values: readonly unknown[]): readonly string[] {
 }
 
 /**
- * Returns the ledger without the claims of actions that had no effect. Claims of other scale-downs of the StatefulSet stay. So do claims that
- * were open before the actions, because an earlier request for the same claim may have been carried out or may still arrive.
+ * Returns the ledger without the claims of actions that had no effect. Claims of other scale-downs of the StatefulSet stay. A claim that was
+ * open before the actions stays with its time, because its earlier request may have been carried out or may still arrive.
  */
 export function withoutClaimsOf(ledger: Ledger, actions: readonly Action[], before: Pick<Ledger, 'claims'>): Ledger {
-  const earlier = new Set(before.claims.map((claim) => keyOf(claim.verb, claim)));
+  const earlier = new Map(before.claims.map((claim) => [keyOf(claim.verb, claim), claim]));
   const undone = new Set(actions.flatMap((action) => ('uid' in action ? [keyOf(verbOf(action.kind), action)] : [])));
-  const claims = ledger.claims.filter((claim) => {
+  const claims = ledger.claims.flatMap((claim) => {
     const key = keyOf(claim.verb, claim);
-    return earlier.has(key) || !undone.has(key);
+    return undone.has(key) ? (earlier.get(key) ?? []) : [claim];
   });
-  return claims.length === ledger.claims.length ? ledger : { ...ledger, claims };
+  const isSame = claims.length === ledger.claims.length && claims.every((claim, index) => claim === ledger.claims[index]);
+  return isSame ? ledger : { ...ledger, claims };
 }
 
-/** Returns the claims, as text, that this process added to the ledger and that may still be stored. */
+/**
+ * Returns the claims, as text, that this process added to the ledger and that may still be stored. A claim that renews the claim of another
+ * process is not one of them, because the earlier request of that process may still arrive.
+ */
 export function announcedIn(next: Ledger, stored: Ledger, before: ReadonlySet<string>): ReadonlySet<string> {
   const known = new Set(stored.claims.map(canonicalJson));
-  const added = next.claims.map(canonicalJson).filter((claim) => !known.has(claim));
+  const others = new Set(stored.claims.filter((claim) => !before.has(canonicalJson(claim))).map((claim) => keyOf(claim.verb, claim)));
+  const added = next.claims.filter((claim) => !others.has(keyOf(claim.verb, claim))).map(canonicalJson);
   return new Set([...added, ...[...before].filter((claim) => known.has(claim))]);
 }
 

@@ -75,6 +75,12 @@ export function needsFreshSnapshot(action: Action): boolean {
   return isDestructive(action) || action.kind === 'scaleStatefulSet' || (action.kind === 'setPartition' && action.because === 'frozen');
 }
 
+/** Returns the actions that an old snapshot permits. The actions after a change of replicas assume the new number. */
+export function sendableLater(actions: readonly Action[]): readonly Action[] {
+  const scaling = actions.findIndex(({ kind }) => kind === 'scaleStatefulSet');
+  return actions.slice(0, scaling === -1 ? undefined : scaling).filter((action) => !needsFreshSnapshot(action));
+}
+
 /** Returns the pods of the ordinals, in the order of the ordinals. Leaves out missing pods, because they need no call. */
 export function calledPods({ namespace, statefulSet, ordinals }: CallPods, snapshot: Snapshot): readonly PodView[] {
   const known = snapshot.pods.find((view) => view.namespace === namespace && view.statefulSet === statefulSet)?.pods;

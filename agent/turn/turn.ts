@@ -30,6 +30,7 @@ import {
   openRevocations,
   perform,
   revoke,
+  sendableLater,
   withAnswers,
 } from './perform.ts';
 import { isRefused, type Refusals } from './refusals.ts';
@@ -79,6 +80,15 @@ export async function takeTurn(parts: TurnParts, group: GroupDefinition, memory:
 /** Returns the next turn after a turn that ended before its actions. It proves nothing about a failed action. */
 function inconclusive(nextTurnInMs: number): NextTurn {
   return { nextTurnInMs, isInconclusive: true };
+}
+
+/** Returns the actions to send. A late decision sends what an old snapshot permits; a decision with violations removes no pod. */
+function permittedActions(
+  { actions }: GroupDecision,
+  { isLate, violations }: { readonly isLate: boolean; readonly violations: readonly string[] },
+): readonly Action[] {
+  const timely = isLate ? sendableLater(actions) : actions;
+  return violations.length === 0 ? timely : timely.filter((action) => !isDestructive(action));
 }
 
 class Turn {
@@ -138,14 +148,10 @@ class Turn {
       this.report('the watch cache is behind the API server; waiting for it to catch up');
       return inconclusive(staleCachePauseMs);
     }
-    if (decision.actions.some(needsFreshSnapshot) && !this.#isRecent(gathered)) {
-      // The reads took so long that no action would be sent. Its claim would follow from a state before a pause, for example.
-      this.#memory.needsDirectRead = true;
-      this.report(`the API server is slow: the objects were read more than ${longestSnapshotAgeMs / 1000} s ago`);
-      return inconclusive(staleCachePauseMs);
-    }
+    // An action that needs a fresh snapshot would not be sent. Its claim would follow from a state before a pause, for example.
+    const isLate = decision.actions.some(needsFreshSnapshot) && !this.#isRecent(gathered);
     const violations = this.#violations(gathered.snapshot, decision);
-    const actions = violations.length === 0 ? decision.actions : decision.actions.filter((action) => !isDestructive(action));
+    const actions = permittedActions(decision, { isLate, violations });
     const announced = this.#announce(ledger, decision, actions, gathered.epoch);
     // Before any pod is disrupted, the write proves that no other process changed the ledger.
     await this.#store(announced, gathered.epoch, actions.some(isDestructive) ? 'always' : 'whenWorthIt');
@@ -154,8 +160,16 @@ class Turn {
     this.#isCut = this.#performed.length < actions.length && !this.#performed.some(endsTurn);
     const unstored = await this.#remember(announced, { actions, before: ledger }, gathered);
     const problem = violations.length > 0 ? `the decision violates ${violations.join('; ')}` : unstored;
+    if (isLate && problem === undefined) return this.#readAgain();
     this.report(problem);
     return this.#next(decision, problem !== undefined, gathered);
+  }
+
+  /** Reports that actions were withheld because the reads took too long. The next turn reads the objects directly. */
+  #readAgain(): NextTurn {
+    this.#memory.needsDirectRead = true;
+    this.report(`the API server is slow: the objects were read more than ${longestSnapshotAgeMs / 1000} s ago`);
+    return inconclusive(staleCachePauseMs);
   }
 
   /** Returns whether the caches contain the stored policies and requests. A silent watch may have missed some. */

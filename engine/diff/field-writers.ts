@@ -1,5 +1,6 @@
 // Reads the managed fields of an object: who wrote a field, and which fields differ from the manifest because another manager wrote them.
 import { instantMs } from '../../policies/instant.ts';
+import { agentName } from '../../policies/objects/agent-deployment.ts';
 import { isSameValue } from '../../policies/values/canonical-json.ts';
 import { isRecord } from '../../policies/values/is-record.ts';
 import { tryParseJson } from '../../policies/values/try-parse-json.ts';
@@ -142,22 +143,27 @@ function ownership(fields: unknown, steps: readonly Step[]): 'field' | 'around' 
 }
 
 /**
- * Returns the drifted fields of `spec`: neither an applier nor the creator owns them, so their values are in no manifest. Undefined without
+ * Returns the drifted fields of `spec` by path: neither an applier nor the creator owns them, so their values are in no manifest. Empty without
  * such a field, and if no applier owns a part of the pod template, because then no manifest is known. A field that a manager removed leaves
  * no trace in managed fields.
  */
-export function driftOf(live: unknown): Drift | undefined {
+export function driftedFields(live: unknown): readonly DriftedField[] {
   const entries = managerEntries(live).filter(({ subresource = '' }) => subresource === '');
-  if (!entries.some((entry) => isApplier(entry) && fieldAt(entry['fieldsV1'], ['f:spec', 'f:template']) !== undefined)) return undefined;
+  if (!entries.some((entry) => isApplier(entry) && fieldAt(entry['fieldsV1'], ['f:spec', 'f:template']) !== undefined)) return [];
   const fromManifests = entries.filter((entry) => isApplier(entry) || isCreator(entry));
   const known = fromManifests.flatMap((entry) => fieldAt(entry['fieldsV1'], ['f:spec']) ?? []);
   const place = { path: 'spec', list: '', value: fieldAt(live, ['spec']) };
   const found = entries
-    .filter((entry) => !fromManifests.includes(entry) && entry['manager'] !== agentManager)
+    .filter((entry) => !fromManifests.includes(entry) && entry['manager'] !== agentName)
     .flatMap((entry) => fieldsBeyond(fieldAt(entry['fieldsV1'], ['f:spec']), known, place).map((field) => driftedField(field, entry)))
     .filter(({ field }) => !changedOnPurpose.has(field))
     .sort((a, b) => inOrder(a.field, b.field) || (b.atMs ?? 0) - (a.atMs ?? 0) || inOrder(a.manager, b.manager));
-  const fields = found.filter(({ field }, index) => field !== found[index - 1]?.field);
+  return found.filter(({ field }, index) => field !== found[index - 1]?.field);
+}
+
+/** Returns the number of drifted fields and the first of them; undefined without a drifted field. */
+export function driftOf(live: unknown): Drift | undefined {
+  const fields = driftedFields(live);
   return fields.length === 0 ? undefined : { count: fields.length, fields: fields.slice(0, driftedFieldLimit) };
 }
 
@@ -169,9 +175,6 @@ function driftedField(field: string, entry: ObjectContent): DriftedField {
 function inOrder(a: string, b: string): number {
   return a < b ? -1 : Number(a > b);
 }
-
-/** The manager of the agent's writes: the API server takes it from the user agent. */
-const agentManager = 'rollout-group-agent';
 
 /** Reports whether the manager writes what a manifest contains. `argocd-server` writes the edits and actions of people in the web interface. */
 function isApplier({ manager, operation }: ObjectContent): boolean {

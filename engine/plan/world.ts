@@ -1,8 +1,9 @@
 // Builds the state in which a plan starts: the running objects, with every requested change judged and, if allowed, applied.
 import type { GroupDefinition } from '../../policies/definition.ts';
 import { matchesSelector } from '../../policies/label-selector.ts';
-import { isSameValue } from '../../policies/values/canonical-json.ts';
+import { canonicalJson, isSameValue } from '../../policies/values/canonical-json.ts';
 import { defined } from '../../policies/values/defined.ts';
+import { keptByObject } from '../../policies/values/map.ts';
 import type { AdmissionRequest, Judgement, RuleResult } from '../decision.ts';
 import { judge } from '../judge/judge.ts';
 import { snapshotFromManifests } from '../observe/manifests.ts';
@@ -10,7 +11,7 @@ import { fieldAt } from '../observe/raw.ts';
 import { blockingResults, leadingResult } from '../rule.ts';
 import { permittedResults } from '../rules/exception.ts';
 import { readsTime } from '../rules/policy.ts';
-import { isUnknown, type PodBudgetView, type Snapshot, type StatefulSetView, setNamed } from '../snapshot.ts';
+import { isUnknown, type PodBudgetView, type PodView, type Snapshot, type StatefulSetView, setNamed } from '../snapshot.ts';
 import { withHoldingPartitions } from '../strategies/partition.ts';
 import type { World } from '../world/model.ts';
 import { createWorld, type Quantile, step } from '../world/world.ts';
@@ -124,14 +125,36 @@ export function groupPart(snapshot: Snapshot, group: GroupDefinition, after: Sna
   const budgets = budgetsOf(group, [snapshot, after], isMember);
   const sharesZoneBudget = isUnknown(zoneBudgets) || zoneBudgets.some((budget) => budget.namespace === group.namespace);
   const keepsAll = budgets === undefined || sharesZoneBudget;
-  const shares = ({ podLabels }: StatefulSetView): boolean =>
-    keepsAll || budgets.some(({ selector }) => matchesSelector(selector, podLabels));
+  const shares = (set: StatefulSetView): boolean =>
+    keepsAll || budgets.some(({ selector }) => labelsIn(snapshot, set).some((labels) => matchesSelector(selector, labels)));
   const isPart = (set: StatefulSetView): boolean => set.namespace === group.namespace && (names.has(set.name) || shares(set));
   const statefulSets = snapshot.statefulSets.filter(isPart);
   const kept = new Set(statefulSets.map((set) => set.name));
   const isKept = ({ namespace, statefulSet }: Snapshot['pods'][number]): boolean =>
     namespace === group.namespace && (keepsAll || names.has(statefulSet) || kept.has(statefulSet));
   return { ...snapshot, groups: [group], statefulSets, pods: snapshot.pods.filter(isKept) };
+}
+
+/** Returns the labels of the template and of the pods. The pods may have the labels of an earlier template. */
+function labelsIn({ pods }: Pick<Snapshot, 'pods'>, { namespace, name, podLabels }: StatefulSetView): readonly PodView['labels'][] {
+  return [podLabels, ...(podLabelsBySet(pods).get(`${namespace}/${name}`) ?? [])];
+}
+
+/** The labels of pods by StatefulSet. Pods whose labels differ only in those that the StatefulSet controller adds count once. */
+const podLabelsBySet = keptByObject((pods: Snapshot['pods']): ReadonlyMap<string, readonly PodView['labels'][]> => {
+  return new Map(pods.map((view) => [`${view.namespace}/${view.statefulSet}`, isUnknown(view.pods) ? [] : distinctLabels(view.pods)]));
+});
+
+const labelsOfController: ReadonlySet<string> = new Set([
+  'controller-revision-hash',
+  'statefulset.kubernetes.io/pod-name',
+  'apps.kubernetes.io/pod-index',
+]);
+
+function distinctLabels(pods: readonly PodView[]): readonly PodView['labels'][] {
+  const keyOf = ({ labels }: PodView): string =>
+    canonicalJson(Object.fromEntries(Object.entries(labels).filter(([name]) => !labelsOfController.has(name))));
+  return [...new Map(pods.map((pod) => [keyOf(pod), pod.labels])).values()];
 }
 
 /** Returns the PodDisruptionBudgets of the members and their pods; undefined if budgets could not be read. */

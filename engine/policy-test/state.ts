@@ -76,6 +76,9 @@ const runningBy = keptByObject((_groups: readonly GroupDefinition[]) =>
   keptByObject((_manifests: readonly unknown[]) => new Map<string, RunningManifests>()),
 );
 
+/** The maximum number of states that are kept for one bundle. */
+const keptStateLimit = 100;
+
 /** Returns the manifests as a healthy cluster with the replicas of the case. */
 function runningManifests({ bundle: { groups }, manifests, group, nowMs }: StateQuestion, zones: readonly GivenZone[]): RunningManifests {
   const replicas = new Map(
@@ -83,7 +86,9 @@ function runningManifests({ bundle: { groups }, manifests, group, nowMs }: State
       state.replicas === undefined ? [] : [[`${group.namespace}/${zone.statefulSet}`, state.replicas]],
     ),
   );
-  return getOrCreate(runningBy(groups)(manifests), JSON.stringify([nowMs, ...replicas]), () => {
+  const kept = runningBy(groups)(manifests);
+  if (kept.size >= keptStateLimit) kept.clear();
+  return getOrCreate(kept, JSON.stringify([nowMs, ...replicas]), () => {
     const { snapshot, problems } = snapshotFromManifests(manifests, { nowMs, groups, replicas });
     return { snapshot: withHoldingPartitions(snapshot), problems };
   });

@@ -162,7 +162,8 @@ export function watchListing(
       resource,
       ...(resource.isNamespaced && place !== undefined ? { namespace: place } : {}),
       ...(labelSelector && { labelSelector }),
-      project: withoutManagedFields,
+      // The managed fields of StatefulSets show drift.
+      project: name === 'statefulSets' ? (object) => object : withoutManagedFields,
       onChange,
       onState: onChange,
       site,

@@ -8,7 +8,7 @@ import type { CommandContext } from '../context.ts';
 import { comparedPairs, type Difference, groupDifferences, isDifferent, memberNames, nameOf, objectDifferences } from '../difference.ts';
 import { type ExitCode, exitCodes, usageFailure } from '../failure.ts';
 import { writeErrors } from '../output/findings.ts';
-import { writeDocument } from '../output/formats.ts';
+import { withInstants, writeDocument } from '../output/formats.ts';
 import { isLive, isPartial, type LivePlanOptions, type PlanInputs, readPlanInputs } from '../source/plan-inputs.ts';
 import { absenceNotes } from '../source/plan-notes.ts';
 
@@ -79,12 +79,27 @@ function scopeOf({ input }: PlanInputs, { namespace }: DiffOptions) {
 }
 
 async function showDifference({ stdout }: CommandContext, { output }: DiffOptions, difference: Difference): Promise<ExitCode> {
-  if (output === 'json' || output === 'yaml') await writeDocument(stdout, output, { kind: 'Difference', ...difference });
+  if (output === 'json' || output === 'yaml') await writeDocument(stdout, output, { kind: 'Difference', ...dated(difference) });
   else {
     const { renderDifference } = await import('../output/diff.ts');
     await writeText(stdout, output, (look) => renderDifference(difference, look));
   }
   return isDifferent(difference) ? exitCodes.differences : exitCodes.done;
+}
+
+/** Converts the times of writes to instants. The compared values stay, also if a manifest has a field whose name ends in `Ms`. */
+function dated({ groups, objects, ...rest }: Difference): object {
+  const inChange = <Change extends { readonly writers?: readonly object[] }>(change: Change): object =>
+    change.writers === undefined ? change : { ...change, writers: change.writers.map(withInstants) };
+  return {
+    groups: groups.map((group) => ({
+      ...group,
+      parts: group.parts.map((part) => ({ ...part, changes: part.changes.map(inChange) })),
+      ...defined({ kept: group.kept?.map(withInstants) }),
+    })),
+    objects: objects.map((object) => ({ ...object, changes: object.changes.map(inChange) })),
+    ...rest,
+  };
 }
 
 async function showSiblings({ stdout }: CommandContext, { output }: DiffOptions, { input }: PlanInputs): Promise<ExitCode> {

@@ -1,9 +1,10 @@
 // Lists the rights of the agent and the effect of each missing right. deploy/rbac.yaml grants the same rights.
+
 import { effects } from '../../engine/rules/agent-access.ts';
 import type { AgentAction } from '../../engine/snapshot.ts';
-import { agentName } from '../../install/object.ts';
 import { type Configuration, certificateRules, mirrorRules, type PolicyRule, webhookRules } from '../../install/rights.ts';
 import type { MirrorSource } from '../../install/scope.ts';
+import { agentName } from '../../policies/objects/agent-deployment.ts';
 import { defined } from '../../policies/values/defined.ts';
 import type { AccountFact, RightFact } from './check.ts';
 

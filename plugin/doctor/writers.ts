@@ -1,5 +1,5 @@
 // Checks for other writers of the fields that the agent writes: operators, autoscalers and GitOps tools.
-import { driftText } from '../../engine/diff/field-writers.ts';
+import { driftedFields, driftText } from '../../engine/diff/field-writers.ts';
 import { isUnknown } from '../../engine/snapshot.ts';
 import type { GroupDefinition, ZoneDefinition } from '../../policies/definition.ts';
 import { instantText } from '../../policies/instant.ts';
@@ -57,12 +57,13 @@ function scalersOf(
 }
 
 /** Reports members with fields that another manager wrote than the managers that apply manifests. */
-export const drift: GroupCheck = ({ groups, sets }) => {
+export const drift: GroupCheck = ({ groups, sets, statefulSets }) => {
   const members = sets.filter((set) => groups.some((group) => isMember(group, set)));
   const results = members.flatMap((set): readonly CheckResult[] => {
     const text = driftText([set]);
     if (text === undefined) return [];
-    const latestMs = Math.max(...(set.drift?.fields ?? []).map(({ atMs = 0 }) => atMs));
+    const object = statefulSets.find(({ metadata }) => metadata.namespace === set.namespace && metadata.name === set.name);
+    const latestMs = Math.max(...driftedFields(object).map(({ atMs = 0 }) => atMs));
     const latest = latestMs > 0 ? ` (last write: ${instantText(latestMs)})` : '';
     return [result('warn', 'drift', `${set.namespace}/${set.name}: ${text}${latest}`, 'RG6029')];
   });

@@ -1,4 +1,5 @@
 // Finds the agent of a namespace, and reads from its Lease whether the agent runs, because a recent decision does not prove that.
+
 import { onStatus } from '../../cluster/request/failure.ts';
 import { getObject } from '../../cluster/request/read.ts';
 import { type KubernetesObject, resources } from '../../cluster/request/resource.ts';
@@ -6,14 +7,13 @@ import type { RuleResult } from '../../engine/decision.ts';
 import { reader } from '../../engine/observe/raw.ts';
 import type { PublishedDecision } from '../../engine/publish/published.ts';
 import { isUnknown, type Known, type Unknown } from '../../engine/snapshot.ts';
+import { agentName } from '../../policies/objects/agent-deployment.ts';
 import { itemsOf, listCluster, listKnown, type Namespaces } from '../cluster-snapshot/listing.ts';
 import { clusterState } from '../cluster-snapshot/snapshot.ts';
 import type { Cluster } from '../connection.ts';
 import { isOwnWebhook } from '../connection-failure.ts';
 import type { UncalledWebhook } from '../failure.ts';
 import { ageText } from '../output/plan/plan-text.ts';
-
-const agentLeaseName = 'rollout-group-agent';
 
 /** The default duration of a Lease. An agent that released its Lease counts as lost if no agent acquires the Lease within this time. */
 const usualDurationMs = 15_000;
@@ -131,7 +131,7 @@ export async function readAgentLeases(
   };
   const timed = { ...cluster, env: { ...cluster.env, kubernetes: { ...kubernetes, request } } };
   const named = groups.flatMap(({ lease }) => lease ?? []);
-  const names = [...new Set([agentLeaseName, ...named.map(({ name }) => name)])];
+  const names = [...new Set([agentName, ...named.map(({ name }) => name)])];
   const places = [...new Set([...groups, ...named].map(({ namespace }) => namespace))];
   const everywhere = await Promise.all(names.map((name) => listLeases(timed, name, undefined)));
   const isEverywhere = !everywhere.some(isUnknown);

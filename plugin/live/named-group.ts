@@ -6,7 +6,7 @@ import { rolloutGroups } from '../cluster-snapshot/kinds.ts';
 import { type Cluster, type ConnectionFlags, withCluster } from '../connection.ts';
 import type { CommandContext } from '../context.ts';
 import { Failure, usageFailure } from '../failure.ts';
-import { absenceFailure, findSubject, readGroups, type Scope, scopeOf } from './groups.ts';
+import { findSubject, readGroups, type Scope, scopeOf } from './groups.ts';
 import { type GroupName, groupNamed, isMemberName, nameOf } from './target.ts';
 
 /** Returns the group of `GROUP`, `NAMESPACE/GROUP`, `rolloutgroup/GROUP`, `sts/NAME` or `pod/NAME`. Throws for an unknown `sts` or `pod`. */
@@ -54,8 +54,9 @@ export async function refuseUnknownGroups(
     const { names } = await chosenScope(cluster, { groups: together });
     // A user may read only some namespaces.
     for (const [namespace, own] of groupBy(names, (name) => name.namespace)) {
-      const failure = absenceFailure(cluster, await readGroups(cluster, { namespace, names: [] }), own);
-      if (failure !== undefined) throw new Failure({ ...failure.details, what: `nothing was changed: ${failure.message}` });
+      await readGroups(cluster, { namespace, names: own }).catch((error: unknown) => {
+        throw error instanceof Failure ? new Failure({ ...error.details, what: `nothing was changed: ${error.message}` }) : error;
+      });
     }
   });
 }

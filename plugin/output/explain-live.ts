@@ -46,6 +46,7 @@ export function renderLiveExplanation({ live, subject, nowMs, showsAllRules, out
     // Without an agent the start of the phase is unknown.
     ...(from === 'here' ? {} : { phaseSinceMs: decision.phaseSinceMs }),
     outdated,
+    isLive: true,
     ...defined({ unattended: live.unattended }),
     facts: [
       ...podFacts(live, subject, nowMs),

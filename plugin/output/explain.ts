@@ -56,6 +56,8 @@ export interface Explanation {
   readonly trouble?: readonly { readonly what: string; readonly todo: string }[];
   /** The cluster changed since the decision: one sentence for each change. */
   readonly outdated?: readonly string[];
+  /** True if the group is in a cluster, so that a command can end an exception. */
+  readonly isLive?: boolean;
   /** The reason why nothing is carried out: the agent stopped. */
   readonly unattended?: string;
   /** The command that ends the run; shown if pods are in trouble. */
@@ -235,7 +237,7 @@ function resultLines(results: readonly RuleResult[], { nowMs, showsAllRules }: E
 
 const doctorOf = (name: string): string => `kubectl rollout-group doctor -n ${name.replace(/\/.*/, '')}`;
 
-function doLines({ decision, refused, trouble = [], unattended, ends }: Explanation, look: TableLook): readonly string[] {
+function doLines({ decision, refused, trouble = [], unattended, ends, isLive = false }: Explanation, look: TableLook): readonly string[] {
   const waits = waitsBesidesStops(decision);
   const missingSets = decision.zones.filter(({ unread }) => unread === 'missing');
   const isNamed = ({ fact }: RuleResult): boolean => missingSets.some((zone) => fact === unreadText(zone));
@@ -254,7 +256,7 @@ function doLines({ decision, refused, trouble = [], unattended, ends }: Explanat
       ...decision.stops.flatMap(endTexts),
       ...(decision.left ?? []).flatMap((one) => endTexts({ ...one, isBlocking: true })),
       ...(decision.permitted ?? []).flatMap(({ exception }) =>
-        exception === undefined ? [] : `to end the exception: ${cancelCommand(name, exception)}`,
+        exception === undefined || !isLive ? [] : `to end the exception: ${cancelCommand(name, exception)}`,
       ),
     ]),
   ];

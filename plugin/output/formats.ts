@@ -73,7 +73,7 @@ function instantKey(name: string): string {
 }
 
 /** Converts instants: `decidedMs: 0` becomes `decidedAt: 1970-01-01T00:00:00.000Z`. Converts the only duration, `maxAgeMs`, to seconds. */
-function withInstants(value: object): Readonly<Record<string, unknown>> {
+export function withInstants(value: object): Readonly<Record<string, unknown>> {
   return Object.fromEntries(
     Object.entries(value).map(([key, member]): [string, unknown] => {
       if (typeof member === 'number' && key === 'maxAgeMs') return ['maxAgeSeconds', member / 1000];

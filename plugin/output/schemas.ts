@@ -18,7 +18,7 @@ function record(required: Fields, optional: Fields = {}): Schema {
 
 const groupName = record({ namespace: text, name: text });
 const rule = record({ rule: text, outcome: oneOf('ok', 'wait', 'no', 'skip', 'unknown'), fact: text });
-const writers = listOf(record({}, { manager: text, operation: text, subresource: text, atMs: count, zones: listOf(text) }));
+const writers = listOf(record({}, { manager: text, operation: text, subresource: text, at: instant, zones: listOf(text) }));
 const fieldChange = record({ path: text, operation: oneOf('add', 'remove', 'change', 'reorder') }, { writers });
 const refusal = record({ what: text, message: text, results: listOf(rule) }, { hint: text, override: text });
 const decided: Fields = { phase: oneOf(...phases), outcome: text, goal: text, zones: listOf(record({ zone: text })), waits: listOf(rule) };
@@ -28,7 +28,7 @@ const finding: Fields = { code: text, severity: oneOf('error', 'warning', 'notic
 const event: Fields = { at: instant, namespace: text, object: text, reason: text, note: text };
 const summary = { type: 'object', additionalProperties: count };
 const plannedChange = record({ field: text, kind: text, zones: listOf(text), consequence: text }, { writers });
-const keptField = record({ field: text, manager: text, zones: listOf(text) }, { atMs: count });
+const keptField = record({ field: text, manager: text, zones: listOf(text) }, { at: instant });
 
 /** The required and optional fields of each kind, besides `apiVersion` and `kind`. The engine defines the schema of a plan. */
 const documents = {

@@ -43,9 +43,9 @@ function askedOnce<Answer>(access: InputAccess, question: string, ask: () => Pro
 }
 
 /** Reads as `readGit` does, but returns undefined for a missing path, and no file for a directory without documents. */
-export function readGitPath(spec: string, access: InputAccess): Promise<readonly InputFile[] | undefined> {
+export async function readGitPath(spec: string, access: InputAccess): Promise<readonly InputFile[] | undefined> {
   const { revision, path } = parseSpec(spec);
-  return askedOnce(access, `files ${revision}:${path}`, () => readFiles(spec, access));
+  return await askedOnce(access, `files ${revision}:${path}`, () => readFiles(spec, access));
 }
 
 async function readFiles(spec: string, access: InputAccess): Promise<readonly InputFile[] | undefined> {

@@ -1,4 +1,10 @@
-// Defines the default namespace of the agent and a pattern for the names of its pods.
+// Defines the names of the agent and a pattern for the names of its pods.
+
+/**
+ * The name of the executable, and of the ServiceAccount, Deployment, Service, Lease and most other objects. The API server records the writes
+ * of the agent with this manager, which it takes from the user agent.
+ */
+export const agentName = 'rollout-group-agent';
 
 /** The default namespace of the agent, as in deploy/rbac.yaml. RolloutPolicies in the agent's namespace may target other namespaces. */
 export const usualAgentNamespace = 'rollout-group';

@@ -1,8 +1,9 @@
 // Serves the webhooks of a simulated process: the endpoints of the executable, without their HTTPS server.
+
 import type { Agent } from '../../agent/agent.ts';
 import type { AgentConfig } from '../../agent/config.ts';
 import type { AgentEnv } from '../../agent/env.ts';
-import { agentName } from '../../install/object.ts';
+import { agentName } from '../../policies/objects/agent-deployment.ts';
 import { evictionCache } from '../../webhook/compat/eviction/eviction-cache.ts';
 import { podEviction } from '../../webhook/compat/eviction/pod-eviction.ts';
 import { noDownscale } from '../../webhook/compat/no-downscale.ts';

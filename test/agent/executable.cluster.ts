@@ -259,6 +259,8 @@ describeOnControlPlane('the executable of the agent', (controlPlane) => {
     expect(stdout).toMatch(/ KEPT {2}kubectl-edit wrote .*env\[DEBUG\] in a at \d{4}-.*Z: the manifests do not have the field/);
     expect(stdout).toMatch(/written by kubectl-set \(Update\) at \d{4}-/);
     expect(status).toBe(1);
+    const { groups } = JSON.parse(run('diff -f git:HEAD --group ingester -o json').stdout);
+    expect(groups[0].kept).toEqual([{ field: `${own}.env[DEBUG]`, manager: 'kubectl-edit', zones: ['a'], at }]);
 
     await sync();
     expect(await driftOf((drift) => drift.includes('"fieldCount":1'))).toMatchObject({ fields: [{ manager: 'kubectl-edit' }] });

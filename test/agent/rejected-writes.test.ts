@@ -137,4 +137,19 @@ describe('a change of replicas that the API server rejects', () => {
     expect(report?.decision?.waits.map(({ rule }) => rule)).toContain('replica-write-in-flight');
     expect(cluster.deletedPods()).toEqual([]);
   });
+
+  it('keeps the claim of a request without an answer for two minutes, although each repetition is rejected', async () => {
+    const cluster = newCluster();
+    nativeGroup(cluster, { replicas: { count: 3 } }, { replicas: 4 });
+    const answers: Served[] = [{ lost: 'before-apply', forever: true }];
+    const refused = rejectScale(cluster, 'a', () => answers.shift() ?? status(403, 'Forbidden', 'exceeded quota'));
+    const process = startProcess({ env: cluster.env });
+    await cluster.env.until(() => refused.attempts() > 0, 60_000);
+    await cluster.env.advance(100_000);
+    expect(process.reports.at(-1)?.ledger?.claims).toMatchObject([{ verb: 'scaleDown', zone: 'a', to: 3 }]);
+    await cluster.env.advance(60_000);
+    expect(refused.attempts()).toBeGreaterThan(4);
+    expect(process.reports.at(-1)?.ledger?.claims).toEqual([]);
+    expect(sizes(cluster)).toEqual({ a: 4, b: 3, c: 3 });
+  });
 });

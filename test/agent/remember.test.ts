@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { directReadIntervalMs, type GroupMemory, newMemory } from '../../agent/turn/gather.ts';
-import { claimEndsMs, isWorthWriting, withoutClaimsOf } from '../../agent/turn/ledger-changes.ts';
+import { announcedIn, claimEndsMs, isWorthWriting, withoutClaimsOf } from '../../agent/turn/ledger-changes.ts';
 import { nextTurn } from '../../agent/turn/next-turn.ts';
 import type { GroupDecision } from '../../engine/decision.ts';
 import type { RunState } from '../../engine/run/run-state.ts';
@@ -80,9 +80,20 @@ describe('claims', () => {
     expect(withoutClaimsOf({ ...ledger, claims: [before, next] }, [action], ledger).claims).toEqual([before]);
   });
 
-  it('that were open before stay: the answer to an earlier request is not known', () => {
-    const announced = { ...ledger, claims: [{ ...claim, atMs: 2000 }] };
-    expect(withoutClaimsOf(announced, [action], { claims: [claim] })).toBe(announced);
+  it('that were open before stay with their time: the answer to an earlier request is not known', () => {
+    const before = { ...ledger, claims: [claim] };
+    const announced = { ...ledger, claims: [{ ...claim, atMs: 9000 }] };
+    expect(withoutClaimsOf(announced, [action], before)).toEqual(before);
+    expect(withoutClaimsOf(before, [action], before)).toBe(before);
+  });
+
+  it('are of this process unless they renew the claim of another process', () => {
+    const before = { ...ledger, claims: [claim] };
+    const renewed = { ...ledger, claims: [{ ...claim, atMs: 9000 }] };
+    expect(announcedIn(before, ledger, new Set())).toEqual(new Set([canonicalJson(claim)]));
+    expect(announcedIn(renewed, before, new Set())).toEqual(new Set());
+    const ours = new Set([canonicalJson(claim)]);
+    expect(announcedIn(renewed, before, ours)).toEqual(new Set([...renewed.claims.map(canonicalJson), ...ours]));
   });
 
   it('end by time after two minutes', () => {

@@ -404,4 +404,25 @@ describe('a turn', () => {
     isSlow = false;
     await cluster.env.until(() => rolled(cluster, 'app:2'), 3_600_000);
   });
+
+  it('sends the actions that need no fresh snapshot while reads are slow', async () => {
+    const cluster = newCluster();
+    adoptedGroup(cluster);
+    const { serve } = cluster.api;
+    cluster.env.replaceServer(async (request) => {
+      const answer = await serve(request);
+      return request.site === 'fresh.pods' && 'status' in answer ? { ...answer, delayMs: 4000 } : answer;
+    });
+    await cluster.env.advance(60_000);
+    cluster.rollTo('app:2');
+    for (const ordinal of [0, 1, 2]) cluster.api.remove('pods', 'mimir', `ingester-zone-a-${ordinal}`);
+    await cluster.env.advance(60_000);
+    const process = startProcess({ env: cluster.env });
+    await cluster.env.advance(60_000);
+    expect(process.reports.map(({ error }) => error)).toContain('the API server is slow: the objects were read more than 10 s ago');
+    expect(process.reports.flatMap(({ performed }) => performed.map(({ action, result }) => [action.kind, result]))).toEqual([
+      ['advanceCurrentRevision', 'done'],
+    ]);
+    expect(cluster.deletedPods()).toEqual([]);
+  });
 });

@@ -165,6 +165,26 @@ describe('diff -o external', () => {
   });
 });
 
+describe('diff -o json', () => {
+  it('has the times of writes as instants, and the compared values as they are', async () => {
+    const time = '2026-03-02T11:02:00Z';
+    const image = `{ 'f:spec': { 'f:template': { 'f:spec': { 'f:containers': { 'k:{"name":"kafka"}': { 'f:image': {} } } } } } }`;
+    const metadata = `, managedFields: [{ manager: helm, operation: Update, time: '${time}', fieldsV1: ${image} }]`;
+    const config = (limit: number) =>
+      `apiVersion: example.com/v1\nkind: Limit\nmetadata: { name: x, namespace: kafka, managedFields: [{ manager: helm, operation: Update, time: '${time}', fieldsV1: { 'f:spec': {} } }] }\nspec: [{ limitMs: ${limit} }]\n`;
+    const files = {
+      'now/a.yaml': `${zones.map((zone) => member(zone, { metadata })).join('')}${config(1)}`,
+      'next/a.yaml': `${zones.map((zone) => member(zone).replace('kafka:4.0', 'kafka:4.1')).join('')}${config(2)}`,
+    };
+    const { stdout } = await diff(files, '--desired', 'next', '-o', 'json');
+    const at = '2026-03-02T11:02:00.000Z';
+    const { groups, objects } = JSON.parse(stdout);
+    expect(groups[0].parts[0].changes[0].writers).toMatchObject([{ manager: 'helm', at }]);
+    expect(objects[0].changes[0]).toMatchObject({ before: [{ limitMs: 1 }], writers: [{ manager: 'helm', at }] });
+    expect(stdout).not.toContain('atMs');
+  });
+});
+
 describe('diff --set', () => {
   it('compares with the change, as plan plans it', async () => {
     const { stdout, status } = await diff({ 'now/a.yaml': zones.map((zone) => member(zone)).join('') }, '--set', 'image=kafka:4.1');

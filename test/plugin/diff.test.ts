@@ -140,6 +140,24 @@ describe('the differences of a group', () => {
     ]);
   });
 
+  it('name every field that an apply keeps', () => {
+    const names = Array.from({ length: 12 }, (_, index) => `note-${String(index).padStart(2, '0')}`);
+    const written = Object.fromEntries(names.map((name) => [`f:${name}`, {}]));
+    const managedFields = [
+      { manager: 'helm', operation: 'Update', fieldsV1: { 'f:spec': { 'f:template': { 'f:spec': {} } } } },
+      {
+        manager: 'kubectl-edit',
+        operation: 'Update',
+        fieldsV1: { 'f:spec': { 'f:template': { 'f:metadata': { 'f:annotations': written } } } },
+      },
+    ];
+    const [a = {}, ...others] = running;
+    const live = structuredClone({ ...a, metadata: { ...Object(a['metadata']), managedFields } });
+    Object.assign(Object(live).spec.template, { metadata: { annotations: Object.fromEntries(names.map((name) => [name, ''])) } });
+    const { groups } = difference([live, ...others], running);
+    expect(groups[0]?.kept?.map(({ field }) => field)).toEqual(names.map((name) => `spec.template.metadata.annotations.${name}`));
+  });
+
   it('name the rule that refuses one', () => {
     const desired = [member('a'), member('b'), member('c', { replicas: 2 })];
     const zones = [{ name: 'a' }, { name: 'b' }, { name: 'c', noDownscale: true }];

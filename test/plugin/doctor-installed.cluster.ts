@@ -1,12 +1,14 @@
 // Doctor looks at an agent with exactly the rights that `install` prints, on an API server with the feature gate MaxUnavailableStatefulSet.
+
 import { tmpdir } from 'node:os';
 import { beforeAll, expect, it, vi } from 'vitest';
 import { parseAllDocuments } from 'yaml';
 import { collectionPath, resourceOf } from '../../cluster/request/resource.ts';
 import { fieldAt } from '../../engine/observe/raw.ts';
 import { installation } from '../../install/installation.ts';
-import { agentName, certificateSecret } from '../../install/object.ts';
+import { certificateSecret } from '../../install/object.ts';
 import { pluralOf } from '../../install/rights.ts';
+import { agentName } from '../../policies/objects/agent-deployment.ts';
 import { describeOnControlPlane } from '../control-plane/suite.ts';
 import { statefulSet } from '../control-plane/workloads.ts';
 import { group as mirroring, optionsOf, rulesIn, scopeOf } from '../install/given.ts';

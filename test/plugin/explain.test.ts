@@ -56,6 +56,15 @@ describe('the explanation of a group', () => {
     `);
   });
 
+  it('has the command that ends an exception only for a group in a cluster', () => {
+    const permitted: RuleResult = { rule: 'freeze', outcome: 'no', fact: 'frozen', exception: 'fix-now' } as RuleResult;
+    const one = explained([soak]);
+    const shown = (rest: Partial<Explanation>) =>
+      renderExplanation({ ...one, decision: { ...one.decision, permitted: [permitted] }, ...rest }, look({ columns: 100 }));
+    expect(shown({ isLive: true })).toContain('to end the exception: kubectl rollout-group cancel mimir/ingester');
+    expect(shown({})).not.toContain('to end the exception');
+  });
+
   it('says when time alone lets a step pass', () => {
     const text = renderExplanation(explained([soak]), look());
     expect(text).toContain('Nothing is wrong; the group continues by itself.');

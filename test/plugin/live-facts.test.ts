@@ -1,9 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import type { PublishedDecision } from '../../engine/publish/published.ts';
-import type { Listing } from '../../plugin/cluster-snapshot/listing.ts';
+import { type Listing, watchListing } from '../../plugin/cluster-snapshot/listing.ts';
 import { imageChanges, rolesIn } from '../../plugin/live/facts.ts';
 import { changeText } from '../../plugin/output/group-text.ts';
 import { renderStatus } from '../../plugin/output/status.ts';
+import { adoptedGroup, newCluster } from '../kit/cluster.ts';
 import { kitNowMs } from '../kit/objects.ts';
 import { fakeApiServer } from './api-server.ts';
 import { type Ended, runInProcess } from './in-process.ts';
@@ -146,3 +147,29 @@ function runOf({ run }: PublishedDecision): NonNullable<PublishedDecision['run']
   if (run === undefined) throw new Error('the test expected a run');
   return run;
 }
+
+describe('a watch of StatefulSets', () => {
+  it('has their managed fields, which show drift', async () => {
+    const cluster = newCluster();
+    adoptedGroup(cluster);
+    const { serve } = cluster.api;
+    const managedFields = [{ manager: 'kubectl-set' }];
+    cluster.env.replaceServer(async (request) => {
+      const answer = await serve(request);
+      if (request.isStream || !('status' in answer)) return answer;
+      return {
+        ...answer,
+        body: JSON.stringify(JSON.parse(String(answer.body)), (key, value) => (key === 'metadata' ? { ...value, managedFields } : value)),
+      };
+    });
+    const connected = { env: cluster.env, namespace: 'mimir', server: '', contextName: '', timeoutMs: 2000, close: () => undefined };
+    const { add, current, stop } = watchListing(connected, 'mimir', () => undefined);
+    add(['statefulSets', 'pods']);
+    await cluster.env.advance(5000);
+    const { statefulSets, pods } = current();
+    expect(statefulSets).toMatchObject(['a', 'b', 'c'].map(() => ({ metadata: { managedFields } })));
+    expect(JSON.stringify(pods)).toContain('ingester-zone-a-0');
+    expect(JSON.stringify(pods)).not.toContain('managedFields');
+    stop();
+  });
+});

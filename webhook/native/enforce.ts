@@ -1,4 +1,5 @@
 // Serves /admission/enforce, which enforces groups and policies on every request that can disrupt pods of a StatefulSet.
+
 import { ApiFailure, StaleCache, TransportFailure } from '../../cluster/request/failure.ts';
 import { asJsonObject } from '../../cluster/request/json.ts';
 import { type KubernetesObject, resources } from '../../cluster/request/resource.ts';
@@ -10,7 +11,7 @@ import { unreadReasonOf } from '../../engine/observe/view.ts';
 import { profileOf } from '../../engine/profiles.ts';
 import { permittedResults } from '../../engine/rules/exception.ts';
 import { type Departure, isUnknown, podsNamed, type Snapshot, type StatefulSetView } from '../../engine/snapshot.ts';
-import { agentName } from '../../install/object.ts';
+import { agentName } from '../../policies/objects/agent-deployment.ts';
 import { getOrCreate } from '../../policies/values/map.ts';
 import type { GroupIdentity, NativeGuard, NativePreview, WebhookEnv } from '../env.ts';
 import { type Answer, boundedText, type Call, deny, type Endpoint, isDryRun, type Review } from '../review/review.ts';

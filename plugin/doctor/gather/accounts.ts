@@ -6,10 +6,9 @@ import { type KubernetesObject, resourceOf, resources } from '../../../cluster/r
 import { fieldAt } from '../../../engine/observe/raw.ts';
 import type { PublishedDecision } from '../../../engine/publish/published.ts';
 import { isUnknown, type Known, type MissingAccess, type Snapshot } from '../../../engine/snapshot.ts';
-import { agentName } from '../../../install/object.ts';
 import type { Configuration } from '../../../install/rights.ts';
 import type { GroupDefinition } from '../../../policies/definition.ts';
-import { usualAgentNamespace } from '../../../policies/objects/agent-deployment.ts';
+import { agentName, usualAgentNamespace } from '../../../policies/objects/agent-deployment.ts';
 import { traitsOf } from '../../../policies/strategies.ts';
 import { defined } from '../../../policies/values/defined.ts';
 import { itemsOf, type Listing } from '../../cluster-snapshot/listing.ts';

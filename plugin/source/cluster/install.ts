@@ -1,4 +1,5 @@
 // Applies or deletes the objects of an installation, and finds the StatefulSets whose updates a partition blocks.
+
 import { isStatus, onStatus } from '../../../cluster/request/failure.ts';
 import { getObject, listObjects } from '../../../cluster/request/read.ts';
 import { type KubernetesObject, type Resource, resourceOf, resources } from '../../../cluster/request/resource.ts';
@@ -8,10 +9,11 @@ import { fieldAt } from '../../../engine/observe/raw.ts';
 import { isUnknown, type Known } from '../../../engine/snapshot.ts';
 import { admissionPolicyKinds } from '../../../install/admission-policy.ts';
 import { type BlockedStatefulSet, removal } from '../../../install/installation.ts';
-import { agentName, enforceLabel, type InstallObject, type InstallOptions, installLabel } from '../../../install/object.ts';
+import { enforceLabel, type InstallObject, type InstallOptions, installLabel } from '../../../install/object.ts';
 import { listed } from '../../../install/registered-policies.ts';
 import { everywhere } from '../../../install/scope.ts';
 import { admissionVersion } from '../../../install/webhooks.ts';
+import { agentName } from '../../../policies/objects/agent-deployment.ts';
 import { holdingPartition, traitsOf } from '../../../policies/strategies.ts';
 import { itemsOf } from '../../cluster-snapshot/listing.ts';
 import { type Cluster, fieldManager } from '../../connection.ts';

@@ -205,6 +205,21 @@ describe('a snapshot of the guard', () => {
     await expect(world.env.finish(guard.snapshot('mimir', [], 2000))).rejects.toThrow('cannot list resource "rolloutgroups"');
   });
 
+  it('is refused when the time of its request is over, although a check that others started still runs', async () => {
+    const world = enforceWorld({ kind: 'none' });
+    const { guard } = (await world.start()).admission;
+    world.env.replaceServer((request) =>
+      request.method === 'GET' && request.path.includes('/rolloutgroups') ? { lost: 'reply', forever: true } : world.api.serve(request),
+    );
+    await world.env.advance(60_000);
+    const seen: string[] = [];
+    const ask = (timeoutMs: number) => guard.snapshot('mimir', [], timeoutMs).catch(() => seen.push(`${timeoutMs} ms`));
+    const both = [ask(2000), ask(300)];
+    await world.env.advance(500);
+    expect(seen).toEqual(['300 ms']);
+    await world.env.finish(Promise.all(both), 60_000);
+  });
+
   it('lists what may define a group once in ten seconds, for all requests of a namespace together', async () => {
     const world = enforceWorld({ kind: 'none' });
     const { requests, admission } = await world.start();

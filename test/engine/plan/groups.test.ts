@@ -2,9 +2,12 @@ import { describe, expect, it } from 'vitest';
 import { defaultAssumptions } from '../../../engine/plan/document.ts';
 import { groupsToPlan } from '../../../engine/plan/groups.ts';
 import { planGroups } from '../../../engine/plan/plan.ts';
+import { groupPart } from '../../../engine/plan/world.ts';
 import { adoptGroups } from '../../../policies/adopt/adopt.ts';
 import { resolvePolicies } from '../../../policies/resolve/resolve.ts';
 import { group, zone } from '../../kit/groups.ts';
+import { statefulSet } from '../../kit/objects.ts';
+import { snapshotOf } from '../../kit/snapshots.ts';
 
 describe('the groups of a plan', () => {
   it('are the requested ones when no member leaves', () => {
@@ -72,5 +75,24 @@ describe('a StatefulSet that drops the label which protects it and shrinks in th
     expect(
       plan.groups.flatMap((one) => one.refused.map(({ what, results }) => [what, results.find(({ outcome }) => outcome === 'no')?.rule])),
     ).toEqual([['scale StatefulSet store-a from 3 to 1', 'no-downscale']]);
+  });
+});
+
+describe('the part of a snapshot for one group', () => {
+  it('has the StatefulSets of which only the running pods match a budget of the group', () => {
+    const owner = group();
+    const budget = { namespace: 'mimir', name: 'pdb', selector: { matchLabels: { team: 'metrics' } }, maxUnavailable: 1 };
+    const relabelled = { 0: { labels: { team: 'metrics' } } };
+    const others = ['querier', 'ruler'].map((name) => statefulSet({ name, podLabels: { name } }));
+    const snapshot = snapshotOf({
+      groups: [owner],
+      statefulSets: others,
+      podBudgets: [budget],
+      everySet: { podLabels: { team: 'metrics' } },
+      podChanges: { querier: relabelled },
+    });
+    const { statefulSets, pods } = groupPart(snapshot, owner);
+    expect(statefulSets.map(({ name }) => name)).toEqual(['querier', ...owner.zones.map((zone) => zone.statefulSet)]);
+    expect(pods.map((view) => view.statefulSet)).toEqual(statefulSets.map(({ name }) => name));
   });
 });

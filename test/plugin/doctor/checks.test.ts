@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { driftOf } from '../../../engine/diff/field-writers.ts';
 import { examine } from '../../../plugin/doctor/all.ts';
 import type { Facts } from '../../../plugin/doctor/check.ts';
 import { renderChecks } from '../../../plugin/output/doctor.ts';
@@ -21,7 +22,30 @@ const rolled = {
 const managedByArgo = {
   managedFields: [{ manager: 'argocd-controller', operation: 'Apply', fieldsV1: { 'f:spec': { 'f:replicas': {} } } }],
 };
-const drift = { count: 3, fields: [{ field: 'spec.minReadySeconds', manager: 'kubectl-set', atMs: Date.parse('2026-09-19T12:00:00Z') }] };
+/** A member with 12 fields of which a manager wrote the last one later than the others. */
+const edited = {
+  metadata: {
+    name: 'ingester-zone-b',
+    namespace: 'mimir',
+    managedFields: [
+      { manager: 'argocd-controller', operation: 'Apply', fieldsV1: { 'f:spec': { 'f:template': {} } } },
+      {
+        manager: 'kubectl-set',
+        operation: 'Update',
+        time: '2026-09-19T12:00:00Z',
+        fieldsV1: {
+          'f:spec': { 'f:template': { 'f:spec': Object.fromEntries('abcdefghijk'.split('').map((name) => [`f:${name}`, {}])) } },
+        },
+      },
+      {
+        manager: 'kubectl-edit',
+        operation: 'Update',
+        time: '2026-09-19T13:00:00Z',
+        fieldsV1: { 'f:spec': { 'f:updateStrategy': { 'f:type': {} } } },
+      },
+    ],
+  },
+};
 const registration = {
   isRegistered: true,
   configurations: [],
@@ -140,8 +164,8 @@ describe('doctor', () => {
     ],
     [
       'a field that a person set on a member that Git owns',
-      { sets: members.map((name) => setNamed(name, name.endsWith('b') ? { drift } : {})) },
-      'warn drift RG6029 mimir/ingester-zone-b: 3 fields differ from the manifests: kubectl-set wrote spec.minReadySeconds of ingester-zone-b and 2 more (last write: 2026-09-19T12:00:00Z)',
+      { sets: members.map((name) => setNamed(name, name.endsWith('b') ? { drift: driftOf(edited) } : {})), statefulSets: [edited] },
+      'warn drift RG6029 mimir/ingester-zone-b: 12 fields differ from the manifests: kubectl-set wrote spec.template.spec.a of ingester-zone-b, kubectl-set wrote spec.template.spec.b of ingester-zone-b and 10 more (last write: 2026-09-19T13:00:00Z)',
     ],
     [
       'two budgets over one pod',
