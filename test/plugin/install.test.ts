@@ -307,6 +307,20 @@ describe('uninstall', () => {
       expect(server.objects().map(({ kind }) => kind)).not.toContain('Deployment');
     });
 
+    it('counts the partition of a group from the first ordinal', async () => {
+      const { spec, ...rest } = held('from-five', 3);
+      const group = {
+        apiVersion: 'rollout-group.dev/v1alpha1',
+        kind: 'RolloutGroup',
+        metadata: { name: 'five', namespace: 'mimir' },
+        spec: { members: { zones: [{ name: 'a', statefulSet: 'from-five' }] }, rollout: { strategy: 'partition' } },
+      };
+      const server = await fakeApiServer([{ ...rest, spec: { ...spec, ordinals: { start: 5 } } }, group]);
+      await runInProcess(['install', '--groups-in', 'mimir', '--apply', '--server', server.url]);
+      const { stderr } = await runInProcess(['uninstall', '--apply', '--server', server.url]);
+      expect(stderr).toMatch(/^warning: a partition blocks the StatefulSet mimir\/from-five\. /);
+    });
+
     it('says nothing of partitions where none blocks, and continues without read access', async () => {
       const free = await fakeApiServer([held('free', 0)]);
       expect((await runInProcess(['uninstall', '--apply', '--server', free.url])).stderr).not.toContain('partition');
