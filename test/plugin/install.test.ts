@@ -68,7 +68,9 @@ note: namespaces without the label rollout-group.dev/enforce=true are not enforc
     const { status, stdout, stderr } = await runInProcess(['install', ...flags, '--replicas', '1'], { cwd });
     expect([status, stderr]).toEqual([
       0,
-      'note: webhooks receive requests only for the StatefulSets named now; install again after you add a group\n',
+      `note: the webhooks of --compat do not need the label rollout-group.dev/enforce=true: while no agent runs, they deny updates of StatefulSets and evictions in mimir
+note: webhooks receive requests only for the StatefulSets named now; install again after you add a group
+`,
     ]);
     await expect(withoutDefinitions(stdout)).toMatchFileSnapshot('golden/install-policies.yaml');
   });
