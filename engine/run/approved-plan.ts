@@ -84,7 +84,7 @@ export interface Deviation {
   readonly fact: string;
   /** The digest of what differs, as it is now. An approval covers only this state. */
   readonly now?: string | undefined;
-  /** What an approval covers instead of the fact, if the text of the fact can change although the rollout has the same inputs. */
+  /** The text that an approval covers instead of the fact, if the fact can change although the rollout has the same inputs. */
   readonly covered?: string;
 }
 
