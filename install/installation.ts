@@ -140,7 +140,10 @@ const known: ReadonlySet<string> = new Set([
 ]);
 
 /** Returns the notes on an installation. `enforced` are the namespaces that are known to have the enforcement label. */
-export function installNotes({ scope, isEnforced, isMembersOnly }: InstallOptions, enforced: readonly string[] = []): readonly string[] {
+export function installNotes(
+  { namespace, scope, hasCompat, isEnforced, isMembersOnly }: InstallOptions,
+  enforced: readonly string[] = [],
+): readonly string[] {
   const { namespaces, mirrors } = scope;
   const label = `${enforceLabel}=true`;
   const unlabelled = namespaces.length === 0 ? ['NAMESPACE'] : namespaces.filter((one) => !enforced.includes(one));
@@ -153,6 +156,11 @@ export function installNotes({ scope, isEnforced, isMembersOnly }: InstallOption
     ...(isEnforced || unlabelled.length === 0
       ? []
       : [`namespaces without the label ${label} are not enforced; to set it, run: ${command}`]),
+    ...(hasCompat
+      ? [
+          `the webhooks of --compat do not need the label ${label}: while no agent runs, they deny updates of StatefulSets and evictions in ${(namespaces.length === 0 ? [namespace] : namespaces).join(', ')}`,
+        ]
+      : []),
     ...guessed.map((kind) => `the plural of ${kind} is assumed to be ${pluralOf(kind)}; to check it, run: kubectl api-resources`),
     ...(isMembersOnly ? ['webhooks receive requests only for the StatefulSets named now; install again after you add a group'] : []),
   ];

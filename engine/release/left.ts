@@ -4,7 +4,7 @@ import { isSameValue } from '../../policies/values/canonical-json.ts';
 import { compareText } from '../../policies/values/compare-text.ts';
 import type { GroupContext } from '../context.ts';
 import type { LeftMember } from '../decision.ts';
-import { unreadReasonOf } from '../observe/view.ts';
+import { partitionOrdinal, unreadReasonOf } from '../observe/view.ts';
 import { type Ledger, type ReleaseTerms, type Snapshot, type StatefulSetView, setNamed } from '../snapshot.ts';
 
 type Named = ReleaseTerms['zones'][number];
@@ -31,12 +31,11 @@ export function leftWithPartition({ snapshot, view }: Pick<GroupContext, 'snapsh
   return formerMembers(view.ledger, snapshot).flatMap(({ zone, statefulSet, set }) => {
     if (set === undefined) return [];
     const { namespace, name, partition } = set;
-    const reached = partition >= set.firstOrdinal + set.replicas ? 'no pod' : `no pod below ordinal ${partition}`;
     return [
       {
         zone,
         statefulSet,
-        fact: `StatefulSet ${statefulSet} left the group and keeps the partition ${partition}, so a new template reaches ${reached}`,
+        fact: `StatefulSet ${statefulSet} left the group and keeps the partition ${partition}, so a new template reaches ${reachedPods(set)}`,
         endsWith: releaseCommand({ namespace, name }),
         alternatives: ['add the StatefulSet to the group again'],
       },
@@ -61,9 +60,14 @@ function formerMembers(
     .map((member) => {
       const isUnread = unreadReasonOf(snapshot, 'StatefulSet', namespace, member.statefulSet) !== undefined;
       const set = setNamed(snapshot, namespace, member.statefulSet);
-      const isHeld = set !== undefined && !set.isTerminating && set.updateStrategy === 'RollingUpdate' && set.partition > set.firstOrdinal;
+      const isHeld = set !== undefined && !set.isTerminating && set.updateStrategy === 'RollingUpdate' && set.partition > 0;
       return { ...member, isUnread, ...(isHeld ? { set } : {}) };
     });
+}
+
+/** Returns the pods that a new template reaches, in words, for a partition above 0. */
+export function reachedPods(set: Pick<StatefulSetView, 'firstOrdinal' | 'partition' | 'replicas'>): string {
+  return set.partition >= set.replicas ? 'no pod' : `no pod below ordinal ${partitionOrdinal(set)}`;
 }
 
 /** Returns the command that removes the partition; the StatefulSet controller then replaces every outdated pod. */

@@ -3,9 +3,11 @@ import { labelKeys } from '../../policies/adopt/keys.ts';
 import type { GroupDefinition } from '../../policies/definition.ts';
 import { traitsOf } from '../../policies/strategies.ts';
 import { pods as countOfPods, ordinalRanges } from '../amount.ts';
+import { isBelowPartition } from '../rules/pod-state.ts';
 import { recordedKind } from '../run/origin.ts';
 import type { RunState } from '../run/run-state.ts';
 import type { Ledger, PodView, ReleaseTerms, Snapshot, StatefulSetView } from '../snapshot.ts';
+import { reachedPods } from './left.ts';
 import { type Definitions, definitionStateOf, outdatedOf, sourceOf, termsOf, viewMember } from './terms.ts';
 
 /** The time before a removal is reported, in milliseconds, because a tool may delete a definition and create it again. */
@@ -96,13 +98,11 @@ function noteOf(
   if (updateStrategy === 'OnDelete') {
     return { isWarning: isRunning, note: `${gone}outdated pods${old} stay until they are deleted; ${again} to continue` };
   }
-  if (partition <= set.firstOrdinal)
-    return { isWarning: isRunning, note: `${gone}the StatefulSet controller replaces outdated pods${old}` };
-  const isForAllPods = partition >= set.firstOrdinal + set.replicas;
-  const keepsOutdated = outdated.some(({ ordinal }) => ordinal < partition);
+  if (partition === 0) return { isWarning: isRunning, note: `${gone}the StatefulSet controller replaces outdated pods${old}` };
+  const keepsOutdated = outdated.some((pod) => isBelowPartition(set, pod));
   const wouldRelease = traitsOf(group).holdsPartition && !isDefined ? '; onPolicyDeleted: release lowers it automatically' : '';
   const note =
-    `${gone}the partition stays at ${partition}, so template changes reach no pod${isForAllPods ? '' : ` below ordinal ${partition}`}${old}; ` +
+    `${gone}the partition stays at ${partition}, so template changes reach ${reachedPods(set)}${old}; ` +
     `${again}, or lower spec.updateStrategy.rollingUpdate.partition` +
     wouldRelease;
   return { isWarning: keepsOutdated || isRunning, note };

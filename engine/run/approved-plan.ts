@@ -84,6 +84,8 @@ export interface Deviation {
   readonly fact: string;
   /** The digest of what differs, as it is now. An approval covers only this state. */
   readonly now?: string | undefined;
+  /** The text that an approval covers instead of the fact, if the fact can change although the rollout has the same inputs. */
+  readonly covered?: string;
 }
 
 interface PlanComparison {
@@ -92,7 +94,10 @@ interface PlanComparison {
   readonly deviations: readonly Deviation[];
 }
 
-/** Compares a rollout with the plan that its StatefulSets name. Undefined if none names a plan. Each rule of a decision asks. */
+/**
+ * Compares a rollout with the plan that its StatefulSets name. Undefined if none names a plan.
+ * The result is kept for each context, because several rules of one decision need it.
+ */
 export const comparedPlan: (context: GroupContext) => PlanComparison | undefined = keptByObject(compare);
 
 function compare(context: GroupContext): PlanComparison | undefined {
@@ -139,6 +144,7 @@ function readPlan(text: string | undefined): Known<ApprovedPlan> | undefined {
 function changedInputs(context: GroupContext, reviewed: ApprovedPlan): readonly Deviation[] {
   const now = inputsOf(context);
   const { namespace, name } = context.group;
+  const expired = new Set(context.exceptions.filter(({ expiresMs }) => expiresMs <= context.nowMs).map(textOf));
   const objects = [...new Set([...Object.keys(reviewed.rules), ...Object.keys(now.rules)])].sort();
   return [
     ...(reviewed.group === now.group ? [] : [{ fact: `RolloutGroup ${namespace}/${name} changed after the review`, now: now.group }]),
@@ -146,7 +152,9 @@ function changedInputs(context: GroupContext, reviewed: ApprovedPlan): readonly 
       const [before, after] = [reviewed.rules[object], now.rules[object]];
       if (before === after) return [];
       const what = before === undefined ? 'was added' : after === undefined ? 'was removed' : 'changed';
-      return [{ fact: `${object} ${what} after the review`, now: after }];
+      const fact = `${object} ${what} after the review`;
+      // An expired exception can be removed later, which changes nothing that an approval covers.
+      return [expired.has(object) ? { fact: `${object} expired after the review`, covered: fact } : { fact, now: after }];
     }),
   ];
 }
@@ -161,9 +169,13 @@ function inputsOf({ group, policies, exceptions, nowMs }: GroupContext): Pick<Ap
     group: groupDigest(group),
     rules: Object.fromEntries([
       ...policies.map((policy) => [`RolloutPolicy ${policy.namespace}/${policy.name}`, policyDigest(policy)]),
-      ...inForce.map((one) => [`RolloutException ${one.namespace}/${one.name}`, exceptionDigest(one)]),
+      ...inForce.map((one) => [textOf(one), exceptionDigest(one)]),
     ]),
   };
+}
+
+function textOf({ namespace, name }: ExceptionDefinition): string {
+  return `RolloutException ${namespace}/${name}`;
 }
 
 // Every turn compares the same definitions.

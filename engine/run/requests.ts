@@ -34,11 +34,11 @@ export function digestOfWaves({ rollout: { waves }, gates }: Pick<GroupDefinitio
 export function digestOfRule(
   { metrics }: Pick<PolicyDefinition, 'metrics'>,
   rule: PolicyRuleDefinition,
-  deviations: readonly { readonly fact: string; readonly now?: string | undefined }[] = [],
+  deviations: readonly { readonly fact: string; readonly now?: string | undefined; readonly covered?: string }[] = [],
 ): string {
   const { source: _source, ...content } = rule;
   const inputs = inputsRead({ metrics, rules: [rule] }).map((name) => [name, metrics[name]]);
-  return digestOf([content, inputs, ...deviations.map(({ fact, now = '' }) => [fact, now])]);
+  return digestOf([content, inputs, ...deviations.map(({ fact, now = '', covered = fact }) => [covered, now])]);
 }
 
 /** Returns the first 128 bits of a SHA-256 digest, so that a user cannot construct another definition with the same digest. */

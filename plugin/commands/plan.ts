@@ -33,7 +33,7 @@ export async function run(context: CommandContext, options: PlanOptions): Promis
 async function runLive(context: CommandContext, options: PlanOptions): Promise<ExitCode> {
   if (options.current !== undefined) throw usageFailure('--live and --current exclude each other', 'give only one of them');
   if (options.out !== undefined && (options.set ?? []).length > 0) {
-    throw usageFailure('a plan with --set cannot be saved', 'put the change into manifests to apply it');
+    throw usageFailure('a plan of the cluster with --set cannot be saved', 'put the change into manifests to apply it');
   }
   const [{ withCluster }, { readAndPlan, refuseSecrets, savedOf }, { refusalNotes }] = await Promise.all([
     import('../connection.ts'),
@@ -101,7 +101,7 @@ function suggest(context: CommandContext, options: PlanOptions, plan: Plan): voi
   else if (stopped !== undefined) suggestNext(context, command(`explain ${stopped.namespace}/${stopped.group}`));
   else {
     // `simulate` reads only files.
-    const simulated = options.current === undefined && options.desired === undefined ? [] : [command('simulate')];
+    const simulated = isLive(options) ? [] : [command('simulate')];
     suggestNext(context, ...simulated, command('plan', '-o html > plan.html'));
   }
 }

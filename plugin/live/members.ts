@@ -72,7 +72,7 @@ export function refuseWhenDenied({ outcome, message, results, override }: Judgem
  * `a restart of mimir/ingester`.
  */
 export function refuseUnguarded({ view, zone }: Member, what: string): void {
-  if (view.updateStrategy === 'OnDelete' || view.partition >= view.firstOrdinal + view.replicas) return;
+  if (view.updateStrategy === 'OnDelete' || view.partition >= view.replicas) return;
   throw refusedFailure(`${what} would not proceed zone by zone`, {
     why: `StatefulSet ${view.namespace}/${view.name} of zone ${zone} has the updateStrategy RollingUpdate with partition ${view.partition}, so Kubernetes would replace its pods at once`,
     todo: 'with strategy: onDelete, give every member the updateStrategy OnDelete; otherwise wait until the agent has raised the partition',

@@ -97,7 +97,7 @@ const install: Verb = {
   name: 'install',
   summary: 'Print or apply the agent, its RBAC and its webhooks',
   description:
-    'Prints YAML for Git or kubectl apply. --apply uses server-side apply without force. The RBAC rules contain no wildcards. The webhooks deny requests for StatefulSets and pods only in namespaces with the label rollout-group.dev/enforce=true.',
+    'Prints YAML for Git or kubectl apply. --apply uses server-side apply without force. The RBAC rules contain no wildcards. Without --compat, the webhooks deny requests for StatefulSets and pods only in namespaces with the label rollout-group.dev/enforce=true.',
   options: [
     ...installOptions,
     { flags: '--image <image>', description: 'Image of the agent; default: rollout-group-agent in this version.' },

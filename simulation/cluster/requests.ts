@@ -84,7 +84,7 @@ export class Requests {
     return true;
   }
 
-  /** Writes the exception as the plugin does. Returns false if another exception is in force for the target. */
+  /** Writes the exception as the plugin does. Returns false if another exception for the same rule and an overlapping target is in force. */
   override({ by, forMs, rule = 'window', zone, podsAtMost }: EventFields<'override'>): boolean {
     const { client, server, namespace, group, wallMs, report } = this.#options;
     const name = ['override', group, rule.replace('/', '.'), ...(zone === undefined ? [] : [zone])].join('.');

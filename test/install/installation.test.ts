@@ -162,6 +162,10 @@ describe('the notices of an installation', () => {
     expect(installNotes(optionsOf({ scope, isEnforced: true, isMembersOnly: true }))).toEqual([
       'webhooks receive requests only for the StatefulSets named now; install again after you add a group',
     ]);
+    expect(installNotes(optionsOf({ scope, hasCompat: true, isEnforced: true }))).toEqual([
+      'the webhooks of --compat do not need the label rollout-group.dev/enforce=true: while no agent runs, they deny updates of StatefulSets and evictions in mimir',
+    ]);
+    expect(installNotes(optionsOf({ hasCompat: true })).at(-1)).toMatch(/evictions in rollout-group$/);
     expect(installNotes(optionsOf())).toHaveLength(2);
   });
 });

@@ -12,6 +12,8 @@ export interface InProcess {
   readonly answer?: string | (() => Promise<string>);
   readonly nowMs?: number;
   readonly stdin?: string;
+  /** True if stderr is a terminal, so that the plugin suggests the next command there. */
+  readonly isErrTerminal?: boolean;
 }
 
 export interface Ended {
@@ -23,9 +25,9 @@ export interface Ended {
 /** Runs `kubectl-rollout_group` with these arguments. */
 export async function runInProcess(
   words: readonly string[],
-  { cwd = process.cwd(), env = {}, stdin = '', answer, nowMs }: InProcess = {},
+  { cwd = process.cwd(), env = {}, stdin = '', answer, nowMs, isErrTerminal = false }: InProcess = {},
 ): Promise<Ended> {
-  const [stdout, stderr] = [recorder(), recorder()];
+  const [stdout, stderr] = [recorder(), recorder(isErrTerminal)];
   const environment = { PATH: process.env['PATH'], LANG: 'C.UTF-8', ...env };
   let status: number;
   try {
@@ -47,10 +49,13 @@ export async function runInProcess(
   return { status, stdout: stdout.text(), stderr: stderr.text() };
 }
 
-function recorder(): { readonly stream: NodeJS.WriteStream; readonly text: () => string } {
+function recorder(isTTY = false): { readonly stream: NodeJS.WriteStream; readonly text: () => string } {
   const chunks: Buffer[] = [];
   const stream = new PassThrough();
   stream.on('data', (chunk: Buffer) => chunks.push(chunk));
-  // No terminal: of a stream of the process only `write` and the missing `isTTY` are used.
-  return { stream: stream as unknown as NodeJS.WriteStream, text: () => Buffer.concat(chunks).toString('utf8') };
+  // Of a stream of the process only `write` and `isTTY` are used.
+  return {
+    stream: Object.assign(stream, isTTY ? { isTTY } : {}) as unknown as NodeJS.WriteStream,
+    text: () => Buffer.concat(chunks).toString('utf8'),
+  };
 }

@@ -68,7 +68,9 @@ note: namespaces without the label rollout-group.dev/enforce=true are not enforc
     const { status, stdout, stderr } = await runInProcess(['install', ...flags, '--replicas', '1'], { cwd });
     expect([status, stderr]).toEqual([
       0,
-      'note: webhooks receive requests only for the StatefulSets named now; install again after you add a group\n',
+      `note: the webhooks of --compat do not need the label rollout-group.dev/enforce=true: while no agent runs, they deny updates of StatefulSets and evictions in mimir
+note: webhooks receive requests only for the StatefulSets named now; install again after you add a group
+`,
     ]);
     await expect(withoutDefinitions(stdout)).toMatchFileSnapshot('golden/install-policies.yaml');
   });
@@ -305,6 +307,20 @@ describe('uninstall', () => {
       expect(stderr).toContain(`  ${patch}\n`);
       expect(stderr).not.toMatch(/free|elsewhere|rolebinding,role/);
       expect(server.objects().map(({ kind }) => kind)).not.toContain('Deployment');
+    });
+
+    it('counts the partition of a group from the first ordinal', async () => {
+      const { spec, ...rest } = held('from-five', 3);
+      const group = {
+        apiVersion: 'rollout-group.dev/v1alpha1',
+        kind: 'RolloutGroup',
+        metadata: { name: 'five', namespace: 'mimir' },
+        spec: { members: { zones: [{ name: 'a', statefulSet: 'from-five' }] }, rollout: { strategy: 'partition' } },
+      };
+      const server = await fakeApiServer([{ ...rest, spec: { ...spec, ordinals: { start: 5 } } }, group]);
+      await runInProcess(['install', '--groups-in', 'mimir', '--apply', '--server', server.url]);
+      const { stderr } = await runInProcess(['uninstall', '--apply', '--server', server.url]);
+      expect(stderr).toMatch(/^warning: a partition blocks the StatefulSet mimir\/from-five\. /);
     });
 
     it('says nothing of partitions where none blocks, and continues without read access', async () => {

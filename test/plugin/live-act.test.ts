@@ -246,6 +246,12 @@ describe('restart', () => {
     expect(stderr).toContain('has the updateStrategy RollingUpdate with partition 0, so Kubernetes would replace its pods at once');
   });
 
+  it('counts the partition that protects all pods from the first ordinal', async () => {
+    const from = (partition: number) => ({ strategy: { type: 'RollingUpdate', rollingUpdate: { partition } }, firstOrdinal: 5 });
+    expect((await act('restart ingester --zone a', { set: from(2) })).stderr).not.toContain('would not proceed zone by zone');
+    expect((await act('restart ingester --zone a', { set: from(1) })).stderr).toContain('would not proceed zone by zone');
+  });
+
   it('is denied by a policy, also from the namespace of the agent', async () => {
     const policy = (namespace: string): FakeObject => ({
       apiVersion: 'rollout-group.dev/v1alpha1',

@@ -7,6 +7,7 @@ export interface SetOptions {
   readonly labels?: Readonly<Record<string, string>>;
   readonly annotations?: Readonly<Record<string, string>>;
   readonly strategy?: object;
+  readonly firstOrdinal?: number;
   /** The generation that the controller has observed; the object has generation 1. */
   readonly observedGeneration?: number;
   readonly updateRevision?: string;
@@ -20,6 +21,7 @@ export function statefulSetObject(zone: string, options: SetOptions = {}): FakeO
     labels = {},
     annotations = {},
     strategy = { type: 'OnDelete' },
+    firstOrdinal = 0,
     observedGeneration = 1,
     updateRevision = 'rev-1',
   } = options;
@@ -40,6 +42,7 @@ export function statefulSetObject(zone: string, options: SetOptions = {}): FakeO
       serviceName: name,
       podManagementPolicy: 'Parallel',
       updateStrategy: strategy,
+      ...(firstOrdinal === 0 ? {} : { ordinals: { start: firstOrdinal } }),
       selector: { matchLabels: { 'rollout-group': 'ingester' } },
       template: {
         metadata: { labels: { name, 'rollout-group': 'ingester' } },

@@ -1,4 +1,4 @@
-// Tests that plan, diff and apply refuse a plan whose groups, ledgers or published decisions the user may not list.
+// Tests which plans on a cluster plan, diff and apply refuse, for example if the user may not list groups, and what plan suggests.
 import { describe, expect, it } from 'vitest';
 import { listKnown } from '../../plugin/cluster-snapshot/listing.ts';
 import { zoneBudgetResource } from '../../policies/adopt/keys.ts';
@@ -33,6 +33,27 @@ describe('plan, diff and apply', () => {
     const stderr = expect.stringContaining(`error: the plan is unknown: anna may not list ${plural} in namespace mimir\n`);
     expect(ended).toEqual(verbs.map(() => ({ status: 11, stdout: '', stderr })));
     expect(written).toEqual([]);
+  });
+});
+
+describe('a plan on a cluster', () => {
+  const [member = free] = adoptedObjects();
+  const changed = { 'set.json': JSON.stringify(member).replace('mimir:1', 'mimir:2') };
+  const planned = async (line: string) => {
+    const { url } = await fakeApiServer([system, ...adoptedObjects()]);
+    const words = [...line.split(' '), '--server', url, '-n', 'mimir'];
+    return runInProcess(words, { cwd: folderWith(changed), isErrTerminal: true });
+  };
+
+  it('suggests no simulation, because simulate reads only files', async () => {
+    const { stderr } = await planned('plan --live --desired .');
+    expect(stderr).toContain('next: kubectl rollout-group plan --live --desired . -o html > plan.html');
+    expect(stderr).not.toContain('rollout-group simulate');
+  });
+
+  it('cannot be saved with --set', async () => {
+    const { status, stderr } = await planned('plan --live --set image=mimir:2 --out plan.json');
+    expect([status, stderr]).toEqual([3, expect.stringContaining('a plan of the cluster with --set cannot be saved')]);
   });
 });
 

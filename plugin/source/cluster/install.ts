@@ -201,7 +201,7 @@ async function deleteOne({ env, timeoutMs }: Cluster, one: Resource, object: Kub
   }
 }
 
-/** Returns StatefulSets whose partition blocks updates: at least 1000000, or in `partition` and `pinned` groups above the first ordinal. */
+/** Returns StatefulSets whose partition blocks updates: at least 1000000, or above 0 in `partition` and `pinned` groups. */
 export async function readBlockedStatefulSets(
   cluster: Cluster,
   { scope, namespace: agentNamespace }: InstallOptions,
@@ -217,10 +217,7 @@ export async function readBlockedStatefulSets(
     return itemsOf(listing.statefulSets)
       .map(observeStatefulSet)
       .flatMap((set) => (isUnknown(set) || set.updateStrategy !== 'RollingUpdate' ? [] : [set]))
-      .filter(
-        ({ namespace, name, partition, firstOrdinal }) =>
-          partition >= holdingPartition || (partition > firstOrdinal && members.has(`${namespace}/${name}`)),
-      )
+      .filter(({ namespace, name, partition }) => partition >= holdingPartition || (partition > 0 && members.has(`${namespace}/${name}`)))
       .map(({ namespace, name }) => ({ namespace, name }))
       .sort((a, b) => (`${a.namespace}/${a.name}` < `${b.namespace}/${b.name}` ? -1 : 1));
   } catch (error) {

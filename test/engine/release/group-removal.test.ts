@@ -78,7 +78,12 @@ describe('a group that is gone', () => {
     expect(told({ group, snapshot: cluster({ partition: 0 }) })).toBe(
       'Normal : the StatefulSet controller replaces outdated pods (outdated now: 0-2)',
     );
-    expect(told({ group, snapshot: cluster({ firstOrdinal: 3, partition: 3 }) })).toMatch(/^Normal : the StatefulSet controller replaces/);
+    expect(told({ group, snapshot: cluster({ firstOrdinal: 3, partition: 0 }) })).toMatch(/^Normal : the StatefulSet controller replaces/);
+    // The partition counts from the first ordinal, so 3 covers all three pods.
+    expect(told({ group, snapshot: cluster({ firstOrdinal: 3, partition: 3 }) })).toMatch(/^Warning .*stays at 3, .* reach no pod \(/);
+    expect(told({ group, snapshot: cluster({ firstOrdinal: 3, partition: 2 }) })).toMatch(
+      /^Warning .*stays at 2, .* no pod below ordinal 5 \(/,
+    );
     expect(told({ snapshot: cluster({ updateStrategy: 'OnDelete' }), run: running })).toMatch(
       /^Warning .*: outdated pods \(outdated now: 0-2\) stay until they are deleted/,
     );

@@ -45,6 +45,11 @@ describe('a StatefulSet that left a group', () => {
     expect(asked({ partition: 2 }).decision.left?.[0]?.fact).toContain(
       'keeps the partition 2, so a new template reaches no pod below ordinal 2',
     );
+    // The partition counts from the first ordinal, so 3 covers all three pods.
+    const fromFive = (partition: number) => asked({ firstOrdinal: 5, partition }).decision.left?.[0]?.fact;
+    expect(fromFive(3)).toMatch(/reaches no pod$/);
+    expect(fromFive(2)).toMatch(/keeps the partition 2, so a new template reaches no pod below ordinal 7$/);
+    expect(fromFive(0)).toBeUndefined();
   });
 
   it.each<[string, StatefulSetOverrides, SnapshotOverrides]>([

@@ -96,6 +96,9 @@ describe('an approved plan', () => {
     const sets = applied().map((set) => ({ ...set, annotations: { [approvedPlanAnnotation]: named.get(`mimir/${set.name}`) ?? '' } }));
     expect(compared(sets, { exceptions: [stamped] })?.deviations).toEqual([]);
     expect(compared(applied(), { exceptions: [{ ...stamped, expiresMs: kitNowMs }] })?.deviations).toEqual([]);
+    const past = { ...stamped, expiresMs: kitNowMs };
+    expect(compared(sets, { exceptions: [past] })?.deviations).toEqual(['RolloutException mimir/from-git expired after the review']);
+    expect(compared(sets)?.deviations).toEqual(['RolloutException mimir/from-git was removed after the review']);
     expect(compared(applied(), { exceptions: [stamped] })?.deviations).toEqual([
       'RolloutException mimir/from-git was added after the review',
     ]);
@@ -189,6 +192,20 @@ describe('a rollout with an approved plan', () => {
     const intents = [intent({ action: 'approve', rule: 'safety/rule', digest: wait?.digest ?? '', requestedBy })];
     expect(withPlan(applied(), { ...wider(2), intents }).outcome).toBe('act');
     expect(withPlan(applied(), { ...wider(99), intents }).outcome).toBe('wait');
+  });
+
+  it('does not wait again if an expired exception is removed', () => {
+    const past = { ...exception('zone-gap'), name: 'from-git', expiresMs: kitNowMs };
+    const inForce = [{ ...past, expiresMs: kitNowMs + hourMs }];
+    const named = approvedPlans(contextWith(reviewed(), { policies: [gentle, needsPlan], exceptions: inForce }), manifests);
+    const sets = applied().map((set) => ({ ...set, annotations: { [approvedPlanAnnotation]: named.get(`mimir/${set.name}`) ?? '' } }));
+    const policies = [gentle, needsPlan];
+    const wait = decisionOf(sets, { policies, exceptions: [past] }).waits.find(({ rule }) => rule === 'safety/rule');
+    expect(wait?.fact).toContain('RolloutException mimir/from-git expired after the review; 0 of 1 approvals');
+    const requestedBy = { user: 'kim', groups: ['release'], atMs: kitNowMs };
+    const intents = [intent({ action: 'approve', rule: 'safety/rule', digest: wait?.digest ?? '', requestedBy })];
+    expect(decisionOf(sets, { policies, exceptions: [past], intents }).outcome).toBe('act');
+    expect(decisionOf(sets, { policies, intents }).outcome).toBe('act');
   });
 
   it('waits also in an undo, because its request can name any revision', () => {

@@ -1,5 +1,5 @@
 // Serves /admission/prepare-downscale, for StatefulSets with the label grafana.com/prepare-downscale. At a downscale it asks the leaving
-// pods to prepare for removal. At a scale-up it asks surplus pods to stay.
+// pods to prepare for removal. At a scale-up it asks pods that an earlier downscale has not yet removed to stay.
 import { observeStatefulSet } from '../../../engine/observe/objects.ts';
 import { isUnknown, orThrow, type StatefulSetView } from '../../../engine/snapshot.ts';
 import { labelKeys } from '../../../policies/adopt/keys.ts';
@@ -111,8 +111,8 @@ async function statefulSetOf(
 const maxDelayMs = 2_000;
 
 /**
- * Sends DELETE to each surplus pod that the scale-up keeps, even if the pod was never prepared. Skips terminating pods.
- * Never rejects.
+ * Sends DELETE to each existing pod between the old and the new replica count, even if the pod was never prepared. Skips
+ * terminating pods. Never rejects.
  */
 async function keepStaying(request: Omit<PrepareRequest, 'set'>): Promise<void> {
   const { env, review, change, call, clusterDomain, podTimeoutMs, native } = request;
