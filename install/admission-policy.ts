@@ -126,7 +126,7 @@ const isMoving = [
   `${statusOf('updatedReplicas', '0')} != ${statusOf('replicas', '0')}`,
 ].join(' || ');
 
-const strategyAdvice = `finish or undo the rollout first; in an emergency, disable enforcement: kubectl label namespace ' + request.namespace + ' ${enforceLabel}-`;
+const strategyAdvice = `finish or undo the rollout first; if no group contains the StatefulSet, define the group again; in an emergency, disable enforcement: kubectl label namespace ' + request.namespace + ' ${enforceLabel}-`;
 
 /**
  * Returns the policy that guards update strategies, and its binding, if groups of `pinned` or `partition` may exist. In namespaces with

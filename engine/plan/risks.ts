@@ -7,6 +7,7 @@ import { type GroupContext, minIntervalOf, sourceOf, zoneNamed } from '../contex
 import { budgetHealth, budgetsFor } from '../disruption/pod-budget.ts';
 import { templateRevision, unmodelledPods } from '../observe/manifests.ts';
 import { fieldAt } from '../observe/raw.ts';
+import { termsOf } from '../release/terms.ts';
 import { isLimitOfZero } from '../rule.ts';
 import { isFastTrack } from '../rules/wave.ts';
 import type { RunState } from '../run/run-state.ts';
@@ -194,8 +195,12 @@ const leavingMember: RiskCheck = ({ context, group, desired }) => {
     staying.has(statefulSet) ? [] : (manifestOf(desired, 'StatefulSet', group.namespace, statefulSet) ?? []),
   );
   if (left.length === 0) return [];
+  const isReleased = staying.size === 0 && termsOf(context.group) !== undefined;
   const kept = traitsOf(context.group).holdsPartition ? '; a partition that the agent set stays, so a new template reaches no pod' : '';
-  const message = `the change removes ${named(left)} from the group: the rules of the group no longer apply there, and outdated pods stay outdated${kept}`;
+  const effect = isReleased
+    ? '; the agent then releases the zones one by one (onPolicyDeleted: release), and the StatefulSet controller replaces all outdated pods'
+    : `, and outdated pods stay outdated${kept}`;
+  const message = `the change removes ${named(left)} from the group: the rules of the group no longer apply there${effect}`;
   return [{ code: 'RG5014', severity: 'warning', message }];
 };
 

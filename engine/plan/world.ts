@@ -90,9 +90,10 @@ interface WorldOptions {
   readonly hasMetrics?: boolean;
 }
 
-/** Returns the group with which the agent decides after the change: without the members that leave the group. */
-export function desiredGroup({ desiredGroups = [] }: Pick<PlanInput, 'desiredGroups'>, group: GroupDefinition): GroupDefinition {
-  return desiredGroups.find(({ namespace, name }) => namespace === group.namespace && name === group.name) ?? group;
+/** Returns the group with which the agent decides after the change: without the members that leave it. A deleted group has no members. */
+export function desiredGroup({ desiredGroups }: Pick<PlanInput, 'desiredGroups'>, group: GroupDefinition): GroupDefinition {
+  if (desiredGroups === undefined) return group;
+  return desiredGroups.find(({ namespace, name }) => namespace === group.namespace && name === group.name) ?? { ...group, zones: [] };
 }
 
 /** Judges the requested changes of members and applies the allowed changes. Returns the model, and the group without leaving members. */

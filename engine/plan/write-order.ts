@@ -83,7 +83,7 @@ function actionsAfter(question: Question, written: readonly WritePart[], isAssum
   const { before, after } = snapshots;
   const { zoneBudgets, podBudgets } = hasPolicies ? after : before;
   const state = { ...snapshots, after: { ...after, zoneBudgets, podBudgets }, ...(hasMembers ? {} : { changedSources: [] }) };
-  const of: PlanInput = { ...input, ...(hasPolicies ? {} : input.before), ...(hasGroups ? {} : { desiredGroups: [] }) };
+  const of: PlanInput = { ...input, ...(hasPolicies ? {} : input.before), ...(hasGroups ? {} : { desiredGroups: [definition] }) };
   const decided = desiredGroup(of, definition);
   const { world, refused } = hasMembers
     ? requestedWorld(of, state, definition, { hasMetrics: isAssumed })

@@ -26,18 +26,19 @@ export function withMembers(ledger: Ledger, { snapshot, group }: Pick<GroupConte
   return members.length === 0 ? rest : { ...rest, members };
 }
 
+const again = 'add the StatefulSet to the group again';
+
 /** Returns the former members of the group with a partition. */
 export function leftWithPartition({ snapshot, view }: Pick<GroupContext, 'snapshot' | 'view'>): readonly LeftMember[] {
   return formerMembers(view.ledger, snapshot).flatMap(({ zone, statefulSet, set }) => {
     if (set === undefined) return [];
-    const { namespace, name, partition } = set;
+    const { partition } = set;
     return [
       {
         zone,
         statefulSet,
         fact: `StatefulSet ${statefulSet} left the group and keeps the partition ${partition}, so a new template reaches ${reachedPods(set)}`,
-        endsWith: releaseCommand({ namespace, name }),
-        alternatives: ['add the StatefulSet to the group again'],
+        ...(isUpdated(set) ? { endsWith: releaseCommand(set), alternatives: [again] } : { endsWith: again, alternatives: [] }),
       },
     ];
   });
@@ -68,6 +69,21 @@ function formerMembers(
 /** Returns the pods that a new template reaches, in words, for a partition above 0. */
 export function reachedPods(set: Pick<StatefulSetView, 'firstOrdinal' | 'partition' | 'replicas'>): string {
   return set.partition >= set.replicas ? 'no pod' : `no pod below ordinal ${partitionOrdinal(set)}`;
+}
+
+/**
+ * Returns how to release a StatefulSet without a group. While pods are outdated, the admission policy of the installation denies a lower
+ * partition: the controllers of all zones would replace pods at the same time. The agent can release one zone after another.
+ */
+export function releaseAdvice(set: StatefulSetView): string {
+  if (isUpdated(set)) return `Define the group, or release the StatefulSet: ${releaseCommand(set)}`;
+  return 'Not all its pods are at the update revision, so do not lower the partition by hand. Define the group again: its waves replace the outdated pods. To release the zones one by one instead, define it with spec.rollout.onPolicyDeleted: release, and delete it while the agent runs';
+}
+
+/** Reports whether all pods are at the update revision. The admission policy of the installation decides with the same fields. */
+function isUpdated({ generation, status }: StatefulSetView): boolean {
+  const { observedGeneration, currentRevision, updateRevision, updatedReplicas, replicas } = status;
+  return observedGeneration === generation && currentRevision === updateRevision && updatedReplicas === replicas;
 }
 
 /** Returns the command that removes the partition; the StatefulSet controller then replaces every outdated pod. */

@@ -103,7 +103,7 @@ function noteOf(
   const wouldRelease = traitsOf(group).holdsPartition && !isDefined ? '; onPolicyDeleted: release lowers it automatically' : '';
   const note =
     `${gone}the partition stays at ${partition}, so template changes reach ${reachedPods(set)}${old}; ` +
-    `${again}, or lower spec.updateStrategy.rollingUpdate.partition` +
+    `${again}${outdated.length === 0 ? ', or lower spec.updateStrategy.rollingUpdate.partition' : ' to continue'}` +
     wouldRelease;
   return { isWarning: keepsOutdated || isRunning, note };
 }

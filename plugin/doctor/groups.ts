@@ -2,7 +2,7 @@
 import { ledgerName } from '../../engine/ledger/ledger-document.ts';
 import { foreignPods } from '../../engine/observe/cluster.ts';
 import { profileOf } from '../../engine/profiles.ts';
-import { releaseCommand } from '../../engine/release/left.ts';
+import { releaseAdvice } from '../../engine/release/left.ts';
 import { releaseGraceMs } from '../../engine/release/release.ts';
 import { isUnknown, type StatefulSetView } from '../../engine/snapshot.ts';
 import type { GroupDefinition } from '../../policies/definition.ts';
@@ -138,10 +138,11 @@ export const blockingPartitions: GroupCheck = (facts) => {
   if (ungrouped.length > 0 && unread !== undefined) return skipped('partition', unread.unknown);
   return ungrouped
     .filter((set) => !isDecided(facts, set))
-    .map(({ namespace, name }) => {
+    .map((set) => {
+      const { namespace, name } = set;
       const isReleasing = itemsOf(ledgers).some((one) => one.namespace === namespace && one.isReleased === true);
       const until = isReleasing ? ', unless the agent is releasing it because its group was deleted' : '';
-      const message = `StatefulSet ${namespace}/${name} has the partition ${holdingPartition} and no group: template changes do not reach its pods${until}. Define the group, or release the StatefulSet: ${releaseCommand({ namespace, name })}`;
+      const message = `StatefulSet ${namespace}/${name} has the partition ${holdingPartition} and no group: template changes do not reach its pods${until}. ${releaseAdvice(set)}`;
       return result('warn', 'partition', message, 'RG6023');
     });
 };

@@ -233,7 +233,7 @@ describe('the action for a template applied together with its group', () => {
     expect(todoOf(held, 'mimir/kafka')).toEqual([
       'apply the group first, wait until the agent has set the partitions (kubectl rollout-group status mimir/kafka), then apply the new template',
     ]);
-    expect(passesText(held, undefined)).toContain('a few seconds after the group is applied without the new template');
+    expect(passesText(held, undefined)).toContain('apply the group first, and the new template a few seconds later');
   });
 
   it('is nothing for a write that the API server rejected, because the agent repeats it', () => {

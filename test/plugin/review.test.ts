@@ -23,6 +23,10 @@ beforeAll(() => {
   });
   repository.branch('shorter', () => repository.replace('policies/ingester.yaml', '13h', '1h'));
   repository.branch('deleted', () => rmSync(join(repository.root, 'policies/calendar.yaml')));
+  repository.branch('ungrouped', () => {
+    rmSync(join(repository.root, 'policies/ingester.yaml'));
+    repository.replace('manifests/ingester-zone-a.yaml', /image: grafana\/mimir:\S+/g, 'image: grafana/mimir:9.0.0');
+  });
   repository.branch('secret', () => {
     const secret = '\nkind: Secret\nmetadata: { name: db, namespace: mimir }\n';
     repository.write('manifests/secret.yaml', `apiVersion: v1${secret}stringData: { password: s3cr3t-canary }\n`);
@@ -80,6 +84,13 @@ describe('review', () => {
         ],
       }
     `);
+  });
+
+  it('plans no wave, approval or restart of a group that the pull request deletes', async () => {
+    const { stdout } = await review('ungrouped', '--fail-on', 'approval');
+    expect(stdout).toMatch(/ROLLOUT .*grafana\/mimir:2.17.1 -> grafana\/mimir:9.0.0, no\n +pod restarts/);
+    expect(stdout).toMatch(/RG5014 +warning/);
+    expect(stdout).not.toMatch(/ roll |approval|SAFETY|\d restarts/);
   });
 
   it('finds no effect in a pull request that renames a file and sorts a list', async () => {

@@ -96,7 +96,7 @@ describeOnControlPlane('a blocked StatefulSet while no webhook answers', (contro
       ['another strategy', onDelete],
     ])('refuses %s', async (_, spec) => {
       const { said } = await ask(spec);
-      expect(said).toMatch(/^403 .*in the middle of a rollout/s);
+      expect(said).toMatch(/^403 .*in the middle of a rollout.*if no group contains the StatefulSet, define the group again/s);
     });
 
     it('denies them on every path: replaced, applied by force, and by an administrator', async () => {

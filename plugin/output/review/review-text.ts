@@ -17,9 +17,11 @@ export function plannedGroups({ groups }: Plan): readonly GroupPlan[] {
 export function groupText(group: GroupPlan): string {
   const { restarts, approvals, p50Seconds, p90Seconds } = group.totals;
   const scaled = group.zones.filter(({ replicasBefore, replicasAfter }) => replicasBefore !== replicasAfter);
+  const hasNoEffect = restarts === 0 && group.outcome === 'complete' && imageChanges(group).length > 0;
   return [
     ...imageChanges(group).map(({ before, after }) => `image ${before} -> ${after}`),
     ...scaled.map((zone) => `zone ${zone.zone} ${replicasText(zone).replace('→', '->')} replicas`),
+    ...(hasNoEffect ? ['no pod restarts'] : []),
     countsText([
       [restarts, 'restart'],
       [approvals, 'approval'],

@@ -208,7 +208,7 @@ export const clusterCodes = {
     title: 'A StatefulSet leaves its group',
     severity: 'warning',
     explanation:
-      'The change removes a member from the group, but its StatefulSet stays in the cluster. As soon as the change is applied, the agent replaces none of its pods, and the rules of the group, such as `noDelete` and `noDownscale`, no longer protect it. With the strategies `pinned` and `partition`, the StatefulSet keeps the partition that the agent set. `get` then shows the command that removes the partition.',
+      'The change removes a member from the group, but its StatefulSet stays in the cluster. As soon as the change is applied, the agent replaces none of its pods, and the rules of the group, such as `noDelete` and `noDownscale`, no longer protect it. With the strategies `pinned` and `partition`, the StatefulSet keeps the partition that the agent set. `get` then shows how to remove the partition.',
     hint: 'delete the StatefulSet while the rules of the group still apply to it, or keep it in the group',
   },
   RG5015: {
@@ -362,7 +362,7 @@ export const clusterCodes = {
     severity: 'warning',
     explanation:
       'The partition 1000000 belongs to groups of the strategies partition and pinned. It is above any replica count, so the StatefulSet controller replaces no pod and creates new pods outdated. Without a group, image changes have no effect, and kubectl rollout status reports success.',
-    hint: 'define the group, or remove the partition; Kubernetes then replaces the outdated pods',
+    hint: 'define the group. To release its zones one by one, set onPolicyDeleted: release in the group, and delete the group while the agent runs. If all pods are at the update revision, the partition can also be removed by hand',
   },
   RG6024: {
     title: 'The agent does not manage a namespace',

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { GroupPlan } from '../../../engine/plan/document.ts';
-import { planGroups } from '../../../engine/plan/plan.ts';
+import { type PlanInput, planGroups } from '../../../engine/plan/plan.ts';
 import { readPlanSnapshots } from '../../../engine/plan/world.ts';
 import { isUnknown, type Snapshot } from '../../../engine/snapshot.ts';
 import { isOneZoneAtATime } from '../../../plugin/output/plan/plan-text.ts';
@@ -46,8 +46,9 @@ function midRun(partitions: Readonly<Record<string, number>>, more: Partial<Snap
   };
 }
 
-function planTo(version: string, running: Snapshot): GroupPlan {
-  const [plan] = planGroups(planInput({ groups: [partitioned], current: objects('1.1'), desired: objects(version), running })).groups;
+function planTo(version: string, running: Snapshot, change: Partial<PlanInput> = {}): GroupPlan {
+  const objectsOf = { current: objects('1.1'), desired: objects(version), running };
+  const [plan] = planGroups(planInput({ groups: [partitioned], ...objectsOf, ...change })).groups;
   if (plan === undefined) throw new Error('no plan');
   return plan;
 }
@@ -101,6 +102,11 @@ describe('pods that the StatefulSet controller replaces without an action of the
     const run = midRun({ a: 2 });
     const lowered = { ...run, statefulSets: run.statefulSets.map((set) => (set.name.endsWith('a') ? { ...set, partition: 1 } : set)) };
     expect(stepsOf(planTo('1.1', lowered))[0]).toEqual(['at once', 'roll', 'a', 'a-1', 0]);
+  });
+
+  it('are the only ones if the change deletes the group', () => {
+    const plan = planTo('1.2', midRun({ a: 2 }), { groupsBefore: [partitioned], desiredGroups: [] });
+    expect([stepsOf(plan), plan.totals.restarts, risksOf(plan)]).toEqual([[['at once', 'roll', 'a', 'a-2', 0]], 1, [risk]]);
   });
 
   it('do not exist without an exposed pod', () => {

@@ -5,6 +5,7 @@ import { groupsToPlan } from '../../../engine/plan/groups.ts';
 import { planGroups } from '../../../engine/plan/plan.ts';
 import { readPlanSnapshots, requestedWorld } from '../../../engine/plan/world.ts';
 import type { GroupDefinition } from '../../../policies/definition.ts';
+import { defined } from '../../../policies/values/defined.ts';
 import { group, wave } from '../../kit/groups.ts';
 import { manifests, planInput } from '../../kit/manifests.ts';
 import { hourMs } from '../../kit/questions.ts';
@@ -80,5 +81,39 @@ it('a plan that removes a zone at rest has no step', () => {
   expect(planOf(waved(['a', 'b', 'c'], 'a'), waved(['b', 'c'], 'b'), ['given', 'given'])).toMatchObject({
     outcome: 'unchanged',
     waves: [],
+  });
+});
+
+describe('a plan that deletes the group and changes the image', () => {
+  const summary = (strategy: 'onDelete' | 'partition' | 'pinned', rollout: object) => {
+    const before = group({ rollout: { ...waved(['a', 'b', 'c'], 'a').rollout, strategy, ...rollout } });
+    const updateStrategy = { type: strategy === 'onDelete' ? 'OnDelete' : 'RollingUpdate' };
+    const [current, next] = ['grafana/mimir:2.16.0', 'grafana/mimir:2.17.1'].map((image) => manifests({ image, spec: { updateStrategy } }));
+    const groups = { groups: groupsToPlan([], [before]), groupsBefore: [before], desiredGroups: [] };
+    const [plan] = planGroups(planInput({ ...groups, ...defined({ current, desired: next }) })).groups;
+    const steps = plan?.waves.flatMap(({ name, steps }) =>
+      steps.map(({ kind, zone, pods }) => `${name} ${kind} ${zone} ${pods.join(' ')}`),
+    );
+    const { restarts, approvals } = plan?.totals ?? {};
+    return {
+      steps,
+      restarts,
+      approvals,
+      risks: plan?.risks.map(({ code, message }) => `${code} ${message.replace(/^.*apply there/, '')}`),
+    };
+  };
+
+  it.each([
+    ['onDelete', {}, ', and outdated pods stay outdated'],
+    ['pinned', {}, ', and outdated pods stay outdated; a partition that the agent set stays, so a new template reaches no pod'],
+    ['partition', {}, ', and outdated pods stay outdated; a partition that the agent set stays, so a new template reaches no pod'],
+    [
+      'pinned',
+      { onPolicyDeleted: 'release' },
+      '; the agent then releases the zones one by one (onPolicyDeleted: release), and the StatefulSet controller replaces all outdated pods',
+    ],
+  ] as const)('has no wave and no approval under %s %o', (strategy, rollout, effect) => {
+    const { steps, restarts, approvals, risks } = summary(strategy, rollout);
+    expect({ steps, restarts, approvals, risks }).toEqual({ steps: [], restarts: 0, approvals: 0, risks: [`RG5014 ${effect}`] });
   });
 });

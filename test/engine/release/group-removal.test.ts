@@ -54,8 +54,8 @@ describe('a group that is gone', () => {
   it('is told of on each StatefulSet: that the partition stays, what that means, and what to do', () => {
     const note =
       'group ingester has no definition any more, so no rollout order applies to this StatefulSet: the partition stays at 1000000, ' +
-      'so template changes reach no pod (outdated now: 0-2); define the group again, or lower ' +
-      'spec.updateStrategy.rollingUpdate.partition; onPolicyDeleted: release lowers it automatically';
+      'so template changes reach no pod (outdated now: 0-2); define the group again to continue; ' +
+      'onPolicyDeleted: release lowers it automatically';
     const reports = ['a', 'b', 'c'].map((zone) => ({ zone, statefulSet: `ingester-zone-${zone}`, isWarning: true, note }));
     expect(decided()).toEqual({ kind: 'report', reports });
   });
@@ -107,8 +107,7 @@ describe('a group that is gone', () => {
     const snapshot = cluster({}, { groups: [without] });
     const note =
       'group ingester no longer contains this StatefulSet, so no rollout order applies to this StatefulSet (its rollout was running): the ' +
-      'partition stays at 1000000, so template changes reach no pod (outdated now: 0-2); add the StatefulSet to the group again, or lower ' +
-      'spec.updateStrategy.rollingUpdate.partition';
+      'partition stays at 1000000, so template changes reach no pod (outdated now: 0-2); add the StatefulSet to the group again to continue';
     const report = { kind: 'report', reports: [{ zone: 'c', statefulSet: 'ingester-zone-c', isWarning: true, note }] };
     expect(decided({ snapshot, run: running })).toEqual(report);
     const release = group({ rollout: { strategy: 'pinned', onPolicyDeleted: 'release' } });

@@ -52,6 +52,14 @@ describe('a StatefulSet that left a group', () => {
     expect(fromFive(0)).toBeUndefined();
   });
 
+  it.each<[string, StatefulSetOverrides]>([
+    ['a pod is outdated', { status: { updatedReplicas: 2 } }],
+    ['a revision that some pods may lack is current', { status: { currentRevision: 'rev-0' } }],
+    ['the controller has not observed the last change', { status: { observedGeneration: 0 } }],
+  ])('is not to be released by hand while %s, because the admission policy denies it', (_, set) => {
+    expect(asked(set).decision.left).toMatchObject([{ endsWith: 'add the StatefulSet to the group again', alternatives: [] }]);
+  });
+
   it.each<[string, StatefulSetOverrides, SnapshotOverrides]>([
     ['its partition is 0', { partition: 0 }, {}],
     ['its update strategy is OnDelete', { updateStrategy: 'OnDelete' }, {}],

@@ -24,4 +24,14 @@ describe('a StatefulSet with the partition that blocks every pod', () => {
     expect(wrong({ sets, published, leases: [] }).filter((text) => text.includes('RG6023'))).toHaveLength(1);
     expect(wrong({ sets: [...facts().sets, setNamed('free', { updateStrategy: 'RollingUpdate', partition: 3 })] })).toEqual([]);
   });
+
+  it('is released by the agent while pods are outdated, because the admission policy denies a lower partition then', () => {
+    const left = setNamed('left', { updateStrategy: 'RollingUpdate', partition: 1_000_000 });
+    const outdated = { ...left, status: { ...left.status, updatedReplicas: 0 } };
+    const [text] = wrong({ sets: [...facts().sets, outdated] });
+    expect(text).toMatch(
+      /^warn partition RG6023 .* do not reach its pods\. Not all its pods .*Define the group again.*onPolicyDeleted: release/,
+    );
+    expect(text).not.toContain('kubectl patch');
+  });
 });

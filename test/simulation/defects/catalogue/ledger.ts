@@ -176,8 +176,8 @@ export const ledgerDefects: readonly Defect[] = [
     edits: [
       {
         file: 'agent/turn/ledger-changes.ts',
-        find: 'return earlier.has(key) || !undone.has(key);',
-        replace: 'return !undone.has(key);',
+        find: 'return undone.has(key) ? (earlier.get(key) ?? []) : [claim];',
+        replace: 'return undone.has(key) ? [] : [claim];',
       },
     ],
     breaks: ['S19'],

@@ -32,8 +32,8 @@ export const webhookMutants: readonly Mutant[] = [
     [
       'old-caches-judge',
       'requests are judged although the caches lack the latest policies and requests',
-      'if (!(await this.#areCachesCurrent(namespace, fresh))) return undefined;',
-      'await this.#areCachesCurrent(namespace, fresh);',
+      'if (!(await this.#areCachesCurrent(namespace, fresh, timeoutMs))) return undefined;',
+      'await this.#areCachesCurrent(namespace, fresh, timeoutMs);',
       admitted,
     ],
   ]),
