@@ -4,6 +4,7 @@ import { parseAllDocuments } from 'yaml';
 import { installation } from '../../install/installation.ts';
 import type { InstallOptions } from '../../install/object.ts';
 import { type PolicyRule, pluralOf } from '../../install/rights.ts';
+import { usualAgentNamespace } from '../../policies/objects/agent-deployment.ts';
 import { group, nameOf, optionsOf, rulesIn, scopeOf } from './given.ts';
 
 function rolesOf(options: InstallOptions): Readonly<Record<string, readonly string[]>> {
@@ -190,4 +191,10 @@ it.each([
   ['HorizontalPodAutoscaler', 'horizontalpodautoscalers'],
 ])('the plural of %s is taken to be %s', (kind, plural) => {
   expect(pluralOf(kind)).toBe(plural);
+});
+
+it('puts the account into the usual namespace of the agent', () => {
+  const documents = parseAllDocuments(readFileSync('deploy/rbac.yaml', 'utf8')).map((document): unknown => document.toJS());
+  const account = documents.find((one) => Reflect.get(Object(one), 'kind') === 'ServiceAccount');
+  expect(account).toMatchObject({ metadata: { namespace: usualAgentNamespace } });
 });

@@ -1,6 +1,6 @@
 import { Writable } from 'node:stream';
 import { describe, expect, it } from 'vitest';
-import { exitCodes, Failure } from '../../plugin/failure.ts';
+import { exitCodes, Failure, mostSevere } from '../../plugin/failure.ts';
 import { reportEnding } from '../../plugin/process-exit.ts';
 
 function ending(error: unknown, words: readonly string[] = []) {
@@ -59,3 +59,13 @@ describe('an ending that is not good', () => {
 function throwing(message: string): RangeError {
   return new RangeError(message);
 }
+
+it('the most serious of several exit codes wins', () => {
+  const inOrder = [130, 70, 3, 12, 11, 10, 6, 5, 9, 7, 4, 8, 2, 1, 0] as const;
+  for (const [index, code] of inOrder.entries()) expect(mostSevere([...inOrder.slice(index)].reverse())).toBe(code);
+  expect(mostSevere([])).toBe(0);
+});
+
+it('every exit code has a rank', () => {
+  for (const code of Object.values(exitCodes)) expect(mostSevere([code])).toBe(code);
+});

@@ -5,7 +5,8 @@ import { stringify } from 'yaml';
 import { policyDigest } from '../../policies/digest.ts';
 import { lintPolicies } from '../../policies/lint/lint.ts';
 import { resolveLive } from '../../policies/live/sources.ts';
-import { sha256 } from '../../policies/values/hash.ts';
+import { canonicalJson } from '../../policies/values/canonical-json.ts';
+import { hashText, sha256 } from '../../policies/values/hash.ts';
 import { statefulSet } from './adopt/kit.ts';
 
 const apiVersion = 'rollout-group.dev/v1alpha1';
@@ -91,4 +92,14 @@ describe('the digest of policies', () => {
     expect(ofFiles(objects)).not.toBe(ofFiles([group, policy(), exception]));
     expect(ofObjects(objects)).toBe(ofFiles(objects));
   });
+});
+
+it('is the beginning of the SHA-256', () => {
+  expect(hashText('foobar')).toBe('c3ab8ff13720e8ad');
+});
+
+it('writes the same JSON for any order of keys, and leaves out undefined values', () => {
+  const one = { b: [1, { d: null, c: undefined }], a: 'x' };
+  const other = { a: 'x', b: [1, { d: null }] };
+  expect([canonicalJson(one), canonicalJson(other)]).toEqual(['{"a":"x","b":[1,{"d":null}]}', '{"a":"x","b":[1,{"d":null}]}']);
 });

@@ -1,8 +1,11 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { runScenario } from '../../simulation/run.ts';
 import type { Scenario } from '../../simulation/scenario.ts';
 import { countable, withoutFaults } from '../../simulation/search/compare.ts';
 import { scenarioOf } from '../../simulation/search/draw/draw.ts';
+import { defectMessages } from '../../simulation/stage.ts';
 import { quietScenario } from './scenarios.ts';
 
 const rollout: Scenario = { ...quietScenario, events: [{ atMs: 20_000, kind: 'setImage', image: 'app:2' }] };
@@ -111,4 +114,12 @@ describe('scenarios that are compared', () => {
     expect(simple.events.map(({ kind }) => kind)).toEqual(['setImage', 'crash']);
     expect(simple.rates).toEqual(faulty.rates);
   });
+});
+
+it('knows what the agent says when it has caught itself, in the words of the agent', () => {
+  const root = new URL('../../agent', import.meta.url).pathname;
+  const files = readdirSync(root, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.ts'));
+  const agent = files.map((name) => readFileSync(join(root, name), 'utf8')).join('\n');
+  // The last one is what simulation/process/agent-process.ts listens for.
+  for (const message of [...defectMessages, 'listener failed']) expect(agent).toContain(`'${message}'`);
 });

@@ -1,9 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { decide } from '../../../engine/decide/decide.ts';
 import type { GroupDecision } from '../../../engine/decision.ts';
+import { ledgerName } from '../../../engine/ledger/ledger-document.ts';
 import { bytesOf } from '../../../engine/publish/bounds.ts';
 import { publishedDecision, samePublished } from '../../../engine/publish/decision.ts';
-import { type PublishedDecision, publishedByteLimit } from '../../../engine/publish/published.ts';
+import { isStatusMapName, type PublishedDecision, publishedByteLimit, statusMapName } from '../../../engine/publish/published.ts';
 import { readPublished } from '../../../engine/publish/read.ts';
 import { groupStatus } from '../../../engine/publish/status.ts';
 import { factAt } from '../../../engine/rule.ts';
@@ -312,3 +313,11 @@ describe('a stored decision', () => {
     expect(readPublished(stored)).toEqual({ unknown: expect.stringContaining(why) });
   });
 });
+
+it.each(['foo', 'foo-status', 'status-foo', 'rollout-status-foo', 'status'])(
+  'the decision of group %s lies where no ledger can',
+  (group) => {
+    for (const other of [group, 'foo', `${group}-status`, `status-${group}`]) expect(ledgerName(other)).not.toBe(statusMapName(group));
+    expect([isStatusMapName(statusMapName(group)), isStatusMapName(ledgerName(group))]).toEqual([true, false]);
+  },
+);

@@ -3,12 +3,12 @@ import { describe, expect, it } from 'vitest';
 import type { Json } from '../../../simulation/server/request.ts';
 import { compare, tell } from './compare.ts';
 import { generate } from './generate.ts';
-import { lines } from './lines.ts';
 import { Memory } from './memory.ts';
 import { modelTarget } from './model-target.ts';
 import { normalise } from './normalise.ts';
 import type { FilledRequest, Operation, Outcome, Recording, Reply, Sequence, Target } from './operation.ts';
 import { play } from './play.ts';
+import { lines } from './real-server.ts';
 import { shrink } from './shrink.ts';
 
 const collection = '/api/v1/namespaces/<ns>/configmaps';

@@ -1,7 +1,6 @@
 // The real API server as something that sequences are played on: all requests and streams over a few HTTP/2 connections.
 import { type ClientHttp2Session, type ClientHttp2Stream, connect, constants } from 'node:http2';
 import type { ControlPlane } from '../../control-plane/control-plane.ts';
-import { lines } from './lines.ts';
 import type { FilledRequest, Reply, Target } from './operation.ts';
 
 /** Fewer streams than the server allows on one connection are open at a time on each. */
@@ -90,4 +89,14 @@ async function text(stream: ClientHttp2Stream): Promise<string> {
   let all = '';
   for await (const part of stream.setEncoding('utf8')) all += part;
   return all;
+}
+
+/** Takes parts of a text as they come and calls back with each whole line. */
+export function lines(onLine: (line: string) => void): (part: string) => void {
+  let rest = '';
+  return (part) => {
+    const whole = (rest + part).split('\n');
+    rest = whole.pop() ?? '';
+    for (const line of whole) onLine(line);
+  };
 }
