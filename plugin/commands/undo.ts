@@ -54,7 +54,7 @@ export function run(context: CommandContext, options: UndoOptions): Promise<Exit
     const exceptions = undos.flatMap(({ member }) => refuseDenied(members, member, name));
     const restarted = undos.map(({ member }) => member.zone);
     const stops = await remainingStops(cluster, members, { verb: 'undo', restarted });
-    const kept = [...continuedTexts(members, undos), ...keptTexts(name, undos)];
+    const kept = [...continuedTexts(members, undos, earlier), ...keptTexts(name, undos)];
     // A dry run prints objects instead of the preview.
     const notes = [...new Set([...exceptions, ...stops, ...(options.dryRun === undefined ? [] : kept)])];
     const writeNotes = () => writeAgentNote(context, cluster, members.live, notes);
@@ -204,18 +204,26 @@ function previewText({ name, snapshot, live: { definition } }: Members, undos: r
   return `${name} returns to an earlier revision; ${replaced}:\n${lines.join('')}${[...atOnce, ...kept].map((text) => `  ${text}\n`).join('')}`;
 }
 
-/** Returns the warning that the other zones still roll to the template that this undo does not change. */
-function continuedTexts({ name, live: { decision } }: Members, undos: readonly MemberUndo[]): readonly string[] {
-  const rest = decision.zones.filter(
-    ({ zone, updated, replicas }) => updated < replicas && undos.every(({ member }) => member.zone !== zone),
-  );
+/** Returns the warning that zones with neither this nor an earlier undo still roll to their new template. */
+function continuedTexts(
+  { name, snapshot, members }: Members,
+  undos: readonly MemberUndo[],
+  earlier: Known<readonly IntentView[]>,
+): string[] {
+  const undone = isUnknown(earlier) ? [] : earlier.flatMap((intent) => (intent.action === 'undo' ? (intent.undone ?? []) : []));
+  const rest = members.filter(({ zone, view: { namespace, name: statefulSet, status } }) => {
+    const pods = podsNamed(snapshot, namespace, statefulSet) ?? [];
+    const isOutdated = !isUnknown(pods) && pods.some(({ revision }) => revision !== status.updateRevision);
+    const isUndone = undone.some((one) => one.zone === zone && one.to === status.updateRevision);
+    return isOutdated && !isUndone && undos.every(({ member }) => member.zone !== zone);
+  });
   if (rest.length === 0) return [];
   const zones = listed(
     rest.map(({ zone }) => zone),
     'and',
   );
   return [
-    `${rest.length === 1 ? 'zone' : 'zones'} ${zones} still ${rest.length === 1 ? 'rolls' : 'roll'} to the new template, after the soaks and approvals of the waves. To undo all zones: kubectl rollout-group undo ${name}`,
+    `${rest.length === 1 ? 'zone' : 'zones'} ${zones} still ${rest.length === 1 ? 'rolls' : 'roll'} to the new template, and all zones wait for soaks and approvals. To undo all zones without them: kubectl rollout-group undo ${name}`,
   ];
 }
 
