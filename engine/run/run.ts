@@ -99,10 +99,20 @@ function afterChange(context: GroupContext, known: RunState, target: RunCore['ta
   // A zone that joins the group is no reason to continue a failed run.
   if (known.outcome === 'failed' && Object.keys(known.target).every((zone) => known.target[zone] === target[zone]))
     return { ...known, target };
+  if (known.outcome === 'failed' && keepsFailedTemplate(context, known, target)) return known;
   if (hasOutdated) return supersede(context, known, target);
   const wave = context.group.rollout.waves.length;
   // Pods that run the new templates already may still be unavailable, so the run completes only after the checks that end every run.
   return known.outcome === 'completed' ? { ...known, target } : { ...supersede(context, known, target), wave };
+}
+
+/**
+ * Reports whether a zone with outdated pods still has the template of the failed run, and nobody retries the run. The template of another zone
+ * must not continue an aborted rollout in this zone.
+ */
+function keepsFailedTemplate(context: GroupContext, known: FailedRun, target: RunCore['target']): boolean {
+  const isKept = ({ zone: { name }, outdated }: ZoneView): boolean => outdated.length > 0 && known.target[name] === target[name];
+  return context.view.zones.some(isKept) && retryRequest(context, known, known.failedMs) === undefined;
 }
 
 function isUnfrozen(context: GroupContext): boolean {

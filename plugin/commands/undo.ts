@@ -206,7 +206,7 @@ function previewText({ name, snapshot, live: { definition } }: Members, undos: r
 
 /** Returns the warning that zones with neither this nor an earlier undo still roll to their new template. */
 function continuedTexts(
-  { name, snapshot, members }: Members,
+  { name, snapshot, members, live: { decision } }: Members,
   undos: readonly MemberUndo[],
   earlier: Known<readonly IntentView[]>,
 ): string[] {
@@ -222,8 +222,11 @@ function continuedTexts(
     rest.map(({ zone }) => zone),
     'and',
   );
+  const all = `kubectl rollout-group undo ${name}`;
+  if (decision.run?.outcome === 'failed')
+    return [`no pod is replaced while zones have the template of the failed run: ${zones}. To undo all zones: ${all}`];
   return [
-    `${rest.length === 1 ? 'zone' : 'zones'} ${zones} still ${rest.length === 1 ? 'rolls' : 'roll'} to the new template, and all zones wait for soaks and approvals. To undo all zones without them: kubectl rollout-group undo ${name}`,
+    `${rest.length === 1 ? 'zone' : 'zones'} ${zones} still ${rest.length === 1 ? 'rolls' : 'roll'} to the new template, and all zones wait for soaks and approvals. To undo all zones without them: ${all}`,
   ];
 }
 

@@ -201,7 +201,7 @@ export const clusterCodes = {
     title: 'The rollout skips soaks and approvals',
     severity: 'notice',
     explanation:
-      'The change returns to the pod template before the last run. Such a run skips the soaks and approvals of the waves, because pods already ran this template. Gates, windows and the other rules still apply.',
+      'The change returns to the pod template before the last run, in every zone with outdated pods. Such a run skips the soaks and approvals of the waves, because pods already ran this template. Gates, windows and the other rules still apply.',
     hint: 'to keep soaks and approvals, set spec.rollout.skipOnRollback: false',
   },
   RG5014: {

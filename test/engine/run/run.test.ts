@@ -225,6 +225,19 @@ describe('a new template', () => {
     });
   });
 
+  it('continues no failed run while another zone with outdated pods has the failed template', () => {
+    const sets = (...back: readonly string[]) =>
+      ['a', 'b', 'c'].map((zone) =>
+        outdatedStatefulSet({ name: `ingester-zone-${zone}`, status: { updateRevision: back.includes(zone) ? oldRevision : newRevision } }),
+      );
+    const failed = runOf({ outcome: 'failed', failedMs: ago(minuteMs), failure: 'aborted by anna', onFailure: 'pause' });
+    const first = must(advanced(failed, { statefulSets: sets('a') })?.run);
+    expect(first).toMatchObject({ outcome: 'failed', id: failed.id });
+    const broken = { 'ingester-zone-a': { 0: { revision: newRevision } } };
+    const all = advanced(first, { statefulSets: sets('a', 'b', 'c'), podChanges: broken, nowMs: kitNowMs + 1 })?.run;
+    expect(all).toMatchObject({ outcome: 'running', kind: 'rollback', target: revisions(oldRevision) });
+  });
+
   it('names the undo that wrote it, and no undo of another revision', () => {
     const run = runOf({ target: revisions('rev-3'), previous: revisions(newRevision) });
     expect(advanced(run, undone())?.run.origin).toEqual({ isUndo: true, cause: expect.stringMatching(/^undo by .* \(bad\)$/) });
