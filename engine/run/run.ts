@@ -107,7 +107,7 @@ function afterChange(context: GroupContext, known: RunState, target: RunCore['ta
 }
 
 /**
- * Reports whether a zone with outdated pods still has the template of the failed run, and nobody retries the run. The template of another zone
+ * Reports whether a zone with outdated pods still has the template of the failed run, without a retry of the run. The template of another zone
  * must not continue an aborted rollout in this zone.
  */
 function keepsFailedTemplate(context: GroupContext, known: FailedRun, target: RunCore['target']): boolean {
