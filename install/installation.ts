@@ -1,5 +1,4 @@
 // Lists all objects of an installation in the order of installation and of removal, with notes for the user.
-
 import { releaseCommand } from '../engine/release/left.ts';
 import { agentName } from '../policies/objects/agent-deployment.ts';
 import { customResourceDefinition } from '../policies/schema/json-schema.ts';

@@ -1,5 +1,4 @@
 // Runs the executable rollout-group-agent: limits the memory of V8, reads the flags, and loads and starts the agent.
-
 import { messageOf } from '../../policies/error-message.ts';
 import { agentName } from '../../policies/objects/agent-deployment.ts';
 import { parseFlags, usageText, version } from '../flags/command-line.ts';

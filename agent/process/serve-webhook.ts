@@ -1,5 +1,4 @@
 // Starts the webhooks of the executable: certificates, endpoints and server. No other file of the agent imports webhook/.
-
 import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { agentName } from '../../policies/objects/agent-deployment.ts';

@@ -2,6 +2,7 @@
 import { instantMs } from '../../policies/instant.ts';
 import { agentName } from '../../policies/objects/agent-deployment.ts';
 import { isSameValue } from '../../policies/values/canonical-json.ts';
+import { compareText } from '../../policies/values/compare-text.ts';
 import { isRecord } from '../../policies/values/is-record.ts';
 import { tryParseJson } from '../../policies/values/try-parse-json.ts';
 import { counted } from '../../policies/wording.ts';
@@ -76,7 +77,7 @@ export function writersOf(live: unknown, path: string): readonly FieldWriter[] {
   const found = managerEntries(live).map((entry) => ({ entry, owned: ownership(entry['fieldsV1'], steps) }));
   const exact = found.filter(({ owned }) => owned === 'field');
   const owners = exact.length > 0 ? exact : found.filter(({ owned }) => owned === 'around');
-  return owners.map(({ entry }) => writer(entry)).toSorted((a, b) => (b.atMs ?? 0) - (a.atMs ?? 0) || inOrder(a.manager, b.manager));
+  return owners.map(({ entry }) => writer(entry)).toSorted((a, b) => (b.atMs ?? 0) - (a.atMs ?? 0) || compareText(a.manager, b.manager));
 }
 
 /** Reports whether the object has a field, by its path as in `FieldChange`. */
@@ -157,7 +158,7 @@ export function driftedFields(live: unknown): readonly DriftedField[] {
     .filter((entry) => !fromManifests.includes(entry) && entry['manager'] !== agentName)
     .flatMap((entry) => fieldsBeyond(fieldAt(entry['fieldsV1'], ['f:spec']), known, place).map((field) => driftedField(field, entry)))
     .filter(({ field }) => !changedOnPurpose.has(field))
-    .sort((a, b) => inOrder(a.field, b.field) || (b.atMs ?? 0) - (a.atMs ?? 0) || inOrder(a.manager, b.manager));
+    .sort((a, b) => compareText(a.field, b.field) || (b.atMs ?? 0) - (a.atMs ?? 0) || compareText(a.manager, b.manager));
   return found.filter(({ field }, index) => field !== found[index - 1]?.field);
 }
 
@@ -170,10 +171,6 @@ export function driftOf(live: unknown): Drift | undefined {
 function driftedField(field: string, entry: ObjectContent): DriftedField {
   const { manager, atMs } = writer(entry);
   return atMs === undefined ? { field, manager } : { field, manager, atMs };
-}
-
-function inOrder(a: string, b: string): number {
-  return a < b ? -1 : Number(a > b);
 }
 
 /** Reports whether the manager writes what a manifest contains. `argocd-server` writes the edits and actions of people in the web interface. */

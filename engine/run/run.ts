@@ -96,10 +96,11 @@ function withoutFormerZones(run: RunState, target: RunCore['target'], nowMs: num
 function afterChange(context: GroupContext, known: RunState, target: RunCore['target'], hasOutdated: boolean): RunState {
   // While a zone is unread, its outdated pods are unknown, so no other run starts.
   if (context.view.zones.some((view) => view.unknown !== undefined) || isUnfrozen(context)) return known;
-  // A zone that joins the group is no reason to continue a failed run.
-  if (known.outcome === 'failed' && Object.keys(known.target).every((zone) => known.target[zone] === target[zone]))
-    return { ...known, target };
-  if (known.outcome === 'failed' && keepsFailedTemplate(context, known, target)) return known;
+  if (known.outcome === 'failed') {
+    // A zone that joins the group is no reason to continue a failed run.
+    if (Object.keys(known.target).every((zone) => known.target[zone] === target[zone])) return { ...known, target };
+    if (keepsFailedTemplate(context, known, target)) return known;
+  }
   if (hasOutdated) return supersede(context, known, target);
   const wave = context.group.rollout.waves.length;
   // Pods that run the new templates already may still be unavailable, so the run completes only after the checks that end every run.
@@ -223,7 +224,6 @@ function zoneToRepair({ view }: GroupContext): ZoneView | undefined {
   return others.length === 0 && only?.outdated.some(({ ordinal }) => !only.available.has(ordinal)) === true ? only : undefined;
 }
 
-/** Returns the request that retries the run after its end at this instant, made by a verified requester. */
 /** Returns the newest retry of the run that has had no effect yet. */
 function retryRequest(context: GroupContext, run: RunState, endedMs: number): VerifiedRequest | undefined {
   return unanswered(context, run, 'retry', endedMs).reduce<VerifiedRequest | undefined>(

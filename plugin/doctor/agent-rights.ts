@@ -1,5 +1,4 @@
 // Lists the rights of the agent and the effect of each missing right. deploy/rbac.yaml grants the same rights.
-
 import { effects } from '../../engine/rules/agent-access.ts';
 import type { AgentAction } from '../../engine/snapshot.ts';
 import { type Configuration, certificateRules, mirrorRules, type PolicyRule, webhookRules } from '../../install/rights.ts';

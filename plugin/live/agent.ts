@@ -1,5 +1,4 @@
 // Finds the agent of a namespace, and reads from its Lease whether the agent runs, because a recent decision does not prove that.
-
 import { onStatus } from '../../cluster/request/failure.ts';
 import { getObject } from '../../cluster/request/read.ts';
 import { type KubernetesObject, resources } from '../../cluster/request/resource.ts';

@@ -1,5 +1,4 @@
 // Serves the webhooks of a simulated process: the endpoints of the executable, without their HTTPS server.
-
 import type { Agent } from '../../agent/agent.ts';
 import type { AgentConfig } from '../../agent/config.ts';
 import type { AgentEnv } from '../../agent/env.ts';

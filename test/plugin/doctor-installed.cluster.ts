@@ -1,5 +1,4 @@
 // Doctor looks at an agent with exactly the rights that `install` prints, on an API server with the feature gate MaxUnavailableStatefulSet.
-
 import { tmpdir } from 'node:os';
 import { beforeAll, expect, it, vi } from 'vitest';
 import { parseAllDocuments } from 'yaml';

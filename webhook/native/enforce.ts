@@ -1,5 +1,4 @@
 // Serves /admission/enforce, which enforces groups and policies on every request that can disrupt pods of a StatefulSet.
-
 import { ApiFailure, StaleCache, TransportFailure } from '../../cluster/request/failure.ts';
 import { asJsonObject } from '../../cluster/request/json.ts';
 import { type KubernetesObject, resources } from '../../cluster/request/resource.ts';

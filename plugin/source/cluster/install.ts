@@ -1,5 +1,4 @@
 // Applies or deletes the objects of an installation, and finds the StatefulSets whose updates a partition blocks.
-
 import { isStatus, onStatus } from '../../../cluster/request/failure.ts';
 import { getObject, listObjects } from '../../../cluster/request/read.ts';
 import { type KubernetesObject, type Resource, resourceOf, resources } from '../../../cluster/request/resource.ts';
