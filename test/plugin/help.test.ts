@@ -5,20 +5,14 @@ import { helpSections } from '../../plugin/help.ts';
 import { helpText } from '../../plugin/output/text.ts';
 import { verbs } from '../../plugin/verbs/all.ts';
 import { commandLineMarkdown } from './command-line-page.ts';
+import { expectGolden, outputsOf } from './golden.ts';
 import { runInProcess } from './in-process.ts';
 import { runPlugin } from './process.ts';
 
 describe('help', () => {
-  for (const width of [80, 120]) {
-    for (const colour of ['never', 'always']) {
-      const suffix = `${width}${colour === 'always' ? '-colour' : ''}`;
-      it(`of the program and of a verb fits ${width} columns, colour ${colour}`, async () => {
-        const flags = ['--width', `${width}`, `--color=${colour}`];
-        await expect(runPlugin(['--help', ...flags]).stdout).toMatchFileSnapshot(`golden/help-${suffix}.txt`);
-        await expect(runPlugin(['lint', '--help', ...flags]).stdout).toMatchFileSnapshot(`golden/help-lint-${suffix}.txt`);
-      });
-    }
-  }
+  it('of the program and of a verb fits each width, with and without colour', async () => {
+    await expectGolden('help', await outputsOf([['--help'], ['lint', '--help']], async (words) => runPlugin(words)));
+  });
 
   it('is the same with and without the parser', () => {
     expect(runPlugin(['lint', '--help']).stdout).toBe(runPlugin(['lint', '--help', '--color=auto']).stdout);

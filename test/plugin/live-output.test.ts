@@ -10,6 +10,7 @@ import { endText, etaDocument, startingText, zoneProgress } from '../../plugin/o
 import type { TableLook } from '../../plugin/output/plan/table.ts';
 import { heartbeatLine, renderFrame, renderStatus, statusKey, statusLine } from '../../plugin/output/status.ts';
 import { kitNowMs } from '../kit/objects.ts';
+import { expectGolden, inEachLook } from './golden.ts';
 import { definition, done, exposed, fromAgent, paused, rolledBack, rolling, waiting } from './live-kit.ts';
 import { look } from './plan-kit.ts';
 
@@ -65,19 +66,14 @@ const screens: Readonly<Record<string, (look: TableLook) => string>> = {
 const colours = /\u001b\[\d+m/g;
 
 describe.each(Object.entries(screens))('%s', (name, render) => {
-  for (const columns of [80, 120]) {
-    it(`fits ${columns} columns, and has the same text without colour`, async () => {
-      const plain = render(look({ columns }));
-      const coloured = render(look({ columns, colour: true }));
-      await expect(plain).toMatchFileSnapshot(`golden/live-${name}-${columns}.txt`);
-      await expect(coloured).toMatchFileSnapshot(`golden/live-${name}-${columns}-colour.txt`);
-      expect(plain.split('\n').filter((line) => line.length > columns)).toEqual([]);
-      expect(coloured.replace(colours, '')).toBe(plain);
-    });
-  }
+  it('is shown at 80 and 120 columns, and cut nowhere in a pipe', async () => {
+    await expectGolden(`live-${name}`, { ...inEachLook(render), pipe: render(look()) });
+  });
 
-  it('cuts nothing in a pipe', async () => {
-    await expect(render(look())).toMatchFileSnapshot(`golden/live-${name}-pipe.txt`);
+  it.each([80, 120])('fits %d columns, and has the same text without colour', (columns) => {
+    const plain = render(look({ columns }));
+    expect(plain.split('\n').filter((line) => line.length > columns)).toEqual([]);
+    expect(render(look({ columns, colour: true })).replace(colours, '')).toBe(plain);
   });
 });
 

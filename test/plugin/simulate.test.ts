@@ -14,8 +14,8 @@ import { givenGroup } from '../../simulation/given.ts';
 import type { RunOptions, RunResult } from '../../simulation/run.ts';
 import type { Scenario } from '../../simulation/scenario.ts';
 import { group } from '../kit/groups.ts';
+import { expectGolden, inEachLook } from './golden.ts';
 import { type Ended, runInProcess } from './in-process.ts';
-import { look } from './plan-kit.ts';
 import { folderWith, runPlugin } from './process.ts';
 
 function member(zone: string, image = 'store:1', replicas = 1): string {
@@ -71,17 +71,16 @@ function run(words: readonly string[]): Promise<Ended> {
 }
 
 describe('simulate', () => {
-  it.each([
-    [80, 'never'],
-    [120, 'always'],
-  ])('fits %d columns, colour %s: blocked runs, and one that does not complete', async (width, colour) => {
-    const flags = ['--width', `${width}`, `--color=${colour}`];
-    const held = await run([...rollout, '--runs', '2', '--fail', 'pod=store-b-0@1m+1m', ...flags]);
-    expect([held.status, held.stderr]).toEqual([0, '']);
-    await expect(held.stdout).toMatchFileSnapshot(`golden/simulate-${width}.txt`);
-    const unfinished = await run([...holidays, '--runs', '1', '--faults', 'none', '--until', '20m', ...flags]);
-    expect([unfinished.status, unfinished.stderr]).toEqual([7, '']);
-    await expect(unfinished.stdout).toMatchFileSnapshot(`golden/simulate-unfinished-${width}.txt`);
+  it('fits each width: blocked runs, and one that does not complete', async () => {
+    const views: Record<string, string> = {};
+    for (const flags of [['--width=80'], ['--width=120', '--color=always']]) {
+      const held = await run([...rollout, '--runs', '2', '--fail', 'pod=store-b-0@1m+1m', ...flags]);
+      expect([held.status, held.stderr]).toEqual([0, '']);
+      const unfinished = await run([...holidays, '--runs', '1', '--faults', 'none', '--until', '20m', ...flags]);
+      expect([unfinished.status, unfinished.stderr]).toEqual([7, '']);
+      Object.assign(views, { [`blocked: ${flags.join(' ')}`]: held.stdout, [`unfinished: ${flags.join(' ')}`]: unfinished.stdout });
+    }
+    await expectGolden('simulate', views);
   });
 
   it('gives the same runs for the same seed, and the one that is shown by the command that it names', async () => {
@@ -231,24 +230,20 @@ describe('a run that breaks an invariant', () => {
     expect(seen.slice(0, 3)).toEqual(['run 0/2', 'run 1/2', 'shrink 0/40']);
   });
 
-  for (const columns of [80, 120]) {
-    for (const colour of [false, true]) {
-      it(`is told at ${columns} columns, ${colour ? 'with' : 'without'} colour`, async () => {
-        const simulation = await simulateGroup(simulated, { seed: 1, runs: 5, play });
-        const shown: GroupSimulation = {
-          namespace: 'mimir',
-          group: 'ingester',
-          zones: ['a', 'b'],
-          faults: 'faults: crash',
-          simulation,
-          repeat: 'kubectl rollout-group simulate --current now --seed 3 --runs 1',
-        };
-        await expect(renderSimulation([shown], look({ columns, colour }))).toMatchFileSnapshot(
-          `golden/simulate-broken-${columns}${colour ? '-colour' : ''}.txt`,
-        );
-      });
-    }
-  }
+  it('is told at each width, with and without colour', async () => {
+    const shown: GroupSimulation = {
+      namespace: 'mimir',
+      group: 'ingester',
+      zones: ['a', 'b'],
+      faults: 'faults: crash',
+      simulation: await simulateGroup(simulated, { seed: 1, runs: 5, play }),
+      repeat: 'kubectl rollout-group simulate --current now --seed 3 --runs 1',
+    };
+    await expectGolden(
+      'simulate-broken',
+      inEachLook((at) => renderSimulation([shown], at)),
+    );
+  });
 });
 
 describe('the line of progress', () => {
