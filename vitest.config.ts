@@ -13,7 +13,7 @@ export default defineConfig({
         'test/simulation/defects/defects.test.ts',
         'test/simulation/sieve.test.ts',
         'test/engine/property/property.test.ts',
-        'test/simulation/plans.test.ts',
+        'test/simulation/replay.test.ts',
         'test/acceptance/real-manifests.test.ts',
         'test/simulation/run.test.ts',
         'test/webhook/review/fuzz.test.ts',

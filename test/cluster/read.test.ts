@@ -1,6 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { LineSplitter } from '../../cluster/connection/response-body.ts';
 import { ApiFailure, TransportFailure } from '../../cluster/request/failure.ts';
+import { isSameJson, parseJson } from '../../cluster/request/json.ts';
 import { getObject, listObjects, listProjected, splitList } from '../../cluster/request/read.ts';
 import { resources } from '../../cluster/request/resource.ts';
 import { ModelApi } from '../kit/model-server.ts';
@@ -174,5 +176,71 @@ describe('splitList', () => {
     ['nothing', ''],
   ])('finds none where there are %s', (_, text) => {
     expect(splitList(text)).toBeUndefined();
+  });
+});
+
+describe('parseJson', () => {
+  it.each([
+    ['as it is', '{"a":{"__proto__":{"admin":true},"b":1}}'],
+    ['escaped', '{"a":{"\\u005f_proto__":{"admin":true},"b":1}}'],
+    ['escaped in the middle', '{"a":{"__\\u0070roto__":{"admin":true},"b":1}}'],
+  ])('drops the key __proto__, written %s', (_, text) => {
+    const { a } = parseJson(text) as { a: Record<string, unknown> };
+    expect([Object.keys(a), Object.getPrototypeOf(a)]).toEqual([['b'], Object.prototype]);
+  });
+
+  it('keeps values that look like the key', () => {
+    expect(parseJson('{"a":"__proto__"}')).toEqual({ a: '__proto__' });
+  });
+
+  it('throws for text that is cut short', () => {
+    expect(() => parseJson('{"a":')).toThrow(SyntaxError);
+  });
+});
+
+describe('isSameJson', () => {
+  it('does not look at the order of keys, nor at keys without a value', () => {
+    expect(isSameJson({ a: 1, b: [{ c: 2 }] }, { b: [{ c: 2, d: undefined }], a: 1 })).toBe(true);
+  });
+
+  it.each([
+    [{ a: 1 }, { a: 2 }],
+    [{ a: 1 }, {}],
+    [{}, { constructor: 'a' }],
+    [[1, 2], [1]],
+    [[], {}],
+    [null, {}],
+  ])('tells %j from %j', (a, b) => {
+    expect(isSameJson(a, b)).toBe(false);
+  });
+});
+
+describe('a line splitter', () => {
+  it('finds the same lines in any pieces', () => {
+    const lines = fc.array(fc.string({ unit: 'grapheme', minLength: 1, maxLength: 8 }).filter((text) => !text.includes('\n')));
+    fc.assert(
+      fc.property(lines, fc.string({ maxLength: 4 }), fc.array(fc.nat(5)), (whole, rest, sizes) => {
+        const begun = rest.replaceAll('\n', '');
+        const bytes = Buffer.from(`${whole.map((line) => `${line}\n`).join('')}${begun}`);
+        const found: string[] = [];
+        const splitter = new LineSplitter((line) => found.push(line));
+        let start = 0;
+        for (const size of sizes) {
+          splitter.push(bytes.subarray(start, start + size));
+          start = Math.min(bytes.length, start + size);
+        }
+        splitter.push(bytes.subarray(start));
+        expect(found).toEqual(whole.map((line) => Buffer.from(line).toString('utf8')));
+        expect(splitter.isInsideLine).toBe(begun !== '');
+      }),
+    );
+  });
+
+  it('gives up on a line without end', () => {
+    const splitter = new LineSplitter(() => undefined);
+    const piece = Buffer.alloc(1024 * 1024, 'x');
+    expect(() => {
+      for (let index = 0; index < 65; index += 1) splitter.push(piece);
+    }).toThrow('a line is longer than 64 MiB');
   });
 });

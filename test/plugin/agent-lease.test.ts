@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { agentState, leaseState, readAgentLeases } from '../../plugin/live/agent.ts';
-import { clusterOf } from './cluster-of.ts';
 import { lease } from './doctor/kit.ts';
 import { leaseObject } from './live-objects.ts';
+import { clusterOf } from './served-objects.ts';
 
 const nowMs = 100_000;
 

@@ -3,11 +3,11 @@ import { describe, expect, it } from 'vitest';
 import { listKnown } from '../../plugin/cluster-snapshot/listing.ts';
 import { zoneBudgetResource } from '../../policies/adopt/keys.ts';
 import { fakeApiServer } from './api-server.ts';
-import { clusterOf } from './cluster-of.ts';
 import { runInProcess } from './in-process.ts';
 import { adoptedObjects, statefulSetObject } from './live-objects.ts';
 import { folderWith } from './process.ts';
 import type { FakeObject } from './served-objects.ts';
+import { clusterOf } from './served-objects.ts';
 
 const { status: _status, ...object } = statefulSetObject('a', { replicas: 0 });
 const free: FakeObject = { ...object, metadata: { ...object.metadata, name: 'free', uid: 'uid-free', labels: {} } };

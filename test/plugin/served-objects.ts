@@ -1,9 +1,10 @@
 // The model of the API server with the objects, kinds and permissions that a test gives it.
 import { apiVersionOf } from '../../cluster/request/resource.ts';
+import type { Cluster } from '../../plugin/connection.ts';
 import { kubernetesKinds, projectKinds, resourceOf } from '../../simulation/server/kinds.ts';
 import { moreKinds } from '../kit/kinds.ts';
 import { ModelApi } from '../kit/model-server.ts';
-import type { VirtualEnv } from '../kit/virtual-env.ts';
+import { type VirtualEnv, virtualEnv } from '../kit/virtual-env.ts';
 import { leaseObject } from './live-objects.ts';
 
 export interface FakeObject {
@@ -66,4 +67,21 @@ export function serveObjects(
   if (hasAgent && initial.every(({ kind }) => kind !== 'Lease')) put(leaseObject('agent-0', clock.nowMs(), 86_400));
   for (const kind of kinds) if (forbidden.includes(kind.plural)) api.forbid(`* ${resourceOf(kind)}`);
   return { api, put, objects: () => kinds.flatMap((kind) => api.list(resourceOf(kind))) };
+}
+
+export interface ClusterAnswers extends ServedLimits {
+  /** By plural. */
+  readonly objects?: Readonly<Record<string, readonly FakeObject[]>>;
+  /** Answers to access reviews. */
+  readonly reviews?: (plural: string, body: { readonly spec?: { readonly user?: string } }) => object;
+}
+
+export function clusterOf({ objects = {}, reviews = () => ({}), ...limits }: ClusterAnswers): Cluster {
+  const env = virtualEnv();
+  const { api } = serveObjects(Object.values(objects).flat(), limits, env);
+  env.replaceServer((request) => {
+    const { method, pathname, json } = request;
+    return method === 'POST' ? { status: 201, body: reviews(pathname.split('/').at(-1) ?? '', Object(json)) } : api.serve(request);
+  });
+  return { env, namespace: 'mimir', server: 'https://test', contextName: '', timeoutMs: 1000, close: () => undefined };
 }

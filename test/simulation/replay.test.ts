@@ -1,10 +1,12 @@
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { Scenario } from '../../simulation/scenario.ts';
 import { scenarioOf } from '../../simulation/search/draw/draw.ts';
+import { judge } from '../../simulation/search/judge.ts';
 import { PlanError, readPlans, readScenario, type StoredPlan, writeScenario } from '../../simulation/search/replay.ts';
+import { shareOf } from '../kit/share.ts';
 import { quietScenario } from './scenarios.ts';
 
 const faulty: Scenario = {
@@ -103,5 +105,15 @@ describe('scenarios as text', () => {
     ['a field that is not known', changed({ speed: 2 }), /speed/],
   ])('say where they are wrong: %s', (_, text, problem) => {
     expect(problemOf(text)).toMatch(problem);
+  });
+});
+
+const file = 'test/simulation/plans/found.json';
+const plans = readPlans(readFileSync(file, 'utf8'), file);
+
+describe('stored plans find nothing again', () => {
+  it.each(shareOf(plans, 4).map((plan) => [plan.name, plan] as const))('%s', async (_, plan) => {
+    const { failure } = await judge(plan, { isRepeated: true, compared: [] });
+    expect(failure && `${failure.id}: ${failure.message}`).toBeUndefined();
   });
 });

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { defectOf, type NamedTest } from '../kit/named-tests.ts';
-import type { Threat } from './threat.ts';
+import type { Threat } from './threats.ts';
 import { openRows, threats } from './threats.ts';
 
 const open = threats.filter(({ open: reason }) => reason !== undefined);

@@ -1,5 +1,8 @@
 import { describe, expect, it } from 'vitest';
+import { appliedCommit, applierOf } from '../../../engine/observe/applier.ts';
 import { observeNode, observePod, observeStatefulSet } from '../../../engine/observe/objects.ts';
+import { fieldAt } from '../../../engine/observe/raw.ts';
+import { withRevisions } from '../../../engine/observe/revisions.ts';
 import { observeReplicaSource } from '../../../engine/observe/source.ts';
 
 const rawSet = {
@@ -221,5 +224,98 @@ describe('a replica source', () => {
       observeReplicaSource(template, { spec: { replicas: 4 } }).statusReplicas,
       observeReplicaSource(autoscaler, { status: { desiredReplicas: 4 } }).statusReplicas,
     ]).toEqual([3, 0, undefined]);
+  });
+});
+
+const [one, two] = ['1', '2'].map((digit) => digit.repeat(40));
+const set = { namespace: 'mimir', name: 'ingester-zone-a' };
+
+describe('the object that applied a StatefulSet', () => {
+  it.each([
+    [
+      { labels: { 'kustomize.toolkit.fluxcd.io/name': 'mimir', 'kustomize.toolkit.fluxcd.io/namespace': 'flux-system' } },
+      'Kustomization flux-system/mimir',
+    ],
+    [{ labels: { 'kustomize.toolkit.fluxcd.io/name': 'mimir' } }, undefined],
+    [{ annotations: { 'argocd.argoproj.io/tracking-id': 'mimir:apps/StatefulSet:mimir/ingester-zone-a' } }, 'Application argocd/mimir'],
+    [{ annotations: { 'argocd.argoproj.io/tracking-id': 'team_mimir:apps/StatefulSet:mimir/ingester-zone-a' } }, 'Application team/mimir'],
+    [{ labels: { 'argocd.argoproj.io/instance': 'mimir' } }, 'Application argocd/mimir'],
+    [{ labels: { 'helm.toolkit.fluxcd.io/name': 'mimir' } }, undefined],
+    [{}, undefined],
+  ])('follows from its labels and annotations: %j', (metadata, expected) => {
+    const applier = applierOf({ labels: {}, annotations: {}, ...metadata } as never, 'argocd');
+    expect(applier && `${applier.kind} ${applier.namespace}/${applier.name}`).toBe(expected);
+  });
+});
+
+describe('the applied commit', () => {
+  const inventory = { entries: [{ id: 'mimir_ingester-zone-a_apps_StatefulSet', v: 'v1' }] };
+  const resources = [{ group: 'apps', kind: 'StatefulSet', ...set }];
+  const running = (sync: object, compared: object = {}) => ({
+    resources,
+    sync: compared,
+    operationState: { phase: 'Running', operation: { sync }, syncResult: { revision: one } },
+  });
+
+  it.each([
+    ['a branch of Flux', { inventory, lastAppliedRevision: `main@sha1:${one}`, lastAttemptedRevision: `main@sha1:${two}` }, two],
+    ['a detached commit of Flux', { inventory, lastAttemptedRevision: `sha1:${two}` }, two],
+    ['the digest of an OCI artifact', { inventory, lastAttemptedRevision: `latest@sha256:${'a'.repeat(64)}` }, undefined],
+    ['a Kustomization without this StatefulSet', { inventory: { entries: [] }, lastAttemptedRevision: `main@sha1:${two}` }, undefined],
+    ['a finished sync', { resources, sync: { revision: two }, operationState: { phase: 'Succeeded', syncResult: { revision: one } } }, one],
+    ['a running sync', running({ revision: two }), two],
+    ['a running sync of a branch', running({ revision: 'main' }, { revision: two }), two],
+    ['several sources, of which one is a chart', running({ revisions: ['5.8.0', two] }), two],
+    ['an Application without this StatefulSet', { operationState: { phase: 'Succeeded', syncResult: { revision: one } } }, undefined],
+    ['no status', undefined, undefined],
+  ])('is that of %s', (_, status, expected) => {
+    expect(appliedCommit({ status }, set)).toBe(expected);
+  });
+
+  it('is unknown without the object', () => {
+    expect(appliedCommit(undefined, set)).toBeUndefined();
+  });
+});
+
+function setWith(image: string, more: object = {}) {
+  const template = { spec: { containers: [{ name: 'main', image }] } };
+  return { kind: 'StatefulSet', metadata: { name: 'a', namespace: 'm', uid: 'u' }, spec: { template }, ...more };
+}
+
+const running = setWith('x:1', { status: { updateRevision: 'a-1', replicas: 3 } });
+
+function revision(name: string, image: string, uid = 'u') {
+  return {
+    metadata: { name, ownerReferences: [{ uid }] },
+    data: { spec: { template: { $patch: 'replace', ...setWith(image).spec.template } } },
+  };
+}
+
+function revisionOf(asked: ReturnType<typeof setWith>, revisions: readonly unknown[] = []): unknown {
+  return fieldAt(withRevisions([asked], [running], revisions)[0], ['status', 'updateRevision']);
+}
+
+describe('the revision that a manifest asks for', () => {
+  it('is the one in force when the template means the same', () => {
+    expect(revisionOf(setWith('x:1'))).toBe('a-1');
+    const spelledOut = setWith('x:1');
+    const containers = [{ ...spelledOut.spec.template.spec.containers[0], imagePullPolicy: 'IfNotPresent' }];
+    expect(revisionOf({ ...spelledOut, spec: { template: { spec: { containers } } } } as ReturnType<typeof setWith>)).toBe('a-1');
+  });
+
+  it('is not known when the template is new, also when the manifest was exported with its status', () => {
+    expect(revisionOf(setWith('x:2'))).toBeUndefined();
+    expect(revisionOf(setWith('x:2', { status: { updateRevision: 'a-1' } }))).toBeUndefined();
+  });
+
+  it('is that of an earlier template that comes back, of this StatefulSet alone', () => {
+    expect(revisionOf(setWith('x:0'), [revision('a-0', 'x:0')])).toBe('a-0');
+    expect(revisionOf(setWith('x:0'), [revision('b-0', 'x:0', 'other')])).toBeUndefined();
+  });
+
+  it('is undefined where nothing runs or no status reports a revision', () => {
+    const asked = setWith('x:1');
+    expect(withRevisions([asked], [])[0]).toBe(asked);
+    expect(withRevisions([asked], [setWith('x:0')])[0]).toBe(asked);
   });
 });

@@ -1,13 +1,15 @@
 import { describe, expect, it } from 'vitest';
-import { decide } from '../../../engine/decide/decide.ts';
+import { decide, decideGroup } from '../../../engine/decide/decide.ts';
 import { publishedDecision } from '../../../engine/publish/decision.ts';
 import { readPublished } from '../../../engine/publish/read.ts';
 import { groupStatus, type StatusContext, scaleTargetOf } from '../../../engine/publish/status.ts';
+import type { Ledger } from '../../../engine/snapshot.ts';
+import type { RolloutDefinition } from '../../../policies/definition.ts';
 import { rolloutGroupStatus } from '../../../policies/schema/rollout-group.ts';
 import { holdingPartition } from '../../../policies/strategies.ts';
 import { group } from '../../kit/groups.ts';
 import { kitNowMs, newRevision, outdatedStatefulSet, statefulSet } from '../../kit/objects.ts';
-import { ledgerOf, runOf } from '../../kit/questions.ts';
+import { ledgerOf, outdatedSets, runOf } from '../../kit/questions.ts';
 import { type SnapshotOverrides, snapshotOf } from '../../kit/snapshots.ts';
 
 function statusOf(overrides: SnapshotOverrides, context: StatusContext = {}) {
@@ -206,5 +208,27 @@ describe('the status of a group', () => {
     const sets = [statefulSet({ selector: 'name=ingester-zone-a' }), statefulSet({ name: 'ingester-zone-b' })];
     expect(scaleTargetOf(one, { statefulSets: sets })).toEqual({ replicas: 3, selector: 'name=ingester-zone-a' });
     expect(scaleTargetOf(one, { statefulSets: [] })).toBeUndefined();
+  });
+});
+
+/** What is published of zones a and b, as a reader finds it. */
+function zonesUnder(strategy: RolloutDefinition['strategy'], partitions: readonly [number, number], ledger: Partial<Ledger> = {}) {
+  const one = group({ zones: ['a', 'b'], rollout: { strategy } });
+  const sets = outdatedSets(['a', 'b'], { updateStrategy: strategy === 'onDelete' ? 'OnDelete' : 'RollingUpdate' });
+  const statefulSets = sets.map((set, index) => ({ ...set, partition: partitions[index] ?? 0 }));
+  const snapshot = snapshotOf({ groups: [one], statefulSets, ledgers: [ledgerOf(ledger)] });
+  const published = publishedDecision({ group: one, decision: decideGroup(snapshot, one), snapshot, atMs: kitNowMs });
+  const read = readPublished(JSON.stringify(published));
+  if ('unknown' in read) throw new Error(read.unknown);
+  return [read.strategy, ...read.zones.map(({ partition, pinned }) => partition ?? pinned)];
+}
+
+describe('a published decision says how far its strategy has let each zone go', () => {
+  const pins = [3, 1, 2].map((ordinal) => ({ zone: 'b', ordinal, revision: 'rev-2', placements: 1 }));
+
+  it('by the partition while it is lowered, by the pinned pods, and by nothing under onDelete', () => {
+    expect(zonesUnder('partition', [2, holdingPartition])).toEqual(['partition', 2, undefined]);
+    expect(zonesUnder('pinned', [holdingPartition, holdingPartition], { pins })).toEqual(['pinned', undefined, '1-3']);
+    expect(zonesUnder('onDelete', [0, 0], { pins })).toEqual(['onDelete', undefined, undefined]);
   });
 });

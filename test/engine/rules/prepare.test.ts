@@ -1,10 +1,11 @@
 import { describe, expect, it } from 'vitest';
+import { leavingPods } from '../../../engine/rules/leaving.ts';
 import { delayedDownscale, prepareDownscale, renewals, withdrawals } from '../../../engine/rules/prepare.ts';
-import type { Preparation, StatefulSetView } from '../../../engine/snapshot.ts';
+import type { CreatedPods, Preparation, StatefulSetView } from '../../../engine/snapshot.ts';
 import type { ReplicasDefinition } from '../../../policies/definition.ts';
 import { adopted, group, type ZoneOverrides } from '../../kit/groups.ts';
 import { kitNowMs, type PodChanges, statefulSet } from '../../kit/objects.ts';
-import { ago, contextWith, hourMs, ledgerOf, line, minuteMs, preparation, scaleQuestion, secondMs } from '../../kit/questions.ts';
+import { ago, contextWith, hourMs, ledgerOf, line, minuteMs, preparation, scaleQuestion, secondMs, zoneIn } from '../../kit/questions.ts';
 
 const endpoint = { scheme: 'http', port: 8080, path: '/prepare', timeout: '5s' } as const;
 const delayed = { afterMs: 2 * hourMs, endpoint, onUnreachable: 'hold' } as const;
@@ -373,5 +374,49 @@ describe('a preparation is renewed', () => {
   it('only where a delay applies', () => {
     expect(of([before], {}, { zone: {} })).toEqual([]);
     expect(of([before], {}, { more: { isForced: true } })).toEqual([]);
+  });
+});
+
+interface Leaving extends Partial<Pick<StatefulSetView, 'podManagementPolicy' | 'firstOrdinal'>> {
+  readonly missing?: readonly number[];
+  readonly counted?: number;
+  readonly created?: Partial<CreatedPods>;
+}
+
+/** The pods that leave when zone a goes from five replicas to three. */
+function leaving({ missing = [], counted = 5 - missing.length, created, ...set }: Leaving) {
+  const podChanges: PodChanges = Object.fromEntries(missing.map((ordinal) => [ordinal, 'missing']));
+  const context = contextWith(group({ zones: ['a'] }), {
+    statefulSets: [statefulSet({ ...set, replicas: 5, status: { replicas: counted } })],
+    podChanges: { 'ingester-zone-a': podChanges },
+    ledgers: [ledgerOf(created && { created: [{ zone: 'a', uid: 'uid-ingester-zone-a', ordinals: '', ...created }] })],
+  });
+  const { pods, lost, lostCount } = leavingPods(zoneIn(context), context.view.ledger, { from: 5, to: 3 });
+  return { pods: pods.map(({ ordinal }) => ordinal), lost, lostCount };
+}
+
+describe('the pods that leave', () => {
+  it.each<[string, Leaving, readonly number[], number | undefined]>([
+    ['all exist', {}, [3, 4], undefined],
+    ['counts from the first ordinal', { firstOrdinal: 10 }, [13, 14], undefined],
+    ['a pod was lost, and the status still counts it', { missing: [4], counted: 5 }, [3], 4],
+    ['a lower pod was lost, and the status still counts it', { missing: [3], counted: 5 }, [4], 3],
+    ['a pod was never created', { missing: [4] }, [3], undefined],
+    ['a lower pod was never created, because a quota allowed only the higher one', { missing: [3] }, [4], undefined],
+    ['no pod was ever created', { missing: [3, 4] }, [], undefined],
+    ['the ledger remembers the lost pod', { missing: [4], created: { ordinals: '0-4' } }, [3], 4],
+    ['the ledger remembers other pods', { missing: [4], created: { ordinals: '0-3' } }, [3], undefined],
+    ['the ledger remembers another StatefulSet of this name', { missing: [4], created: { ordinals: '0-4', uid: 'old' } }, [3], undefined],
+    ['the ledger remembers another zone', { missing: [4], created: { ordinals: '0-4', zone: 'b' } }, [3], undefined],
+    ['OrderedReady creates every lower pod first', { missing: [0, 1, 2, 3], podManagementPolicy: 'OrderedReady' }, [4], 3],
+    ['a pod that stays was lost', { missing: [1], created: { ordinals: '0-4' } }, [3, 4], undefined],
+  ])('%s', (_case, given, pods, lost) => {
+    expect(leaving(given)).toEqual({ pods, lost, lostCount: lost === undefined ? 0 : 1 });
+  });
+
+  it('counts every lost pod and names one', () => {
+    expect(leaving({ missing: [3, 4], created: { ordinals: '0-4' } })).toEqual({ pods: [], lost: 4, lostCount: 2 });
+    expect(leaving({ missing: [3, 4], counted: 5 })).toEqual({ pods: [], lost: 3, lostCount: 2 });
+    expect(leaving({ missing: [3, 4], counted: 4, created: { ordinals: '4' } })).toEqual({ pods: [], lost: 4, lostCount: 2 });
   });
 });

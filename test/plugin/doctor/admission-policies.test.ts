@@ -5,7 +5,7 @@ import type { Facts, RegistrationFact } from '../../../plugin/doctor/check.ts';
 import { readAdmissionPolicies } from '../../../plugin/doctor/gather/admission.ts';
 import { optionsOf } from '../../install/given.ts';
 import { group } from '../../kit/groups.ts';
-import { type ClusterAnswers, clusterOf } from '../cluster-of.ts';
+import { type ClusterAnswers, clusterOf } from '../served-objects.ts';
 import { facts } from './kit.ts';
 
 const all = admissionPoliciesOf(optionsOf());

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { examine } from '../../../plugin/doctor/all.ts';
 import { readNamedSecrets } from '../../../plugin/doctor/gather/gather.ts';
-import { type ClusterAnswers, clusterOf } from '../cluster-of.ts';
+import { type ClusterAnswers, clusterOf } from '../served-objects.ts';
 import { facts } from './kit.ts';
 
 const namespace = 'rollout-group';

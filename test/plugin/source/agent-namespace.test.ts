@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { agentNamespaceOf } from '../../../plugin/source/cluster/live-plan.ts';
-import { clusterOf } from '../cluster-of.ts';
 import { done } from '../live-kit.ts';
 import { leaseObject, publishedObject } from '../live-objects.ts';
+import { clusterOf } from '../served-objects.ts';
 
 const leaseIn = (namespace: string, holder: string) => ({
   ...leaseObject(holder, 0),

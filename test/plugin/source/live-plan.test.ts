@@ -4,8 +4,8 @@ import { readGroups, scopeOf } from '../../../plugin/live/groups.ts';
 import { liveAbsence, readAndPlan } from '../../../plugin/source/cluster/live-plan.ts';
 import { group } from '../../kit/groups.ts';
 import { manifest } from '../../kit/manifests.ts';
-import { type ClusterAnswers, clusterOf } from '../cluster-of.ts';
 import type { FakeObject } from '../served-objects.ts';
+import { type ClusterAnswers, clusterOf } from '../served-objects.ts';
 
 const store = group({ name: 'store', namespace: 'prdo', zones: ['a', 'b'], sources: { '': { file: 'g.yaml', line: 5, column: 3 } } });
 const names = store.zones.map(({ statefulSet }) => statefulSet);

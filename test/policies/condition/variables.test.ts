@@ -1,5 +1,7 @@
+import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { evaluateCondition } from '../../../policies/condition/condition.ts';
+import { conditionLimits, operators } from '../../../policies/condition/shape.ts';
 import { type ConditionType, describeType, typeAt } from '../../../policies/condition/types.ts';
 import {
   gateVariables,
@@ -179,5 +181,26 @@ describe('the name that was meant', () => {
 
   it('does not depend on the order of the names', () => {
     expect([didYouMean('aax', ['aay', 'aaz']), didYouMean('aax', ['aaz', 'aay'])]).toEqual(['aay', 'aay']);
+  });
+});
+
+describe('docs/conditions.md', () => {
+  const page = readFileSync('docs/conditions.md', 'utf8');
+  const code = new Set([...page.matchAll(/`([^`\n]+)`/g)].flatMap((match) => (match[1] ?? '').split(' ')));
+
+  it('names every operator', () => {
+    expect([...operators.keys()].filter((name) => !code.has(name))).toEqual([]);
+  });
+
+  it('names every variable, and every field of a zone', () => {
+    const names = variablePaths(ruleVariables(['NAME'])).map((path) => path.replace(/\.\*$/, '').replace(/^.*\[\]\./, ''));
+    expect(names.filter((name) => !code.has(name))).toEqual([]);
+  });
+
+  it('names the limits', () => {
+    const { depth, nodes, textLength, listLength } = conditionLimits;
+    expect(page.replaceAll('\n', ' ')).toContain(
+      `${nodes} nodes, ${depth} levels, ${listLength} items in a list and ${textLength.toLocaleString('en-US')} characters`,
+    );
   });
 });

@@ -1,4 +1,8 @@
+import { Agent, createServer, request, type Server } from 'node:https';
+import type { AddressInfo } from 'node:net';
 import { describe, expect, it } from 'vitest';
+import { expiryOf } from '../../../webhook/certificates/certificates.ts';
+import type { TlsSource } from '../../../webhook/certificates/source.ts';
 import { pairOf } from './given.ts';
 import { dayMs, isAccepted, newWorld, pass, secretName, type World } from './world.ts';
 
@@ -109,4 +113,103 @@ describe('a new certificate', () => {
     expect(world.text('previous-cert')).toBe('');
     for (const keeper of keepers) keeper.stop();
   });
+});
+
+const nowMs = Date.UTC(2026, 0, 15, 12);
+
+describe('the end of the certificate', () => {
+  it.each([
+    [365, 15, undefined],
+    [365, 13.9, 'expires in 13 days and has not been renewed'],
+    [365, 1.5, 'expires in 36 hours and has not been renewed'],
+    [365, -1, 'has expired: API servers refuse to call it'],
+    // A certificate that lives for two weeks is renewed when five days are left.
+    [14, 5, undefined],
+    [14, 3, 'expires in 3 days and has not been renewed'],
+  ])('of %d days, %d of them left: %s', (lifeDays, leftDays, said) => {
+    const pair = pairOf({ nowMs: nowMs - (lifeDays - leftDays) * dayMs, lifetimeMs: lifeDays * dayMs });
+    const expiry = expiryOf({ current: () => pair }, nowMs);
+    expect(expiry).toMatchObject({ notAfterMs: nowMs + leftDays * dayMs });
+    expect(expiry?.degradation ?? 'well').toContain(said ?? 'well');
+  });
+
+  it('is not known while nothing is served', () => {
+    expect(expiryOf({ current: () => undefined }, nowMs)).toBeUndefined();
+  });
+
+  it('is a degradation when renewal is not possible', async () => {
+    const world = newWorld();
+    const certificates = world.certificates({ lifetimeMs: 90 * dayMs });
+    await world.env.until(() => certificates.current() !== undefined);
+    world.server.forbid('update secrets');
+    await pass(world, 70 * dayMs);
+    expect(certificates.degradations()).toEqual([expect.stringContaining('grant create on secrets, and get and update on this one')]);
+    await pass(world, 10 * dayMs);
+    expect(certificates.degradations()[1]).toContain('expires in 10 days');
+    certificates.stop();
+  });
+});
+
+/** A request with the bundle that the configuration has, as the API server makes it. */
+function call(port: number, ca: string, agent?: Agent): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const options = {
+      host: '127.0.0.1',
+      port,
+      ca,
+      servername: 'operator.one.svc',
+      ...(agent === undefined ? { agent: false as const } : { agent }),
+    };
+    const asked = request(options, (response) => {
+      response.resume();
+      response.on('end', () => resolve(String(response.statusCode)));
+    });
+    asked.on('error', reject);
+    asked.end();
+  });
+}
+
+async function listening(server: Server): Promise<number> {
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return (server.address() as AddressInfo).port;
+}
+
+it('TLS clients that trust what the configuration says get an answer before, during and after a renewal, on old connections too', async () => {
+  const world = newWorld(1, Date.now());
+  world.configure('hooks');
+  const certificates = world.certificates();
+  // What the server follows.
+  const source: TlsSource = certificates;
+  await world.env.until(() => world.bundles('hooks')[0] !== '');
+  await world.env.advance(1000);
+  const { cert, key } = certificates.current() ?? {};
+  const server = createServer({ cert, key }, (_, response) => response.end());
+  const contexts: string[] = [];
+  source.onChange(() => {
+    const { cert: nextCert = '', key: nextKey = '' } = certificates.current() ?? {};
+    server.setSecureContext({ cert: nextCert, key: nextKey });
+    contexts.push(nextCert);
+  });
+  const port = await listening(server);
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+  const bundle = (): string => world.bundles('hooks')[0] ?? '';
+  const answers: string[] = [];
+  try {
+    answers.push(await call(port, bundle(), agent));
+    world.server.remove({ user: 'jane' }, { resource: 'secrets', namespace: 'one', name: secretName });
+    for (let second = 0; second < 60; second += 1) {
+      await world.env.advance(1000);
+      answers.push(await call(port, bundle()));
+    }
+    answers.push(await call(port, bundle(), agent));
+    expect(certificates.current()?.cert).not.toBe(cert);
+    expect(contexts.at(-1)).toBe(certificates.current()?.cert);
+    expect(new Set(answers)).toEqual(new Set(['200']));
+    await pass(world, 0.1 * 86_400_000);
+    expect(await call(port, bundle())).toBe('200');
+  } finally {
+    agent.destroy();
+    server.close();
+    certificates.stop();
+  }
 });

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { isUnknown } from '../../../../engine/snapshot.ts';
 import { readAccounts } from '../../../../plugin/doctor/gather/accounts.ts';
 import type { AgentLease, LatestDecision } from '../../../../plugin/live/agent.ts';
-import { type ClusterAnswers, clusterOf } from '../../cluster-of.ts';
+import { type ClusterAnswers, clusterOf } from '../../served-objects.ts';
 import { lease } from '../kit.ts';
 
 const account = (namespace: string) => ({ apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name: 'rollout-group-agent', namespace } });

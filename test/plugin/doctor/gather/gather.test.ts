@@ -10,7 +10,7 @@ import { gatherFacts } from '../../../../plugin/doctor/gather/gather.ts';
 import { group } from '../../../kit/groups.ts';
 import { kitNowMs } from '../../../kit/objects.ts';
 import { snapshotOf } from '../../../kit/snapshots.ts';
-import { clusterOf } from '../../cluster-of.ts';
+import { clusterOf } from '../../served-objects.ts';
 
 const configMap = (name: string, labels: Readonly<Record<string, string>>, data: Readonly<Record<string, string>>) => ({
   apiVersion: 'v1',

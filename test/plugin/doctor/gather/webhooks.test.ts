@@ -4,7 +4,7 @@ import { installation } from '../../../../install/installation.ts';
 import { readRegistration, readWebhookAccounts } from '../../../../plugin/doctor/gather/admission.ts';
 import { optionsOf } from '../../../install/given.ts';
 import { adopted } from '../../../kit/groups.ts';
-import { type ClusterAnswers, clusterOf } from '../../cluster-of.ts';
+import { type ClusterAnswers, clusterOf } from '../../served-objects.ts';
 
 const groups = [adopted({ zones: ['a', 'b'] })];
 const bare = installation(optionsOf()).filter(({ kind }) => kind.endsWith('WebhookConfiguration'));
