@@ -13,8 +13,8 @@ import { adoptedObjects, publishedObject } from './live-objects.ts';
 import { look } from './plan-kit.ts';
 import type { FakeObject } from './served-objects.ts';
 
-/** Every pod is old but one, if there is one, which was made as `made`; the templates ask for `wanted`. */
-function rollingObjects({ hasNew = true, wanted = 'mimir:2', made = 'mimir:2' } = {}): readonly FakeObject[] {
+/** Every pod is old but one, if there is one, which was made as `made`; the templates ask for `wanted`, that of zone c for `wantedInC`. */
+function rollingObjects({ hasNew = true, wanted = 'mimir:2', made = 'mimir:2', wantedInC = 'mimir:2' } = {}): readonly FakeObject[] {
   const containers = (image: string, proxy: string) => [
     { name: 'ingester', image },
     { name: 'proxy', image: proxy },
@@ -23,7 +23,10 @@ function rollingObjects({ hasNew = true, wanted = 'mimir:2', made = 'mimir:2' } 
     const { metadata } = object;
     if (object.kind === 'StatefulSet') {
       const spec = Object(object['spec']);
-      const template = { ...spec.template, spec: { containers: [{ name: 'ingester', image: wanted }] } };
+      const template = {
+        ...spec.template,
+        spec: { containers: [{ name: 'ingester', image: metadata.name.endsWith('c') ? wantedInC : wanted }] },
+      };
       return { ...object, spec: { ...spec, template } };
     }
     if (!hasNew || metadata.name !== 'ingester-zone-b-1') return { ...object, spec: { containers: containers('mimir:1', 'proxy:1') } };
@@ -70,6 +73,16 @@ describe('the image change of a rollout', () => {
     expect(imageChanges(rolling, { statefulSets })).toEqual([]);
     expect(imageChanges(rolling, { statefulSets, pods: { unknown: 'forbidden' } })).toEqual([]);
     expect(imageChanges(other, { statefulSets, pods })).toEqual([]);
+  });
+
+  it('names the zones if one zone requests another image, also in the headline', async () => {
+    const objects = rollingObjects({ hasNew: false, wantedInC: 'mimir:1' });
+    const inBoth = { from: 'mimir:1', to: 'mimir:2', zones: ['a', 'b'] };
+    expect(imageChanges(rolling, listingOf(objects))).toEqual([inBoth]);
+    expect((await ask(objects, 'status ingester --watch=false')).stdout).toMatch(/mimir:1 (->|→) 2 in a and b/);
+    expect((await ask(objects, 'get ingester')).stdout).toMatch(/mimir:1 (->|→) 2 in a and b/);
+    const returning = { from: 'mimir:2', to: 'mimir:1', zones: ['c'] };
+    expect(changeText([returning, inBoth], '->')).toBe('mimir:2 -> 1 in c; mimir:1 -> 2 in a and b');
   });
 
   it('is taken from the template before the run starts', () => {
