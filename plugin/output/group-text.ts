@@ -277,6 +277,12 @@ function leftPart({ left = [] }: PublishedDecision, isShort: boolean): string {
   return isShort ? `${left.length} left` : first.fact;
 }
 
+/** Returns the warnings that no stop repeats, each with its rule. */
+export function warningTexts({ warnings, stops = [] }: PublishedDecision, nowMs: number): readonly string[] {
+  const others = warnings.filter((warning) => !stops.some(({ rule }) => rule === warning.rule));
+  return others.map((warning) => `${warning.rule}: ${factText(warning, nowMs)}`);
+}
+
 /** Returns the first exception in use and the number of the other exceptions; in the short form, only the total number. */
 function exceptionPart(decision: PublishedDecision, { isShort, nowMs }: InfoLook): string {
   const [first, ...more] = decision.permitted ?? [];

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { PublishedDecision } from '../../engine/publish/published.ts';
 import { type Listing, watchListing } from '../../plugin/cluster-snapshot/listing.ts';
 import { imageChanges, rolesIn } from '../../plugin/live/facts.ts';
+import { renderTree } from '../../plugin/output/get.ts';
 import { changeText } from '../../plugin/output/group-text.ts';
 import { renderStatus } from '../../plugin/output/status.ts';
 import { adoptedGroup, newCluster } from '../kit/cluster.ts';
@@ -103,6 +104,13 @@ describe('the image change of a rollout', () => {
     const lines = renderStatus(fromAgent(rolling), kitNowMs, look({ columns: 50 }), { changes: one });
     expect(lines[0]).not.toContain('mimir:1');
     expect(lines.filter((line) => line.startsWith('  change: '))).toEqual(['  change: mimir:1 → 2']);
+  });
+
+  it('has warnings about the group below it, as in the tree', () => {
+    const fact = 'the zones request different images: container app has app:1 in a; app:2 in b';
+    const live = fromAgent({ ...done, warnings: [{ rule: 'zone-images', outcome: 'wait', fact }] });
+    expect(renderStatus(live, kitNowMs, look({ columns: 200 }))).toContain(`  warning: zone-images: ${fact}`);
+    expect(renderTree(live, kitNowMs, look({ columns: 200 }))).toContain(`  zone-images: ${fact}`);
   });
 
   it.each([
