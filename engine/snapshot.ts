@@ -60,6 +60,8 @@ export interface StatefulSetView {
   readonly selector?: string;
   /** The digest of the pod template (`templateDigest`); absent if no annotation names an approved plan. */
   readonly template?: string;
+  /** The images of the pod template by container; absent without containers. */
+  readonly images?: Readonly<Record<string, string>>;
   /** The fields that another manager than the appliers of the manifest wrote; absent without such a field or such an applier. */
   readonly drift?: Drift;
   readonly isTerminating: boolean;

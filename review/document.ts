@@ -110,13 +110,17 @@ interface ImageChange {
   readonly container: string;
   readonly before: string;
   readonly after: string;
+  /** The zones whose image changes; absent if it changes in all zones. */
+  readonly zones?: readonly string[];
 }
 
 /** Returns the changed images of a group, each once. */
-export function imageChanges({ changes }: Pick<GroupPlan, 'changes'>): readonly ImageChange[] {
-  const images = changes.flatMap(({ field, before, after }): readonly ImageChange[] => {
+export function imageChanges({ changes, zones: all }: Pick<GroupPlan, 'changes' | 'zones'>): readonly ImageChange[] {
+  const images = changes.flatMap(({ field, before, after, zones }): readonly ImageChange[] => {
     const container = /containers\[(.+)\]\.image$/.exec(field)?.[1];
-    return container === undefined ? [] : [{ container, before: String(before ?? ''), after: String(after ?? '') }];
+    if (container === undefined) return [];
+    const isEverywhere = zones.length === 0 || zones.length === all.length;
+    return [{ container, before: String(before ?? ''), after: String(after ?? ''), ...(isEverywhere ? {} : { zones }) }];
   });
-  return firstByKey(images, ({ container, before, after }) => [container, before, after].join('\n'));
+  return firstByKey(images, ({ container, before, after, zones = [] }) => [container, before, after, ...zones].join('\n'));
 }

@@ -30,6 +30,7 @@ const untold: Readonly<Record<string, string>> = {
   'rolled-back': 'it only warns, as in failure-rolls-back',
   'updated-by-restart': 'it only warns; test/engine/strategies/on-delete.test.ts',
   'write-accepted': 'the API server of a story rejects nothing; test/engine/rules/refused-write.test.ts',
+  'zone-images': 'the StatefulSets of a story have no images; test/engine/decide/roll.test.ts',
 };
 
 describe('scenarios', () => {

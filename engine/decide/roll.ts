@@ -1,5 +1,7 @@
 // Decides which pods of which zone to replace now, or which rules block every replacement.
 import { defined, extended } from '../../policies/values/defined.ts';
+import { groupBy } from '../../policies/values/group-by.ts';
+import { listed } from '../../policies/wording.ts';
 import { pods } from '../amount.ts';
 import { type GroupContext, zoneNamed } from '../context.ts';
 import type { Action, GroupDecision, RuleResult, Step } from '../decision.ts';
@@ -59,6 +61,7 @@ export function decideRoll(context: GroupContext, advanced: AdvancedRun | undefi
       ...strategy.warnOfRestarts(context, decision.run),
       ...rollbackWarnings(context, decision.run),
       ...planWarnings(context, decision.run),
+      ...imageWarnings(context, decision.run),
     ],
   };
 }
@@ -76,6 +79,29 @@ function planWarnings(context: GroupContext, run: RunState | undefined): readonl
   const named = plan === undefined ? '' : ` ${plan}`;
   const facts = [...deviations.map(({ fact }) => fact), ...drifted];
   return [result('approved-plan', 'wait', `the rollout differs from its approved plan${named}: ${facts.join('; ')}`)];
+}
+
+/**
+ * Returns a warning if the zones request different images while no pod is left to replace. Images are compared by name and tag or digest, as
+ * each zone can have a registry.
+ */
+function imageWarnings({ view: { zones } }: GroupContext, run: RunState | undefined): readonly RuleResult[] {
+  const isUnfinished = run !== undefined && run.outcome !== 'completed';
+  if (isUnfinished || zones.some(({ outdated, unknown }) => outdated.length > 0 || unknown !== undefined)) return [];
+  const images = zones.flatMap(({ zone, set }) =>
+    Object.entries(set?.images ?? {}).map(([container, image]) => ({ container, image: image.replace(/^.*\//, ''), zone: zone.name })),
+  );
+  const different = [...groupBy(images, ({ container }) => container)].flatMap(([container, ofContainer]) => {
+    const parts = [...groupBy(ofContainer, ({ image }) => image)].map(
+      ([image, same]) =>
+        `${image} in ${listed(
+          same.map(({ zone }) => zone),
+          'and',
+        )}`,
+    );
+    return parts.length < 2 ? [] : [`container ${container} has ${parts.join('; ')}`];
+  });
+  return different.length === 0 ? [] : [result('zone-images', 'wait', `the zones request different images: ${different.join(', ')}`)];
 }
 
 function rollOrWait(context: GroupContext, advanced: AdvancedRun | undefined, isScaling: boolean): RollDecision {

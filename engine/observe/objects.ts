@@ -52,7 +52,7 @@ export function observeStatefulSet(raw: unknown): Known<StatefulSetView> {
     podLabels: fields.texts('spec.template.metadata.labels'),
     ...selectorOf(fields),
     ...(annotations[approvedPlanAnnotation] === undefined ? {} : { template: templateDigest(raw) }),
-    ...defined({ drift: driftOf(raw) }),
+    ...defined({ images: imagesOf(fields), drift: driftOf(raw) }),
     isTerminating: fields.has('metadata.deletionTimestamp'),
     status: {
       observedGeneration: generation('status.observedGeneration'),
@@ -65,6 +65,14 @@ export function observeStatefulSet(raw: unknown): Known<StatefulSetView> {
   };
   const problem = fields.problem() ?? problemOf(view, strategy, management);
   return problem === undefined ? view : { unknown: `StatefulSet ${view.namespace}/${view.name}: ${problem}` };
+}
+
+function imagesOf(fields: Reader): StatefulSetView['images'] {
+  const images = fields.list('spec.template.spec.containers').flatMap((container): readonly (readonly [string, string])[] => {
+    const [name, image] = [reader(container).text('name'), reader(container).text('image')];
+    return name === undefined || image === undefined ? [] : [[name, image]];
+  });
+  return images.length === 0 ? undefined : Object.fromEntries(images);
 }
 
 function problemOf(view: StatefulSetView, strategy: string, management: string): string | undefined {

@@ -4,10 +4,11 @@ import { instantMs, instantText } from '../../policies/instant.ts';
 import { apiVersion, type RolloutRun } from '../../policies/schema/kinds.ts';
 import { runLimits } from '../../policies/schema/rollout-run.ts';
 import { defined } from '../../policies/values/defined.ts';
+import { groupBy } from '../../policies/values/group-by.ts';
 import { hashText } from '../../policies/values/hash.ts';
 import { ordinalRanges, ordinalsIn } from '../amount.ts';
 import { contextOf } from '../context.ts';
-import { type Action, asksToPrepare, type GroupDecision, isMoving, replacedBy } from '../decision.ts';
+import { type Action, asksToPrepare, type GroupDecision, isMoving, replacedBy, type ZoneDecision } from '../decision.ts';
 import { viewGroup } from '../observe/view.ts';
 import { storedResult } from '../rule.ts';
 import { isRejection } from '../rules/approval.ts';
@@ -52,25 +53,43 @@ function rolloutRecord(previous: RolloutRun | undefined, turn: RunTurn, decision
   // A run that needs to replace no pod begins and ends in one turn.
   const isAtOnce = run.outcome === 'completed' && run.startedMs >= turn.snapshot.nowMs;
   if (run.outcome !== 'running' && !isAtOnce) return previous;
-  const { from = run.previous } = run;
   const began = newRecord(turn, changeOf(run), {
     id: run.id,
     kind: recordedKind(run),
     startedAt: timeText(run.startedMs),
-    zones: turn.group.zones.slice(0, runLimits.zones).map(({ name, statefulSet }) => ({
-      zone: name,
-      statefulSet,
-      ...(from[name] ? { fromRevision: from[name] } : {}),
-      ...(run.target[name] ? { toRevision: run.target[name] } : {}),
-      ...defined({ pods: decision.zones.find(({ zone }) => zone === name)?.replicas }),
-    })),
+    zones: turn.group.zones.slice(0, runLimits.zones).map(({ name, statefulSet }) => {
+      const zone = decision.zones.find((one) => one.zone === name);
+      const [from, to] = [revisionBefore(run, name, zone), run.target[name]];
+      return {
+        zone: name,
+        statefulSet,
+        ...(from ? { fromRevision: from } : {}),
+        ...(to ? { toRevision: to } : {}),
+        ...defined({ pods: zone?.replicas }),
+      };
+    }),
   });
   return runState(began, turn, decision, run);
 }
 
-function withTarget(record: RolloutRun, { id, target }: RunState): RolloutRun {
-  const zones = record.spec.zones.map((zone) => ({ ...zone, ...defined({ toRevision: target[zone.zone] }) }));
-  return { ...record, spec: { ...record.spec, id, zones } };
+/**
+ * Returns the revision of a zone before the run. If the change leaves the template of the zone, this is the revision of its outdated pods: the
+ * run still has to replace the pods that the run before it left.
+ */
+function revisionBefore({ from, previous, target }: RunState, name: string, zone: ZoneDecision | undefined): string | undefined {
+  const before = (from ?? previous)[name];
+  const outdated = before === target[name] ? zone?.revisions.find(({ revision }) => revision !== '' && revision !== before) : undefined;
+  return outdated?.revision ?? before;
+}
+
+function withTarget(record: RolloutRun, run: RunState): RolloutRun {
+  const { id, target, from = run.previous } = run;
+  const zones = record.spec.zones.map((zone) => {
+    const [fromRevision, toRevision] = [from[zone.zone], target[zone.zone]];
+    return { ...zone, ...defined({ fromRevision: fromRevision === toRevision ? undefined : fromRevision, toRevision }) };
+  });
+  const earlierIds = [...(record.spec.earlierIds ?? []), record.spec.id].slice(-runLimits.earlierIds);
+  return { ...record, spec: { ...record.spec, id, earlierIds, zones } };
 }
 
 function runState(record: RolloutRun, turn: RunTurn, decision: GroupDecision, run: RunState): RolloutRun {
@@ -321,6 +340,17 @@ function ordinalsOf(ranges: string): readonly number[] {
 function shortRanges(ordinals: readonly number[]): string {
   const ranges = ordinalRanges(ordinals);
   return ranges.length <= 1000 ? ranges : `${ranges.slice(0, 1000).replace(/,[^,]*$/, '')},…`;
+}
+
+/** Returns the number of pods that the run replaced. A pod that was replaced in several waves counts once. */
+export function replacedPodCount({ steps }: Pick<Spec, 'steps'>): number {
+  const replacements = steps.filter(({ action }) => action === 'replace');
+  const counts = [...groupBy(replacements, ({ zone = '' }) => zone).values()].map((ofZone) => {
+    const hasEveryPod = ofZone.every(({ pods, count }) => count === 0 || pods?.endsWith('…') === false);
+    if (!hasEveryPod) return ofZone.reduce((sum, { count }) => sum + count, 0);
+    return new Set(ofZone.flatMap(({ pods = '' }) => ordinalsOf(pods))).size;
+  });
+  return counts.reduce((sum, count) => sum + count, 0);
 }
 
 type RecordedRequest = NonNullable<Spec['people']>[number];

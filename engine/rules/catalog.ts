@@ -305,6 +305,13 @@ export const ruleCatalog: readonly RuleEntry[] = [
     title: 'the minimum time since the last downscale of another zone has passed',
     outcomes: ['ok', 'wait', 'no', 'skip', 'unknown'],
   },
+  {
+    id: 'zone-images',
+    reason: 'ImagesNotEqual',
+    onlyWarns: true,
+    title: 'all zones request the same images while the group has no pod to replace',
+    outcomes: ['wait'],
+  },
 ];
 
 const reasons: ReadonlyMap<string, string> = new Map(ruleCatalog.flatMap(({ id, reason }) => (reason === undefined ? [] : [[id, reason]])));

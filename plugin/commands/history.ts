@@ -101,11 +101,12 @@ async function readDefined(cluster: Cluster, name: GroupName): Promise<Pick<Read
   }
 }
 
-/** Returns the run with this id or unique prefix. Throws Failure if no run or several runs match. */
+/** Returns the run with this id or unique prefix, also of an earlier id. Throws Failure if no run or several runs match. */
 function runNamed(runs: readonly ShownRun[], id: string, group: string): ShownRun {
-  const found = runs.filter((record) => record.id === id || record.id.startsWith(id));
+  const idsOf = ({ id: current, earlierIds = [] }: ShownRun): readonly string[] => [current, ...earlierIds];
+  const found = runs.filter((record) => idsOf(record).some((one) => one.startsWith(id)));
   const [record, ...others] = found;
-  const exact = found.find((candidate) => candidate.id === id);
+  const exact = found.find((candidate) => idsOf(candidate).includes(id));
   if (exact !== undefined) return exact;
   if (record !== undefined && others.length === 0) return record;
   throw notFoundFailure(record === undefined ? `${group} has no run ${id}` : `${found.length} runs of ${group} start with ${id}`, {

@@ -16,7 +16,7 @@ import {
   strategies,
 } from './groups.ts';
 import { channels, namedSecrets } from './integrations.ts';
-import { autoscaledMembers, drift, otherOperator, replicasInGit } from './writers.ts';
+import { autoscaledMembers, drift, otherOperator, replicasInGit, zoneImages } from './writers.ts';
 
 const checks: readonly Check[] = [
   agentPresent,
@@ -36,6 +36,7 @@ const checks: readonly Check[] = [
   withGroups('HPA', autoscaledMembers),
   withGroups('GitOps', replicasInGit),
   withGroups('drift', drift),
+  zoneImages,
   withGroups('PDB', overlappingBudgets),
   withGroups('ledgers', leftLedgers),
   withGroups('channels', channels),

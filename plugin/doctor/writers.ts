@@ -70,6 +70,17 @@ export const drift: GroupCheck = ({ groups, sets, statefulSets }) => {
   return orOk('drift', results, 'no manager wrote fields of a member besides the managers that apply its manifest');
 };
 
+/** Reports groups whose zones request different images, as their agent published it. */
+export const zoneImages: Check = ({ published }) => {
+  if (isUnknown(published)) return skipped('images', published.unknown);
+  const results = published.flatMap(({ namespace, group, warnings = [] }) =>
+    warnings
+      .filter(({ rule }) => rule === 'zone-images')
+      .map(({ fact }) => result('warn', 'images', `${namespace}/${group}: ${fact}`, 'RG6030')),
+  );
+  return orOk('images', results, 'the zones of each group request the same images, or a rollout is in progress');
+};
+
 /** Reports GitOps tools that own replicas which the agent writes: each sync would set them back to the value in Git. */
 export const replicasInGit: GroupCheck = ({ groups, statefulSets }) => {
   const results = groups.flatMap(({ namespace, zones }) =>

@@ -175,6 +175,7 @@ function agentLease({ metadata: { namespace = '', name }, spec }: KubernetesObje
 export interface LatestDecision extends Pick<PublishedDecision, 'namespace' | 'group' | 'decidedMs' | 'leader' | 'unenforced'> {
   readonly zones?: readonly { readonly statefulSet: string }[];
   readonly waits?: readonly RuleResult[];
+  readonly warnings?: readonly RuleResult[];
 }
 
 /** Reads the decisions published in these namespaces; in all if `namespaces` is undefined. Unknown if the user may not read ConfigMaps. */

@@ -110,39 +110,69 @@ function successorsOf(
 export interface ImageChange {
   readonly from: string;
   readonly to: string;
+  /** The zones that request the image; absent if no zone requests another image for the container. */
+  readonly zones?: readonly string[];
 }
 
 /** Returns each image change once; empty if no rollout is unfinished, no image differs or the pods were not read. */
 export function imageChanges(decision: PublishedDecision, listing: Listing): readonly ImageChange[] {
   if (!isUnfinished(decision)) return [];
   const { namespace } = decision;
-  const changes = decision.zones.flatMap(({ statefulSet, desiredRevision }) => {
+  const members = decision.zones.flatMap(({ zone, statefulSet, desiredRevision }) => {
     const set = itemsOf(listing.statefulSets).find(({ metadata }) => metadata.namespace === namespace && metadata.name === statefulSet);
     if (set === undefined) return [];
     // A rollback returns pods to an earlier revision than the update revision, also after an abort.
     const target = desiredRevision ?? valueAt(set, ['status', 'updateRevision']);
-    return changesOf(set, podsOf(itemsOf(listing.pods), namespace, statefulSet), target);
+    return [memberImages(zone, set, podsOf(itemsOf(listing.pods), namespace, statefulSet), target)];
   });
-  return [...new Map(changes.map((change) => [`${change.from} ${change.to}`, change])).values()];
+  const changes = members.flatMap((member) => changesOf(member).map((change) => withZones(change, members)));
+  return [...new Map(changes.map((change) => [JSON.stringify(change), change])).values()];
 }
 
-/** Returns the changes of one StatefulSet. Containers that other writers injected into pods are ignored. */
-function changesOf(set: KubernetesObject, pods: readonly KubernetesObject[], target: unknown): readonly ImageChange[] {
+interface MemberImages {
+  readonly zone: string;
+  /** The images of the requested revision by container: as its template requests them, else as its pods have them. */
+  readonly requested: ReadonlyMap<string, string>;
+  /** The images of an updated pod. A webhook can give pods another registry than the template names. */
+  readonly made: ReadonlyMap<string, string> | undefined;
+  /** The images of each outdated pod. */
+  readonly outdated: readonly ReadonlyMap<string, string>[];
+}
+
+/** Returns the images of one member, of the containers in its template: other writers can inject containers into pods. */
+function memberImages(zone: string, set: KubernetesObject, pods: readonly KubernetesObject[], target: unknown): MemberImages {
+  const ofPod = (pod: KubernetesObject): ReadonlyMap<string, string> => imagesIn(valueAt(pod, ['spec', 'containers']));
   const [updated] = pods.filter((pod) => revisionOf(pod) === target);
-  const wanted = imagesIn(valueAt(set, ['spec', 'template', 'spec', 'containers']));
-  const made = updated === undefined ? undefined : imagesIn(valueAt(updated, ['spec', 'containers']));
-  if (made === undefined && !isTemplateOf(set, target)) return [];
-  return [...wanted].flatMap(([container, image]) => {
-    const to = made === undefined ? image : made.get(container);
-    return pods
-      .filter((pod) => revisionOf(pod) !== target)
-      .flatMap((pod) => {
-        const from = imagesIn(valueAt(pod, ['spec', 'containers'])).get(container);
-        if (from === undefined || to === undefined || from === to) return [];
-        // A webhook may give pods another registry than the template names.
-        return made === undefined && partsOf(from).repository !== partsOf(to).repository ? [] : [{ from, to }];
-      });
+  const made = updated && ofPod(updated);
+  const template = imagesIn(valueAt(set, ['spec', 'template', 'spec', 'containers']));
+  const known = [...template.keys()].flatMap((container): readonly (readonly [string, string])[] => {
+    const image = made?.get(container);
+    return image === undefined ? [] : [[container, image]];
   });
+  const requested = isTemplateOf(set, target) ? template : new Map(known);
+  return { zone, requested, made, outdated: pods.filter((pod) => revisionOf(pod) !== target).map(ofPod) };
+}
+
+interface ContainerChange extends ImageChange {
+  readonly container: string;
+  readonly requested: string;
+}
+
+function changesOf({ requested, made, outdated }: MemberImages): readonly ContainerChange[] {
+  return [...requested].flatMap(([container, image]) => {
+    const to = made === undefined ? image : made.get(container);
+    return outdated.flatMap((pod) => {
+      const from = pod.get(container);
+      if (from === undefined || to === undefined || from === to) return [];
+      return made === undefined && partsOf(from).repository !== partsOf(to).repository ? [] : [{ container, requested: image, from, to }];
+    });
+  });
+}
+
+function withZones({ container, requested, from, to }: ContainerChange, members: readonly MemberImages[]): ImageChange {
+  const others = members.filter((member) => member.requested.has(container));
+  const zones = others.filter((member) => member.requested.get(container) === requested).map(({ zone }) => zone);
+  return { from, to, ...(zones.length === others.length ? {} : { zones }) };
 }
 
 /** Reports whether the StatefulSet controller has seen the present template and given it this revision. */

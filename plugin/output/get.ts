@@ -28,6 +28,7 @@ import {
   unreadText,
   unreadZones,
   updatedRevision,
+  warningTexts,
   waveText,
   type ZoneProgress,
   zoneProgress,
@@ -116,19 +117,17 @@ export function renderTree(live: LiveGroup, nowMs: number, look: TreeLook, facts
     ...section('blocked by', waits, look),
     ...section('stopped by', stops, look),
     ...section('left the group', left, look),
-    ...section('warnings', warningLines(decision, nowMs, look), look),
+    ...section(
+      'warnings',
+      warningTexts(decision, nowMs).flatMap((text) => paragraph('  ', text, look.columns)),
+      look,
+    ),
     ...section('exceptions', exceptions, look),
     ...section('gates', decision.outcome === 'done' ? [] : gateLines(decision, nowMs), look),
     ...section('metrics', decision.outcome === 'done' ? [] : metrics.map((metric) => `  ${metricText(metric, nowMs)}`), look),
     ...section('last', lastLines(decision, nowMs, look), look),
     ...(decision.omitted.length === 0 ? [] : [look.paint('dim', `  not shown: ${decision.omitted.join(', ')}`)]),
   ];
-}
-
-/** Returns the warnings that no stop repeats. */
-function warningLines({ warnings, stops = [] }: PublishedDecision, nowMs: number, look: TableLook): readonly string[] {
-  const others = warnings.filter((warning) => !stops.some(({ rule }) => rule === warning.rule));
-  return others.flatMap((warning) => paragraph('  ', `${warning.rule}: ${factText(warning, nowMs)}`, look.columns));
 }
 
 function headLines(live: LiveGroup, nowMs: number, look: TableLook, change = ''): readonly string[] {

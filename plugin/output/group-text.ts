@@ -24,12 +24,13 @@ import { leadingResult } from '../../engine/rule.ts';
 import { isUnknown, type Known } from '../../engine/snapshot.ts';
 import { formatDuration } from '../../policies/duration.ts';
 import type { Phase } from '../../policies/rollout/phases.ts';
+import { groupBy } from '../../policies/values/group-by.ts';
 import { type ImageChange, partsOf } from '../live/facts.ts';
 import type { LiveGroup } from '../live/groups.ts';
 import { ageText, exceptionText, factText, instantText, spanText } from './plan/plan-text.ts';
 import { podText } from './pod-text.ts';
 import type { Style } from './terminal.ts';
-import { plural } from './text.ts';
+import { inZones, plural } from './text.ts';
 
 /** Returns the names of the zones whose StatefulSet does not exist or was not read completely. Their counts are meaningless. */
 export function unreadZones({
@@ -276,6 +277,12 @@ function leftPart({ left = [] }: PublishedDecision, isShort: boolean): string {
   return isShort ? `${left.length} left` : first.fact;
 }
 
+/** Returns the warnings that no stop repeats, each with its rule. */
+export function warningTexts({ warnings, stops = [] }: PublishedDecision, nowMs: number): readonly string[] {
+  const others = warnings.filter((warning) => !stops.some(({ rule }) => rule === warning.rule));
+  return others.map((warning) => `${warning.rule}: ${factText(warning, nowMs)}`);
+}
+
 /** Returns the first exception in use and the number of the other exceptions; in the short form, only the total number. */
 function exceptionPart(decision: PublishedDecision, { isShort, nowMs }: InfoLook): string {
   const [first, ...more] = decision.permitted ?? [];
@@ -415,11 +422,15 @@ function estimatedTimes({ p50Ms, p90Ms }: LikelyEnd, nowMs: number): Readonly<Re
   };
 }
 
-/** Returns `mimir:2.16.0 -> 2.17.1, and 1 more`, or undefined without a known image change. */
+/**
+ * Returns `mimir:2.16.0 -> 2.17.1, and 1 more`, or undefined without a known image change. If the zones request different images, returns a
+ * part for each list of zones: `mimir:2.17.1 -> 2.16.0 in a; mimir:2.16.0 -> 2.17.1 in b and c`.
+ */
 export function changeText(changes: readonly ImageChange[], arrow: string): string | undefined {
-  const [first] = changes;
-  if (first === undefined) return undefined;
-  return `${imageText(first, arrow)}${changes.length > 1 ? `, and ${changes.length - 1} more` : ''}`;
+  const parts = [...groupBy(changes, ({ zones = [] }) => zones.join()).values()].map(([first, ...others]) => {
+    return inZones(`${imageText(first, arrow)}${others.length > 0 ? `, and ${others.length} more` : ''}`, first.zones);
+  });
+  return parts.length === 0 ? undefined : parts.join('; ');
 }
 
 /** Returns `mimir:2.17.1`: the last part of the repository with the tag, or the start of the digest. */

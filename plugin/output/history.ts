@@ -1,12 +1,14 @@
 // Renders the runs of a group as a table, or one run in full.
-import type { ShownRun, ShownZone } from '../../engine/publish/run-record.ts';
+import { replacedPodCount, type ShownRun, type ShownZone } from '../../engine/publish/run-record.ts';
+import { groupBy } from '../../policies/values/group-by.ts';
+import { listed } from '../../policies/wording.ts';
 import type { ImageChange } from '../live/facts.ts';
 import { changeText, shortImage, shortRevision } from './group-text.ts';
 import { spanText } from './plan/plan-text.ts';
 import type { TableLook } from './plan/table.ts';
 import { shortPods } from './pod-text.ts';
 import type { Style } from './terminal.ts';
-import { type ItemColumn, itemTable, paragraph, plural, reasonSuffix } from './text.ts';
+import { type ItemColumn, inZones, itemTable, paragraph, plural, reasonSuffix } from './text.ts';
 
 const columns = (runs: readonly ShownRun[], unattended: string | undefined): readonly ItemColumn<ShownRun>[] => [
   { title: 'RUN', align: 'left', cell: ({ id }) => id },
@@ -37,31 +39,37 @@ export function renderRuns(runs: readonly ShownRun[], look: TableLook, unattende
   return `${[...lines, summary(runs)].join('\n')}\n`;
 }
 
-/** Returns the zones that the run changes, or all zones if it changes none. */
-function changedZones({ zones }: ShownRun): readonly ShownZone[] {
-  const changed = zones.filter(({ fromRevision, toRevision }) => fromRevision !== toRevision || toRevision === undefined);
+/** Returns the zones that the run changes or whose pods it replaced, or all zones if no zone changes. */
+function changedZones({ zones, steps }: ShownRun): readonly ShownZone[] {
+  const hasReplaced = (zone: string): boolean => steps.some((step) => step.action === 'replace' && step.zone === zone);
+  const changed = zones.filter(
+    ({ zone, fromRevision, toRevision }) => fromRevision !== toRevision || toRevision === undefined || hasReplaced(zone),
+  );
   return changed.length === 0 ? zones : changed;
 }
 
 /** Returns `3/9` if 3 of 9 pods of the changed zones were replaced; `-` if the record has no number of pods, as for a change of replicas. */
 function podsText(run: ShownRun): string {
   const counts = changedZones(run).flatMap(({ pods }) => (pods === undefined ? [] : [pods]));
-  const replaced = run.steps.filter(({ action }) => action === 'replace').reduce((sum, { count }) => sum + count, 0);
-  return counts.length === 0 ? '-' : `${replaced}/${counts.reduce((sum, count) => sum + count, 0)}`;
+  return counts.length === 0 ? '-' : `${replacedPodCount(run)}/${counts.reduce((sum, count) => sum + count, 0)}`;
 }
 
+/** Returns the target of all zones, or each target with its zones: `mimir:2.16.0 in a; mimir:2.17.1 in b and c`. */
 function targetText(run: ShownRun): string {
-  const targets = changedZones(run).flatMap((zone) => {
-    if (zone.toRevision !== undefined) return [revisionText(zone)];
-    return zone.toReplicas === undefined ? [] : [`${zone.toReplicas}`];
+  const targets = changedZones(run).flatMap((zone): readonly { readonly name: string; readonly text: string }[] => {
+    if (zone.toRevision !== undefined) return [{ name: zone.zone, text: revisionText(zone) }];
+    return zone.toReplicas === undefined ? [] : [{ name: zone.zone, text: `${zone.toReplicas}` }];
   });
-  return [...new Set(targets)].join(',') || '-';
+  const parts = [...groupBy(targets, ({ text }) => text)].map(([text, zones]) =>
+    inZones(text, zones.length === run.zones.length ? undefined : zones.map(({ name }) => name)),
+  );
+  return parts.join('; ') || '-';
 }
 
 /** Returns the changed images, as `mimir:2.17.1 and 1 more`; else the changed fields; else the number or the hash of the revision. */
 function revisionText(zone: ShownZone): string {
-  const { toRevision = '', statefulSet = '', fromImages, toImages = {}, changedFields = [], revisionNumber } = zone;
-  const changed = fromImages === undefined ? Object.values(toImages) : changesOf(zone).map(({ to }) => to);
+  const { fromRevision, toRevision = '', statefulSet = '', fromImages, toImages = {}, changedFields = [], revisionNumber } = zone;
+  const changed = fromImages === undefined || fromRevision === toRevision ? Object.values(toImages) : changesOf(zone).map(({ to }) => to);
   const [first, ...others] = changed.map(shortImage);
   if (first !== undefined) return `${first}${others.length > 0 ? ` and ${others.length} more` : ''}`;
   if (changedFields.length > 0) return fieldsText(changedFields);
@@ -90,7 +98,7 @@ function changesOf({ fromImages = {}, toImages = {} }: ShownZone): readonly Imag
 }
 
 function noteOf(run: ShownRun, runs: readonly ShownRun[], unattended: string | undefined): string {
-  const { outcome, failure, waiting, cause, commit } = run;
+  const { outcome, failure, waiting, cause, commit, earlierIds = [] } = run;
   if (outcome === 'abandoned') return 'the group was deleted, or another run started, before this run ended';
   if (failure !== undefined) return failure;
   const next = outcome === 'superseded' ? runs.slice(0, runs.indexOf(run)).findLast(({ kind }) => kind !== 'scale') : undefined;
@@ -98,6 +106,7 @@ function noteOf(run: ShownRun, runs: readonly ShownRun[], unattended: string | u
     outcome === 'running' ? unattended : undefined,
     next && `superseded by ${next.id}${reasonSuffix(next.cause)}`,
     waiting && `${waiting.rule}: ${waiting.fact}`,
+    earlierIds.length === 0 ? undefined : `continues ${earlierIds.at(-1)}`,
     cause,
     commit,
   ];
@@ -121,6 +130,7 @@ export function renderRun(run: ShownRun, look: TableLook): string {
     ...line('start', run.startedAt),
     ...(run.endedAt === undefined ? [] : line('end', `${run.endedAt}${run.took === undefined ? '' : `, after ${spanText(run.took)}`}`)),
     ...(run.failure === undefined ? [] : line('failure', run.failure)),
+    ...(run.earlierIds === undefined ? [] : line('earlier', `the change began as ${listed(run.earlierIds, 'and')}`)),
     ...(run.cause === undefined ? [] : line('cause', run.cause)),
     ...(run.commit === undefined ? [] : line('commit', run.commit)),
     ...run.zones.flatMap((zone) => line('zone', zoneText(zone))),

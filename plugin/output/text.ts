@@ -1,5 +1,6 @@
 // Formats plain text: numbers with nouns, escaped control characters, columns, paragraphs and help that fit an optional width.
 import { shorten } from '../../policies/text/shorten.ts';
+import { listed } from '../../policies/wording.ts';
 import type { OutputStream } from '../context.ts';
 import type { Style } from './terminal.ts';
 
@@ -162,6 +163,11 @@ export function plural(count: number, one: string): string {
 /** Returns ` (REASON)`, or an empty text without a reason. */
 export function reasonSuffix(reason: string | undefined): string {
   return reason === undefined ? '' : ` (${reason})`;
+}
+
+/** Returns `TEXT in a and b`, or only the text if the zones are absent. */
+export function inZones(text: string, zones: readonly string[] | undefined): string {
+  return zones === undefined ? text : `${text} in ${listed(zones, 'and')}`;
 }
 
 /** Returns `mimir/ingester zone zone-b`, or only the name of the group. */

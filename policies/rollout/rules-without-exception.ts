@@ -38,6 +38,7 @@ export const rulesWithoutException: readonly string[] = [
   'view-complete',
   'wave-available',
   'write-accepted',
+  'zone-images',
 ];
 
 /** Reports whether an exception can override the rule. An exception needs no approver, so it cannot override a demand for approval. */

@@ -3,7 +3,7 @@ import * as z from 'zod';
 import { instant, objectName, optionalInt } from './scalars.ts';
 
 /** The limits of one record. Steps beyond the limit are omitted and counted. */
-export const runLimits = { steps: 100, waits: 20, people: 30, zones: 50, bytes: 64 * 1024 } as const;
+export const runLimits = { steps: 100, waits: 20, people: 30, zones: 50, earlierIds: 20, bytes: 64 * 1024 } as const;
 
 const text = z.string().max(253);
 const seconds = z.int().min(0);
@@ -57,7 +57,12 @@ const request = z
 
 export const rolloutRunSpec = z.strictObject({
   group: objectName.describe('Name of the group.'),
-  id: z.string().min(1).max(128).describe('Identifier of the run.'),
+  id: z.string().min(1).max(128).describe('Identifier of the run. It changes if a template changes again and the change continues.'),
+  earlierIds: z
+    .array(z.string().min(1).max(128))
+    .max(runLimits.earlierIds)
+    .optional()
+    .describe('Earlier identifiers of the run, the latest last. At most 20 entries; earlier ones are omitted.'),
   kind: z.enum(['rollout', 'rollback', 'scale']).describe('Kind of the run. `rollback`: an undo, or the rollback of a failed run.'),
   outcome: z
     .enum(['running', 'completed', 'failed', 'superseded', 'cancelled'])

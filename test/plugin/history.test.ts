@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import type { ShownRun } from '../../engine/publish/run-record.ts';
-import { renderRuns } from '../../plugin/output/history.ts';
+import { renderRun, renderRuns } from '../../plugin/output/history.ts';
 import { look } from './plan-kit.ts';
 
 const zone = (name: string, to: string): ShownRun['zones'][number] => ({
@@ -30,15 +30,45 @@ function runOf(zones: ShownRun['zones'], more: Partial<ShownRun> = {}): ShownRun
 }
 
 /** The columns TO and REPLACED of a run. */
-function shown(zones: ShownRun['zones']): readonly (string | undefined)[] {
-  const [, line = ''] = renderRuns([runOf(zones)], look()).split('\n');
+function shown(zones: ShownRun['zones'], more: Partial<ShownRun> = {}): readonly (string | undefined)[] {
+  const [, line = ''] = renderRuns([runOf(zones, more)], look()).split('\n');
   return line.split(/ {2,}/).slice(2, 4);
 }
 
 it('the history names and counts only the zones that a run changes', () => {
-  expect(shown([zone('a', 'd2'), zone('b', '7c9'), zone('c', '7c9')])).toEqual(['d2', '1/3']);
+  expect(shown([zone('a', 'd2'), zone('b', '7c9'), zone('c', '7c9')])).toEqual(['d2 in a', '1/3']);
   expect(shown([zone('a', 'd2'), zone('b', 'd2')])).toEqual(['d2', '1/6']);
   expect(shown([zone('a', '7c9'), zone('b', '7c9')])).toEqual(['7c9', '1/6']);
+});
+
+it('the history names the zones of each image if the zones request different images', () => {
+  const images = (from: string, to: string) => ({ fromImages: { app: `app:${from}` }, toImages: { app: `app:${to}` } });
+  const [a, b, c] = [zone('a', 'd2'), zone('b', 'd3'), zone('c', 'd3')] as const;
+  expect(
+    shown([
+      { ...a, ...images('1', '2') },
+      { ...b, ...images('1', '2') },
+    ])[0],
+  ).toBe('app:2');
+  const apart = [
+    { ...a, ...images('2', '1') },
+    { ...b, ...images('1', '2') },
+    { ...c, ...images('1', '2') },
+  ];
+  expect(shown(apart)[0]).toBe('app:1 in a; app:2 in b and c');
+  const onlyA = [apart[0], ...[b, c].map((one) => ({ ...one, toRevision: one.fromRevision, ...images('2', '2') }))] as ShownRun['zones'];
+  expect(shown(onlyA)).toEqual(['app:1 in a', '1/3']);
+  // A record of an earlier version does not say that the run also replaces the outdated pods of other zones.
+  const at = { startedAt: '2026-08-02T09:12:01Z', endedAt: '2026-08-02T09:13:10Z' };
+  const step = (name: string, pods: string, count: number) => ({ action: 'replace' as const, what: '', zone: name, pods, count, ...at });
+  const steps = [step('a', '0-2', 3), step('b', '0-2', 3), step('c', '2', 1)];
+  expect(shown(onlyA, { steps })).toEqual(['app:1 in a; app:2 in b and c', '7/9']);
+});
+
+it('the history names the earlier ids of a run', () => {
+  const run = runOf([zone('a', 'd2')], { earlierIds: ['one', 'two'] });
+  expect(renderRuns([run], look())).toContain('continues two');
+  expect(renderRun(run, look())).toMatch(/^ {2}earlier {2}the change began as one and two$/m);
 });
 
 it('the history names changed fields as diff does', () => {

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { PublishedDecision } from '../../engine/publish/published.ts';
 import { type Listing, watchListing } from '../../plugin/cluster-snapshot/listing.ts';
 import { imageChanges, rolesIn } from '../../plugin/live/facts.ts';
+import { renderTree } from '../../plugin/output/get.ts';
 import { changeText } from '../../plugin/output/group-text.ts';
 import { renderStatus } from '../../plugin/output/status.ts';
 import { adoptedGroup, newCluster } from '../kit/cluster.ts';
@@ -13,8 +14,8 @@ import { adoptedObjects, publishedObject } from './live-objects.ts';
 import { look } from './plan-kit.ts';
 import type { FakeObject } from './served-objects.ts';
 
-/** Every pod is old but one, if there is one, which was made as `made`; the templates ask for `wanted`. */
-function rollingObjects({ hasNew = true, wanted = 'mimir:2', made = 'mimir:2' } = {}): readonly FakeObject[] {
+/** Every pod is old but one, if there is one, which was made as `made`; the templates ask for `wanted`, that of zone c for `wantedInC`. */
+function rollingObjects({ hasNew = true, wanted = 'mimir:2', made = 'mimir:2', wantedInC = 'mimir:2' } = {}): readonly FakeObject[] {
   const containers = (image: string, proxy: string) => [
     { name: 'ingester', image },
     { name: 'proxy', image: proxy },
@@ -23,7 +24,10 @@ function rollingObjects({ hasNew = true, wanted = 'mimir:2', made = 'mimir:2' } 
     const { metadata } = object;
     if (object.kind === 'StatefulSet') {
       const spec = Object(object['spec']);
-      const template = { ...spec.template, spec: { containers: [{ name: 'ingester', image: wanted }] } };
+      const template = {
+        ...spec.template,
+        spec: { containers: [{ name: 'ingester', image: metadata.name.endsWith('c') ? wantedInC : wanted }] },
+      };
       return { ...object, spec: { ...spec, template } };
     }
     if (!hasNew || metadata.name !== 'ingester-zone-b-1') return { ...object, spec: { containers: containers('mimir:1', 'proxy:1') } };
@@ -72,6 +76,16 @@ describe('the image change of a rollout', () => {
     expect(imageChanges(other, { statefulSets, pods })).toEqual([]);
   });
 
+  it('names the zones if one zone requests another image, also in the headline', async () => {
+    const objects = rollingObjects({ hasNew: false, wantedInC: 'mimir:1' });
+    const inBoth = { from: 'mimir:1', to: 'mimir:2', zones: ['a', 'b'] };
+    expect(imageChanges(rolling, listingOf(objects))).toEqual([inBoth]);
+    expect((await ask(objects, 'status ingester --watch=false')).stdout).toMatch(/mimir:1 (->|→) 2 in a and b/);
+    expect((await ask(objects, 'get ingester')).stdout).toMatch(/mimir:1 (->|→) 2 in a and b/);
+    const returning = { from: 'mimir:2', to: 'mimir:1', zones: ['c'] };
+    expect(changeText([returning, inBoth], '->')).toBe('mimir:2 -> 1 in c; mimir:1 -> 2 in a and b');
+  });
+
   it('is taken from the template before the run starts', () => {
     const over = { ...runOf(rolling), target: { a: 'rev-1', b: 'rev-1', c: 'rev-1' }, outcome: 'completed' } as const;
     expect(imageChanges({ ...rolling, run: over }, listingOf(rollingObjects({ hasNew: false })))).toEqual(one);
@@ -90,6 +104,13 @@ describe('the image change of a rollout', () => {
     const lines = renderStatus(fromAgent(rolling), kitNowMs, look({ columns: 50 }), { changes: one });
     expect(lines[0]).not.toContain('mimir:1');
     expect(lines.filter((line) => line.startsWith('  change: '))).toEqual(['  change: mimir:1 → 2']);
+  });
+
+  it('has warnings about the group below it, as in the tree', () => {
+    const fact = 'the zones request different images: container app has app:1 in a; app:2 in b';
+    const live = fromAgent({ ...done, warnings: [{ rule: 'zone-images', outcome: 'wait', fact }] });
+    expect(renderStatus(live, kitNowMs, look({ columns: 200 }))).toContain(`  warning: zone-images: ${fact}`);
+    expect(renderTree(live, kitNowMs, look({ columns: 200 }))).toContain(`  zone-images: ${fact}`);
   });
 
   it.each([

@@ -88,7 +88,7 @@ describe('review', () => {
 
   it('plans no wave, approval or restart of a group that the pull request deletes', async () => {
     const { stdout } = await review('ungrouped', '--fail-on', 'approval');
-    expect(stdout).toMatch(/ROLLOUT .*grafana\/mimir:2.17.1 -> grafana\/mimir:9.0.0, no\n +pod restarts/);
+    expect(stdout).toMatch(/ROLLOUT .*grafana\/mimir:2.17.1 -> grafana\/mimir:9.0.0 in\s+a,\s+no\s+pod restarts/);
     expect(stdout).toMatch(/RG5014 +warning/);
     expect(stdout).not.toMatch(/ roll |approval|SAFETY|\d restarts/);
   });

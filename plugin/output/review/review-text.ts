@@ -4,7 +4,7 @@ import { groupBy } from '../../../policies/values/group-by.ts';
 import { listed } from '../../../policies/wording.ts';
 import { countEffects, type EnvironmentReview, imageChanges, type PolicyEffect, type Review } from '../../../review/document.ts';
 import { byAttention, countsText, outcomeText, replicasText, sourceText, spanText } from '../plan/plan-text.ts';
-import { plural, reasonSuffix } from '../text.ts';
+import { inZones, plural, reasonSuffix } from '../text.ts';
 
 /** Returns the groups that the change of manifests or policies moves, sorted by need of attention. */
 export function plannedGroups({ groups }: Plan): readonly GroupPlan[] {
@@ -19,7 +19,7 @@ export function groupText(group: GroupPlan): string {
   const scaled = group.zones.filter(({ replicasBefore, replicasAfter }) => replicasBefore !== replicasAfter);
   const hasNoEffect = restarts === 0 && group.outcome === 'complete' && imageChanges(group).length > 0;
   return [
-    ...imageChanges(group).map(({ before, after }) => `image ${before} -> ${after}`),
+    ...imageChanges(group).map(({ before, after, zones }) => inZones(`image ${before} -> ${after}`, zones)),
     ...scaled.map((zone) => `zone ${zone.zone} ${replicasText(zone).replace('→', '->')} replicas`),
     ...(hasNoEffect ? ['no pod restarts'] : []),
     countsText([

@@ -400,6 +400,13 @@ export const clusterCodes = {
       'A tool or a person applies the manifest of the StatefulSet, and another field manager wrote the fields, for example kubectl edit, kubectl set image or a script. The next apply overwrites the fields that the manifest contains, and their pods are replaced again. An apply keeps the fields that the manifest does not contain.',
     hint: 'write the values into the manifest, or apply the manifest again; delete a field that the manifest does not contain with kubectl edit',
   },
+  RG6030: {
+    title: 'The zones of a group request different images',
+    severity: 'warning',
+    explanation:
+      'The group has no pod to replace, and the pod templates of its zones name different images for one container. This is the case after undo --zone, or if the manifest of one zone was not changed. The zones stay like this until another template comes.',
+    hint: 'apply manifests with one image for all zones, or run undo for the other zones too',
+  },
   RG7001: {
     title: 'The object cannot be converted',
     explanation:

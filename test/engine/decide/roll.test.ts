@@ -118,6 +118,28 @@ describe('a roll step', () => {
   });
 });
 
+describe('zones with different images', () => {
+  const updated = { a: updatedPods(), b: updatedPods(), c: updatedPods() };
+  const warnings = (images: readonly string[], pods: Parameters<typeof podsIn>[0] = updated, run?: RunState) => {
+    const statefulSets = outdatedSets().map((set, index) => ({ ...set, images: { app: images[index] ?? '', side: 'side:1' } }));
+    return roll(native, run, { statefulSets, ...podsIn(pods) }).warnings.map(({ rule, fact }) => `${rule}: ${fact}`);
+  };
+
+  it('are a warning while no pod is left to replace', () => {
+    expect(warnings(['x/app:1', 'app:2', 'app:2'])).toEqual([
+      'zone-images: the zones request different images: container app has app:1 in a; app:2 in b and c',
+    ]);
+    expect(warnings(['x/app:2', 'y/app:2', 'app:2'])).toEqual([]);
+  });
+
+  it('are expected during a rollout and after a failed run', () => {
+    expect(warnings(['app:1', 'app:2', 'app:2'], { ...updated, c: {} })).toEqual([]);
+    const target = { a: newRevision, b: newRevision, c: newRevision };
+    const failed = runOf({ outcome: 'failed', failedMs: kitNowMs, failure: 'x', target });
+    expect(warnings(['app:1', 'app:2', 'app:2'], updated, failed)).toEqual([]);
+  });
+});
+
 describe('the order of zones', () => {
   const all = outdatedSets();
   it.each<[string, GroupDefinition, RunState | undefined, SnapshotOverrides, string]>([

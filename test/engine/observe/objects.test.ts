@@ -24,7 +24,10 @@ const rawSet = {
     updateStrategy: { type: 'RollingUpdate', rollingUpdate: { partition: 4 } },
     minReadySeconds: 10,
     serviceName: 'headless',
-    template: { metadata: { labels: { name: 'ingester-zone-a' } } },
+    template: {
+      metadata: { labels: { name: 'ingester-zone-a' } },
+      spec: { containers: [{ name: 'app', image: 'x/app:1' }, { name: 'bare' }] },
+    },
   },
   status: { observedGeneration: 3, replicas: 2, readyReplicas: 1, currentRevision: 'one', updateRevision: 'two' },
 };
@@ -47,6 +50,7 @@ describe('a StatefulSet', () => {
       minReadySeconds: 10,
       serviceName: 'headless',
       podLabels: { name: 'ingester-zone-a' },
+      images: { app: 'x/app:1' },
       isTerminating: false,
       status: { observedGeneration: 3, replicas: 2, readyReplicas: 1, updatedReplicas: 0, currentRevision: 'one', updateRevision: 'two' },
     });

@@ -3,7 +3,7 @@ import { decide } from '../../../engine/decide/decide.ts';
 import type { Action } from '../../../engine/decision.ts';
 import { bytesOf } from '../../../engine/publish/bounds.ts';
 import type { TakenAction } from '../../../engine/publish/published.ts';
-import { type RunTurn, runRecord } from '../../../engine/publish/run-record.ts';
+import { type RunTurn, replacedPodCount, runRecord } from '../../../engine/publish/run-record.ts';
 import { type RolloutRun, schemas } from '../../../policies/schema/kinds.ts';
 import { group } from '../../kit/groups.ts';
 import { kitNowMs, outdatedStatefulSet } from '../../kit/objects.ts';
@@ -158,6 +158,7 @@ describe('the record of a rollout', () => {
     const first = recordAfter(turn(0, { run: before }));
     const joined = must(runRecord(first, turn(1, { run: { ...before, id: 'other', ...ofChange, target: { a: 'a-2', b: 'b-2' } } })));
     expect([joined.metadata.name, joined.spec.outcome, joined.spec.id]).toEqual([first.metadata.name, 'running', 'other']);
+    expect(joined.spec.earlierIds).toEqual([run.id]);
     expect(joined.spec.zones.map(({ zone, fromRevision, toRevision }) => [zone, fromRevision, toRevision])).toEqual([
       ['a', 'a-1', 'a-2'],
       ['b', 'b-1', 'b-2'],
@@ -192,11 +193,33 @@ describe('the record of a rollout', () => {
     ]);
   });
 
+  it('comes from the outdated pods of a zone that keeps its template, because the run replaces them too', () => {
+    const first = { target: { a: 'a-2', b: 'b-2' }, previous: { a: 'a-1', b: 'b-1' } };
+    const zones = decision.zones.map((zone) => ({ ...zone, revisions: [{ revision: `${zone.zone}-1`, ordinals: '0-2' }] }));
+    const back = { id: 'back', target: { a: 'a-1', b: 'b-2' }, previous: first.previous, from: first.target };
+    const superseded = recordAfter(turn(0, { run: first }), turn(1, { run: back }));
+    const next = must(runRecord(superseded, turn(1, { run: back, decided: { zones } })));
+    expect(next.spec.zones.map(({ fromRevision, toRevision }) => [fromRevision, toRevision])).toEqual([
+      ['a-2', 'a-1'],
+      ['b-1', 'b-2'],
+    ]);
+  });
+
+  it('counts a pod that was replaced in two waves once', () => {
+    const wave = (name: string) => ({ wave: { name, index: 0, count: 2 } });
+    const record = recordAfter(
+      turn(0, { performed: [done(evict(1)), done(evict(2))], decided: wave('canary') }),
+      turn(1, { performed: [done(evict(2))], decided: wave('rest') }),
+    );
+    expect([record.spec.steps.map(({ count }) => count), replacedPodCount(record.spec)]).toEqual([[2, 1], 2]);
+  });
+
   it('is cancelled if its change is reverted before a pod was replaced, and recorded if it ends in the turn in which it begins', () => {
     const change = { target: { a: 'a-2', b: 'b-1' }, previous: { a: 'a-1', b: 'b-1' } };
     const completed = { outcome: 'completed' as const, startedMs: kitNowMs, completedMs: kitNowMs };
     const reverted = { ...change, ...completed, id: 'other', ...ofChange, target: change.previous };
-    expect(recordAfter(turn(0, { run: change }), turn(0, { run: reverted })).spec.outcome).toBe('cancelled');
+    const decided = { zones: decision.zones.map((zone) => ({ ...zone, revisions: [] })) };
+    expect(recordAfter(turn(0, { run: change, decided }), turn(0, { run: reverted, decided })).spec.outcome).toBe('cancelled');
     expect(recordAfter(turn(0, { run: { ...change, ...completed } })).spec).toMatchObject({ outcome: 'completed', took: 0 });
   });
 

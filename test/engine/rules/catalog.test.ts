@@ -88,6 +88,7 @@ describe('a wait', () => {
       'undone',
       'updated-by-restart',
       'write-accepted',
+      'zone-images',
     ]);
     const dated = waiting.filter(({ id }) => endsByItself(wait(id, { earliestMs: 1 })) && !endsByItself(wait(id))).map(({ id }) => id);
     expect(dated).toEqual(['pin-applied', 'rolled-back', 'window']);

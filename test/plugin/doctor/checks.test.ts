@@ -168,6 +168,15 @@ describe('doctor', () => {
       'warn drift RG6029 mimir/ingester-zone-b: 12 fields differ from the manifests: kubectl-set wrote spec.template.spec.a of ingester-zone-b, kubectl-set wrote spec.template.spec.b of ingester-zone-b and 10 more (last write: 2026-09-19T13:00:00Z)',
     ],
     [
+      'zones that request different images',
+      {
+        published: [
+          { ...publishedOf, warnings: [{ rule: 'zone-images', outcome: 'wait', fact: 'the zones request different images: x' }] },
+        ],
+      },
+      'warn images RG6030 mimir/ingester: the zones request different images: x',
+    ],
+    [
       'two budgets over one pod',
       { budgets: ['x', 'y'].map((name) => ({ namespace: 'mimir', name, selector: { matchLabels: { name: 'ingester-zone-a' } } })) },
       'FAIL PDB RG6012 x and y cover the pods of mimir/ingester-zone-a: the eviction API refuses to evict these pods',
@@ -441,6 +450,7 @@ describe('doctor', () => {
       'operators',
       'foreign pods',
       'HPA',
+      'images',
       'PDB',
       'ledgers',
       'Secrets',
