@@ -167,10 +167,18 @@ const eventKinds = {
   /** Changes the replicas at their source: the leader, the mirrored object, or each StatefulSet. */
   setReplicas: { by: 'people', fields: { replicas, zone: letter.exactOptional() } },
   /**
-   * Submits a request about the published run, if the plugin would not refuse it. `undo` also writes the earlier templates.
-   * With `isUnverified`, no requester is recorded, except by a webhook of the group.
+   * Submits a request about the published run, if the plugin would not refuse it. `undo` also writes the earlier templates, with `zone`
+   * only that of the zone. With `isUnverified`, no requester is recorded, except by a webhook of the group.
    */
-  request: { by: 'people', fields: { action: z.enum(personRequests), by: z.enum(persons), isUnverified: z.literal(true).exactOptional() } },
+  request: {
+    by: 'people',
+    fields: {
+      action: z.enum(personRequests),
+      by: z.enum(persons),
+      zone: letter.exactOptional(),
+      isUnverified: z.literal(true).exactOptional(),
+    },
+  },
   /** Restarts all zones, or one zone: changes the annotation in the pod template that `restart` of the plugin changes. */
   restart: { by: 'people', fields: { zone: letter.exactOptional() } },
   /** Creates an exception from a rule, by default from the windows, that ends after `forMs`, as the plugin does. */

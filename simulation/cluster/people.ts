@@ -102,7 +102,7 @@ export class People {
         return true;
       case 'request':
         return event.action === 'undo'
-          ? this.#options.requests.undo(event.by, (images) => this.#setImages(images))
+          ? this.#options.requests.undo(event, (images) => this.#setImages(images))
           : this.#options.requests.submit(event.action, event.by, event.isUnverified);
       case 'override':
         return this.#options.requests.override(event);

@@ -37,6 +37,7 @@ interface RequestsOptions extends Pick<World, 'server' | 'scheduler' | 'wallMs'>
 
 const ours = { apiVersion: 'rollout-group.dev/v1alpha1' };
 
+type Undo = Pick<EventFields<'request'>, 'by' | 'zone'>;
 type Spec = Partial<Pick<LiveIntent, 'runId' | 'wave' | 'rule' | 'digest' | 'rollback' | 'undone'>> & Pick<LiveIntent, 'action'>;
 
 /** The interval at which people look at the group after the last fault, and the pause before another retry. */
@@ -60,15 +61,32 @@ export class Requests {
     this.#options.report(
       `${by} requests ${request}${spec.wave === undefined ? '' : ` of ${spec.wave}`}${spec.rule === undefined ? '' : ` of ${spec.rule}`} in run ${spec.runId}${isUnverified ? ' without the webhook' : ''}`,
     );
-    this.#create(spec, by, { isUnverified });
+    this.#create(spec, by, { isUnverified, done: (name) => this.#endAnswers(spec, by, name) });
     return true;
   }
 
-  /** Submits an undo as the plugin does, and then writes the earlier images by StatefulSet. Returns false if the plugin would refuse it. */
-  undo(by: Person, write: (images: ReadonlyMap<string, readonly string[]>) => void): boolean {
+  /** Deletes the earlier answers of the person to the same wave or rule, as the plugin does after a verified answer. */
+  #endAnswers({ action, runId, wave, rule }: Spec, by: Person, name: string): void {
+    const { server, namespace } = this.#options;
+    const answers: readonly string[] = ['approve', 'reject'];
+    if (!answers.includes(action)) return;
+    for (const { metadata, spec } of server.list(intentResource, namespace)) {
+      const isAbout = textAt(spec, 'runId') === runId && textAt(spec, 'wave') === wave && textAt(spec, 'rule') === rule;
+      const isOwn = textAt(spec, 'requestedBy', 'user') === `${by}@example.com`;
+      if (metadata.name !== name && isAbout && isOwn && answers.includes(textAt(spec, 'action') ?? ''))
+        server.remove({ user: `${by}@example.com` }, { resource: intentResource, namespace, name: metadata.name });
+    }
+  }
+
+  /**
+   * Submits an undo of the group or of one zone as the plugin does, and then writes the earlier images by StatefulSet. Returns false if the
+   * plugin would refuse it.
+   */
+  undo({ by, zone: only }: Undo, write: (images: ReadonlyMap<string, readonly string[]>) => void): boolean {
     const { server, namespace, group, report } = this.#options;
     const zones = listAt(server.get(groupResource, namespace, group), 'spec', 'members', 'zones');
-    const restored = zones.map((zone) => this.#earlier(textAt(zone, 'name') ?? '', textAt(zone, 'statefulSet') ?? ''));
+    const chosen = zones.filter((zone) => only === undefined || textAt(zone, 'name') === only);
+    const restored = chosen.map((zone) => this.#earlier(textAt(zone, 'name') ?? '', textAt(zone, 'statefulSet') ?? ''));
     const changed = restored.flatMap((one) => (one === undefined || one.revision === one.to.metadata.name ? [] : [one]));
     if (restored.includes(undefined) || changed.length === 0) return false;
     const undone = changed.map(({ zone, revision, to }) => ({ zone, revision, to: to.metadata.name }));
@@ -138,14 +156,14 @@ export class Requests {
   #create(
     spec: Spec,
     by: Person,
-    { done = () => undefined, isUnverified = false }: { readonly done?: () => void; readonly isUnverified?: boolean },
+    { done = () => undefined, isUnverified = false }: { readonly done?: (name: string) => void; readonly isUnverified?: boolean },
   ): void {
     const { client, namespace, group, wallMs } = this.#options;
     const user = { name: `${by}@example.com`, groups: ['oncall'] };
     const object = intentObject({ namespace, group }, spec, `${JSON.stringify(spec)} ${wallMs()} ${user.name}`);
     const actor = { user: user.name, groups: user.groups };
     const stamp = isUnverified ? {} : this.#stamp(user, object);
-    client.create(actor, intentResource, { ...object, spec: { ...object.spec, ...stamp } }, { done });
+    client.create(actor, intentResource, { ...object, spec: { ...object.spec, ...stamp } }, { done: () => done(object.metadata.name) });
   }
 
   /**

@@ -137,11 +137,16 @@ const nextTurnMs = 1_000;
  * Returns whether the claim is open. A claim of a webhook stays stored until the next write, also when it is applied or has expired. A new
  * leader does not trust the time in a claim, so it counts from its own start.
  */
-export function isOpenClaim({ admittedWallMs, uid }: Claimed, scene: Pick<Scene, 'list' | 'namespace' | 'nowMs' | 'ledSinceMs'>): boolean {
-  if (admittedWallMs === undefined) return true;
-  const isStill = scene.list(podResource, scene.namespace).some((pod) => pod.metadata.uid === uid && !isTerminating(pod));
-  const sinceMs = Math.max(admittedWallMs - runStartMs, scene.ledSinceMs?.() ?? 0);
-  return isStill && scene.nowMs() - sinceMs < unappliedMs + nextTurnMs;
+export function isOpenClaim(claim: Claimed, scene: Pick<Scene, 'list' | 'namespace' | 'nowMs' | 'ledSinceMs'>): boolean {
+  if (claim.admittedWallMs === undefined) return true;
+  const sinceMs = Math.max(claim.admittedWallMs - runStartMs, scene.ledSinceMs?.() ?? 0);
+  return isUnapplied(claim, scene) && scene.nowMs() - sinceMs < unappliedMs + nextTurnMs;
+}
+
+/** Returns whether the pod is present, or the replicas are above those of the claim, so that the request may still arrive. */
+function isUnapplied({ uid, to }: Claimed, { list, namespace }: Pick<Scene, 'list' | 'namespace'>): boolean {
+  if (to === undefined) return list(podResource, namespace).some((pod) => pod.metadata.uid === uid && !isTerminating(pod));
+  return list(statefulSetResource, namespace).some((set) => set.metadata.uid === uid && (numberAt(set, 'spec', 'replicas') ?? 1) > to);
 }
 
 /** Returns a key that is the same for equal claims. */

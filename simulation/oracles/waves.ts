@@ -1,10 +1,11 @@
 // Judges waves (S37): a pod is replaced only in a wave that includes it, after the earlier waves with their pods, soaks, gates and approvals.
 import type { TurnReport } from '../../agent/report.ts';
+import { getOrCreate } from '../../policies/values/map.ts';
 import { gateConsecutive } from '../cluster/gate-server.ts';
 import { waveName } from '../cluster/group-objects.ts';
 import { instantAt, intentResource, isTerminating, partitionOf, revisionLabelOf, textAt } from '../objects.ts';
 import { letterOf, traitsOfShape, type WaveShape, wavesOfShape } from '../scenario.ts';
-import type { Actor, Commit } from '../server/request.ts';
+import type { Actor, Commit, ModelObject } from '../server/request.ts';
 import { disruptedByUs, named } from './availability.ts';
 import { type GateAnswered, type Moment, machineOf, type Oracle } from './oracle.ts';
 import { exposedByUs, outdated } from './partitions.ts';
@@ -22,7 +23,14 @@ interface WaveRequest {
   readonly wave: string;
   readonly runId: string | undefined;
   readonly user: string;
+  readonly name: string;
   readonly atMs: number;
+}
+
+/** A moment at which a pod of a zone is replaced. */
+interface Replacement extends Moment {
+  /** True if the zone returns to a revision that it had before, so that it needs no soaks and no approvals. */
+  readonly isReturn: boolean;
 }
 
 /** The time by which the clock of an agent and the recorded whole seconds may differ without a wrong clock. */
@@ -38,8 +46,12 @@ export function judgeWaves(book: Book): Oracle {
 class WaveJudge implements Oracle {
   readonly #book: Book;
   readonly #waves: readonly WaveShape[];
-  /** The current and the former update revisions of each zone. */
-  readonly #revisions = new Map<Zone, readonly string[]>();
+  /** The update revision of each zone. */
+  readonly #revisions = new Map<Zone, string>();
+  /** The revisions that each zone had: all its pods ran the revision, or a pod ran it before the first run of the group. */
+  readonly #had = new Map<Zone, Set<string>>();
+  /** The zones whose last template is a return to a revision that they had. */
+  readonly #returned = new Set<Zone>();
   /** The time of the last new template: the waves start again. */
   #startMs = Number.NEGATIVE_INFINITY;
   /** The time of the last commit, which the book shows. */
@@ -54,6 +66,8 @@ class WaveJudge implements Oracle {
   readonly #streaks = new Map<string, readonly number[]>();
   readonly #passes: Pass[] = [];
   readonly #requests: WaveRequest[] = [];
+  /** The times at which requests were deleted, by their names. */
+  readonly #deletedMs = new Map<string, number>();
   /** The furthest that the wall clock of any agent was ahead and behind. */
   #aheadMs = 0;
   #behindMs = 0;
@@ -93,6 +107,7 @@ class WaveJudge implements Oracle {
     this.#fill(atMs);
     this.#shownMs = atMs;
     if (resource === intentResource && commit.type === 'ADDED') this.#noteRequest(commit);
+    if (resource === intentResource && commit.type === 'DELETED') this.#deletedMs.set(commit.after.metadata.name, atMs);
     const disrupted = disruptedByUs(this.#book, commit);
     if (disrupted !== undefined) this.#checkReplaced(disrupted.zone, [disrupted], commit);
     this.#checkExposed(commit);
@@ -102,7 +117,7 @@ class WaveJudge implements Oracle {
     const [action, wave] = [textAt(after, 'spec', 'action'), textAt(after, 'spec', 'wave')];
     const user = textAt(after, 'spec', 'requestedBy', 'user');
     if (action === undefined || wave === undefined || user === undefined) return;
-    this.#requests.push({ action, wave, runId: textAt(after, 'spec', 'runId'), user, atMs });
+    this.#requests.push({ action, wave, runId: textAt(after, 'spec', 'runId'), user, name: after.metadata.name, atMs });
   }
 
   #noteClock(process: Actor['process']): void {
@@ -118,7 +133,10 @@ class WaveJudge implements Oracle {
 
   /** Records new templates, and the waves that are filled now. */
   #fill(atMs: number): void {
-    for (const zone of this.#book.zones) this.#noteTemplate(zone, zone.facts.latest()?.updateRevision ?? '');
+    for (const zone of this.#book.zones) {
+      this.#noteTemplate(zone, zone.facts.latest()?.updateRevision ?? '');
+      this.#noteRevisions(zone);
+    }
     for (const [index, wave] of this.#waves.entries()) {
       if (this.#filledMs.has(index) || !this.#zonesOf(wave, atMs).every((zone) => this.#isFilled(zone, wave, atMs))) continue;
       this.#filledMs.set(index, this.#shownMs);
@@ -127,15 +145,23 @@ class WaveJudge implements Oracle {
 
   /** Records the update revision of a zone. A new one starts the waves again. */
   #noteTemplate(zone: Zone, revision: string): void {
-    const known = this.#revisions.get(zone) ?? [];
-    if (revision === '' || revision === known[0]) return;
-    this.#revisions.set(zone, [revision, ...known]);
-    if (known.length === 0) return;
+    const known = this.#revisions.get(zone);
+    if (revision === '' || revision === known) return;
+    this.#revisions.set(zone, revision);
+    if (known === undefined) return;
+    if (this.#hadRevision(zone, revision)) this.#returned.add(zone);
+    else this.#returned.delete(zone);
     this.#startMs = this.#shownMs;
     this.#filledMs = new Map();
     this.#begun.clear();
     this.#lastMs.clear();
     for (const place of this.#replaced) if (place.zone === zone) this.#replaced.delete(place);
+  }
+
+  #noteRevisions(zone: Zone): void {
+    const had = getOrCreate(this.#had, zone, () => new Set<string>());
+    const running = new Set(podsIn(zone).map(revisionLabelOf));
+    if (running.size === 1 || this.#book.runs.latest() === undefined) for (const revision of running) had.add(revision);
   }
 
   /** Returns the zones of the wave that belong to the group and have a StatefulSet, as every decision at this time knows. */
@@ -190,12 +216,15 @@ class WaveJudge implements Oracle {
     const revision = zone.facts.latest()?.updateRevision;
     const isOutdated = places.every(({ pod }) => pod !== undefined && revisionLabelOf(pod) !== revision);
     if (this.#waves.length === 0 || !isOutdated || !terms.wasMember(zone.statefulSet, moment.fromMs)) return;
+    const isReturn = this.#isReturn(zone);
+    // Before other zones roll to a new revision, the zones that return may do so in any order.
+    if (isReturn && !zones.every((one) => this.#isReturn(one) || isUpdated(one))) return;
     const replicas = Math.max(...zone.facts.since(moment.fromMs).map((facts) => facts?.replicas ?? 0));
     const count = this.#updated(zone, places, moment) + places.length;
     const letter = letterOf(zones.indexOf(zone));
     const index = this.#waves.findIndex((wave) => wave.zones.includes(letter) && targetOf(wave, replicas) >= count);
     const what = `${actor.process ?? ''} replaces ${named(places)}`;
-    const why = index < 0 ? 'no wave includes it' : this.#missing(index, moment);
+    const why = index < 0 ? 'no wave includes it' : this.#missing(index, { ...moment, isReturn });
     if (why !== undefined) scene.violated('S37', `${what}${index < 0 ? '' : ` in ${waveName(index)}`}, and ${why}`);
     this.#begun.add(index);
     // A wave that was filled does not end again, for example after a decrease of the replicas removed its pods.
@@ -216,7 +245,7 @@ class WaveJudge implements Oracle {
   }
 
   /** Returns, as part of a sentence, what the wave still lacks; undefined if it may have begun. */
-  #missing(index: number, moment: Moment): string | undefined {
+  #missing(index: number, moment: Replacement): string | undefined {
     let enteredMs = this.#startMs;
     for (let before = 0; before < index; before += 1) {
       const end = this.#endOf(before, enteredMs, moment);
@@ -235,13 +264,13 @@ class WaveJudge implements Oracle {
   }
 
   /** Returns the earliest time at which the wave may have ended, or the reason why it has not. */
-  #endOf(index: number, enteredMs: number, moment: Moment): number | string {
+  #endOf(index: number, enteredMs: number, moment: Replacement): number | string {
     const wave = this.#waves[index];
     const filledMs = this.#filledMs.get(index);
     if (wave === undefined || filledMs === undefined) return `${waveName(index)} does not have its pods`;
     const doneMs = Math.max(enteredMs, filledMs);
     const isPromoted = this.#isPromoted(index, moment);
-    const soakMs = !isPromoted && this.#soaks(index) ? 1000 * (wave.soakSeconds ?? 0) : 0;
+    const soakMs = !isPromoted && !moment.isReturn && !this.#isSoaked(index) ? 1000 * (wave.soakSeconds ?? 0) : 0;
     const passedMs = !isPromoted && wave.gates?.includes('after') === true ? this.#passedMs(doneMs) : doneMs;
     if (passedMs === undefined) return `the gate after ${waveName(index)} has not passed`;
     const approvedMs = wave.approvals?.includes('after') === true ? this.#approvedMs(index, moment, this.#lastMs.get(index)) : doneMs;
@@ -249,12 +278,12 @@ class WaveJudge implements Oracle {
   }
 
   /** Returns the time since which enough people have approved the wave in this run; undefined if they have not, or if a person rejects it. */
-  #approvedMs(index: number, moment: Moment, sinceMs = Number.NEGATIVE_INFINITY): number | undefined {
-    if (this.#isReturn()) return Number.NEGATIVE_INFINITY;
-    const answers = this.#requestsFor(index, moment).filter(({ action }) => action === 'approve' || action === 'reject');
-    const newest = new Map(answers.map((answer) => [answer.user, answer]));
-    if ([...newest.values()].some(({ action, atMs }) => action === 'reject' && atMs <= moment.fromMs)) return undefined;
-    const recent = answers.filter(({ action, atMs }) => action === 'approve' && atMs + this.#slackMs() >= sinceMs);
+  #approvedMs(index: number, moment: Replacement, sinceMs = Number.NEGATIVE_INFINITY): number | undefined {
+    if (moment.isReturn) return Number.NEGATIVE_INFINITY;
+    const requests = this.#requestsFor(index, moment);
+    const isInForce = ({ name, atMs }: WaveRequest): boolean => atMs <= moment.fromMs && !this.#deletedMs.has(name);
+    if (requests.some((one) => one.action === 'reject' && isInForce(one))) return undefined;
+    const recent = requests.filter(({ action, atMs }) => action === 'approve' && atMs + this.#slackMs() >= sinceMs);
     const approvals = [...new Map(recent.map(({ user, atMs }) => [user, atMs])).values()];
     return approvals.sort((one, other) => one - other)[(this.#waves[index]?.approvers ?? 1) - 1];
   }
@@ -273,19 +302,21 @@ class WaveJudge implements Oracle {
     return this.#passes.find(({ fromMs }) => fromMs >= sinceMs - this.#slackMs())?.atMs;
   }
 
-  /** Returns whether a zone returned to an earlier template, so that the run needs no soaks and no approvals. */
-  #isReturn(): boolean {
-    return (
-      this.#book.scene.group.soaksOnReturn !== true &&
-      [...this.#revisions.values()].some(([current = '', ...former]) => former.includes(current))
-    );
+  #hadRevision(zone: Zone, revision: string): boolean {
+    return this.#had.get(zone)?.has(revision) === true;
   }
 
-  /** Returns whether the wave soaks: not in a return, and not if an earlier wave soaked the same pods. */
-  #soaks(index: number): boolean {
+  /** Returns whether the zone needs no soaks and no approvals: it had its update revision, and a zone of the group returned to such a revision. */
+  #isReturn(zone: Zone): boolean {
+    const mayReturn = this.#book.scene.group.soaksOnReturn !== true && this.#returned.size > 0;
+    return mayReturn && this.#hadRevision(zone, zone.facts.latest()?.updateRevision ?? '');
+  }
+
+  /** Returns whether an earlier wave soaked the same pods, so that this wave does not soak them again. */
+  #isSoaked(index: number): boolean {
     const { zones } = this.#book;
     const { zones: own = [], soakSeconds = 0, ...wave } = this.#waves[index] ?? { zones: [] };
-    const isSoaked = own.every((letter) => {
+    return own.every((letter) => {
       const replicas = zones[letter.charCodeAt(0) - 97]?.facts.latest()?.replicas ?? 0;
       return this.#waves
         .slice(0, index)
@@ -296,8 +327,15 @@ class WaveJudge implements Oracle {
             targetOf(one, replicas) >= targetOf({ zones: own, ...wave }, replicas),
         );
     });
-    return !this.#isReturn() && !isSoaked;
   }
+}
+
+function podsIn({ places }: Zone): readonly ModelObject[] {
+  return [...places.values()].flatMap(({ pod }) => pod ?? []);
+}
+
+function isUpdated(zone: Zone): boolean {
+  return podsIn(zone).every((pod) => revisionLabelOf(pod) === zone.facts.latest()?.updateRevision);
 }
 
 /** The age of the oldest state that a decision may use. */

@@ -150,7 +150,7 @@ export function drawnEvents(seed: number, input: DrawInput): readonly ScenarioEv
   const stories = drawnStories(streamOf(seed, 'stories'), input);
   // Only an approval ends the block of a rule that asks for one.
   const overridable = input.group.rules?.find(({ kind }) => kind !== 'ask' && kind !== 'plan');
-  const returns = drawnReturns(seed, input, stories);
+  const returns = [...drawnReturns(seed, input, stories), ...drawnZoneReturns(seed, input, stories)];
   // An undo writes earlier images, so it cannot undo a restart.
   const isUndone = returns.some((one) => one.kind === 'request' && one.action === 'undo');
   const events = [
@@ -225,6 +225,30 @@ function drawnReturns(seed: number, { group, endMs, isDrawn }: DrawInput, storie
       ];
     return [{ ...request, atMs }, ...(again < 0.5 ? [{ ...request, action: 'retry', atMs: laterMs } as const] : [])];
   });
+}
+
+/**
+ * Returns the returns of one zone to its earlier template in the middle of a rollout: by an undo of the zone, or by an old manifest. Later the
+ * zone often gets the new image again, or another zone returns too. The stream is separate.
+ */
+function drawnZoneReturns(seed: number, input: DrawInput, stories: readonly ScenarioEvent[]): readonly ScenarioEvent[] {
+  const { group, endMs, isDrawn } = input;
+  const rollouts = stories.filter((event) => event.kind === 'setImage').filter(({ image }) => image !== firstImage);
+  if (group.kind === 'adopted' || rollouts.length === 0 || draw(seed, 'has returns of a zone') >= 0.3) return [];
+  const random = streamOf(seed, 'returns of a zone');
+  const returnOf = (name: string, atMs: number): readonly ScenarioEvent[] => {
+    const isUndo = random() < 0.5;
+    if (isUndo && seed % 40 !== 0) return [{ atMs, kind: 'request', action: 'undo', by: oneOf(random, persons), zone: name }];
+    return isDrawn('F18') ? [{ atMs, kind: 'setImage', image: firstImage, zones: [name] }] : [];
+  };
+  const rollout = oneOf(random, rollouts);
+  const atMs = at(Math.min(rollout.atMs + between(random, 5000, 90_000), endMs - 120_000));
+  const laterMs = at(atMs + between(random, 2000, 100_000));
+  const first = zone(random, input, atMs);
+  const next = random();
+  const isBroken = rollout.image.startsWith('broken/');
+  if (next < 0.3 && isDrawn('F18') && !isBroken) return [...returnOf(first, atMs), { ...rollout, atMs: laterMs, zones: [first] }];
+  return [...returnOf(first, atMs), ...(next < 0.6 ? returnOf(zone(random, input, atMs), laterMs) : [])];
 }
 
 /** Returns the exceptions that people make from a rule, by default from the windows, for the group or for a zone. */
@@ -352,7 +376,7 @@ export interface DrawInput {
   readonly isDrawn: (faultClass: FaultClass) => boolean;
 }
 
-const firstImage = 'app:1';
+export const firstImage = 'app:1';
 
 /** A function that draws one sequence of changes by people, for example a rollout and its rollback. */
 type Story = Draw<readonly ScenarioEvent[]>;

@@ -1,6 +1,8 @@
 // Names the features of a group and the requests of people that a scenario has, for the report of a soak.
 import { type RuleShape, type Scenario, traitsOfShape, type WaveShape, type WindowShape } from '../../scenario.ts';
 
+import { firstImage } from './events.ts';
+
 type IsSo = (scenario: Scenario) => boolean;
 
 const hasWave =
@@ -39,6 +41,12 @@ const features: Readonly<Record<string, IsSo>> = {
   'zone budget for evictions': ({ group }) => group.zoneBudget !== undefined,
   'zone that must not shrink': ({ group }) => group.noDownscale === true,
   'restart of the group or a zone': ({ events }) => events.some(({ kind }) => kind === 'restart'),
+  'return of one zone': ({ events }) =>
+    events.some(
+      (one) =>
+        (one.kind === 'request' && one.action === 'undo' && one.zone !== undefined) ||
+        (one.kind === 'setImage' && one.image === firstImage && one.zones !== undefined),
+    ),
   'window for rollouts': hasWindow('rollout'),
   'window for scale-downs': hasWindow('scaleDown'),
   'policy rule that ends at a time': hasRule('early'),

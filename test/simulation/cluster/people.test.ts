@@ -73,6 +73,17 @@ describe('an undo', () => {
     cluster.heal();
     expect(undone(world)).toEqual([]);
   });
+
+  it('writes only the template of its zone', async () => {
+    const world = newWorld({ zones: 2 });
+    const { cluster, run, image } = world;
+    cluster.happen({ kind: 'setImage', image: 'app:2' });
+    await run(5000);
+    expect(cluster.happen({ kind: 'request', action: 'undo', by: 'alice', zone: 'b' })).toBe(true);
+    await run(5000);
+    expect([image('a'), image('b')]).toEqual(['app:2', 'app:1']);
+    expect(undone(world)).toMatchObject([[{ zone: 'b' }]]);
+  });
 });
 
 describe('an exception', () => {

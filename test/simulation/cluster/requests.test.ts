@@ -16,7 +16,7 @@ const waiting = {
 };
 
 function world(decision: object | undefined) {
-  const created: object[] = [];
+  const created: ModelObject[] = [];
   const scheduler = createScheduler(1);
   const definition = groupObjects({ ...defaultShape, waves: [{ zones: ['a', 'b', 'c'], approvals: ['before'] }] }).objects.find(
     ({ kind }) => kind === 'RolloutGroup',
@@ -26,8 +26,13 @@ function world(decision: object | undefined) {
       resource === 'configmaps' || resource === 'rolloutintents.rollout-group.dev'
         ? undefined
         : ({ ...definition, status: { decision } } as unknown as ModelObject),
-    list: () => [],
-    create: (_actor: unknown, _resource: string, object: object) => created.push(object),
+    list: (resource: string) => (resource === 'rolloutintents.rollout-group.dev' ? [...created] : []),
+    create: (_actor: unknown, _resource: string, object: ModelObject) => created.push(object),
+    remove: (_actor: unknown, { name }: { readonly name: string }) =>
+      created.splice(
+        created.findIndex(({ metadata }) => metadata.name === name),
+        1,
+      ),
   };
   const requests = new Requests({
     server: server as never,
@@ -54,6 +59,24 @@ describe('the requests of people', () => {
         digest,
         requestedBy: { user: 'alice@example.com', groups: ['oncall'] },
       },
+    ]);
+  });
+
+  it('end the earlier answers of the same person to the wave, as the plugin does', async () => {
+    const { requests, scheduler, read } = world(waiting);
+    for (const [request, person] of [
+      ['reject', 'alice'],
+      ['approve', 'bob'],
+      ['approve', 'alice'],
+      ['promote', 'alice'],
+    ] as const) {
+      expect(requests.submit(request, person)).toBe(true);
+      await scheduler.runUntil(scheduler.nowMs() + 1000);
+    }
+    expect(read()).toMatchObject([
+      { action: 'approve', requestedBy: { user: 'bob@example.com' } },
+      { action: 'approve', requestedBy: { user: 'alice@example.com' } },
+      { action: 'promote' },
     ]);
   });
 

@@ -193,6 +193,13 @@ export class History {
     return this.#writeLedger({ claims }, this.agent(''));
   }
 
+  /** The ledger with the claim of a webhook on a decrease of the replicas. */
+  admitScaleDown(set: string, to: number): Commit {
+    const { uid } = this.set(set).metadata;
+    const claim = { verb: 'scaleDown', zone: set.slice(4), atMs: runStartMs + this.nowMs, uid, from: 3, to };
+    return this.#writeLedger({ claims: [claim] }, this.agent(''));
+  }
+
   /** Evicted by a user whose request the webhook of `by` let pass, by default after a judgement, and with a claim that is so old. */
   evict(pod: string, options: EvictOptions = {}): Commit {
     const { by = 'a1', isJudged = true, failurePolicy = 'Fail', claimAgeMs = 0 } = options;

@@ -93,6 +93,36 @@ describe('L2', () => {
   });
 });
 
+describe('L2 and L4', () => {
+  const admitted = (admit: (history: History) => void, ms: number): History => {
+    const history = done();
+    admit(history);
+    history.advance(ms).ready('ing-a-0', true);
+    return history;
+  };
+
+  it.each<[string, (history: History) => void]>([
+    ['an eviction', (history) => history.admit(['ing-b-0'])],
+    ['a decrease of replicas', (history) => history.admitScaleDown('ing-b', 2)],
+  ])('count the claim of a webhook on %s as open work until its request can no longer arrive', (_, admit) => {
+    const open = admitted(admit, 120_000);
+    open.end();
+    expect(open.found('L4')).toHaveLength(1);
+    const ended = admitted(admit, 121_000);
+    ended.advance(59_000);
+    ended.answer({ verb: 'update', resource: 'configmaps', name: 'rollout-group-ing', actor: ended.agent() });
+    ended.end();
+    expect(ended.found('L4')).toEqual([]);
+    expect(ended.found('L2')).toEqual([]);
+  });
+
+  it('count no claim on a decrease that is applied', () => {
+    const applied = admitted((history) => history.admitScaleDown('ing-b', 3), 0);
+    applied.end();
+    expect(applied.found('L4')).toEqual([]);
+  });
+});
+
 describe('L9', () => {
   it('finds a group that waits while nothing, or something else, is published', () => {
     const history = done();

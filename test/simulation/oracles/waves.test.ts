@@ -61,22 +61,33 @@ describe('the judge of waves', () => {
     expect(history.found('S37')).toEqual([]);
   });
 
-  it('starts the waves again with a new template, and skips soaks on a return to an earlier template', () => {
-    const history = rolling();
+  it.each<[string, Partial<GroupShape>, string, number]>([
+    ['skips soaks on a return to a revision that the zones had', {}, 'r1', 0],
+    ['requires soaks on such a return with skipOnRollback: false', { soaksOnReturn: true }, 'r1', 2],
+    ['requires soaks on a return to a revision that the zones never had', {}, 'r2', 1],
+  ])('starts the waves again with a new template, and %s', (_, shape, revision, violations) => {
+    const history = rolling(shape);
     roll(history, 'ing-a-2');
-    template(history, 'r2');
-    history.advance(60_000);
-    roll(history, 'ing-a-2', 1_000, 'r2');
-    roll(history, 'ing-a-1', 1_000, 'r2');
+    roll(history, 'ing-a-1');
+    template(history, revision);
+    history.advance(1_000);
+    roll(history, 'ing-a-2', 1_000, revision);
+    roll(history, 'ing-a-1', 1_000, revision);
+    expect(history.found('S37')).toHaveLength(violations);
+  });
+
+  it('lets a zone return before the waves, but requires the soaks of the zones that continue the rollout', () => {
+    const history = rolling();
+    for (const pod of ['ing-a-2', 'ing-a-1', 'ing-a-0', 'ing-b-2']) roll(history, pod);
+    const { status } = history.set('ing-b');
+    history.change('statefulsets.apps', 'ing-b', () => ({ status: { ...(status as object), updateRevision: 'r1' } }));
+    history.ledger('run2', 'running', 'r3', undefined, { target: { a: 'r3', b: 'r1', c: 'r3' } });
+    history.advance(11_000);
+    roll(history, 'ing-b-2', 1_000, 'r1');
     expect(history.found('S37')).toEqual([]);
-    const strict = rolling({ soaksOnReturn: true });
-    roll(strict, 'ing-a-2');
-    template(strict, 'r2');
-    strict.advance(60_000);
-    for (const pod of ['ing-a-2', 'ing-a-1', 'ing-a-0']) strict.create(pod, 'r1');
-    roll(strict, 'ing-a-2', 1_000, 'r2');
-    roll(strict, 'ing-a-1', 1_000, 'r2');
-    expect(strict.found('S37')).toHaveLength(1);
+    roll(history, 'ing-c-2', 40_000);
+    roll(history, 'ing-c-1');
+    expect(history.found('S37')).toEqual(['a1 replaces ing-c-2 in wave-3, and the soak of wave-2 lasts 14500 ms longer']);
   });
 
   it('accepts a soak that the clock of an agent makes shorter', () => {
@@ -212,12 +223,12 @@ describe('the judge of approvals', () => {
       },
     ],
     [
-      'a rejection',
+      'a rejection, also if the same person approves later',
       'wave-2 is not approved',
       (history) => {
         history.request('approve', 'run1', 'wave-1');
-        for (const user of ['alice', 'bob', 'carol']) history.request('approve', 'run1', 'wave-2', user);
         history.request('reject', 'run1', 'wave-2', 'bob');
+        for (const user of ['alice', 'bob', 'carol']) history.request('approve', 'run1', 'wave-2', user);
       },
     ],
   ])('finds a wave that begins after %s', (_what, missing, answer) => {
@@ -227,6 +238,20 @@ describe('the judge of approvals', () => {
     history.advance(20_000);
     roll(history, 'ing-a-1');
     expect(history.found('S37')).toEqual([`a1 replaces ing-a-1 in wave-2, and ${missing}`]);
+  });
+
+  it('accepts a wave after the person who rejected it deletes the rejection and approves', () => {
+    const history = asking(2);
+    roll(history, 'ing-a-2', 20_000);
+    history.request('approve', 'run1', 'wave-1');
+    history.request('reject', 'run1', 'wave-2', 'bob');
+    const intents = 'rolloutintents.rollout-group.dev';
+    const rejection = history.scene.list(intents).find(({ metadata }) => metadata.name.startsWith('reject-'));
+    for (const user of ['alice', 'bob']) history.request('approve', 'run1', 'wave-2', user);
+    history.remove(intents, rejection?.metadata.name ?? '');
+    history.advance(20_000);
+    roll(history, 'ing-a-1');
+    expect(history.found('S37')).toEqual([]);
   });
 
   it('needs no soak and no gate of a promoted wave', () => {

@@ -80,6 +80,18 @@ export const returningDefects: readonly Defect[] = [
     breaks: ['L13'],
   },
   {
+    id: 'return-of-one-zone-skips-soaks',
+    title: 'a zone that returns to its earlier template lets the other zones roll to the new template without soaks and approvals',
+    edits: [
+      {
+        file: 'engine/run/run.ts',
+        find: '  const isBack = mayBeBack &&',
+        replace: '  const isBack = (mayBeBack && changed.some((zone) => target[zone] === restores[zone])) || mayBeBack &&',
+      },
+    ],
+    breaks: ['S37'],
+  },
+  {
     id: 'undo-ignored',
     title: 'the rollout of an undone revision continues',
     edits: [
