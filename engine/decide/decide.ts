@@ -102,7 +102,8 @@ function zonesBeforeRun(context: GroupContext): readonly Step[] {
 
 function waveOf(group: GroupDefinition, run: RunState | undefined): GroupDecision['wave'] {
   const { waves } = group.rollout;
-  const wave = run === undefined || run.outcome === 'completed' ? undefined : waves[run.wave];
+  const isInWave = run !== undefined && run.outcome !== 'completed' && run.returning === undefined;
+  const wave = isInWave ? waves[run.wave] : undefined;
   return wave === undefined || run === undefined ? undefined : { name: wave.name, index: run.wave, count: waves.length };
 }
 

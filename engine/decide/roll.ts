@@ -107,9 +107,21 @@ function imageWarnings({ view: { zones } }: GroupContext, run: RunState | undefi
 function rollOrWait(context: GroupContext, advanced: AdvancedRun | undefined, isScaling: boolean): RollDecision {
   if (advanced === undefined) return { steps: [], actions: [], warnings: [], wantedReadings: [] };
   const { progress, run, observations: warnings, wantedReadings } = advanced;
-  if (progress === undefined) return { warnings, wantedReadings, steps: [], actions: [], run };
+  if (progress === undefined) return { warnings, wantedReadings, steps: stepsAfterReturn(context, run), actions: [], run };
   if (progress.isFilled) return { warnings, wantedReadings, actions: [], ...waitAfterWave(context, advanced) };
   return rollWave({ context, progress, run, isScaling }, warnings);
+}
+
+/** The time from the return of some zones to the rollout of the others in milliseconds: enough to publish the completed return. */
+const returnDelayMs = 1_000;
+
+/** Returns a waiting step if the run has returned some zones, and other zones have outdated pods: their rollout starts as another run. */
+function stepsAfterReturn({ view, nowMs }: GroupContext, run: RunState): readonly Step[] {
+  const next = view.zones.find(({ outdated }) => outdated.length > 0);
+  if (next === undefined || run.returning === undefined) return [];
+  const fact = `zone ${listed(run.returning, 'and')} returned to the previous template; the other zones start at the first wave`;
+  const results = [result('wave-available', 'wait', fact, { earliestMs: nowMs + returnDelayMs })];
+  return [{ id: 'after/return', kind: 'roll', zone: next.zone.name, pods: [], outcome: 'wait', results }];
 }
 
 type RunInWave = Extract<AdvancedRun, { readonly progress: WaveProgress }>;
@@ -175,6 +187,10 @@ function rollWave(turn: WaveTurn, observations: readonly RuleResult[]): RollDeci
   return { steps, actions: [], warnings: observations, wantedReadings: [], run: countMovableTime(run, false, context.nowMs) };
 }
 
+function returnsFirst(zone: string): RuleResult {
+  return result('approval', 'skip', `zone ${zone} returns to its previous template, before the waves (skipOnRollback)`);
+}
+
 /** Returns the zones of the wave in rolling order: first the zone to repair, else the open zone, else the only unavailable zone. */
 function orderZones({ context, progress, run }: WaveTurn): readonly ZoneProgress[] {
   const down = context.view.zones.filter((view) => !view.isReady);
@@ -206,7 +222,7 @@ function rollZone(turn: WaveTurn, zone: ZoneProgress): Attempt {
   const { context, isScaling } = turn;
   const { view } = zone;
   const inTime = failIfLate(context, turn.run);
-  const wave = checkWave(turn, inTime);
+  const wave = checkWave(turn, inTime, view.zone.name);
   const run = wave.failure === undefined || inTime.outcome === 'failed' ? inTime : failRun(inTime, wave.failure, context.nowMs);
   const policies = policyAnswer({ context, action: 'rollout', zone: view, run: inTime });
   const question: RollQuestion = { context, run, zone, isScaling };
@@ -299,8 +315,12 @@ function failIfLost(run: UnfinishedRun, results: readonly RuleResult[], { nowMs 
   return run.outcome === 'failed' || lost === undefined ? run : failRun(run, lost.fact, nowMs);
 }
 
-function checkWave({ context, progress }: WaveTurn, run: UnfinishedRun): WaveAnswer {
+function checkWave({ context, progress }: WaveTurn, run: UnfinishedRun, zone: string): WaveAnswer {
   if (run.outcome === 'failed') return { results: [], observations: [], wantedReadings: [] };
+  const { returning } = run;
+  if (returning?.includes(zone)) return { results: [returnsFirst(zone)], observations: [], wantedReadings: [] };
+  // Only a pod that is stuck is replaced in another zone. It goes forward, so it needs what its rollout needs.
+  if (returning !== undefined) return beforeWave(context, progress.wave, { ...run, kind: 'rollout' });
   return hasReplacedSince(run, run.waveStartedMs) ? underWay(context, progress.wave, run) : beforeWave(context, progress.wave, run);
 }
 

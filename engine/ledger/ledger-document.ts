@@ -1,5 +1,4 @@
 // Encodes and decodes the ledger as text in a ConfigMap, with a format version and strict validation.
-
 import * as z from 'zod';
 import { canonicalJson } from '../../policies/values/canonical-json.ts';
 import { compareText } from '../../policies/values/compare-text.ts';
@@ -152,6 +151,7 @@ const run = z.object({
   retriedMs: instant.optional(),
   answered: z.array(text).optional(),
   completedMs: instant.optional(),
+  returning: z.array(zone).optional(),
   restores: revisions.optional(),
   rolledBack: z.object({ revisions, because: z.string() }).optional(),
 });

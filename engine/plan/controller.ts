@@ -1,23 +1,45 @@
-// Finds the pods that the StatefulSet controller replaces without an action of the agent, because the partition exposes them.
+// Finds what follows from new templates: pods that the StatefulSet controller replaces by itself, and zones that keep rolling.
 import type { GroupDefinition } from '../../policies/definition.ts';
 import { listed } from '../../policies/wording.ts';
 import { pods } from '../amount.ts';
-import { replacedBy } from '../decision.ts';
+import { contextOf } from '../context.ts';
+import { type GroupDecision, replacedBy } from '../decision.ts';
+import type { ZoneView } from '../observe/view.ts';
+import type { RunState } from '../run/run-state.ts';
 import { isUnknown, type PodView, podsNamed, type Snapshot, setNamed } from '../snapshot.ts';
 import { createWorld, step } from '../world/world.ts';
 import { controllerWave, defaultAssumptions } from './document.ts';
 import { runForward, type Turn } from './forward.ts';
 import type { TracedStep } from './steps.ts';
 
-/** Returns a sentence for each zone in which the controller would replace pods at once. `revisions`: the new revision by StatefulSet. */
-export function replacedAtOnce(snapshot: Snapshot, group: GroupDefinition, revisions: ReadonlyMap<string, string>): readonly string[] {
+export interface RevisionEffects {
+  /** A sentence for each zone in which the StatefulSet controller would replace pods at once. */
+  readonly atOnce: readonly string[];
+  /** The run of the first decision after the change. */
+  readonly run: RunState | undefined;
+  /** The zones without a new revision whose pods are outdated, and do not return either. */
+  readonly others: readonly string[];
+}
+
+/** Returns what follows if StatefulSets get the templates of these revisions. `revisions`: the new revision by StatefulSet. */
+export function effectsOfRevisions(snapshot: Snapshot, group: GroupDefinition, revisions: ReadonlyMap<string, string>): RevisionEffects {
   const { namespace } = group;
   let world = createWorld(snapshot, defaultAssumptions, 'p50');
   for (const [statefulSet, revision] of revisions) world = step(world, { kind: 'setTemplate', namespace, statefulSet, revision });
   const trace = controllerTrace(group, snapshot);
   let steps: readonly TracedStep[] = [];
-  runForward(world, group, { onTurn: (turn, now) => (steps = trace(turn, now.snapshot)) });
-  return steps.map((one) => atOnceText(snapshot, group, one));
+  let first: GroupDecision | undefined;
+  runForward(world, group, {
+    onTurn: (turn, now) => {
+      first ??= turn.decision;
+      steps = trace(turn, now.snapshot);
+    },
+  });
+  const run = first?.run;
+  const returns = ({ zone }: ZoneView): boolean => run?.returning?.includes(zone.name) ?? run?.kind === 'rollback';
+  const isOther = (view: ZoneView): boolean => view.outdated.length > 0 && !revisions.has(view.zone.statefulSet) && !returns(view);
+  const others = contextOf(world.snapshot, group).view.zones.filter(isOther);
+  return { atOnce: steps.map((one) => atOnceText(snapshot, group, one)), run, others: others.map(({ zone }) => zone.name) };
 }
 
 /** Returns why the StatefulSet controller replaces the pods of a step at once. */

@@ -22,12 +22,13 @@ export interface WaveAnswer {
   readonly failure?: string;
 }
 
-/** Returns how many pods of a zone the waves up to the current one include. */
+/** Returns how many pods of a zone the waves up to the current one include; all pods of a zone that returns before the waves. */
 export function includedPods(
   group: Pick<GroupDefinition, 'rollout'>,
-  { wave }: Pick<RunState, 'wave'>,
+  { wave, returning }: Pick<RunState, 'wave' | 'returning'>,
   { zone, replicas }: Pick<ZoneView, 'zone' | 'replicas'>,
 ): number {
+  if (returning?.includes(zone.name)) return replicas;
   const last = group.rollout.waves.slice(0, wave + 1).findLast(({ zones }) => zones.includes(zone.name));
   return last === undefined ? 0 : waveTarget(last.amount, replicas);
 }

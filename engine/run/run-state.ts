@@ -46,6 +46,8 @@ export interface RunCore {
   readonly retriedMs?: number;
   /** Digests of the retries and aborts that have had their effect. Absent in ledgers of earlier versions, which compare times. */
   readonly answered?: readonly string[];
+  /** In a rollback of some zones: these zones. The rollout of the other zones starts over when they have returned. Absent: all zones return. */
+  readonly returning?: readonly string[];
   /** In a rollback: the revision per zone before the rolled-back run, also of zones that left the group since. */
   readonly restores?: Readonly<Record<string, string>>;
   /** In a run that restores pods while the StatefulSets still have the failed template: the failed revision per zone, and the failure. */

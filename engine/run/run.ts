@@ -58,8 +58,10 @@ function currentRun(context: GroupContext): RunState | undefined {
   if (!isSameValue(known.target, target)) return afterChange(context, known, target, hasOutdated);
   if (known.outcome === 'completed' && hasOutdated) {
     // A pod that was created at the rolled-back revision, for example by a scale-up, is rolled back like the others.
-    const kind = known.rolledBack === undefined ? 'rollout' : 'rollback';
-    return keepRolledBack(context, followingRun(context, { kind, target, previous: known.previous }), known);
+    const kind = known.rolledBack === undefined || known.returning !== undefined ? 'rollout' : 'rollback';
+    const returned = Object.entries(target).filter(([zone]) => known.returning?.includes(zone));
+    const previous = { ...known.previous, ...Object.fromEntries(returned) };
+    return keepRolledBack(context, followingRun(context, { kind, target, previous }), known);
   }
   const retry = known.outcome === 'failed' ? retryRequest(context, known, known.failedMs) : undefined;
   // An abort that is newer than the retry still stops the run.
@@ -127,18 +129,10 @@ function abortWhenRequested(context: GroupContext, run: RunningRun): RunState {
   return { ...failRun(run, `aborted by ${requesterText(request)}`, context.nowMs), onFailure };
 }
 
-/**
- * Returns the run after a template change: a rollback if every changed zone returns to its revision before the run, else a rollout. While
- * another zone has outdated pods, the run is a rollout, so that these pods wait for soaks and approvals.
- */
+/** Returns the run after a template change: a rollback if zones return to their revision before the run, else a rollout. */
 function supersede(context: GroupContext, known: RunState, target: RunCore['target']): RunningRun {
-  const restores = { ...(known.kind === 'rollout' ? known.previous : {}), ...known.restores };
-  const changed = Object.keys(target).filter((zone) => target[zone] !== known.target[zone]);
-  // A zone that returns to the group makes no rollback of a rollout.
-  const mayBeBack = known.kind === 'rollback' || changed.some((zone) => known.target[zone] !== undefined);
-  const returns = ({ zone: { name }, outdated }: ZoneView): boolean =>
-    target[name] === restores[name] || (!changed.includes(name) && outdated.length === 0);
-  const isBack = mayBeBack && changed.length > 0 && context.view.zones.every(returns);
+  const restores = { ...(known.kind === 'rollout' || known.returning !== undefined ? known.previous : {}), ...known.restores };
+  const { isBack, returning } = returnOf(context, known, { target, restores });
   // Pods run the target of a completed run or a rollback. The target of another run may have failed, so its `previous` stays.
   const previous = known.outcome === 'completed' || isRollingBack(known) ? known.target : known.previous;
   const started = followingRun(context, { kind: isBack ? 'rollback' : 'rollout', target, previous }, known);
@@ -146,7 +140,30 @@ function supersede(context: GroupContext, known: RunState, target: RunCore['targ
   const isContinued = known.outcome === 'running' && continues(started, known);
   const from = isContinued ? (known.from ?? known.previous) : known.target;
   const base = !isContinued ? undefined : addsZones(started, known) ? known.base : known.target;
-  return { ...keepRolledBack(context, started, known), from, ...defined({ base }), ...(isBack ? { restores } : {}) };
+  return { ...keepRolledBack(context, started, known), from, ...defined({ base, returning }), ...(isBack ? { restores } : {}) };
+}
+
+/**
+ * Reports whether a template change is a rollback. If other zones with outdated pods do not return, `returning` has the zones that do: they
+ * go first, because they skip soaks and approvals. Without soaks and approvals, all zones roll in the usual order.
+ */
+function returnOf(
+  { view, group: { rollout } }: GroupContext,
+  known: RunState,
+  { target, restores }: Pick<RunCore, 'target' | 'restores'>,
+): { readonly isBack: boolean; readonly returning?: readonly string[] } {
+  const isChanged = ({ zone: { name } }: ZoneView): boolean => target[name] !== known.target[name];
+  const isRestored = ({ zone: { name } }: ZoneView): boolean => target[name] === restores?.[name];
+  // A zone that joins the group with its earlier template does not go back.
+  const goesBack = (view: ZoneView): boolean =>
+    isChanged(view) ? known.target[view.zone.name] !== undefined : (known.returning?.includes(view.zone.name) ?? known.kind === 'rollback');
+  const mayBeBack = view.zones.some(isChanged) && (known.kind === 'rollback' || view.zones.some((one) => isChanged(one) && goesBack(one)));
+  if (mayBeBack && view.zones.every((one) => isRestored(one) || (!isChanged(one) && one.outdated.length === 0))) return { isBack: true };
+  const isAsked = rollout.waves.some(
+    ({ before, after }) => after.soakMs > 0 || before.approval !== undefined || after.approval !== undefined,
+  );
+  const zones = view.zones.filter((one) => isRestored(one) && goesBack(one) && one.outdated.length > 0).map(({ zone }) => zone.name);
+  return zones.length > 0 && isAsked && rollout.skipOnRollback ? { isBack: true, returning: zones } : { isBack: false };
 }
 
 /**

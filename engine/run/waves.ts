@@ -33,7 +33,7 @@ export function advanceWaves(context: GroupContext, started: RunState): Advanced
   const { waves } = context.group.rollout;
   let run = closeFinishedZone(context, moveIntoWaves(context, started));
   for (let guard = 0; guard <= waves.length; guard += 1) {
-    const wave = waves[run.wave];
+    const wave = currentWave(context, run);
     if (wave === undefined) return endRun(context, run);
     const progress = waveProgress(context, wave, run);
     if (!progress.isAvailable) return { run: clearWaveAvailable(run), progress, ...noChecks };
@@ -52,9 +52,14 @@ export function advanceWaves(context: GroupContext, started: RunState): Advanced
   return { run, ...noChecks };
 }
 
-/** Completes a run after its last wave, but not while a pod is unavailable or a status is older than its spec. */
+/** Returns the wave of the run; undefined after the last wave, and while zones return before the waves. */
+function currentWave({ group: { rollout } }: GroupContext, { wave, returning }: UnfinishedRun): WaveDefinition | undefined {
+  return returning === undefined ? rollout.waves[wave] : undefined;
+}
+
+/** Completes a run after its last wave, or after the return of some zones, but not while a pod is unavailable or a status is older than its spec. */
 function endRun(context: GroupContext, run: UnfinishedRun): AdvancedRun {
-  const last = context.group.rollout.waves.at(-1);
+  const last = context.group.rollout.waves.at(run.returning === undefined ? -1 : run.wave);
   const progress = last === undefined ? undefined : waveProgress(context, last, run);
   const after = unobserved(context);
   if (progress === undefined || (progress.isAvailable && after.length === 0)) return { run: completeRun(run, context.nowMs), ...noChecks };
@@ -131,17 +136,18 @@ export function mayRepair({ group }: GroupContext, run: RunState, { zone }: Zone
   return profileOf(group).repairsStuckPodsAcrossZones && run.previous[zone.name] !== pod.revision;
 }
 
-/** Returns the progress of a wave. Every wave includes the stuck pods that the run may repair. */
+/** Returns the progress of a wave, or of the zones that return before it. Includes the stuck pods that the run may repair. */
 export function waveProgress(context: GroupContext, wave: WaveDefinition, run?: RunState): WaveProgress {
   const stuckIn = (view: ZoneView): number =>
     run === undefined ? 0 : view.outdated.filter((pod) => mayRepair(context, run, view, pod) && isStuck(context, view, pod)).length;
   const broken = context.view.zones.filter((view) => stuckIn(view) > 0).map((view) => view.zone.name);
-  const outside = [...(run?.openZone === undefined ? [] : [run.openZone]), ...broken].filter((name) => !wave.zones.includes(name));
-  const zones = [...new Set([...outside, ...wave.zones])].flatMap((name) => {
+  const members = run?.returning ?? wave.zones;
+  const outside = [...(run?.openZone === undefined ? [] : [run.openZone]), ...broken].filter((name) => !members.includes(name));
+  const zones = [...new Set([...outside, ...members])].flatMap((name) => {
     const view = zoneNamed(context, name);
     if (view === undefined) return [];
-    const isInWave = wave.zones.includes(name);
-    const target = isInWave ? waveTarget(wave.amount, view.replicas) : 0;
+    const isInWave = members.includes(name);
+    const target = !isInWave ? 0 : run?.returning === undefined ? waveTarget(wave.amount, view.replicas) : view.replicas;
     // The StatefulSet controller replaces the pods that the partition exposes, also those beyond the wave.
     const exposed = isInWave ? view.exposedByPartition.length : 0;
     // A deleted pod whose successor does not exist yet counts as replaced.

@@ -5,7 +5,7 @@ import { intentsOf } from '../../engine/context.ts';
 import { fieldDiff, type ObjectContent } from '../../engine/diff/field-diff.ts';
 import { judge } from '../../engine/judge/judge.ts';
 import { fieldAt } from '../../engine/observe/raw.ts';
-import { replacedAtOnce } from '../../engine/plan/controller.ts';
+import { effectsOfRevisions, type RevisionEffects } from '../../engine/plan/controller.ts';
 import { goesBack } from '../../engine/publish/status.ts';
 import { changeAnnotations } from '../../engine/run/origin.ts';
 import { undoRequest } from '../../engine/run/requests.ts';
@@ -54,14 +54,15 @@ export function run(context: CommandContext, options: UndoOptions): Promise<Exit
     const exceptions = undos.flatMap(({ member }) => refuseDenied(members, member, name));
     const restarted = undos.map(({ member }) => member.zone);
     const stops = await remainingStops(cluster, members, { verb: 'undo', restarted });
-    const kept = [...continuedTexts(members, undos, earlier), ...keptTexts(name, undos)];
+    const effects = effectsOf(members, undos);
+    const kept = [...continuedTexts(name, effects), ...keptTexts(name, undos)];
     // A dry run prints objects instead of the preview.
     const notes = [...new Set([...exceptions, ...stops, ...(options.dryRun === undefined ? [] : kept)])];
     const writeNotes = () => writeAgentNote(context, cluster, members.live, notes);
     const intent = undoIntent(target, undos, options.reason ?? earlierReason(earlier, undos));
     if (options.dryRun !== undefined) await writeNotes();
     if (options.dryRun === 'client') return printObjects(context, [intent, ...undos.map(restoredObject)]);
-    const preview = previewText(members, undos, kept);
+    const preview = previewText(members, undos, [...effects.atOnce, ...kept]);
     if (options.dryRun === undefined && !(await isConfirmed(context, options, preview))) return exitCodes.refused;
     const written = await write(cluster, target, { intent, undos }, options);
     if (options.dryRun === 'server') return printObjects(context, written);
@@ -188,46 +189,33 @@ function restoredObject({ member: { object }, to }: MemberUndo): KubernetesObjec
   };
 }
 
-function previewText({ name, snapshot, live: { definition } }: Members, undos: readonly MemberUndo[], kept: readonly string[]): string {
+function effectsOf({ snapshot, live: { definition } }: Members, undos: readonly MemberUndo[]): RevisionEffects {
+  const revisions = new Map(undos.map(({ member, to }) => [member.view.name, to.name]));
+  return definition === undefined ? { atOnce: [], run: undefined, others: [] } : effectsOfRevisions(snapshot, definition, revisions);
+}
+
+function previewText({ name, snapshot }: Members, undos: readonly MemberUndo[], texts: readonly string[]): string {
   const lines = undos.map(({ member: { zone, view }, to }) => {
     const short = (revision: string): string => shortRevision(revision, view.name);
     return `  ${zone}: ${short(view.status.updateRevision)} -> ${short(to.name)} (revision ${to.number})\n`;
   });
-  const revisions = new Map(undos.map(({ member, to }) => [member.view.name, to.name]));
-  const atOnce = definition === undefined ? [] : replacedAtOnce(snapshot, definition, revisions);
   const count = undos.reduce((sum, { member: { view }, to }) => {
     const pods = podsNamed(snapshot, view.namespace, view.name) ?? { unknown: 'no pods' };
     return sum + (isUnknown(pods) ? view.replicas : pods.filter(({ revision }) => revision !== to.name).length);
   }, 0);
   const replaced =
     count === 0 ? 'no pod is replaced' : `up to ${plural(count, 'pod')} ${count === 1 ? 'is' : 'are'} replaced in the order of the group`;
-  return `${name} returns to an earlier revision; ${replaced}:\n${lines.join('')}${[...atOnce, ...kept].map((text) => `  ${text}\n`).join('')}`;
+  return `${name} returns to an earlier revision; ${replaced}:\n${lines.join('')}${texts.map((text) => `  ${text}\n`).join('')}`;
 }
 
-/** Returns the warning that zones with neither this nor an earlier undo still roll to their new template. */
-function continuedTexts(
-  { name, snapshot, members, live: { decision } }: Members,
-  undos: readonly MemberUndo[],
-  earlier: Known<readonly IntentView[]>,
-): string[] {
-  const undone = isUnknown(earlier) ? [] : earlier.flatMap((intent) => (intent.action === 'undo' ? (intent.undone ?? []) : []));
-  const rest = members.filter(({ zone, view: { namespace, name: statefulSet, status } }) => {
-    const pods = podsNamed(snapshot, namespace, statefulSet) ?? [];
-    const isOutdated = !isUnknown(pods) && pods.some(({ revision }) => revision !== status.updateRevision);
-    const isUndone = undone.some((one) => one.zone === zone && one.to === status.updateRevision);
-    return isOutdated && !isUndone && undos.every(({ member }) => member.zone !== zone);
-  });
-  if (rest.length === 0) return [];
-  const zones = listed(
-    rest.map(({ zone }) => zone),
-    'and',
-  );
-  const all = `kubectl rollout-group undo ${name}`;
-  if (decision.run?.outcome === 'failed')
-    return [`no pod is replaced while zones have the template of the failed run: ${zones}. To undo all zones: ${all}`];
-  return [
-    `${rest.length === 1 ? 'zone' : 'zones'} ${zones} still ${rest.length === 1 ? 'rolls' : 'roll'} to the new template, and all zones wait for soaks and approvals. To undo all zones without them: ${all}`,
-  ];
+/** Returns what the other zones do, whose pods are outdated and do not return. */
+function continuedTexts(name: string, { run, others }: RevisionEffects): string[] {
+  if (others.length === 0) return [];
+  const [zones, all] = [listed(others, 'and'), `To undo all zones: kubectl rollout-group undo ${name}`];
+  if (run?.outcome === 'failed') return [`no pod is replaced while zones have the template of the failed run: ${zones}. ${all}`];
+  const [which, roll] = others.length === 1 ? ['zone', 'rolls'] : ['zones', 'roll'];
+  const when = run?.returning === undefined ? '' : ' afterwards, with soaks and approvals';
+  return [`${which} ${zones} still ${roll} to the new template${when}. ${all}`];
 }
 
 /**

@@ -184,7 +184,7 @@ describe('undo', () => {
     const { status, stdout } = await act('undo ingester --zone a --yes', { decision: rolling, extra: history });
     expect(status).toBe(0);
     expect(stdout).toContain(
-      '  zones b and c still roll to the new template, and all zones wait for soaks and approvals. To undo all zones without them: kubectl rollout-group undo mimir/ingester\n',
+      '  zones b and c still roll to the new template. To undo all zones: kubectl rollout-group undo mimir/ingester\n',
     );
   });
 

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { digestOfRule, digestOfWaves } from '../../../engine/run/requests.ts';
 import type { GroupDefinition } from '../../../policies/definition.ts';
 import { adopted, gate, group, wave } from '../../kit/groups.ts';
-import { kitNowMs, newRevision, outdatedStatefulSet, statefulSet } from '../../kit/objects.ts';
+import { kitNowMs, newRevision, oldRevision, outdatedStatefulSet, statefulSet } from '../../kit/objects.ts';
 import { ago, exception, freeze, hourMs, intent, minuteMs, policy, policyRule, runOf, updatedPods } from '../../kit/questions.ts';
 import { blockedSteps, podsIn, replacedPods, roll } from '../../kit/rolls.ts';
 import type { SnapshotOverrides } from '../../kit/snapshots.ts';
@@ -31,6 +31,29 @@ describe('a wave', () => {
     expect(roll(group(), runOf()).run?.waves).toBeUndefined();
     const before = runOf({ lastDisruptionMs: ago(hourMs) - 1, startedMs: ago(2 * hourMs) });
     expect(blockedSteps(roll(approved, before))).toEqual(['roll/a wait: approval']);
+  });
+
+  it('waits for zones that return to their earlier template, and then asks before its first pod', () => {
+    const waves = [wave('canary', ['a'], { before: { approval: { count: 1, from: [] }, gates: [] } }), wave('rest', ['b', 'c'])];
+    const careful = (skipOnRollback: boolean) => group({ rollout: { waves, skipOnRollback }, sources: {} });
+    const statefulSets = ['a', 'b', 'c'].map((zone) =>
+      outdatedStatefulSet({ name: `ingester-zone-${zone}`, ...(zone === 'c' ? { status: { updateRevision: oldRevision } } : {}) }),
+    );
+    const updated = podsIn({ a: updatedPods(), c: { 1: { revision: newRevision }, 2: { revision: newRevision } } });
+    const run = runOf({ wave: 1, openZone: 'c', lastDisruptionMs: ago(minuteMs) });
+    expect(blockedSteps(roll(careful(false), run, { ...updated, statefulSets }))).toEqual(['roll/b act: ']);
+    const first = roll(careful(true), run, { ...updated, statefulSets });
+    expect([replacedPods(first), first.run?.returning, first.run?.wave, first.run?.kind]).toEqual(['c-2', ['c'], 0, 'rollback']);
+    // A stuck pod of another zone is repaired meanwhile, but only with the approval that its own wave needs.
+    const stuck = { ...unready, waitingReasons: ['CrashLoopBackOff'] };
+    const broken = roll(careful(true), first.run, { ...podsIn({ b: { 0: stuck }, c: { 1: { revision: newRevision } } }), statefulSets });
+    expect(blockedSteps(broken)).toEqual(['roll/b wait: approval']);
+    const back = roll(careful(true), first.run, { ...podsIn({}), statefulSets });
+    expect([blockedSteps(back), back.run?.outcome]).toEqual([['after/return wait: wave-available'], 'completed']);
+    const next = roll(careful(true), back.run, { ...podsIn({}), statefulSets });
+    expect(blockedSteps(next)).toEqual(['roll/a wait: approval']);
+    expect(next.run).toMatchObject({ kind: 'rollout', previous: { a: oldRevision, b: oldRevision, c: oldRevision } });
+    expect(next.run?.returning).toBeUndefined();
   });
 
   it('wants the readings of its gates, and fails when one failed too often', () => {
