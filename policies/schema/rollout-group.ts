@@ -288,7 +288,12 @@ const rollout = z
     onFailure: wordOf('pause', 'rollback').describe(
       'Effect of a failed run: `pause` stops it, `rollback` returns updated pods to the previous revision (only with `pinned`).',
     ),
-    skipOnRollback: z.boolean().default(true).describe('A run to the previous pod template skips soak times and approvals. Zones that return while other zones roll go before the waves.'),
+    skipOnRollback: z
+      .boolean()
+      .default(true)
+      .describe(
+        'A run to the previous pod template skips soak times and approvals. Zones that return while other zones roll go before the waves.',
+      ),
     historyLimit: z.int().min(1).max(100).default(10).describe('Number of finished runs to keep as RolloutRun objects.'),
     onPolicyDeleted: wordOf('hold', 'release').describe(
       'Effect of the deletion of the group: `hold` changes nothing; `release` sets the partition of one zone after the other to 0.',
