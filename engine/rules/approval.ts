@@ -63,19 +63,18 @@ export function approvalResults(question: ApprovalQuestion): readonly RuleResult
   return [result(rule, uncounted.length === 0 ? 'wait' : 'unknown', `${fact}${uncounted.join('')}`, { limit, source, digest })];
 }
 
-/** Returns the rejections that block, among the requests about one wave or rule. A rejection dated in the future blocks too. */
+/**
+ * Returns the rejections that block, among the requests about one wave or rule. The time of a rejection does not count: an approval of the
+ * same person does not end it, because the clocks of two webhooks could reverse the order. `approve` deletes it.
+ */
 export function rejectionsIn(
   about: readonly IntentView[],
   approval: ApprovalDefinition,
   context: Pick<GroupContext, 'nowMs'>,
 ): readonly IntentView[] {
-  const timely = about.filter((intent) => intent.action === 'approve' && isVerified(context, intent));
   return about.filter(
     (intent) =>
-      intent.action === 'reject' &&
-      (intent.expiresMs ?? Number.POSITIVE_INFINITY) > context.nowMs &&
-      mayApprove(intent, approval) &&
-      !hasApprovedLater(intent, timely),
+      intent.action === 'reject' && (intent.expiresMs ?? Number.POSITIVE_INFINITY) > context.nowMs && mayApprove(intent, approval),
   );
 }
 
@@ -123,12 +122,6 @@ function voidText(valid: readonly IntentView[], users: readonly string[], digest
     ...(changed === '' ? [] : [`; ${changed} approved an older version`]),
     ...(unnamed === '' ? [] : [`; the approval of ${unnamed} has no digest`]),
   ].join('');
-}
-
-function hasApprovedLater({ requestedBy }: IntentView, approvals: readonly IntentView[]): boolean {
-  return approvals.some(
-    (other) => other.requestedBy?.user === requestedBy?.user && (other.requestedBy?.atMs ?? 0) > (requestedBy?.atMs ?? 0),
-  );
 }
 
 function mayApprove(intent: IntentView, approval: ApprovalDefinition): boolean {

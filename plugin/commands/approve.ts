@@ -71,12 +71,12 @@ function answerRequest(requested: RequestedGroup, options: ApproveOptions, actio
     check: (verified) => refuseWithoutApproverGroup(verified, approval, `${what} of ${name}`),
     // The output names rejections by other users.
     ...(action === 'approve' ? { concerns: (rule) => rule !== (kind === 'wave' ? 'approval' : subject.name) } : {}),
-    text: (by) => {
+    text: (by, kept) => {
       const until = expiresMs === undefined ? '' : ` until ${instantText(expiresMs)}`;
       const inRun = run === undefined ? '' : ` in run ${run}`;
       const next =
         action === 'approve' ? approvedText(subject, run) : `${what} stays blocked${inRun} until ${by} approves or the rejection ends`;
-      return `${name}: ${what} ${answers[action]} by ${by}${until}${reasonSuffix(options.reason)}\n  ${next}\n${action === 'approve' ? rejectedText(requested, subject, by) : ''}`;
+      return `${name}: ${what} ${answers[action]} by ${by}${until}${reasonSuffix(options.reason)}\n  ${next}\n${action === 'approve' ? rejectedText(requested, subject, { by, kept }) : ''}`;
     },
   };
 }
@@ -86,17 +86,17 @@ function approvedText({ kind, approval }: Approvable, run: string | undefined): 
   return `valid ${forRun}while ${kind === 'wave' ? 'the waves are' : 'the rule is'} unchanged${requiredText(approval)}`;
 }
 
-/** Returns a line for each rejection by another user, which still blocks the wave or rule. */
+/** Returns a line for each rejection that still blocks the wave or rule: by another user, or one that the user may not delete. */
 function rejectedText(
   { name, live, read, cluster }: RequestedGroup,
   { kind, name: subject, approval }: Approvable,
-  by: string | undefined,
+  { by, kept }: { readonly by: string | undefined; readonly kept: readonly IntentView[] },
 ): string {
   if (approval === undefined) return '';
   const isAbout = (intent: IntentView): boolean =>
     nameOf(intent) === name && intent[kind] === subject && isOfRun(intent, live.decision.run);
   return rejectionsIn(read.world.policies.intents.filter(isAbout), approval, { nowMs: cluster.env.clock.nowMs() })
-    .filter(({ requestedBy }) => requestedBy?.user !== by)
+    .filter((intent) => intent.requestedBy?.user !== by || kept.some((one) => one.name === intent.name))
     .map(
       (intent) =>
         `  ${kind} ${subject} stays blocked: ${requesterText(intent)} rejected it. To end it: kubectl rollout-group cancel ${name} ${intent.name}\n`,

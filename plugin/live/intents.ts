@@ -36,8 +36,18 @@ export async function listActivePauses(cluster: Cluster, name: GroupName, nowMs:
   });
 }
 
-export async function deleteIntents(cluster: Cluster, name: GroupName, isSelected: (intent: IntentView) => boolean): Promise<void> {
-  for (const { view, object } of await listIntents(cluster, name)) if (isSelected(view)) await deleteRequest(cluster, object);
+/** Deletes the selected intents. With `keep`, calls it for each intent that the user may not delete, and continues. */
+export async function deleteIntents(
+  cluster: Cluster,
+  name: GroupName,
+  isSelected: (intent: IntentView) => boolean,
+  keep?: (intent: IntentView) => void,
+): Promise<void> {
+  for (const { view, object } of await listIntents(cluster, name)) {
+    if (!isSelected(view)) continue;
+    const isDeleted = await deleteRequest(cluster, object).then(() => true, keep === undefined ? undefined : onStatus(false, 403));
+    if (!isDeleted) keep?.(view);
+  }
 }
 
 export function applyIntent({ env, timeoutMs }: Cluster, object: KubernetesObject, isDryRun: boolean): Promise<KubernetesObject> {

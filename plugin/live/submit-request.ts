@@ -1,5 +1,4 @@
 // Submits a request of the user as a RolloutIntent, for a group or its published run.
-import { onStatus } from '../../cluster/request/failure.ts';
 import type { KubernetesObject } from '../../cluster/request/resource.ts';
 import type { PublishedRun } from '../../engine/publish/published.ts';
 import { type RequestedWith, requesterText, stopActions } from '../../engine/run/requests.ts';
@@ -55,8 +54,11 @@ export interface Request {
   readonly confirm?: () => Promise<boolean>;
   /** Checks the verified requester. Throws Failure if the requester does not qualify. */
   readonly check?: (stamped: IntentView) => void;
-  /** Returns the output, including what happens next. `by` is the requester that the webhook recorded, if any. */
-  readonly text: (by: string | undefined) => string;
+  /**
+   * Returns the output, including what happens next. `by` is the requester that the webhook recorded, if any. `kept` are the requests that
+   * this request should end, but that the requester may not delete.
+   */
+  readonly text: (by: string | undefined, kept: readonly IntentView[]) => string;
   /** The message if the kind is not installed. */
   readonly notSent?: string;
   readonly next?: readonly string[];
@@ -98,7 +100,7 @@ export async function submit(context: CommandContext, flags: RequestFlags, reque
   const { cluster, target, name, live } = requested;
   const { key = '', needsRequester = false, notSent = 'the request was not sent', next = [], ends, concerns } = request;
   if (request.spec === undefined) {
-    stdout.write(request.text(undefined));
+    stdout.write(request.text(undefined, []));
     await writeAgentNote(context, cluster, live);
     return exitCodes.done;
   }
@@ -132,9 +134,9 @@ export async function submit(context: CommandContext, flags: RequestFlags, reque
   const written = await send(own, false);
   const by = userIn(written);
   const isEnded = (one: IntentView): boolean => one.requestedBy?.user === by && one.name !== written.metadata.name && ends?.(one) === true;
-  // A user who may not delete requests keeps the earlier ones; the newest counts.
-  if (ends !== undefined) await deleteIntents(cluster, target, isEnded).catch(onStatus(undefined, 403));
-  return end(`${request.text(by)}${replaced}`);
+  const left: IntentView[] = [];
+  if (ends !== undefined) await deleteIntents(cluster, target, isEnded, (one) => left.push(one));
+  return end(`${request.text(by, left)}${replaced}`);
 }
 
 /**

@@ -58,11 +58,14 @@ describe('the newest answer of a person counts', () => {
     expect(blocking).toEqual(left.filter((one) => one.endsWith('reject')));
   });
 
-  it('also if the user may not delete the earlier answer', async () => {
+  it('but a rejection that the person may not delete stays, and approve says how to end it', async () => {
     const extra = (await act('reject ingester')).objects.filter(isIntent).map(aSecondEarlier);
     const forbiddenWrites = extra.map(({ metadata }) => metadata.name);
-    const { status, objects } = await act('approve ingester', { extra, options: { stamp: oncall, forbiddenWrites } });
+    const { status, stdout, objects } = await act('approve ingester', { extra, options: { stamp: oncall, forbiddenWrites } });
     expect([status, objects.filter(isIntent).length]).toEqual([0, 2]);
+    expect(stdout).toContain(
+      `  wave rest stays blocked: anna rejected it. To end it: kubectl rollout-group cancel mimir/ingester ${forbiddenWrites[0]}\n`,
+    );
   });
 
   it('also if it repeats an approval that is too old, because its time is new', async () => {

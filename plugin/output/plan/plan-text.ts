@@ -240,7 +240,7 @@ export function stopAndEndText(stop: Stop, nowMs: number | undefined): string {
 function passesOnlyBy(result: RuleResult): string {
   if (result.rule === 'view-complete') return 'passes when the manifests have the StatefulSets in the namespace of the group';
   if (result.rule === 'pin-webhook') return 'passes when the webhook on pod creation answers';
-  if (isRejection(result)) return 'passes when the rejection is cancelled, or when its requester approves';
+  if (isRejection(result)) return 'passes when the rejection is cancelled, or when its requester runs approve';
   if (lacksRequesters(result)) return 'passes when a webhook records requesters';
   if (result.rule === 'agent-access') return 'passes when the agent has this access';
   if (result.rule === 'run-failed') return 'passes after a retry or another pod template';

@@ -98,8 +98,9 @@ describe('an approval', () => {
     intent({ wave: 'all', digest: digestOfWaves(approved), requestedBy: vouched('kim', atMs), ...more });
   const no = (atMs: number): IntentView => ({ ...yes(atMs), action: 'reject' });
 
-  it('by the person who rejected before ends that rejection, and no other', () => {
-    expect(answered(no(ago(2000)), yes(ago(1000)))).toBe('a-2');
+  it('passes the wave, but ends no rejection: also not of the same person and with a later time', () => {
+    expect(answered(yes(ago(1000)))).toBe('a-2');
+    expect(answered(no(ago(2000)), yes(ago(1000)))).toBe('roll/a blocked: approval');
     expect(answered(yes(ago(2000)), no(ago(1000)))).toBe('roll/a blocked: approval');
     expect(answered(no(ago(2000)), yes(ago(1000), { requestedBy: vouched('lea', ago(1000)) }))).toBe('roll/a blocked: approval');
   });
