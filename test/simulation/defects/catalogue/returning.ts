@@ -103,4 +103,16 @@ export const returningDefects: readonly Defect[] = [
     ],
     breaks: ['S39'],
   },
+  {
+    id: 'retry-by-the-clock',
+    title: 'a retry counts only if it is dated after the end of the run',
+    edits: [
+      {
+        file: 'engine/run/requests.ts',
+        find: 'run.answered === undefined ? intent',
+        replace: "action === 'retry' || run.answered === undefined ? intent",
+      },
+    ],
+    breaks: ['L9', 'unfinished'],
+  },
 ];

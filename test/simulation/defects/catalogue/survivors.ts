@@ -166,18 +166,4 @@ export const survivors: readonly Survivor[] = [
     breaks: ['S30', 'S1', 'S2', 'S3', 'S9'],
     survives: 'no seed of 1 to 872 lets another writer change the ledger between the reading and the write of the webhook',
   },
-  {
-    id: 'retry-by-the-clock',
-    title: 'a retry counts only if it is dated after the end of the run',
-    edits: [
-      {
-        file: 'engine/run/requests.ts',
-        find: 'run.answered === undefined ? intent',
-        replace: "action === 'retry' || run.answered === undefined ? intent",
-      },
-    ],
-    breaks: ['L9', 'unfinished'],
-    survives:
-      'a plan of seed 1181 showed it until the webhook listed definitions of silent watches sooner; no seed from 1182 to 1328 shows it',
-  },
 ];
