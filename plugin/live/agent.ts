@@ -43,6 +43,8 @@ export function leaseState({ holder, renewedMs, acquiredMs, durationMs }: AgentL
 /** `unknown`: the user may not read Leases, or no Lease is known to be the agent's. `why` is a clause. */
 export type AgentState =
   | { readonly kind: 'running' }
+  /** The agent runs, and an earlier leader made the decision. `sinceMs`: when this agent acquired the Lease. */
+  | { readonly kind: 'starting'; readonly sinceMs: number | undefined }
   /** `isLost`: the agent did not restart within the duration of a Lease. */
   | { readonly kind: 'stopped'; readonly why: string; readonly isLost: boolean }
   | { readonly kind: 'unknown' };
@@ -81,7 +83,9 @@ export function agentState(
   const isGone = isComplete && (named !== undefined || (leader === undefined && leases.length === 0));
   if (lease === undefined) return isGone ? { kind: 'stopped', why: 'no Lease', isLost: true } : { kind: 'unknown' };
   const why = lapsedText(lease, nowMs);
-  if (why === undefined) return { kind: 'running' };
+  // A leader publishes a decision about each of its groups, also if only the name of the leader differs.
+  const isEarlier = named !== undefined && leader !== undefined && leader !== lease.holder;
+  if (why === undefined) return isEarlier ? { kind: 'starting', sinceMs: lease.acquiredMs } : { kind: 'running' };
   const { kind, sinceMs = Number.NEGATIVE_INFINITY } = leaseState(lease, nowMs);
   return { kind: 'stopped', why, isLost: kind === 'expired' || nowMs - sinceMs > usualDurationMs };
 }

@@ -243,6 +243,8 @@ export interface LiveGroup {
   readonly from: 'agent' | 'here';
   /** A text that says that the agent of the decision does not run, and since when. Absent if the agent runs or its state is unknown. */
   readonly unattended?: string;
+  /** A text that says that the present agent has not decided yet, so that the decision is that of an earlier agent. */
+  readonly starting?: string;
   /** True if a member changed since the published decision, for example its template. */
   readonly isOutdated?: true;
   /** The lists that could not be read for a decision of this command. */

@@ -20,7 +20,7 @@ import type { ChannelFact } from '../doctor/check.ts';
 import { readBlindNamespaces } from '../doctor/gather/accounts.ts';
 import { readWebhookProblems } from '../doctor/gather/admission.ts';
 import { ageText } from '../output/plan/plan-text.ts';
-import { type AgentLeases, type AgentState, agentState, notRunningText, readAgentLeases } from './agent.ts';
+import { type AgentLeases, agentState, notRunningText, readAgentLeases } from './agent.ts';
 import { haveStopsChanged, type LiveGroup, type ReadGroups } from './groups.ts';
 import { releaseLines } from './removed-group.ts';
 import { nameOf } from './target.ts';
@@ -31,7 +31,9 @@ export interface Notes {
   readonly unattended: ReadonlyMap<string, string>;
   /** The groups of `unattended` whose agent did not restart within the duration of a Lease. */
   readonly lost: ReadonlySet<string>;
-  /** The groups whose agent may not run: those of `unattended`, and those with an old decision if the state of the agent is unknown. */
+  /** The groups whose decision an earlier leader made, each with this leader and the sentence about the present leader. */
+  readonly starting: ReadonlyMap<string, { readonly leader: string | undefined; readonly text: string }>;
+  /** The groups of `unattended` and `starting`, and those with an old decision if the state of the agent is unknown. */
   readonly silent: ReadonlySet<string>;
   /** The groups that wait for an approval which cannot count, each with the problem of the webhook that records requesters. */
   readonly unrecorded: ReadonlyMap<string, string>;
@@ -42,14 +44,17 @@ export interface Notes {
  * the sentence about the agent and removes the commands that only the agent carries out. If no webhook records requesters, the approvals
  * that the group waits for count as blocked, as in a plan, because `approve` would fail.
  */
-export function withAgentState(live: LiveGroup, { unattended, silent, unrecorded }: Omit<Notes, 'lines' | 'lost'>): LiveGroup {
+export function withAgentState(live: LiveGroup, { unattended, starting, silent, unrecorded }: Omit<Notes, 'lines' | 'lost'>): LiveGroup {
   const name = nameOf(live.decision);
   const { unattended: _before, ...rest } = silent.has(name) ? (live.present ?? live) : live;
   const problem = unrecorded.get(name);
   const stopped = unattended.get(name);
   const decision = problem === undefined ? rest.decision : withoutApprovals(rest.decision, problem);
   const stops = stopped === undefined ? undefined : decision.stops?.map((stop) => withoutAgent(stop, name));
-  return { ...rest, decision: { ...decision, ...defined({ stops }) }, ...defined({ unattended: stopped }) };
+  // The present leader can have published its first decision after the notes were read.
+  const begun = starting.get(name);
+  const earlier = begun !== undefined && begun.leader === decision.leader ? begun.text : undefined;
+  return { ...rest, decision: { ...decision, ...defined({ stops }) }, ...defined({ unattended: stopped, starting: earlier }) };
 }
 
 function withoutApprovals(decision: PublishedDecision, problem: string): PublishedDecision {
@@ -66,7 +71,8 @@ export function allWithAgentState(read: ReadGroups, notes: Notes): ReadGroups {
 export async function notesOn(cluster: Cluster, { groups: shown, problems }: Pick<ReadGroups, 'groups' | 'problems'>): Promise<Notes> {
   const groups = shown.map((live) => (live.published === undefined ? live : { ...live.published, present: live }));
   const notUsed = problems.map((problem) => `not used: ${problem}`);
-  if (groups.length === 0) return { lines: notUsed, unattended: new Map(), lost: new Set(), silent: new Set(), unrecorded: new Map() };
+  if (groups.length === 0)
+    return { ...agentsOf([], { leases: [], isComplete: true, nowMs: 0 }, new Map()), lines: notUsed, unrecorded: new Map() };
   const decisions = groups.map(({ decision }) => decision);
   const [agents, unrecorded] = await Promise.all([readAgentLeases(cluster, decisions), readUnrecorded(cluster, decisions)]);
   const published = groups.filter(({ from }) => from === 'agent').map(({ decision }) => decision);
@@ -115,41 +121,54 @@ export async function writeAgentNote(
 /** The age above which a decision does not show that its agent still runs. */
 const freshMs = 60_000;
 
-/** Returns why no agent acts on the group; undefined if an agent does, or if its state is unknown. */
-function unattendedBy(
+/** The state of the agent with a sentence about it, if the shown decision may be old or nothing is carried out. */
+type Standing =
+  | { readonly kind: 'unattended'; readonly text: string; readonly isLost: boolean }
+  | { readonly kind: 'starting'; readonly text: string }
+  | { readonly kind: 'unknown'; readonly text: string };
+
+/** Returns why no agent acts on the group, or why the decision may be old; undefined if the agent that decided runs. */
+function standingOf(
   { decision, from }: LiveGroup,
-  state: AgentState,
-  blind: ReadonlyMap<string, string>,
-): { readonly text: string; readonly isLost: boolean } | undefined {
-  if (state.kind === 'stopped') return { text: notRunningText(state.why), isLost: state.isLost };
+  { agents, blind }: { readonly agents: AgentLeases; readonly blind: ReadonlyMap<string, string> },
+): Standing | undefined {
+  const state = agentState(agents, decision);
+  if (state.kind === 'stopped') return { kind: 'unattended', text: notRunningText(state.why), isLost: state.isLost };
   const text = from === 'agent' ? blind.get(decision.namespace) : undefined;
-  return text === undefined ? undefined : { text, isLost: false };
+  if (text !== undefined) return { kind: 'unattended', text, isLost: false };
+  if (state.kind === 'starting' && from === 'agent') {
+    const since = state.sinceMs === undefined ? '' : ` ${ageText(state.sinceMs, agents.nowMs)} ago`;
+    return { kind: 'starting', text: `the agent started${since} and has not decided yet` };
+  }
+  const isOld = agents.nowMs - decision.decidedMs > freshMs;
+  return state.kind === 'unknown' && isOld ? { kind: 'unknown', text: 'whether the agent is running is unknown' } : undefined;
 }
 
 /** `blind`: by namespace, why its agent has no access. */
 function agentsOf(groups: readonly LiveGroup[], agents: AgentLeases, blind: ReadonlyMap<string, string>): Omit<Notes, 'unrecorded'> {
+  const found = groups.flatMap((live) => {
+    const standing = standingOf(live, { agents, blind });
+    return standing === undefined ? [] : [{ live, name: nameOf(live.decision), standing }];
+  });
   const lines = new Map<string, string>();
-  const unattended = new Map<string, string>();
-  const lost = new Set<string>();
-  const silent = new Set<string>();
-  for (const live of groups) {
+  for (const { live, name, standing } of found) {
     const { decision, from, present } = live;
-    const name = nameOf(decision);
-    const state = agentState(agents, decision);
     const age = `the decision was made ${ageText(decision.decidedMs, agents.nowMs)} ago`;
-    const why = unattendedBy(live, state, blind);
-    if (why !== undefined) {
-      unattended.set(name, why.text);
-      silent.add(name);
-      if (why.isLost) lost.add(name);
-      if (from === 'agent') lines.set(why.text, `${why.text}; ${age}`);
-    } else if (state.kind === 'unknown' && agents.nowMs - decision.decidedMs > freshMs) {
-      lines.set('', `${age}; whether the agent is running is unknown`);
-      silent.add(name);
-    }
-    if (silent.has(name) && present !== undefined) lines.set(name, `a stop of ${name} began or ended since; decided by this command`);
+    if (standing.kind === 'unknown') lines.set('', `${age}; ${standing.text}`);
+    else if (from === 'agent') lines.set(standing.text, `${standing.text}; ${age}`);
+    if (present !== undefined) lines.set(name, `a stop of ${name} began or ended since; decided by this command`);
   }
-  return { lines: [...lines.values()], unattended, lost, silent };
+  const unattended = found.flatMap(({ name, standing }) => (standing.kind === 'unattended' ? [{ name, ...standing }] : []));
+  const starting = found.flatMap(({ live, name, standing }) =>
+    standing.kind === 'starting' ? [[name, { leader: live.decision.leader, text: standing.text }] as const] : [],
+  );
+  return {
+    lines: [...lines.values()],
+    unattended: new Map(unattended.map(({ name, text }) => [name, text])),
+    starting: new Map(starting),
+    lost: new Set(unattended.filter(({ isLost }) => isLost).map(({ name }) => name)),
+    silent: new Set(found.map(({ name }) => name)),
+  };
 }
 
 /** Returns one sentence for each change since the shown decision. */

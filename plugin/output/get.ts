@@ -71,9 +71,9 @@ export function renderGroups({ groups, nowMs, hasNamespaces }: GroupsTable, look
   return `${lines.join('\n')}\n`;
 }
 
-/** Returns `was ` for a decision that may not show the present state: no agent acts on the group, or a member changed since. */
-function pastMark({ from, unattended, isOutdated }: LiveGroup): string {
-  return from === 'agent' && (unattended !== undefined || isOutdated === true) ? 'was ' : '';
+/** Returns `was ` for a decision that may not show the present state: no agent acts, the agent has just started, or a member changed since. */
+function pastMark({ from, unattended, starting, isOutdated }: LiveGroup): string {
+  return from === 'agent' && (unattended !== undefined || starting !== undefined || isOutdated === true) ? 'was ' : '';
 }
 
 const treeColumns: readonly Column[] = [

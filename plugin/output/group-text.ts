@@ -187,11 +187,11 @@ export function phaseTitle(phase: Phase): string {
 }
 
 /** Returns the most important facts about a group: a stopped agent, the wait or the pods in flight, the stops, and the exceptions in use. */
-export function summaryText(live: Pick<LiveGroup, 'decision' | 'from' | 'unattended'>, look: InfoLook): string {
-  const { decision, unattended = '' } = live;
+export function summaryText(live: Pick<LiveGroup, 'decision' | 'from' | 'unattended' | 'starting'>, look: InfoLook): string {
+  const { decision, unattended = '', starting = '' } = live;
   const { isShort = false, nowMs } = look;
   const shown = [stopPart(decision, isShort), leftPart(decision, isShort), exceptionPart(decision, look)];
-  const parts = [unattended, ...decisionParts(decision, isShort, factMsOf(live, nowMs)), ...shown];
+  const parts = [unattended, starting, ...decisionParts(decision, isShort, factMsOf(live, nowMs)), ...shown];
   return parts.filter((part) => part !== '').join('; ');
 }
 

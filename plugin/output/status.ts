@@ -37,7 +37,7 @@ export function renderStatus(live: LiveGroup, nowMs: number, look: TableLook, fa
   return renderFrame({ ...momentOf(live, nowMs, facts), change: changeText(facts.changes ?? [], look.glyphs.arrow) }, look);
 }
 
-function momentOf({ decision, unattended }: LiveGroup, nowMs: number, { estimation }: Facts): Moment {
+function momentOf({ decision, unattended, starting: newAgent }: LiveGroup, nowMs: number, { estimation }: Facts): Moment {
   const zones = decision.zones.map((zone) => zoneProgress(zone, decision.pods));
   const { run, phaseSinceMs } = decision;
   const startedMs = run?.startedMs ?? phaseSinceMs;
@@ -56,6 +56,7 @@ function momentOf({ decision, unattended }: LiveGroup, nowMs: number, { estimati
     ...(run === undefined && isAtRest(decision) ? { clock: '' } : {}),
     zoneEnds: defined(Object.fromEntries(zones.map(({ zone }) => [zone, zoneEndText(estimation, zone, nowMs)]))),
     more: [
+      ...(newAgent === undefined ? [] : [['agent', newAgent] as const]),
       ...(trouble === '' ? [] : [['trouble', trouble] as const]),
       ...(decision.stops ?? []).map((stop) => ['stopped', stopAndEndText(stop, nowMs)] as const),
       ...(decision.left ?? []).map((one) => ['left', leftMemberText(one)] as const),

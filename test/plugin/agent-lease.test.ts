@@ -1,8 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import { agentState, leaseState, readAgentLeases } from '../../plugin/live/agent.ts';
+import { fakeApiServer } from './api-server.ts';
 import { lease } from './doctor/kit.ts';
-import { leaseObject } from './live-objects.ts';
-import { clusterOf } from './served-objects.ts';
+import { runInProcess } from './in-process.ts';
+import { waiting } from './live-kit.ts';
+import { leaseObject, publishedObject } from './live-objects.ts';
+import { clusterOf, type FakeObject } from './served-objects.ts';
 
 const nowMs = 100_000;
 
@@ -39,10 +42,29 @@ describe('the Lease of an agent', () => {
     const decided = { namespace: 'mimir', leader: 'agent-1', lease: named };
     const others = [lease({ holder: 'x', namespace: 'mimir', renewedMs: 99_000 })];
     const read = { leases: [...others, lease({ ...named, holder: 'agent-2', renewedMs: 99_000 })], isComplete: true, nowMs };
-    expect(agentState(read, decided)).toEqual({ kind: 'running' });
+    expect(agentState(read, { ...decided, leader: 'agent-2' })).toEqual({ kind: 'running' });
+    expect(agentState(read, decided)).toMatchObject({ kind: 'starting' });
     expect(agentState({ ...read, leases: others }, decided)).toEqual({ kind: 'stopped', why: 'no Lease', isLost: true });
     expect(agentState({ ...read, leases: others, isComplete: false }, decided)).toEqual({ kind: 'unknown' });
     expect(agentState({ ...read, leases: [] }, { namespace: 'mimir' })).toEqual({ kind: 'stopped', why: 'no Lease', isLost: true });
+  });
+
+  it('shows a decision as that of an earlier agent until the next agent has decided', async () => {
+    const at = { namespace: 'rollout-group', name: 'rollout-group-agent' };
+    const decided = publishedObject({ ...waiting, leader: 'agent-0', lease: at, decidedMs: Date.now() - 600_000 });
+    const held = leaseObject('agent-1', Date.now());
+    const acquireTime = `${new Date(Date.now() - 3_000).toISOString().slice(0, -1)}000Z`;
+    const next: FakeObject = { ...held, spec: { ...Object(held['spec']), acquireTime } };
+    const ask = async (line: string, object = next) => {
+      const { url } = await fakeApiServer([decided, object]);
+      return runInProcess([...line.split(' '), '--server', url, '-n', 'mimir'], {});
+    };
+    const text = /the agent started [34]s ago and has not decided yet/;
+    const list = await ask('get');
+    expect([list.stdout, list.stderr]).toEqual([expect.stringMatching(/ was Waiting /), expect.stringMatching(text)]);
+    expect((await ask('status ingester --watch=false')).stdout).toMatch(text);
+    expect((await ask('get ingester')).stdout).toMatch(/^mimir\/ingester {3}was WAITING/);
+    expect((await ask('get', leaseObject('agent-0', Date.now()))).stdout).not.toContain('was ');
   });
 
   it('is read in all namespaces, or unknown without the right', async () => {
