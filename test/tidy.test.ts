@@ -141,9 +141,9 @@ describe('the import rule', () => {
     expect(broken).toEqual([]);
   });
 
-  it('simulation/ reads no clock and no randomness but its own', () => {
+  it('simulation/ and the scenarios of the soak read no clock and no randomness but their own', () => {
     const broken: string[] = [];
-    for (const file of sources('simulation')) {
+    for (const file of [...sources('simulation'), ...sources('scripts/soak/search')]) {
       const text = readFileSync(file, 'utf8').replace(/\/\/.*$|\/\*[\s\S]*?\*\//gm, '');
       for (const [pattern, instead] of unrepeatable) if (pattern.test(text)) broken.push(`${file}: ${pattern.source}: ${instead}`);
     }
