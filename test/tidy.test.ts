@@ -132,6 +132,19 @@ describe('the import rule', () => {
     });
   }
 
+  it('leads from the executables to every file of the product', () => {
+    const build = readFileSync('scripts/build.mjs', 'utf8');
+    const reached = new Set<string>();
+    const reach = (file: string): void => {
+      if (reached.has(file) || !file.endsWith('.ts')) return;
+      reached.add(file);
+      for (const target of imports(readFileSync(file, 'utf8'))) if (target.startsWith('.')) reach(join(file, '..', target));
+    };
+    for (const [, entry = ''] of build.matchAll(/^ {2}\S+: '(\w+\/[^']+\.ts)'/gm)) reach(entry);
+    const files = folders.flatMap(sources).filter((file) => !file.endsWith('.d.ts'));
+    expect(files.filter((file) => !reached.has(file))).toEqual([]);
+  });
+
   it('policies/, engine/ and review/ read no clock, no randomness and no environment', () => {
     const broken: string[] = [];
     for (const file of [...sources('policies'), ...sources('engine'), ...sources('review')]) {
