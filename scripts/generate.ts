@@ -2,14 +2,14 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { stringify } from 'yaml';
-import { agentMarkdown } from '../agent/process/agent-docs.ts';
 import { rulesMarkdown } from '../engine/rules/catalog.ts';
 import { compatDefinitions } from '../install/compat.ts';
-import { outputSchemas } from '../plugin/output/schemas.ts';
 import { findingsMarkdown } from '../policies/findings/codes.ts';
 import { customResourceDefinition, editorSchema, policyFileSchema } from '../policies/schema/json-schema.ts';
 import { apiGroup, type Kind, kinds } from '../policies/schema/kinds.ts';
 import { kindMarkdown } from '../policies/schema/schema-docs.ts';
+import { agentMarkdown } from './generated/agent-page.ts';
+import { outputSchemas } from './generated/output-schemas.ts';
 
 /** These folders contain only generated files, so a file that is no longer generated is found. */
 const generatedFolders = ['deploy/crds', 'deploy/schemas', 'docs/kinds'];

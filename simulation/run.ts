@@ -56,6 +56,18 @@ export interface RunResult {
   readonly timeline: readonly TimelineEntry[];
 }
 
+/** The id of a failure without a violated invariant: the result has `unfinished`. */
+export const unfinishedFailure = 'unfinished';
+
+export interface Failure {
+  /** The first violated invariant, or the id of another failure. */
+  readonly id: string;
+  readonly atMs: number;
+  readonly message: string;
+  /** The failing scenario: the judged scenario, or a scenario with which it was compared. */
+  readonly scenario: Scenario;
+}
+
 /** Plays the scenario with the real loop of the agent. The result contains the errors of the agent. */
 export async function runScenario(scenario: Scenario, options: RunOptions = {}): Promise<RunResult> {
   const run = new Run(scenario, options);
@@ -90,6 +102,14 @@ export async function runScenario(scenario: Scenario, options: RunOptions = {}):
     traceHash: run.trace.hash(),
     timeline: run.timeline,
   };
+}
+
+/** Returns the failure of the simulation; undefined on success. */
+export function failureOf(result: RunResult, scenario: Scenario): Failure | undefined {
+  const [violation] = result.violations;
+  if (violation !== undefined) return { id: violation.invariant, atMs: violation.atMs, message: violation.message, scenario };
+  if (result.unfinished === undefined) return undefined;
+  return { id: unfinishedFailure, atMs: result.endMs, message: result.unfinished, scenario };
 }
 
 const checkEveryMs = 5000;

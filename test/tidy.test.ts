@@ -132,6 +132,19 @@ describe('the import rule', () => {
     });
   }
 
+  it('leads from the executables to every file of the product', () => {
+    const build = readFileSync('scripts/build.mjs', 'utf8');
+    const reached = new Set<string>();
+    const reach = (file: string): void => {
+      if (reached.has(file) || !file.endsWith('.ts')) return;
+      reached.add(file);
+      for (const target of imports(readFileSync(file, 'utf8'))) if (target.startsWith('.')) reach(join(file, '..', target));
+    };
+    for (const [, entry = ''] of build.matchAll(/^ {2}\S+: '(\w+\/[^']+\.ts)'/gm)) reach(entry);
+    const files = folders.flatMap(sources).filter((file) => !file.endsWith('.d.ts'));
+    expect(files.filter((file) => !reached.has(file))).toEqual([]);
+  });
+
   it('policies/, engine/ and review/ read no clock, no randomness and no environment', () => {
     const broken: string[] = [];
     for (const file of [...sources('policies'), ...sources('engine'), ...sources('review')]) {
@@ -141,9 +154,9 @@ describe('the import rule', () => {
     expect(broken).toEqual([]);
   });
 
-  it('simulation/ reads no clock and no randomness but its own', () => {
+  it('simulation/ and the scenarios of the soak read no clock and no randomness but their own', () => {
     const broken: string[] = [];
-    for (const file of sources('simulation')) {
+    for (const file of [...sources('simulation'), ...sources('scripts/soak/search')]) {
       const text = readFileSync(file, 'utf8').replace(/\/\/.*$|\/\*[\s\S]*?\*\//gm, '');
       for (const [pattern, instead] of unrepeatable) if (pattern.test(text)) broken.push(`${file}: ${pattern.source}: ${instead}`);
     }

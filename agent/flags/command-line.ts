@@ -1,4 +1,4 @@
-// Parses the command line as Go's flag package does, and renders the flags as usage text and as tables of docs/agent.md.
+// Parses the command line as Go's flag package does, and renders the flags as usage text.
 
 import { agentName } from '../../policies/objects/agent-deployment.ts';
 import { didYouMean } from '../../policies/text/did-you-mean.ts';
@@ -83,26 +83,7 @@ export function usageText(): string {
   ].join('\n');
 }
 
-/** Returns the flag tables of docs/agent.md as lines. */
-export function flagTables(): readonly string[] {
-  return flagSections.flatMap(([title, flags]) => [
-    `### ${title}`,
-    '',
-    '| Flag | Default | Meaning |',
-    '|---|---|---|',
-    ...flags.map(
-      (flag) =>
-        `| \`-${flag.name}\` | ${flag.default === undefined ? '' : `\`${flag.default}\``} | ${flag.description}${aliasText(flag)} |`,
-    ),
-    '',
-  ]);
-}
-
 function usageLines(flag: FlagSpec): readonly string[] {
   const standard = flag.default === undefined ? '' : ` (default ${flag.default})`;
   return [`  -${flag.name}${flag.kind === 'boolean' ? '' : ` ${flag.value ?? flag.kind}`}`, `        ${flag.description}${standard}`];
-}
-
-function aliasText({ aliases = [] }: FlagSpec): string {
-  return aliases.length === 0 ? '' : ` Also \`-${aliases.join('`, `-')}\`.`;
 }

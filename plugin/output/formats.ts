@@ -1,7 +1,36 @@
 // Writes results for programs in one envelope, as JSON, YAML or one JSON object per line.
 import { type CommandContext, type OutputStream, writeNotes } from '../context.ts';
 import type { LiveGroup } from '../live/groups.ts';
-import { cliApiVersion, type OutputKind } from './schemas.ts';
+
+/** The version of the output for programs. Added fields keep the version; other changes raise it. */
+export const cliApiVersion = 'rollout-group.dev/cli/v1';
+
+/** The kinds of results. Each has a schema in deploy/schemas. */
+export type OutputKind =
+  | 'Applied'
+  | 'Denial'
+  | 'Diagnosis'
+  | 'Difference'
+  | 'Event'
+  | 'EventList'
+  | 'Explanation'
+  | 'Finding'
+  | 'FindingCode'
+  | 'Group'
+  | 'GroupList'
+  | 'GroupStatus'
+  | 'LintResult'
+  | 'Rule'
+  | 'Run'
+  | 'RunList'
+  | 'SiblingDifference'
+  | 'Simulation'
+  | 'TestResult'
+  | 'Topic'
+  | 'TopicList'
+  | 'Version'
+  | 'Plan'
+  | 'Review';
 
 /** A result with its kind. Keys are printed in their order. */
 export interface ResultDocument {

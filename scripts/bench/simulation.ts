@@ -1,7 +1,7 @@
 // Measures the simulation: two agents in virtual time.
 import { runScenario } from '../../simulation/run.ts';
 import type { Scenario } from '../../simulation/scenario.ts';
-import { scenarioOf } from '../../simulation/search/draw/draw.ts';
+import { scenarioOf } from '../soak/search/draw.ts';
 import { type Figure, median } from './figure.ts';
 
 /** Returns the processor time of a run, which depends less on other work on the machine than its duration. */

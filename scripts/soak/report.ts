@@ -1,6 +1,6 @@
 // Counts the results of a soak over all seeds, and keeps the first failed seeds. Its memory does not depend on the number of seeds.
 import { faultClasses } from '../../simulation/faults/fault.ts';
-import { featureNames } from '../../simulation/search/draw/features.ts';
+import { featureNames } from './search/features.ts';
 import type { SeedReport } from './workers.ts';
 
 interface Failed {

@@ -3,10 +3,10 @@ import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { messageOf } from '../../policies/error-message.ts';
-import { type RunResult, runScenario } from '../../simulation/run.ts';
-import { type Failure, tryFor } from '../../simulation/search/judge.ts';
-import { writeScenario } from '../../simulation/search/replay.ts';
-import { shrink } from '../../simulation/search/shrink.ts';
+import { type Failure, type RunResult, runScenario } from '../../simulation/run.ts';
+import { shrink } from '../../simulation/shrink.ts';
+import { tryFor } from './search/judge.ts';
+import { writeScenario } from './search/replay.ts';
 
 /** Number of timeline lines shown before the failure. */
 const shownLines = 120;

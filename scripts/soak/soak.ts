@@ -3,13 +3,13 @@
 import { appendFileSync, readFileSync, writeFileSync } from 'node:fs';
 import { isMainThread } from 'node:worker_threads';
 import { messageOf } from '../../policies/error-message.ts';
-import { runScenario } from '../../simulation/run.ts';
+import { type Failure, runScenario } from '../../simulation/run.ts';
 import type { Scenario } from '../../simulation/scenario.ts';
-import { scenarioOf } from '../../simulation/search/draw/draw.ts';
-import { type Checks, type Failure, judge } from '../../simulation/search/judge.ts';
-import { PlanError, readScenario } from '../../simulation/search/replay.ts';
 import { type SoakArguments, soakArguments } from './arguments.ts';
 import { faultCount, jsonReport, newTally, progressLine, reportLines, type Tally, tally } from './report.ts';
+import { scenarioOf } from './search/draw.ts';
+import { type Checks, judge } from './search/judge.ts';
+import { PlanError, readScenario } from './search/replay.ts';
 import { shrinkAndTell, timelineLines } from './shrink.ts';
 import { runWorkers, serveSeeds } from './workers.ts';
 

@@ -2,9 +2,10 @@
 import { parentPort, Worker } from 'node:worker_threads';
 import { messageOf } from '../../policies/error-message.ts';
 import { setEngineFlags } from '../../simulation/engine-flags.ts';
-import { scenarioOf } from '../../simulation/search/draw/draw.ts';
-import { featuresOf } from '../../simulation/search/draw/features.ts';
-import { type Checks, type Failure, judge } from '../../simulation/search/judge.ts';
+import type { Failure } from '../../simulation/run.ts';
+import { scenarioOf } from './search/draw.ts';
+import { featuresOf } from './search/features.ts';
+import { type Checks, judge } from './search/judge.ts';
 
 interface SeedTask extends Checks {
   readonly seed: number;

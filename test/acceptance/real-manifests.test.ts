@@ -4,7 +4,7 @@ import { join, resolve } from 'node:path';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { GroupPlan, Plan, PlannedStep } from '../../engine/plan/document.ts';
-import { planSchema } from '../../engine/plan/schema.ts';
+import { planSchema } from '../../scripts/generated/plan-schema.ts';
 import { randomFrom } from '../kit/random.ts';
 import { runPlugin } from '../plugin/process.ts';
 

@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { flagTables, parseFlags, usageText } from '../../agent/flags/command-line.ts';
+import { parseFlags, usageText } from '../../agent/flags/command-line.ts';
 import { type FlagValues, flagSections, flagSpecs } from '../../agent/flags/flags.ts';
 import { settingsOf } from '../../agent/flags/settings.ts';
+import { flagTables } from '../../scripts/generated/agent-page.ts';
 
 function valuesOf(...words: readonly string[]): FlagValues {
   const parsed = parseFlags(words);

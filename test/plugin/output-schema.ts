@@ -1,7 +1,8 @@
 // Checks every document for programs that the plugin prints in a test against the published schema of its kind.
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
-import { cliApiVersion, outputSchemas } from '../../plugin/output/schemas.ts';
+import { cliApiVersion } from '../../plugin/output/formats.ts';
 import { isRecord } from '../../policies/values/is-record.ts';
+import { outputSchemas } from '../../scripts/generated/output-schemas.ts';
 
 const ajv = new Ajv2020({ allErrors: true, formats: { 'date-time': (value: string) => !Number.isNaN(Date.parse(value)) } });
 const schemas = outputSchemas();

@@ -1,7 +1,8 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { cliApiVersion, outputSchemas } from '../../plugin/output/schemas.ts';
+import { cliApiVersion } from '../../plugin/output/formats.ts';
 import { phases, runPhases } from '../../policies/rollout/phases.ts';
+import { outputSchemas } from '../../scripts/generated/output-schemas.ts';
 import { checkOutput } from './output-schema.ts';
 
 describe('the schemas of documents for programs', () => {

@@ -1,10 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
 import { newTally, reportLines, tally } from '../../scripts/soak/report.ts';
+import { scenarioOf } from '../../scripts/soak/search/draw.ts';
+import { featuresOf } from '../../scripts/soak/search/features.ts';
+import { failureIds } from '../../scripts/soak/search/judge.ts';
+import { highestRate } from '../../simulation/faults/drawn.ts';
 import { faultClasses } from '../../simulation/faults/fault.ts';
-import { highestRate, scenarioOf } from '../../simulation/search/draw/draw.ts';
-import { featuresOf } from '../../simulation/search/draw/features.ts';
-import { failureIds } from '../../simulation/search/judge.ts';
 import { catalogue } from './oracles/catalogue.ts';
 
 const text = readFileSync('docs/simulation.md', 'utf8');

@@ -1,8 +1,9 @@
 import { describe, expect, it } from 'vitest';
+import { scenarioOf } from '../../scripts/soak/search/draw.ts';
+import { featureNames, featuresOf } from '../../scripts/soak/search/features.ts';
+import { highestRate } from '../../simulation/faults/drawn.ts';
 import { faultClasses } from '../../simulation/faults/fault.ts';
 import type { Scenario } from '../../simulation/scenario.ts';
-import { highestRate, scenarioOf } from '../../simulation/search/draw/draw.ts';
-import { featureNames, featuresOf } from '../../simulation/search/draw/features.ts';
 
 const scenarios: readonly Scenario[] = Array.from({ length: 2000 }, (_, seed) => scenarioOf(seed));
 

@@ -2,10 +2,10 @@ import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { scenarioOf } from '../../scripts/soak/search/draw.ts';
+import { judge } from '../../scripts/soak/search/judge.ts';
+import { PlanError, readPlans, readScenario, type StoredPlan, writeScenario } from '../../scripts/soak/search/replay.ts';
 import type { Scenario } from '../../simulation/scenario.ts';
-import { scenarioOf } from '../../simulation/search/draw/draw.ts';
-import { judge } from '../../simulation/search/judge.ts';
-import { PlanError, readPlans, readScenario, type StoredPlan, writeScenario } from '../../simulation/search/replay.ts';
 import { shareOf } from '../kit/share.ts';
 import { quietScenario } from './scenarios.ts';
 

@@ -1,10 +1,10 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { countable, withoutFaults } from '../../scripts/soak/search/compare.ts';
+import { scenarioOf } from '../../scripts/soak/search/draw.ts';
 import { runScenario } from '../../simulation/run.ts';
 import type { Scenario } from '../../simulation/scenario.ts';
-import { countable, withoutFaults } from '../../simulation/search/compare.ts';
-import { scenarioOf } from '../../simulation/search/draw/draw.ts';
 import { defectMessages } from '../../simulation/stage.ts';
 import { quietScenario } from './scenarios.ts';
 

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { PlacedFault } from '../../simulation/faults/fault.ts';
 import type { Scenario } from '../../simulation/scenario.ts';
-import { type Attempt, fewest, shrink } from '../../simulation/search/shrink.ts';
+import { type Attempt, fewest, shrink } from '../../simulation/shrink.ts';
 import { quietScenario } from './scenarios.ts';
 
 const lost = (at: string): PlacedFault => ({ at, port: 'request', fault: { class: 'F1', kind: 'lost', isSilent: false } });

@@ -1,6 +1,6 @@
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { describe, expect, it } from 'vitest';
-import { planSchema } from '../../../engine/plan/schema.ts';
+import { planSchema } from '../../../scripts/generated/plan-schema.ts';
 import { blocked, ingester, mirrorDownscale, planOf, refusedDownscale, unchanged } from '../../plugin/plan-kit.ts';
 
 const ajv = new Ajv2020({ strict: true, allErrors: true, formats: { 'date-time': true } });

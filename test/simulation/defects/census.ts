@@ -1,8 +1,8 @@
 // Counts how many mutants random seeds find. `node scripts/run.mjs test/simulation/defects/census.ts [MUTANT ...]`
 import { parseArgs } from 'node:util';
 import { Worker } from 'node:worker_threads';
+import { scenarioOf } from '../../../scripts/soak/search/draw.ts';
 import type { Scenario } from '../../../simulation/scenario.ts';
-import { scenarioOf } from '../../../simulation/search/draw/draw.ts';
 import { bundled } from './bundle.ts';
 import type { Mutant } from './mutants/mutant.ts';
 import { mutants } from './mutants.ts';

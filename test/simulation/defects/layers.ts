@@ -1,7 +1,7 @@
 // What each layer of protection is worth: the same seeds with the engine as it is and with one layer taken away. `node scripts/run.mjs test/simulation/defects/layers.ts --seeds 500`
 import { parseArgs } from 'node:util';
+import { scenarioOf } from '../../../scripts/soak/search/draw.ts';
 import type { RunResult } from '../../../simulation/run.ts';
-import { scenarioOf } from '../../../simulation/search/draw/draw.ts';
 import { bundled } from './bundle.ts';
 import { foreignClaimsDropped, noClaims, noCompareAndSwap, noTouch, noWriteAhead } from './catalogue/ledger.ts';
 import { deleteByName, evictByName, patchByName } from './catalogue/requests.ts';

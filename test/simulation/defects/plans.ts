@@ -1,6 +1,6 @@
 // The stored plans of defects: one scenario for each, which finds it and finds nothing in the sources as they are.
 import { readFileSync, writeFileSync } from 'node:fs';
-import { readPlans, type StoredPlan, writeScenario } from '../../../simulation/search/replay.ts';
+import { readPlans, type StoredPlan, writeScenario } from '../../../scripts/soak/search/replay.ts';
 
 /** From the root of the repository. */
 export const plansFile = 'test/simulation/plans/defects.json';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { scenarioOf } from '../../../simulation/search/draw/draw.ts';
+import { scenarioOf } from '../../../scripts/soak/search/draw.ts';
 import { bundled } from './bundle.ts';
 import { foundBy, startPlayer } from './player.ts';
 

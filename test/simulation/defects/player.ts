@@ -1,8 +1,8 @@
 // Plays scenarios with bundled sources in a worker, which is cut off when it does not come to an end.
 import { Worker } from 'node:worker_threads';
+import type { Checks, Judged } from '../../../scripts/soak/search/judge.ts';
 import type { RunOptions } from '../../../simulation/run.ts';
 import type { Scenario } from '../../../simulation/scenario.ts';
-import type { Checks, Judged } from '../../../simulation/search/judge.ts';
 
 /** What the worker is sent. */
 export interface Asked {

@@ -1,8 +1,9 @@
 // Looks for a defect with the scenarios of random seeds, and makes the first that finds it small.
+
+import { scenarioOf } from '../../../scripts/soak/search/draw.ts';
+import type { StoredPlan } from '../../../scripts/soak/search/replay.ts';
 import type { Scenario } from '../../../simulation/scenario.ts';
-import { scenarioOf } from '../../../simulation/search/draw/draw.ts';
-import type { StoredPlan } from '../../../simulation/search/replay.ts';
-import { shrink } from '../../../simulation/search/shrink.ts';
+import { shrink } from '../../../simulation/shrink.ts';
 import { bundled } from './bundle.ts';
 import type { Defect } from './defect.ts';
 import { foundBy, type Played, type Player, startPlayer } from './player.ts';

@@ -1,7 +1,7 @@
 // Plays one scenario with a defect, and without, and tells both. `node scripts/run.mjs test/simulation/defects/try.ts DEFECT [FILE | FILE#PLAN | SEED]`
 import { readFileSync } from 'node:fs';
-import { scenarioOf } from '../../../simulation/search/draw/draw.ts';
-import { readScenario } from '../../../simulation/search/replay.ts';
+import { scenarioOf } from '../../../scripts/soak/search/draw.ts';
+import { readScenario } from '../../../scripts/soak/search/replay.ts';
 import { bundled } from './bundle.ts';
 import { survivors } from './catalogue/survivors.ts';
 import { defects } from './catalogue.ts';

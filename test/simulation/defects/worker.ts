@@ -1,6 +1,6 @@
 // The end of a player that runs in a worker: plays the scenarios that it is sent with the sources that it was bundled from.
 import { parentPort } from 'node:worker_threads';
-import { judge } from '../../../simulation/search/judge.ts';
+import { judge } from '../../../scripts/soak/search/judge.ts';
 import type { Asked, Told } from './player.ts';
 
 const port = parentPort;

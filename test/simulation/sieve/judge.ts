@@ -1,7 +1,8 @@
 // Judges a disturbed run: no broken invariant, it comes to rest, and its end state equals the one without faults.
-import { type RunOptions, type RunResult, runScenario } from '../../../simulation/run.ts';
-import { differentEnds, differentWrites } from '../../../simulation/search/compare.ts';
-import { failureIds, failureOf } from '../../../simulation/search/judge.ts';
+
+import { differentEnds, differentWrites } from '../../../scripts/soak/search/compare.ts';
+import { failureIds } from '../../../scripts/soak/search/judge.ts';
+import { failureOf, type RunOptions, type RunResult, runScenario } from '../../../simulation/run.ts';
 import { type Recording, record } from './record.ts';
 import { type SievePlan, scenarioOfPlan } from './sieve.ts';
 import type { SieveWorkload } from './workloads.ts';

@@ -1,6 +1,7 @@
 // Defines a mutant: a small defect for which no plan was made, so that it measures what random seeds find.
+
+import { featuresOf } from '../../../../scripts/soak/search/features.ts';
 import type { Scenario } from '../../../../simulation/scenario.ts';
-import { featuresOf } from '../../../../simulation/search/draw/features.ts';
 import type { Defect } from '../defect.ts';
 
 export interface Mutant extends Pick<Defect, 'id' | 'title' | 'edits'> {

@@ -1,8 +1,8 @@
 // Shrinks a failing scenario to fewer faults, events, agents, zones and pods, and less time, with the same failure.
 
-import { canonicalJson } from '../../policies/values/canonical-json.ts';
-import type { FaultClass, PlacedFault } from '../faults/fault.ts';
-import { type GroupShape, letterOf, type Scenario, type ScenarioEvent } from '../scenario.ts';
+import { canonicalJson } from '../policies/values/canonical-json.ts';
+import type { FaultClass, PlacedFault } from './faults/fault.ts';
+import { type GroupShape, letterOf, type Scenario, type ScenarioEvent } from './scenario.ts';
 
 export interface Attempt {
   /** The first violated invariant, or another failure; undefined on success. */

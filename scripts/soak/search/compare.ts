@@ -1,8 +1,8 @@
 // Compares a simulation with the same one without faults: faults may cost time, but may neither change the end state nor repeat work.
 
-import { draw } from '../random.ts';
-import type { RunResult } from '../run.ts';
-import { type GroupShape, isOfProcesses, type Scenario, type ScenarioEvent, traitsOfShape } from '../scenario.ts';
+import { draw } from '../../../simulation/random.ts';
+import type { RunResult } from '../../../simulation/run.ts';
+import { type GroupShape, isOfProcesses, type Scenario, type ScenarioEvent, traitsOfShape } from '../../../simulation/scenario.ts';
 
 /** Returns the scenario without faults and without events of agents and API servers. Events of people and accidents stay. */
 export function withoutFaults(scenario: Scenario): Scenario {

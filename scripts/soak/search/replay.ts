@@ -1,8 +1,8 @@
 // Reads and writes scenarios as text: scenarios of failing seeds, and stored plans.
 import * as z from 'zod';
-import { messageOf } from '../../policies/error-message.ts';
-import type { Data } from '../faults/fault.ts';
-import { type Scenario, scenarioSchema } from '../scenario.ts';
+import { messageOf } from '../../../policies/error-message.ts';
+import type { Data } from '../../../simulation/faults/fault.ts';
+import { type Scenario, scenarioSchema } from '../../../simulation/scenario.ts';
 
 const planSchema = z.strictObject({
   /** The name in kebab case, such as `delete-after-takeover`. */

@@ -1,8 +1,9 @@
 // Draws faults that meet at the same time, because single faults seldom do: an accident that no watch shows, and a delayed scale-down.
-import type { PlacedFault } from '../../faults/fault.ts';
-import { between, draw, oneOf, streamOf, wholeBetween } from '../../random.ts';
-import { type GroupShape, persons, type ScenarioEvent } from '../../scenario.ts';
-import { type DrawInput, event, lasting, ordinal, within, zone } from './events.ts';
+
+import { type DrawInput, event, lasting, ordinal, within, zone } from '../../../simulation/faults/drawn.ts';
+import type { PlacedFault } from '../../../simulation/faults/fault.ts';
+import { between, draw, oneOf, streamOf, wholeBetween } from '../../../simulation/random.ts';
+import { type GroupShape, persons, type ScenarioEvent } from '../../../simulation/scenario.ts';
 
 type Events = readonly ScenarioEvent[];
 

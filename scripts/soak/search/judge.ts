@@ -1,21 +1,12 @@
 // Judges a scenario: its simulation keeps every invariant, becomes quiet, can be repeated exactly, and ends as without faults.
-import { type RunOptions, type RunResult, runScenario } from '../run.ts';
-import type { Scenario } from '../scenario.ts';
+import { type Failure, failureOf, type RunOptions, type RunResult, runScenario, unfinishedFailure } from '../../../simulation/run.ts';
+import type { Scenario } from '../../../simulation/scenario.ts';
+import type { Attempt } from '../../../simulation/shrink.ts';
 import { countable, differentEnds, differentWrites, withoutFaults } from './compare.ts';
-import type { Attempt } from './shrink.ts';
-
-export interface Failure {
-  /** The first violated invariant, or one of `failureIds`. */
-  readonly id: string;
-  readonly atMs: number;
-  readonly message: string;
-  /** The failing scenario: the judged scenario, or a scenario with which it was compared. */
-  readonly scenario: Scenario;
-}
 
 export const failureIds = {
   /** The group did not converge, writes did not end, or a process left something open. */
-  unfinished: 'unfinished',
+  unfinished: unfinishedFailure,
   /** The second simulation of the same scenario differed. */
   unrepeatable: 'unrepeatable',
   /** The end state differs from the end state without faults. */
@@ -93,14 +84,6 @@ async function compareWrites(scenario: Scenario): Promise<Compared> {
 
 function found(id: string, result: RunResult, scenario: Scenario, messages: readonly string[]): Failure | undefined {
   return messages.length === 0 ? undefined : { id, atMs: result.endMs, message: messages.join('; '), scenario };
-}
-
-/** Returns the failure of the simulation; undefined on success. */
-export function failureOf(result: RunResult, scenario: Scenario): Failure | undefined {
-  const [violation] = result.violations;
-  if (violation !== undefined) return { id: violation.invariant, atMs: violation.atMs, message: violation.message, scenario };
-  if (result.unfinished === undefined) return undefined;
-  return { id: failureIds.unfinished, atMs: result.endMs, message: result.unfinished, scenario };
 }
 
 /** Plays the scenario with the checks that can find `failure`, for shrinking. */

@@ -1,6 +1,7 @@
 // Defines the JSON Schema of the review, for programs that read `review -o json`. Changes other than new fields need a new apiVersion.
-import { count, listOf, oneOf, planSchema, type Schema, text } from '../engine/plan/schema.ts';
-import { policyAction } from '../policies/schema/rollout-policy.ts';
+
+import { policyAction } from '../../policies/schema/rollout-policy.ts';
+import { count, listOf, oneOf, planSchema, type Schema, text } from './plan-schema.ts';
 
 type Fields = Readonly<Record<string, Schema>>;
 

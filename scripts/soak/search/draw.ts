@@ -1,7 +1,8 @@
 // Draws the scenario of a seed: the group, the agents, the faults and their rates. Each seed leaves out some classes of faults, so that
 // rare combinations of the other classes occur.
-import type { FaultClass } from '../../faults/fault.ts';
-import { between, draw, oneOf, type Random, streamOf, wholeBetween } from '../../random.ts';
+import { drawnRates, isDrawn } from '../../../simulation/faults/drawn.ts';
+import type { FaultClass } from '../../../simulation/faults/fault.ts';
+import { between, draw, oneOf, type Random, streamOf, wholeBetween } from '../../../simulation/random.ts';
 import {
   type GroupShape,
   letterOf,
@@ -11,7 +12,7 @@ import {
   traitsOfShape,
   type WaveShape,
   type WindowShape,
-} from '../../scenario.ts';
+} from '../../../simulation/scenario.ts';
 import { drawnEvents } from './events.ts';
 import { drawnTogether, heldScaling } from './together.ts';
 
@@ -31,29 +32,6 @@ const daySeconds = 86_400;
 
 /** The time in which people approve a wave that waits for it. */
 const approvalMs = 60_000;
-
-/** The highest rate of each class: its share of requests, watch lines, calls to pods or gate readings (docs/simulation.md). */
-export const highestRate: Readonly<Partial<Record<FaultClass, number>>> = {
-  F1: 0.15,
-  F2: 0.15,
-  F3: 0.1,
-  F4: 0.2,
-  F5: 0.15,
-  F6: 0.02,
-  F7: 0.08,
-  F8: 0.05,
-  F9: 0.001,
-  // A process sends about one request per second. Important requests have a higher rate (faults/source.ts).
-  F11: 0.015,
-  F12: 0.025,
-  F21: 0.3,
-  F22: 0.3,
-};
-
-export function isDrawn(seed: number, faultClass: FaultClass): boolean {
-  // Fewer seeds have F14, because clocks seldom jump.
-  return draw(seed, `class ${faultClass}`) >= (faultClass === 'F14' ? 0.5 : 0.4);
-}
 
 /** Returns the scenario of a seed. The same seed always gives the same scenario. */
 export function scenarioOf(seed: number): Scenario {
@@ -271,19 +249,6 @@ function withApprovals(seed: number, waves: readonly WaveShape[]): readonly Wave
     const isTwo = random() < 0.25;
     return approvals.length === 0 ? wave : { ...wave, approvals, ...(isTwo ? { approvers: 2 } : {}) };
   });
-}
-
-/** Draws a rate for each class of single faults that occurs. `severity` is the factor on the highest rates. */
-export function drawnRates(seed: number, severity: number, occurs: (faultClass: FaultClass) => boolean): Scenario['rates'] {
-  const rates: Partial<Record<FaultClass, number>> = {};
-  for (const [name, highest] of Object.entries(highestRate)) {
-    const faultClass = name as FaultClass;
-    if (!occurs(faultClass)) continue;
-    // The draw is squared, so that most seeds have few faults of a class and can finish their work, and some seeds have many.
-    const share = draw(seed, `rate ${faultClass}`) ** 2;
-    rates[faultClass] = Math.ceil(severity * highest * share * 1e6) / 1e6;
-  }
-  return rates;
 }
 
 /** Draws clock rates for some seeds. The rates may differ by more than leader election tolerates. */

@@ -1,7 +1,7 @@
 // Generates docs/agent.md: flags, HTTP paths, events and metrics of the agent.
 
-import { flagTables } from '../flags/command-line.ts';
-import { metricTables } from '../metrics/catalog.ts';
+import { type FlagSpec, flagSections } from '../../agent/flags/flags.ts';
+import { metricTables } from '../../agent/metrics/catalog.ts';
 
 /** The Events with reason, type and meaning. An Event about a blocking rule has the reason of that rule, so it is not listed. */
 const events: readonly (readonly [string, string, string])[] = [
@@ -68,7 +68,7 @@ const introduction: readonly string[] = [
   'rollout-group-agent -kubernetes.namespace NAMESPACE [flags]',
   '```',
   '',
-  'Generated from `agent/flags/flags.ts`, `agent/metrics/catalog.ts` and `agent/process/agent-docs.ts`',
+  'Generated from `agent/flags/flags.ts`, `agent/metrics/catalog.ts` and `scripts/generated/agent-page.ts`',
   'by `npm run generate`.',
   '',
   '## Flags',
@@ -147,3 +147,22 @@ const metricsIntroduction: readonly string[] = [
   '`path`, `part` and `channel` have at most 200 values each; further values count as `other`.',
   '',
 ];
+
+/** Returns the flag tables of docs/agent.md as lines. */
+export function flagTables(): readonly string[] {
+  return flagSections.flatMap(([title, flags]) => [
+    `### ${title}`,
+    '',
+    '| Flag | Default | Meaning |',
+    '|---|---|---|',
+    ...flags.map(
+      (flag) =>
+        `| \`-${flag.name}\` | ${flag.default === undefined ? '' : `\`${flag.default}\``} | ${flag.description}${aliasText(flag)} |`,
+    ),
+    '',
+  ]);
+}
+
+function aliasText({ aliases = [] }: FlagSpec): string {
+  return aliases.length === 0 ? '' : ` Also \`-${aliases.join('`, `-')}\`.`;
+}

@@ -1,10 +1,9 @@
 // Defines the JSON Schemas of the documents of `-o json`, `-o yaml` and `-o jsonl`. Documents may have further fields.
-import { count, listOf, oneOf, planSchema, type Schema, text } from '../../engine/plan/schema.ts';
-import { phases } from '../../policies/rollout/phases.ts';
-import { reviewSchema } from '../../review/schema.ts';
 
-/** The version of the output for programs. Added fields keep the version; other changes raise it. */
-export const cliApiVersion = 'rollout-group.dev/cli/v1';
+import { cliApiVersion, type OutputKind } from '../../plugin/output/formats.ts';
+import { phases } from '../../policies/rollout/phases.ts';
+import { count, listOf, oneOf, planSchema, type Schema, text } from './plan-schema.ts';
+import { reviewSchema } from './review-schema.ts';
 
 const code: Schema = { type: 'integer', minimum: 0, maximum: 255 };
 const instant: Schema = { type: 'string', format: 'date-time' };
@@ -89,9 +88,7 @@ const documents = {
   Topic: [{ name: text, title: text, markdown: text }],
   TopicList: [{ topics: listOf(record({ name: text, title: text })), codes: listOf(text), rules: listOf(text) }],
   Version: [{ client: record({ version: text, node: text }) }],
-} as const satisfies Readonly<Record<string, readonly [required: Fields, optional?: Fields]>>;
-
-export type OutputKind = keyof typeof documents | 'Plan' | 'Review';
+} as const satisfies Readonly<Record<Exclude<OutputKind, 'Plan' | 'Review'>, readonly [required: Fields, optional?: Fields]>>;
 
 export function outputSchemas(): Readonly<Record<string, Schema>> {
   const rows = Object.entries<readonly [Fields, Fields?]>(documents).map(([kind, [required, optional = {}]]): readonly [string, Schema] => {

@@ -1,5 +1,5 @@
 // Names the features of a group and the requests of people that a scenario has, for the report of a soak.
-import { type RuleShape, type Scenario, traitsOfShape, type WaveShape, type WindowShape } from '../../scenario.ts';
+import { type RuleShape, type Scenario, traitsOfShape, type WaveShape, type WindowShape } from '../../../simulation/scenario.ts';
 
 import { firstImage } from './events.ts';
 
