@@ -29,6 +29,8 @@ export interface AgentConfig {
     readonly durationMs: number;
     readonly renewDeadlineMs: number;
     readonly retryPeriodMs: number;
+    /** The version of the agent, which the Lease names. */
+    readonly version?: string;
   };
   /** The shortest time between two published decisions of one group, in milliseconds. */
   readonly publishEveryMs: number;

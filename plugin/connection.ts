@@ -2,6 +2,7 @@
 
 import type { ClusterEnv, KubernetesHttp } from '../cluster/env.ts';
 import type { ConnectionOptions, ConnectionProcess } from '../cluster/kubeconfig/kubeconfig.ts';
+import { defined } from '../policies/values/defined.ts';
 import type { CommandContext } from './context.ts';
 import { Failure } from './failure.ts';
 import { version } from './version.ts';
@@ -39,14 +40,18 @@ const standardTimeoutMs = 30_000;
 export const fieldManager = 'rollout-group';
 
 /** The part of the context that a connection needs. */
-export interface ConnectionContext extends Pick<CommandContext, 'env' | 'verbosity'> {
+export interface ConnectionContext extends Pick<CommandContext, 'env' | 'verbosity' | 'cluster'> {
   readonly stderr: Pick<CommandContext['stderr'], 'write'>;
   /** The access of credential plugins to the terminal; if absent, the same access as in kubectl. */
   readonly terminal?: Pick<ConnectionProcess, 'isTerminal' | 'pluginStderr'>;
 }
 
-/** Prepares the connection of the flags. Sends no request yet. */
+/** Prepares the connection of the flags, or of the report that replaces it. Sends no request yet. */
 export async function connect(context: ConnectionContext, flags: ConnectionFlags, access: Access): Promise<Cluster> {
+  if (context.cluster !== undefined) {
+    const { namespace, agentNamespace } = flags;
+    return { ...context.cluster, ...defined({ namespace, agentNamespace }) };
+  }
   const [{ loadConnection }, { createKubernetesHttp }, { connectionProcess, processEnv }, { readOnly }, { connectionFailure }] =
     await Promise.all([
       import('../cluster/kubeconfig/kubeconfig.ts'),

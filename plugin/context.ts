@@ -1,5 +1,6 @@
 // Defines what a command uses of its process: streams, environment, directory and clock. Tests replace them.
 import type { Writable } from 'node:stream';
+import type { Cluster } from './connection.ts';
 import type { Key, Keyboard } from './live/keyboard.ts';
 import type { Glyphs, Paint } from './output/terminal.ts';
 
@@ -37,6 +38,8 @@ export interface CommandContext {
   /** The value of -v, as in kubectl: 1 adds details, 6 adds the requests. */
   readonly verbosity: number;
   readonly words?: readonly string[];
+  /** The cluster that verbs read instead of the cluster of the connection flags: the cluster of a report. */
+  readonly cluster?: Cluster;
 }
 
 /** Prints notes on standard error, each on one line. */

@@ -30,7 +30,7 @@ async function answer(): Promise<number> {
 
 function isVersionAsked(): boolean {
   const [first, second] = words;
-  return first === '--version' || (first === 'version' && (words.length === 1 || (words.length === 2 && second === '--client')));
+  return first === '--version' || (first === 'version' && words.length === 2 && second === '--client');
 }
 
 /** Returns the help if the words ask only for it. */

@@ -1,7 +1,9 @@
 // Builds the command line parser from the verbs, runs one invocation, and returns its exit code.
 import { Argument, Command, CommanderError, InvalidArgumentError, Option } from 'commander';
 import { didYouMean } from '../policies/text/did-you-mean.ts';
+import { defined } from '../policies/values/defined.ts';
 import { firstOf, listed } from '../policies/wording.ts';
+import type { ConnectionFlags } from './connection.ts';
 import type { CommandContext } from './context.ts';
 import { type ExitCode, exitCodes, usageFailure } from './failure.ts';
 import { helpSections } from './help.ts';
@@ -30,7 +32,9 @@ export async function runProgram(words: readonly string[], view: ProcessView): P
   let exitCode: ExitCode = exitCodes.done;
   const program = buildProgram(view, async (verb, options, flags) => {
     const run = await verb.load();
-    const code = await run({ ...contextOf(view, flags), words }, options as never);
+    const context = await withGivenReport({ ...contextOf(view, flags), words }, options as ReportFlag);
+    const ofReport = defined({ agentNamespace: context.cluster?.agentNamespace });
+    const code = await run(context, { ...ofReport, ...(options as object) } as never);
     if (exitCode === exitCodes.done) exitCode = code;
   });
   try {
@@ -41,6 +45,15 @@ export async function runProgram(words: readonly string[], view: ProcessView): P
     if (error.exitCode !== 0) throw usageFailure(...usageMessage(error, words));
   }
   return exitCode;
+}
+
+interface ReportFlag extends ConnectionFlags {
+  readonly fromReport?: string;
+}
+
+async function withGivenReport(context: CommandContext, options: ReportFlag): Promise<CommandContext> {
+  const { fromReport } = options;
+  return fromReport === undefined ? context : (await import('./report/recorded-cluster.ts')).withReport(context, fromReport, options);
 }
 
 type Action = (verb: Verb, options: unknown, flags: GlobalFlags) => Promise<void>;

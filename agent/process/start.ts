@@ -44,7 +44,8 @@ export async function start(settings: AgentSettings): Promise<void> {
   endOnDefects(log);
   const connection = await connect(settings);
   const real = realEnv({ connection, settings, metrics, log, userAgent: `${agentName}/${version}` });
-  parts = await startParts(real, settings, metrics, turnLog(log));
+  const { agent } = settings;
+  parts = await startParts(real, { ...settings, agent: { ...agent, lease: { ...agent.lease, version } } }, metrics, turnLog(log));
   const { webhook, stop } = parts;
   const what = settings.runsAgent ? 'agent started' : 'webhooks started';
   const port = webhook === undefined ? {} : { webhookPort: webhook.port };

@@ -27,6 +27,8 @@ export interface LeaseOptions {
   readonly renewDeadlineMs: number;
   /** The interval of renewals, and of reads while another process holds the Lease; usually 2 s. */
   readonly retryPeriodMs: number;
+  /** The version of this process, which the annotation `holderVersionAnnotation` names. */
+  readonly version?: string;
   readonly onAcquired: (epoch: number) => void;
   /** Runs when the Lease is lost. `mayAct` may be false before, and is false until `onAcquired` runs again. */
   readonly onLost: (reason: string) => void;
@@ -40,6 +42,9 @@ export interface LeaseProblem {
   readonly reason: 'forbidden' | 'missing' | 'unreachable';
   readonly message: string;
 }
+
+/** The annotation of a Lease with the version of its holder: `VERSION HOLDER`. A holder without a version leaves that of another holder. */
+export const holderVersionAnnotation = 'rollout-group.dev/holder-version';
 
 /** Starts to contend for the Lease until `stop` or `release`. Never throws. */
 export function startLease(options: LeaseOptions): Lease {
@@ -225,15 +230,17 @@ export class Lease {
     record: Omit<NewRecord, 'nowMs'>,
     site: 'lease.acquire' | 'lease.renew' | 'lease.release',
   ): Promise<void> {
-    const { env, namespace, name } = this.#options;
+    const { env, namespace, name, identity, version } = this.#options;
     const spec = leaseSpec(existing, { ...record, nowMs: env.clock.nowMs() });
+    const annotations = { ...existing?.metadata.annotations, ...(version && { [holderVersionAnnotation]: `${version} ${identity}` }) };
+    const metadata = { namespace, ...existing?.metadata, name, ...(version && { annotations }) };
     const options = { site, timeoutMs: this.#timeoutMs };
     // The state of the object is unknown until the response arrives.
     this.#object = undefined;
     const written =
       existing === undefined
-        ? await createObject(env, resources.leases, { ...typed, metadata: { namespace, name }, spec }, options)
-        : await replaceObject(env, resources.leases, { ...existing, spec }, options);
+        ? await createObject(env, resources.leases, { ...typed, metadata, spec }, options)
+        : await replaceObject(env, resources.leases, { ...existing, metadata, spec }, options);
     this.#observe(written);
   }
 

@@ -29,7 +29,7 @@ export async function run(context: CommandContext, options: EventsOptions): Prom
     const { namespace, isWanted } = await wanted(cluster, options);
     const fromMs = sinceMs === undefined ? 0 : cluster.env.clock.nowMs() - sinceMs;
     const isShown = (event: GroupEvent): boolean => event.atMs >= fromMs && isWanted(event);
-    if (options.watch === true) return watch(context, cluster, options, { namespace, isShown, timeoutMs });
+    if (options.watch === true && context.cluster === undefined) return watch(context, cluster, options, { namespace, isShown, timeoutMs });
     const events = (await listEvents(cluster, namespace)).filter(isShown);
     await write(context, options, events, { nowMs: cluster.env.clock.nowMs(), hasNamespaces: namespace === undefined });
     const about = options.selector === undefined ? '' : ` about groups with the labels ${options.selector}`;

@@ -41,7 +41,9 @@ export async function run(context: CommandContext, options: GetOptions): Promise
     if (options.pods === 'all' && !isTree(scope, options)) {
       throw usageFailure('--pods=all needs exactly one group, and -o table or wide', 'name one group, or remove --pods=all');
     }
-    return options.watch === true ? watch(context, cluster, scope, options) : once(context, cluster, scope, options);
+    return options.watch === true && context.cluster === undefined
+      ? watch(context, cluster, scope, options)
+      : once(context, cluster, scope, options);
   });
 }
 

@@ -14,6 +14,7 @@ import { shortDigest, writePlanFile } from '../source/saved-plan.ts';
 export type PlanFormat = 'table' | 'wide' | 'json' | 'yaml' | 'markdown' | 'html';
 
 export interface PlanOptions extends LivePlanOptions, ConnectionFlags {
+  readonly fromReport?: string;
   readonly out?: string;
   readonly detailedExitcode?: boolean;
   readonly output: PlanFormat;
@@ -107,9 +108,17 @@ function suggest(context: CommandContext, options: PlanOptions, plan: Plan): voi
 }
 
 /** Returns the flags that name the same inputs, for a suggested command. */
-export function inputWords({ current, desired, filename, set, live }: PlanInputOptions & { readonly live?: boolean }): readonly string[] {
+export function inputWords({
+  current,
+  desired,
+  filename,
+  set,
+  live,
+  fromReport,
+}: PlanInputOptions & { readonly live?: boolean; readonly fromReport?: string }): readonly string[] {
   return [
     ...(live === true ? ['--live'] : []),
+    ...flagWords('--from-report', fromReport),
     ...[...flagWords('--current', current), ...flagWords('--desired', desired)],
     ...[...flagWords('-f', filename), ...flagWords('--set', set)],
   ];

@@ -25,6 +25,7 @@ export interface SimulateOptions extends PlanInputOptions {
   readonly fail?: readonly string[];
   readonly faults?: string;
   readonly until?: string;
+  readonly fromReport?: string;
   readonly output: 'table' | 'json';
 }
 
@@ -40,7 +41,7 @@ export async function run(context: CommandContext, options: SimulateOptions): Pr
   const requests = (options.fail ?? []).map(parseFault);
   const faults = parseFaults(options.faults, requests.length > 0);
   const untilMs = options.until === undefined ? undefined : durationFlag('--until', options.until, 'write a duration such as 4h');
-  const inputs = await readPlanInputs(context, options);
+  const inputs = await readSimulated(context, options);
   if ('errors' in inputs) return writeErrors(context, inputs.errors);
   const { input, policies: documents } = inputs;
   const absent = input.absent ?? [];
@@ -91,6 +92,16 @@ export async function run(context: CommandContext, options: SimulateOptions): Pr
   if (options.output === 'table') context.stdout.write(renderSimulation(results, context.stdout));
   else await writeDocument(context.stdout, 'json', { kind: 'Simulation', groups: results.map(forPrograms) });
   return exitCodeOf(results, refused.length > 0 || absent.length > 0);
+}
+
+/** Reads the files, or the report if the context has one. */
+async function readSimulated(context: CommandContext, options: SimulateOptions): ReturnType<typeof readPlanInputs> {
+  if (context.cluster === undefined) return readPlanInputs(context, options);
+  const [{ withCluster }, { readSimulationInputs }] = await Promise.all([
+    import('../connection.ts'),
+    import('../source/cluster/live-plan.ts'),
+  ]);
+  return withCluster(context, {}, 'read', (cluster) => readSimulationInputs(context, options, cluster));
 }
 
 function exitCodeOf(results: readonly GroupSimulation[], isPartLeftOut: boolean): ExitCode {

@@ -42,7 +42,7 @@ export async function run(context: CommandContext, options: StatusOptions): Prom
     const codes: ExitCode[] = [];
     for (const name of names) {
       const call = { context, cluster, name, options, verdict };
-      codes.push(await (options.watch === false ? once(call) : wait(call)));
+      codes.push(await (options.watch === false || context.cluster !== undefined ? once(call) : wait(call)));
     }
     return mostSevere(codes);
   });

@@ -7,6 +7,7 @@ import { itemsOf } from '../cluster-snapshot/listing.ts';
 import { type AgentLease, type LatestDecision, lapsedText, leaseState, notRunningText, renewedAgo } from '../live/agent.ts';
 import { ageText, spanText } from '../output/plan/plan-text.ts';
 import { plural } from '../output/text.ts';
+import { version } from '../version.ts';
 import { type MissingVerbs, missingText, missingVerbs, placeText, resourceText, unwatchedText } from './agent-rights.ts';
 import { type AccountFact, type Check, type CheckResult, type Facts, type GroupCheck, orOk, result, skipped } from './check.ts';
 
@@ -28,6 +29,15 @@ export const agentPresent: Check = (facts) => {
     return result('ok', 'agent', `${message}${lastDecision(facts, lease)}`);
   });
 };
+
+/** Compares the version of each agent with the version of this program. */
+export const agentVersion: Check = (facts) =>
+  keptLeases(facts).map(({ holder, version: ofAgent }) => {
+    // Agents before 0.3 name no version.
+    if (ofAgent === undefined) return result('SKIP', 'version', `the Lease of ${holder} names no version`);
+    if (ofAgent === version) return result('ok', 'version', `${holder} has the version of this program, ${version}`);
+    return result('warn', 'version', `${holder} has version ${ofAgent}, and this program has version ${version}. Install the same version`);
+  });
 
 /** Returns the result for an agent that does not run: a failure only if the checked namespaces have a group, a decision or a ledger. */
 function absence({ groups, published, ledgers }: Facts, message: string, namespace: string, code: FindingCode): CheckResult {

@@ -2,7 +2,7 @@
 
 import { isUnknown } from '../../engine/snapshot.ts';
 import { admissionPolicies, webhookRegistration } from './admission.ts';
-import { agentPermissions, agentPresent, placedPins, publishedDecisions, singleAgent, unwatchedNamespaces } from './agent.ts';
+import { agentPermissions, agentPresent, agentVersion, placedPins, publishedDecisions, singleAgent, unwatchedNamespaces } from './agent.ts';
 import { type Check, type CheckResult, type Facts, type GroupCheck, skipped } from './check.ts';
 import { clocks, installedKinds, kubernetesVersion } from './cluster.ts';
 import {
@@ -21,6 +21,7 @@ import { autoscaledMembers, drift, otherOperator, replicasInGit, zoneImages } fr
 const checks: readonly Check[] = [
   agentPresent,
   singleAgent,
+  agentVersion,
   unwatchedNamespaces,
   withGroups('decisions', publishedDecisions),
   placedPins,
@@ -49,6 +50,11 @@ const checks: readonly Check[] = [
 
 export function examine(facts: Facts): readonly CheckResult[] {
   return checks.flatMap((check) => check(facts));
+}
+
+/** Runs the checks that compare the installed parts with this version. */
+export function compareVersions(facts: Facts): readonly CheckResult[] {
+  return [agentVersion, installedKinds, withGroups('webhooks', webhookRegistration), admissionPolicies].flatMap((check) => check(facts));
 }
 
 function withGroups(name: string, check: GroupCheck): Check {

@@ -1,4 +1,5 @@
 // Finds the agent of a namespace, and reads from its Lease whether the agent runs, because a recent decision does not prove that.
+import { holderVersionAnnotation } from '../../cluster/lease/lease.ts';
 import { onStatus } from '../../cluster/request/failure.ts';
 import { getObject } from '../../cluster/request/read.ts';
 import { type KubernetesObject, resources } from '../../cluster/request/resource.ts';
@@ -7,6 +8,7 @@ import { reader } from '../../engine/observe/raw.ts';
 import type { PublishedDecision } from '../../engine/publish/published.ts';
 import { isUnknown, type Known, type Unknown } from '../../engine/snapshot.ts';
 import { agentName } from '../../policies/objects/agent-deployment.ts';
+import { defined } from '../../policies/values/defined.ts';
 import { itemsOf, listCluster, listKnown, type Namespaces } from '../cluster-snapshot/listing.ts';
 import { clusterState } from '../cluster-snapshot/snapshot.ts';
 import type { Cluster } from '../connection.ts';
@@ -25,6 +27,8 @@ export interface AgentLease {
   readonly renewedMs: number | undefined;
   readonly acquiredMs: number | undefined;
   readonly durationMs: number;
+  /** The version of the holder; absent if the Lease names none. */
+  readonly version?: string;
 }
 
 /** `sinceMs`: when the holder acquired or released the Lease, or when the Lease expired; undefined if the Lease does not show it. */
@@ -163,12 +167,15 @@ async function leasesIn(cluster: Cluster, name: string, namespace: string): Prom
   return 'metadata' in lease ? [lease] : lease;
 }
 
-function agentLease({ metadata: { namespace = '', name }, spec }: KubernetesObject): AgentLease {
+function agentLease({ metadata: { namespace = '', name, annotations }, spec }: KubernetesObject): AgentLease {
   const fields = reader(spec);
+  const holder = fields.text('holderIdentity') ?? '';
+  const [version, ofHolder] = annotations?.[holderVersionAnnotation]?.split(' ') ?? [];
   return {
     namespace,
     name,
-    holder: fields.text('holderIdentity') ?? '',
+    holder,
+    ...(ofHolder === holder ? defined({ version }) : {}),
     renewedMs: fields.instant('renewTime'),
     acquiredMs: fields.instant('acquireTime'),
     durationMs: (fields.whole('leaseDurationSeconds') ?? usualDurationMs / 1000) * 1000,

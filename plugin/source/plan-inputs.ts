@@ -46,7 +46,7 @@ export interface PlanInputs {
   readonly notes: readonly string[];
 }
 
-interface FilePlanInputs extends PlanInputs {
+export interface FilePlanInputs extends PlanInputs {
   /** Every desired document of our kinds, including --filename. */
   readonly policies: readonly ObjectContent[];
   readonly manifests: readonly Manifest[];

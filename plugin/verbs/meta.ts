@@ -1,7 +1,16 @@
 // Describes the verbs about the program and its installation.
 
 import { usualAgentNamespace } from '../../policies/objects/agent-deployment.ts';
-import { allNamespacesOption, fileOption, namespaceOption, type OptionSpec, outputOption, type Verb } from './verb.ts';
+import {
+  agentNamespaceOption,
+  allNamespacesOption,
+  fileOption,
+  fromReportOption,
+  namespaceOption,
+  type OptionSpec,
+  outputOption,
+  type Verb,
+} from './verb.ts';
 
 const completion: Verb = {
   name: 'completion',
@@ -35,12 +44,18 @@ const docs: Verb = {
 
 const version: Verb = {
   name: 'version',
-  summary: 'Print the version',
+  summary: 'Print the version, and compare it with the installation',
+  description:
+    'Prints the version of this program, then compares it with the agent, the CRDs, the webhooks and the admission policies. If the cluster cannot be read, a note says why, and the exit code is still 0.',
   options: [
-    { flags: '--client', description: 'As in kubectl. The version is always that of this program.' },
+    { flags: '--client', description: 'Print only the version of this program.' },
+    namespaceOption,
+    agentNamespaceOption,
+    fromReportOption,
     outputOption('text', 'json', 'yaml'),
   ],
-  examples: ['version', 'version -o json'],
+  examples: ['version', 'version --client', 'version -n mimir -o json'],
+  usesCluster: true,
   load: async () => (await import('../commands/version.ts')).run,
 };
 
@@ -58,6 +73,7 @@ const doctor: Verb = {
       description: 'Service account of the agent as NAMESPACE/NAME; default: rollout-group-agent in the namespace of the agent.',
     },
     { flags: '--fix-hints', description: 'Also show how to fix each problem.' },
+    fromReportOption,
     outputOption('table', 'json', 'yaml'),
   ],
   examples: ['doctor -n mimir', 'doctor -A --fix-hints', 'doctor -n mimir -o json'],

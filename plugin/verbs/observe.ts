@@ -5,6 +5,7 @@ import {
   agentNamespaceOption,
   allNamespacesOption,
   fileOption,
+  fromReportOption,
   groupArgument,
   groupForms,
   groupsArgument,
@@ -45,6 +46,7 @@ const get: Verb = {
     allNamespacesOption,
     selectorOption,
     agentNamespaceOption,
+    fromReportOption,
     outputOption('table', 'wide', 'name', 'json', 'yaml', 'jsonl', 'jsonpath=', 'custom-columns='),
   ],
   examples: ['get', 'get -A -o wide', 'get ingester -n mimir -w', 'get -o custom-columns=NAME:.group.name,PHASE:.phase'],
@@ -72,6 +74,7 @@ const status: Verb = {
     namespaceOption,
     allNamespacesOption,
     selectorOption,
+    fromReportOption,
     outputOption('table', 'json', 'yaml', 'jsonl', 'jsonpath='),
   ],
   examples: ['status ingester -n mimir', 'status ingester --timeout 2h --fail-on-pause', 'status ingester --watch=false -o json'],
@@ -108,6 +111,7 @@ const explain: Verb = {
     { ...instant, description: 'With manifests: evaluate the rules for this time, for example 2026-01-15T10:00:00Z; default: now.' },
     namespaceOption,
     agentNamespaceOption,
+    fromReportOption,
     { flags: '--all-rules', description: 'Also list the rules that passed or do not apply.' },
     outputOption('table', 'json', 'yaml', 'jsonpath='),
   ],
@@ -116,6 +120,7 @@ const explain: Verb = {
     'explain ingester-zone-b-7',
     'explain decision/3f9c2e1b8a40 -n mimir',
     'explain ingester --current manifests/ --set image=grafana/mimir:2.17.1',
+    'explain ingester --from-report report.tar.gz',
   ],
   exits: { 4: 'a file has errors', 10: 'a file, a revision, the group or the decision does not exist' },
   load: async () => (await import('../commands/explain.ts')).run,
@@ -132,6 +137,7 @@ const events: Verb = {
     namespaceOption,
     allNamespacesOption,
     selectorOption,
+    fromReportOption,
     outputOption('table', 'json', 'yaml', 'jsonl', 'jsonpath='),
   ],
   examples: ['events ingester -n mimir', 'events -A --since 2h -w'],
@@ -146,10 +152,39 @@ const history: Verb = {
     { ...groupArgument, isRequired: false },
     { name: 'run', description: 'A run from the list; shows its steps.', completes: 'run' },
   ],
-  options: [namespaceOption, allNamespacesOption, selectorOption, outputOption('table', 'json', 'yaml', 'jsonpath=', 'custom-columns=')],
+  options: [
+    namespaceOption,
+    allNamespacesOption,
+    selectorOption,
+    fromReportOption,
+    outputOption('table', 'json', 'yaml', 'jsonpath=', 'custom-columns='),
+  ],
   examples: ['history ingester -n mimir', 'history -A', 'history ingester 4f1c9a02'],
   exits: { 10: 'the group, the run or its record does not exist' },
   load: async () => (await import('../commands/history.ts')).run,
 };
 
-export const observeVerbs: readonly Verb[] = [get, status, explain, events, history].map((verb) => ({ ...verb, usesCluster: true }));
+const report: Verb = {
+  name: 'report',
+  summary: 'Write a file with what explain, plan and doctor read',
+  description:
+    'Attach the file to an issue. Other people run explain, plan, simulate, get, status, events, history, doctor and version with --from-report FILE, and see what you see. Secrets, environment variables, arguments and most annotations are replaced by numbers. To see what the file contains, run: docs output.',
+  arguments: [groupArgument],
+  options: [
+    {
+      flags: '-o, --output <file>',
+      description: 'File to write; default: rollout-group-report-NAMESPACE-GROUP.tar.gz in the current directory.',
+      completes: 'file',
+    },
+    namespaceOption,
+    agentNamespaceOption,
+  ],
+  examples: ['report ingester -n mimir', 'report ingester -n mimir -o report.tar.gz'],
+  exits: { 10: 'the group does not exist', 11: 'permission is missing, or the file is not writable' },
+  load: async () => (await import('../commands/report.ts')).run,
+};
+
+export const observeVerbs: readonly Verb[] = [get, status, explain, events, history, report].map((verb) => ({
+  ...verb,
+  usesCluster: true,
+}));

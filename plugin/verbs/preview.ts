@@ -4,6 +4,7 @@ import {
   agentNamespaceOption as agentNamespaceBase,
   allNamespacesOption,
   fileOption,
+  fromReportOption,
   groupForms,
   type OptionSpec,
   outputOption,
@@ -83,6 +84,7 @@ const plan: Verb = {
     live,
     allNamespacesOption,
     forceConflicts,
+    fromReportOption,
     {
       flags: '--out <file>',
       description: 'Also save the plan. If it is compared with the cluster, apply accepts it.',
@@ -278,6 +280,10 @@ const simulate: Verb = {
     'Two agents carry out the change against a model of the API server while faults happen. Invariants are checked at every write. If a simulation breaks an invariant, the command reduces the scenario to the causes and shows a timeline. To see the kinds of fault, run: docs simulate.',
   options: [
     ...planInputs,
+    {
+      ...fromReportOption,
+      description: `${fromReportOption.description} Without another change, simulates the rollout in progress from its beginning.`,
+    },
     { flags: '--seed <number>', description: 'Seed of the first simulation; default: 1. The same seed gives the same result.', atLeast: 0 },
     { flags: '--runs <number>', description: 'Number of simulations; default: 8.', atLeast: 1 },
     {

@@ -134,6 +134,12 @@ export const namespaceOption: OptionSpec = {
   completes: 'namespace',
 };
 
+export const fromReportOption: OptionSpec = {
+  flags: '--from-report <file>',
+  description: 'Read this file of the verb report instead of a cluster, at the time of the report.',
+  completes: 'file',
+};
+
 export const allNamespacesOption: OptionSpec = { flags: '-A, --all-namespaces', description: 'Groups in all namespaces.' };
 
 export const actOptions: readonly OptionSpec[] = [

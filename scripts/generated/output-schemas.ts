@@ -27,13 +27,14 @@ const finding: Fields = { code: text, severity: oneOf('error', 'warning', 'notic
 const event: Fields = { at: instant, namespace: text, object: text, reason: text, note: text };
 const summary = { type: 'object', additionalProperties: count };
 const plannedChange = record({ field: text, kind: text, zones: listOf(text), consequence: text }, { writers });
+const checks = listOf(record({ check: text, verdict: oneOf('ok', 'warn', 'FAIL', 'SKIP'), message: text }));
 const keptField = record({ field: text, manager: text, zones: listOf(text) }, { at: instant });
 
 /** The required and optional fields of each kind, besides `apiVersion` and `kind`. The engine defines the schema of a plan. */
 const documents = {
   Applied: [{ digest: text, groups: listOf(text), isNothing: { type: 'boolean' }, objects: listOf(record({ result: text })) }],
   Denial: [{ decision: text, events: listOf(record(event)) }, { now: record({ outcome: text, message: text }) }],
-  Diagnosis: [{ exitCode: code, checks: listOf(record({ check: text, verdict: oneOf('ok', 'warn', 'FAIL', 'SKIP'), message: text })) }],
+  Diagnosis: [{ exitCode: code, checks }],
   Difference: [
     {
       groups: listOf(
@@ -87,7 +88,7 @@ const documents = {
   ],
   Topic: [{ name: text, title: text, markdown: text }],
   TopicList: [{ topics: listOf(record({ name: text, title: text })), codes: listOf(text), rules: listOf(text) }],
-  Version: [{ client: record({ version: text, node: text }) }],
+  Version: [{ client: record({ version: text, node: text }) }, { checks }],
 } as const satisfies Readonly<Record<Exclude<OutputKind, 'Plan' | 'Review'>, readonly [required: Fields, optional?: Fields]>>;
 
 export function outputSchemas(): Readonly<Record<string, Schema>> {

@@ -1,7 +1,8 @@
 // Packs the image of the agent as an OCI layout: one layer with Node.js and its libraries, and one with the bundle.
+
+import { compress, type TarFile, tar } from '../../plugin/report/tar.ts';
 import { type Architecture, fileFromNpm, filesFromDebian, libraryInputs, nodeInputs, sha256Of } from './inputs.ts';
 import type { Product } from './release.ts';
-import { compress, type TarFile, tar } from './tar.ts';
 
 interface Descriptor {
   readonly mediaType: string;

@@ -5,9 +5,9 @@ import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parse, stringify } from 'yaml';
+import { compress, type TarFile, tar } from '../../plugin/report/tar.ts';
 import { fileFromNpm, injector, type NodeInput, nodeInputs, nodeVersion, ReleaseError, sha256Of } from './inputs.ts';
 import type { Product } from './release.ts';
-import { compress, type TarFile, tar } from './tar.ts';
 
 const executable = 'kubectl-rollout_group';
 

@@ -5,11 +5,11 @@ import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync
 import { tmpdir } from 'node:os';
 import { join, normalize, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
+import type { TarFile } from '../../plugin/report/tar.ts';
 import { type Artefact, bill, bundledComponents, provenance } from './documents.ts';
 import { packImage } from './image.ts';
 import { allInputs, fileFromNpm, nodeInputs, nodeVersion, packageFile, ReleaseError, sha256Of } from './inputs.ts';
 import { krewManifest, npmPackage, pluginArchives } from './plugin-archives.ts';
-import type { TarFile } from './tar.ts';
 
 export interface Product {
   readonly version: string;

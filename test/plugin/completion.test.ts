@@ -37,6 +37,7 @@ describe('completion', () => {
           'explain',
           'events',
           'history',
+          'report',
         ],
         ...[
           'pause',

@@ -153,7 +153,7 @@ describe('streams', () => {
     const cwd = folderWith({ 'wrong.yaml': wrongGroup });
     const full = openSync('/dev/full', 'w');
     onTestFinished(() => closeSync(full));
-    for (const args of [['lint', '.'], ['--help'], ['version', '-o', 'json']]) {
+    for (const args of [['lint', '.'], ['--help'], ['version', '--client', '-o', 'json']]) {
       const { status, stderr } = spawnSync(process.execPath, [join(builtFolder(), 'kubectl-rollout_group'), ...args], {
         cwd,
         encoding: 'utf8',

@@ -59,3 +59,14 @@ function recorder(isTTY = false): { readonly stream: NodeJS.WriteStream; readonl
     text: () => Buffer.concat(chunks).toString('utf8'),
   };
 }
+
+/** Returns the output without ages, times and the address of the API server: these differ between two runs of a verb. */
+export function timeless({ status, stdout, stderr }: { readonly status: number | null; readonly stdout: string; readonly stderr: string }) {
+  const masked = (text: string): string =>
+    text
+      .replace(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, 'TIME')
+      .replace(/\b\d+(?:ms|s|m|h|d)(?:\d+[smh])?\b/g, 'AGE')
+      .replace(/"server": ".*"/, '"server"')
+      .replace(/ +/g, ' ');
+  return { status, stdout: masked(stdout), stderr: masked(stderr) };
+}

@@ -2,12 +2,14 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { customResourceDefinition } from '../../policies/schema/json-schema.ts';
+import { isSameValue } from '../../policies/values/canonical-json.ts';
 import { type AgentProcess, startAgentProcess } from '../control-plane/agent-process.ts';
 import type { ControlPlane } from '../control-plane/control-plane.ts';
 import { TestGroup } from '../control-plane/group.ts';
 import { agentRules, grant, grantNodes, type Rule } from '../control-plane/roles.ts';
 import { describeOnControlPlane } from '../control-plane/suite.ts';
 import { isReady, revisionOf, type StatefulSet } from '../control-plane/workloads.ts';
+import { timeless } from './in-process.ts';
 import { filesOf, type Person, person } from './live-people.ts';
 import { runPlugin } from './process.ts';
 
@@ -198,6 +200,24 @@ describeOnControlPlane('the verbs of a running cluster', (controlPlane) => {
     });
     await client.until(path, 'a pod that crashes', starts('crashing'));
     expect(bundle('get ingester').stdout).toMatch(/^ingester-zone-a +failing .* 2\/3 +\d+s +1 failing, 2 to go/m);
+    const folder = filesOf({});
+    const reported = (line: string) => runPlugin([...line.split(' '), '--from-report', 'r.tar.gz'], { cwd: folder });
+    const report = ['report', 'ingester', '-n', namespace, '-o', 'r.tar.gz'];
+    const lines = ['explain ingester', 'explain ingester -o json', 'plan', 'plan -o json', 'get ingester', 'status ingester --watch=false'];
+    // The agent can publish between two commands, so they are repeated until no decision is between them.
+    await expect
+      .poll(
+        () => {
+          const written = runPlugin(report, { cwd: folder, env: { KUBECONFIG: controlPlane().identities.admin.kubeconfig } });
+          return [written.status, ...lines.filter((line) => !isSameValue(timeless(reported(line)), timeless(bundle(line))))];
+        },
+        { timeout: 60_000 },
+      )
+      .toEqual([0]);
+    expect(reported('get ingester').stdout).toMatch(/^ingester-zone-a +failing/m);
+    // The agent of this suite is bundled from its source, without a version.
+    expect(reported('version').stdout).toMatch(/^warn +version +\S+ has version 0\.0\.0-source, and this program has version \d/m);
+    expect(reported('simulate --runs 1 --faults none').stdout).toMatch(/^ {2}finished +1 of 1$/m);
   });
 
   it('every verb says that the agent does not run as soon as its Lease has expired, however young its decision is', async () => {

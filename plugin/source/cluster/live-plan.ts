@@ -1,9 +1,9 @@
 // Plans on a cluster: reads the live objects, merges the manifests and policies into them, and prepares a saved plan for apply.
 import { getObject } from '../../../cluster/request/read.ts';
-import { resources } from '../../../cluster/request/resource.ts';
+import { type KubernetesObject, resources } from '../../../cluster/request/resource.ts';
 import { fieldDiff, type ObjectContent } from '../../../engine/diff/field-diff.ts';
 import { fieldAt, objectKey } from '../../../engine/observe/raw.ts';
-import { withRevisions } from '../../../engine/observe/revisions.ts';
+import { observeTemplate, withRevisions } from '../../../engine/observe/revisions.ts';
 import { plannedChanges } from '../../../engine/plan/changes.ts';
 import { type ApiDenial, namesText, type Plan } from '../../../engine/plan/document.ts';
 import { absentElsewhere, groupsToPlan } from '../../../engine/plan/groups.ts';
@@ -34,7 +34,7 @@ import {
   requiredStatefulSets,
   snapshotNames,
 } from '../../cluster-snapshot/listing.ts';
-import { type ClusterState, clusterSnapshot, clusterState, readReplicaSourceObjects } from '../../cluster-snapshot/snapshot.ts';
+import { type ClusterState, clusterSnapshot, clusterState, ledgerOf, readReplicaSourceObjects } from '../../cluster-snapshot/snapshot.ts';
 import type { Cluster } from '../../connection.ts';
 import { isAdmission, shortMessage } from '../../connection-failure.ts';
 import type { CommandContext } from '../../context.ts';
@@ -46,19 +46,21 @@ import { leaseOfNamespace, readAgentLeases, readDecisions } from '../../live/age
 import { groupNamed } from '../../live/target.ts';
 import { readInput, readInputs } from '../input.ts';
 import {
+  type FilePlanInputs,
   type GivenFiles,
   type InputErrors,
   isPartial,
   type LivePlanOptions,
   type PlanInputOptions,
   type PlanInputs,
+  planInputsOf,
   readScenario,
   refuseRepeats,
   selectGroups,
   unique,
 } from '../plan-inputs.ts';
 import { type SavedPlan, savedPlan } from '../saved-plan.ts';
-import { applyWhatIf } from '../what-if.ts';
+import { applyWhatIf, withField } from '../what-if.ts';
 import {
   type ManifestObject,
   pairWithLiveObjects,
@@ -69,7 +71,7 @@ import {
 } from './desired-objects.ts';
 import { adoptionOf } from './managed-fields.ts';
 import { basisOf, type ReadObject } from './plan-basis.ts';
-import { documentsOf, isOurs, policiesOver } from './plan-policies.ts';
+import { asFile, documentsOf, isOurs, policiesOver } from './plan-policies.ts';
 import { type ReadyObject, takenText } from './server-apply.ts';
 
 /** A desired object with the live object of the same name, and as the API server would store it. */
@@ -365,6 +367,38 @@ export async function savedOf(cluster: Cluster, planned: Planned, nowMs: number)
     forceConflicts: forceConflicts || undefined,
   });
   return savedPlan({ scope, basis, objects: ready.map(({ object }) => object), plan }, nowMs);
+}
+
+/** Reads the objects of a cluster as requested manifests. The running manifests have the templates before the rollout in progress. */
+export async function readSimulationInputs(...[context, options, cluster]: ReadArguments): Promise<FilePlanInputs | InputErrors> {
+  const scenario = await readScenario(context, options);
+  const { listing, agentNamespace } = await listForPlan(cluster, namespacesOf(options, cluster.namespace, []), options.agentNamespace);
+  refuseUnknownPlan(listing);
+  const { groups } = clusterState(listing, agentNamespace).policies;
+  const sources = (await readReplicaSourceObjects(cluster, groups)).flatMap(({ object }) => object ?? []);
+  const before = new Map(groups.flatMap((group) => templatesBefore(group, listing)));
+  const objects: readonly ObjectContent[] = [...comparedObjects(listing), ...sources.filter(({ kind }) => kind !== 'Scale')];
+  const current = objects.map((object) => {
+    const template = object['kind'] === 'StatefulSet' ? before.get(objectKey(object)) : undefined;
+    return asFile(template === undefined ? object : withField(object, ['spec', 'template'], template));
+  });
+  const files = { current, desired: objects.map(asFile), policies: await readInputs(options.filename ?? [], context) };
+  return planInputsOf(files, scenario, { ...options, agentNamespace });
+}
+
+/** Returns the templates of the members before the run of the group, by `namespace/name`; no template after a completed run. */
+function templatesBefore({ namespace, name, zones }: GroupDefinition, listing: Listing): readonly (readonly [string, ObjectContent])[] {
+  const ledger = ledgerOf(listing.documents, namespace, name);
+  const run = isUnknown(ledger) ? undefined : ledger.run;
+  if (run === undefined || run.outcome === 'completed') return [];
+  return zones.flatMap(({ name: zone, statefulSet }) => {
+    const isIt = ({ metadata }: KubernetesObject, wanted: string | undefined): boolean =>
+      metadata.namespace === namespace && metadata.name === wanted;
+    const set = itemsOf(listing.statefulSets).find((object) => isIt(object, statefulSet));
+    const revision = itemsOf(listing.revisions).find((object) => isIt(object, run.previous[zone]));
+    const template = revision && observeTemplate(revision, set?.metadata.uid ?? '');
+    return template === undefined || isUnknown(template) ? [] : [[`${namespace}/${statefulSet}`, template] as const];
+  });
 }
 
 /** Returns the UID of the namespace kube-system, which does not depend on the address of the cluster; undefined if it cannot be read. */

@@ -70,6 +70,12 @@ describe('a healthy installation', () => {
 describe('doctor', () => {
   it.each<readonly [what: string, overrides: Partial<Facts>, expected: string | readonly string[]]>([
     [
+      'an agent of another version',
+      { leases: [lease({ version: '9.0.0' })] },
+      'warn version - agent-1 has version 9.0.0, and this program has version 0.0.0-source. Install the same version',
+    ],
+    ['an agent without a version', { leases: [lease({ version: undefined })] }, 'SKIP version - the Lease of agent-1 names no version'],
+    [
       'no agent',
       { leases: [] },
       'FAIL agent RG6001 agent not running: no Lease in namespace rollout-group. Run: kubectl get pods -n rollout-group',

@@ -48,6 +48,7 @@ export function lease(overrides: object = {}) {
     renewedMs: kitNowMs - 2000,
     acquiredMs: kitNowMs - 3_600_000,
     durationMs: 15_000,
+    version: '0.0.0-source',
     ...overrides,
   };
 }
