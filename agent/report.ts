@@ -21,6 +21,8 @@ export interface TurnReport {
   readonly durationMs: number;
   /** The time from the event that caused this turn until its first action was sent; absent without an action. */
   readonly reactionMs?: number;
+  /** The number of writes of the ledger that failed because another process had written it; absent if 0. */
+  readonly ledgerConflicts?: number;
   readonly error?: string;
 }
 

@@ -20,6 +20,7 @@ export { default as plan } from '../docs/plan.md';
 export { default as 'policy-tests' } from '../docs/policy-tests.md';
 export { default as 'pull-requests' } from '../docs/pull-requests.md';
 export { default as review } from '../docs/review.md';
+export { default as runbooks } from '../docs/runbooks.md';
 export { default as simulate } from '../docs/simulate.md';
 export { default as simulation } from '../docs/simulation.md';
 export { default as sources } from '../docs/sources.md';

@@ -168,6 +168,50 @@ export const ownMetrics = {
     [...group, 'zone'],
     'Fields of the StatefulSet that its manifest does not contain as they are, because another manager wrote them.',
   ),
+  permitted: gauge(
+    'rollout_group_permitted',
+    [...group, 'rule', 'exception'],
+    '1 for each rule that would block the group without this RolloutException.',
+  ),
+  runs: counter('rollout_group_runs_total', [...group, 'outcome'], 'Ended runs by outcome: completed or failed.'),
+  runDuration: histogram(
+    'rollout_group_run_duration_seconds',
+    group,
+    'Active time of completed runs, as `rollout_group_run_active_seconds` counts it.',
+    [60, 300, 900, 1800, 3600, 7200, 14_400, 28_800, 86_400, 259_200],
+  ),
+  waveDuration: histogram(
+    'rollout_group_wave_duration_seconds',
+    group,
+    'Duration of the waves of runs, with their soaks, gates and approvals.',
+    [60, 300, 900, 1800, 3600, 7200, 14_400, 28_800, 86_400, 259_200],
+  ),
+  podDuration: histogram(
+    'rollout_group_pod_replacement_duration_seconds',
+    group,
+    'Time from the replacement of a pod until its successor is available. Not observed if another process began to lead in this time.',
+    [5, 15, 30, 60, 120, 300, 600, 1200, 2400, 3600],
+  ),
+  runActive: gauge(
+    'rollout_group_run_active_seconds',
+    group,
+    'Time since the start or the last retry of the run in progress, without waits for a person or a window. Absent without such a run.',
+  ),
+  runDeadline: gauge(
+    'rollout_group_run_deadline_seconds',
+    group,
+    '`rollout.deadlines.run` of the group: the active time after which a run fails. Absent without a run in progress or a deadline.',
+  ),
+  runStalled: gauge(
+    'rollout_group_run_stalled_seconds',
+    group,
+    'Time since the last progress of the run in progress; 0 while it waits for a person, a window, a soak, a gate or the minimum interval.',
+  ),
+  ledgerConflicts: counter(
+    'rollout_group_ledger_conflicts_total',
+    group,
+    'Writes of the ledger that failed because another process had written it.',
+  ),
   turns: counter('rollout_group_turns_total', [...group, 'result'], 'Turns of a group by result: ok or failed.'),
   turnDuration: histogram('rollout_group_turn_duration_seconds', [], 'Duration of turns, including their requests.', [
     0.001,
@@ -228,7 +272,12 @@ export const ownMetrics = {
   certificateExpiry: gauge(
     'rollout_group_webhook_certificate_expiry_timestamp_seconds',
     [],
-    'Unix time at which the webhook certificate expires.',
+    'Unix time at which the webhook certificate expires. Absent without a certificate.',
+  ),
+  certificateWarning: gauge(
+    'rollout_group_webhook_certificate_warning_timestamp_seconds',
+    [],
+    'Unix time from which the log warns that the certificate was not renewed: two weeks before it expires, or less if its lifetime is short. Absent without a certificate.',
   ),
   readyTimeWrites: counter(
     'rollout_group_ready_time_writes_total',

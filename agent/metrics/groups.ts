@@ -58,9 +58,10 @@ export class GroupMetrics {
     for (const [key, { namespace, name }] of this.#groups) this.#groups.set(key, withoutTurns(namespace, name));
   }
 
-  turnEnded(report: TurnReport, now: Instant): void {
+  /** Counts a turn. Returns false if the group has no series. */
+  turnEnded(report: TurnReport, now: Instant): boolean {
     const known = this.#known(report.group);
-    if (known === undefined) return;
+    if (known === undefined) return false;
     known.turns[report.error === undefined ? 'ok' : 'failed'] += 1;
     for (const { action, result } of report.performed) {
       const key = `${action.kind} ${result}`;
@@ -69,15 +70,8 @@ export class GroupMetrics {
       known.actions.set(key, counted);
     }
     const { decision } = report;
-    if (decision === undefined) return;
-    known.last = { group: report.group, decision, snapshotMs: report.snapshot.nowMs };
-    if (known.phase?.name !== decision.phase) {
-      if (known.phase !== undefined) known.phaseMs.set(known.phase.name, timeIn(known, known.phase.name, now));
-      known.phase = { name: decision.phase, since: now };
-    }
-    const blocking = new Set(decision.waits.map(({ rule }) => rule));
-    for (const rule of known.waitsSinceMs.keys()) if (!blocking.has(rule)) known.waitsSinceMs.delete(rule);
-    for (const rule of blocking) if (!known.waitsSinceMs.has(rule)) known.waitsSinceMs.set(rule, now.wallMs);
+    if (decision !== undefined) noteDecision(known, report, decision, now);
+    return true;
   }
 
   #known(group: GroupDefinition): KnownGroup | undefined {
@@ -91,10 +85,11 @@ export class GroupMetrics {
 
   /** Sets the instruments to the current values. */
   show(instruments: GroupInstruments, now: Instant): void {
-    const { state, phaseStarted, phaseSeconds, waits, stops, warnings, waitStarted, budgetLimit, budgetUsed, pods, drift } = instruments;
-    const { turns, actions, snapshotAge } = instruments;
-    for (const one of [state, phaseStarted, waits, stops, warnings, waitStarted, budgetLimit, budgetUsed, pods, drift, snapshotAge])
-      one.reset();
+    const { state, phaseStarted, phaseSeconds, waits, stops, warnings, permitted, waitStarted, budgetLimit, budgetUsed, pods } =
+      instruments;
+    const { turns, actions, drift, snapshotAge } = instruments;
+    for (const one of [state, phaseStarted, waits, stops, warnings, permitted, waitStarted]) one.reset();
+    for (const one of [budgetLimit, budgetUsed, pods, drift, snapshotAge]) one.reset();
     for (const one of [phaseSeconds, turns, actions]) one.reset();
     instruments.groups.set(this.#defined);
     instruments.groupsUncounted.set(Math.max(0, this.#defined - this.#groups.size));
@@ -110,19 +105,36 @@ export class GroupMetrics {
         waits.set({ ...labels, rule, reason: reasonOf(rule), outcome }, 1);
         waitStarted.set({ ...labels, rule }, (known.waitsSinceMs.get(rule) ?? now.wallMs) / 1000);
       }
-      const { decision } = known.last;
-      showRules(stops, labels, decision.stops);
-      showRules(
-        warnings,
-        labels,
-        decision.warnings.filter(({ rule }) => onlyWarns(rule)),
-      );
+      showResults(known.last.decision, labels, { stops, warnings, permitted });
       showZones(known.last, labels, { budgetLimit, budgetUsed, pods, drift });
     }
   }
 }
 
+/** Keeps the decision, and since when the group has its phase and each rule blocks. */
+function noteDecision(known: KnownGroup, { group, snapshot }: TurnReport, decision: GroupDecision, now: Instant): void {
+  known.last = { group, decision, snapshotMs: snapshot.nowMs };
+  if (known.phase?.name !== decision.phase) {
+    if (known.phase !== undefined) known.phaseMs.set(known.phase.name, timeIn(known, known.phase.name, now));
+    known.phase = { name: decision.phase, since: now };
+  }
+  const blocking = new Set(decision.waits.map(({ rule }) => rule));
+  for (const rule of known.waitsSinceMs.keys()) if (!blocking.has(rule)) known.waitsSinceMs.delete(rule);
+  for (const rule of blocking) if (!known.waitsSinceMs.has(rule)) known.waitsSinceMs.set(rule, now.wallMs);
+}
+
 type GroupInstruments = InstrumentsOf<typeof ownMetrics>;
+
+function showResults(
+  { stops, warnings, permitted = [] }: GroupDecision,
+  labels: { readonly namespace: string; readonly group: string },
+  gauges: Pick<GroupInstruments, 'stops' | 'warnings' | 'permitted'>,
+): void {
+  showRules(gauges.stops, labels, stops);
+  const only = warnings.filter(({ rule }) => onlyWarns(rule));
+  showRules(gauges.warnings, labels, only);
+  for (const { rule, exception = '' } of permitted.slice(0, waitSeriesLimit)) gauges.permitted.set({ ...labels, rule, exception }, 1);
+}
 
 function showRules(
   gauge: GroupInstruments['stops'],

@@ -6,6 +6,7 @@ import type { TurnListener } from '../report.ts';
 import { originalMetrics, ownMetrics } from './catalog.ts';
 import { GroupMetrics, OriginalGroupMetrics } from './groups.ts';
 import { BoundedLabel, instrumentsOf, kubernetesPathLabel } from './instruments.ts';
+import { RunMetrics } from './runs.ts';
 
 /** The values of the label `writer`: the writers of published decisions, Events and RolloutRuns. */
 type Writer = 'decision' | 'event' | 'run';
@@ -26,7 +27,7 @@ interface DecidedReview {
 
 /** The source of the certificate's expiry and of the failure policies in the webhook configurations. */
 interface CertificateSource {
-  readonly expiry: () => { readonly notAfterMs: number } | undefined;
+  readonly expiry: () => { readonly notAfterMs: number; readonly warnFromMs: number } | undefined;
   readonly failurePolicies: () => readonly {
     readonly type: string;
     readonly webhook: string;
@@ -45,6 +46,7 @@ export class Metrics {
   readonly #original = instrumentsOf(this.#registry, originalMetrics);
   readonly #own = instrumentsOf(this.#registry, ownMetrics);
   readonly #groups = new GroupMetrics();
+  readonly #runs = new RunMetrics(this.#own);
   readonly #originalGroups = new OriginalGroupMetrics(this.#original);
   readonly #kubernetesPaths = new BoundedLabel(labelValueLimit);
   readonly #podPaths = new BoundedLabel(labelValueLimit);
@@ -59,15 +61,14 @@ export class Metrics {
       for (const { reason, code } of report.decision?.budgetAnswers ?? [])
         this.#original.evictionRequests.inc({ reason, status: `${code}` });
       if (!this.#isFollower) {
-        this.#groups.turnEnded(report, now);
+        if (this.#groups.turnEnded(report, now)) this.#runs.turnEnded(report);
         this.#originalGroups.turnEnded(report, now.wallMs);
       }
       this.#own.turnDuration.observe(report.durationMs / 1000);
       if (report.reactionMs !== undefined) this.#own.reaction.observe(report.reactionMs / 1000);
     },
     groupsChanged: (all, findings) => {
-      this.#groups.setGroups(all);
-      this.#originalGroups.setGroups(all);
+      for (const one of [this.#groups, this.#runs, this.#originalGroups]) one.setGroups(all);
       this.#own.findings.reset();
       for (const { code, severity } of findings) this.#own.findings.inc({ code, severity });
     },
@@ -79,7 +80,7 @@ export class Metrics {
       this.#own.leader.set(isLeader ? 1 : 0);
       this.#isFollower = !isLeader;
       // Series of the last turn would grow old, for example the time of the last success.
-      if (!isLeader) for (const one of [this.#groups, this.#originalGroups]) one.forgetTurns();
+      if (!isLeader) for (const one of [this.#groups, this.#runs, this.#originalGroups]) one.forgetTurns();
       if (isLeader && epoch !== undefined) this.#own.leaderEpoch.set(epoch);
     },
   };
@@ -127,7 +128,9 @@ export class Metrics {
   /** Returns the metrics in the Prometheus text format. */
   async text(): Promise<{ readonly contentType: string; readonly text: string }> {
     this.#showCertificates();
-    this.#groups.show(this.#own, { wallMs: this.#clock.nowMs(), monotonicMs: this.#clock.monotonicMs() });
+    const nowMs = this.#clock.nowMs();
+    this.#groups.show(this.#own, { wallMs: nowMs, monotonicMs: this.#clock.monotonicMs() });
+    this.#runs.show(nowMs);
     return { contentType: this.#registry.contentType, text: await this.#registry.metrics() };
   }
 
@@ -164,7 +167,14 @@ export class Metrics {
 
   #showCertificates(): void {
     const expiry = this.#certificateSource?.expiry();
-    if (expiry !== undefined) this.#own.certificateExpiry.set(expiry.notAfterMs / 1000);
+    const { certificateExpiry, certificateWarning } = this.#own;
+    if (expiry === undefined) {
+      // A gauge without labels would show 0: a certificate that expired in 1970.
+      for (const one of [certificateExpiry, certificateWarning]) one.remove();
+    } else {
+      certificateExpiry.set(expiry.notAfterMs / 1000);
+      certificateWarning.set(expiry.warnFromMs / 1000);
+    }
     this.#original.failurePolicy.reset();
     for (const { value, ...labels } of this.#certificateSource?.failurePolicies() ?? []) this.#original.failurePolicy.set(labels, value);
   }

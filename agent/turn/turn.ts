@@ -108,6 +108,7 @@ class Turn {
   #isStale = false;
   /** The minimum pause that the API server requested when it rejected the write of the results, in milliseconds. */
   #storePauseMs: number | undefined;
+  #ledgerConflicts = 0;
 
   constructor(parts: TurnParts, group: GroupDefinition, memory: GroupMemory, askedMs: number) {
     this.#parts = parts;
@@ -260,15 +261,21 @@ class Turn {
       return;
     }
     const written = ledgerOfEpoch(next, epoch);
-    if (written === undefined) throw new Error('a later leader wrote the ledger');
+    if (written === undefined) {
+      this.#ledgerConflicts += 1;
+      throw new Error('a later leader wrote the ledger');
+    }
     this.#memory.ledger = undefined;
     const before = this.#memory.announced;
     this.#memory.announced = announcedIn(written, stored, before);
     try {
       await this.#parts.ledgers.write(this.#group, stored, written);
     } catch (error) {
-      // The claims were not stored, so an equal stored claim belongs to another process.
-      if (error instanceof LedgerChanged) this.#memory.announced = before;
+      if (error instanceof LedgerChanged) {
+        this.#ledgerConflicts += 1;
+        // The claims were not stored, so an equal stored claim belongs to another process.
+        this.#memory.announced = before;
+      }
       throw error;
     }
     this.#memory.ledger = { stored: written, current: written };
@@ -395,6 +402,7 @@ class Turn {
       ...(decision === undefined ? {} : { decision }),
       ...(ledger === undefined ? {} : { ledger }),
       ...(this.#reactionMs === undefined ? {} : { reactionMs: this.#reactionMs }),
+      ...(this.#ledgerConflicts === 0 ? {} : { ledgerConflicts: this.#ledgerConflicts }),
       ...(error === undefined ? {} : { error }),
     });
   }

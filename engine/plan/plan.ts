@@ -13,6 +13,7 @@ import { isTroubled } from '../publish/status.ts';
 import { blocks, isUntilPerson } from '../rule.ts';
 import { agentRuns } from '../rules/agent-access.ts';
 import { permittedResults } from '../rules/exception.ts';
+import { activeMs } from '../run/durations.ts';
 import { type Snapshot, setNamed } from '../snapshot.ts';
 import type { World } from '../world/model.ts';
 import type { Quantile } from '../world/world.ts';
@@ -332,8 +333,7 @@ function seconds(ms: number): number {
 
 function activeSeconds({ group, world, endMs }: Forward): number {
   const { run } = viewGroup(world.snapshot, group).ledger;
-  if (run === undefined) return 0;
-  return seconds(run.movableMs + (run.isMovable ? endMs - run.movableAsOfMs : 0));
+  return run === undefined ? 0 : seconds(activeMs(run, endMs));
 }
 
 /** Joins consecutive steps of one wave. The p90 duration of a step is that of the step with the same key in `slow`, but at least its p50 duration. */

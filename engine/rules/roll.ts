@@ -8,6 +8,7 @@ import { openClaimLimit, unappliedClaimMs } from '../ledger/ledger.ts';
 import { describeReadiness, type ZoneView } from '../observe/view.ts';
 import { profileOf } from '../profiles.ts';
 import { ageSince, earliest, result } from '../rule.ts';
+import { activeMs, lastProgressMs } from '../run/durations.ts';
 import { isVerified, objectOf, pauses, requesterText, undoRequest } from '../run/requests.ts';
 import type { RunState } from '../run/run-state.ts';
 import type { ZoneProgress } from '../run/waves.ts';
@@ -162,10 +163,10 @@ export function ledgerHasRoom({ context }: RollQuestion): RuleResult {
 export function deadlineFailure(context: GroupContext, run: RunState): string | undefined {
   const { progressMs, runMs } = context.group.rollout.deadlines;
   if (context.snapshot.hasAssumedTimes === true) return undefined;
-  if (progressMs !== undefined && isInFlight(context) && context.nowMs - lastProgressMs(context, run) >= progressMs) {
+  if (progressMs !== undefined && isInFlight(context) && context.nowMs - lastProgressMs(context.view.zones, run) >= progressMs) {
     return `no pod became available for ${formatDuration(progressMs)}`;
   }
-  if (runMs !== undefined && movableMs(context, run) >= runMs) return `the run took longer than ${formatDuration(runMs)}`;
+  if (runMs !== undefined && activeMs(run, context.nowMs) >= runMs) return `the run took longer than ${formatDuration(runMs)}`;
   return undefined;
 }
 
@@ -174,7 +175,7 @@ export function progressDeadline(context: GroupContext, run: RunState): RuleResu
   if (progressMs === undefined) return result('progress-deadline', 'skip', 'no deadline is set');
   const details = { limit: formatDuration(progressMs), source: sourceOf(context, 'rollout.deadlines') };
   if (!isInFlight(context)) return result('progress-deadline', 'ok', 'no pod is in flight', details);
-  const since = lastProgressMs(context, run);
+  const since = lastProgressMs(context.view.zones, run);
   const age = ageSince('ago', since, context.nowMs);
   return result('progress-deadline', 'ok', `the last progress was ${age.words}`, {
     ...details,
@@ -186,7 +187,7 @@ export function progressDeadline(context: GroupContext, run: RunState): RuleResu
 export function runDeadline(context: GroupContext, run: RunState): RuleResult {
   const { runMs } = context.group.rollout.deadlines;
   if (runMs === undefined) return result('run-deadline', 'skip', 'no deadline is set');
-  const spent = movableMs(context, run);
+  const spent = activeMs(run, context.nowMs);
   const details = { limit: formatDuration(runMs), source: sourceOf(context, 'rollout.deadlines') };
   const age = ageSince('for', context.nowMs - spent, context.nowMs);
   return result('run-deadline', 'ok', `the run has been active ${age.words}`, {
@@ -196,23 +197,8 @@ export function runDeadline(context: GroupContext, run: RunState): RuleResult {
   });
 }
 
-function movableMs(context: GroupContext, run: RunState): number {
-  return run.movableMs + (run.isMovable ? Math.max(0, context.nowMs - run.movableAsOfMs) : 0);
-}
-
 function isInFlight(context: GroupContext): boolean {
   return context.view.zones.some((view) => view.inFlight > 0);
-}
-
-/** Returns the instant of the last progress: start or retry of the run, replacement, updated pod becoming ready, or first pod in flight. */
-function lastProgressMs(context: GroupContext, run: RunState): number {
-  let last = Math.max(run.startedMs, run.lastDisruptionMs ?? 0, run.retriedMs ?? 0, run.inFlightSinceMs ?? 0);
-  for (const view of context.view.zones) {
-    for (const pod of view.pods) {
-      if (pod.isReady && pod.revision === view.desiredRevision && pod.readyChangedMs > last) last = pod.readyChangedMs;
-    }
-  }
-  return last;
 }
 
 /** Returns the result that blocks an undone update revision of the zone; undefined if no request undid the revision. */

@@ -6,7 +6,7 @@ import type { TurnReport } from '../../agent/report.ts';
 import type { GroupDecision } from '../../engine/decision.ts';
 import { phases } from '../../policies/rollout/phases.ts';
 import { startProcess } from '../kit/agent-process.ts';
-import { adoptedGroup, newCluster } from '../kit/cluster.ts';
+import { adoptedGroup, nativeGroup, newCluster, rolled } from '../kit/cluster.ts';
 import { adopted, group } from '../kit/groups.ts';
 import { kitNowMs } from '../kit/objects.ts';
 import { snapshotOf } from '../kit/snapshots.ts';
@@ -367,6 +367,64 @@ describe('the metrics of groups', () => {
     expect(await samples('rollout_group_phase_started_timestamp_seconds')).toHaveLength(1000);
     expect(await samples('rollout_group_groups')).toEqual(['rollout_group_groups 1003']);
     expect(await samples('rollout_group_groups_without_series')).toEqual(['rollout_group_groups_without_series 3']);
+  });
+});
+
+describe('the metrics of runs', () => {
+  const labels = 'namespace="mimir",group="ingester"';
+  const names = ['run_duration_seconds', 'wave_duration_seconds', 'pod_replacement_duration_seconds'] as const;
+
+  it.each(['onDelete', 'partition'] as const)('count each pod, wave and run once, with %s', async (strategy) => {
+    const waves = [
+      { name: 'canary', zones: ['a'], pods: 1, after: { soak: '10m' } },
+      { name: 'rest', zones: ['a', 'b', 'c'], percent: 100 },
+    ];
+    const partition = strategy === 'partition' ? { partition: 3 } : {};
+    const cluster = newCluster();
+    nativeGroup(cluster, { rollout: { strategy, ...(strategy === 'onDelete' ? { rotateBy: 'delete' } : {}), waves } }, partition);
+    const metrics = new Metrics(cluster.env.clock, '1.2.3');
+    startProcess({ env: cluster.env, listeners: () => [metrics.listener] });
+    const value = async (sample: string) =>
+      Number(new RegExp(`^rollout_group_${sample}\\{${labels}\\} (.*)$`, 'm').exec((await metrics.text()).text)?.[1]);
+    await cluster.env.advance(10_000);
+    const counts = () => Promise.all(names.map((name) => value(`${name}_count`)));
+    expect(await counts()).toEqual([0, 0, 0]);
+    cluster.rollTo('app:2');
+    await cluster.env.advance(300_000);
+    expect(await counts()).toEqual([0, 0, 1]);
+    expect(await value('run_active_seconds')).toBeCloseTo(300, -1);
+    await cluster.env.until(() => rolled(cluster, 'app:2'), 3_600_000);
+    await cluster.env.advance(10_000);
+    expect(await counts()).toEqual([1, 2, 9]);
+    const [run = 0, both = 0, pods = 0] = await Promise.all(names.map((name) => value(`${name}_sum`)));
+    expect(both).toBeGreaterThan(600);
+    expect(Math.abs(run - both)).toBeLessThan(20);
+    // A pod of the model drains for about three seconds and starts in about four.
+    expect(pods / 9).toBeGreaterThan(3);
+    expect(pods / 9).toBeLessThan(20);
+    expect(await value('run_active_seconds')).toBeNaN();
+    metrics.listener.leadershipChanged?.({ isLeader: false });
+    expect(await counts()).toEqual([Number.NaN, Number.NaN, Number.NaN]);
+  });
+
+  it('count a failed run, and show its deadline until then', async () => {
+    const cluster = newCluster();
+    nativeGroup(cluster, { rollout: { strategy: 'onDelete', rotateBy: 'delete', deadlines: { run: '1h', progress: '20m' } } });
+    const metrics = new Metrics(cluster.env.clock, '1.2.3');
+    startProcess({ env: cluster.env, listeners: () => [metrics.listener] });
+    const lines = async () => (await metrics.text()).text.split('\n').filter((line) => line.startsWith('rollout_group_run'));
+    cluster.workloads.breakNext('ingester-zone-b-1');
+    cluster.rollTo('app:2');
+    await cluster.env.advance(600_000);
+    expect(await lines()).toContain(`rollout_group_run_deadline_seconds{${labels}} 3600`);
+    const [, stalled] = /^rollout_group_run_stalled_seconds\S+ (.*)$/m.exec((await lines()).join('\n')) ?? [];
+    expect(Number(stalled)).toBeGreaterThan(500);
+    await cluster.env.advance(900_000);
+    expect(await lines()).toContain(`rollout_group_runs_total{${labels},outcome="failed"} 1`);
+    expect(await lines()).toContain(`rollout_group_run_duration_seconds_count{${labels}} 0`);
+    expect((await lines()).join('\n')).not.toContain('deadline_seconds{');
+    metrics.listener.groupsChanged?.([], []);
+    expect(await lines()).toEqual([]);
   });
 });
 

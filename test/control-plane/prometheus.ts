@@ -4,13 +4,20 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Certificate } from './certificates.ts';
 
 /** Finds the executable: in PROMETHEUS_BINARY, or on the PATH; undefined without one. */
 export function findPrometheus(): string | undefined {
   const name = process.env['PROMETHEUS_BINARY'] ?? 'prometheus';
+  return spawnSync(name, ['--version'], { stdio: 'ignore' }).status === 0 ? name : undefined;
+}
+
+/** Finds promtool of the same package: next to PROMETHEUS_BINARY, or on the PATH; undefined without one. */
+export function findPromtool(): string | undefined {
+  const binary = process.env['PROMETHEUS_BINARY'];
+  const name = binary === undefined ? 'promtool' : join(dirname(binary), 'promtool');
   return spawnSync(name, ['--version'], { stdio: 'ignore' }).status === 0 ? name : undefined;
 }
 

@@ -117,6 +117,8 @@ const warnBeforeShare = 0.25;
 interface Expiry {
   /** End of the server certificate, in milliseconds since 1970. */
   readonly notAfterMs: number;
+  /** The instant from which `degradation` reports the expiry, because the renewal has then failed. */
+  readonly warnFromMs: number;
   /** A sentence for people; absent without a problem. */
   readonly degradation?: string;
 }
@@ -127,13 +129,12 @@ export function expiryOf(source: Pick<CertificateSource, 'current'>, nowMs: numb
   const leaf = served === undefined ? undefined : certificatesIn(served.cert)[0];
   if (served === undefined || leaf === undefined) return undefined;
   const { notBeforeMs, notAfterMs } = validityOf(new X509Certificate(leaf));
-  const degradation = degradationOf(notAfterMs - nowMs, notAfterMs - notBeforeMs);
-  return { notAfterMs, ...(degradation === undefined ? {} : { degradation }) };
+  const warnFromMs = notAfterMs - Math.min(warnBeforeMs, (notAfterMs - notBeforeMs) * warnBeforeShare);
+  return { notAfterMs, warnFromMs, ...(nowMs < warnFromMs ? {} : { degradation: degradationOf(notAfterMs - nowMs) }) };
 }
 
-function degradationOf(remainingMs: number, lifetimeMs: number): string | undefined {
+function degradationOf(remainingMs: number): string {
   if (remainingMs <= 0) return 'the certificate of the webhook has expired: API servers refuse to call it';
-  if (remainingMs > Math.min(warnBeforeMs, lifetimeMs * warnBeforeShare)) return undefined;
   const left = remainingMs < 172_800_000 ? `${Math.floor(remainingMs / 3_600_000)} hours` : `${Math.floor(remainingMs / 86_400_000)} days`;
   return `the certificate of the webhook expires in ${left} and has not been renewed; afterwards API servers refuse to call it`;
 }

@@ -1,0 +1,130 @@
+// Measures the runs of each group: active time, time without progress, and the durations of runs, waves and replacements of pods.
+import { type GroupDecision, replacedBy } from '../../engine/decision.ts';
+import { viewGroup, type ZoneView } from '../../engine/observe/view.ts';
+import { activeMs, endedDurations, stalledSinceMs } from '../../engine/run/durations.ts';
+import type { GroupDefinition } from '../../policies/definition.ts';
+import { isRunRemembered, type TurnReport } from '../report.ts';
+import { groupKey, removedKeys } from '../wake-index.ts';
+import type { ownMetrics } from './catalog.ts';
+import type { InstrumentsOf } from './instruments.ts';
+
+type RunInstruments = Pick<
+  InstrumentsOf<typeof ownMetrics>,
+  'runs' | 'runDuration' | 'waveDuration' | 'podDuration' | 'runActive' | 'runDeadline' | 'runStalled' | 'ledgerConflicts'
+>;
+
+/** A pod that was replaced and whose successor was not available yet. */
+interface ReplacedPod {
+  readonly uid: string;
+  readonly zone: string;
+  readonly ordinal: number;
+  readonly atMs: number;
+}
+
+interface KnownRun {
+  readonly labels: { readonly namespace: string; readonly group: string };
+  readonly deadlineMs?: number;
+  readonly run?: GroupDecision['run'];
+  readonly stalledSinceMs?: number;
+  readonly replaced: readonly ReplacedPod[];
+}
+
+export class RunMetrics {
+  readonly #instruments: RunInstruments;
+  readonly #groups = new Map<string, KnownRun>();
+
+  constructor(instruments: RunInstruments) {
+    this.#instruments = instruments;
+  }
+
+  /** Removes the series of all other groups. */
+  setGroups(groups: readonly GroupDefinition[]): void {
+    for (const key of removedKeys(this.#groups.keys(), groups)) {
+      const labels = this.#groups.get(key)?.labels;
+      this.#groups.delete(key);
+      if (labels === undefined) continue;
+      const { runs, runDuration, waveDuration, podDuration, ledgerConflicts } = this.#instruments;
+      for (const outcome of outcomes) runs.remove({ ...labels, outcome });
+      for (const one of [runDuration, waveDuration, podDuration, ledgerConflicts]) one.remove(labels);
+    }
+  }
+
+  /** Removes all series, because another process now takes the turns. */
+  forgetTurns(): void {
+    this.setGroups([]);
+  }
+
+  turnEnded(report: TurnReport): void {
+    const { group, snapshot, decision, ledgerConflicts = 0 } = report;
+    const key = groupKey(group);
+    const labels = { namespace: group.namespace, group: group.name };
+    const before = this.#groups.get(key) ?? this.#startAtZero(labels);
+    this.#instruments.ledgerConflicts.inc(labels, ledgerConflicts);
+    this.#groups.set(key, before);
+    if (decision === undefined) return;
+    const { runMs: deadlineMs } = group.rollout.deadlines;
+    const sinceMs = stalledSinceMs(snapshot, group, decision);
+    this.#groups.set(key, {
+      labels,
+      replaced: this.#observePods(before, report, decision),
+      ...(decision.run?.outcome === 'running' ? { run: decision.run } : {}),
+      ...(deadlineMs === undefined ? {} : { deadlineMs }),
+      ...(sinceMs === undefined ? {} : { stalledSinceMs: sinceMs }),
+    });
+    // A run that is not in the ledger ends again in a later turn.
+    if (!isRunRemembered(report)) return;
+    const { waveMs, run } = endedDurations(snapshot, decision);
+    if (waveMs !== undefined) this.#instruments.waveDuration.observe(labels, waveMs / 1000);
+    if (run !== undefined) this.#instruments.runs.inc({ ...labels, outcome: run.outcome });
+    if (run?.outcome === 'completed') this.#instruments.runDuration.observe(labels, run.activeMs / 1000);
+  }
+
+  /** Sets the gauges of the runs in progress. */
+  show(nowMs: number): void {
+    const { runActive, runDeadline, runStalled } = this.#instruments;
+    for (const one of [runActive, runDeadline, runStalled]) one.reset();
+    for (const { labels, run, deadlineMs, stalledSinceMs: sinceMs = nowMs } of this.#groups.values()) {
+      if (run === undefined) continue;
+      runActive.set(labels, activeMs(run, nowMs) / 1000);
+      runStalled.set(labels, Math.max(0, nowMs - sinceMs) / 1000);
+      if (deadlineMs !== undefined) runDeadline.set(labels, deadlineMs / 1000);
+    }
+  }
+
+  /** Creates the series, because the first increase of a series that does not exist yet is invisible in a query. */
+  #startAtZero(labels: KnownRun['labels']): KnownRun {
+    const { runs, runDuration, waveDuration, podDuration } = this.#instruments;
+    for (const outcome of outcomes) runs.inc({ ...labels, outcome }, 0);
+    for (const one of [runDuration, waveDuration, podDuration]) one.zero(labels);
+    return { labels, replaced: [] };
+  }
+
+  /** Observes the replaced pods whose successors are available. Returns the other replaced pods of the run. */
+  #observePods({ labels, run, replaced }: KnownRun, { group, snapshot, performed }: TurnReport, decision: GroupDecision) {
+    const known = decision.run === undefined || (run !== undefined && run.id !== decision.run.id) ? [] : replaced;
+    const { zones } = viewGroup(snapshot, group);
+    const open = known.filter((pod) => {
+      const view = zones.find(({ zone }) => zone.name === pod.zone);
+      if (view === undefined || isRemoved(pod, view)) return false;
+      if (!hasSuccessor(pod, view)) return true;
+      this.#instruments.podDuration.observe(labels, Math.max(0, snapshot.nowMs - pod.atMs) / 1000);
+      return false;
+    });
+    const now = performed.flatMap(({ action, result }) => (result === 'done' ? replacedBy(action) : []));
+    // A pod that is replaced again before it was available has been down since its first replacement.
+    const isNew = ({ zone, ordinal }: ReplacedPod): boolean => !open.some((pod) => pod.zone === zone && pod.ordinal === ordinal);
+    const added = now.map(({ uid, zone, ordinal }) => ({ uid, zone, ordinal, atMs: snapshot.nowMs })).filter(isNew);
+    return [...open, ...added];
+  }
+}
+
+const outcomes = ['completed', 'failed'] as const;
+
+function hasSuccessor({ uid, ordinal }: ReplacedPod, { pods, available }: ZoneView): boolean {
+  return available.has(ordinal) && pods.some((pod) => pod.ordinal === ordinal && pod.uid !== uid);
+}
+
+/** Reports whether the StatefulSet no longer has the ordinal. */
+function isRemoved({ ordinal }: ReplacedPod, { set }: ZoneView): boolean {
+  return set !== undefined && (ordinal < set.firstOrdinal || ordinal >= set.firstOrdinal + set.replicas);
+}
