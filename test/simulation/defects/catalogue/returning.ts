@@ -85,8 +85,9 @@ export const returningDefects: readonly Defect[] = [
     edits: [
       {
         file: 'engine/run/run.ts',
-        find: '  const isBack = mayBeBack &&',
-        replace: '  const isBack = (mayBeBack && changed.some((zone) => target[zone] === restores[zone])) || mayBeBack &&',
+        find: '  if (mayBeBack && view.zones.every(',
+        replace:
+          '  if (view.zones.some((one) => isChanged(one) && isRestored(one))) return { isBack: true };\n  if (mayBeBack && view.zones.every(',
       },
     ],
     breaks: ['S37'],

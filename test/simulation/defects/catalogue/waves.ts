@@ -29,8 +29,8 @@ export const waveDefects: readonly Defect[] = [
     edits: [
       {
         file: waves,
-        find: 'const target = isInWave ? waveTarget(wave.amount, view.replicas) : 0;',
-        replace: 'const target = isInWave ? Math.min(waveTarget(wave.amount, view.replicas) + 1, view.replicas) : 0;',
+        find: 'run?.returning === undefined ? waveTarget(wave.amount, view.replicas) : view.replicas;',
+        replace: 'run?.returning === undefined ? Math.min(waveTarget(wave.amount, view.replicas) + 1, view.replicas) : view.replicas;',
       },
     ],
     breaks: ['S37'],
