@@ -78,6 +78,21 @@ describe('the place of a claim', () => {
     expect(world.writes()).toEqual([]);
   });
 
+  it('keeps its time for 30 s, so that a request of a repetition cannot arrive after the two minutes of the claim', async () => {
+    const world = evictionWorld({ objects: healthy });
+    const shared = sharedLedger(world, [adopted()]);
+    const replica = await world.start({ guard: shared.guard() });
+    const renewedAfter = async (ms: number): Promise<boolean> => {
+      await replica.ask('ingester-zone-b-1');
+      const [before] = shared.claims();
+      await world.env.advance(ms);
+      expect((await replica.ask('ingester-zone-b-1')).allowed).toBe(true);
+      expect(shared.claims()).toHaveLength(1);
+      return shared.claims()[0]?.atMs !== before?.atMs;
+    };
+    expect([await renewedAfter(29_000), await renewedAfter(10_000)]).toEqual([false, true]);
+  });
+
   it('is a record of the budget when they are no group', async () => {
     const world = evictionWorld({ objects: healthy });
     const replica = await world.start();

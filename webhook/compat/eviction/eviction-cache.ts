@@ -3,7 +3,7 @@ import { isStatus } from '../../../cluster/request/failure.ts';
 import { asJsonObject } from '../../../cluster/request/json.ts';
 import { type KubernetesObject, resources } from '../../../cluster/request/resource.ts';
 import { SharedObject } from '../../../cluster/shared/shared-object.ts';
-import { claimant } from '../../../engine/judge/admission-claims.ts';
+import { claimant, repeatMs } from '../../../engine/judge/admission-claims.ts';
 import { observeLedger, openClaims } from '../../../engine/ledger/ledger.ts';
 import { decodeLedger, encodeLedger, ledgerKey, ledgerLabel } from '../../../engine/ledger/ledger-document.ts';
 import { type Claim, emptyLedger, type Known, type Ledger, orThrow, type PodView, type Snapshot } from '../../../engine/snapshot.ts';
@@ -161,13 +161,10 @@ function claimOn(
   return { verb: 'evictPod', zone, uid, ...(ordinal < 0 ? {} : { ordinal }), atMs, ...claimant(user) };
 }
 
-/** API servers limit a request to this time, so an older claim belongs to an earlier eviction. */
-const requestMs = 60_000;
-
-/** Adds a claim or renews an older one. Returns the ledger unchanged if the pod has a recent claim. Throws if the ledger is full. */
+/** Adds a claim, or renews one that may end before the request. Returns the ledger unchanged for another claim. Throws if the ledger is full. */
 function withEviction(ledger: Ledger, claim: Claim, pruned: (ledger: Ledger) => Ledger): Ledger {
   const known = ledger.claims.filter(({ uid, verb }) => uid === claim.uid && verb !== 'scaleDown');
-  if (known.some(({ atMs }) => Math.abs(claim.atMs - atMs) <= requestMs)) return ledger;
+  if (known.some(({ atMs }) => Math.abs(claim.atMs - atMs) <= repeatMs)) return ledger;
   const older = known.find(({ verb }) => verb === 'evictPod');
   const others = keeping(pruned(ledger), (candidate) => candidate !== older);
   const next = openClaims(others, [{ ...older, ...claim }]);
