@@ -43,8 +43,9 @@ function hasEnded(run: RunState, before: RunState | undefined): boolean {
 function wrongZones(report: TurnReport): readonly string[] {
   const { group, snapshot, decision, performed } = report;
   const { run } = decision ?? {};
-  // After a rejected write the report has another decision than the performed one.
-  if (run === undefined || run.outcome === 'completed' || performed.some(({ result }) => result === 'refused')) return [];
+  // After a rejected write or a conflict the report has another decision than the performed one.
+  if (run === undefined || run.outcome === 'completed' || performed.some(({ result }) => result === 'refused' || result === 'conflict'))
+    return [];
   const replaced = performed.flatMap(({ action }) => (action.kind === 'deletePod' || action.kind === 'evictPod' ? [action] : []));
   const other = replaced.find(({ zone }) => zone !== run.openZone);
   if (other !== undefined) return [`replaces ${other.pod}, and the open zone of the run is ${run.openZone ?? 'missing'}`];

@@ -53,7 +53,10 @@ describe('the judge of progress', () => {
     expect(saidTo({ run: open })).toEqual(['a1 keeps zone a open although it is finished']);
     expect(saidTo({ run: open, statefulSets: [outdatedStatefulSet({ name: 'ing-a' })] })).toEqual([]);
     const action = { kind: 'deletePod', namespace: 'mimir', zone: 'b', statefulSet: 'ing-b', pod: 'ing-b-0', ordinal: 0 } as const;
-    const performed = [{ action: { ...action, because: 'outdated', uid: 'u', resourceVersion: '1' }, result: 'done' }] as const;
-    expect(saidTo({ run: open, performed })).toEqual(['a1 replaces ing-b-0, and the open zone of the run is a']);
+    const replaced = (result: 'done' | 'refused' | 'conflict') =>
+      saidTo({ run: open, performed: [{ action: { ...action, because: 'outdated', uid: 'u', resourceVersion: '1' }, result }] });
+    expect(replaced('done')).toEqual(['a1 replaces ing-b-0, and the open zone of the run is a']);
+    // The decision in the report is then another one.
+    expect([...replaced('refused'), ...replaced('conflict')]).toEqual([]);
   });
 });
