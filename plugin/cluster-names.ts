@@ -17,8 +17,8 @@ import { overridableRules } from './live/overridable-rules.ts';
 import { type GroupName, groupNamed } from './live/target.ts';
 
 /**
- * The time after which completion stops waiting for credentials and requests. In milliseconds since the start of the process, at which the
- * monotonic clock of Node.js starts. The process needs the rest of 300 ms to end.
+ * The time after which completion stops waiting for credentials and requests, if the program loaded fast. In milliseconds since the start of
+ * the process, at which the monotonic clock of Node.js starts. The process needs the rest of 300 ms to end.
  */
 export const deadlineMs = 260;
 
@@ -32,13 +32,16 @@ export async function namesFor({ subject, flags, group }: ClusterQuestion): Prom
   return withinDeadline({ clock: processClock, timers: processTimers }, (timeoutMs) => readNames(flags, { subject, group, timeoutMs }));
 }
 
-/** Returns the result. Rejects at the deadline, for example if a credential plugin is slow. Calls `ask` only before the deadline. */
+/**
+ * Returns the result. Rejects at the deadline, for example if a credential plugin is slow. On a busy machine the program loads slowly, and the
+ * cluster then has as much time as the program needed: otherwise completion would never know a name.
+ */
 export async function withinDeadline<Result>(
   { clock, timers }: Pick<ClusterEnv, 'clock' | 'timers'>,
   ask: (timeoutMs: number) => Promise<Result>,
 ): Promise<Result> {
-  const leftMs = deadlineMs - clock.monotonicMs();
-  if (leftMs <= 0) throw new Error('too late');
+  const loadedMs = clock.monotonicMs();
+  const leftMs = Math.max(deadlineMs - loadedMs, loadedMs);
   let cancel: (() => void) | undefined;
   const late = new Promise<never>((_, reject) => {
     cancel = timers.after(leftMs, () => reject(new Error('too late')));

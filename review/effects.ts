@@ -1,5 +1,5 @@
 // Groups the answers that differ by their cause, and says in one clause how each decision differs.
-import { blockingResults } from '../engine/rule.ts';
+import { blockingResults, blocks } from '../engine/rule.ts';
 import { formatDuration } from '../policies/duration.ts';
 import { defined } from '../policies/values/defined.ts';
 import { groupBy } from '../policies/values/group-by.ts';
@@ -7,11 +7,15 @@ import { counted } from '../policies/wording.ts';
 import { causeOf, type Sides, strictFirst } from './causes.ts';
 import { type Answered, endsByTime, type Flip, isOtherAnswer, waitOf } from './compare.ts';
 import type { ChangedDecision, PolicyEffect, RulePlace, SideDecision } from './document.ts';
-import type { Pair } from './sides.ts';
+import { type BoundGroup, differs, type Pair } from './sides.ts';
 
 /** Returns one effect for each cause and direction, the effects with the most decisions first. */
 export function effectsOf(flips: readonly Flip[], pair: Pair, sides: Sides): readonly PolicyEffect[] {
-  const caused = flips.map((flip) => ({ flip, cause: causeOf(flip, pair, sides) }));
+  const own = flips.filter((flip) => isOfWaves(flip, pair) && !isSideEffect(flip, flips));
+  const limits = groupBy(own, ({ before, after, ...flip }) =>
+    before?.limit && after?.limit ? limitKey({ before, after, ...flip }) : undefined,
+  );
+  const caused = own.map((flip) => ({ flip, cause: causeOf({ ...flip, ...placesOf(flip, limits) }, pair, sides) }));
   const effects = [...groupBy(caused, ({ flip, cause }) => `${flip.direction} ${cause.text}`).values()].map((same) => {
     const [{ flip, cause }] = same;
     return {
@@ -27,6 +31,49 @@ export function effectsOf(flips: readonly Flip[], pair: Pair, sides: Sides): rea
     };
   });
   return effects;
+}
+
+/** The parts of the waves that decide the answers of a rule. */
+const waveParts: Readonly<Record<string, (side: BoundGroup) => unknown>> = {
+  soak: ({ group }) => group.rollout.waves.map(({ zones, amount, after }) => [zones, amount, after.soakMs]),
+  approval: ({ group }) => group.rollout.waves.map(({ zones, amount, before, after }) => [zones, amount, before.approval, after.approval]),
+  gate: ({ group }) => [
+    group.rollout.waves.map(({ zones, amount, before, after }) => [zones, amount, before.gates, after.gates]),
+    ...group.gates,
+  ],
+};
+
+/**
+ * Returns false for a rule of waves whose part of the waves is the same on both sides. Such a rule is evaluated in another wave, because
+ * another rule changed, such as the soak before it.
+ */
+function isOfWaves({ rule }: Flip, pair: Pair): boolean {
+  const part = waveParts[rule];
+  return part === undefined || differs(pair, part);
+}
+
+/**
+ * Reports whether the difference is only a warning, while the same rule blocks more on the other side: a rule that warns instead of blocking is
+ * loosened, also for requests that passed it without a warning.
+ */
+function isSideEffect(flip: Flip, flips: readonly Flip[]): boolean {
+  const hasBlock = ({ before, after }: Flip): boolean => [before, after].some((result) => result !== undefined && blocks(result));
+  return !hasBlock(flip) && flips.some((one) => one.rule === flip.rule && one.direction !== flip.direction && hasBlock(one));
+}
+
+function limitKey(flip: Flip): string {
+  const result = flip[strictFirst(flip.direction)[0]];
+  return JSON.stringify([flip.direction, flip.rule, result?.limit, result?.source]);
+}
+
+/**
+ * Returns the results of both sides. If the looser side did not evaluate the rule, as after a soak that has ended, its limit is that of another
+ * question about the same setting.
+ */
+function placesOf(flip: Flip, limits: ReadonlyMap<string, readonly [Flip, ...Flip[]]>): Pick<Flip, 'before' | 'after'> {
+  const [strict, loose] = strictFirst(flip.direction);
+  const [other = flip] = flip[strict]?.limit !== undefined && flip[loose]?.limit === undefined ? (limits.get(limitKey(flip)) ?? []) : [];
+  return { before: other.before, after: other.after };
 }
 
 /** Returns the differences that tell most: those in what passes or when, else those of the whole answer, else all. */
@@ -114,7 +161,8 @@ function isPassing({ decision }: Answered): boolean {
 }
 
 function podsText(may: string, before: Answered, after: Answered): string {
-  if (before.pods.length !== after.pods.length) return `${after.pods.length} pods at once may be replaced instead of ${before.pods.length}`;
+  if (before.pods.length !== after.pods.length)
+    return `${counted(after.pods.length, 'pod')} at once may be replaced instead of ${before.pods.length}`;
   return before.decision === after.decision ? may : `${may}: ${stateText(before)} -> ${stateText(after)}`;
 }
 

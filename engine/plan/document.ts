@@ -107,10 +107,12 @@ export interface GroupPlan {
     readonly statefulSet: string;
     readonly replicasBefore: number;
     readonly replicasAfter: number;
-    /** Number of pods that are replaced, including the pods of `afterWait`. A pod that is replaced twice counts once. */
+    /** Number of pods that are replaced, including those of `afterWait` and `released`. A pod that is replaced twice counts once. */
     readonly restarts: number;
     /** Pods that are replaced after the wait at the end of the plan, in order of replacement. */
     readonly afterWait?: readonly string[];
+    /** Pods that the StatefulSet controller replaces after the agent released the zone of a deleted group. */
+    readonly released?: readonly string[];
   }[];
   readonly totals: {
     readonly restarts: number;

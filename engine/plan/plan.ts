@@ -1,5 +1,5 @@
 // Makes a plan: judges the requested changes, simulates the engine on a model, and groups the decisions into waves and steps.
-import type { GroupDefinition } from '../../policies/definition.ts';
+import type { GroupDefinition, ZoneDefinition } from '../../policies/definition.ts';
 import { policiesFor } from '../../policies/join.ts';
 import { isSameValue } from '../../policies/values/canonical-json.ts';
 import { defined } from '../../policies/values/defined.ts';
@@ -10,6 +10,7 @@ import type { RuleResult, Stop } from '../decision.ts';
 import { viewGroup } from '../observe/view.ts';
 import { podsWorthNaming } from '../publish/decision.ts';
 import { isTroubled } from '../publish/status.ts';
+import { termsOf } from '../release/terms.ts';
 import { blocks, isUntilPerson } from '../rule.ts';
 import { agentRuns } from '../rules/agent-access.ts';
 import { permittedResults } from '../rules/exception.ts';
@@ -190,7 +191,8 @@ function planGroup(input: PlanInput, group: GroupDefinition, snapshots: PlanSnap
   const steps = waves.flatMap((wave) => wave.steps);
   const changes = plannedChanges(group, { ...input, before: snapshots.before, after: snapshots.after }, likely.refused);
   const zones = zoneTotals(group, asked, likely, steps);
-  const isUnchanged = steps.length === 0 && changes.length === 0;
+  const isReleased = zones.some(({ released }) => released !== undefined);
+  const isUnchanged = steps.length === 0 && changes.length === 0 && !isReleased;
   const stopped = isUnchanged ? undefined : agentRuns(asked, group);
   const allWaits = [...(stopped === undefined ? [] : [stopped]), ...withAbsence(input, group, likely.waits)];
   const ended = endedExceptions(input, group, likely);
@@ -234,11 +236,17 @@ function planGroup(input: PlanInput, group: GroupDefinition, snapshots: PlanSnap
       waves: rollingWaves(waves).length,
       gates: new Set(steps.flatMap((step) => step.gates ?? [])).size,
       approvals: steps.filter((step) => step.kind === 'approval').length,
-      ...(isComplete ? { p50Seconds: seconds(likely.endMs - likely.startMs) } : {}),
-      ...(isComplete && slow.end === 'done' ? { p90Seconds: seconds(Math.max(likely.endMs, slow.endMs) - likely.startMs) } : {}),
+      ...(isReleased ? {} : durationsOf(likely, slow)),
     },
     timeline: steps.flatMap(span),
   };
+}
+
+/** Returns the durations of a plan that completes. */
+function durationsOf(likely: Forward, slow: Forward): Pick<GroupPlan['totals'], 'p50Seconds' | 'p90Seconds'> {
+  if (likely.end !== 'done') return {};
+  const p90 = slow.end === 'done' ? { p90Seconds: seconds(Math.max(likely.endMs, slow.endMs) - likely.startMs) } : {};
+  return { p50Seconds: seconds(likely.endMs - likely.startMs), ...p90 };
 }
 
 /**
@@ -382,6 +390,8 @@ function plannedStep(
 }
 
 function zoneTotals(group: GroupDefinition, before: Snapshot, { world, end }: Forward, steps: readonly PlannedStep[]): GroupPlan['zones'] {
+  const isMember = ({ name }: ZoneDefinition): boolean => world.snapshot.groups.some(({ zones }) => zones.some((one) => one.name === name));
+  const isReleased = !group.zones.some(isMember) && termsOf(group) !== undefined;
   const replicasIn = (snapshot: Snapshot, name: string): number => setNamed(snapshot, group.namespace, name)?.replicas ?? 0;
   return viewGroup(world.snapshot, group).zones.map(({ zone, outdated, pods: members, set, desiredRevision }) => {
     const rolled = steps.flatMap((step) => (step.kind === 'roll' && step.zone === zone.name ? step.pods : []));
@@ -389,16 +399,17 @@ function zoneTotals(group: GroupDefinition, before: Snapshot, { world, end }: Fo
     const isRolledBack = requested !== undefined && requested !== desiredRevision;
     const later = isRolledBack ? members.filter(({ revision }) => revision !== requested) : end === 'done' ? [] : outdated;
     // The agent replaces no pod of a zone that leaves the group. The highest ordinals are replaced first, as in a step.
-    const isMember = world.snapshot.groups.some(({ zones }) => zones.some(({ name }) => name === zone.name));
-    const afterWait = (isMember ? later : []).map(({ name }) => name).reverse();
+    const afterWait = (isMember(zone) ? later : []).map(({ name }) => name).reverse();
+    const released = (isReleased ? outdated : []).map(({ name }) => name).reverse();
     return {
       zone: zone.name,
       statefulSet: zone.statefulSet,
       replicasBefore: replicasIn(before, zone.statefulSet),
       replicasAfter: replicasIn(world.snapshot, zone.statefulSet),
       // A pod that is rolled back and later rolled out again restarts twice.
-      restarts: rolled.length + afterWait.length,
+      restarts: rolled.length + afterWait.length + released.length,
       ...(afterWait.length === 0 ? {} : { afterWait }),
+      ...(released.length === 0 ? {} : { released }),
     };
   });
 }

@@ -83,7 +83,9 @@ function inNextWave({ group, given, snapshot }: CaseState, run: RunState, to: nu
   const { waveAvailableMs: _waveAvailableMs, ...rest } = run;
   const availableMs = given.waveAvailableFor === undefined ? 0 : durationMs(given.waveAvailableFor);
   const openMs = Math.max(0, availableMs - (group.rollout.waves[run.wave]?.after.soakMs ?? 0));
-  return { ...rest, wave: to, waveStartedMs: snapshot.nowMs - openMs };
+  // A replacement at the start of the wave would count as its first pod, which needs no approval any more.
+  const earliestMs = (run.lastDisruptionMs ?? 0) + 1;
+  return { ...rest, wave: to, waveStartedMs: Math.max(snapshot.nowMs - openMs, earliestMs) };
 }
 
 function withRun(asked: CaseState, run: RunState | undefined): Snapshot {

@@ -1,7 +1,8 @@
 // The verbs abort and retry: abort ends the current run as failed, with or without a rollback; retry continues a failed run.
 import type { Stop } from '../../engine/decision.ts';
-import type { PublishedRun } from '../../engine/publish/published.ts';
+import type { PublishedDecision, PublishedRun } from '../../engine/publish/published.ts';
 import { goesBack, isRolledBack, mayReturn } from '../../engine/publish/status.ts';
+import { newRevisions } from '../../engine/run/run.ts';
 import { type StrategyTraits, strategyTraits } from '../../policies/strategies.ts';
 import type { CommandContext } from '../context.ts';
 import { type ExitCode, refusedFailure, usageFailure } from '../failure.ts';
@@ -61,8 +62,16 @@ function refuseRetry(name: string, { fact, endsWith }: Stop): never {
   });
 }
 
+/** Returns the zones whose revision the run changes; all zones if the run names none, as in a large publication. */
+function zonesOfRun({ zones, run }: PublishedDecision): PublishedDecision['zones'] {
+  const { target = {}, previous = {} } = run ?? {};
+  const changed = newRevisions({ target, previous });
+  const own = zones.filter(({ zone }) => changed[zone] !== undefined);
+  return own.length === 0 ? zones : own;
+}
+
 function resultText({ name, live }: RequestedGroup, { reason, rollback }: AbortFlags, by: string): string {
-  const { desired, updated } = podTotals(live.decision);
+  const { desired, updated } = podTotals({ ...live.decision, zones: zonesOfRun(live.decision) });
   const { wave, run } = live.decision;
   if (run?.outcome === 'failed') {
     const because = run.failure ?? 'it failed';

@@ -118,10 +118,17 @@ const definitions: Readonly<Record<string, Schema>> = {
   zone: record(
     'The changes of one zone.',
     { zone: text, statefulSet: text, replicasBefore: count, replicasAfter: count, restarts: count },
-    { afterWait: { ...listOf(text), description: 'Pods that are replaced once the plan no longer waits. They count as restarts.' } },
+    {
+      afterWait: { ...listOf(text), description: 'Pods that are replaced once the plan no longer waits. They count as restarts.' },
+      released: {
+        ...listOf(text),
+        description:
+          'Pods that the StatefulSet controller replaces after the agent released the zone, because the group was deleted. They count as restarts.',
+      },
+    },
   ),
   totals: record(
-    'Totals of the group. Durations exclude the time for approvals, and are absent if the plan does not complete.',
+    'Totals of the group. Durations exclude the time for approvals, and are absent if the plan does not complete or releases zones.',
     { restarts: count, scaleChanges: count, waves: count, gates: count, approvals: count },
     { p50Seconds: seconds, p90Seconds: seconds },
   ),

@@ -236,6 +236,14 @@ describe('abort and retry', () => {
     );
   });
 
+  it('abort counts only the pods of zones that the run changes', async () => {
+    const run = rolling.run && { ...rolling.run, previous: { ...rolling.run.previous, a: rolling.run.target['a'] ?? '' } };
+    const aborted = async (decision: typeof rolling) =>
+      /: (\d+ of \d+) pods updated/.exec((await act('abort ingester', { decision })).stdout)?.[1];
+    expect(await aborted(rolling)).toBe('28 of 60');
+    expect(await aborted({ ...rolling, ...(run && { run }) })).toBe('8 of 40');
+  });
+
   it('abort writes nothing if the requester cannot be verified, and names pause instead', async () => {
     const acted = await act('abort ingester', { decision: rolling, options: {} });
     expect([acted.status, acted.kept]).toEqual([5, []]);

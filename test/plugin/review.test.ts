@@ -93,6 +93,22 @@ describe('review', () => {
     expect(stdout).not.toMatch(/ roll |approval|SAFETY|\d restarts/);
   });
 
+  it('counts the pods that roll after the release of a deleted group as restarts', async () => {
+    const released = new ScratchRepository('quick-start');
+    released.replace('policies/cache.yaml', 'onFailure: pause', 'onFailure: pause\n    onPolicyDeleted: release');
+    released.commit('release');
+    released.branch('ungrouped', () => {
+      rmSync(join(released.root, 'policies/cache.yaml'));
+      cpSync(join(released.root, 'manifests-next'), join(released.root, 'manifests'), { recursive: true });
+    });
+    const dirs = ['--policies', 'policies', '--manifests', 'manifests', '--width', '100'];
+    const words = ['review', '--base', 'main', '--head', 'ungrouped', ...dirs];
+    const { stdout } = await runInProcess(words, { cwd: released.root, nowMs }).finally(() => released.remove());
+    expect(stdout).toMatch(/^CHANGE .* 9 pods restart after the release$/m);
+    expect(stdout).toMatch(/^9 restarts\.$/m);
+    expect(stdout).toMatch(/^ROLLOUT .*,\s+9\s+restarts$/m);
+  });
+
   it('finds no effect in a pull request that renames a file and sorts a list', async () => {
     expect(await review('formatted', '--fail-on', 'loosened')).toMatchObject({
       status: 0,

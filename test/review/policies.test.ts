@@ -1,8 +1,9 @@
 // The semantic policy diff of the examples: each change of a policy is named with its direction, its place and its consequence.
 import { readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { parse, stringify } from 'yaml';
+import { parse, parseAllDocuments, stringify } from 'yaml';
 import { readPolicyFiles } from '../../plugin/policy-files.ts';
+import { schemas } from '../../policies/schema/kinds.ts';
 import type { PolicyReview } from '../../review/document.ts';
 import { reviewPolicies } from '../../review/review.ts';
 import type { Side } from '../../review/sides.ts';
@@ -127,6 +128,11 @@ describe('a change of policies', () => {
     const changed = (before: string, after: string) => lines(reviewPolicies({ before: ruled(before), after: ruled(after) }, nowMs));
     const approval = 'effect: requireApproval, approval: { count: 1, from: [sre] }';
     const plan = 'effect: requireApprovedPlan, approval: { count: 1, from: [sre] }';
+    const cause = 'rule quorum/as-reviewed changes';
+    const effects = (before: string, after: string) =>
+      changed(before, after).flatMap((line) => (line.startsWith(' ') ? [] : line.replace(/ \(.*/, '')));
+    expect(effects(plan, 'effect: warn')).toEqual([`loosened: ${cause}`]);
+    expect(effects('effect: warn', plan)).toEqual([`tightened: ${cause}`]);
     expect([...changed(approval, plan), ...changed(plan, approval)]).toMatchInlineSnapshot(`
       [
         "loosened: rule quorum/as-reviewed changes (policies/quorum.yaml:10, policies/quorum.yaml:10)",
@@ -135,6 +141,32 @@ describe('a change of policies', () => {
         "  pods may not be replaced with an approved plan and in 2 more cases (waits by quorum/as-reviewed; was: allowed)",
       ]
     `);
+  });
+
+  it('of a soak is one effect, also if a case of a test no longer waits, and changes no approval', () => {
+    const documents = parseAllDocuments(readFileSync('examples/quick-start/tests/cache.yaml', 'utf8'));
+    const tests = documents.map((document) => schemas.PolicyTest.parse(document.toJS()));
+    const changed = (from: string | RegExp, to: string) =>
+      lines(
+        reviewPolicies({ before: side('quick-start'), after: side('quick-start', replaced(from, to)) }, nowMs, {
+          cases: [],
+          tests,
+        }),
+      ).map((line) => line.replace(/ \(policies.*/, ''));
+    expect(changed('soak: 15s', 'soak: 5s')).toEqual([
+      'loosened: the soak time of shop/cache falls from 15s to 5s',
+      '  pods may be replaced 10s earlier after wave canary, without a soak',
+      '  the request of the case "the canary soaks for 15 seconds" may pass (was: waits by soak)',
+    ]);
+    expect(changed('soak: 15s', 'soak: 20s')).toEqual([
+      'tightened: the soak time of shop/cache rises from 15s to 20s',
+      '  pods may be replaced 5s later after wave canary, without a soak',
+      '  the request of the case "the canary soaks for 15 seconds" may pass 5s later',
+      '  the request of the case "the rest follows the approval, two pods at once" may not pass (waits by soak; was: allowed)',
+    ]);
+    expect(changed(/ *after: \{ soak: 15s \}\n/g, '').filter((line) => !line.startsWith(' '))).toEqual([
+      'loosened: the soak time of shop/cache is removed, which was 15s',
+    ]);
   });
 
   it('that only formats, sorts or renames changes nothing', () => {

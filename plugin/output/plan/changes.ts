@@ -93,8 +93,10 @@ function consequenceText(group: GroupPlan, change: PlannedChange): string {
   if (difference !== undefined && change.consequence === 'scaleUp') return joinText(difference * zones.length, 'added');
   if (difference !== undefined && change.consequence === 'scaleDown') return joinText(-difference * zones.length, 'removed');
   switch (change.consequence) {
-    case 'restart':
-      return restartText(sum(zones.map(({ restarts }) => restarts)));
+    case 'restart': {
+      const released = zones.some(({ released = [] }) => released.length > 0);
+      return `${restartText(sum(zones.map(({ restarts }) => restarts)))}${released ? ' after the release' : ''}`;
+    }
     case 'scaleUp':
       return joinText(sum(zones.map((zone) => zone.replicasAfter - zone.replicasBefore)), 'added');
     case 'scaleDown':

@@ -114,6 +114,11 @@ describe('a plan that deletes the group and changes the image', () => {
     ],
   ] as const)('has no wave and no approval under %s %o', (strategy, rollout, effect) => {
     const { steps, restarts, approvals, risks } = summary(strategy, rollout);
-    expect({ steps, restarts, approvals, risks }).toEqual({ steps: [], restarts: 0, approvals: 0, risks: [`RG5014 ${effect}`] });
+    expect({ steps, restarts, approvals, risks }).toEqual({
+      steps: [],
+      restarts: 'onPolicyDeleted' in rollout ? 9 : 0,
+      approvals: 0,
+      risks: [`RG5014 ${effect}`],
+    });
   });
 });

@@ -164,6 +164,14 @@ describe('the state of a case', () => {
     expect(answer({ waveAvailableFor: '30m', gates: { errors: 'error' }, approvals })).toEqual(['gate']);
   });
 
+  it('needs the approval before the next wave also if the wave before it has no soak and was available at once', () => {
+    const rest = wave('rest', ['a', 'b', 'c'], { before: { gates: [], approval: { count: 1, from: ['oncall'] } } });
+    const groups = [group({ rollout: { waves: [wave('canary', ['a'], { amount: { pods: 1 } }), rest] } })];
+    const zones = { a: { updated: 1, readyFor: '1h' }, b: { updated: 0 }, c: { updated: 0 } };
+    const given = { zones, waveAvailableFor: '1h' };
+    expect(one(given, { action: 'rollout' }, { decision: 'wait' }, { groups })?.rules).toEqual(['approval']);
+  });
+
   it('gives an approved plan that covers the rollout, or approvals of its differences', () => {
     const reviewed = policy({ name: 'reviewed', rules: [policyRule({ name: 'as-approved', effect: 'requireApprovedPlan' })] });
     const answer = (given: object) => {
