@@ -1,7 +1,9 @@
-// Generates docs/agent.md: flags, HTTP paths, events and metrics of the agent.
+// Generates docs/agent.md, with flags, HTTP paths, events and metrics of the agent, and the pages in docs/kinds/.
 
 import { type FlagSpec, flagSections } from '../../agent/flags/flags.ts';
 import { metricTables } from '../../agent/metrics/catalog.ts';
+import { type Kind, kinds } from '../../policies/schema/kinds.ts';
+import { choiceText, type FieldDoc, schemaDocs } from '../../policies/schema/schema-docs.ts';
 
 /** The Events with reason, type and meaning. An Event about a blocking rule has the reason of that rule, so it is not listed. */
 const events: readonly (readonly [string, string, string])[] = [
@@ -68,7 +70,7 @@ const introduction: readonly string[] = [
   'rollout-group-agent -kubernetes.namespace NAMESPACE [flags]',
   '```',
   '',
-  'Generated from `agent/flags/flags.ts`, `agent/metrics/catalog.ts` and `scripts/generated/agent-page.ts`',
+  'Generated from `agent/flags/flags.ts`, `agent/metrics/catalog.ts` and `scripts/generated/pages.ts`',
   'by `npm run generate`.',
   '',
   '## Flags',
@@ -165,4 +167,47 @@ export function flagTables(): readonly string[] {
 
 function aliasText({ aliases = [] }: FlagSpec): string {
   return aliases.length === 0 ? '' : ` Also \`-${aliases.join('`, `-')}\`.`;
+}
+
+/** Returns every field of a kind in the order of the schema, each followed by its fields. */
+export function allFields(kind: Kind): readonly FieldDoc[] {
+  const below = (path: string): readonly FieldDoc[] => {
+    const docs = schemaDocs(path);
+    return 'unknown' in docs ? [] : docs.fields.flatMap((field) => [field, ...below(`${kind}.${field.path}`)]);
+  };
+  return below(kind);
+}
+
+/** Returns the page `docs/kinds/<kind>.md`: every field in a table. */
+export function kindMarkdown(kind: Kind): string {
+  const { summary, plural, shortNames = [] } = kinds[kind];
+  const resource =
+    plural === undefined
+      ? 'This kind exists only in files.'
+      : `Resource: ${[plural, ...shortNames].map((name) => `\`${name}\``).join(', ')}.`;
+  const rows = allFields(kind).map(
+    (field) => `| ${[`\`${field.path}\``, field.type, requirement(field), field.description ?? ''].map(cell).join(' | ')} |`,
+  );
+  const choices = allFields(kind).flatMap(({ path, choices: inField }) =>
+    inField.map((choice) => `- \`${path}\`: ${choiceText(choice, (name) => `\`${name}\``)}`),
+  );
+  return [
+    `# ${kind}`,
+    'Generated from `policies/schema/`.',
+    `${summary} ${resource}`,
+    ['| Field | Type | Default | Meaning |', '|---|---|---|---|', ...rows].join('\n'),
+    ...(choices.length > 0 ? [choices.join('\n')] : []),
+    '',
+  ]
+    .join('\n\n')
+    .replace(/\n+$/, '\n');
+}
+
+function requirement({ isRequired, defaultText }: FieldDoc): string {
+  if (isRequired) return 'required';
+  return defaultText === undefined ? '' : `\`${defaultText}\``;
+}
+
+function cell(text: string): string {
+  return text.replaceAll('|', '\\|').replaceAll('\n', ' ');
 }
