@@ -2,14 +2,11 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { stringify } from 'yaml';
-import { rulesMarkdown } from '../engine/rules/catalog.ts';
 import { compatDefinitions } from '../install/compat.ts';
-import { findingsMarkdown } from '../policies/findings/codes.ts';
-import { customResourceDefinition, editorSchema, policyFileSchema } from '../policies/schema/json-schema.ts';
+import { customResourceDefinition, editorSchema } from '../policies/schema/json-schema.ts';
 import { apiGroup, type Kind, kinds } from '../policies/schema/kinds.ts';
-import { kindMarkdown } from '../policies/schema/schema-docs.ts';
-import { agentMarkdown } from './generated/agent-page.ts';
-import { outputSchemas } from './generated/output-schemas.ts';
+import { outputSchemas, policyFileSchema } from './generated/output-schemas.ts';
+import { agentMarkdown, findingsMarkdown, kindMarkdown, rulesMarkdown } from './generated/pages.ts';
 
 /** These folders contain only generated files, so a file that is no longer generated is found. */
 const generatedFolders = ['deploy/crds', 'deploy/schemas', 'docs/kinds'];

@@ -285,18 +285,3 @@ export const ownMetrics = {
     'Writes of the ready time of pods under a ZoneAwarePodDisruptionBudget: set, removed or failed.',
   ),
 };
-
-/** Returns the metric tables of docs/agent.md as lines. */
-export function metricTables(): readonly string[] {
-  return [
-    ...table('Metrics of this agent', Object.values(ownMetrics)),
-    ...table('Metrics of grafana/rollout-operator', Object.values(originalMetrics)),
-  ];
-}
-
-function table(title: string, metrics: readonly MetricSpec[]): readonly string[] {
-  const rows = metrics.map(({ name, type, labels, help }) => {
-    return `| \`${name}\` | ${type} | ${labels.map((label) => `\`${label}\``).join(', ')} | ${help} |`;
-  });
-  return [`### ${title}`, '', '| Name | Type | Labels | Meaning |', '|---|---|---|---|', ...rows, ''];
-}

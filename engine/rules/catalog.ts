@@ -345,39 +345,3 @@ export function reasonOf(rule: string): string {
   const reason = words.map((word) => `${word.charAt(0).toUpperCase()}${word.slice(1)}`).join('');
   return /^[A-Za-z]/.test(reason) ? reason : `Rule${reason}`;
 }
-
-export function rulesMarkdown(): string {
-  const rows = ruleCatalog.map(
-    ({ id, reason, title, outcomes }) =>
-      `| \`${id}\` | ${reason === undefined ? '' : `\`${reason}\``} | ${title} | ${outcomes.join(', ')} |`,
-  );
-  return [
-    '# Rules',
-    '',
-    'Look up a rule that a plan, `explain`, a denial or an exception names. In a terminal:',
-    '',
-    '```console',
-    '$ kubectl rollout-group docs zone-budget',
-    '```',
-    '',
-    'A rule of a RolloutPolicy is named `policy/rule` and may have every outcome.',
-    '',
-    '- `ok`: the rule does not block the step, or an exception permits the step.',
-    '- `wait`: the rule blocks the step. Time, progress of the group, or a request such as `approve` or `resume` ends the block.',
-    '- `no`: the rule blocks the step until a person changes something, for example a limit.',
-    '- `skip`: the rule does not apply.',
-    '- `unknown`: the rule could not be evaluated. It blocks the step.',
-    '',
-    'When several rules block, every output names the same rule first: `no` before `unknown` before `wait`.',
-    '',
-    '| Rule | Reason while it blocks | Passes when | Outcomes |',
-    '|---|---|---|---|',
-    ...rows,
-    '',
-    '## When a rule blocks',
-    '',
-    ...ruleCatalog.flatMap(({ id, whenBlocked }) => (whenBlocked === undefined ? [] : [`### \`${id}\``, '', whenBlocked, ''])),
-    'Generated from `engine/rules/catalog.ts` by `npm run generate`.',
-    '',
-  ].join('\n');
-}

@@ -1,6 +1,6 @@
 // The verb docs: shows the embedded pages of docs/, the finding codes and the rules.
-import { type RuleEntry, ruleCatalog, rulesMarkdown } from '../../engine/rules/catalog.ts';
-import { type CodeEntry, explainCode, findingCodes, findingsMarkdown } from '../../policies/findings/codes.ts';
+import { type RuleEntry, ruleCatalog } from '../../engine/rules/catalog.ts';
+import { type CodeEntry, explainCode, findingCodes } from '../../policies/findings/codes.ts';
 import { didYouMean } from '../../policies/text/did-you-mean.ts';
 import type { Candidate } from '../candidates.ts';
 import { type CommandContext, suggestNext } from '../context.ts';
@@ -97,6 +97,4 @@ function titleOf(markdown: string): string {
   return /^# (.*)$/m.exec(markdown)?.[1] ?? '';
 }
 
-const topics: Readonly<Record<string, string>> = Object.fromEntries(
-  Object.entries({ ...pages, findings: findingsMarkdown(), rules: rulesMarkdown() }).sort(([a], [b]) => (a < b ? -1 : 1)),
-);
+const topics: Readonly<Record<string, string>> = Object.fromEntries(Object.entries(pages).sort(([a], [b]) => (a < b ? -1 : 1)));

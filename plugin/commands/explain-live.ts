@@ -1,14 +1,16 @@
 // The verb explain for a cluster: the next decision about a group, or one denial of the admission webhook.
 import { isStatus, onStatus } from '../../cluster/request/failure.ts';
-import type { Judgement } from '../../engine/decision.ts';
+import type { AdmissionRequest, Judgement } from '../../engine/decision.ts';
+import { judge } from '../../engine/judge/judge.ts';
+import { decodeRequest } from '../../engine/judge/request-text.ts';
+import { isUnknown, type Snapshot, type StatefulSetView } from '../../engine/snapshot.ts';
 import { messageOf } from '../../policies/error-message.ts';
 import { firstOf } from '../../policies/wording.ts';
 import { type Cluster, type ConnectionFlags, withCluster } from '../connection.ts';
 import { type CommandContext, suggestNext, writeNotes } from '../context.ts';
 import { type ExitCode, exitCodes, type Failure, notFoundFailure } from '../failure.ts';
-import { findDenied, judgeAgain } from '../live/denied-requests.ts';
 import { type GroupEvent, listEvents } from '../live/events.ts';
-import { findPod, findSubject, onlyGroup, readGroups, scopeOf } from '../live/groups.ts';
+import { findPod, findSubject, onlyGroup, readGroups, readSnapshot, scopeOf } from '../live/groups.ts';
 import { channelLines, notesOn, outdatedLines, withAgentState } from '../live/notes.ts';
 import { groupNamed, nameOf } from '../live/target.ts';
 import { type Now, renderDenial, renderFoundAgain } from '../output/events.ts';
@@ -163,4 +165,57 @@ async function unknownDecision(cluster: Cluster, id: string, problem: string | u
     why: `no readable namespace has such an Event, and ${found}; dry runs write no Events, and by default the API server keeps Events for one hour`,
     todo: `repeat the denied request, or ${await deniedTodo(cluster)}`,
   });
+}
+
+/** The maximum number of requests that are judged to find one id. More requests would take too long. */
+const maxJudged = 5_000;
+
+/** Judges the encoded request against the current state. Undefined if the text is not a request. Rejects if the cluster is unreadable. */
+async function judgeAgain(cluster: Cluster, text: string): Promise<Judgement | undefined> {
+  const request = decodeRequest(text);
+  return request === undefined ? undefined : judge(await snapshotOf(cluster, request.namespace), request);
+}
+
+/** Finds the downscale, deletion or eviction that would now be denied with this decision id. Returns undefined if no request matches. */
+async function findDenied(cluster: Cluster, namespace: string, id: string): Promise<Judgement | undefined> {
+  const snapshot = await snapshotOf(cluster, namespace);
+  let tried = 0;
+  for (const request of possibleRequests(snapshot, namespace)) {
+    tried += 1;
+    if (tried > maxJudged) return undefined;
+    const judgement = judge(snapshot, request);
+    if (judgement.decisionId === id && judgement.outcome !== 'allow') return judgement;
+  }
+  return undefined;
+}
+
+async function snapshotOf(cluster: Cluster, namespace: string): Promise<Snapshot> {
+  return (await readSnapshot(cluster, { namespace, names: [] })).snapshot;
+}
+
+function* possibleRequests(snapshot: Snapshot, namespace: string): Generator<AdmissionRequest> {
+  for (const set of snapshot.statefulSets.filter((one) => one.namespace === namespace)) yield* requestsOn(set);
+  for (const { pods, ...view } of snapshot.pods) {
+    if (view.namespace !== namespace || isUnknown(pods)) continue;
+    for (const { name: pod } of pods) {
+      yield { kind: 'evictPod', namespace, pod, dryRun: false };
+      yield { kind: 'deletePod', namespace, pod, dryRun: false };
+    }
+  }
+}
+
+function* requestsOn({ namespace, name: statefulSet, replicas: from, ...set }: StatefulSetView): Generator<AdmissionRequest> {
+  const target = { namespace, statefulSet, dryRun: false };
+  yield { kind: 'deleteStatefulSet', ...target, ...(from === 0 ? {} : { pods: Math.max(from, set.status.replicas) }) };
+  for (let to = from - 1; to >= 0; to -= 1) {
+    yield { kind: 'scale', ...target, from, to, via: 'scale' };
+    const kept = {
+      isTemplateChanged: false,
+      strategy: set.updateStrategy,
+      partition: set.partition,
+      firstOrdinal: set.firstOrdinal,
+      relabels: [],
+    };
+    for (const via of ['patch', 'update'] as const) yield { kind: 'update', ...target, from, to, ...kept, via };
+  }
 }

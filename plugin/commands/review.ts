@@ -1,13 +1,21 @@
 // The verb review: shows what a change between two revisions does to rollouts and to the decisions of the policies.
+
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { stringify } from 'yaml';
+import { contextOf } from '../../engine/context.ts';
+import { approvedPlanAnnotation } from '../../engine/observe/objects.ts';
 import type { Plan } from '../../engine/plan/document.ts';
+import type { PlanInput } from '../../engine/plan/plan.ts';
+import { approvedPlans } from '../../engine/run/approved-plan.ts';
+import { emptySnapshot } from '../../engine/snapshot.ts';
 import { canonicalJson } from '../../policies/values/canonical-json.ts';
 import type { KnownTexts } from '../../policies/yaml/document.ts';
 import { countEffects, type EnvironmentReview, type Review } from '../../review/document.ts';
 import type { CommandContext } from '../context.ts';
-import { type ExitCode, exitCodes, mostSevere, notFoundFailure, usageFailure } from '../failure.ts';
+import { type ExitCode, exitCodes, mostSevere, notFoundFailure, unwritable, usageFailure } from '../failure.ts';
 import { writeErrors, writeFindings } from '../output/findings.ts';
 import { writeDocument } from '../output/formats.ts';
-import { approvedDocuments, writeApprovedPlans } from '../source/approved-plans.ts';
 import { type Environment, environmentsFile, readEnvironments } from '../source/environments.ts';
 import { Renderer } from '../source/render.ts';
 import { type EnvironmentSides, type ReviewOptions as InputOptions, reviewEnvironment } from '../source/review-inputs.ts';
@@ -116,5 +124,35 @@ async function writeReview(
       const files = [...new Set(findings.map(({ file }) => file))].filter((file) => file !== '');
       return writeFindings(stdout, output, { findings, files, isStrict: false, exitCode });
     }
+  }
+}
+
+/** Returns one StatefulSet document for each member of a group: its name, and the annotation. Groups without a change keep their annotation. */
+function approvedDocuments(input: PlanInput): readonly object[] {
+  const { policies, exceptions, agentNamespace } = input;
+  const groups = input.desiredGroups ?? input.groups;
+  const snapshot = {
+    ...emptySnapshot(input.nowMs),
+    groups,
+    policies,
+    exceptions,
+    ...(agentNamespace === undefined ? {} : { agentNamespace }),
+  };
+  return groups
+    .flatMap((group) => [...approvedPlans(contextOf(snapshot, group), input.written ?? input.desired)])
+    .map(([key, text]) => {
+      const [namespace, name] = key.split('/');
+      return { apiVersion: 'apps/v1', kind: 'StatefulSet', metadata: { name, namespace, annotations: { [approvedPlanAnnotation]: text } } };
+    });
+}
+
+/** Writes `ENVIRONMENT.yaml` into the directory, and creates the directory. A file without documents shows that nothing rolls. */
+function writeApprovedPlans(directory: string, environment: string, documents: readonly object[], cwd: string): void {
+  const path = resolve(cwd, directory, `${environment}.yaml`);
+  try {
+    mkdirSync(resolve(cwd, directory), { recursive: true });
+    writeFileSync(path, documents.map((document) => stringify(document, { lineWidth: 0 })).join('---\n'));
+  } catch (error) {
+    throw unwritable(path, error);
   }
 }

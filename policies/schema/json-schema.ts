@@ -30,7 +30,7 @@ export interface JsonSchema {
 export const oneOfFields = 'x-rollout-group-one-of';
 export const atMostOneOfFields = 'x-rollout-group-at-most-one-of';
 
-const draft = 'https://json-schema.org/draft/2020-12/schema';
+export const draft = 'https://json-schema.org/draft/2020-12/schema';
 
 /** The fields of one object that exclude each other. */
 export interface Choice {
@@ -61,20 +61,6 @@ export function schemaOf(schema: z.ZodType): JsonSchema {
 /** Returns the JSON Schema of a kind for editors, with `oneOf` for exclusive fields instead of markers. */
 export function editorSchema(kind: Kind): JsonSchema {
   return { $schema: draft, title: kind, description: kinds[kind].summary, ...mapSchema(kindSchema(kind), forEditors) } as JsonSchema;
-}
-
-/** Returns the JSON Schema of a document of any kind; `reference` returns the address of the schema of a kind. */
-export function policyFileSchema(reference: (kind: Kind) => string): object {
-  const all = Object.keys(schemas) as Kind[];
-  return {
-    $schema: draft,
-    title: 'A document of a policy file',
-    type: 'object',
-    required: ['apiVersion', 'kind'],
-    properties: { kind: { enum: all } },
-    // biome-ignore lint/suspicious/noThenProperty: the keyword of JSON Schema.
-    allOf: all.map((kind) => ({ if: { properties: { kind: { const: kind } } }, then: { $ref: reference(kind) } })),
-  };
 }
 
 /** Replaces a schema and all schemas in it, from the inside out. */

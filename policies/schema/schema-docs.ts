@@ -1,4 +1,4 @@
-// Documents kinds and their fields: as data for commands, and as the pages in docs/kinds/.
+// Documents kinds and their fields, for commands and for the pages in docs/kinds/.
 import { didYouMean } from '../text/did-you-mean.ts';
 import { type Choice, choicesIn, type JsonSchema, kindSchema } from './json-schema.ts';
 import { type Kind, kinds, schemas } from './kinds.ts';
@@ -43,37 +43,6 @@ export function schemaDocs(path: string): SchemaDocs | UnknownPath {
     place = next;
   }
   return { kind, field: place.doc, fields: placesIn(place).map((one) => one.doc) };
-}
-
-/** Returns every field of a kind in the order of the schema, each followed by its fields. */
-export function allFields(kind: Kind): readonly FieldDoc[] {
-  const below = (place: FieldPlace): readonly FieldDoc[] => placesIn(place).flatMap((one) => [one.doc, ...below(one)]);
-  return below(rootPlace(kind));
-}
-
-/** Returns the page `docs/kinds/<kind>.md`: every field in a table. */
-export function kindMarkdown(kind: Kind): string {
-  const { summary, plural, shortNames = [] } = kinds[kind];
-  const resource =
-    plural === undefined
-      ? 'This kind exists only in files.'
-      : `Resource: ${[plural, ...shortNames].map((name) => `\`${name}\``).join(', ')}.`;
-  const rows = allFields(kind).map(
-    (field) => `| ${[`\`${field.path}\``, field.type, requirement(field), field.description ?? ''].map(cell).join(' | ')} |`,
-  );
-  const choices = allFields(kind).flatMap(({ path, choices: inField }) =>
-    inField.map((choice) => `- \`${path}\`: ${choiceText(choice, (name) => `\`${name}\``)}`),
-  );
-  return [
-    `# ${kind}`,
-    'Generated from `policies/schema/`.',
-    `${summary} ${resource}`,
-    ['| Field | Type | Default | Meaning |', '|---|---|---|---|', ...rows].join('\n'),
-    ...(choices.length > 0 ? [choices.join('\n')] : []),
-    '',
-  ]
-    .join('\n\n')
-    .replace(/\n+$/, '\n');
 }
 
 /** Returns the allowed number of fields as text: `exactly one of a, b`. */
@@ -151,15 +120,6 @@ function rangeText({ minimum, maximum }: JsonSchema): string {
   if (minimum !== undefined && maximum !== undefined) return ` ${minimum} to ${maximum}`;
   if (minimum !== undefined) return ` from ${minimum}`;
   return maximum === undefined ? '' : ` up to ${maximum}`;
-}
-
-function requirement({ isRequired, defaultText }: FieldDoc): string {
-  if (isRequired) return 'required';
-  return defaultText === undefined ? '' : `\`${defaultText}\``;
-}
-
-function cell(text: string): string {
-  return text.replaceAll('|', '\\|').replaceAll('\n', ' ');
 }
 
 function kindNamed(text: string): Kind | undefined {

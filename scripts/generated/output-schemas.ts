@@ -1,7 +1,9 @@
-// Defines the JSON Schemas of the documents of `-o json`, `-o yaml` and `-o jsonl`. Documents may have further fields.
+// Defines the JSON Schemas of the documents of `-o json`, `-o yaml` and `-o jsonl`, which may have further fields, and of policy files.
 
 import { cliApiVersion, type OutputKind } from '../../plugin/output/formats.ts';
 import { phases } from '../../policies/rollout/phases.ts';
+import { draft } from '../../policies/schema/json-schema.ts';
+import { type Kind, schemas } from '../../policies/schema/kinds.ts';
 import { count, listOf, oneOf, planSchema, type Schema, text } from './plan-schema.ts';
 import { reviewSchema } from './review-schema.ts';
 
@@ -94,8 +96,22 @@ const documents = {
 export function outputSchemas(): Readonly<Record<string, Schema>> {
   const rows = Object.entries<readonly [Fields, Fields?]>(documents).map(([kind, [required, optional = {}]]): readonly [string, Schema] => {
     const envelope = { apiVersion: { const: cliApiVersion }, kind: { const: kind } };
-    const title = { $schema: 'https://json-schema.org/draft/2020-12/schema', title: kind };
+    const title = { $schema: draft, title: kind };
     return [kind, { ...title, ...record({ ...envelope, ...required }, optional) }];
   });
   return { ...Object.fromEntries(rows), Plan: planSchema, Review: reviewSchema };
+}
+
+/** Returns the JSON Schema of a document of any kind; `reference` returns the address of the schema of a kind. */
+export function policyFileSchema(reference: (kind: Kind) => string): object {
+  const all = Object.keys(schemas) as Kind[];
+  return {
+    $schema: draft,
+    title: 'A document of a policy file',
+    type: 'object',
+    required: ['apiVersion', 'kind'],
+    properties: { kind: { enum: all } },
+    // biome-ignore lint/suspicious/noThenProperty: the keyword of JSON Schema.
+    allOf: all.map((kind) => ({ if: { properties: { kind: { const: kind } } }, then: { $ref: reference(kind) } })),
+  };
 }

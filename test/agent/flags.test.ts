@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { parseFlags, usageText } from '../../agent/flags/command-line.ts';
 import { type FlagValues, flagSections, flagSpecs } from '../../agent/flags/flags.ts';
 import { settingsOf } from '../../agent/flags/settings.ts';
-import { flagTables } from '../../scripts/generated/agent-page.ts';
+import { flagTables } from '../../scripts/generated/pages.ts';
 
 function valuesOf(...words: readonly string[]): FlagValues {
   const parsed = parseFlags(words);

@@ -1,10 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import { metricTables, originalMetrics, ownMetrics } from '../../agent/metrics/catalog.ts';
+import { originalMetrics, ownMetrics } from '../../agent/metrics/catalog.ts';
 import { kubernetesPathLabel } from '../../agent/metrics/instruments.ts';
 import { Metrics } from '../../agent/metrics/metrics.ts';
 import type { TurnReport } from '../../agent/report.ts';
 import type { GroupDecision } from '../../engine/decision.ts';
 import { phases } from '../../policies/rollout/phases.ts';
+import { metricTables } from '../../scripts/generated/pages.ts';
 import { startProcess } from '../kit/agent-process.ts';
 import { adoptedGroup, nativeGroup, newCluster, rolled } from '../kit/cluster.ts';
 import { adopted, group } from '../kit/groups.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { type CodeEntry, explainCode, findingCodes, findingsMarkdown } from '../../policies/findings/codes.ts';
+import { type CodeEntry, explainCode, findingCodes } from '../../policies/findings/codes.ts';
 import {
   countFindings,
   type Finding,
@@ -13,6 +13,7 @@ import {
   sourceOf,
 } from '../../policies/findings/finding.ts';
 import { placeOf, textLines } from '../../policies/yaml/text-lines.ts';
+import { findingsMarkdown } from '../../scripts/generated/pages.ts';
 
 /** The place of the first occurrence of `part` in `text`. */
 function placeIn(text: string, part: string, pointer = ''): Place {

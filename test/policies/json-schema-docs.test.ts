@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { allFields, kindMarkdown, schemaDocs } from '../../policies/schema/schema-docs.ts';
+import { schemaDocs } from '../../policies/schema/schema-docs.ts';
+import { allFields, kindMarkdown } from '../../scripts/generated/pages.ts';
 
 describe('the documentation of a path', () => {
   it('of a field has its type, default and meaning', () => {

@@ -1,7 +1,8 @@
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { describe, expect, it } from 'vitest';
-import { editorSchema, type JsonSchema, kindSchema, policyFileSchema, schemaOf } from '../../policies/schema/json-schema.ts';
+import { editorSchema, type JsonSchema, kindSchema, schemaOf } from '../../policies/schema/json-schema.ts';
 import { type Kind, schemas } from '../../policies/schema/kinds.ts';
+import { policyFileSchema } from '../../scripts/generated/output-schemas.ts';
 import { sampleDocuments, sampleInputs } from './sample-documents.ts';
 
 const kinds = Object.keys(schemas) as Kind[];

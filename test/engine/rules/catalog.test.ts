@@ -1,8 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { rollChecks } from '../../../engine/decide/roll.ts';
 import type { RuleResult } from '../../../engine/decision.ts';
-import { endsByItself, reasonOf, ruleCatalog, rulesMarkdown } from '../../../engine/rules/catalog.ts';
+import { endsByItself, reasonOf, ruleCatalog } from '../../../engine/rules/catalog.ts';
 import { scaleDownChecks, scaleUpRules } from '../../../engine/rules/scale.ts';
+import { rulesMarkdown } from '../../../scripts/generated/pages.ts';
 
 const ids = ruleCatalog.map(({ id }) => id);
 

@@ -1,7 +1,11 @@
-// Generates docs/agent.md: flags, HTTP paths, events and metrics of the agent.
+// Generates the pages of docs/ that list what the code defines: the agent, kinds, rules and findings.
 
 import { type FlagSpec, flagSections } from '../../agent/flags/flags.ts';
-import { metricTables } from '../../agent/metrics/catalog.ts';
+import { type MetricSpec, originalMetrics, ownMetrics } from '../../agent/metrics/catalog.ts';
+import { ruleCatalog } from '../../engine/rules/catalog.ts';
+import { type CodeEntry, findingCodes } from '../../policies/findings/codes.ts';
+import { type Kind, kinds } from '../../policies/schema/kinds.ts';
+import { choiceText, type FieldDoc, schemaDocs } from '../../policies/schema/schema-docs.ts';
 
 /** The Events with reason, type and meaning. An Event about a blocking rule has the reason of that rule, so it is not listed. */
 const events: readonly (readonly [string, string, string])[] = [
@@ -68,7 +72,7 @@ const introduction: readonly string[] = [
   'rollout-group-agent -kubernetes.namespace NAMESPACE [flags]',
   '```',
   '',
-  'Generated from `agent/flags/flags.ts`, `agent/metrics/catalog.ts` and `scripts/generated/agent-page.ts`',
+  'Generated from `agent/flags/flags.ts`, `agent/metrics/catalog.ts` and `scripts/generated/pages.ts`',
   'by `npm run generate`.',
   '',
   '## Flags',
@@ -165,4 +169,129 @@ export function flagTables(): readonly string[] {
 
 function aliasText({ aliases = [] }: FlagSpec): string {
   return aliases.length === 0 ? '' : ` Also \`-${aliases.join('`, `-')}\`.`;
+}
+
+/** Returns every field of a kind in the order of the schema, each followed by its fields. */
+export function allFields(kind: Kind): readonly FieldDoc[] {
+  const below = (path: string): readonly FieldDoc[] => {
+    const docs = schemaDocs(path);
+    return 'unknown' in docs ? [] : docs.fields.flatMap((field) => [field, ...below(`${kind}.${field.path}`)]);
+  };
+  return below(kind);
+}
+
+/** Returns the page `docs/kinds/<kind>.md`: every field in a table. */
+export function kindMarkdown(kind: Kind): string {
+  const { summary, plural, shortNames = [] } = kinds[kind];
+  const resource =
+    plural === undefined
+      ? 'This kind exists only in files.'
+      : `Resource: ${[plural, ...shortNames].map((name) => `\`${name}\``).join(', ')}.`;
+  const rows = allFields(kind).map(
+    (field) => `| ${[`\`${field.path}\``, field.type, requirement(field), field.description ?? ''].map(cell).join(' | ')} |`,
+  );
+  const choices = allFields(kind).flatMap(({ path, choices: inField }) =>
+    inField.map((choice) => `- \`${path}\`: ${choiceText(choice, (name) => `\`${name}\``)}`),
+  );
+  return [
+    `# ${kind}`,
+    'Generated from `policies/schema/`.',
+    `${summary} ${resource}`,
+    ['| Field | Type | Default | Meaning |', '|---|---|---|---|', ...rows].join('\n'),
+    ...(choices.length > 0 ? [choices.join('\n')] : []),
+    '',
+  ]
+    .join('\n\n')
+    .replace(/\n+$/, '\n');
+}
+
+function requirement({ isRequired, defaultText }: FieldDoc): string {
+  if (isRequired) return 'required';
+  return defaultText === undefined ? '' : `\`${defaultText}\``;
+}
+
+function cell(text: string): string {
+  return text.replaceAll('|', '\\|').replaceAll('\n', ' ');
+}
+
+/** Returns the page `docs/rules.md`: every rule with its reason, outcomes and advice. */
+export function rulesMarkdown(): string {
+  const rows = ruleCatalog.map(
+    ({ id, reason, title, outcomes }) =>
+      `| \`${id}\` | ${reason === undefined ? '' : `\`${reason}\``} | ${title} | ${outcomes.join(', ')} |`,
+  );
+  return [
+    '# Rules',
+    '',
+    'Look up a rule that a plan, `explain`, a denial or an exception names. In a terminal:',
+    '',
+    '```console',
+    '$ kubectl rollout-group docs zone-budget',
+    '```',
+    '',
+    'A rule of a RolloutPolicy is named `policy/rule` and may have every outcome.',
+    '',
+    '- `ok`: the rule does not block the step, or an exception permits the step.',
+    '- `wait`: the rule blocks the step. Time, progress of the group, or a request such as `approve` or `resume` ends the block.',
+    '- `no`: the rule blocks the step until a person changes something, for example a limit.',
+    '- `skip`: the rule does not apply.',
+    '- `unknown`: the rule could not be evaluated. It blocks the step.',
+    '',
+    'When several rules block, every output names the same rule first: `no` before `unknown` before `wait`.',
+    '',
+    '| Rule | Reason while it blocks | Passes when | Outcomes |',
+    '|---|---|---|---|',
+    ...rows,
+    '',
+    '## When a rule blocks',
+    '',
+    ...ruleCatalog.flatMap(({ id, whenBlocked }) => (whenBlocked === undefined ? [] : [`### \`${id}\``, '', whenBlocked, ''])),
+    'Generated from `engine/rules/catalog.ts` by `npm run generate`.',
+    '',
+  ].join('\n');
+}
+
+const families: readonly (readonly [prefix: string, title: string])[] = [
+  ['RG1', 'Syntax and files'],
+  ['RG2', 'Schema, names and meaning'],
+  ['RG3', 'Conditions'],
+  ['RG4', 'Settings adopted from grafana/rollout-operator'],
+  ['RG5', 'Risks of a plan'],
+  ['RG6', 'The installation'],
+  ['RG7', 'Objects of other rollout operators'],
+  ['RG8', 'Effects of a change'],
+];
+
+/** Returns the page `docs/findings.md`: every code with its severity, explanation and fix. */
+export function findingsMarkdown(): string {
+  const entries: readonly (readonly [string, CodeEntry])[] = Object.entries(findingCodes).sort(([a], [b]) => (a < b ? -1 : 1));
+  const sections = families.map(([prefix, title]) => {
+    const texts = entries.filter(([code]) => code.startsWith(prefix)).map(([code, entry]) => codeMarkdown(code, entry));
+    return [`## ${prefix}xxx: ${title}`, ...texts].join('\n\n');
+  });
+  const head = [
+    '# Findings',
+    'Look up the code of a finding. `lint` fails on errors and warnings, and with `--strict` also on notices. Generated from `policies/findings/codes/`.',
+  ];
+  return `${[...head, ...sections].join('\n\n')}\n`;
+}
+
+function codeMarkdown(code: string, entry: CodeEntry): string {
+  const fix = entry.hint === undefined ? [] : [`Fix: ${entry.hint}.`];
+  return [`### ${code}: ${entry.title}`, `Severity: ${entry.severity}.`, entry.explanation, ...fix].join('\n\n');
+}
+
+/** Returns the metric tables of docs/agent.md as lines. */
+export function metricTables(): readonly string[] {
+  return [
+    ...table('Metrics of this agent', Object.values(ownMetrics)),
+    ...table('Metrics of grafana/rollout-operator', Object.values(originalMetrics)),
+  ];
+}
+
+function table(title: string, metrics: readonly MetricSpec[]): readonly string[] {
+  const rows = metrics.map(({ name, type, labels, help }) => {
+    return `| \`${name}\` | ${type} | ${labels.map((label) => `\`${label}\``).join(', ')} | ${help} |`;
+  });
+  return [`### ${title}`, '', '| Name | Type | Labels | Meaning |', '|---|---|---|---|', ...rows, ''];
 }
