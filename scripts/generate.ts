@@ -8,11 +8,12 @@ import { findingsMarkdown } from '../policies/findings/codes.ts';
 import { customResourceDefinition, editorSchema, policyFileSchema } from '../policies/schema/json-schema.ts';
 import { apiGroup, type Kind, kinds } from '../policies/schema/kinds.ts';
 import { kindMarkdown } from '../policies/schema/schema-docs.ts';
+import { deployFiles } from './chart/files.ts';
 import { agentMarkdown } from './generated/agent-page.ts';
 import { outputSchemas } from './generated/output-schemas.ts';
 
 /** These folders contain only generated files, so a file that is no longer generated is found. */
-const generatedFolders = ['deploy/crds', 'deploy/schemas', 'docs/kinds'];
+const generatedFolders = ['deploy/crds', 'deploy/helm', 'deploy/kustomize', 'deploy/schemas', 'docs/kinds'];
 
 /** Returns every generated file with its content. */
 function generatedFiles(): ReadonlyMap<string, string> {
@@ -29,6 +30,7 @@ function generatedFiles(): ReadonlyMap<string, string> {
     ['deploy/argo-cd/argocd-cm.yaml', argoCdSettings({ RolloutGroup: apiGroup, RolloutRun: apiGroup })],
     ['deploy/argo-cd/argocd-cm-statefulsets.yaml', argoCdSettings({ StatefulSet: 'apps' })],
     ...all.map((kind) => [`docs/kinds/${kind.toLowerCase()}.md`, kindMarkdown(kind)] as const),
+    ...deployFiles(),
     ['docs/agent.md', agentMarkdown()],
     ['docs/findings.md', findingsMarkdown()],
     ['docs/rules.md', rulesMarkdown()],
