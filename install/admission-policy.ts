@@ -207,11 +207,16 @@ function withMark(object: InstallObject): InstallObject {
 
 /** Returns the mark of a spec. The defaults that the API server adds do not change the mark. */
 export function markOf(spec: Fields): string {
+  return sha256(canonicalJson(markedFields(spec))).slice(0, 32);
+}
+
+/** Returns the fields that the mark covers. */
+export function markedFields(spec: Fields): Fields {
   const custom = Object.entries(usualFields).flatMap(([field, usual]) => {
     const value = fieldOf(spec, field);
     return isSameValue(value, usual) ? [] : [[field, value] as const];
   });
-  return sha256(canonicalJson(Object.fromEntries(custom))).slice(0, 32);
+  return Object.fromEntries(custom);
 }
 
 /** Returns a field of a spec with the default of the API server. */

@@ -47,7 +47,7 @@ export function compatWebhooksOf(options: InstallOptions): readonly InstallObjec
 function configurationOf({ name, kind, rule, sideEffects, exemptsAgent }: Hook, namespace: string, options: InstallOptions): InstallObject {
   const webhook = {
     name: `${name}-${namespace}.grafana.com`,
-    clientConfig: serviceAt(options.namespace, `/admission/${name}`),
+    clientConfig: serviceAt(options, `/admission/${name}`),
     rules: [rule],
     ...(exemptsAgent === undefined ? {} : { matchConditions: [isNoPodOfTheAgent(options)] }),
     matchPolicy: 'Equivalent',

@@ -1,29 +1,30 @@
 // Lists all objects of an installation in the order of installation and of removal, with notes for the user.
 import { releaseCommand } from '../engine/release/left.ts';
-import { agentName } from '../policies/objects/agent-deployment.ts';
 import { customResourceDefinition } from '../policies/schema/json-schema.ts';
 import { type Kind, kinds } from '../policies/schema/kinds.ts';
 import { admissionPoliciesOf, admissionPolicyKinds } from './admission-policy.ts';
 import { compatDefinitions, compatWebhooksOf } from './compat.ts';
-import { certificateSecret, enforceLabel, type InstallObject, type InstallOptions, installLabel } from './object.ts';
+import { enforceLabel, type InstallObject, type InstallOptions, installLabel } from './object.ts';
 import { pluralOf, rightsOf } from './rights.ts';
 import { usesStrategy } from './scope.ts';
 import { webhooksOf } from './webhooks.ts';
-import { agentNamespaceObject, workloadOf } from './workload.ts';
+import { agentNamespaceObject, storesOf, workloadOf } from './workload.ts';
 
-/** Returns the objects in dependency order: kinds and rights, the workload, webhook configurations, the enforcement label. */
+/** Returns the objects in dependency order: kinds, certificate and Lease, rights, the workload, webhook configurations, the enforcement label. */
 export function installation(options: InstallOptions): readonly InstallObject[] {
-  const webhooks = [...webhooksOf(options), ...(options.hasCompat ? compatWebhooksOf(options) : [])];
-  const configurations = webhooks.map(({ kind, metadata: { name } }) => ({ kind, name }));
   return [
     ...(options.hasNamespace ? [agentNamespaceObject(options)] : []),
     ...definitionsOf(options),
-    ...rightsOf(options, configurations),
-    ...workloadOf(options),
-    ...webhooks,
-    ...admissionPoliciesOf(options),
+    ...agentObjects(options),
     ...(options.isEnforced ? options.scope.namespaces.map(enforcedNamespace) : []),
   ];
+}
+
+/** Returns the objects without namespaces and CRDs. */
+export function agentObjects(options: InstallOptions): readonly InstallObject[] {
+  const webhooks = [...webhooksOf(options), ...(options.hasCompat ? compatWebhooksOf(options) : [])];
+  const configurations = webhooks.map(({ kind, metadata: { name } }) => ({ kind, name }));
+  return [...storesOf(options), ...rightsOf(options, configurations), ...workloadOf(options), ...webhooks, ...admissionPoliciesOf(options)];
 }
 
 interface RemovalOptions {
@@ -69,8 +70,6 @@ export function leftovers(
           },
         ]),
     ...(isFound ? [] : possiblePartitionLeftovers({ scope })),
-    { what: 'the certificate', command: `kubectl delete secret ${certificateSecret} -n ${namespace} --ignore-not-found` },
-    { what: 'the Lease', command: `kubectl delete lease ${agentName} -n ${namespace} --ignore-not-found` },
     ...scopeFlags.map((flag) => ({
       what: 'ledgers; a later installation reads the time of the last downscale of each zone from them',
       command: `kubectl delete configmap -l ${ledgerLabel} ${flag}`,
@@ -102,8 +101,8 @@ function possiblePartitionLeftovers({ scope }: Pick<InstallOptions, 'scope'>): r
 /** The label of ledgers and of other ConfigMaps that the agent writes. */
 const ledgerLabel = 'rollout-group.dev/document';
 
-/** Returns the kinds. They have no installation label, because all installations in the cluster share them. */
-function definitionsOf({ hasCompat }: Pick<InstallOptions, 'hasCompat'>): readonly InstallObject[] {
+/** Returns the CRDs. They have no installation label, because all installations in the cluster share them. */
+export function definitionsOf({ hasCompat }: Pick<InstallOptions, 'hasCompat'>): readonly InstallObject[] {
   const ours = (Object.keys(kinds) as Kind[]).flatMap((kind) => customResourceDefinition(kind) ?? []);
   return [...ours, ...(hasCompat ? compatDefinitions : [])];
 }

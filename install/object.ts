@@ -34,9 +34,25 @@ export interface InstallOptions {
   readonly isMembersOnly: boolean;
   /** True if admission policies are included. Kubernetes before 1.30 does not support them. */
   readonly hasAdmissionPolicies: boolean;
+  /** The source of the certificate of the webhooks; absent if the agent creates the certificate. */
+  readonly certificate?: CertificateOptions;
+  /** The PriorityClass of the pods. */
+  readonly priorityClass?: string;
+  /** True if a ServiceMonitor of the Prometheus Operator is included. */
+  readonly hasServiceMonitor?: boolean;
 }
 
+/** A certificate that the agent reads from files: from cert-manager, or from a Secret of the user. */
+export type CertificateOptions =
+  | { readonly kind: 'cert-manager'; readonly issuer: string; readonly issuerKind: string }
+  /** A Secret of the type kubernetes.io/tls. `caBundle`: the CA certificate as in webhook configurations, base64. */
+  | { readonly kind: 'secret'; readonly name: string; readonly caBundle: string };
+
+/** The Secret with the certificate that the agent creates. */
 export const certificateSecret = 'rollout-group-agent-tls';
+
+/** The Secret with the certificate of cert-manager. Its type differs, so it needs another name. */
+export const issuedSecret = 'rollout-group-agent-tls-issued';
 
 /** The label that enables enforcement in a namespace. In an emergency, its removal turns enforcement off. */
 export const enforceLabel = 'rollout-group.dev/enforce';
@@ -81,9 +97,12 @@ export const endpointPaths = {
   pinPod: '/admission/pin-pod',
 } as const;
 
+/** The annotation by which a webhook configuration requests the CA certificate of a Certificate from cert-manager. */
+export const injector = 'cert-manager.io/inject-ca-from';
+
 /** The annotations by which a webhook configuration requests its `caBundle` from cert-manager. */
 export const foreignInjectors: readonly string[] = [
-  'cert-manager.io/inject-ca-from',
+  injector,
   'cert-manager.io/inject-ca-from-secret',
   'cert-manager.io/inject-apiserver-ca',
 ];

@@ -53,11 +53,11 @@ const commitRules: readonly PolicyRule[] = [
 ];
 
 /** Returns the rights in the agent's namespace: Lease, certificate, events, policies, metric sources, channels and their Secrets. */
-const ownRules = ({ scope: { secrets } }: InstallOptions): readonly PolicyRule[] => [
+const ownRules = ({ scope: { secrets }, certificate }: InstallOptions): readonly PolicyRule[] => [
   // RBAC cannot limit `create` to a name.
   rule('coordination.k8s.io', ['leases'], ['create']),
   rule('coordination.k8s.io', ['leases'], ['get', 'update'], [agentName]),
-  ...certificateRules(certificateSecret),
+  ...(certificate === undefined ? certificateRules(certificateSecret) : []),
   rule('events.k8s.io', ['events'], ['create', 'patch']),
   rule(apiGroup, ['rolloutgroups', 'rolloutpolicies', 'rolloutexceptions', 'rolloutintents'], ['list', 'watch']),
   rule(apiGroup, ['metricsources', 'notificationchannels'], ['get']),

@@ -24,7 +24,7 @@ import {
   scalesDown,
   scalesUp,
 } from './conditions.ts';
-import { clusterName, endpointPaths, enforceLabel, type InstallObject, type InstallOptions, installObject } from './object.ts';
+import { clusterName, endpointPaths, enforceLabel, type InstallObject, type InstallOptions, injector, installObject } from './object.ts';
 import { usesStrategy } from './scope.ts';
 
 export interface WebhookRule {
@@ -86,19 +86,20 @@ export function configuration(
   options: InstallOptions,
   webhooks: readonly object[],
 ): InstallObject {
-  const { namespace } = options;
+  const { namespace, certificate } = options;
   const object = installObject([admissionVersion, kind], { name }, namespace, { webhooks });
   const labels = { 'grafana.com/inject-rollout-operator-ca': 'true', 'grafana.com/namespace': namespace };
-  return { ...object, metadata: { ...object.metadata, labels: { ...object.metadata.labels, ...labels } } };
+  const injected = certificate?.kind === 'cert-manager' ? { annotations: { [injector]: `${namespace}/${agentName}` } } : {};
+  return { ...object, metadata: { ...object.metadata, labels: { ...object.metadata.labels, ...labels }, ...injected } };
 }
 
-function webhookOf(entry: Entry, { namespace }: InstallOptions): object {
+function webhookOf(entry: Entry, options: InstallOptions): object {
   const { name, path, rule, conditions, failurePolicy } = entry;
   // Enforcement applies to namespaces with the label. Except in a dry run, an answer may write a claim to the ledger.
   const isEnforcing = path === endpointPaths.enforce;
   return {
     name: `${name}.${apiGroup}`,
-    clientConfig: serviceAt(namespace, path),
+    clientConfig: serviceAt(options, path),
     rules: [rule],
     matchConditions: conditions,
     matchPolicy: 'Equivalent',
@@ -111,9 +112,10 @@ function webhookOf(entry: Entry, { namespace }: InstallOptions): object {
   };
 }
 
-/** Returns the `clientConfig` without `caBundle`, which the agent adds. */
-export function serviceAt(namespace: string, path: string): object {
-  return { service: { name: agentName, namespace, path, port: 443 } };
+/** Returns the `clientConfig`. Without a certificate of the user it has no `caBundle`, which the agent or cert-manager adds. */
+export function serviceAt({ namespace, certificate }: InstallOptions, path: string): object {
+  const service = { service: { name: agentName, namespace, path, port: 443 } };
+  return certificate?.kind === 'secret' ? { ...service, caBundle: certificate.caBundle } : service;
 }
 
 function validating(options: InstallOptions): readonly Entry[] {

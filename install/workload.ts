@@ -1,14 +1,49 @@
-// Defines the workload of an installation: Deployment, Service, disruption budget and network policy.
+// Defines the workload of an installation: Deployment, Service, disruption budget, network policy, and the objects that the agent fills in.
 import { agentName } from '../policies/objects/agent-deployment.ts';
-import { certificateSecret, type InstallObject, type InstallOptions, installObject, podLabelsOf } from './object.ts';
+import { defined } from '../policies/values/defined.ts';
+import { certificateSecret, type InstallObject, type InstallOptions, installObject, issuedSecret, podLabelsOf } from './object.ts';
 
 const ports = { metrics: 8001, webhook: 8443 } as const;
+
+/** The folder with the files of a certificate that the agent does not create. */
+const certificateFolder = '/certificate';
 
 /** Returns the namespace of the agent, which denies pods outside the restricted Pod Security standard. */
 export function agentNamespaceObject({ namespace }: InstallOptions): InstallObject {
   const object = installObject(['v1', 'Namespace'], { name: namespace }, namespace, {});
   const labels = { ...object.metadata.labels, 'pod-security.kubernetes.io/enforce': 'restricted' };
   return { ...object, metadata: { ...object.metadata, labels } };
+}
+
+/**
+ * Returns the objects that the agent, or cert-manager, fills in: the Secret of the certificate and the Lease. The agent would also create
+ * them. As a part of the installation they are deleted with it, after the rights with which the agent could create them again.
+ */
+export function storesOf({ namespace, certificate }: InstallOptions): readonly InstallObject[] {
+  return [
+    ...certificateOf(namespace, certificate),
+    installObject(['coordination.k8s.io/v1', 'Lease'], { name: agentName, namespace }, namespace, {}),
+  ];
+}
+
+function certificateOf(namespace: string, certificate: InstallOptions['certificate']): readonly InstallObject[] {
+  if (certificate === undefined) return [installObject(['v1', 'Secret'], { name: certificateSecret, namespace }, namespace, {})];
+  if (certificate.kind === 'secret') return [];
+  return [
+    installObject(['cert-manager.io/v1', 'Certificate'], { name: agentName, namespace }, namespace, {
+      spec: {
+        secretName: issuedSecret,
+        dnsNames: [dnsName(namespace)],
+        issuerRef: { group: 'cert-manager.io', kind: certificate.issuerKind, name: certificate.issuer },
+        privateKey: { algorithm: 'ECDSA', size: 256, rotationPolicy: 'Always' },
+        usages: ['digital signature', 'server auth'],
+      },
+    }),
+  ];
+}
+
+function dnsName(namespace: string): string {
+  return `${agentName}.${namespace}.svc`;
 }
 
 export function workloadOf(options: InstallOptions): readonly InstallObject[] {
@@ -42,11 +77,19 @@ export function workloadOf(options: InstallOptions): readonly InstallObject[] {
         ]
       : []),
     installObject(['apps/v1', 'Deployment'], target, namespace, { spec: deployment(options) }),
+    ...(options.hasServiceMonitor === true
+      ? [
+          installObject(['monitoring.coreos.com/v1', 'ServiceMonitor'], target, namespace, {
+            // The label `namespace` of a metric is the namespace of the group, not of the agent.
+            spec: { selector, endpoints: [{ port: 'http-metrics', honorLabels: true }] },
+          }),
+        ]
+      : []),
   ];
 }
 
 function deployment(options: InstallOptions): object {
-  const { namespace, replicas } = options;
+  const { namespace, replicas, certificate } = options;
   const labels = podLabelsOf(namespace);
   return {
     replicas,
@@ -57,6 +100,7 @@ function deployment(options: InstallOptions): object {
       metadata: { labels: { ...labels, 'app.kubernetes.io/part-of': 'rollout-group' } },
       spec: {
         serviceAccountName: agentName,
+        ...defined({ priorityClassName: options.priorityClass }),
         automountServiceAccountToken: true,
         enableServiceLinks: false,
         // To stop, the agent becomes unready, still serves for a while, and then finishes its open requests.
@@ -78,12 +122,17 @@ function deployment(options: InstallOptions): object {
           },
         ],
         containers: [container(options)],
+        ...(certificate === undefined
+          ? {}
+          : {
+              volumes: [{ name: 'certificate', secret: { secretName: certificate.kind === 'secret' ? certificate.name : issuedSecret } }],
+            }),
       },
     },
   };
 }
 
-function container({ namespace, image, scope, hasCompat, readsCommits }: InstallOptions): object {
+function container({ namespace, image, scope, hasCompat, readsCommits, certificate }: InstallOptions): object {
   return {
     name: 'agent',
     image,
@@ -98,9 +147,17 @@ function container({ namespace, image, scope, hasCompat, readsCommits }: Install
       '-log.level=info',
       '-server-tls.enabled=true',
       `-server-tls.port=${ports.webhook}`,
-      `-server-tls.self-signed-cert.secret-name=${certificateSecret}`,
-      `-server-tls.self-signed-cert.dns-name=${agentName}.${namespace}.svc`,
-      '-server-tls.self-signed-cert.org=rollout-group',
+      ...(certificate === undefined
+        ? [
+            `-server-tls.self-signed-cert.secret-name=${certificateSecret}`,
+            `-server-tls.self-signed-cert.dns-name=${dnsName(namespace)}`,
+            '-server-tls.self-signed-cert.org=rollout-group',
+          ]
+        : [
+            '-server-tls.self-signed-cert.enabled=false',
+            `-server-tls.cert-file=${certificateFolder}/tls.crt`,
+            `-server-tls.key-file=${certificateFolder}/tls.key`,
+          ]),
       ...(readsCommits ? ['-commits.read=true'] : []),
       ...(hasCompat ? ['-use-zone-tracker=true', '-prepare-downscale.registered=true'] : []),
     ],
@@ -112,6 +169,7 @@ function container({ namespace, image, scope, hasCompat, readsCommits }: Install
     livenessProbe: { ...probe('/healthz'), periodSeconds: 10, failureThreshold: 6 },
     readinessProbe: { ...probe('/ready'), periodSeconds: 5, failureThreshold: 2 },
     resources: { requests: { cpu: '100m', memory: '128Mi' }, limits: { memory: '512Mi' } },
+    ...(certificate === undefined ? {} : { volumeMounts: [{ name: 'certificate', mountPath: certificateFolder, readOnly: true }] }),
     securityContext: { allowPrivilegeEscalation: false, readOnlyRootFilesystem: true, capabilities: { drop: ['ALL'] } },
   };
 }

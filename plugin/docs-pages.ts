@@ -11,6 +11,7 @@ export { default as findings } from '../docs/findings.md';
 export { default as flux } from '../docs/flux.md';
 export { default as gates } from '../docs/gates.md';
 export { default as 'getting-started' } from '../docs/getting-started.md';
+export { default as helm } from '../docs/helm.md';
 export { default as install } from '../docs/install.md';
 export { default as 'migrate-from-other-operators' } from '../docs/migrate-from-other-operators.md';
 export { default as 'migrate-from-rollout-operator' } from '../docs/migrate-from-rollout-operator.md';

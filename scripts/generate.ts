@@ -5,11 +5,12 @@ import { stringify } from 'yaml';
 import { compatDefinitions } from '../install/compat.ts';
 import { customResourceDefinition, editorSchema } from '../policies/schema/json-schema.ts';
 import { apiGroup, type Kind, kinds } from '../policies/schema/kinds.ts';
+import { deployFiles } from './chart/files.ts';
 import { outputSchemas, policyFileSchema } from './generated/output-schemas.ts';
 import { agentMarkdown, findingsMarkdown, kindMarkdown, rulesMarkdown } from './generated/pages.ts';
 
 /** These folders contain only generated files, so a file that is no longer generated is found. */
-const generatedFolders = ['deploy/crds', 'deploy/schemas', 'docs/kinds'];
+const generatedFolders = ['deploy/crds', 'deploy/helm', 'deploy/kustomize', 'deploy/schemas', 'docs/kinds'];
 
 /** Returns every generated file with its content. */
 function generatedFiles(): ReadonlyMap<string, string> {
@@ -26,6 +27,7 @@ function generatedFiles(): ReadonlyMap<string, string> {
     ['deploy/argo-cd/argocd-cm.yaml', argoCdSettings({ RolloutGroup: apiGroup, RolloutRun: apiGroup })],
     ['deploy/argo-cd/argocd-cm-statefulsets.yaml', argoCdSettings({ StatefulSet: 'apps' })],
     ...all.map((kind) => [`docs/kinds/${kind.toLowerCase()}.md`, kindMarkdown(kind)] as const),
+    ...deployFiles(),
     ['docs/agent.md', agentMarkdown()],
     ['docs/findings.md', findingsMarkdown()],
     ['docs/rules.md', rulesMarkdown()],

@@ -1,4 +1,5 @@
 // The verbs install and uninstall: print the objects of an installation as YAML, or with --apply apply or delete them one by one.
+import { resolve } from 'node:path';
 import { isUnknown } from '../../engine/snapshot.ts';
 import {
   type BlockedStatefulSet,
@@ -9,8 +10,9 @@ import {
   partitionWarning,
   removal,
 } from '../../install/installation.ts';
-import type { InstallOptions } from '../../install/object.ts';
+import type { CertificateOptions, InstallOptions } from '../../install/object.ts';
 import { everywhere, type InstallScope, installScope } from '../../install/scope.ts';
+import { defined } from '../../policies/values/defined.ts';
 import { type ConnectionFlags, withCluster } from '../connection.ts';
 import { type CommandContext, suggestNext, writeNotes } from '../context.ts';
 import { type ExitCode, exitCodes, usageFailure } from '../failure.ts';
@@ -25,7 +27,7 @@ import {
   readBlockedStatefulSets,
   refuseLostNamespaces,
 } from '../source/cluster/install.ts';
-import { readInputs } from '../source/input.ts';
+import { readFile, readInputs } from '../source/input.ts';
 import { version } from '../version.ts';
 
 interface InstallationFlags extends Omit<ConnectionFlags, 'namespace'> {
@@ -46,6 +48,11 @@ export interface InstallFlags extends InstallationFlags {
   readonly readCommits?: boolean;
   readonly membersOnly?: boolean;
   readonly admissionPolicies?: boolean;
+  readonly certManagerIssuer?: string;
+  readonly certificateSecret?: string;
+  readonly caFile?: string;
+  readonly priorityClass?: string;
+  readonly serviceMonitor?: boolean;
 }
 
 export interface UninstallFlags extends InstallationFlags, PromptFlags {
@@ -161,7 +168,33 @@ async function readOptions(context: CommandContext, flags: InstallFlags): Promis
     isEnforced: flags.enforce === true,
     isMembersOnly: flags.membersOnly === true,
     hasAdmissionPolicies: flags.admissionPolicies !== false,
+    hasServiceMonitor: flags.serviceMonitor === true,
+    ...defined({ certificate: await readCertificate(context, flags), priorityClass: flags.priorityClass }),
   };
+}
+
+/** Returns undefined if the agent creates the certificate. Throws Failure for invalid flags and an unreadable file. */
+async function readCertificate(
+  { cwd }: CommandContext,
+  { certManagerIssuer: issuer, certificateSecret: name, caFile }: InstallFlags,
+): Promise<CertificateOptions | undefined> {
+  if (issuer !== undefined && name !== undefined)
+    throw usageFailure('--cert-manager-issuer and --certificate-secret exclude each other', 'use one of them');
+  if ((name === undefined) !== (caFile === undefined))
+    throw usageFailure(
+      '--certificate-secret and --ca-file need each other',
+      'the CA certificate is written into the webhook configurations',
+    );
+  if (name !== undefined && caFile !== undefined) {
+    const text = await readFile(resolve(cwd, caFile), caFile);
+    if (!text.includes('-----BEGIN CERTIFICATE-----'))
+      throw usageFailure(`${caFile} contains no certificate in PEM format`, 'name the file with the CA certificate');
+    return { kind: 'secret', name, caBundle: Buffer.from(text).toString('base64') };
+  }
+  if (issuer === undefined) return undefined;
+  const [, issuerKind = 'Issuer', issuerName] = /^(?:(Issuer|ClusterIssuer)\/)?([^/]+)$/.exec(issuer) ?? [];
+  if (issuerName === undefined) throw usageFailure(`${issuer} names no issuer`, 'write NAME, Issuer/NAME or ClusterIssuer/NAME');
+  return { kind: 'cert-manager', issuer: issuerName, issuerKind };
 }
 
 /** Returns undefined if the policies have errors. Throws Failure for invalid flags and unreadable sources. */

@@ -133,6 +133,18 @@ const install: Verb = {
       description:
         'Omit the ValidatingAdmissionPolicies for update strategies and requesters. Before Kubernetes 1.30, kubectl apply fails without this flag.',
     },
+    {
+      flags: '--cert-manager-issuer <issuer>',
+      description: 'Let cert-manager issue the certificate of the webhooks. ISSUER is NAME, Issuer/NAME or ClusterIssuer/NAME.',
+    },
+    {
+      flags: '--certificate-secret <name>',
+      description:
+        'Use the certificate in this Secret of the type kubernetes.io/tls, for rollout-group-agent.NAMESPACE.svc. Needs --ca-file.',
+    },
+    { flags: '--ca-file <file>', description: 'With --certificate-secret: the file with the CA certificate.', completes: 'file' },
+    { flags: '--priority-class <name>', description: 'PriorityClass of the agent.' },
+    { flags: '--service-monitor', description: 'Also include a ServiceMonitor, for the Prometheus Operator.' },
     { flags: '--apply', description: 'Apply to the cluster instead of printing.' },
     dryRun,
   ],

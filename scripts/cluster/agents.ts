@@ -26,6 +26,8 @@ export interface AgentsOptions {
 interface Running {
   readonly child: ChildProcess;
   readonly webhookPort: number;
+  /** The port of /ready and /metrics. */
+  readonly serverPort: number;
   /** The process ends because its pod was deleted, or with the cluster. */
   isStopping: boolean;
 }
@@ -50,9 +52,9 @@ export class Agents {
     this.#loop = this.#follow();
   }
 
-  /** Returns the port of the webhooks of a process; undefined if no process runs. */
-  webhookPort(): number | undefined {
-    return [...this.#running.values()].find(({ isStopping }) => !isStopping)?.webhookPort;
+  /** Returns the ports of a process; undefined if no process runs. */
+  ports(): Pick<Running, 'webhookPort' | 'serverPort'> | undefined {
+    return [...this.#running.values()].find(({ isStopping }) => !isStopping);
   }
 
   /** Starts the processes again that ended by themselves. */
@@ -95,7 +97,7 @@ export class Agents {
 
   async #start(pod: string, podArgs: readonly string[]): Promise<void> {
     const { executable, log, env, say } = this.#options;
-    const webhookPort = await freePort();
+    const [webhookPort, serverPort] = [await freePort(), await freePort()];
     const args = [
       executable,
       ...podArgs,
@@ -105,7 +107,7 @@ export class Agents {
       '-publish.every=1s',
       '-log.format=logfmt',
       '-server.address=127.0.0.1',
-      '-server.port=0',
+      `-server.port=${serverPort}`,
       `-server-tls.port=${webhookPort}`,
       // Nothing else answers while the process drains.
       '-server-tls.drain=1s',
@@ -116,7 +118,7 @@ export class Agents {
       stdio: ['ignore', 'pipe', 'pipe'],
       detached: true,
     });
-    const running: Running = { child, webhookPort, isStopping: false };
+    const running: Running = { child, webhookPort, serverPort, isStopping: false };
     this.#running.set(pod, running);
     const hasEnded = child.pid === undefined ? () => {} : this.#cluster.reap(child.pid);
     let tail: readonly string[] = [];

@@ -1,9 +1,9 @@
-// Packs the plugin: an archive with its own Node.js for each platform, the manifest for krew, and the package for npm.
+// Packs the plugin: an archive with its own Node.js for each platform, the manifest for krew, and the package for npm. Also packs the chart.
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 import { parse, stringify } from 'yaml';
 import { compress, type TarFile, tar } from '../../plugin/report/tar.ts';
 import { fileFromNpm, injector, type NodeInput, nodeInputs, nodeVersion, ReleaseError, sha256Of } from './inputs.ts';
@@ -140,3 +140,25 @@ export async function npmPackage({ version }: Product, bundle: readonly TarFile[
   ];
   return { name: `${name}-${version}.tgz`, data: await compress(tar(files.map((file) => ({ ...file, path: `package/${file.path}` })))) };
 }
+
+/** Returns the package of the Helm chart, and the objects that Kustomize installs as one file, both with this version. */
+export async function deploymentFiles({ version }: Product): Promise<readonly [chart: Archive, manifest: Archive]> {
+  const { version: current } = JSON.parse(readFileSync('package.json', 'utf8'));
+  const folder = 'deploy/helm';
+  const files = readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry): TarFile => {
+      const path = join(entry.parentPath, entry.name);
+      const text = readFileSync(path, 'utf8');
+      const data = entry.name === 'Chart.yaml' ? text.replaceAll(`ersion: ${current}\n`, `ersion: ${version}\n`) : text;
+      return { path: relative(folder, path), data };
+    });
+  const manifest = readFileSync('deploy/kustomize/base/objects.yaml', 'utf8').replaceAll(`${image}:${current}\n`, `${image}:${version}\n`);
+  return [
+    { name: `rollout-group-${version}.tgz`, data: await compress(tar(files)) },
+    { name: 'rollout-group.yaml', data: Buffer.from(manifest) },
+  ];
+}
+
+/** The default name of the image. */
+const image = 'rollout-group-agent';

@@ -1,4 +1,4 @@
-// Writes all artefacts of a release: the image of the agent, the archives of the plugin, the package for npm, and their descriptions.
+// Writes all artefacts of a release: the image of the agent, the archives of the plugin, the packages for npm and Helm, and their descriptions.
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
@@ -9,7 +9,7 @@ import type { TarFile } from '../../plugin/report/tar.ts';
 import { type Artefact, bill, bundledComponents, provenance } from './documents.ts';
 import { packImage } from './image.ts';
 import { allInputs, fileFromNpm, nodeInputs, nodeVersion, packageFile, ReleaseError, sha256Of } from './inputs.ts';
-import { krewManifest, npmPackage, pluginArchives } from './plugin-archives.ts';
+import { deploymentFiles, krewManifest, npmPackage, pluginArchives } from './plugin-archives.ts';
 
 export interface Product {
   readonly version: string;
@@ -127,6 +127,7 @@ async function writeArtefacts(product: Product, folder: string): Promise<readonl
     { name: 'image.tar', data: image.archive },
     ...archives,
     npm,
+    ...(await deploymentFiles(product)),
     { name: 'krew-manifest.yaml', data: krewManifest(product, archives) },
     { name: 'rollout-group.spdx.json', data: bill(product, bundled) },
   ];

@@ -22,6 +22,22 @@ const executables: readonly Executable[] = [
   { name: 'kwok', package: 'sigs.k8s.io/kwok/cmd/kwok', module: modules },
 ];
 
+/** The packages of Helm that have the version of Kubernetes for which charts are rendered without a cluster. */
+const renderers = ['helm.sh/helm/v3/pkg/chartutil', 'helm.sh/helm/v3/pkg/lint/rules'];
+
+/** Helm is built apart from the control plane, which starts without it. */
+const helm: Executable = { name: 'helm', package: 'helm.sh/helm/v3/cmd/helm', module: join(modules, 'helm') };
+
+/** Returns the path of Helm, and builds it if the cache lacks it. Throws without Go or its modules. */
+export async function findHelm(progress: (line: string) => void): Promise<string> {
+  const release = version('helm.sh/helm/v3', helm.module);
+  const folder = join(cacheRoot(), `helm-${release}_${process.platform}-${process.arch}`);
+  if (isExecutable(join(folder, helm.name))) return join(folder, helm.name);
+  const failure = await buildInto(folder, [helm], progress);
+  if (failure !== undefined) throw new Error(failure);
+  return join(folder, helm.name);
+}
+
 export type Binaries =
   | { readonly kind: 'found'; readonly folder: string; readonly source: 'KUBEBUILDER_ASSETS' | 'cache' | 'build' }
   | { readonly kind: 'missing'; readonly reason: string };
@@ -44,15 +60,21 @@ export async function findBinaries(progress: (line: string) => void): Promise<Bi
   if (go.status !== 0) {
     return { kind: 'missing', reason: `Go is not installed, and neither KUBEBUILDER_ASSETS nor ${folder} holds ${names(unbuilt)}` };
   }
+  const reason = await buildInto(folder, unbuilt, progress);
+  return reason === undefined ? { kind: 'found', folder, source: 'build' } : { kind: 'missing', reason };
+}
+
+/** Builds the executables one after another. Returns the failure. */
+async function buildInto(folder: string, unbuilt: readonly Executable[], progress: (line: string) => void): Promise<string | undefined> {
   mkdirSync(folder, { recursive: true });
   for (const [index, executable] of unbuilt.entries()) {
     progress(`building ${executable.name} (${index + 1} of ${unbuilt.length}), the first time takes minutes ...`);
     const startedAt = Date.now();
     const failure = await build(executable, folder);
-    if (failure !== undefined) return { kind: 'missing', reason: `${executable.name} cannot be built: ${failure}` };
+    if (failure !== undefined) return `${executable.name} cannot be built: ${failure}`;
     progress(`built ${executable.name} in ${Math.round((Date.now() - startedAt) / 1000)} s`);
   }
-  return { kind: 'found', folder, source: 'build' };
+  return undefined;
 }
 
 /** A folder outside the work tree, named by a hash of its content, so that branches with other versions do not overwrite it. */
@@ -63,7 +85,11 @@ function cacheFolder(): string {
     `etcd-${version('go.etcd.io/etcd/server/v3', join(modules, 'etcd'))}`,
     `${process.platform}-${process.arch}`,
   ];
-  return join(process.env['XDG_CACHE_HOME'] || join(homedir(), '.cache'), 'rollout-group', 'control-plane', versions.join('_'));
+  return join(cacheRoot(), versions.join('_'));
+}
+
+function cacheRoot(): string {
+  return join(process.env['XDG_CACHE_HOME'] || join(homedir(), '.cache'), 'rollout-group', 'control-plane');
 }
 
 /** Returns the version of a dependency of a Go module. Throws if the module does not require it. */
@@ -83,14 +109,16 @@ function version(required: string, module: string): string {
 }
 
 function missingIn(folder: string): readonly Executable[] {
-  return executables.filter(({ name }) => {
-    try {
-      accessSync(join(folder, name), constants.X_OK);
-      return false;
-    } catch {
-      return true;
-    }
-  });
+  return executables.filter(({ name }) => !isExecutable(join(folder, name)));
+}
+
+function isExecutable(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 function names(list: readonly Executable[]): string {
@@ -103,7 +131,7 @@ function names(list: readonly Executable[]): string {
  */
 async function build(executable: Executable, folder: string): Promise<string | undefined> {
   const partial = join(folder, `.${executable.name}-${process.pid}`);
-  const args = ['build', '-trimpath', '-buildvcs=false', '-ldflags', linkerFlags(), '-o', partial, executable.package];
+  const args = ['build', '-trimpath', '-buildvcs=false', '-ldflags', linkerFlags(executable), '-o', partial, executable.package];
   // Without cgo no C compiler is needed, and the executables run in any image.
   const env = { ...process.env, CGO_ENABLED: '0', GOWORK: 'off' };
   const go = spawn('go', args, { cwd: executable.module, env, stdio: ['ignore', 'ignore', 'pipe'] });
@@ -126,10 +154,19 @@ async function build(executable: Executable, folder: string): Promise<string | u
   return said.trim().split('\n').slice(-3).join(' ') || `go build ended with code ${code}`;
 }
 
-/** Sets the version through the linker. Otherwise Kubernetes reports v0.0.0, which clients and feature gates read. */
-function linkerFlags(): string {
+/** Sets the versions through the linker. Otherwise Kubernetes reports v0.0.0, which clients and feature gates read. */
+function linkerFlags({ module }: Executable): string {
   const kubernetes = version('k8s.io/kubernetes', modules);
   const [major = '', minor = ''] = kubernetes.slice(1).split('.');
-  const set = { gitVersion: kubernetes, gitMajor: major, gitMinor: minor };
-  return ['-s', '-w', ...Object.entries(set).map(([name, value]) => `-X k8s.io/component-base/version.${name}=${value}`)].join(' ');
+  const set: readonly (readonly [string, string])[] =
+    module === helm.module
+      ? [
+          ['helm.sh/helm/v3/internal/version.version', version('helm.sh/helm/v3', module)],
+          ...renderers.flatMap((path) => [[`${path}.k8sVersionMajor`, major] as const, [`${path}.k8sVersionMinor`, minor] as const]),
+        ]
+      : Object.entries({ gitVersion: kubernetes, gitMajor: major, gitMinor: minor }).map(([name, value]) => [
+          `k8s.io/component-base/version.${name}`,
+          value,
+        ]);
+  return ['-s', '-w', ...set.map(([name, value]) => `-X ${name}=${value}`)].join(' ');
 }

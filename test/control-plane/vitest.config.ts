@@ -25,6 +25,7 @@ export default defineConfig({
         'test/agent/whole-run.cluster.ts',
         'test/webhook/outage-expiry.cluster.ts',
         // These suites wait a minute or more for other reasons.
+        'test/deploy/chart.cluster.ts',
         'test/webhook/bypass.cluster.ts',
         'test/agent/rollout.cluster.ts',
         'test/agent/gates.cluster.ts',

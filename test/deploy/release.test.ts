@@ -5,7 +5,7 @@ import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, syml
 import { homedir, tmpdir } from 'node:os';
 import { basename, join, resolve } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
-import { parse } from 'yaml';
+import { parse, parseAllDocuments } from 'yaml';
 import { installation } from '../../install/installation.ts';
 import { bundledComponents } from '../../scripts/release/documents.ts';
 import { optionsOf } from '../install/given.ts';
@@ -135,6 +135,27 @@ if (missing !== undefined) {
       const components: readonly { readonly externalRefs: readonly [{ readonly referenceLocator: string }] }[] = packages.slice(1);
       const uris = inputs.map(({ uri }) => uri);
       expect(components.map(({ externalRefs }) => externalRefs[0].referenceLocator).filter((purl) => !uris.includes(purl))).toEqual([]);
+    });
+
+    it('has the Helm chart and the objects of an installation, in its version', () => {
+      const version = releasedVersion();
+      const { version: current } = JSON.parse(readFileSync('package.json', 'utf8'));
+      const into = folder('chart');
+      run('tar', ['-xzf', join(release, `rollout-group-${version}.tgz`), '-C', into]);
+      const filesOf = (root: string) =>
+        Object.fromEntries(
+          readdirSync(root, { recursive: true, withFileTypes: true })
+            .filter((entry) => entry.isFile())
+            .map(({ parentPath, name: file }) => [join(parentPath, file).slice(root.length), readFileSync(join(parentPath, file), 'utf8')]),
+        );
+      const wanted = filesOf('deploy/helm');
+      const description = wanted['/rollout-group/Chart.yaml'] ?? '';
+      const versioned = description.replaceAll(`ersion: ${current}\n`, `ersion: ${version}\n`);
+      expect(filesOf(into)).toEqual({ ...wanted, '/rollout-group/Chart.yaml': versioned });
+      expect(parse(versioned)).toMatchObject({ version, appVersion: version });
+      const objects = parseAllDocuments(readFileSync(join(release, 'rollout-group.yaml'), 'utf8')).map((document) => document.toJS());
+      const options = optionsOf({ hasNamespace: true, image: `rollout-group-agent:${version}` });
+      expect(objects).toEqual(JSON.parse(JSON.stringify(installation(options))));
     });
 
     it('lists its components in SPDX, each once', () => {

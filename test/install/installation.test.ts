@@ -23,7 +23,7 @@ describe('an installation', () => {
   it('is in the order in which each object finds what it needs, and opts in last', () => {
     const objects = installation(full);
     expect(kindsOf(objects)).toEqual([
-      ...['Namespace', 'CustomResourceDefinition', 'ServiceAccount', 'Role', 'RoleBinding', 'ClusterRole', 'ClusterRoleBinding'],
+      ...['Namespace', 'CustomResourceDefinition', 'Secret', 'Lease', 'ServiceAccount', 'Role', 'RoleBinding', 'ClusterRole', 'ClusterRoleBinding'],
       ...[
         'Service',
         'NetworkPolicy',
@@ -128,7 +128,8 @@ describe('a removal', () => {
       ...['ValidatingAdmissionPolicyBinding', 'ValidatingAdmissionPolicy'],
       ...['ValidatingWebhookConfiguration', 'MutatingWebhookConfiguration', 'Deployment'],
     ]);
-    expect(kinds.at(-1)).toBe('ServiceAccount');
+    // The agent could create the Secret and the Lease again while it has the rights.
+    expect(kinds.slice(-3)).toEqual(['ServiceAccount', 'Lease', 'Secret']);
     expect(kinds).not.toContain('Namespace');
     expect(kinds).not.toContain('CustomResourceDefinition');
   });
@@ -143,8 +144,6 @@ describe('a removal', () => {
   it('says what is left, and how to remove it', () => {
     expect(leftovers(optionsOf({ scope }), { hasDefinitions: false }).map(({ command }) => command)).toEqual([
       'kubectl delete crd rolloutgroups.rollout-group.dev rolloutpolicies.rollout-group.dev rolloutexceptions.rollout-group.dev rolloutintents.rollout-group.dev rolloutruns.rollout-group.dev metricsources.rollout-group.dev notificationchannels.rollout-group.dev',
-      'kubectl delete secret rollout-group-agent-tls -n rollout-group --ignore-not-found',
-      'kubectl delete lease rollout-group-agent -n rollout-group --ignore-not-found',
       'kubectl delete configmap -l rollout-group.dev/document -n mimir',
       'kubectl label namespace -l rollout-group.dev/enforce rollout-group.dev/enforce-',
     ]);

@@ -75,7 +75,43 @@ note: webhooks receive requests only for the StatefulSets named now; install aga
     await expect(withoutDefinitions(stdout)).toMatchFileSnapshot('golden/install-policies.yaml');
   });
 
+  it('reads the certificate from files if cert-manager or a Secret provides it, and then needs no right on Secrets', async () => {
+    const cwd = folderOf({ 'ca.crt': '-----BEGIN CERTIFICATE-----\n' });
+    const objectsOf = async (...flags: readonly string[]) => {
+      const { stdout } = await runInProcess(['install', ...flags], { cwd });
+      return { stdout, objects: parseAllDocuments(stdout).map((document) => document.toJS()) };
+    };
+    const issued = await objectsOf('--cert-manager-issuer', 'ClusterIssuer/ca');
+    expect(issued.objects.find(({ kind }) => kind === 'Certificate').spec).toMatchObject({
+      secretName: 'rollout-group-agent-tls-issued',
+      dnsNames: ['rollout-group-agent.rollout-group.svc'],
+      issuerRef: { kind: 'ClusterIssuer', name: 'ca' },
+    });
+    const configurations = issued.objects.filter(({ kind }) => kind.endsWith('WebhookConfiguration'));
+    expect(configurations.map(({ metadata }) => metadata.annotations)).toEqual(
+      configurations.map(() => ({ 'cert-manager.io/inject-ca-from': 'rollout-group/rollout-group-agent' })),
+    );
+    const given = await objectsOf('--certificate-secret', 'tls', '--ca-file', 'ca.crt', '--priority-class', 'high', '--service-monitor');
+    expect(given.stdout).toContain('caBundle: LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0tCg==');
+    expect(given.objects.find(({ kind }) => kind === 'Deployment').spec.template.spec).toMatchObject({
+      priorityClassName: 'high',
+      volumes: [{ name: 'certificate', secret: { secretName: 'tls' } }],
+    });
+    expect(given.objects.map(({ kind }) => kind)).toContain('ServiceMonitor');
+    for (const { objects, stdout } of [issued, given]) {
+      expect(stdout).toContain('-server-tls.cert-file=/certificate/tls.crt');
+      expect(objects.filter(({ kind }) => kind === 'Secret')).toEqual([]);
+      const rules = objects.flatMap((object) => object.rules ?? []);
+      expect(rules.filter(({ resources }: { resources: readonly string[] }) => resources.includes('secrets'))).toEqual([]);
+    }
+  });
+
   it.each([
+    [['install', '--cert-manager-issuer', 'a', '--certificate-secret', 'b', '--ca-file', 'c'], 3, 'exclude each other'],
+    [['install', '--cert-manager-issuer', 'Other/a'], 3, 'Other/a names no issuer'],
+    [['install', '--certificate-secret', 'b'], 3, 'need each other'],
+    [['install', '--certificate-secret', 'b', '--ca-file', 'missing.crt'], 10, 'missing.crt'],
+    [['install', '--certificate-secret', 'b', '--ca-file', 'package.json'], 3, 'contains no certificate'],
     [['install', '--enforce'], 3, '--enforce needs the names of the namespaces'],
     [['install', '--members-only', '--groups-in', 'mimir'], 3, '--members-only needs the name of every StatefulSet'],
     [['install', '--dry-run', 'client'], 3, '--dry-run needs --apply'],
@@ -223,9 +259,8 @@ describe('uninstall', () => {
       'ValidatingWebhookConfiguration',
     ]);
     expect(Object.keys(names[0])).toEqual(['apiVersion', 'kind', 'metadata']);
-    expect(stderr).toContain(
-      'remains: the certificate\n  kubectl delete secret rollout-group-agent-tls -n rollout-group --ignore-not-found\n',
-    );
+    expect(names.map(({ kind }) => kind).slice(-2)).toEqual(['Lease', 'Secret']);
+    expect(stderr).toMatch(/^remains: ledgers; .*\n {2}kubectl delete configmap -l rollout-group.dev\/document -n mimir$/m);
   });
 
   it('--apply deletes what install applied and nothing else, webhooks first', async () => {

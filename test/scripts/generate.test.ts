@@ -9,8 +9,10 @@ const folder = mkdtempSync(join(tmpdir(), 'rollout-group-generate-'));
 const script = join(folder, 'generate.mjs');
 const banner = { js: "import { createRequire } from 'node:module'; const require = createRequire(import.meta.url);" };
 
-// The health checks of Argo CD are written by hand, and other files are generated from them.
-beforeAll(() => cpSync('deploy/argo-cd/health', join(folder, 'deploy/argo-cd/health'), { recursive: true }));
+// These files are written by hand, and other files are generated from them.
+beforeAll(() => {
+  for (const path of ['deploy/argo-cd/health', 'deploy/monitoring', 'package.json']) cpSync(path, join(folder, path), { recursive: true });
+});
 beforeAll(() => build({ entryPoints: ['scripts/generate.ts'], outfile: script, bundle: true, platform: 'node', format: 'esm', banner }));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
@@ -43,7 +45,7 @@ it('--check names files that are missing, stale or left over, and passes once th
 });
 
 it('its output in this repository is up to date', () => {
-  const file = 'deploy/crds/rolloutgroups.yaml';
   generate();
-  expect(readFileSync(join(folder, file), 'utf8')).toBe(readFileSync(file, 'utf8'));
+  for (const file of ['deploy/crds/rolloutgroups.yaml', 'deploy/helm/rollout-group/templates/agent.yaml'])
+    expect(readFileSync(join(folder, file), 'utf8')).toBe(readFileSync(file, 'utf8'));
 });

@@ -32,6 +32,9 @@ const deployments = resourceOf('apps/v1', 'deployments', 'Deployment');
 const installed: readonly Resource[] = [
   resources.namespaces,
   resources.customResourceDefinitions,
+  resources.secrets,
+  resourceOf('cert-manager.io/v1', 'certificates', 'Certificate'),
+  resources.leases,
   resourceOf('v1', 'serviceaccounts', 'ServiceAccount'),
   resourceOf(rbac, 'roles', 'Role'),
   resourceOf(rbac, 'rolebindings', 'RoleBinding'),
@@ -41,6 +44,7 @@ const installed: readonly Resource[] = [
   resourceOf('networking.k8s.io/v1', 'networkpolicies', 'NetworkPolicy'),
   resources.podDisruptionBudgets,
   deployments,
+  resourceOf('monitoring.coreos.com/v1', 'servicemonitors', 'ServiceMonitor'),
   resourceOf(admissionVersion, 'validatingwebhookconfigurations', 'ValidatingWebhookConfiguration', false),
   resourceOf(admissionVersion, 'mutatingwebhookconfigurations', 'MutatingWebhookConfiguration', false),
   resourceOf(admissionVersion, 'validatingadmissionpolicies', 'ValidatingAdmissionPolicy', false),
@@ -60,7 +64,7 @@ interface ApplyInstallation {
 }
 
 /**
- * Applies the objects in order, without admission policies if the API server does not serve them. Returns the number of applied objects.
+ * Applies the objects in order. If the API server does not serve them, leaves out admission policies and the ServiceMonitor. Returns the number of applied objects.
  * Throws Failure at the first error. A repeated call applies all objects again.
  */
 export async function applyInstallation(
@@ -90,10 +94,13 @@ export async function applyInstallation(
   return objects.length - skipped;
 }
 
-/** Reports whether the error means that the API server does not serve this kind of admission policy. */
+/** Reports whether the error means that the API server does not serve this kind, which the agent does not need. */
 function isNotServed(error: unknown, { kind }: Pick<InstallObject, 'kind'>): boolean {
-  return admissionPolicyKinds.some((one) => one === kind) && isStatus(error, 404);
+  return optionalKinds.has(kind) && isStatus(error, 404);
 }
+
+/** The kinds without which the agent works. */
+const optionalKinds: ReadonlySet<string> = new Set([...admissionPolicyKinds, 'ServiceMonitor']);
 
 function hasItsNamespace(objects: readonly InstallObject[], { metadata: { namespace } }: InstallObject): boolean {
   return objects.some(({ kind, metadata }) => kind === 'Namespace' && metadata.name === namespace);
@@ -159,8 +166,10 @@ export async function deleteInstallation(
 }
 
 function inOrder(options: InstallOptions, hasDefinitions: boolean): readonly Resource[] {
-  // This includes the objects for every strategy, even if no group uses the strategy any more.
-  const kinds = new Set(removal({ ...options, scope: everywhere }, { hasDefinitions }).map(({ kind }) => kind));
+  // This includes the objects for every strategy, even if no group uses the strategy any more, and for every source of the certificate.
+  const every: InstallOptions = { ...options, scope: everywhere, hasServiceMonitor: true };
+  const issued: InstallOptions = { ...every, certificate: { kind: 'cert-manager', issuer: '', issuerKind: '' } };
+  const kinds = new Set([every, issued].flatMap((one) => removal(one, { hasDefinitions })).map(({ kind }) => kind));
   return [...kinds].flatMap((kind) => installed.filter((one) => one.kind === kind));
 }
 
@@ -171,7 +180,8 @@ async function objectsOf({ env, timeoutMs }: Cluster, one: Resource, options: In
     try {
       return (await listObjects(env, one, { labelSelector, site, timeoutMs })).items;
     } catch (error) {
-      if (isNotServed(error, one)) return [];
+      // The API server does not serve the kind.
+      if (isStatus(error, 404)) return [];
       throw error;
     }
   }
