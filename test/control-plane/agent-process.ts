@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { request } from 'node:http';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { setTimeout as delay } from 'node:timers/promises';
 import { build } from 'esbuild';
@@ -54,14 +54,17 @@ let bundle: Promise<string> | undefined;
 
 /** Returns the path of the bundled executable. Each process of the test runner bundles it once and removes it at the end. */
 function agentBundle(): Promise<string> {
-  bundle ??= bundleInto(mkdtempSync(join(tmpdir(), 'rollout-group-agent-')));
+  bundle ??= bundleAgent();
   return bundle;
 }
 
-async function bundleInto(folder: string): Promise<string> {
+/** Bundles the agent of a source folder, by default of this version. The bundle is removed when the process ends. */
+export async function bundleAgent(source = '.'): Promise<string> {
+  const folder = mkdtempSync(join(tmpdir(), 'rollout-group-agent-'));
   process.on('exit', () => rmSync(folder, { recursive: true, force: true }));
   const outfile = join(folder, 'agent.mjs');
   await build({
+    absWorkingDir: resolve(source),
     entryPoints: ['agent/process/main.ts'],
     outfile,
     bundle: true,
