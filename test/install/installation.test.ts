@@ -23,7 +23,17 @@ describe('an installation', () => {
   it('is in the order in which each object finds what it needs, and opts in last', () => {
     const objects = installation(full);
     expect(kindsOf(objects)).toEqual([
-      ...['Namespace', 'CustomResourceDefinition', 'Secret', 'Lease', 'ServiceAccount', 'Role', 'RoleBinding', 'ClusterRole', 'ClusterRoleBinding'],
+      ...[
+        'Namespace',
+        'CustomResourceDefinition',
+        'Secret',
+        'Lease',
+        'ServiceAccount',
+        'Role',
+        'RoleBinding',
+        'ClusterRole',
+        'ClusterRoleBinding',
+      ],
       ...[
         'Service',
         'NetworkPolicy',
