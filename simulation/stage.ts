@@ -13,7 +13,7 @@ import { createOracles } from './oracles/all.ts';
 import { firstDifference } from './oracles/converged.ts';
 import type { Oracle, Scene, Violation } from './oracles/oracle.ts';
 import { type Admission, createAdmission } from './process/admission.ts';
-import { createAgentAdmission } from './process/agent-requests.ts';
+import { createAgentAdmission, objectOfPath } from './process/agent-requests.ts';
 import { Agents, agentNamespace, agentUser, leaseName } from './process/agents.ts';
 import { beginRunAt, runStartMs } from './process/clock.ts';
 import { installedWebhooks } from './process/installed.ts';
@@ -378,13 +378,10 @@ export function play(event: ScenarioEvent, stage: Stage): boolean {
   }
 }
 
-const ofObject = /^\/(?:api\/v1|apis\/([^/]+)\/[^/]+)\/namespaces\/([^/]+)\/([^/?]+)\/([^/?]+)/;
-
 /** Changes an annotation without meaning on the object of the request. Returns whether the object exists. */
 export function touchObject({ path }: Pick<ModelRequest, 'path'>, nth: number, server: Pick<Stage['server'], 'change'>): boolean {
-  const [, group, namespace = '', plural = '', name = ''] = ofObject.exec(path) ?? [];
+  const { resource, namespace, name } = objectOfPath(path);
   if (name === '') return false;
-  const resource = group === undefined ? plural : `${plural}.${group}`;
   const annotations = { 'example.com/looked-at': String(nth) };
-  return server.change(stranger, { resource, namespace, name: decodeURIComponent(name) }, { metadata: { annotations } }) !== undefined;
+  return server.change(stranger, { resource, namespace, name }, { metadata: { annotations } }) !== undefined;
 }

@@ -12,7 +12,14 @@ interface AgentRequestsOptions {
   readonly admission: Pick<Admission, 'ask' | 'webhooks'>;
 }
 
-const addressOf = /^\/(?:api\/v1|apis\/([^/]+)\/[^/]+)\/namespaces\/([^/]+)\/([^/?]+)(?:\/([^/?]+))?(?:\/([^/?]+))?/;
+const objectPath = /^\/(?:api\/v1|apis\/([^/]+)\/[^/]+)\/namespaces\/([^/]+)\/([^/?]+)(?:\/([^/?]+))?(?:\/([^/?]+))?/;
+
+/** Returns the object of a request; its name is empty for a list, and all parts are empty outside a namespace. */
+export function objectOfPath(path: string): Pick<ReviewedRequest, 'resource' | 'subresource' | 'namespace' | 'name'> {
+  const [, group, namespace = '', plural = '', name = '', subresource = ''] = objectPath.exec(path) ?? [];
+  return { resource: group === undefined ? plural : `${plural}.${group}`, subresource, namespace, name: decodeURIComponent(name) };
+}
+
 const operations = { POST: 'CREATE', PUT: 'UPDATE', PATCH: 'UPDATE', DELETE: 'DELETE' } as const;
 
 /** Returns the port of the transport. Requests that would fail are not reviewed, because the API server answers them at once. */
@@ -44,10 +51,8 @@ function reviewedRequest(
   model: ModelRequest,
 ): ReviewedRequest | undefined {
   const { method, path, actor, body } = model;
-  const [, group, namespace = '', plural = '', named = '', subresource = ''] = addressOf.exec(path) ?? [];
   if (method === 'GET') return undefined;
-  const resource = group === undefined ? plural : `${plural}.${group}`;
-  const name = decodeURIComponent(named);
+  const { resource, subresource, namespace, name } = objectOfPath(path);
   // The model has two users for one service account of the agent.
   const target = { operation: operations[method], resource, subresource, namespace, name, actor: { ...actor, user: agentUser } };
   if (!webhooks.some(({ covers }) => covers(target))) return undefined;

@@ -159,6 +159,28 @@ describeOnControlPlane('the verbs of a running cluster', (controlPlane) => {
     expect((await viewer.run(['history', 'ingester', runs[0].id])).stdout).toContain('ingester ');
   });
 
+  it('names the zone that alone requests an image, during its rollout and afterwards', async () => {
+    const bundle = (line: string) =>
+      runPlugin([...line.split(' '), '-n', namespace], { env: { KUBECONFIG: controlPlane().identities.admin.kubeconfig } }).stdout;
+    expect((await operator.run(['pause', 'ingester'])).status).toBe(0);
+    await controlPlane().client.patch(`${group.setsPath}/ingester-zone-b`, 'strategic', {
+      spec: { template: { spec: { containers: [{ name: 'server', image: 'example.com/server:4' }] } } },
+    });
+    expect((await viewer.run(['status', 'ingester', '--fail-on-pause', '--timeout', '60s'])).status).toBe(8);
+    const change = /server:3 (?:->|→) 4 in b\b/;
+    expect(bundle('status ingester --watch=false')).toMatch(change);
+    expect(bundle('get ingester')).toMatch(change);
+    expect((await operator.run(['resume', 'ingester'])).status).toBe(0);
+    await untilComplete();
+    expect(bundle('history ingester')).toMatch(/ server:4 in b +2\/2 /);
+    const different = /the zones request different images: container server has server:3 in a and c; server:4 in b/;
+    for (const line of ['status ingester --watch=false', 'get ingester', 'doctor'])
+      expect(bundle(line).replaceAll(/\s+/g, ' '), line).toMatch(different);
+    await group.setImage('example.com/server:4');
+    await untilComplete();
+    expect(bundle('get ingester')).not.toContain('different images');
+  });
+
   it('a user without the right to act learns which rule is missing, and changes nothing', async () => {
     const { status, stderr } = await viewer.run(['pause', 'ingester']);
     expect(status).toBe(11);
