@@ -36,7 +36,7 @@ export type Row = Readonly<Record<string, unknown>>;
  * change. With more than `maxMembers` members, the rows have no such conditions.
  */
 export function narrowed(rows: readonly Row[], members: readonly Member[]): readonly Row[] {
-  const installed = rows.filter((row) => !nameOf(row).endsWith(othersSuffix));
+  const installed = rows.filter((row) => !isForOthers(nameOf(row)));
   const isTooMany = members.length > maxMembers;
   const list = memberList([...members].sort((a, b) => compareText(memberKey(a), memberKey(b))));
   const others: Row[] = [];
@@ -58,6 +58,11 @@ export function narrowed(rows: readonly Row[], members: readonly Member[]): read
     return { ...row, matchConditions: [...rest, { name: memberCondition, expression: isMember }] };
   });
   return [...own, ...others];
+}
+
+/** Reports whether the row with this name receives only requests about StatefulSets outside of groups. */
+export function isForOthers(name: string): boolean {
+  return name.endsWith(othersSuffix);
 }
 
 /** Returns the `clientConfig` of a row with the path of the fail-open endpoint. */

@@ -6,11 +6,12 @@ import { compatDefinitions } from '../install/compat.ts';
 import { customResourceDefinition, editorSchema } from '../policies/schema/json-schema.ts';
 import { apiGroup, type Kind, kinds } from '../policies/schema/kinds.ts';
 import { deployFiles } from './chart/files.ts';
+import { dashboardFiles } from './generated/dashboards.ts';
 import { outputSchemas, policyFileSchema } from './generated/output-schemas.ts';
 import { agentMarkdown, findingsMarkdown, kindMarkdown, rulesMarkdown } from './generated/pages.ts';
 
 /** These folders contain only generated files, so a file that is no longer generated is found. */
-const generatedFolders = ['deploy/crds', 'deploy/helm', 'deploy/kustomize', 'deploy/schemas', 'docs/kinds'];
+const generatedFolders = ['deploy/crds', 'deploy/helm', 'deploy/kustomize', 'deploy/monitoring/dashboards', 'deploy/schemas', 'docs/kinds'];
 
 /** Returns every generated file with its content. */
 function generatedFiles(): ReadonlyMap<string, string> {
@@ -26,6 +27,7 @@ function generatedFiles(): ReadonlyMap<string, string> {
     ...compatDefinitions.map((definition) => [definitionFile(definition.metadata.name), yaml(definition, 'install/')] as const),
     ['deploy/argo-cd/argocd-cm.yaml', argoCdSettings({ RolloutGroup: apiGroup, RolloutRun: apiGroup })],
     ['deploy/argo-cd/argocd-cm-statefulsets.yaml', argoCdSettings({ StatefulSet: 'apps' })],
+    ...[...dashboardFiles()].map(([name, text]) => [`deploy/monitoring/dashboards/${name}`, text] as const),
     ...all.map((kind) => [`docs/kinds/${kind.toLowerCase()}.md`, kindMarkdown(kind)] as const),
     ...deployFiles(),
     ['docs/agent.md', agentMarkdown()],

@@ -117,7 +117,7 @@ export const originalMetrics = {
   failurePolicy: gauge(
     'kube_validating_webhook_failure_policy',
     ['type', 'webhook', 'policy'],
-    'Failure policy of each webhook of the namespace: 1 for the policy in force, 0 for the other policy.',
+    'Failure policy of each webhook of the namespace that protects groups: 1 for the policy in force, 0 for the other policy.',
   ),
 };
 

@@ -1,18 +1,18 @@
 // Lists the generated files in deploy/helm and deploy/kustomize.
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { parse, stringify } from 'yaml';
 import { compatDefinitions } from '../../install/compat.ts';
 import { agentObjects, definitionsOf } from '../../install/installation.ts';
 import { type InstallObject, installObject } from '../../install/object.ts';
 import { everyOptions } from '../../install/registered-policies.ts';
 import { agentName, usualAgentNamespace } from '../../policies/objects/agent-deployment.ts';
+import { dashboardFiles } from '../generated/dashboards.ts';
 import { chartObjects, definedKind, isKind } from './chart.ts';
 import { kustomizeFiles } from './kustomize.ts';
 import { documents, type Entries, escaped, ifKey, inserted, isBlock, isEntries, lines, type Tree } from './template.ts';
 import { valuesSchema, valuesYaml } from './values.ts';
 
 const folder = 'deploy/helm/rollout-group';
-const monitoring = 'deploy/monitoring';
 const from = (what: string) => `Generated from ${what} by npm run generate.`;
 
 /** Returns each generated file in deploy/helm and deploy/kustomize with its content. */
@@ -137,10 +137,10 @@ function monitoringObjects(
 ): readonly [rule: Entries, boards: readonly Entries[]] {
   const object = (type: readonly [string, string], suffix: string, fields: Readonly<Record<string, unknown>>): Entries =>
     JSON.parse(JSON.stringify(installObject(type, { name: `${agentName}${suffix}`, namespace }, namespace, fields)));
-  const alerts = parse(readFileSync(`${monitoring}/alerts.yaml`, 'utf8'));
+  const alerts = parse(readFileSync('deploy/monitoring/alerts.yaml', 'utf8'));
   const rule = object(['monitoring.coreos.com/v1', 'PrometheusRule'], '', { spec: JSON.parse(change(JSON.stringify(alerts))) });
-  const boards = (existsSync(`${monitoring}/dashboards`) ? readdirSync(`${monitoring}/dashboards`) : []).sort().map((file) => {
-    const data = { [`rollout-group-${file}`]: change(readFileSync(`${monitoring}/dashboards/${file}`, 'utf8')) };
+  const boards = [...dashboardFiles()].map(([file, text]) => {
+    const data = { [`rollout-group-${file}`]: change(text) };
     return object(['v1', 'ConfigMap'], `-${file.replace('.json', '')}`, { data });
   });
   return [rule, boards];

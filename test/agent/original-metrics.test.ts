@@ -1,5 +1,9 @@
-import { describe, expect, it } from 'vitest';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { Metrics } from '../../agent/metrics/metrics.ts';
+import { describeWithPromtool, expectFiring, world } from '../deploy/promtool.ts';
 import { startProcess } from '../kit/agent-process.ts';
 import { adoptedGroup, newCluster, rolled } from '../kit/cluster.ts';
 
@@ -131,5 +135,45 @@ describe('the requests under a ZoneAwarePodDisruptionBudget', () => {
     cluster.rollTo('app:2');
     await cluster.env.until(() => rolled(cluster, 'app:2'), 3_600_000);
     expect(await requests(metrics)).toEqual({ 'pod-not-in-scope 200': 9 });
+  });
+});
+
+/** The alert expressions of the mixin of grafana/rollout-operator that read metrics of v0.38. */
+const mixin = {
+  IncorrectWebhookConfigurationFailurePolicy:
+    'count by(type, webhook, namespace) (kube_validating_webhook_failure_policy{policy="Ignore", webhook=~"^(pod-eviction|zpdb-validation).+"} > 0)',
+  BadZoneAwarePodDisruptionBudgetConfiguration:
+    'sum by (job, namespace)(rate(rollout_operator_zpdb_configurations_observed_total{result="invalid"}[5m])) > 0',
+  HighNumberInflightZpdbRequests: 'avg_over_time(rollout_operator_zpdb_inflight_eviction_requests[5m]) > 10',
+  KubernetesAPIClientRateLimited:
+    'sum by (namespace, api_group) (rate(rollout_operator_kubernetes_api_client_rate_limited_requests_total[5m])) > 0',
+};
+
+describeWithPromtool('the alerts of the mixin of grafana/rollout-operator', () => {
+  it('fire in their cases, and only then', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'rollout-group-mixin-'));
+    onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+    const file = join(folder, 'mixin.yaml');
+    const all = Object.entries(mixin).map(([alert, expr]) => ({ alert, expr, for: '5m' }));
+    writeFileSync(file, JSON.stringify({ groups: [{ name: 'rollout_operator_alerts', rules: all }] }));
+    const { scrapes, first, state } = await world();
+    const { metrics } = first;
+    const policy = { type: 'ValidatingWebhook', webhook: 'pod-eviction-mimir.grafana.com', policy: 'Ignore' };
+    const source = (value: number) => ({ expiry: () => undefined, failurePolicies: () => [{ ...policy, value }] });
+    metrics.webhook.setCertificateSource(source(0));
+    metrics.zoneBudgetObserved('updated');
+    metrics.webhook.evictionBegan();
+    metrics.kubernetesThrottled('');
+    await scrapes.pass(20);
+    expectFiring(state(), [], file);
+    metrics.webhook.setCertificateSource(source(1));
+    for (let count = 0; count < 11; count += 1) metrics.webhook.evictionBegan();
+    for (let minute = 0; minute < 20; minute += 1) {
+      // Each budget counts again every four minutes.
+      if (minute % 4 === 0) metrics.zoneBudgetObserved('invalid');
+      metrics.kubernetesThrottled('');
+      await scrapes.pass(1);
+    }
+    expectFiring(state(), Object.keys(mixin), file);
   });
 });

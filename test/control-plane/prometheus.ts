@@ -1,4 +1,4 @@
-// Runs a real Prometheus for a suite, with TLS and a password. It scrapes one series that the test sets.
+// Runs a real Prometheus for a suite, with TLS and a password. It scrapes one series that the test sets, and other targets.
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
@@ -41,8 +41,15 @@ export interface Prometheus {
 
 const startTimeoutMs = 60_000;
 
+interface More {
+  /** Further entries of `scrape_configs`. */
+  readonly scrapes?: readonly object[];
+  /** Paths of rule files, which are evaluated every second. */
+  readonly rules?: readonly string[];
+}
+
 /** Prepares a Prometheus without starting it. */
-export async function createPrometheus(executable: string, certificate: Certificate): Promise<Prometheus> {
+export async function createPrometheus(executable: string, certificate: Certificate, more: More = {}): Promise<Prometheus> {
   const folder = mkdtempSync(join(tmpdir(), 'rollout-group-prometheus-'));
   const exporter = createServer((_request, response) => {
     response.writeHead(200, { 'Content-Type': 'text/plain; version=0.0.4' });
@@ -51,7 +58,7 @@ export async function createPrometheus(executable: string, certificate: Certific
   let exposed: readonly string[] = [];
   await new Promise<void>((settle) => exporter.listen(0, '127.0.0.1', settle));
   const { port } = exporter.address() as AddressInfo;
-  writeFiles(folder, port, certificate);
+  writeFiles(folder, configurationOf(port, more), certificate);
   let running: Running | undefined;
   const kill = async (): Promise<void> => {
     running?.child.kill('SIGKILL');
@@ -79,11 +86,16 @@ export async function createPrometheus(executable: string, certificate: Certific
   };
 }
 
-function writeFiles(folder: string, exporterPort: number, { certificate, privateKey }: Certificate): void {
-  const scrape = { job_name: 'gates', honor_labels: true, static_configs: [{ targets: [`127.0.0.1:${exporterPort}`] }] };
+function configurationOf(exporterPort: number, { scrapes = [], rules = [] }: More): object {
+  const own = { job_name: 'gates', honor_labels: true, static_configs: [{ targets: [`127.0.0.1:${exporterPort}`] }] };
+  const global = { scrape_interval: '1s', scrape_timeout: '900ms', evaluation_interval: '1s' };
+  return { global, scrape_configs: [own, ...scrapes], rule_files: rules };
+}
+
+function writeFiles(folder: string, configuration: object, { certificate, privateKey }: Certificate): void {
   const files = {
     // JSON is valid YAML.
-    'prometheus.yml': JSON.stringify({ global: { scrape_interval: '1s', scrape_timeout: '900ms' }, scrape_configs: [scrape] }),
+    'prometheus.yml': JSON.stringify(configuration),
     'web.yml': JSON.stringify({
       tls_server_config: { cert_file: 'server.crt', key_file: 'server.key' },
       basic_auth_users: { [login.user]: hash },

@@ -34,6 +34,7 @@ export default defineConfig({
         'test/simulation/sieve.cluster.ts',
         'test/agent/pinned.cluster.ts',
         'test/agent/adopted/adopted.cluster.ts',
+        'test/deploy/monitoring.cluster.ts',
       ]),
     },
     testTimeout: 120_000,

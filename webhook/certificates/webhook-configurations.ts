@@ -2,6 +2,7 @@
 import { asJsonObject, type JsonObject } from '../../cluster/request/json.ts';
 import { type KubernetesObject, type Resource, resources } from '../../cluster/request/resource.ts';
 import { type Reflector, startReflector } from '../../cluster/watch/reflector.ts';
+import { isForOthers } from '../../install/narrowing.ts';
 import type { WebhookEnv } from '../env.ts';
 import { Listeners } from './source.ts';
 
@@ -124,11 +125,16 @@ export interface FailurePolicySample {
   readonly value: 0 | 1;
 }
 
-/** Returns a series for each policy, entry name and kind: 1 for the policy in force. `Ignore` wins if entries with the same name differ. */
+/**
+ * Returns a series for each policy, entry name and kind: 1 for the policy in force. `Ignore` wins if entries with the same name differ.
+ * Entries for StatefulSets outside of groups have no series.
+ */
 export function failurePolicies(configurations: readonly WebhookConfiguration[]): readonly FailurePolicySample[] {
   const byEntry = new Map<string, { readonly type: ConfigurationKind; readonly webhook: string; isIgnored: boolean }>();
   for (const { kind, entries } of configurations) {
     for (const { name, failurePolicy } of entries) {
+      // The alert of grafana/rollout-operator would report `pod-eviction-of-others`, which protects nothing.
+      if (isForOthers(name)) continue;
       const key = `${kind} ${name}`;
       const known = byEntry.get(key) ?? { type: kind, webhook: name, isIgnored: false };
       byEntry.set(key, { ...known, isIgnored: known.isIgnored || failurePolicy === 'Ignore' });

@@ -327,7 +327,10 @@ it.each([
 
 it('the failure policy of each entry is told, and that of what was deleted is forgotten', async () => {
   const world = newWorld();
-  world.configure('a', { labels: { 'grafana.com/namespace': 'one' }, entries: [{ name: 'x' }, { name: 'y', failurePolicy: 'Ignore' }] });
+  // The entry for StatefulSets outside of groups is left out, because `Ignore` is right there.
+  const others = { name: 'pod-eviction-of-others.enforce.rollout-group.dev', failurePolicy: 'Ignore' };
+  const entries = [{ name: 'x' }, { name: 'y', failurePolicy: 'Ignore' }, others];
+  world.configure('a', { labels: { 'grafana.com/namespace': 'one' }, entries });
   world.configure('b', {
     resource: mutating,
     labels: { 'grafana.com/namespace': 'one' },
