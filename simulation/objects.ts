@@ -109,3 +109,8 @@ export function isAgent(actor: Actor, agentUser: string): boolean {
 export function partitionOf(set: ModelObject | undefined): number {
   return numberAt(set, 'spec', 'updateStrategy', 'rollingUpdate', 'partition') ?? 0;
 }
+
+/** Returns the requested replicas of a StatefulSet. The API server defaults them to 1. */
+export function replicasOf(set: ModelObject | undefined): number {
+  return numberAt(set, 'spec', 'replicas') ?? 1;
+}

@@ -11,6 +11,7 @@ import {
   isTerminating,
   numberAt,
   parsed,
+  replicasOf,
   revisionLabelOf,
   statefulSetResource,
   textAt,
@@ -255,10 +256,6 @@ class PolicyJudge implements Oracle {
       return one.rule === rule && one.untilMs >= fromMs && clockMs < one.expiresMs && (one.zone ?? letter) === letter && isEnough;
     });
   }
-}
-
-function replicasOf(set: ModelObject | undefined): number {
-  return numberAt(set, 'spec', 'replicas') ?? 1;
 }
 
 function isOpen({ ranges = [], schedule }: WindowShape, clockMs: number): boolean {

@@ -2,7 +2,7 @@
 
 import { getOrCreate } from '../../policies/values/map.ts';
 import { prepareEndpoint } from '../cluster/group-objects.ts';
-import { controllerOf, instantAt, isAgent, numberAt, placeOf, podResource, statefulSetResource } from '../objects.ts';
+import { controllerOf, instantAt, isAgent, numberAt, placeOf, podResource, replicasOf, statefulSetResource } from '../objects.ts';
 import type { Commit, ModelObject } from '../server/request.ts';
 import { machineOf, type Oracle, type PodCalled } from './oracle.ts';
 import { type Book, isInRange } from './places.ts';
@@ -152,10 +152,6 @@ function isDecrease({ before, after }: Commit): boolean {
 
 function createdAt(pod: ModelObject): number {
   return instantAt(pod, 'metadata', 'creationTimestamp') ?? 0;
-}
-
-function replicasOf(set: ModelObject | undefined): number {
-  return numberAt(set, 'spec', 'replicas') ?? 1;
 }
 
 function isStaying(book: Book, pod: string): boolean {

@@ -1,7 +1,7 @@
 // Judges webhooks: what they deny, whom the API server asks, repeated mutations, and decreases of replicas by others (S11, S30 to S33).
 import type { ReviewedRequest } from '../cluster/admitted.ts';
 import { prepareEndpoint } from '../cluster/group-objects.ts';
-import { instantAt, isTerminating, leaseResource, nodeResource, numberAt, statefulSetResource } from '../objects.ts';
+import { instantAt, isTerminating, leaseResource, nodeResource, replicasOf, statefulSetResource } from '../objects.ts';
 import type { InstalledWebhook } from '../process/installed.ts';
 import type { Commit, ModelObject } from '../server/request.ts';
 import { named, unavailabilityOf } from './availability.ts';
@@ -152,8 +152,4 @@ function textOf({ operation, resource, name, actor }: ReviewedRequest): string {
 /** Returns whether the webhook belongs to this project. The webhooks of grafana/rollout-operator are asked about every user. */
 function isNative({ name }: Pick<InstalledWebhook, 'name'>): boolean {
   return name.endsWith('.rollout-group.dev');
-}
-
-function replicasOf(set: ModelObject): number {
-  return numberAt(set, 'spec', 'replicas') ?? 1;
 }
