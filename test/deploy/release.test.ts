@@ -149,15 +149,15 @@ describe.skipIf('reason' in newest)('reason' in newest ? `SKIPPED: ${onNewest}, 
     '--at',
     '2026-03-02T12:00:00Z',
   ];
-  it.each<readonly [executable: string, status: number, ...words: string[]]>([
-    ['kubectl-rollout_group', 0, 'version', '--client'],
-    ['kubectl-rollout_group', 0, 'plan', ...change],
-    ['kubectl-rollout_group', 0, 'simulate', ...change, '--runs', '2', '--faults', 'none'],
-    ['kubectl-rollout_group', 0, 'lint', 'examples'],
-    ['kubectl-rollout_group', 3, 'plan', '--unknown'],
-    ['rollout-group-agent', 0, '-help'],
-    ['rollout-group-agent', 2, '-unknown'],
-  ])('%s ends with %i, and does the same as on the Node.js of the tests: %s', (executable, expected, ...words) => {
+  it.each<readonly [executable: string, status: number, words: readonly string[]]>([
+    ['kubectl-rollout_group', 0, ['version', '--client']],
+    ['kubectl-rollout_group', 0, ['plan', ...change]],
+    ['kubectl-rollout_group', 0, ['simulate', ...change, '--runs', '2', '--faults', 'none']],
+    ['kubectl-rollout_group', 0, ['lint', 'examples']],
+    ['kubectl-rollout_group', 3, ['plan', '--unknown']],
+    ['rollout-group-agent', 0, ['-help']],
+    ['rollout-group-agent', 2, ['-unknown']],
+  ])('%s ends with %i, and does the same as on the Node.js of the tests: %s', (executable, expected, words) => {
     const runOn = (node: string) => {
       const env = { PATH: process.env['PATH'], HOME: scratch, LANG: 'C.UTF-8' };
       const { status, stdout, stderr } = spawnSync(node, [join(builtFolder(), executable), ...words], { encoding: 'utf8', env });
