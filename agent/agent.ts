@@ -139,7 +139,7 @@ export class Agent {
     return new Ledgers(this.#changes.env, {
       timeoutMs: this.#actTimeoutMs,
       mayUseMemory: () => this.#config.lease.mode !== 'required',
-      mayWrite: () => this.#leadership.mayAct(this.#actTimeoutMs),
+      mayWrite: () => this.mayWrite(),
       onDegraded: () => this.#reportDegradations(),
     });
   }
@@ -276,6 +276,11 @@ export class Agent {
     if (report.decision !== undefined && this.#index.group(groupKey(report.group)) !== undefined)
       this.#gates.readGates(report.group, report.decision.wantedReadings, report.decision.run);
     this.#notify((listener) => listener.turnEnded(report));
+  }
+
+  /** Returns whether this process leads, and certainly holds its Lease for the time of a request. */
+  mayWrite(): boolean {
+    return this.#leadership.mayAct(this.#actTimeoutMs);
   }
 
   #isLeading(): boolean {

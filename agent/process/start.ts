@@ -133,6 +133,7 @@ function startLeading({ real, settings: { agent: config }, metrics, turns, degra
   const writers = createWriters({
     env: real.writersEnv,
     config,
+    mayWrite: () => agent.mayWrite(),
     onWrite: (writer, result) => metrics.wrote(writer, result),
     onNotified: (channel, result) => metrics.notified(channel, result),
   });

@@ -81,6 +81,8 @@ export class EventSeries {
       env: options.env,
       everyMs,
       write: (key) => this.#write(key),
+      // An Event replaces no Event of another process.
+      mayWrite: () => true,
       onWritten: () => options.onWrite?.('done'),
       onFailure: (key, error) => this.#failed(key, error),
     });

@@ -24,6 +24,7 @@ interface PublisherOptions {
   readonly env: AgentEnv;
   readonly config: Pick<AgentConfig, 'publishEveryMs' | 'identity' | 'kubernetesTimeoutMs' | 'agentNamespace' | 'lease'>;
   readonly objects: GroupObjects;
+  readonly mayWrite: () => boolean;
   readonly onWrite?: (result: 'done' | 'failed') => void;
 }
 
@@ -110,6 +111,7 @@ export class DecisionPublisher {
       env: this.#options.env,
       everyMs: this.#options.config.publishEveryMs,
       write: (key) => this.#write(key),
+      mayWrite: this.#options.mayWrite,
       onWritten: (key) => {
         this.#failed.delete(key);
         this.#options.onWrite?.('done');

@@ -18,6 +18,7 @@ import { WriteQueue } from './write-queue.ts';
 interface RunRecordsOptions {
   readonly env: AgentEnv;
   readonly config: Pick<AgentConfig, 'publishEveryMs' | 'kubernetesTimeoutMs'>;
+  readonly mayWrite: () => boolean;
   readonly onWrite?: (result: 'done' | 'failed' | 'dropped') => void;
 }
 
@@ -97,6 +98,7 @@ export class RunRecorder {
       env: this.#options.env,
       everyMs: this.#options.config.publishEveryMs,
       write: (key) => this.#write(key),
+      mayWrite: this.#options.mayWrite,
       onWritten: () => this.#options.onWrite?.('done'),
       onFailure: (_, error) => {
         this.#options.onWrite?.('failed');

@@ -9,6 +9,11 @@ interface WriteQueueOptions {
   readonly everyMs: number;
   /** Writes the current value of the key. `unchanged`: no write was needed. A rejection is retried. */
   readonly write: (key: string) => Promise<'written' | 'unchanged'>;
+  /**
+   * Returns whether this process may write now. A process that can no longer renew its Lease may not, because the next leader may have written
+   * already. `close` does not ask.
+   */
+  readonly mayWrite: () => boolean;
   readonly onWritten?: (key: string) => void;
   readonly onFailure: (key: string, error: unknown) => void;
 }
@@ -22,6 +27,8 @@ interface KeyState {
 
 /** The pauses between retries. Each failed write is retried within a minute after the server is available again. */
 const pauses = { firstMs: 500, lastMs: 60_000 };
+/** The time after which a write is checked again that this process might not send. */
+const heldMs = 1_000;
 /** The pauses after a missing permission or kind. They are longer, because such a problem lasts until a person solves it. */
 const forbiddenPauses = { firstMs: 15_000, lastMs: 300_000 };
 
@@ -83,9 +90,13 @@ export class WriteQueue {
   }
 
   async #writeDue(): Promise<void> {
+    const { env, mayWrite } = this.#options;
     for (const [key, state] of [...this.#keys]) {
       if (this.#isClosed) return;
-      if (state.isQueued && state.notBeforeMs <= this.#options.env.clock.monotonicMs()) await this.#write(key, state);
+      const nowMs = env.clock.monotonicMs();
+      if (!state.isQueued || state.notBeforeMs > nowMs) continue;
+      if (mayWrite()) await this.#write(key, state);
+      else state.notBeforeMs = nowMs + heldMs;
     }
   }
 

@@ -14,6 +14,8 @@ interface WritersOptions {
   /** The ports of the writers. They have separate connections and a separate rate limit, so that writers never delay actions. */
   readonly env: AgentEnv;
   readonly config: AgentConfig;
+  /** Returns whether this process leads, and certainly holds its Lease for the time of a request. */
+  readonly mayWrite: () => boolean;
   readonly onWrite?: (writer: 'decision' | 'event' | 'run', result: 'done' | 'failed' | 'dropped') => void;
   /** Called after each attempt to notify a channel. */
   readonly onNotified?: (channel: string, result: string) => void;
@@ -29,11 +31,11 @@ interface Writers {
 
 const flushMs = 5_000;
 
-export function createWriters({ env, config, onWrite, onNotified }: WritersOptions): Writers {
+export function createWriters({ env, config, mayWrite, onWrite, onNotified }: WritersOptions): Writers {
   const objects = new GroupObjects(env, config.kubernetesTimeoutMs);
-  const publisher = new DecisionPublisher({ env, config, objects, onWrite: (result) => onWrite?.('decision', result) });
+  const publisher = new DecisionPublisher({ env, config, objects, mayWrite, onWrite: (result) => onWrite?.('decision', result) });
   const events = new EventWriter({ env, config, objects, onWrite: (result) => onWrite?.('event', result) });
-  const runs = new RunRecorder({ env, config, onWrite: (result) => onWrite?.('run', result) });
+  const runs = new RunRecorder({ env, config, mayWrite, onWrite: (result) => onWrite?.('run', result) });
   const onResult = onNotified === undefined ? {} : { onResult: onNotified };
   // Without access to notification services, no notification is sent.
   const notifier = env.notify === undefined ? [] : [new Notifier({ env, config, ...onResult })];

@@ -76,7 +76,7 @@ export function startAgentProcess(options: AgentProcessOptions): AgentProcess {
     random: streamOf(life.seed, `${life.name} random of webhooks`),
   };
   const config = configOf(life.name, namespace);
-  const writers = createWriters({ env: writersEnv, config });
+  const writers = createWriters({ env: writersEnv, config, mayWrite: () => agent.mayWrite() });
   const listeners = listenerOf === undefined ? [] : [whileAlive(life, listenerOf(life.name))];
   const agent = new Agent(env, config, [...listeners, turnLog(log), ...writers.listeners], admissionEnv);
   const reviews = new Set<Promise<Answer>>();

@@ -40,7 +40,7 @@ function startAgent({ env, metrics }: World, name = 'agent-1') {
     name,
     gates: metrics.gates,
     listeners: (agentEnv, config) => [
-      new DecisionPublisher({ env: agentEnv, config, objects: new GroupObjects(agentEnv, 5_000) }).listener,
+      new DecisionPublisher({ env: agentEnv, config, objects: new GroupObjects(agentEnv, 5_000), mayWrite: () => true }).listener,
     ],
   });
 }

@@ -37,6 +37,7 @@ function setup({ hasKind = true, memory = { run: undefined } as Memory } = {}) {
       lease: defaultConfig.lease,
     },
     objects: new GroupObjects(env, 5000),
+    mayWrite: () => true,
   });
   publisher.listener.leadershipChanged?.({ isLeader: true, epoch: 1 });
   /** A turn of the group when so many pods of zone a are at the new revision. */

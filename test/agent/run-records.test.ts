@@ -24,6 +24,7 @@ function setup(plurals: readonly string[] = ['rolloutruns'], world = writersWorl
     const records = new RunRecorder({
       env,
       config: { publishEveryMs: 5000, kubernetesTimeoutMs: 5000 },
+      mayWrite: () => true,
       onWrite: (result) => results.push(result),
     });
     records.listener.leadershipChanged?.({ isLeader: true });

@@ -14,12 +14,41 @@ async function pausesAfter(status: number, forMs: number): Promise<readonly numb
       atMs.push(env.clock.monotonicMs());
       return Promise.reject(new ApiFailure({ status, headers: {}, body: '' }, 'test.write'));
     },
+    mayWrite: () => true,
     onFailure: () => undefined,
   });
   queue.queueWrite('a');
   await env.advance(forMs);
   return atMs.slice(1).map((instant, index) => (instant - (atMs[index] ?? 0)) / 1000);
 }
+
+it('writes nothing while the process may not, and then the newest value; the hand-over writes it in any case', async () => {
+  const env = virtualEnv({ serve: () => Promise.reject(new Error('nothing is sent')) });
+  const written: string[] = [];
+  let value = 'old';
+  let mayWrite = false;
+  const queue = new WriteQueue({
+    env,
+    everyMs: 0,
+    mayWrite: () => mayWrite,
+    write: async (key) => {
+      written.push(`${key} ${value}`);
+      return 'written';
+    },
+    onFailure: () => undefined,
+  });
+  queue.queueWrite('a');
+  await env.advance(60_000);
+  expect(written).toEqual([]);
+  value = 'new';
+  mayWrite = true;
+  await env.advance(2_000);
+  expect(written).toEqual(['a new']);
+  mayWrite = false;
+  queue.queueWrite('b');
+  await queue.close();
+  expect(written).toEqual(['a new', 'b new']);
+});
 
 describe('a write that is refused', () => {
   it.each([401, 403, 404])(

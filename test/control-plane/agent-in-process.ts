@@ -108,7 +108,7 @@ export async function startInProcess(options: InProcessOptions): Promise<InProce
     notify: { call: (request) => env.around(request.site, () => notify.call(request)) },
   };
   const agentConfig = { ...scaledConfig(namespace, name), ...config };
-  const writers = isTelling ? createWriters({ env: whole, config: agentConfig }) : undefined;
+  const writers = isTelling ? createWriters({ env: whole, config: agentConfig, mayWrite: () => agent.mayWrite() }) : undefined;
   const turns: TurnReport[] = [];
   let isLeader = false;
   let degradations: readonly Degradation[] = [];
