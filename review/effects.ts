@@ -12,9 +12,7 @@ import { type BoundGroup, differs, type Pair } from './sides.ts';
 /** Returns one effect for each cause and direction, the effects with the most decisions first. */
 export function effectsOf(flips: readonly Flip[], pair: Pair, sides: Sides): readonly PolicyEffect[] {
   const own = flips.filter((flip) => isOfWaves(flip, pair) && !isSideEffect(flip, flips));
-  const limits = groupBy(own, ({ before, after, ...flip }) =>
-    before?.limit && after?.limit ? limitKey({ before, after, ...flip }) : undefined,
-  );
+  const limits = groupBy(own, (flip) => (flip.before?.limit && flip.after?.limit ? limitKey(flip) : undefined));
   const caused = own.map((flip) => ({ flip, cause: causeOf({ ...flip, ...placesOf(flip, limits) }, pair, sides) }));
   const effects = [...groupBy(caused, ({ flip, cause }) => `${flip.direction} ${cause.text}`).values()].map((same) => {
     const [{ flip, cause }] = same;

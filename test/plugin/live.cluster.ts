@@ -203,7 +203,7 @@ describeOnControlPlane('the verbs of a running cluster', (controlPlane) => {
       metadata: { name: 'ingester' },
       spec: {
         members: { zones: group.sets.map((name) => ({ name, statefulSet: name })) },
-        rollout: { strategy: 'onDelete', rotateBy: 'delete', deadlines: { progress: '30s' } },
+        rollout: { strategy: 'onDelete', rotateBy: 'delete', deadlines: { progress: '60s' } },
       },
     });
     await client.patch(`${group.setsPath}/ingester-zone-a`, 'strategic', {
