@@ -164,7 +164,7 @@ describeOnControlPlane(
       await untilWaits();
       const { stdout } = await plugin(['doctor', '-A', '-o', 'json']);
       const { checks }: { readonly checks: readonly { readonly verdict: string; readonly message: string }[] } = JSON.parse(stdout);
-      expect(checks.filter(({ verdict }) => verdict === 'FAIL' || verdict === 'fail')).toEqual([]);
+      expect(checks.filter(({ verdict }) => verdict === 'FAIL')).toEqual([]);
 
       await done(helm('rollback', 'rollout-group', '1', '--wait', '--timeout', '90s'));
       expect(await certificate()).toEqual(kept);
