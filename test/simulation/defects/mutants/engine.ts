@@ -189,6 +189,8 @@ const rules = [
       'const passed = context.nowMs - run.startedMs;',
       anyOf('minInterval'),
     ],
+  ]),
+  ...mutantsOf('engine/run/durations.ts', [
     [
       'deadline-forgets-retry',
       'the progress deadline does not start again after a retry',
