@@ -23,6 +23,8 @@ interface ReplacedPod {
 
 interface KnownRun {
   readonly labels: { readonly namespace: string; readonly group: string };
+  /** True from the first run on. Before, a group has no durations, because their 39 series would be most of the metrics of a group. */
+  readonly hasDurations: boolean;
   readonly deadlineMs?: number;
   readonly run?: GroupDecision['run'];
   readonly stalledSinceMs?: number;
@@ -59,6 +61,8 @@ export class RunMetrics {
     const key = groupKey(group);
     const labels = { namespace: group.namespace, group: group.name };
     const before = this.#groups.get(key) ?? this.#startAtZero(labels);
+    const hasDurations = before.hasDurations || decision?.run?.outcome === 'running';
+    if (hasDurations && !before.hasDurations) this.#startDurations(labels);
     this.#instruments.ledgerConflicts.inc(labels, ledgerConflicts);
     this.#groups.set(key, before);
     if (decision === undefined) return;
@@ -66,8 +70,9 @@ export class RunMetrics {
     const sinceMs = stalledSinceMs(snapshot, group, decision);
     this.#groups.set(key, {
       labels,
+      hasDurations,
       replaced: this.#observePods(before, report, decision),
-      ...(decision.run?.outcome === 'running' ? { run: decision.run } : {}),
+      ...(decision.run === undefined ? {} : { run: decision.run }),
       ...(deadlineMs === undefined ? {} : { deadlineMs }),
       ...(sinceMs === undefined ? {} : { stalledSinceMs: sinceMs }),
     });
@@ -84,7 +89,7 @@ export class RunMetrics {
     const { runActive, runDeadline, runStalled } = this.#instruments;
     for (const one of [runActive, runDeadline, runStalled]) one.reset();
     for (const { labels, run, deadlineMs, stalledSinceMs: sinceMs = nowMs } of this.#groups.values()) {
-      if (run === undefined) continue;
+      if (run?.outcome !== 'running') continue;
       runActive.set(labels, activeMs(run, nowMs) / 1000);
       runStalled.set(labels, Math.max(0, nowMs - sinceMs) / 1000);
       if (deadlineMs !== undefined) runDeadline.set(labels, deadlineMs / 1000);
@@ -93,15 +98,18 @@ export class RunMetrics {
 
   /** Creates the series, because the first increase of a series that does not exist yet is invisible in a query. */
   #startAtZero(labels: KnownRun['labels']): KnownRun {
-    const { runs, runDuration, waveDuration, podDuration } = this.#instruments;
-    for (const outcome of outcomes) runs.inc({ ...labels, outcome }, 0);
+    for (const outcome of outcomes) this.#instruments.runs.inc({ ...labels, outcome }, 0);
+    return { labels, hasDurations: false, replaced: [] };
+  }
+
+  #startDurations(labels: KnownRun['labels']): void {
+    const { runDuration, waveDuration, podDuration } = this.#instruments;
     for (const one of [runDuration, waveDuration, podDuration]) one.zero(labels);
-    return { labels, replaced: [] };
   }
 
   /** Observes the replaced pods whose successors are available. Returns the other replaced pods of the run. */
   #observePods({ labels, run, replaced }: KnownRun, { group, snapshot, performed }: TurnReport, decision: GroupDecision) {
-    const known = decision.run === undefined || (run !== undefined && run.id !== decision.run.id) ? [] : replaced;
+    const known = run?.id === decision.run?.id ? replaced : [];
     const { zones } = viewGroup(snapshot, group);
     const open = known.filter((pod) => {
       const view = zones.find(({ zone }) => zone.name === pod.zone);

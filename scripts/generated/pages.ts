@@ -147,8 +147,9 @@ const metricsIntroduction: readonly string[] = [
   '## Metrics',
   '',
   'Groups whose StatefulSets carry the label `rollout-group` also have the reconcile metrics of',
-  'grafana/rollout-operator. Only the leader counts turns of groups. At most 1000 groups have series. Labels such as',
-  '`path`, `part` and `channel` have at most 200 values each; further values count as `other`.',
+  'grafana/rollout-operator. Only the leader counts turns of groups. At most 1000 groups have series. A group has',
+  'durations of runs, waves and pods from its first run on. Labels such as `path`, `part` and `channel` have at most',
+  '200 values each; further values count as `other`. [Runbooks](runbooks.md) has the alerts.',
   '',
 ];
 

@@ -389,8 +389,10 @@ describe('the metrics of runs', () => {
       Number(new RegExp(`^rollout_group_${sample}\\{${labels}\\} (.*)$`, 'm').exec((await metrics.text()).text)?.[1]);
     await cluster.env.advance(10_000);
     const counts = () => Promise.all(names.map((name) => value(`${name}_count`)));
-    expect(await counts()).toEqual([0, 0, 0]);
+    expect(await counts()).toEqual([Number.NaN, Number.NaN, Number.NaN]);
     cluster.rollTo('app:2');
+    await cluster.env.advance(1000);
+    expect(await counts()).toEqual([0, 0, 0]);
     await cluster.env.advance(300_000);
     expect(await counts()).toEqual([0, 0, 1]);
     expect(await value('run_active_seconds')).toBeCloseTo(300, -1);
