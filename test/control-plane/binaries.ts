@@ -1,6 +1,6 @@
 // Finds the executables of the control plane: in KUBEBUILDER_ASSETS, in the cache, or built from the Go modules in this folder.
 import { spawn, spawnSync } from 'node:child_process';
-import { accessSync, constants, mkdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
+import { accessSync, constants, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
 
@@ -77,10 +77,36 @@ async function buildInto(folder: string, unbuilt: readonly Executable[], progres
   return undefined;
 }
 
+/** The version of Kubernetes: that of KUBERNETES_VERSION, such as v1.34.4, else the pinned one. */
+function kubernetesVersion(): string {
+  return process.env['KUBERNETES_VERSION'] || version('k8s.io/kubernetes', modules);
+}
+
+/**
+ * Returns the arguments of `go build` for another version of Kubernetes: a module file that requires only this version. go completes the
+ * file from the module of Kubernetes. Without KUBERNETES_VERSION, and for other packages, there are no arguments.
+ */
+function moduleArguments({ package: built }: Executable, folder: string): readonly string[] {
+  const pinned = version('k8s.io/kubernetes', modules);
+  const wanted = kubernetesVersion();
+  if (wanted === pinned || !built.startsWith('k8s.io/kubernetes/')) return [];
+  const staging = (text: string): string => text.replace(/^v1\./, 'v0.');
+  const replaced = /^replace \([^)]*\)$/m.exec(readFileSync(join(modules, 'go.mod'), 'utf8'))?.[0] ?? '';
+  const file = join(folder, 'kubernetes.mod');
+  const lines = [
+    'module kubernetes',
+    'go 1.26.0',
+    `require k8s.io/kubernetes ${wanted}`,
+    replaced.replaceAll(staging(pinned), staging(wanted)),
+  ];
+  writeFileSync(file, `${lines.join('\n')}\n`);
+  return ['-mod=mod', `-modfile=${file}`];
+}
+
 /** A folder outside the work tree, named by a hash of its content, so that branches with other versions do not overwrite it. */
 function cacheFolder(): string {
   const versions = [
-    `kubernetes-${version('k8s.io/kubernetes', modules)}`,
+    `kubernetes-${kubernetesVersion()}`,
     `kwok-${version('sigs.k8s.io/kwok', modules)}`,
     `etcd-${version('go.etcd.io/etcd/server/v3', join(modules, 'etcd'))}`,
     `${process.platform}-${process.arch}`,
@@ -131,7 +157,8 @@ function names(list: readonly Executable[]): string {
  */
 async function build(executable: Executable, folder: string): Promise<string | undefined> {
   const partial = join(folder, `.${executable.name}-${process.pid}`);
-  const args = ['build', '-trimpath', '-buildvcs=false', '-ldflags', linkerFlags(executable), '-o', partial, executable.package];
+  const flags = ['-trimpath', '-buildvcs=false', '-ldflags', linkerFlags(executable)];
+  const args = ['build', ...moduleArguments(executable, folder), ...flags, '-o', partial, executable.package];
   // Without cgo no C compiler is needed, and the executables run in any image.
   const env = { ...process.env, CGO_ENABLED: '0', GOWORK: 'off' };
   const go = spawn('go', args, { cwd: executable.module, env, stdio: ['ignore', 'ignore', 'pipe'] });
@@ -156,7 +183,7 @@ async function build(executable: Executable, folder: string): Promise<string | u
 
 /** Sets the versions through the linker. Otherwise Kubernetes reports v0.0.0, which clients and feature gates read. */
 function linkerFlags({ module }: Executable): string {
-  const kubernetes = version('k8s.io/kubernetes', modules);
+  const kubernetes = kubernetesVersion();
   const [major = '', minor = ''] = kubernetes.slice(1).split('.');
   const set: readonly (readonly [string, string])[] =
     module === helm.module
