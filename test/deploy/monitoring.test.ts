@@ -140,6 +140,7 @@ describeWithPromtool('an alert of a group', () => {
   });
 
   it.each<[string, Partial<GroupDecision>, number]>([
+    ['RolloutGroupStuck', { waits: [{ rule: 'write-accepted', outcome: 'wait', fact: 'the API server rejected the write' }] }, 40],
     ['RolloutExceptionUsed', { permitted: [{ rule: 'window', outcome: 'ok', fact: 'f', exception: 'hotfix' }] }, 1],
     ['RolloutPlanNotFollowed', { warnings: [{ rule: 'approved-plan', outcome: 'wait', fact: 'the template differs' }] }, 1],
     ['RolloutManifestNotFollowed', { zones: [{ ...zone, drift: { count: 2, fields: [] } }] }, 40],
