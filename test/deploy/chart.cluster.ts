@@ -30,6 +30,10 @@ interface Group extends KubernetesObject {
   readonly status?: { readonly phase?: string; readonly run?: { readonly waiting?: unknown } };
 }
 
+interface Stamped {
+  readonly spec?: { readonly requestedBy?: { readonly user: string } };
+}
+
 interface Workload extends KubernetesObject {
   readonly data?: Readonly<Record<string, string>>;
   readonly spec: { readonly template?: { readonly spec: { readonly containers: readonly { readonly image: string }[] } } };
@@ -191,6 +195,35 @@ describeOnControlPlane(
       ];
       expect(left.filter((one) => !explained.some((pattern) => pattern.test(one)))).toEqual([]);
     }, 360_000);
+
+    it('serves the certificate of a Secret, which the API server trusts by the CA in the values', async () => {
+      const { authority } = controlPlane();
+      const { certificate: issued, privateKey } = authority.issueForServer([`rollout-group-agent.${namespace}.svc`]);
+      const files = { 'tls.crt': issued, 'tls.key': privateKey };
+      for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text);
+      const secrets = `/api/v1/namespaces/${namespace}/secrets`;
+      await admin.create(secrets, { metadata: { name: 'given' }, type: 'kubernetes.io/tls', stringData: files });
+      const values = {
+        replicas: 1,
+        certificate: { secret: { name: 'given', ca: authority.certificate } },
+        // No kubelet mounts the Secret, so the process reads the files of the test.
+        extraArgs: [`-server-tls.cert-file=${join(folder, 'tls.crt')}`, `-server-tls.key-file=${join(folder, 'tls.key')}`],
+      };
+      writeFileSync(join(folder, 'values.json'), JSON.stringify(values));
+      await done(helm('install', 'rollout-group', chart, '--values', join(folder, 'values.json'), '--wait', '--timeout', '90s'));
+      const kind = { apiVersion: 'rollout-group.dev/v1alpha1', kind: 'RolloutIntent' };
+      const intent = { ...kind, metadata: { generateName: 'pause-' }, spec: { group: 'cache', action: 'pause', reason: 'test' } };
+      const stamped = await eventually(
+        'a request that the webhook stamps',
+        () => admin.ask<Stamped>('POST', '/apis/rollout-group.dev/v1alpha1/namespaces/shop/rolloutintents?dryRun=All', intent),
+        ({ body }) => body.spec?.requestedBy !== undefined,
+      );
+      expect(stamped.body.spec?.requestedBy?.user).toBe('admin');
+      const found = (await admin.list(secrets)).map(({ metadata }) => metadata.name);
+      expect(found.filter((name) => !name.startsWith('sh.helm.'))).toEqual(['given']);
+      await done(helm('uninstall', 'rollout-group', '--wait', '--timeout', '60s'));
+      await admin.delete(`${secrets}/given`);
+    }, 240_000);
 
     it('takes the kept CRDs over, tests the connection, and deletes the CRDs only if the values say so', async () => {
       await done(helm('install', 'rollout-group', chart, '--set', 'replicas=1', '--wait', '--timeout', '90s'));

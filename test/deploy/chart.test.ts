@@ -1,6 +1,6 @@
 // The Helm chart and the Kustomize files have the objects of `install`, for the same settings.
 import { spawnSync } from 'node:child_process';
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
@@ -119,7 +119,7 @@ function contentOf({ kind, spec, data }: InstallObject): object {
 /** The content of deploy/monitoring, where the other files are generated from. */
 function monitoringContent(): readonly object[] {
   const folder = 'deploy/monitoring';
-  const boards = existsSync(`${folder}/dashboards`) ? readdirSync(`${folder}/dashboards`) : [];
+  const boards = readdirSync(`${folder}/dashboards`);
   const alerts = parse(readFileSync(`${folder}/alerts.yaml`, 'utf8'));
   return [
     { kind: 'PrometheusRule', content: alerts },
