@@ -139,7 +139,7 @@ export class Agent {
     return new Ledgers(this.#changes.env, {
       timeoutMs: this.#actTimeoutMs,
       mayUseMemory: () => this.#config.lease.mode !== 'required',
-      mayWrite: () => this.mayWrite(),
+      mayWrite: () => this.#leadership.mayAct(this.#actTimeoutMs),
       onDegraded: () => this.#reportDegradations(),
     });
   }
