@@ -8,7 +8,7 @@ import { approvedPlanAnnotation } from '../../engine/observe/objects.ts';
 import { fieldAt } from '../../engine/observe/raw.ts';
 import { redactAnswers } from '../../plugin/report/redact.ts';
 import { type TarFile, tar, untar } from '../../plugin/report/tar.ts';
-import { fakeApiServer } from './api-server.ts';
+import { type FakeOptions, fakeApiServer } from './api-server.ts';
 import { type Ended, runInProcess, timeless } from './in-process.ts';
 import { paused, rolling, waiting } from './live-kit.ts';
 import { adoptedObjects, leaseObject, publishedObject } from './live-objects.ts';
@@ -46,11 +46,11 @@ interface Reported {
   readonly read: (line: string) => Promise<Ended>;
 }
 
-async function report(objects: readonly FakeObject[], flags = ''): Promise<Reported> {
-  const { url } = await fakeApiServer(objects);
+async function report(objects: readonly FakeObject[], options: FakeOptions = {}): Promise<Reported> {
+  const { url } = await fakeApiServer(objects, options);
   const cwd = folderWith({});
   const live = (line: string) => runInProcess([...line.split(' '), '--server', url, '-n', 'mimir'], { cwd });
-  const written = await live(`report ingester -o r.tar.gz${flags}`);
+  const written = await live(`report ingester -o r.tar.gz`);
   expect(written.stderr, written.stderr).toContain('note: the file names namespaces');
   expect(written.status).toBe(0);
   return {
@@ -91,6 +91,13 @@ describe('a report', () => {
     expect(one.get('explain.txt')).toBe(`${read.stdout}${read.stderr}`);
     expect(undated(one.get('snapshot.json'))).toBe(undated(two.get('snapshot.json')));
     expect(one.get('decision.json')).toBe(two.get('decision.json'));
+  });
+
+  it('contains what the user may read, and names what the user may not read', async () => {
+    const { path, live, read } = await report(adoptedObjects(), { forbidden: ['pods', 'secrets', 'controllerrevisions', 'leases'] });
+    for (const line of ['explain ingester', 'plan', 'get ingester', 'doctor'])
+      expect([line, timeless(await read(line))]).toEqual([line, timeless(await live(line))]);
+    expect(contentOf(path).get('explain.txt')).toContain('no permission to list pods');
   });
 
   it('is simulated as a change of the objects in it', async () => {
