@@ -222,9 +222,10 @@ function rollZone(turn: WaveTurn, zone: ZoneProgress): Attempt {
   const { context, isScaling } = turn;
   const { view } = zone;
   const inTime = failIfLate(context, turn.run);
-  const wave = checkWave(turn, inTime, view.zone.name);
+  const asked = runOfZone(inTime, view.zone.name);
+  const wave = checkWave(turn, asked, view.zone.name);
   const run = wave.failure === undefined || inTime.outcome === 'failed' ? inTime : failRun(inTime, wave.failure, context.nowMs);
-  const policies = policyAnswer({ context, action: 'rollout', zone: view, run: inTime });
+  const policies = policyAnswer({ context, action: 'rollout', zone: view, run: asked });
   const question: RollQuestion = { context, run, zone, isScaling };
   const choice = choosePods(question);
   const checked = checkRoll(extended(question, { wave, policies, choice }));
@@ -315,12 +316,19 @@ function failIfLost(run: UnfinishedRun, results: readonly RuleResult[], { nowMs 
   return run.outcome === 'failed' || lost === undefined ? run : failRun(run, lost.fact, nowMs);
 }
 
+/**
+ * Returns the run as the rules of a zone see it. While other zones return, only a pod that is stuck is replaced in this zone. It goes
+ * forward, so it needs what its rollout needs.
+ */
+function runOfZone(run: UnfinishedRun, zone: string): UnfinishedRun {
+  return run.returning === undefined || run.returning.includes(zone) ? run : { ...run, kind: 'rollout' };
+}
+
 function checkWave({ context, progress }: WaveTurn, run: UnfinishedRun, zone: string): WaveAnswer {
   if (run.outcome === 'failed') return { results: [], observations: [], wantedReadings: [] };
   const { returning } = run;
   if (returning?.includes(zone)) return { results: [returnsFirst(zone)], observations: [], wantedReadings: [] };
-  // Only a pod that is stuck is replaced in another zone. It goes forward, so it needs what its rollout needs.
-  if (returning !== undefined) return beforeWave(context, progress.wave, { ...run, kind: 'rollout' });
+  if (returning !== undefined) return beforeWave(context, progress.wave, run);
   return hasReplacedSince(run, run.waveStartedMs) ? underWay(context, progress.wave, run) : beforeWave(context, progress.wave, run);
 }
 

@@ -59,9 +59,7 @@ function currentRun(context: GroupContext): RunState | undefined {
   if (known.outcome === 'completed' && hasOutdated) {
     // A pod that was created at the rolled-back revision, for example by a scale-up, is rolled back like the others.
     const kind = known.rolledBack === undefined || known.returning !== undefined ? 'rollout' : 'rollback';
-    const returned = Object.entries(target).filter(([zone]) => known.returning?.includes(zone));
-    const previous = { ...known.previous, ...Object.fromEntries(returned) };
-    return keepRolledBack(context, followingRun(context, { kind, target, previous }), known);
+    return keepRolledBack(context, followingRun(context, { kind, target, previous: revisionsBefore(known) }), known);
   }
   const retry = known.outcome === 'failed' ? retryRequest(context, known, known.failedMs) : undefined;
   // An abort that is newer than the retry still stops the run.
@@ -133,14 +131,21 @@ function abortWhenRequested(context: GroupContext, run: RunningRun): RunState {
 function supersede(context: GroupContext, known: RunState, target: RunCore['target']): RunningRun {
   const restores = { ...(known.kind === 'rollout' || known.returning !== undefined ? known.previous : {}), ...known.restores };
   const { isBack, returning } = returnOf(context, known, { target, restores });
-  // Pods run the target of a completed run or a rollback. The target of another run may have failed, so its `previous` stays.
-  const previous = known.outcome === 'completed' || isRollingBack(known) ? known.target : known.previous;
+  // Pods run the target of a completed run or a rollback, but not in zones that roll out after the return of others. The target of another run
+  // may have failed, so its `previous` stays.
+  const isReached = known.returning === undefined && (known.outcome === 'completed' || isRollingBack(known));
+  const previous = isReached ? known.target : revisionsBefore(known);
   const started = followingRun(context, { kind: isBack ? 'rollback' : 'rollout', target, previous }, known);
   const continues = started.kind === known.kind ? continuesChange : addsZones;
   const isContinued = known.outcome === 'running' && continues(started, known);
   const from = isContinued ? (known.from ?? known.previous) : known.target;
   const base = !isContinued ? undefined : addsZones(started, known) ? known.base : known.target;
   return { ...keepRolledBack(context, started, known), from, ...defined({ base, returning }), ...(isBack ? { restores } : {}) };
+}
+
+/** Returns the revisions from before the change of the run. In a zone that returned, the revision to which it returned. */
+function revisionsBefore({ target, previous, returning = [] }: RunState): RunCore['previous'] {
+  return { ...previous, ...Object.fromEntries(Object.entries(target).filter(([zone]) => returning.includes(zone))) };
 }
 
 /**

@@ -5,6 +5,7 @@ import { asJsonObject, isJsonObject, type JsonObject } from '../../cluster/reque
 import { lastAppliedAnnotation } from '../../cluster/request/resource.ts';
 import { templateDigest } from '../../engine/diff/field-diff.ts';
 import { approvedPlanAnnotation } from '../../engine/observe/objects.ts';
+import { changeAnnotations } from '../../engine/run/origin.ts';
 import { tryParseJson } from '../../policies/values/try-parse-json.ts';
 
 /** One request and its answer. */
@@ -32,7 +33,7 @@ const keptTexts: ReadonlySet<string> = new Set(
 
 /** Keys whose whole value stays in objects of all kinds. */
 const keptValues: ReadonlySet<string> = new Set(
-  'labels matchLabels matchExpressions managedFields ownerReferences resources scaleTargetRef maxUnavailable'.split(' '),
+  'labels matchLabels matchExpressions managedFields ownerReferences requests limits scaleTargetRef maxUnavailable'.split(' '),
 );
 
 /** Kinds without texts that are secret, next to the kinds of this project and of grafana/rollout-operator. Only annotations are replaced. */
@@ -51,6 +52,14 @@ const ourGroups = /^(?:rollout-group\.dev|rollout-operator\.grafana\.com)\//;
 /** Annotations that decisions or views read: those of this project, of grafana/rollout-operator and of GitOps tools. */
 const keptAnnotations =
   /^(?:(?:[\w-]+\.)?rollout-group\.dev|grafana\.com)\/|^(?:argocd\.argoproj\.io\/tracking-id|meta\.helm\.sh\/release-name|configmanagement\.gke\.io\/managed|(?:kubectl\.)?kubernetes\.io\/(?:restartedAt|change-cause))$/;
+
+const causeAnnotation = changeAnnotations.cause;
+
+/** The command line that `kubectl --record` writes as the cause of a change. It may contain values of variables and credentials. */
+const recordedCommand = /.*(?:kubectl|--record).*/s;
+
+/** The note of the Event at the start of a run, up to the cause of the change. */
+const startNote = /^\w+ started: /;
 
 /** The metric of an API server that `doctor` reads. */
 const readMetric = /^kubernetes_feature_enabled\{name="MaxUnavailableStatefulSet",.*$/gm;
@@ -79,7 +88,8 @@ class Redaction {
 
   answer({ request, answer }: RecordedAnswer): unknown {
     if (request === 'GET /version') return answer;
-    if (!isJsonObject(answer)) return request === 'GET /metrics' ? (String(answer).match(readMetric) ?? []).join('\n') : this.#hide(answer);
+    if (request === 'GET /metrics') return (String(answer).match(readMetric) ?? []).join('\n');
+    if (!isJsonObject(answer)) return this.#value(answer, '');
     const { items, kind } = answer;
     if (!Array.isArray(items) || keptKinds.has(String(kind))) return this.#object(answer);
     // The items of a list have neither kind nor apiVersion.
@@ -91,8 +101,8 @@ class Redaction {
 
   #object(object: JsonObject): JsonObject {
     const kind = String(object['kind']);
-    if (ourGroups.test(String(object['apiVersion']))) return this.#withMetadata(this.#source(object, kind));
-    if (keptKinds.has(kind)) return this.#withMetadata(object);
+    if (ourGroups.test(String(object['apiVersion']))) return this.#withMetadata(asJsonObject(this.#withCauses(this.#source(object, kind))));
+    if (keptKinds.has(kind)) return this.#withMetadata(kind === 'Event' ? asJsonObject(this.#withCauses(object)) : object);
     if (kind === 'Secret') return this.#withMetadata({ ...object, data: hiddenData(object['data']) });
     if (kind === 'ConfigMap') return this.#withMetadata({ ...object, data: this.#documents(object['data']) });
     return this.#withPlan(object, asJsonObject(this.#value(object, '')));
@@ -134,9 +144,24 @@ class Redaction {
     return Object.fromEntries(
       entries.map(([key, text]) => {
         const document = typeof text === 'string' ? tryParseJson(text) : undefined;
-        return [key, document === undefined ? text : JSON.stringify(visit(document))];
+        return [key, document === undefined ? text : JSON.stringify(this.#withCauses(visit(document)))];
       }),
     );
+  }
+
+  /** Returns the value without the command lines among the causes of changes. */
+  #withCauses(value: unknown, key = ''): unknown {
+    if (typeof value === 'string') {
+      const [start = ''] = key === 'note' ? (startNote.exec(value) ?? []) : [];
+      return key === 'cause' || start !== '' ? `${start}${this.#cause(value.slice(start.length))}` : value;
+    }
+    if (Array.isArray(value)) return value.map((item) => this.#withCauses(item));
+    if (!isJsonObject(value)) return value;
+    return Object.fromEntries(Object.entries(value).map(([name, part]) => [name, this.#withCauses(part, name)]));
+  }
+
+  #cause(text: unknown): unknown {
+    return recordedCommand.test(String(text)) ? this.#hide(text) : text;
   }
 
   #value(value: unknown, key: string): unknown {
@@ -150,7 +175,10 @@ class Redaction {
   #annotations(annotations: JsonObject): JsonObject {
     const isNamed = (key: string): boolean => this.#named.has(key) || this.#named.has(`target.annotations.${key}`);
     const isKept = (key: string): boolean => keptAnnotations.test(key) || (key !== lastAppliedAnnotation && isNamed(key));
-    return Object.fromEntries(Object.entries(annotations).map(([key, value]) => [key, isKept(key) ? value : this.#hide(value)]));
+    const shown = (key: string, value: unknown): unknown => (key === causeAnnotation ? this.#cause(value) : value);
+    return Object.fromEntries(
+      Object.entries(annotations).map(([key, value]) => [key, isKept(key) ? shown(key, value) : this.#hide(value)]),
+    );
   }
 
   /** Returns the object with a plan that approves its redacted template, if the plan approved its template. */

@@ -172,6 +172,25 @@ describe('a report', () => {
       expect([line, timeless(await read(line))]).toEqual([line, timeless(await live(line))]);
   });
 
+  it('has no command line that kubectl recorded as the cause of a change, and keeps a cause that a person wrote', () => {
+    const command = 'kubectl set env sts/ingester TOKEN=canary --record=true';
+    const answer = (kind: string, apiVersion: string, object: object) => ({
+      request: `GET /${kind}`,
+      status: 200,
+      answer: { kind: `${kind}List`, apiVersion, metadata: {}, items: [object] },
+    });
+    const answers = (cause: string) =>
+      redactAnswers([
+        answer('StatefulSet', 'apps/v1', { metadata: { annotations: { 'kubernetes.io/change-cause': cause } } }),
+        answer('RolloutRun', 'rollout-group.dev/v1alpha1', { spec: { cause } }),
+        answer('Event', 'events.k8s.io/v1', { reportingController: 'rollout-group', note: `rollout started: ${cause}` }),
+        answer('ConfigMap', 'v1', { data: { ledger: JSON.stringify({ run: { origin: { cause } } }) } }),
+        { request: 'GET /list', status: 200, answer: [cause === command ? command : ''] },
+      ]);
+    expect(JSON.stringify(answers(command)).match(/canary|\(redacted 1\)/g)).toEqual(Array.from({ length: 5 }, () => '(redacted 1)'));
+    expect(JSON.stringify(answers('new limits')).match(/new limits/g)).toHaveLength(4);
+  });
+
   it('keeps differences between hidden texts, the texts that policies read, and the plan that a template has', () => {
     const item = (name: string, value: string, annotations: object = {}) => ({
       metadata: { name, annotations },

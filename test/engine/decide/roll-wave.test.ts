@@ -48,12 +48,28 @@ describe('a wave', () => {
     const stuck = { ...unready, waitingReasons: ['CrashLoopBackOff'] };
     const broken = roll(careful(true), first.run, { ...podsIn({ b: { 0: stuck }, c: { 1: { revision: newRevision } } }), statefulSets });
     expect(blockedSteps(broken)).toEqual(['roll/b wait: approval']);
+    const planned = { policies: [policy({ rules: [policyRule({ effect: 'requireApprovedPlan' })] })] };
+    const unplanned = roll(careful(true), first.run, {
+      ...podsIn({ b: { 0: stuck }, c: { 1: { revision: newRevision } } }),
+      ...planned,
+      statefulSets,
+    });
+    expect(blockedSteps(unplanned)).toEqual(['roll/b wait: approval safety/rule']);
     const back = roll(careful(true), first.run, { ...podsIn({}), statefulSets });
     expect([blockedSteps(back), back.run?.outcome]).toEqual([['after/return wait: wave-available'], 'completed']);
     const next = roll(careful(true), back.run, { ...podsIn({}), statefulSets });
     expect(blockedSteps(next)).toEqual(['roll/a wait: approval']);
     expect(next.run).toMatchObject({ kind: 'rollout', previous: { a: oldRevision, b: oldRevision, c: oldRevision } });
     expect(next.run?.returning).toBeUndefined();
+    // No pod of the other zones has the template from before the return, so no later rollback may restore that template.
+    const replaced = statefulSets.map((set) =>
+      set.name === 'ingester-zone-b' ? { ...set, status: { ...set.status, updateRevision: 'rev-3' } } : set,
+    );
+    expect(roll(careful(true), back.run, { ...podsIn({}), statefulSets: replaced }).run).toMatchObject({
+      kind: 'rollout',
+      target: { a: newRevision, b: 'rev-3', c: oldRevision },
+      previous: { a: oldRevision, b: oldRevision, c: oldRevision },
+    });
   });
 
   it('wants the readings of its gates, and fails when one failed too often', () => {

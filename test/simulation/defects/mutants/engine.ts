@@ -157,7 +157,7 @@ const runs = [
     [
       'unfinished-target-as-previous',
       'a run that supersedes an unfinished run restores the target of the unfinished run',
-      "const previous = known.outcome === 'completed' || isRollingBack(known) ? known.target : known.previous;",
+      'const previous = isReached ? known.target : revisionsBefore(known);',
       'const previous = known.target;',
       pinned,
     ],
