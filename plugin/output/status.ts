@@ -74,7 +74,7 @@ export function statusLine(live: LiveGroup, nowMs: number): string {
   return [secondText(nowMs), `${decision.namespace}/${decision.group}`, ...factsOf(live, nowMs)].join(' ');
 }
 
-/** Returns the log line printed at regular intervals, with the duration of the phase and, if estimated, p50 and p90 of the end. */
+/** Returns the log line printed at regular intervals, with the duration of the phase and, if estimated, the end and the missing approvals. */
 export function heartbeatLine(live: LiveGroup, nowMs: number, estimation?: Estimation): string {
   const { decision } = live;
   const line = [secondText(nowMs), 'heartbeat', `${decision.namespace}/${decision.group}`, ...factsOf(live, nowMs)].join(' ');
@@ -84,8 +84,9 @@ export function heartbeatLine(live: LiveGroup, nowMs: number, estimation?: Estim
 function endField(estimation: Estimation): string {
   if (estimation === undefined) return '';
   if (isUnknown(estimation)) return ' end=?';
-  const { p50Ms, p90Ms } = estimation.end;
-  return ` end=${secondText(p50Ms)}..${p90Ms === undefined ? '' : secondText(p90Ms)}`;
+  const { end, approvals } = estimation;
+  const range = `${secondText(end.p50Ms)}..${end.p90Ms === undefined ? '' : secondText(end.p90Ms)}`;
+  return ` end=${range}${approvals === 0 ? '' : ` missing-approvals=${approvals}`}`;
 }
 
 function factsOf(live: LiveGroup, nowMs: number): readonly string[] {
