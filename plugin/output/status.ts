@@ -12,6 +12,7 @@ import {
   currentRoll,
   downText,
   endText,
+  openExceptions,
   partText,
   phaseStyles,
   phaseTitle,
@@ -60,7 +61,7 @@ function momentOf({ decision, unattended, starting: newAgent }: LiveGroup, nowMs
       ...(trouble === '' ? [] : [['trouble', trouble] as const]),
       ...(decision.stops ?? []).map((stop) => ['stopped', stopAndEndText(stop, nowMs)] as const),
       ...(decision.left ?? []).map((one) => ['left', leftMemberText(one)] as const),
-      ...(decision.permitted ?? []).map((result) => ['exception', exceptionAndEndText(result, decision, nowMs)] as const),
+      ...openExceptions(decision, nowMs).map((result) => ['exception', exceptionAndEndText(result, decision, nowMs)] as const),
       ...warningTexts(decision, nowMs).map((text) => ['warning', text] as const),
       ...(starting === undefined ? [] : [['pod', starting] as const]),
       ...(estimation === undefined ? [] : [['end', endText(estimation, nowMs)] as const]),
@@ -95,7 +96,7 @@ function factsOf(live: LiveGroup, nowMs: number): readonly string[] {
   const { wave } = decision;
   const info = summaryText(live, { nowMs });
   const stops = [...new Set((decision.stops ?? []).map(stopTitle))];
-  const exceptions = (decision.permitted ?? []).map(({ exception }) => exception);
+  const exceptions = openExceptions(decision, nowMs).map(({ exception }) => exception);
   const hasProblem =
     decision.waits.length + stops.length + exceptions.length + (decision.left ?? []).length > 0 ||
     troubledPods(decision).length > 0 ||
@@ -128,6 +129,7 @@ export function statusKey({ decision, unattended }: LiveGroup): string {
     waits,
     stops,
     (decision.permitted ?? []).map(({ fact }) => fact),
+    (decision.unusedExceptions ?? []).map(({ exception }) => exception),
     (decision.left ?? []).map(({ fact }) => fact),
     troubled,
     unattended !== undefined,
