@@ -62,6 +62,7 @@ interface Published {
   };
   readonly waits: readonly { readonly rule: string; readonly fact: string }[];
   readonly stops: readonly { readonly rule: string; readonly fact: string; readonly endsWith: string }[];
+  readonly unusedExceptions?: readonly unknown[];
 }
 
 type GroupWithStatus = KubernetesObject & { readonly status?: { readonly decision?: Published } };
@@ -367,23 +368,17 @@ describeOnControlPlane('the word of people', (controlPlane) => {
     await ok(anna, 'override', 'ingester', '--rule', 'zone-gap', '--duration', '30m', '--reason', 'cost', '--yes');
     const { body } = await controlPlane().client.ask('GET', `${path}/rolloutexceptions/override.ingester.zone-gap`);
     expect(body).toMatchObject({ spec: { rule: 'zone-gap', requestedBy: { user: 'anna' } } });
-    const refused = await anna.run(['override', 'ingester', '--rule', 'view-complete', '--duration', '30m', '--reason', 'x', '--yes']);
-    expect(refused.status).toBe(5);
-    const spec = {
-      rule: 'view-complete',
-      target: { group: 'ingester' },
-      allow: { anything: true },
-      reason: 'x',
-      expires: '2099-01-01T00:00:00Z',
-    };
-    const raw = await controlPlane().client.ask('POST', `${path}/rolloutexceptions`, {
-      apiVersion,
-      kind: 'RolloutException',
-      metadata: { name: 'raw' },
-      spec,
-    });
-    expect(raw.status).toBe(422);
+    await until('the unused exception', ({ unusedExceptions }) => unusedExceptions !== undefined);
+    for (const verb of ['get', 'explain'])
+      expect(await ok(anna, verb, 'ingester')).toContain('rollout-group cancel mimir/ingester override.ingester.zone-gap');
+    const asked = ['override', 'ingester', '--rule', 'view-complete', '--duration', '30m', '--reason', 'x', '--yes'];
+    expect(await anna.run(asked)).toMatchObject({ status: 5 });
+    const target = { group: 'ingester' };
+    const spec = { rule: 'view-complete', target, allow: { anything: true }, reason: 'x', expires: '2099-01-01T00:00:00Z' };
+    const raw = { apiVersion, kind: 'RolloutException', metadata: { name: 'raw' }, spec };
+    expect(await controlPlane().client.ask('POST', `${path}/rolloutexceptions`, raw)).toMatchObject({ status: 422 });
     await ok(anna, 'cancel', 'ingester', 'override.ingester.zone-gap');
+    await until('no exception', ({ unusedExceptions }) => unusedExceptions === undefined);
   });
 
   describe('while no step is due', () => {
