@@ -100,6 +100,8 @@ export interface GroupPlan {
   readonly waits: readonly RuleResult[];
   /** The stops that the plan meets, each with the commands or edits that end it; absent without a stop. */
   readonly stops?: readonly Stop[];
+  /** The checks of waves that follow after the wait at the end of the plan; absent without such checks or without pods in `afterWait`. */
+  readonly checksAfterWait?: readonly { readonly wave: string; readonly kinds: readonly ('soak' | 'gate' | 'approval')[] }[];
   /** The pods that do not become available by themselves at the end of a plan that waits; absent without such pods. */
   readonly troubled?: readonly PublishedPod[];
   readonly zones: readonly {

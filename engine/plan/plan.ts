@@ -36,7 +36,7 @@ import {
 } from './document.ts';
 import { assumedMetrics, runForward, type Turn } from './forward.ts';
 import { groupRisks } from './risks.ts';
-import { requestedScales, type TracedStep, traceRequested, traceTurn } from './steps.ts';
+import { checksAfterWait, requestedScales, type TracedStep, traceRequested, traceTurn } from './steps.ts';
 import { desiredGroup, type PlanSnapshots, permittedLater, readPlanSnapshots, requestedWorld, snapshotAsked } from './world.ts';
 
 /** A group that is blocked because members are missing in the compared objects. The results say what to change. */
@@ -228,6 +228,7 @@ function planGroup(input: PlanInput, group: GroupDefinition, snapshots: PlanSnap
     ...boundPolicies(context),
     waits,
     ...stops,
+    ...(likely.checks.length === 0 ? {} : { checksAfterWait: likely.checks }),
     ...(isHeld ? troubledPods(group, likely) : {}),
     zones,
     totals: {
@@ -289,6 +290,7 @@ interface Forward {
   readonly steps: readonly TracedStep[];
   readonly waits: GroupPlan['waits'];
   readonly stops: readonly Stop[];
+  readonly checks: NonNullable<GroupPlan['checksAfterWait']>;
   readonly world: World;
   readonly end: 'done' | 'held' | 'limit';
   readonly startMs: number;
@@ -325,7 +327,8 @@ function forward(input: PlanInput, group: GroupDefinition, snapshots: PlanSnapsh
   const left = last.decision.stops.filter((stop) => blocking.includes(stop) || isAhead(stop));
   const ended = [...met].filter(({ endsWith }) => !left.some((stop) => stop.endsWith === endsWith));
   const times = { startMs: snapshots.nowMs, endMs: last.nowMs };
-  return { group, refused, permitted, steps: traced, waits, stops: [...ended, ...left], world, end, ...times };
+  const checks = later.length === 0 ? [] : checksAfterWait(contextOf(world.snapshot, requested.group), last.decision);
+  return { group, refused, permitted, steps: traced, waits, stops: [...ended, ...left], checks, world, end, ...times };
 }
 
 /** Simulates the group with both durations. If nothing is to do, no duration counts. */

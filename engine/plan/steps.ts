@@ -1,11 +1,16 @@
-// Turns the decisions of a simulation into the steps of a plan: a zone rolls, a wave soaks, a person approves.
+// Turns the decisions of a simulation into the steps of a plan: a zone rolls, a wave soaks, a person approves. Finds the checks after its end.
 import type { GroupDefinition } from '../../policies/definition.ts';
 import { defined, extended } from '../../policies/values/defined.ts';
+import type { GroupContext } from '../context.ts';
 import { type GroupDecision, type RuleResult, replacedBy } from '../decision.ts';
 import { blocks } from '../rule.ts';
 import { lacksApproval } from '../rules/approval.ts';
+import { afterWave, beforeWave, underWay } from '../rules/wave.ts';
+import { isRollingBack } from '../run/origin.ts';
+import type { RunState, UnfinishedRun } from '../run/run-state.ts';
+import { enterWave, hasReplacedSince, retryRun, startRun } from '../run/states.ts';
 import { type Snapshot, type StatefulSetView, setNamed } from '../snapshot.ts';
-import type { PlannedStep } from './document.ts';
+import type { GroupPlan, PlannedStep } from './document.ts';
 import type { Turn } from './forward.ts';
 
 /** One step with its wave and times. The same step has the same `key` in simulations with other durations. */
@@ -183,4 +188,36 @@ function waitKind(reason: RuleResult): 'soak' | 'check' | 'approval' | 'wait' {
 
 function gateName(reason: RuleResult): string {
   return reason.fact.split(' ')[0] ?? reason.rule;
+}
+
+/**
+ * Returns the checks of the current and the later waves that are open at the end of a simulation, as the agent evaluates them when the run
+ * continues. A check for which the plan waits already (`waits`) is left out.
+ */
+export function checksAfterWait(
+  context: GroupContext,
+  { run, waits }: Pick<GroupDecision, 'run' | 'waits'>,
+): NonNullable<GroupPlan['checksAfterWait']> {
+  if (run === undefined) return [];
+  const { nowMs, group } = context;
+  const continued = continuedRun(context, run);
+  return group.rollout.waves.flatMap((wave, index) => {
+    if (index < continued.wave) return [];
+    const at = index === continued.wave ? continued : enterWave(continued, index, nowMs);
+    const before = hasReplacedSince(at, at.waveStartedMs) ? underWay(context, wave, at) : beforeWave(context, wave, at);
+    const open = [before, afterWave(context, wave, at)].map(({ results }) => results.filter(blocks));
+    const current = index === continued.wave ? open.find(({ length }) => length > 0) : undefined;
+    const isShown = ({ rule, fact }: RuleResult): boolean => waits.some((wait) => wait.rule === rule && wait.fact === fact);
+    const left = open.flatMap((results) => (results === current ? results.filter((answer) => !isShown(answer)) : results));
+    const kinds = (['soak', 'gate', 'approval'] as const).filter((kind) => left.some(({ rule }) => rule === kind));
+    return kinds.length === 0 ? [] : [{ wave: wave.name, kinds }];
+  });
+}
+
+/** Returns the run after the wait: the running run, the retried run, or the rollout after a rollback. */
+function continuedRun({ group, nowMs }: GroupContext, run: RunState): UnfinishedRun {
+  const isOver = run.outcome === 'completed' || isRollingBack(run) || run.returning !== undefined;
+  if (!isOver) return run.outcome === 'failed' ? retryRun(run, nowMs) : run;
+  const change = { kind: 'rollout', target: run.target, previous: run.previous } as const;
+  return startRun({ change, group: `${group.namespace}/${group.name}`, nowMs, before: run });
 }

@@ -71,6 +71,7 @@ const definitions: Readonly<Record<string, Schema>> = {
       isAbort: { const: true, description: 'The stop is an abort that only pauses.' },
     },
   ),
+  check: record('The kinds of checks of a wave.', { wave: text, kinds: listOf(oneOf('soak', 'gate', 'approval')) }),
   change: record(
     'A difference between the running and the requested objects.',
     {
@@ -172,6 +173,7 @@ const definitions: Readonly<Record<string, Schema>> = {
     },
     {
       stops: { ...listOf(ref('stop')), description: 'The stops that the plan meets, each with the commands or edits that end it.' },
+      checksAfterWait: { ...listOf(ref('check')), description: 'The checks of waves that follow once the plan no longer waits.' },
       troubled: {
         ...listOf(ref('pod')),
         description: 'The pods that do not become available by themselves at the end of a plan that waits.',

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import type { Plan } from '../../engine/plan/document.ts';
+import { defaultAssumptions, type Plan } from '../../engine/plan/document.ts';
 import { planGroups } from '../../engine/plan/plan.ts';
+import { digestOfWaves } from '../../engine/run/requests.ts';
 import type { RunState } from '../../engine/run/run-state.ts';
 import { groupDifferences } from '../../plugin/difference.ts';
 import { renderDifference } from '../../plugin/output/diff.ts';
@@ -8,7 +9,7 @@ import { renderPlanHtml } from '../../plugin/output/plan/html.ts';
 import { renderPlanMarkdown } from '../../plugin/output/plan/markdown.ts';
 import { renderPlanTable } from '../../plugin/output/plan/table.ts';
 import { holdingPartition } from '../../policies/strategies.ts';
-import { group } from '../kit/groups.ts';
+import { group, wave } from '../kit/groups.ts';
 import { manifests, planInput } from '../kit/manifests.ts';
 import { kitNowMs, newRevision, statefulSet } from '../kit/objects.ts';
 import { exception, freeze, hourMs, intent, policy } from '../kit/questions.ts';
@@ -116,4 +117,53 @@ it('a plan during a rollback counts a pod twice that is rolled back and rolled o
   const rolled = planned?.waves.flatMap(({ steps }) => steps).flatMap(({ kind, pods }) => (kind === 'roll' ? pods : [])) ?? [];
   const later = planned?.zones.flatMap(({ afterWait = [] }) => afterWait) ?? [];
   expect([rolled.length, later.length, planned?.totals.restarts]).toEqual([1, 6, 7]);
+});
+
+describe('the checks after the wait of a plan', () => {
+  const approval = { count: 1, from: ['oncall'] };
+  const waves = [
+    wave('canary', ['a'], { amount: { pods: 1 }, after: { soakMs: hourMs, gates: [] } }),
+    wave('rest', zones, { before: { approval, gates: [] }, after: { soakMs: hourMs, gates: [] } }),
+  ];
+  const failed = { ...run, outcome: 'failed', failure: 'slow', failedMs: kitNowMs - 1000, onFailure: 'pause' } as const;
+  const inRest = { ...failed, wave: 1, lastDisruptionMs: kitNowMs - 2000 };
+  const all = 'with the soaks and approval of the waves canary, rest';
+  const canary = ['canary', 'soak'];
+  const rest = ['rest', 'soak', 'approval'];
+
+  it.each<[string, SnapshotOverrides, readonly (readonly string[])[], string]>([
+    ['before a run', { statefulSets: outdated, intents: [intent({ action: 'pause' })] }, [canary, rest], all],
+    ['in the first wave', afterRun({ ...failed, lastDisruptionMs: kitNowMs - 2000 }), [canary, rest], all],
+    [
+      'in the last wave before its approval',
+      afterRun({ ...inRest, waveStartedMs: kitNowMs }),
+      [rest],
+      'with the soak and approval of wave rest',
+    ],
+    [
+      'in the last wave',
+      afterRun({ ...inRest, waves: digestOfWaves(group({ rollout: { waves } })) }),
+      [['rest', 'soak']],
+      'with the soak of wave rest',
+    ],
+    ['after a rollback', rowOf('abort --rollback').overrides, [canary, rest], all],
+  ])('are those of the waves that follow %s', (_, overrides, checks, text) => {
+    const strategy = overrides === rowOf('abort --rollback').overrides ? 'pinned' : 'onDelete';
+    const plan = planOf({ stop: '', fact: '', commands: [], overrides, definition: group({ zones, rollout: { strategy, waves } }) });
+    expect(plan.groups[0]?.checksAfterWait?.map(({ wave: name, kinds }) => [name, ...kinds])).toEqual(checks);
+    expect(formats.slice(0, 3).map(([, render]) => render(plan).replace(/\s+/g, ' ').includes(`(6 pods), ${text}`))).toEqual([
+      true,
+      true,
+      true,
+    ]);
+  });
+
+  it('do not repeat the approval for which the plan waits', () => {
+    const groups = [group({ zones, rollout: { waves: waves.slice(1) } })];
+    const desired = manifests({ image: 'grafana/mimir:2.17.1' }, zones);
+    const [plan] = planGroups(
+      planInput({ groups, current: manifests({}, zones), desired, assumptions: { ...defaultAssumptions, approvals: 'missing' } }),
+    ).groups;
+    expect([plan?.waits.map(({ rule }) => rule), plan?.checksAfterWait]).toEqual([['approval'], [{ wave: 'rest', kinds: ['soak'] }]]);
+  });
 });

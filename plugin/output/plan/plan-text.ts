@@ -20,6 +20,7 @@ import { ruleCatalog } from '../../../engine/rules/catalog.ts';
 import { waitsForPartition } from '../../../engine/rules/strategy.ts';
 import type { Source } from '../../../policies/definition.ts';
 import { groupBy } from '../../../policies/values/group-by.ts';
+import { listed } from '../../../policies/wording.ts';
 import { zonePodsText } from '../pod-text.ts';
 import { plural } from '../text.ts';
 
@@ -308,12 +309,18 @@ export function countsText(counts: readonly (readonly [count: number, noun: stri
   return counts.flatMap(([count, noun]) => (count === 0 ? [] : [plural(count, noun)])).join(', ');
 }
 
-/** Returns the replacements after the wait: `roll zone-a 2..0, zone-b 2..0 (6 pods)`; undefined without any. */
-export function afterWaitText({ zones }: GroupPlan): string | undefined {
+/** Returns what follows after the wait: `roll a 2..0, b 2..0 (6 pods), with the soaks of the waves canary, rest`; undefined without pods. */
+export function afterWaitText({ zones, checksAfterWait: checks = [] }: GroupPlan): string | undefined {
   const waiting = zones.flatMap(({ zone, afterWait }) => (afterWait === undefined ? [] : [{ zone, pods: afterWait }]));
   if (waiting.length === 0) return undefined;
   const count = waiting.reduce((sum, { pods }) => sum + pods.length, 0);
-  return `${stepVerbs.roll} ${waiting.map(({ zone, pods }) => zonePodsText(zone, pods)).join(', ')} (${plural(count, 'pod')})`;
+  const roll = `${stepVerbs.roll} ${waiting.map(({ zone, pods }) => zonePodsText(zone, pods)).join(', ')} (${plural(count, 'pod')})`;
+  const [first, ...others] = checks;
+  if (first === undefined) return roll;
+  const kinds = [...new Set(checks.flatMap(({ kinds: ofWave }) => ofWave))];
+  const nouns = kinds.map((kind) => (checks.filter((check) => check.kinds.includes(kind)).length === 1 ? kind : `${kind}s`));
+  const place = others.length === 0 ? 'wave' : 'the waves';
+  return `${roll}, with the ${listed(nouns, 'and')} of ${place} ${checks.map(({ wave }) => wave).join(', ')}`;
 }
 
 const outcomeWords: Readonly<Record<GroupPlan['outcome'], string>> = {

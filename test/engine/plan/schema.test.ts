@@ -20,6 +20,11 @@ describe('the schema of the plan document', () => {
     expect(problems(plan)).toEqual([]);
   });
 
+  it('accepts the checks that follow after a wait', () => {
+    const checksAfterWait = [{ wave: 'rest', kinds: ['soak', 'gate', 'approval'] as const }];
+    expect(problems(planOf([{ ...blocked(), checksAfterWait }]))).toEqual([]);
+  });
+
   it.each([
     ['another version', { ...plan, apiVersion: 'rollout-group.dev/cli/v2' }, '/apiVersion must be equal to constant'],
     ['an unknown member', { ...plan, extra: 1 }, ' must NOT have additional properties'],
