@@ -94,7 +94,7 @@ const monitoringValues: Readonly<Record<string, ValueSchema>> = {
   }),
 };
 
-/** Returns the schema of all values. `resources` are those of the container that `install` defines. */
+/** Returns the schema of all values. `resources`: the resources of the container that `install` defines. */
 function valueSchemas(resources: object): Readonly<Record<string, ValueSchema>> {
   return {
     ...installationValues,
@@ -109,7 +109,9 @@ function valueSchemas(resources: object): Readonly<Record<string, ValueSchema>> 
     affinity: map('The affinity; empty means that pods prefer different nodes.'),
     topologySpreadConstraints: list('The spread of the pods; empty means evenly over zones, as far as possible.'),
     hostAliases: list('Entries for /etc/hosts of the pods.'),
-    extraArgs: list('Further flags of the agent, for example --log.level=debug. If a flag occurs twice, the last value counts.', { type: 'string' }),
+    extraArgs: list('Further flags of the agent, for example --log.level=debug. If a flag occurs twice, the last value counts.', {
+      type: 'string',
+    }),
     extraEnv: list('Environment variables, for example NODE_EXTRA_CA_CERTS or HTTPS_PROXY.'),
     extraEnvFrom: list('ConfigMaps and Secrets with environment variables.'),
     extraVolumes: list('Further volumes, for example with a CA certificate.'),
