@@ -1,6 +1,7 @@
 // Derives the Kubernetes Events of turns, of releases and of deleted groups.
 
 import { ordinalRanges } from '../../engine/amount.ts';
+import { contextOf } from '../../engine/context.ts';
 import { type Action, type GroupDecision, isMoving, type ReplacedPod, type RuleResult, replacedBy } from '../../engine/decision.ts';
 import { isCrashing, viewGroup, type ZoneView } from '../../engine/observe/view.ts';
 import type { TakenAction } from '../../engine/publish/published.ts';
@@ -10,7 +11,7 @@ import type { ReleaseDecision } from '../../engine/release/release.ts';
 import { undoneBy } from '../../engine/release/removal.ts';
 import { storedResult } from '../../engine/rule.ts';
 import { onlyWarns, reasonOf } from '../../engine/rules/catalog.ts';
-import { permittedResults } from '../../engine/rules/exception.ts';
+import { permittedResults, unusedExceptions } from '../../engine/rules/exception.ts';
 import { changeOf, recordedKind } from '../../engine/run/origin.ts';
 import { objectOf, requesterText, requestPlace } from '../../engine/run/requests.ts';
 import type { RunState } from '../../engine/run/run-state.ts';
@@ -41,6 +42,8 @@ export interface GroupPast {
   readonly requests: readonly IntentView[];
   /** The rule results that passed only because of an exception, if the exception still exists. */
   readonly permitted: readonly RuleResult[];
+  /** The keys of the exceptions that existed. */
+  readonly exceptions: ReadonlySet<string>;
   /** The UIDs of the pods that the turn replaced, and of the outdated pods that a partition exposed. */
   readonly exposed?: ReadonlySet<string>;
   /** The facts of the warnings that have an Event. */
@@ -56,7 +59,8 @@ export function factsOf(
 ): { readonly facts: readonly EventFact[]; readonly past: GroupPast } {
   const { decision, performed, error, snapshot } = report;
   const defects = error?.startsWith('the decision violates ') ? [warning('InvariantViolated', 'Hold', error)] : [];
-  if (decision === undefined) return { facts: defects, past: past ?? { waits: new Set(), requests: [], permitted: [] } };
+  if (decision === undefined)
+    return { facts: defects, past: past ?? { waits: new Set(), requests: [], permitted: [], exceptions: new Set() } };
   // While pods are replaced, budgets and readiness block the next pod most of the time. This is normal, so it causes no Event.
   const waits = new Map((isMoving(decision) ? [] : decision.waits).map((wait) => [identityOf(wait), wait]));
   const requests = requestsIn(report) ?? past?.requests ?? [];
@@ -68,6 +72,7 @@ export function factsOf(
   const news = [...waits].flatMap(([key, wait]) => (past?.waits.has(key) === true || isRequested(wait) ? [] : [waitFact(wait)]));
   const known = (past?.permitted ?? []).filter(({ exception }) => snapshot.exceptions.some(({ name }) => name === exception));
   const used = exceptionFacts(decision, known);
+  const open = unusedExceptions(contextOf(snapshot, report.group), decision.permitted ?? []);
   const warnings = decision.warnings.filter(({ rule }) => onlyWarns(rule));
   const exposed = exposedActions(report).flatMap(({ action }) => replacedBy(action));
   const newlyExposed = exposed.filter(({ uid }) => past?.exposed?.has(uid) === false);
@@ -80,6 +85,7 @@ export function factsOf(
       ...defects,
       ...requestFacts(requests, past?.requests),
       ...(isRemembered ? runFacts(report, decision, past) : []),
+      ...openedFacts(open, past?.exceptions),
       ...used.facts,
       ...actionFacts(performed, newlyExposed),
       ...news,
@@ -89,6 +95,7 @@ export function factsOf(
     past: {
       requests,
       permitted: used.permitted,
+      exceptions: new Set([...(decision.permitted ?? []), ...open].map(exceptionKeyOf)),
       waits: new Set(waits.keys()),
       exposed: new Set(replacing.map(({ uid }) => uid)),
       warned: new Set(warnings.map(({ fact }) => fact)),
@@ -98,20 +105,33 @@ export function factsOf(
   };
 }
 
+/** Returns one fact for each new exception that permits nothing yet, because a step or a request may need it at any time. */
+function openedFacts(open: readonly RuleResult[], before: ReadonlySet<string> | undefined): readonly EventFact[] {
+  const opened = open.filter((result) => before !== undefined && !before.has(exceptionKeyOf(result)));
+  return opened.map((result) =>
+    warning('ExceptionOpened', 'Request', `${result.rule}: ${result.fact}`, { identity: exceptionKeyOf(result) }),
+  );
+}
+
+function exceptionKeyOf({ rule, exception, earliestMs }: RuleResult): string {
+  return `${rule} ${exception} ${earliestMs}`;
+}
+
 /** Returns one fact for each rule of the taken steps that passes for the first time because of an exception. */
 function exceptionFacts(
   decision: GroupDecision,
   known: readonly RuleResult[],
 ): Pick<GroupPast, 'permitted'> & { readonly facts: readonly EventFact[] } {
-  const keyOf = ({ rule, exception, earliestMs }: RuleResult): string => `${rule} ${exception} ${earliestMs}`;
-  const permitted = new Map(known.map((result) => [keyOf(result), result]));
+  const permitted = new Map(known.map((result) => [exceptionKeyOf(result), result]));
   const facts: EventFact[] = [];
   for (const step of decision.steps.filter(({ outcome }) => outcome === 'act')) {
-    const used = permittedResults(step.results).filter((result) => !permitted.has(keyOf(result)));
+    const used = permittedResults(step.results).filter((result) => !permitted.has(exceptionKeyOf(result)));
     for (const result of used) {
-      permitted.set(keyOf(result), result);
+      permitted.set(exceptionKeyOf(result), result);
       const note = `${result.rule}: ${storedResult(result).fact}`;
-      facts.push(warning('ExceptionUsed', step.kind === 'roll' ? 'Roll' : 'Scale', note, { zone: step.zone, identity: keyOf(result) }));
+      facts.push(
+        warning('ExceptionUsed', step.kind === 'roll' ? 'Roll' : 'Scale', note, { zone: step.zone, identity: exceptionKeyOf(result) }),
+      );
     }
   }
   return { permitted: [...permitted.values()], facts };

@@ -24,6 +24,7 @@ import {
   noReplicaWrite,
   notFailed,
   notPaused,
+  oldStatusOf,
   otherZonesReady,
   progressDeadline,
   type RollQuestion,
@@ -83,11 +84,13 @@ function planWarnings(context: GroupContext, run: RunState | undefined): readonl
 
 /**
  * Returns a warning if the zones request different images while no pod is left to replace. Images are compared by name and tag or digest, as
- * each zone can have a registry.
+ * each zone can have a registry. An apply writes one StatefulSet after the other. Until the StatefulSet controller observes a write, the
+ * outdated pods of that zone do not count as outdated, so there is no warning.
  */
 function imageWarnings({ view: { zones } }: GroupContext, run: RunState | undefined): readonly RuleResult[] {
   const isUnfinished = run !== undefined && run.outcome !== 'completed';
-  if (isUnfinished || zones.some(({ outdated, unknown }) => outdated.length > 0 || unknown !== undefined)) return [];
+  const isChanging = (view: ZoneView): boolean => view.outdated.length > 0 || view.unknown !== undefined || oldStatusOf(view) !== undefined;
+  if (isUnfinished || zones.some(isChanging)) return [];
   const images = zones.flatMap(({ zone, set }) =>
     Object.entries(set?.images ?? {}).map(([container, image]) => ({ container, image: image.replace(/^.*\//, ''), zone: zone.name })),
   );

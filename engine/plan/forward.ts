@@ -94,11 +94,11 @@ export function runForward(
 }
 
 /**
- * Returns the instant at which time may change what the group does. If only a person ends a stop of the whole group, windows and policy rules
- * that open and close until then change nothing, so their instants do not count.
+ * Returns the instant at which time may change what the group does. If only a person ends a stop of the whole group or continues a failed run,
+ * other stops that begin and end until then change nothing, so their instants do not count.
  */
 function wakeOf({ steps, stops, wakeAtMs }: GroupDecision, nowMs: number): number | undefined {
-  if (!stops.some(({ endsBy }) => endsBy === 'person')) return wakeAtMs;
+  if (!stops.some(({ rule, endsBy }) => endsBy === 'person' || rule === 'run-failed')) return wakeAtMs;
   const isOfAStop = (answer: RuleResult): boolean => stops.some((stop) => isOfStop(answer, stop));
   const waits = steps.flatMap(({ kind, results }) => results.filter((answer) => blocks(answer) && (kind !== 'roll' || !isOfAStop(answer))));
   return earliestAfter(

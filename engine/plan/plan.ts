@@ -7,7 +7,7 @@ import { pods } from '../amount.ts';
 import { contextOf, type GroupContext } from '../context.ts';
 import { isOfStop } from '../decide/stops.ts';
 import type { RuleResult, Stop } from '../decision.ts';
-import { viewGroup } from '../observe/view.ts';
+import { viewGroup, type ZoneView } from '../observe/view.ts';
 import { podsWorthNaming } from '../publish/decision.ts';
 import { isTroubled } from '../publish/status.ts';
 import { termsOf } from '../release/terms.ts';
@@ -15,7 +15,7 @@ import { blocks, isUntilPerson } from '../rule.ts';
 import { agentRuns } from '../rules/agent-access.ts';
 import { permittedResults } from '../rules/exception.ts';
 import { activeMs } from '../run/durations.ts';
-import { type Snapshot, setNamed } from '../snapshot.ts';
+import { type PodView, type Snapshot, setNamed } from '../snapshot.ts';
 import type { World } from '../world/model.ts';
 import type { Quantile } from '../world/world.ts';
 import { plannedChanges } from './changes.ts';
@@ -318,7 +318,11 @@ function forward(input: PlanInput, group: GroupDefinition, snapshots: PlanSnapsh
   const waits = [...(end === 'done' ? [] : last.decision.waits), ...rolledBack];
   const { refused, permitted } = requested;
   const traced = [...atOnce, ...asked, ...steps];
-  const left = stopsOfResults(last.decision.stops, waits);
+  const later = viewGroup(world.snapshot, requested.group).zones.filter((view) => podsAfterWait(view, end).length > 0);
+  const isAhead = ({ isBlocking, zones }: Stop): boolean =>
+    waits.length > 0 && isBlocking && later.some(({ zone }) => zones.includes(zone.name));
+  const blocking = stopsOfResults(last.decision.stops, waits);
+  const left = last.decision.stops.filter((stop) => blocking.includes(stop) || isAhead(stop));
   const ended = [...met].filter(({ endsWith }) => !left.some((stop) => stop.endsWith === endsWith));
   const times = { startMs: snapshots.nowMs, endMs: last.nowMs };
   return { group, refused, permitted, steps: traced, waits, stops: [...ended, ...left], world, end, ...times };
@@ -393,13 +397,11 @@ function zoneTotals(group: GroupDefinition, before: Snapshot, { world, end }: Fo
   const isMember = ({ name }: ZoneDefinition): boolean => world.snapshot.groups.some(({ zones }) => zones.some((one) => one.name === name));
   const isReleased = !group.zones.some(isMember) && termsOf(group) !== undefined;
   const replicasIn = (snapshot: Snapshot, name: string): number => setNamed(snapshot, group.namespace, name)?.replicas ?? 0;
-  return viewGroup(world.snapshot, group).zones.map(({ zone, outdated, pods: members, set, desiredRevision }) => {
+  return viewGroup(world.snapshot, group).zones.map((view) => {
+    const { zone, outdated } = view;
     const rolled = steps.flatMap((step) => (step.kind === 'roll' && step.zone === zone.name ? step.pods : []));
-    const requested = set?.status.updateRevision;
-    const isRolledBack = requested !== undefined && requested !== desiredRevision;
-    const later = isRolledBack ? members.filter(({ revision }) => revision !== requested) : end === 'done' ? [] : outdated;
     // The agent replaces no pod of a zone that leaves the group. The highest ordinals are replaced first, as in a step.
-    const afterWait = (isMember(zone) ? later : []).map(({ name }) => name).reverse();
+    const afterWait = (isMember(zone) ? podsAfterWait(view, end) : []).map(({ name }) => name).reverse();
     const released = (isReleased ? outdated : []).map(({ name }) => name).reverse();
     return {
       zone: zone.name,
@@ -412,6 +414,14 @@ function zoneTotals(group: GroupDefinition, before: Snapshot, { world, end }: Fo
       ...(released.length === 0 ? {} : { released }),
     };
   });
+}
+
+/** Returns the pods that are replaced after the wait at the end of a simulation: the outdated pods, or the pods that were rolled back. */
+function podsAfterWait({ outdated, pods: members, set, desiredRevision }: ZoneView, end: Forward['end']): readonly PodView[] {
+  const requested = set?.status.updateRevision;
+  const isRolledBack = requested !== undefined && requested !== desiredRevision;
+  if (isRolledBack) return members.filter(({ revision }) => revision !== requested);
+  return end === 'done' ? [] : outdated;
 }
 
 function span(step: PlannedStep): readonly TimelineSpan[] {

@@ -143,13 +143,15 @@ function shownWait(decision: GroupDecision): { readonly step: DecidedStep; reado
 }
 
 /**
- * Returns the rules whose approvals a plan may assume after this decision. While a plan shows a wait, such as a soak, a pause or another
- * approval, only the rule of this wait, so that a plan shows each wait. Each rule has the digest that an approval must name.
+ * Returns the rules whose approvals a plan may assume after this decision, so that a plan shows each wait: no rule while pods are in flight.
+ * While a plan shows a wait, such as a soak, a pause or another approval, only the rule of this wait. Each rule has the digest that an
+ * approval must name.
  */
 export function approvableRules(decision: GroupDecision): ReadonlyMap<string, string | undefined> {
+  const shown = shownWait(decision)?.reason;
+  if (shown === undefined) return new Map();
   const waiting = decision.waits.filter(({ outcome }) => outcome === 'wait');
-  const reason = shownWait(decision)?.reason;
-  const asked = waiting.filter(({ rule }) => reason?.outcome !== 'wait' || rule === reason.rule);
+  const asked = waiting.filter(({ rule }) => shown.outcome !== 'wait' || rule === shown.rule);
   return new Map(asked.map(({ rule, digest }) => [rule, digest]));
 }
 

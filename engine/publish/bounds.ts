@@ -48,6 +48,7 @@ const reductions: readonly ((value: PublishedDecision) => {
   (value) => shorten(value, 'zones', 20),
   (value) => shorten(value, 'stops', 3),
   (value) => shorten(value, 'left', 3),
+  (value) => shorten(value, 'unusedExceptions', 3),
   ({ metrics = [], ...value }) => ({ value, omitted: metrics.length, part: 'metrics' }),
 ];
 
@@ -88,7 +89,7 @@ function keepResults(value: PublishedDecision, isKept: (result: RuleResult) => b
   return { value: { ...value, steps }, omitted, part: 'rule results' };
 }
 
-type Part = 'actions' | 'pods' | 'warnings' | 'gates' | 'waits' | 'steps' | 'zones' | 'stops' | 'left';
+type Part = 'actions' | 'pods' | 'warnings' | 'gates' | 'waits' | 'steps' | 'zones' | 'stops' | 'left' | 'unusedExceptions';
 
 function shorten(value: PublishedDecision, part: Part, most: number) {
   const list = value[part] ?? [];

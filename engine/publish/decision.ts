@@ -4,9 +4,11 @@ import { holdingPartition, traitsOf } from '../../policies/strategies.ts';
 import { defined } from '../../policies/values/defined.ts';
 import { isRecord } from '../../policies/values/is-record.ts';
 import { ordinalRanges } from '../amount.ts';
+import { contextOf } from '../context.ts';
 import type { GroupDecision, RuleResult } from '../decision.ts';
 import { absentOrdinals, type GroupView, isAvailable, isCrashing, viewGroup, type ZoneView } from '../observe/view.ts';
 import { storedResult } from '../rule.ts';
+import { unusedExceptions } from '../rules/exception.ts';
 import { recordedKind } from '../run/origin.ts';
 import type { RunState } from '../run/run-state.ts';
 import { type Claim, type GateReading, type Ledger, type PodView, type Snapshot, setNamed } from '../snapshot.ts';
@@ -58,6 +60,7 @@ export function publishedDecision(input: PublishInput): PublishedDecision {
   const { pods, count } = podsWorthNaming(view, snapshot.nowMs);
   const ledger = input.ledger ?? view.ledger;
   const run = ledger.run ?? decision.run;
+  const unused = unusedExceptions(contextOf(snapshot, group), decision.permitted ?? []);
   return bounded({
     format: publishedFormat,
     namespace: decision.namespace,
@@ -73,6 +76,7 @@ export function publishedDecision(input: PublishInput): PublishedDecision {
     waits: waitsOf(decision, previous, atMs).map(storedResult),
     stops: decision.stops.slice(0, publishedStopLimit),
     ...defined({ permitted: decision.permitted?.slice(0, publishedStopLimit).map(storedResult) }),
+    ...(unused.length === 0 ? {} : { unusedExceptions: unused.slice(0, publishedStopLimit) }),
     steps: decision.steps.map(({ id, kind, zone, from, to, outcome, pods: named, results }) => ({
       id,
       kind,
@@ -97,6 +101,7 @@ export function publishedDecision(input: PublishInput): PublishedDecision {
     omitted: [
       ...(count > pods.length ? [`pods: ${count - pods.length}`] : []),
       ...(decision.stops.length > publishedStopLimit ? [`stops: ${decision.stops.length - publishedStopLimit}`] : []),
+      ...(unused.length > publishedStopLimit ? [`unusedExceptions: ${unused.length - publishedStopLimit}`] : []),
     ],
   });
 }

@@ -113,6 +113,8 @@ const published = z.object({
   left: z.array(z.object({ zone: text, statefulSet: text, fact: text, endsWith: text, alternatives: z.array(text) })).exactOptional(),
   /** The results that pass only because of an exception, at most `publishedStopLimit`; absent without any. */
   permitted: z.array(result).exactOptional(),
+  /** The unexpired exceptions that permit nothing now, at most `publishedStopLimit`; absent without any. */
+  unusedExceptions: z.array(result).exactOptional(),
   steps: z.array(
     z.object({
       id: text,

@@ -3,9 +3,12 @@ import type { ExceptionDefinition } from '../../policies/definition.ts';
 import { preciseText } from '../../policies/instant.ts';
 import { exceptionFor } from '../../policies/join.ts';
 import { canOverride } from '../../policies/rollout/rules-without-exception.ts';
+import { compareText } from '../../policies/values/compare-text.ts';
+import { listed } from '../../policies/wording.ts';
+import { pods } from '../amount.ts';
 import type { GroupContext } from '../context.ts';
 import type { RuleResult } from '../decision.ts';
-import { blocks } from '../rule.ts';
+import { blocks, result } from '../rule.ts';
 
 interface ExceptionSubject {
   readonly zone: string;
@@ -48,6 +51,47 @@ export function permittedResults(results: readonly RuleResult[]): readonly RuleR
   const permitted = results.filter(({ exception, outcome }) => exception !== undefined && outcome === 'ok');
   const distinct = new Map(permitted.map((one) => [`${one.rule} ${one.exception}`, one]));
   return [...distinct.values()].sort((a, b) => (a.earliestMs ?? 0) - (b.earliestMs ?? 0));
+}
+
+/**
+ * Returns the unexpired exceptions that permit none of these results, sorted by their end. The result of each has the outcome `skip`: the
+ * exception permits a later step or request.
+ */
+export function unusedExceptions(
+  context: Pick<GroupContext, 'exceptions' | 'nowMs' | 'policies'>,
+  permitted: readonly RuleResult[],
+): readonly RuleResult[] {
+  const used = new Set(permitted.map(({ exception }) => exception));
+  const open = context.exceptions.filter(({ name, expiresMs }) => expiresMs > context.nowMs && !used.has(name));
+  const sorted = open.toSorted((a, b) => a.expiresMs - b.expiresMs || compareText(a.name, b.name));
+  return sorted.map((one) => {
+    const { rule, source, expiresMs, name } = one;
+    return { ...result(rule, 'skip', unusedText(context, one), { source, earliestMs: expiresMs }), exception: name };
+  });
+}
+
+function unusedText({ exceptions, nowMs, policies }: Parameters<typeof unusedExceptions>[0], one: ExceptionDefinition): string {
+  const { name, requestedBy, allow, zone, notBeforeMs = nowMs, expiresMs, reason, rule } = one;
+  const by = requestedBy === undefined ? '' : ` of ${requestedBy.user}`;
+  const amounts = [
+    ...(allow.anything === true ? ['any amount'] : []),
+    ...(allow.replicasAtLeast === undefined ? [] : [`${allow.replicasAtLeast} replicas or more`]),
+    ...(allow.podsAtMost === undefined ? [] : [`at most ${pods(allow.podsAtMost)}`]),
+  ];
+  const place = zone === undefined ? 'in all zones' : `in zone ${zone}`;
+  const from = notBeforeMs > nowMs ? ` from ${preciseText(notBeforeMs)}` : '';
+  const fact = `exception ${name}${by} permits ${listed(amounts, 'or')} ${place}${from} until ${preciseText(expiresMs)} (${reason})`;
+  if (!canOverride(rule, policies)) return `${fact}, but the rule accepts no exception`;
+  const others = exceptions.filter((other) => other.name !== name && other.rule === rule && overlap(one, other, nowMs));
+  if (others.length === 0) return `${fact}; no step needs it now`;
+  const names = others.map((other) => other.name).sort();
+  return `${fact}, but no exception applies while ${listed(names, 'and')} also matches`;
+}
+
+/** Reports whether both exceptions are in force now and cover the same zone. */
+function overlap(a: ExceptionDefinition, b: ExceptionDefinition, nowMs: number): boolean {
+  const isInForce = ({ notBeforeMs = nowMs, expiresMs }: ExceptionDefinition): boolean => notBeforeMs <= nowMs && nowMs < expiresMs;
+  return isInForce(a) && isInForce(b) && (a.zone === undefined || b.zone === undefined || a.zone === b.zone);
 }
 
 /** Returns the command that overrides the rule. It first cancels exceptions that do not allow enough, because exceptions never combine. */

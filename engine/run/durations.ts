@@ -32,11 +32,16 @@ function isPlanned({ rule, outcome }: RuleResult): boolean {
  * Returns the instant of the last progress of the run in progress; undefined without one, and while the run waits as planned: for a person, a
  * window, a soak, a gate or the minimum interval.
  */
-export function stalledSinceMs(snapshot: Snapshot, group: Snapshot['groups'][number], decision: GroupDecision): number | undefined {
+export function stalledSinceMs(
+  snapshot: Snapshot,
+  group: Snapshot['groups'][number],
+  decision: Pick<GroupDecision, 'run' | 'steps'>,
+): number | undefined {
   const { run, steps } = decision;
   if (run?.outcome !== 'running' || !run.isMovable) return undefined;
   if (steps.some(({ results }) => results.some((answer) => blocks(answer) && isPlanned(answer)))) return undefined;
-  return lastProgressMs(viewGroup(snapshot, group).zones, run);
+  // A wave begins when the soak, the gates and the approval of the wave before it end.
+  return Math.max(run.waveStartedMs, lastProgressMs(viewGroup(snapshot, group).zones, run));
 }
 
 interface EndedDurations {

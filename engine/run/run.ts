@@ -345,8 +345,9 @@ export function rollbackWarnings(context: GroupContext, run: RunState | undefine
     return [result('rolled-back', 'wait', fact, { earliestMs: Math.max(context.nowMs + 1, rollbackMs(context, run)) })];
   }
   const { rolledBack } = run;
-  return rolledBackZones(context.view, run).map(({ zone, set, desiredRevision }) => {
-    const fact = `zone ${zone.name} stays at ${desiredRevision}, because ${set.status.updateRevision} failed: ${rolledBack?.because ?? ''}`;
+  return rolledBackZones(context.view, run).map(({ zone, set, desiredRevision, outdated }) => {
+    const does = outdated.length > 0 ? 'returns to' : 'stays at';
+    const fact = `zone ${zone.name} ${does} ${desiredRevision}, because ${set.status.updateRevision} failed: ${rolledBack?.because ?? ''}`;
     return result('rolled-back', 'wait', fact, {
       limit: run.outcome === 'completed' ? 'another template, or retry' : 'another template',
       source: { object: `StatefulSet ${set.namespace}/${set.name}`, field: 'spec.template' },

@@ -28,6 +28,8 @@ export function abort(context: CommandContext, options: AbortFlags): Promise<Exi
       // A retried run can be aborted again, which is a new request.
       key: `${run.id} ${requested.cluster.env.clock.nowMs()}`,
       spec: { action: 'abort', runId: run.id, ...(options.rollback === true ? { rollback: true } : {}) },
+      // Only a rollback replaces pods.
+      ...(options.rollback === true ? { concerns: (rule) => rule !== 'run-failed' } : {}),
       text: (by) => resultText(requested, options, by ?? ''),
     };
   });

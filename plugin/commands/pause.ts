@@ -2,6 +2,7 @@
 import type { Stop } from '../../engine/decision.ts';
 import { requestOf } from '../../engine/run/requests.ts';
 import { defined } from '../../policies/values/defined.ts';
+import { listed } from '../../policies/wording.ts';
 import { ifNotInstalled, rolloutIntents } from '../cluster-snapshot/kinds.ts';
 import { withCluster } from '../connection.ts';
 import { type CommandContext, suggestNext, writeNotes } from '../context.ts';
@@ -40,7 +41,7 @@ export function pause(context: CommandContext, options: PauseOptions): Promise<E
         objectName: zone === undefined ? `pause.${target.group}` : `pause-zone.${zone}.${target.group}`,
         spec: { action: 'pause', ...defined({ zone, expires }) },
         notSent: 'nothing was paused',
-        text: () => `${placeText(name, zone)} paused${until}${reasonSuffix(reason)}\n  ${finishingText(live)}no further pod is replaced\n`,
+        text: () => `${placeText(name, zone)} paused${until}${reasonSuffix(reason)}\n  ${effectText(live, zone)}\n`,
         next: [`resume ${name}${zone === undefined ? '' : ` --zone ${zone}`}`, `explain ${name}`],
       };
     },
@@ -48,9 +49,19 @@ export function pause(context: CommandContext, options: PauseOptions): Promise<E
   );
 }
 
-function finishingText({ decision }: LiveGroup): string {
-  const inFlightCount = podsInFlight(decision).reduce((sum, { count }) => sum + count, 0);
-  return inFlightCount === 0 ? '' : `${plural(inFlightCount, 'pod')} in flight will finish; `;
+/** Returns what the pause stops and what it does not stop: the pods in flight, and for the pause of a zone the other zones. */
+function effectText({ decision }: LiveGroup, only: string | undefined): string {
+  const isPaused = ({ zone }: { readonly zone: string }): boolean => only === undefined || zone === only;
+  const inFlightCount = podsInFlight(decision)
+    .filter(isPaused)
+    .reduce((sum, { count }) => sum + count, 0);
+  const others = decision.zones.filter((zone) => !isPaused(zone)).map(({ zone }) => zone);
+  const otherZones = `${others.length === 1 ? 'zone' : 'zones'} ${listed(others, 'and')}`;
+  return [
+    ...(inFlightCount === 0 ? [] : [`${plural(inFlightCount, 'pod')} in flight will finish`]),
+    `no further pod${only === undefined ? '' : ` of zone ${only}`} is replaced`,
+    ...(others.length === 0 ? [] : [`the pause does not apply to ${otherZones}`]),
+  ].join('; ');
 }
 
 export function resume(context: CommandContext, options: ResumeOptions): Promise<ExitCode> {

@@ -41,7 +41,7 @@ export function run(context: CommandContext, options: ProtectOptions): Promise<E
       key: `${zone ?? ''} ${ordinals?.join(',') ?? ''}`,
       spec: { action: 'protect', ...place, expires: new Date(expiresMs).toISOString() },
       text: () =>
-        `${where} protected until ${instantText(expiresMs)}${reasonSuffix(options.reason)}\n  no replacement and no scale-down; ${enforcedText(unenforced)}${exposed}\n`,
+        `${where} protected until ${instantText(expiresMs)}${reasonSuffix(options.reason)}\n  no replacement and no scale-down of ${requestPlace(place)}; ${enforcedText(unenforced)}${exposed}\n`,
     };
   });
 }

@@ -159,10 +159,11 @@ function partialUndo({ what, todo, ...details }: FailureDetails, name: string, u
     undos.map(({ member }) => member.view.name),
     'and',
   );
+  const [them, have] = undos.length === 1 ? ['it', 'has'] : ['they', 'have'];
   return {
     ...details,
     what: `${name} was undone only in part: ${what}`,
-    why: `the request is written, so the agent replaces no further pod; ${names} still ${undos.length === 1 ? 'has' : 'have'} the undone template, and updated pods keep it`,
+    why: `the request is written, so the agent replaces no further pod of ${names}; ${them} still ${have} the undone template, and updated pods keep it`,
     todo: [todo, 'then repeat the command'].filter((part) => part !== undefined).join('; '),
   };
 }

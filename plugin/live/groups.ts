@@ -157,8 +157,10 @@ export async function watchGroups(
     const listing = watched.current();
     if (shownNames.some((name) => listing[name] === undefined)) return;
     const world = clusterState(listing, cluster.agentNamespace);
-    if (evidenceFor({ world, listing }, env.clock.nowMs(), isWanted, options).length > 0) watched.add(evidenceNames);
-    if (unpublished(world, isWanted).length > 0 && evidenceNames.some((name) => watched.current()[name] === undefined)) return;
+    const isNeeded = (how: ReadOptions): boolean => evidenceFor({ world, listing }, env.clock.nowMs(), isWanted, how).length > 0;
+    if (isNeeded(options)) watched.add(evidenceNames);
+    // A published decision with former stops would look like a transition between two decisions of this command.
+    if (isNeeded({}) && evidenceNames.some((name) => watched.current()[name] === undefined)) return;
     onGroups(readingOf(cluster, scope, { world, listing, replicaSources, ...defined({ agents: first.agents }) }));
   };
   const watched = watchListing(cluster, scope.namespace, () => {

@@ -4,7 +4,9 @@ import { isOfStop } from '../../engine/decide/stops.ts';
 import type { RuleResult, Stop } from '../../engine/decision.ts';
 import type { PublishedDecision } from '../../engine/publish/published.ts';
 import { endsText } from '../../engine/publish/status.ts';
-import { isUnknown, type Snapshot } from '../../engine/snapshot.ts';
+import { rollbackDelayMs } from '../../engine/run/run.ts';
+import type { FailedRun } from '../../engine/run/run-state.ts';
+import { isUnknown, type Ledger, type Snapshot } from '../../engine/snapshot.ts';
 import { traitsOf } from '../../policies/strategies.ts';
 import type { Cluster } from '../connection.ts';
 import { readWebhookProblems } from '../doctor/gather/admission.ts';
@@ -17,6 +19,8 @@ interface RequestEffect {
   readonly verb: string;
   /** The zones that get a new pod template. */
   readonly restarted?: readonly string[];
+  /** True if the request rolls the current run back. */
+  readonly isRollback?: boolean;
   /** Reports whether the rule can block the effect of the request; absent: every rule can. */
   readonly concerns?: (rule: string) => boolean;
 }
@@ -25,7 +29,7 @@ interface RequestEffect {
 export async function remainingStops(
   cluster: Cluster,
   { live: { decision, definition }, snapshot }: { readonly live: LiveGroup; readonly snapshot: Snapshot | undefined },
-  { verb, restarted, concerns = () => true }: RequestEffect,
+  { verb, restarted, isRollback = false, concerns = () => true }: RequestEffect,
 ): Promise<readonly string[]> {
   const changed = decision.zones.filter(({ zone }) => restarted?.includes(zone)).map(({ statefulSet }) => statefulSet);
   const statefulSets = (snapshot?.statefulSets ?? []).map((set) =>
@@ -34,9 +38,24 @@ export async function remainingStops(
   const needs = { pins: definition !== undefined && traitsOf(definition).pinsPods, requesters: false };
   const problems = await readWebhookProblems(cluster, agentNamespaceFor(cluster, decision), needs);
   const webhookProblems = isUnknown(problems) ? {} : problems;
-  const after = snapshot && definition && decideGroup({ ...snapshot, statefulSets, webhookProblems }, definition);
+  const changedSnapshot = snapshot && { ...snapshot, statefulSets, webhookProblems };
+  const requested = isRollback ? changedSnapshot && withRollbackOf(changedSnapshot, decision) : changedSnapshot;
+  const after = requested && definition && decideGroup(requested, definition);
+  // The published waits are those of the run that the rollback ends.
+  const before = isRollback ? { ...decision, waits: [] } : decision;
   const isLeft = (zones: readonly string[]): boolean => restarted === undefined || zones.some((zone) => restarted.includes(zone));
-  return blockingTexts(after ?? decision, verb, ({ rule, zones }) => concerns(rule) && (zones === undefined || isLeft(zones)));
+  return blockingTexts(after ?? before, verb, ({ rule, zones }) => concerns(rule) && (zones === undefined || isLeft(zones)));
+}
+
+/** Returns the snapshot in which the run has failed and its rollback is due; undefined if the ledger does not have the published run. */
+function withRollbackOf(snapshot: Snapshot, { namespace, group, run }: PublishedDecision): Snapshot | undefined {
+  const isOf = (ledger: Ledger): boolean => ledger.namespace === namespace && ledger.group === group;
+  const ledger = snapshot.ledgers.find(isOf);
+  const current = ledger?.run;
+  if (ledger === undefined || current === undefined || current.outcome === 'completed' || current.id !== run?.id) return undefined;
+  const failedMs = snapshot.nowMs - rollbackDelayMs;
+  const failed: FailedRun = { failure: 'aborted', ...current, outcome: 'failed', failedMs, onFailure: 'rollback' };
+  return { ...snapshot, ledgers: [...snapshot.ledgers.filter((one) => !isOf(one)), { ...ledger, run: failed }] };
 }
 
 /** Returns a sentence for each stop that the verb does not end, and for each rule that blocks until a person acts. */

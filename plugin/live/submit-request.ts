@@ -108,7 +108,8 @@ export async function submit(context: CommandContext, flags: RequestFlags, reque
   const send = (intent: KubernetesObject, isDryRun: boolean) =>
     sendIntent(requested, intent, { action: spec.action, isDryRun }).catch(ifNotInstalled(rolloutIntents, notSent));
   const object = intentObject(target, spec, key, request.objectName);
-  const stops = concerns === undefined ? [] : await remainingStops(cluster, requested, { verb: spec.action, concerns });
+  const effect = { verb: spec.action, isRollback: spec.rollback === true };
+  const stops = concerns === undefined ? [] : await remainingStops(cluster, requested, { ...effect, concerns });
   if (flags.dryRun !== undefined) await writeAgentNote(context, cluster, live, stops);
   if (flags.dryRun === 'client') return printObjects(context, [object]);
   const stored = requested.read.world.policies.intents.find(

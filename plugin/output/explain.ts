@@ -2,14 +2,14 @@
 import { editText, isOfStop } from '../../engine/decide/stops.ts';
 import { type GroupDecision, isAtRest, type RuleOutcome, type RuleResult, type Step, type Stop } from '../../engine/decision.ts';
 import type { GroupPlan, Refusal } from '../../engine/plan/document.ts';
-import { actionText } from '../../engine/publish/published.ts';
+import { actionText, type PublishedDecision } from '../../engine/publish/published.ts';
 import { isMisplacedUntilRetry, missingSetsText } from '../../engine/publish/status.ts';
 import { blockingResults, blocks, isLimitOfZero } from '../../engine/rule.ts';
 import { isRejection, lacksApproval, lacksRequesters } from '../../engine/rules/approval.ts';
 import { endsByItself } from '../../engine/rules/catalog.ts';
 import { waitsForPartition } from '../../engine/rules/strategy.ts';
 import { requestOf } from '../../engine/run/requests.ts';
-import { goalText, marks, missingText, phaseTitle, podsMissing, troubleOf, unreadText, unreadZones } from './group-text.ts';
+import { goalText, marks, missingText, openExceptions, phaseTitle, podsMissing, troubleOf, unreadText, unreadZones } from './group-text.ts';
 import {
   cancelCommand,
   exceptionText,
@@ -45,7 +45,8 @@ export type ExplainedDecision = Pick<
   | 'left'
   | 'warnings'
   | 'actions'
-> & { readonly steps: readonly ExplainedStep[] };
+> &
+  Pick<PublishedDecision, 'unusedExceptions'> & { readonly steps: readonly ExplainedStep[] };
 
 export interface Explanation {
   readonly decision: ExplainedDecision;
@@ -87,7 +88,9 @@ export function renderExplanation(explanation: Explanation, look: TableLook): st
     ...(explanation.facts ?? []).flatMap(([label, text]) => field(label, text, look)),
     ...decision.stops.flatMap((stop) => field('stopped', stopText(stop, explanation.nowMs), look, 'yellow')),
     ...(decision.left ?? []).flatMap(({ fact }) => field('left', fact, look, 'yellow')),
-    ...(decision.permitted ?? []).flatMap((result) => field('override', exceptionText(result, explanation.nowMs), look, 'yellow')),
+    ...openExceptions(decision, explanation.nowMs ?? 0).flatMap((result) =>
+      field('override', exceptionText(result, explanation.nowMs), look, 'yellow'),
+    ),
     ...decision.steps.flatMap((step) => ['', ...stepLines(step, explanation, look)]),
     ...refused.flatMap(({ what, results }) => ['', ...field('DENIED', what, look, 'red'), ...resultLines(results, explanation, look)]),
     ...hiddenLines(explanation, look),
@@ -237,7 +240,10 @@ function resultLines(results: readonly RuleResult[], { nowMs, showsAllRules }: E
 
 const doctorOf = (name: string): string => `kubectl rollout-group doctor -n ${name.replace(/\/.*/, '')}`;
 
-function doLines({ decision, refused, trouble = [], unattended, ends, isLive = false }: Explanation, look: TableLook): readonly string[] {
+function doLines(
+  { decision, refused, trouble = [], unattended, ends, nowMs = 0, isLive = false }: Explanation,
+  look: TableLook,
+): readonly string[] {
   const waits = waitsBesidesStops(decision);
   const missingSets = decision.zones.filter(({ unread }) => unread === 'missing');
   const isNamed = ({ fact }: RuleResult): boolean => missingSets.some((zone) => fact === unreadText(zone));
@@ -255,7 +261,7 @@ function doLines({ decision, refused, trouble = [], unattended, ends, isLive = f
       ...refused.flatMap(({ override }) => (override === undefined ? [] : overrideText(override))),
       ...decision.stops.flatMap(endTexts),
       ...(decision.left ?? []).flatMap((one) => endTexts({ ...one, isBlocking: true })),
-      ...(decision.permitted ?? []).flatMap(({ exception }) =>
+      ...openExceptions(decision, nowMs).flatMap(({ exception }) =>
         exception === undefined || !isLive ? [] : `to end the exception: ${cancelCommand(name, exception)}`,
       ),
     ]),

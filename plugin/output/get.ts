@@ -17,6 +17,7 @@ import {
   goalText,
   marks,
   metricText,
+  openExceptions,
   partText,
   phaseStyles,
   phaseTitle,
@@ -99,7 +100,7 @@ export function renderTree(live: LiveGroup, nowMs: number, look: TreeLook, facts
   const waits = decision.waits.flatMap((wait) => waitLines(wait, { nowMs, seenMs, factMs: factMsOf(live, nowMs) }, look));
   const stops = (decision.stops ?? []).flatMap((stop) => stopLines(stop, nowMs, look));
   const left = (decision.left ?? []).flatMap((one) => paragraph('  ', leftMemberText(one), look.columns));
-  const exceptions = (decision.permitted ?? []).flatMap((result) =>
+  const exceptions = openExceptions(decision, nowMs).flatMap((result) =>
     paragraph('  ', exceptionAndEndText(result, decision, nowMs), look.columns),
   );
   const rows = decision.zones.flatMap((zone) => zoneRows(zone, { decision, nowMs: seenMs, look, facts }));

@@ -1,7 +1,16 @@
 // Builds the texts about a live group that every display shares: counts, revisions, pods in flight, waits, images and estimated end.
 import { ordinalsIn } from '../../engine/amount.ts';
 import { isOfStop } from '../../engine/decide/stops.ts';
-import { type GroupDecision, isAtRest, isMoving, noGoal, type RuleOutcome, type Stop, type ZoneDecision } from '../../engine/decision.ts';
+import {
+  type GroupDecision,
+  isAtRest,
+  isMoving,
+  noGoal,
+  type RuleOutcome,
+  type RuleResult,
+  type Stop,
+  type ZoneDecision,
+} from '../../engine/decision.ts';
 import type { Estimate, LikelyEnd } from '../../engine/plan/estimate.ts';
 import type {
   PublishedDecision,
@@ -186,7 +195,7 @@ export function phaseTitle(phase: Phase): string {
   return phase.replace(/(?<=[a-z])(?=[A-Z])/g, ' ').toUpperCase();
 }
 
-/** Returns the most important facts about a group: a stopped agent, the wait or the pods in flight, the stops, and the exceptions in use. */
+/** Returns the most important facts about a group: a stopped agent, the wait or the pods in flight, the stops, and the open exceptions. */
 export function summaryText(live: Pick<LiveGroup, 'decision' | 'from' | 'unattended' | 'starting'>, look: InfoLook): string {
   const { decision, unattended = '', starting = '' } = live;
   const { isShort = false, nowMs } = look;
@@ -283,9 +292,17 @@ export function warningTexts({ warnings, stops = [] }: PublishedDecision, nowMs:
   return others.map((warning) => `${warning.rule}: ${factText(warning, nowMs)}`);
 }
 
-/** Returns the first exception in use and the number of the other exceptions; in the short form, only the total number. */
+/** Returns the exceptions in use, then the unused ones that have not ended. */
+export function openExceptions(
+  { permitted = [], unusedExceptions = [] }: Pick<PublishedDecision, 'permitted' | 'unusedExceptions'>,
+  nowMs: number,
+): readonly RuleResult[] {
+  return [...permitted, ...unusedExceptions.filter(({ earliestMs = nowMs }) => earliestMs > nowMs)];
+}
+
+/** Returns the first open exception and the number of the other exceptions; in the short form, only the total number. */
 function exceptionPart(decision: PublishedDecision, { isShort, nowMs }: InfoLook): string {
-  const [first, ...more] = decision.permitted ?? [];
+  const [first, ...more] = openExceptions(decision, nowMs ?? decision.decidedMs);
   if (first === undefined) return '';
   if (isShort === true) return plural(more.length + 1, 'exception');
   return `${exceptionText(first, nowMs)}${more.length === 0 ? '' : ` and ${plural(more.length, 'other exception')}`}`;

@@ -12,6 +12,7 @@ import {
   currentRoll,
   downText,
   endText,
+  openExceptions,
   partText,
   phaseStyles,
   phaseTitle,
@@ -60,7 +61,7 @@ function momentOf({ decision, unattended, starting: newAgent }: LiveGroup, nowMs
       ...(trouble === '' ? [] : [['trouble', trouble] as const]),
       ...(decision.stops ?? []).map((stop) => ['stopped', stopAndEndText(stop, nowMs)] as const),
       ...(decision.left ?? []).map((one) => ['left', leftMemberText(one)] as const),
-      ...(decision.permitted ?? []).map((result) => ['exception', exceptionAndEndText(result, decision, nowMs)] as const),
+      ...openExceptions(decision, nowMs).map((result) => ['exception', exceptionAndEndText(result, decision, nowMs)] as const),
       ...warningTexts(decision, nowMs).map((text) => ['warning', text] as const),
       ...(starting === undefined ? [] : [['pod', starting] as const]),
       ...(estimation === undefined ? [] : [['end', endText(estimation, nowMs)] as const]),
@@ -74,7 +75,7 @@ export function statusLine(live: LiveGroup, nowMs: number): string {
   return [secondText(nowMs), `${decision.namespace}/${decision.group}`, ...factsOf(live, nowMs)].join(' ');
 }
 
-/** Returns the log line printed at regular intervals, with the duration of the phase and, if estimated, p50 and p90 of the end. */
+/** Returns the log line printed at regular intervals, with the duration of the phase and, if estimated, the end and the missing approvals. */
 export function heartbeatLine(live: LiveGroup, nowMs: number, estimation?: Estimation): string {
   const { decision } = live;
   const line = [secondText(nowMs), 'heartbeat', `${decision.namespace}/${decision.group}`, ...factsOf(live, nowMs)].join(' ');
@@ -84,8 +85,9 @@ export function heartbeatLine(live: LiveGroup, nowMs: number, estimation?: Estim
 function endField(estimation: Estimation): string {
   if (estimation === undefined) return '';
   if (isUnknown(estimation)) return ' end=?';
-  const { p50Ms, p90Ms } = estimation.end;
-  return ` end=${secondText(p50Ms)}..${p90Ms === undefined ? '' : secondText(p90Ms)}`;
+  const { end, approvals } = estimation;
+  const range = `${secondText(end.p50Ms)}..${end.p90Ms === undefined ? '' : secondText(end.p90Ms)}`;
+  return ` end=${range}${approvals === 0 ? '' : ` missing-approvals=${approvals}`}`;
 }
 
 function factsOf(live: LiveGroup, nowMs: number): readonly string[] {
@@ -94,7 +96,7 @@ function factsOf(live: LiveGroup, nowMs: number): readonly string[] {
   const { wave } = decision;
   const info = summaryText(live, { nowMs });
   const stops = [...new Set((decision.stops ?? []).map(stopTitle))];
-  const exceptions = (decision.permitted ?? []).map(({ exception }) => exception);
+  const exceptions = openExceptions(decision, nowMs).map(({ exception }) => exception);
   const hasProblem =
     decision.waits.length + stops.length + exceptions.length + (decision.left ?? []).length > 0 ||
     troubledPods(decision).length > 0 ||
@@ -127,6 +129,7 @@ export function statusKey({ decision, unattended }: LiveGroup): string {
     waits,
     stops,
     (decision.permitted ?? []).map(({ fact }) => fact),
+    (decision.unusedExceptions ?? []).map(({ exception }) => exception),
     (decision.left ?? []).map(({ fact }) => fact),
     troubled,
     unattended !== undefined,

@@ -253,6 +253,21 @@ describe('Kubernetes Events', () => {
     ]);
   });
 
+  it('name each new exception once before a step needs it', async () => {
+    const { turn, all } = setup();
+    const open = exception('no-downscale', { zone: 'a', requestedBy: { user: 'anna', atMs: 1 } });
+    const still = { updated: [3, 3], target: 'old' } as const;
+    await turn({ ...still, exceptions: [exception('window')] });
+    for (let count = 0; count < 2; count += 1) await turn({ ...still, exceptions: [exception('window'), open] });
+    expect(all().map(({ type, reason, note }) => [type, reason, note])).toEqual([
+      [
+        'Warning',
+        'ExceptionOpened',
+        'no-downscale: exception exception-1 of anna permits any amount in zone a until 2026-03-02T13:00:00.000Z (see CHG-1); no step needs it now',
+      ],
+    ]);
+  });
+
   it.each([
     ['WindowClosed', { windows: [freeze()] }, 'window: a deny window blocks rollout (freeze, policy.yaml:20)'],
     [

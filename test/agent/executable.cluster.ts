@@ -119,6 +119,8 @@ describeOnControlPlane('the executable of the agent', (controlPlane) => {
     await arena.group.setImage('example.com/server:3');
     await arena.group.untilRolled();
     await expect.poll(() => replacements('no-kinds'), { timeout: 15_000 }).toEqual(everyPod(2));
+    // The StatefulSets were written one after the other, which is no warning.
+    expect(await told('no-kinds')).not.toContain('ImagesNotEqual StatefulSet');
     expect(await agent.stop()).toBe(0);
   });
 

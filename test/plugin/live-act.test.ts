@@ -40,7 +40,9 @@ describe('pause', () => {
     expect(writes[0]?.body).toMatchObject({
       spec: { group: 'ingester', action: 'pause', zone: 'c', reason: 'read latency' },
     });
-    expect(stdout).toMatch(/^mimir\/ingester zone c paused until .* UTC \(read latency\)\n {2}no further pod is replaced\n$/);
+    expect(stdout).toMatch(
+      /^mimir\/ingester zone c paused until .* UTC \(read latency\)\n {2}no further pod of zone c is replaced; the pause does not apply to zones a and b\n$/,
+    );
   });
 
   it.each([
@@ -51,6 +53,14 @@ describe('pause', () => {
     const zones = rolling.zones.map((zone) => (zone.zone === 'b' ? { ...zone, available: 19 } : zone));
     const { stdout } = await act('pause ingester', { extra: [publishedObject({ ...rolling, decidedMs: Date.now(), pods, zones })] });
     expect(stdout).toBe(`mimir/ingester paused\n  ${text}\n`);
+  });
+
+  it.each([
+    ['b', '2 pods in flight will finish; no further pod of zone b is replaced; the pause does not apply to zones a and c'],
+    ['c', 'no further pod of zone c is replaced; the pause does not apply to zones a and b'],
+  ])('of zone %s counts the pods of this zone, and names the other zones', async (zone, text) => {
+    const extra = [publishedObject({ ...rolling, decidedMs: Date.now() })];
+    expect((await act(`pause ingester --zone ${zone}`, { extra })).stdout).toBe(`mimir/ingester zone ${zone} paused\n  ${text}\n`);
   });
 
   it('pauses the group, as explain shows', async () => {

@@ -1,5 +1,8 @@
 // Objects of a namespace as the API server would return them: three zones of a group that the original operator's labels describe.
+import { encodeLedger, ledgerKey, ledgerName } from '../../engine/ledger/ledger-document.ts';
 import type { PublishedDecision } from '../../engine/publish/published.ts';
+import { isUnknown, type Ledger } from '../../engine/snapshot.ts';
+import { ledgerOf } from '../kit/questions.ts';
 import type { FakeObject } from './served-objects.ts';
 
 export interface SetOptions {
@@ -89,6 +92,18 @@ export function adoptedObjects(options: SetOptions = {}): readonly FakeObject[] 
     const set = statefulSetObject(zone, { ...options, annotations: { ...leader, ...options.annotations } });
     return [set, ...podObjects(zone, options.replicas)];
   });
+}
+
+/** The ConfigMap with the claims and the run of the group. */
+export function ledgerObject(more: Partial<Ledger>): FakeObject {
+  const text = encodeLedger({ ...ledgerOf(more), namespace: 'mimir', group: 'ingester' });
+  if (isUnknown(text)) throw new Error(text.unknown);
+  return {
+    apiVersion: 'v1',
+    kind: 'ConfigMap',
+    metadata: { name: ledgerName('ingester'), namespace: 'mimir', labels: { 'rollout-group.dev/document': 'ledger' } },
+    data: { [ledgerKey]: text },
+  };
 }
 
 /** Where an agent publishes when there is no RolloutGroup. */

@@ -115,7 +115,10 @@ describe('the estimated end', () => {
       },
     });
     expect([etaDocument({ unknown: 'paused' }, nowMs), etaDocument(undefined, nowMs)]).toEqual([{ eta: { unknown: 'paused' } }, {}]);
-    expect(heartbeatLine(fromAgent(rolling), nowMs, estimate)).toMatch(/ for=42s end=2026-03-02T13:22:52Z\.\.2026-03-02T14:02:22Z$/);
+    expect(heartbeatLine(fromAgent(rolling), nowMs, estimate)).toMatch(
+      / for=42s end=2026-03-02T13:22:52Z\.\.2026-03-02T14:02:22Z missing-approvals=1$/,
+    );
+    expect(heartbeatLine(fromAgent(rolling), nowMs, { ...estimate, approvals: 0 })).toMatch(/ end=[^ ]+$/);
     expect(heartbeatLine(fromAgent(paused), nowMs, { unknown: 'paused' })).toMatch(/ end=\?$/);
   });
 });

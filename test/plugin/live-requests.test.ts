@@ -4,7 +4,7 @@ import { digestOfWaves } from '../../engine/run/requests.ts';
 import { fakeApiServer } from './api-server.ts';
 import { runInProcess } from './in-process.ts';
 import { definition, rolledBack, rolling, waiting } from './live-kit.ts';
-import { adoptedObjects, leaseObject } from './live-objects.ts';
+import { adoptedObjects, leaseObject, ledgerObject } from './live-objects.ts';
 import { act, apiVersion, asked, failed, groupObject, history, oncall, over, runOf } from './live-requests-kit.ts';
 import type { FakeObject } from './served-objects.ts';
 
@@ -279,6 +279,36 @@ describe('abort and retry', () => {
     expect([acted.status, acted.stderr]).toEqual([0, '']);
     expect(asked(acted)).toEqual([{ group: 'ingester', action: 'abort', runId: '4f1c9a02', rollback: true }]);
     expect(acted.stdout).toContain('run 4f1c9a02 is rolled back, requested by anna\n  it ended because: no pod became available for 5m');
+  });
+
+  describe('abort --rollback while zone c is paused', () => {
+    const fact = 'zone c is paused by an unverified requester';
+    const resume = 'kubectl rollout-group resume mimir/ingester --zone c';
+    const note = `note: ${fact}; abort does not change it. To end it: ${resume}\n`;
+
+    it('names the pause, and not the approval that the rollback does not need', async () => {
+      const pause = {
+        apiVersion,
+        kind: 'RolloutIntent',
+        metadata: { name: 'pause-zone.c.ingester', namespace: 'mimir' },
+        spec: { group: 'ingester', action: 'pause', zone: 'c' },
+      };
+      const { id, kind, target } = runOf(waiting);
+      const at = { startedMs: Date.now() - 900_000, wave: 2, waveStartedMs: Date.now() - 600_000 };
+      const pace = { movableMs: 0, movableAsOfMs: Date.now(), isMovable: true };
+      const back = { a: 'rev-1', b: 'rev-1', c: 'rev-1' };
+      const ledger = ledgerObject({ run: { id, kind, target, previous: back, ...at, ...pace, outcome: 'running' } });
+      const pods = adoptedObjects().filter(({ kind, metadata }) => kind === 'Pod' && metadata.name.startsWith('ingester-zone-c'));
+      const updated: readonly FakeObject[] = JSON.parse(JSON.stringify(pods).replaceAll('"rev-1"', '"rev-2"'));
+      const acted = await act('abort ingester --rollback', { decision: waiting, extra: [pinned, ledger, pause, ...updated] });
+      expect([acted.status, acted.stderr]).toEqual([0, note]);
+      expect(acted.stdout).toContain('then the updated pods return to their previous revision');
+    });
+
+    it('names the published pause if only the agent can read the run', async () => {
+      const stop = { rule: 'paused', fact, zones: ['c'], isBlocking: true, endsWith: resume } as const;
+      expect((await act('abort ingester --rollback', { decision: { ...waiting, stops: [stop] }, extra: [pinned] })).stderr).toBe(note);
+    });
   });
 
   it.each([

@@ -56,10 +56,12 @@ describe('undo', () => {
     ]);
     expect(acted.stderr).toBe(
       `error: mimir/ingester was undone only in part: webhook one.rollout-group.dev of Service ops/agent did not answer: no endpoints available for service "agent"
-  why: the request is written, so the agent replaces no further pod; ingester-zone-a, ingester-zone-b and ingester-zone-c still have the undone template, and updated pods keep it
+  why: the request is written, so the agent replaces no further pod of ingester-zone-a, ingester-zone-b and ingester-zone-c; they still have the undone template, and updated pods keep it
   do:  find out why it does not answer: kubectl rollout-group doctor; then repeat the command
 `,
     );
+    const ofZone = await act('undo ingester --zone b', { decision: rolling, extra: history, options: { isWebhookAway: true } });
+    expect(ofZone.stderr).toContain('the agent replaces no further pod of ingester-zone-b; it still has the undone template');
     const dry = await act('undo ingester --dry-run server', { decision: rolling, extra: history, options: { isWebhookAway: true } });
     expect([dry.status, dry.kept]).toEqual([12, []]);
   });
@@ -300,7 +302,9 @@ describe('protect and cancel', () => {
     expect(asked(acted)).toEqual([
       { group: 'ingester', action: 'protect', zone: 'b', ordinals: [0, 1], expires: '2099-01-01T00:00:00.000Z', reason: 'restore' },
     ]);
-    expect(acted.stdout).toContain('mimir/ingester pods 0-1 of zone b protected until 2099-01-01 00:00 UTC (restore)');
+    expect(acted.stdout).toMatch(
+      /^mimir\/ingester pods 0-1 of zone b protected until 2099-01-01 00:00 UTC \(restore\)\n {2}no replacement and no scale-down of pods 0-1 of zone b; /,
+    );
   });
 
   const enforced = (labels: object, clientConfig = {}): readonly FakeObject[] => [
@@ -330,7 +334,7 @@ describe('protect and cancel', () => {
     ],
   ])('prints whether other clients can delete the pods: %s', async (text, extra, forbidden) => {
     const acted = await act('protect ingester --duration 1h', { extra, options: { forbidden } });
-    expect(acted.stdout).toContain(`\n  no replacement and no scale-down; ${text}`);
+    expect(acted.stdout).toContain(`\n  no replacement and no scale-down of the group; ${text}`);
   });
 
   it.each([

@@ -64,6 +64,11 @@ describe('a stop that began or ended since the last decision of an agent that is
     expect(await stopsIn(cluster(paused))).toEqual({ decidedBy, phase: 'Done', stops: [] });
   });
 
+  it.each(['get ingester -w', 'get -w'])('begins no transition to the published state: %s', async (line) => {
+    const { stdout } = await ask([...adoptedObjects({ updateRevision: 'rev-2' }), old(paused), gone], `${line} --timeout 2s`);
+    expect(stdout).toMatch(/^\S+ mimir\/ingester rolling .*agent not running.*\n$/);
+  });
+
   it('meets and ends the condition paused', async () => {
     const wait = async (objects: readonly FakeObject[]) => (await ask(objects, 'status ingester --for=paused')).status;
     expect([await wait(cluster(rolling, pause)), await wait(cluster(paused))]).toEqual([0, 12]);

@@ -1,11 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { encodeLedger, ledgerKey, ledgerName } from '../../engine/ledger/ledger-document.ts';
-import { isUnknown, type ReleaseTerms } from '../../engine/snapshot.ts';
-import { ledgerOf } from '../kit/questions.ts';
+import type { ReleaseTerms } from '../../engine/snapshot.ts';
 import { type FakeApiServer, fakeApiServer } from './api-server.ts';
 import { type Ended, runInProcess } from './in-process.ts';
 import { done, rolling } from './live-kit.ts';
-import { publishedObject, statefulSetObject } from './live-objects.ts';
+import { ledgerObject, publishedObject, statefulSetObject } from './live-objects.ts';
 import type { FakeObject } from './served-objects.ts';
 
 function on({ url }: Pick<FakeApiServer, 'url'>, line: string): Promise<Ended> {
@@ -16,17 +14,6 @@ const terms: ReleaseTerms = {
   source: 'objects',
   zones: ['a', 'b', 'c'].map((zone) => ({ zone, statefulSet: `ingester-zone-${zone}` })),
 };
-
-function ledgerObject(release: ReleaseTerms): FakeObject {
-  const text = encodeLedger({ ...ledgerOf({}), namespace: 'mimir', group: 'ingester', release });
-  if (isUnknown(text)) throw new Error(text.unknown);
-  return {
-    apiVersion: 'v1',
-    kind: 'ConfigMap',
-    metadata: { name: ledgerName('ingester'), namespace: 'mimir', labels: { 'rollout-group.dev/document': 'ledger' } },
-    data: { [ledgerKey]: text },
-  };
-}
 
 const status = publishedObject({ ...rolling, decidedMs: Date.now() });
 const statusPath = '/api/v1/namespaces/mimir/configmaps/rollout-status-ingester';
@@ -41,7 +28,7 @@ describe('a group that disappears while a user watches it', () => {
   });
 
   it('says what becomes of its StatefulSets', async () => {
-    const server = await fakeApiServer([status, ledgerObject(terms)]);
+    const server = await fakeApiServer([status, ledgerObject({ release: terms })]);
     const watching = on(server, 'get ingester -w');
     await server.watched('configmaps');
     await fetch(`${server.url}${statusPath}`, { method: 'DELETE' });
@@ -60,7 +47,7 @@ describe('a group that is being released', () => {
   it.each(['get ingester', 'explain ingester', 'status ingester'])(
     'is told with when, in which order and how to stop it: %s',
     async (line) => {
-      const ended = await on(await fakeApiServer([...sets, ledgerObject({ ...terms, goneMs })]), line);
+      const ended = await on(await fakeApiServer([...sets, ledgerObject({ release: { ...terms, goneMs } })]), line);
       expect(ended.status).toBe(10);
       expect(ended.stderr).toBe(
         [
@@ -74,7 +61,10 @@ describe('a group that is being released', () => {
   );
 
   it('is told with what was handed back already', async () => {
-    const { stderr } = await on(await fakeApiServer([ledgerObject({ ...terms, goneMs, released: ['a', 'b'] })]), 'get ingester');
+    const { stderr } = await on(
+      await fakeApiServer([ledgerObject({ release: { ...terms, goneMs, released: ['a', 'b'] } })]),
+      'get ingester',
+    );
     expect(stderr).toContain(
       'why: ingester-zone-a, ingester-zone-b are released; the agent next sets the partition of ingester-zone-c to 0, when all pods',
     );
@@ -83,13 +73,13 @@ describe('a group that is being released', () => {
   it('is noted next to what was published last, and only once the agent has seen it', async () => {
     const published = publishedObject({ ...done, decidedMs: Date.now() });
     const notes = async (release: ReleaseTerms) =>
-      (await on(await fakeApiServer([published, ledgerObject(release)]), 'get ingester')).stderr;
+      (await on(await fakeApiServer([published, ledgerObject({ release })]), 'get ingester')).stderr;
     expect(await notes({ ...terms, goneMs })).toContain(
       'note: the definition of mimir/ingester was deleted, and the group is being released: the agent sets the partitions',
     );
     expect(await notes(terms)).toBe('');
     const back = { apiVersion: 'rollout-group.dev/v1alpha1', kind: 'RolloutGroup', metadata: { name: 'ingester', namespace: 'mimir' } };
-    const { stderr } = await on(await fakeApiServer([published, back, ledgerObject({ ...terms, goneMs })]), 'get ingester');
+    const { stderr } = await on(await fakeApiServer([published, back, ledgerObject({ release: { ...terms, goneMs } })]), 'get ingester');
     expect(stderr).not.toContain('released');
   });
 
@@ -125,7 +115,7 @@ describe('the remains of a deleted group', () => {
   it('are a run that no agent continues', async () => {
     expect(await outcomes([older, newer])).toEqual(['two abandoned', 'one abandoned']);
     expect(await outcomes([older, newer, status])).toEqual(['two running', 'one abandoned']);
-    expect(await outcomes([older, status, ledgerObject({ ...terms, goneMs: 1 })])).toEqual(['one abandoned']);
+    expect(await outcomes([older, status, ledgerObject({ release: { ...terms, goneMs: 1 } })])).toEqual(['one abandoned']);
     const { stdout } = await on(await fakeApiServer([older]), 'history ingester');
     expect(stdout).toContain('abandoned');
     expect((await on(await fakeApiServer([older]), 'history ingester one')).stdout).toContain('ABANDONED');

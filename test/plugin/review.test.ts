@@ -93,6 +93,19 @@ describe('review', () => {
     expect(stdout).not.toMatch(/ roll |approval|SAFETY|\d restarts/);
   });
 
+  it('names the StatefulSets that leave a deleted group, also if no manifest changes', async () => {
+    const left = new ScratchRepository('quick-start');
+    left.branch('deleted', () => rmSync(join(left.root, 'policies/cache.yaml')));
+    const words = ['review', '--base', 'main', '--head', 'deleted', '--policies', 'policies', '--manifests', 'manifests', '--width', '100'];
+    const shown = async (...more: readonly string[]) =>
+      (await runInProcess([...words, ...more], { cwd: left.root, nowMs })).stdout.replace(/\s+/g, ' ');
+    const [table, comment] = await Promise.all([shown(), shown('-o', 'markdown')]).finally(() => left.remove());
+    const removed = 'shop/cache: the change removes cache-a, cache-b, cache-c from the group: the rules of the group no longer apply there';
+    expect(table).toContain(`ROLLOUT ${removed}`);
+    expect(table).toMatch(/a partition that the agent set stays, so a new template reaches no pod \(RG5014\).*RISKS RG5014 warning/);
+    expect(comment).toContain(removed);
+  });
+
   it('counts the pods that roll after the release of a deleted group as restarts', async () => {
     const released = new ScratchRepository('quick-start');
     released.replace('policies/cache.yaml', 'onFailure: pause', 'onFailure: pause\n    onPolicyDeleted: release');

@@ -117,7 +117,7 @@ const lasting: readonly Row[] = [
 
 export const failure = 'aborted by kim (INC-441)';
 export const otherTemplate = 'apply another pod template';
-const ended: readonly Row[] = [
+export const ended: readonly Row[] = [
   {
     stop: 'abort',
     overrides: afterRun({ ...run, outcome: 'failed', failure, failedMs: kitNowMs - 60_000, onFailure: 'pause' }),

@@ -10,11 +10,11 @@ import { renderPlanTable } from '../../plugin/output/plan/table.ts';
 import { holdingPartition } from '../../policies/strategies.ts';
 import { group } from '../kit/groups.ts';
 import { manifests, planInput } from '../kit/manifests.ts';
-import { kitNowMs, newRevision } from '../kit/objects.ts';
-import { exception, freeze, hourMs, policy } from '../kit/questions.ts';
-import { snapshotOf } from '../kit/snapshots.ts';
+import { kitNowMs, newRevision, statefulSet } from '../kit/objects.ts';
+import { exception, freeze, hourMs, intent, policy } from '../kit/questions.ts';
+import { type SnapshotOverrides, snapshotOf } from '../kit/snapshots.ts';
 import { look } from './plan-kit.ts';
-import { afterRun, outdated, type Row, rows, run, zones } from './stop-rows.ts';
+import { afterRun, ended, outdated, type Row, rowOf, rows, run, saying, zones } from './stop-rows.ts';
 
 /** The plan of the update revision of the row, in the cluster of the row. */
 function planOf({ overrides, definition = group({ zones }) }: Row): Plan {
@@ -51,6 +51,38 @@ describe.each(rows)('$stop', (row) => {
 
 it('a plan that meets no stop has none', () => {
   expect(planGroups(planInput({ desired: manifests({ image: 'grafana/mimir:2.17.1' }) })).groups[0]?.stops).toBeUndefined();
+});
+
+describe.each(ended.map((row) => row.stop))('after the stop %s', (stop) => {
+  const { overrides, ...row } = rowOf(stop);
+  const stopsWith = (more: SnapshotOverrides) => {
+    const plan = planOf({ ...row, overrides: { ...overrides, ...more } });
+    return { plan, rules: plan.groups[0]?.stops?.map(({ rule }) => rule).sort() };
+  };
+  const ofRun = stop === 'abort --rollback' ? 'rolled-back' : 'run-failed';
+
+  it.each([
+    ['until a time', { expiresMs: kitNowMs + hourMs }],
+    ['without end', {}],
+  ])('a plan also shows the pause of a zone whose pods are left, %s', (_, until) => {
+    const request = intent({ action: 'pause', reason: 'INC-441', zone: 'b', ...until });
+    const { plan, rules } = stopsWith({ intents: [request] });
+    expect(rules).toEqual(['paused', ofRun]);
+    for (const [, render] of formats) expect(render(plan)).toContain('zone b is paused by kim (INC-441)');
+  });
+
+  it('a plan also shows a window', () => {
+    expect(stopsWith({ policies: [policy({ windows: [freeze()] })] }).rules).toEqual([ofRun, 'window']);
+  });
+});
+
+it('a plan after an abort shows no pause of a zone without pods to replace', () => {
+  const [a, b] = outdated;
+  const { overrides, ...row } = rowOf('abort');
+  const updated = statefulSet({ ...b, status: { ...b?.status, updatedReplicas: 3, currentRevision: newRevision } });
+  const statefulSets = [a, updated].filter((set) => set !== undefined);
+  const plan = planOf({ ...row, overrides: { ...overrides, statefulSets, ...saying('pause', { zone: 'b' }) } });
+  expect(plan.groups[0]?.stops?.map(({ rule }) => rule)).toEqual(['run-failed']);
 });
 
 it.each([

@@ -220,6 +220,40 @@ describe('exceptions by which a rollout passes', () => {
   });
 });
 
+describe('exceptions that permit nothing now', () => {
+  const requestedBy = { user: 'anna', atMs: kitNowMs };
+  const withEnd = (expiresMs: number): PublishedDecision =>
+    published({
+      ...rowOf('window during a rollout'),
+      overrides: { exceptions: [exception('no-downscale', { name: 'open', zone: 'a', requestedBy, reason: 'cost', expiresMs })] },
+    });
+  const text = 'no-downscale: exception open of anna permits any amount in zone a until 2099-01-01 00:00 UTC (in ';
+  const decision = withEnd(Date.UTC(2099, 0, 1));
+
+  it.each(['get ingester', 'status ingester --watch=false', 'explain ingester'])(
+    'are in %s with the command that ends them',
+    async (line) => {
+      const shown = await shownBy(line, decision);
+      expect(shown).toContain(text);
+      expect(shown).toContain('(cost); no step needs it now');
+      expect(shown).toContain('kubectl rollout-group cancel mimir/ingester open');
+    },
+  );
+
+  it('are in the list of all groups, also in 80 columns, and in JSON', async () => {
+    expect(await shownBy('get', decision)).toContain(text);
+    expect(await shownBy('get --width 80', decision)).toContain(' 1 exception ');
+    expect(await shownBy('get ingester -o json', decision)).toContain('"unusedExceptions"');
+  });
+
+  it('are not in the views after their end', async () => {
+    const ended = withEnd(kitNowMs + 1);
+    expect(ended.unusedExceptions).toHaveLength(1);
+    for (const line of ['get', 'get ingester', 'status ingester --watch=false', 'explain ingester'])
+      expect(await shownBy(line, ended)).not.toContain('open');
+  });
+});
+
 describe('several stops of one kind', () => {
   const stops = ['admin', 'bob'].map((user, index) =>
     intent({

@@ -1,16 +1,23 @@
 // Builds the texts about a review that every format shares: its headline, a line for each group, and the counts of an environment.
-import type { GroupPlan, Plan } from '../../../engine/plan/document.ts';
+import type { GroupPlan, Plan, Risk } from '../../../engine/plan/document.ts';
 import { groupBy } from '../../../policies/values/group-by.ts';
 import { listed } from '../../../policies/wording.ts';
 import { countEffects, type EnvironmentReview, imageChanges, type PolicyEffect, type Review } from '../../../review/document.ts';
 import { byAttention, countsText, outcomeText, replicasText, sourceText, spanText } from '../plan/plan-text.ts';
 import { inZones, plural, reasonSuffix } from '../text.ts';
 
-/** Returns the groups that the change of manifests or policies moves, sorted by need of attention. */
+/** Returns the groups that the change of manifests or policies moves, or that StatefulSets leave, sorted by need of attention. */
 export function plannedGroups({ groups }: Plan): readonly GroupPlan[] {
-  return byAttention(
-    groups.filter(({ changes, refused, totals }) => changes.length + refused.length + totals.restarts + totals.scaleChanges > 0),
-  );
+  return byAttention(groups.filter((group) => isMoved(group) || departures(group).length > 0));
+}
+
+function isMoved({ changes, refused, totals }: GroupPlan): boolean {
+  return changes.length + refused.length + totals.restarts + totals.scaleChanges > 0;
+}
+
+/** Returns the risk of StatefulSets that leave the group. Only a change of policies causes this risk, also without a change of manifests. */
+function departures({ risks }: GroupPlan): readonly Risk[] {
+  return risks.filter(({ code }) => code === 'RG5014');
 }
 
 /** Returns what happens to a group: `image mimir:2.16 -> mimir:2.17, 18 restarts, 45m (p90 2h), blocked`. */
@@ -69,8 +76,11 @@ function environmentRows(one: EnvironmentReview): readonly Omit<ReviewRow, 'envi
   const plain = (kind: ReviewRow['kind'], cause: string): Omit<ReviewRow, 'environments'> => ({ kind, cause, place: '', decisions: [] });
   return [
     ...one.policies.effects.map(effectRow),
-    ...plannedGroups(one.plan).map((group) => {
-      return plain(group.refused.length > 0 ? 'denied' : 'rollout', `${group.namespace}/${group.group}: ${groupText(group)}`);
+    ...plannedGroups(one.plan).flatMap((group) => {
+      const name = `${group.namespace}/${group.group}`;
+      const moved = plain(group.refused.length > 0 ? 'denied' : 'rollout', `${name}: ${groupText(group)}`);
+      const left = departures(group).map(({ code, message }) => plain('rollout', `${name}: ${message} (${code})`));
+      return [...(isMoved(group) ? [moved] : []), ...left];
     }),
     ...(one.tests?.head.failures ?? []).map(({ file, case: name, problems }) =>
       plain('failed', `${file}: ${name}: ${problems.join('; ')}`),

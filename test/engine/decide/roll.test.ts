@@ -132,6 +132,20 @@ describe('zones with different images', () => {
     expect(warnings(['x/app:2', 'y/app:2', 'app:2'])).toEqual([]);
   });
 
+  it('are expected between the writes of an apply, before the StatefulSet controller observes the first one', () => {
+    const images = ['app:2', 'app:1', 'app:1'];
+    const written = (observedGeneration: number) =>
+      outdatedSets().map((set, index) => ({
+        ...set,
+        images: { app: images[index] ?? '' },
+        ...(index === 0 ? { generation: 2, status: { ...set.status, observedGeneration } } : {}),
+      }));
+    const rules = (observedGeneration: number) =>
+      roll(native, undefined, { statefulSets: written(observedGeneration), ...podsIn(updated) }).warnings.map(({ rule }) => rule);
+    expect(rules(1)).toEqual([]);
+    expect(rules(2)).toEqual(['zone-images']);
+  });
+
   it('are expected during a rollout and after a failed run', () => {
     expect(warnings(['app:1', 'app:2', 'app:2'], { ...updated, c: {} })).toEqual([]);
     const target = { a: newRevision, b: newRevision, c: newRevision };

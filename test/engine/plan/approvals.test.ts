@@ -5,8 +5,10 @@ import type { IntentView } from '../../../engine/snapshot.ts';
 import { stepText } from '../../../plugin/output/plan/plan-text.ts';
 import { group, wave } from '../../kit/groups.ts';
 import { manifests, planInput } from '../../kit/manifests.ts';
-import { kitNowMs } from '../../kit/objects.ts';
+import { kitNowMs, newRevision } from '../../kit/objects.ts';
 import { hourMs, intent, policy, policyRule } from '../../kit/questions.ts';
+import { snapshotOf } from '../../kit/snapshots.ts';
+import { afterRun, run } from '../../plugin/stop-rows.ts';
 
 it('a plan shows the approval after a wave that also soaks, behind the soak, and counts it', () => {
   const approval = { count: 1, from: ['oncall'] };
@@ -63,4 +65,21 @@ it('a plan shows the approval of a wave and that of each policy rule that waits 
 
 it('a plan that only a person can continue names the approval behind the pause', () => {
   expect(stopped({ action: 'pause' }).waits).toEqual(['paused', 'approval']);
+});
+
+it.each([
+  ['are in flight', { revision: newRevision, isReady: false, readyChangedMs: kitNowMs - 10_000 }],
+  ['are available', { revision: newRevision }],
+])('a plan shows an approval that is added to a wave while its replaced pods %s', (_name, replaced) => {
+  const before = { approval: { count: 1, from: ['oncall'] }, gates: [] };
+  const groups = [group({ zones: ['a', 'b'], rollout: { waves: [wave('rest', ['a', 'b'], { before })] } })];
+  const desired = manifests({ image: 'grafana/mimir:2.17.1' }, ['a', 'b']).map((one) => ({
+    ...one,
+    status: { updateRevision: newRevision },
+  }));
+  const started = afterRun({ ...run, outcome: 'running', openZone: 'a', lastDisruptionMs: kitNowMs - 1000 });
+  const running = snapshotOf({ groups, ...started, podChanges: { 'ingester-zone-a': { 2: replaced } } });
+  const [planned] = planGroups(planInput({ groups, current: manifests({}, ['a', 'b']), desired, running })).groups;
+  const steps = planned?.waves.flatMap((one) => one.steps.map((step) => stepText(step)));
+  expect([steps, planned?.totals.approvals]).toEqual([['approve 1 from oncall', 'roll a 1..0', 'roll b 2..0'], 1]);
 });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { RuleResult } from '../../../engine/decision.ts';
-import { withException } from '../../../engine/rules/exception.ts';
+import { unusedExceptions, withException } from '../../../engine/rules/exception.ts';
 import type { ExceptionDefinition } from '../../../policies/definition.ts';
 import { group } from '../../kit/groups.ts';
 import { kitNowMs } from '../../kit/objects.ts';
@@ -77,5 +77,52 @@ describe('an exception', () => {
     ['of nothing allows nothing', {}, { to: 9, podCount: 0 }, short],
   ])('%s', (_name, allow, subject, expected) => {
     expect(ask([exception('zone-gap', { allow })], held, subject)).toEqual(expected);
+  });
+});
+
+describe('unused exceptions', () => {
+  const requestedBy = { user: 'anna', atMs: kitNowMs };
+  const end = 'until 2026-03-02T13:00:00.000Z (see CHG-1)';
+  const unused = (...exceptions: readonly ExceptionDefinition[]) =>
+    unusedExceptions(contextWith(group(), { exceptions }), [{ ...permitted, exception: 'used' }]);
+
+  it('have their rule, requester, limits, reason, place and end', () => {
+    expect(unused(exception('no-downscale', { requestedBy }))).toEqual([
+      {
+        rule: 'no-downscale',
+        outcome: 'skip',
+        fact: `exception exception-1 of anna permits any amount in all zones ${end}; no step needs it now`,
+        source: line(30),
+        earliestMs: kitNowMs + hourMs,
+        exception: 'exception-1',
+      },
+    ]);
+  });
+
+  it('are neither in use, nor of another group, nor expired', () => {
+    const others: readonly Partial<ExceptionDefinition>[] = [{ name: 'used' }, { group: 'other' }, { expiresMs: kitNowMs }];
+    expect(unused(...others.map((one) => exception('zone-gap', one)))).toEqual([]);
+  });
+
+  it('are sorted by their end, then by their name', () => {
+    const [first, second, third] = [{ name: 'c', expiresMs: kitNowMs + 1 }, { name: 'a' }, { name: 'b' }];
+    const rules = ['zone-gap', 'paused', 'window'] as const;
+    const given = [third, second, first].map((one, index) => exception(rules[index] ?? '', one));
+    expect(unused(...given).map((one) => one.exception)).toEqual(['c', 'a', 'b']);
+  });
+
+  it.each<[string, readonly ExceptionDefinition[], string]>([
+    ['replicas', [exception('scale', { allow: { replicasAtLeast: 3 }, zone: 'a' })], `3 replicas or more in zone a ${end}; no step`],
+    ['pods', [exception('window', { allow: { podsAtMost: 2 } })], `at most 2 pods in all zones ${end}; no step`],
+    ['a start', [exception('window', { notBeforeMs: kitNowMs + 1 })], `in all zones from 2026-03-02T12:00:00.001Z ${end}; no step`],
+    ['a rule without exceptions', [exception('paused')], `${end}, but the rule accepts no exception`],
+    ['a conflict', [exception('window'), exception('window', { name: 'next', zone: 'a' })], 'no exception applies while next also matches'],
+    [
+      'another zone',
+      [exception('window', { zone: 'b' }), exception('window', { name: 'next', zone: 'a' })],
+      `in zone b ${end}; no step needs it now`,
+    ],
+  ])('name %s', (_name, exceptions, text) => {
+    expect(unused(...exceptions)[0]?.fact).toContain(text);
   });
 });

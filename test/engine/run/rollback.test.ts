@@ -180,6 +180,16 @@ describe('a revision that was rolled back', () => {
     ]);
   });
 
+  it('says that a zone returns while a pod has it, and then that the zone stays', () => {
+    const pause = intent({ action: 'pause' });
+    const held = decided({ run: failed, pods: { a: { 2: { revision: newRevision } } }, intents: [pause] });
+    expect([held.run?.kind, going(held)]).toEqual(['rollback', []]);
+    expect(held.warnings.map(({ fact }) => fact)).toEqual([
+      'zone a returns to rev-1, because rev-2 failed: gate errors',
+      'zone b stays at rev-1, because rev-2 failed: gate errors',
+    ]);
+  });
+
   it('stays out when a pod comes at it all the same', () => {
     const leaked: State = { run: rolledBack, a: moved, pods: { a: { ...isBack, 2: { revision: newRevision } } } };
     const next = decided(leaked);

@@ -1,4 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import type { GroupDecision } from '../../../engine/decision.ts';
+import { stalledSinceMs } from '../../../engine/run/durations.ts';
 import type { RunState } from '../../../engine/run/run-state.ts';
 import { revertProgress } from '../../../engine/run/states.ts';
 import { waveProgress } from '../../../engine/run/waves.ts';
@@ -96,5 +98,19 @@ describe('a run whose replacements were all refused', () => {
   it('is a run all the same when it is new, with its zone open and nothing replaced', () => {
     const moved = { ...runOf({ id: 'new', startedMs: kitNowMs, waveStartedMs: kitNowMs }), openZone: 'c', lastDisruptionMs: kitNowMs };
     expect(revertProgress(moved, undefined)).toEqual({ ...withoutOptional(moved), openZone: 'c' });
+  });
+});
+
+describe('a run in progress', () => {
+  const { snapshot } = contextWith(definition, { statefulSets: outdated });
+  const since = (fields: Parameters<typeof runOf>[0]) => {
+    const decision: Pick<GroupDecision, 'steps' | 'run'> = { steps: [], run: runOf({ startedMs: ago(2 * hourMs), ...fields }) };
+    return stalledSinceMs(snapshot, definition, decision);
+  };
+
+  it('has progressed when its wave begins, because the soak of the wave before ended then', () => {
+    expect(since({ waveStartedMs: ago(minuteMs), lastDisruptionMs: ago(hourMs) })).toBe(ago(minuteMs));
+    expect(since({ waveStartedMs: ago(2 * hourMs), lastDisruptionMs: ago(hourMs) })).toBe(ago(hourMs));
+    expect(since({ isMovable: false })).toBeUndefined();
   });
 });
