@@ -166,7 +166,7 @@ export const ownMetrics = {
   drift: gauge(
     'rollout_group_drift_fields',
     [...group, 'zone'],
-    'Fields of the StatefulSet that its manifest does not contain as they are, because another manager wrote them.',
+    'Fields of the StatefulSet that differ from its manifest, because another field manager wrote them.',
   ),
   permitted: gauge(
     'rollout_group_permitted',

@@ -27,7 +27,7 @@ interface KeyState {
 
 /** The pauses between retries. Each failed write is retried within a minute after the server is available again. */
 const pauses = { firstMs: 500, lastMs: 60_000 };
-/** The time after which a write is checked again that this process might not send. */
+/** The time after which the queue checks again whether this process may send a write. */
 const heldMs = 1_000;
 /** The pauses after a missing permission or kind. They are longer, because such a problem lasts until a person solves it. */
 const forbiddenPauses = { firstMs: 15_000, lastMs: 300_000 };

@@ -320,8 +320,8 @@ function failIfLost(run: UnfinishedRun, results: readonly RuleResult[], { nowMs 
 }
 
 /**
- * Returns the run as the rules of a zone see it. While other zones return, only a pod that is stuck is replaced in this zone. It goes
- * forward, so it needs what its rollout needs.
+ * Returns the run as the rules of a zone see it. While other zones return, only a stuck pod is replaced in this zone. The pod gets the new
+ * template, so it needs the approvals and gates of its wave.
  */
 function runOfZone(run: UnfinishedRun, zone: string): UnfinishedRun {
   return run.returning === undefined || run.returning.includes(zone) ? run : { ...run, kind: 'rollout' };

@@ -22,7 +22,7 @@ export interface WaveAnswer {
   readonly failure?: string;
 }
 
-/** Returns how many pods of a zone the waves up to the current one include; all pods of a zone that returns before the waves. */
+/** Returns how many pods of a zone the waves up to the current wave include. For a zone that returns before the waves, returns all its pods. */
 export function includedPods(
   group: Pick<GroupDefinition, 'rollout'>,
   { wave, returning }: Pick<RunState, 'wave' | 'returning'>,

@@ -159,7 +159,7 @@ function returnOf(
 ): { readonly isBack: boolean; readonly returning?: readonly string[] } {
   const isChanged = ({ zone: { name } }: ZoneView): boolean => target[name] !== known.target[name];
   const isRestored = ({ zone: { name } }: ZoneView): boolean => target[name] === restores?.[name];
-  // A zone that joins the group with its earlier template does not go back.
+  // A zone that joins the group with its earlier template does not return.
   const goesBack = (view: ZoneView): boolean =>
     isChanged(view) ? known.target[view.zone.name] !== undefined : (known.returning?.includes(view.zone.name) ?? known.kind === 'rollback');
   const mayBeBack = view.zones.some(isChanged) && (known.kind === 'rollback' || view.zones.some((one) => isChanged(one) && goesBack(one)));

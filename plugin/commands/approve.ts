@@ -86,7 +86,7 @@ function approvedText({ kind, approval }: Approvable, run: string | undefined): 
   return `valid ${forRun}while ${kind === 'wave' ? 'the waves are' : 'the rule is'} unchanged${requiredText(approval)}`;
 }
 
-/** Returns a line for each rejection that still blocks the wave or rule: by another user, or one that the user may not delete. */
+/** Returns a line for each rejection that still blocks the wave or rule: a rejection by another user, or a rejection that the user may not delete. */
 function rejectedText(
   { name, live, read, cluster }: RequestedGroup,
   { kind, name: subject, approval }: Approvable,

@@ -182,8 +182,8 @@ async function readCertificate(
     throw usageFailure('--cert-manager-issuer and --certificate-secret exclude each other', 'use one of them');
   if ((name === undefined) !== (caFile === undefined))
     throw usageFailure(
-      '--certificate-secret and --ca-file need each other',
-      'the CA certificate is written into the webhook configurations',
+      '--certificate-secret and --ca-file need each other: the webhook configurations contain the CA certificate',
+      'give both flags, or omit both',
     );
   if (name !== undefined && caFile !== undefined) {
     const text = await readFile(resolve(cwd, caFile), caFile);

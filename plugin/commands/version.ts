@@ -16,7 +16,7 @@ export interface VersionOptions extends ConnectionFlags {
   readonly output: 'text' | 'json' | 'yaml';
 }
 
-/** The timeout of a request: a user who asks for the version of the program does not wait for a cluster that does not answer. */
+/** The timeout of a request in milliseconds. It is short, because users also run `version` without a reachable cluster. */
 const timeoutMs = 5_000;
 
 export async function run(context: CommandContext, { output, client: isClient = false, ...flags }: VersionOptions): Promise<ExitCode> {

@@ -36,7 +36,7 @@ const keptValues: ReadonlySet<string> = new Set(
   'labels matchLabels matchExpressions managedFields ownerReferences requests limits scaleTargetRef maxUnavailable'.split(' '),
 );
 
-/** Kinds without texts that are secret, next to the kinds of this project and of grafana/rollout-operator. Only annotations are replaced. */
+/** Kinds without secret texts, besides the kinds of this project and of grafana/rollout-operator. Only their annotations are replaced. */
 const keptKinds: ReadonlySet<string> = new Set(
   [
     'APIGroupDiscoveryList APIGroupList APIResourceList APIVersions CustomResourceDefinition EndpointSlice HorizontalPodAutoscaler Lease',
@@ -49,7 +49,7 @@ const keptKinds: ReadonlySet<string> = new Set(
 
 const ourGroups = /^(?:rollout-group\.dev|rollout-operator\.grafana\.com)\//;
 
-/** Annotations that decisions or views read: those of this project, of grafana/rollout-operator and of GitOps tools. */
+/** Annotations that decisions or views read: the annotations of this project, of grafana/rollout-operator and of GitOps tools. */
 const keptAnnotations =
   /^(?:(?:[\w-]+\.)?rollout-group\.dev|grafana\.com)\/|^(?:argocd\.argoproj\.io\/tracking-id|meta\.helm\.sh\/release-name|configmanagement\.gke\.io\/managed|(?:kubectl\.)?kubernetes\.io\/(?:restartedAt|change-cause))$/;
 

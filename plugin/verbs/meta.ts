@@ -162,7 +162,7 @@ const uninstall: Verb = {
   name: 'uninstall',
   summary: 'Print or delete what install created, webhooks first',
   description:
-    'Prints the objects in deletion order, for kubectl delete. --apply finds them by label and deletes them. Certificate, Lease, ledgers, partitions of StatefulSets and, without --crds, the CRDs remain; the output says how to remove them. Namespaces also remain.',
+    'Prints the objects in deletion order, for kubectl delete. --apply finds them by label and deletes them. Ledgers, partitions of StatefulSets and, without --crds, the CRDs remain; the output says how to remove them. Namespaces also remain.',
   options: [
     ...installOptions,
     { flags: '--crds', description: 'Also delete the CRDs, and with them every group, policy and record.' },

@@ -166,7 +166,7 @@ const history: Verb = {
 
 const report: Verb = {
   name: 'report',
-  summary: 'Write a file with what explain, plan and doctor read',
+  summary: 'Write a file with the data that explain, plan and doctor read',
   description:
     'Attach the file to an issue. Other people run explain, plan, simulate, get, status, events, history, doctor and version with --from-report FILE, and see what you see. Secrets, environment variables, arguments and most annotations are replaced by numbers. To see what the file contains, run: docs output.',
   arguments: [groupArgument],

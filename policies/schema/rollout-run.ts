@@ -57,12 +57,12 @@ const request = z
 
 export const rolloutRunSpec = z.strictObject({
   group: objectName.describe('Name of the group.'),
-  id: z.string().min(1).max(128).describe('Identifier of the run. It changes if a template changes again and the change continues.'),
+  id: z.string().min(1).max(128).describe('Identifier of the run. It changes if a template changes again and the run continues.'),
   earlierIds: z
     .array(z.string().min(1).max(128))
     .max(runLimits.earlierIds)
     .optional()
-    .describe('Earlier identifiers of the run, the latest last. At most 20 entries; earlier ones are omitted.'),
+    .describe('Earlier identifiers of the run, in the order of time. The list has the latest 20.'),
   kind: z.enum(['rollout', 'rollback', 'scale']).describe('Kind of the run. `rollback`: an undo, or the rollback of a failed run.'),
   outcome: z
     .enum(['running', 'completed', 'failed', 'superseded', 'cancelled'])

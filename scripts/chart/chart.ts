@@ -1,4 +1,4 @@
-// Defines the objects of the Helm chart: those of `install`, with expressions of Helm instead of the values of flags.
+// Defines the objects of the Helm chart: the objects of `install`, with expressions of Helm instead of the values of flags.
 import { admissionPolicyKinds, fieldsOf, markAnnotation, markedFields } from '../../install/admission-policy.ts';
 import { agentObjects } from '../../install/installation.ts';
 import type { InstallObject, InstallOptions } from '../../install/object.ts';
@@ -33,7 +33,7 @@ const givenCertificate = {
   caBundle: '{{ required "certificate.secret.ca is required" $.Values.certificate.secret.ca | b64enc }}',
 } as const;
 
-/** The last one is the outermost condition. An issuer takes precedence over a Secret. */
+/** The last switch is the outermost condition. An issuer takes precedence over a Secret. */
 const switches: readonly Switch[] = [
   { condition: 'gt (int $.Values.replicas) 1', on: unchanged, off: (options) => ({ ...options, replicas: 1 }) },
   { condition: '$.Values.serviceMonitor.enabled', on: (options) => ({ ...options, hasServiceMonitor: true }), off: unchanged },

@@ -57,7 +57,7 @@ interface Patch {
   readonly patch: string;
 }
 
-/** Returns the patches that turn the objects of the base into those of the component. */
+/** Returns the patches that turn the objects of the base into the objects of the component. */
 function patchesOf(base: readonly InstallObject[], changed: readonly InstallObject[]): readonly Patch[] {
   const patches = base.flatMap((object): readonly Patch[] => {
     const { apiVersion, kind, metadata } = object;

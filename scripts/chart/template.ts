@@ -42,7 +42,7 @@ export function escaped(text: string): string {
   return text.replaceAll('{{', brace);
 }
 
-/** Merges the variant in which a condition is true with the one in which it is false. */
+/** Merges the variant in which a condition is true with the variant in which it is false. */
 export function either(condition: string, yes: Tree, no: Tree): Tree {
   if (yes === no) return yes;
   if (isList(yes) && isList(no)) return eitherList(condition, yes, no);

@@ -37,7 +37,7 @@ const installationValues: Readonly<Record<string, ValueSchema>> = {
   imagePullSecrets: list('Secrets for the registry, for example [{ name: registry }].'),
   replicas: {
     type: 'integer',
-    description: 'The pods of the agent. All of them answer webhooks, one of them acts. With one pod there is no PodDisruptionBudget.',
+    description: 'The number of pods of the agent. All pods answer webhooks, one pod acts. With one pod there is no PodDisruptionBudget.',
     minimum: 1,
     default: 3,
   },
@@ -50,7 +50,7 @@ const installationValues: Readonly<Record<string, ValueSchema>> = {
     texts(dnsLabel.replace('[-a-z0-9]{0,61}', '[-.a-z0-9]{0,251}')),
   ),
   extraRules: list(
-    'RBAC rules that are added to the role for namespaces with groups: the right to read objects that replicas mirror. The command `kubectl rollout-group install --policies` prints them.',
+    'RBAC rules that are added to the role for namespaces with groups: the rights on the objects from which zones take their replicas. The command `kubectl rollout-group install --policies` prints them.',
   ),
   partitionMembers: list(
     'The StatefulSets of groups of the strategy `partition`, as NAMESPACE/NAME. The admission policy protects them also in the middle of a rollout.',
@@ -60,7 +60,7 @@ const installationValues: Readonly<Record<string, ValueSchema>> = {
   readCommits: switched('Let the agent read Applications of Argo CD and Kustomizations of Flux, for the commits of rollouts.'),
   admissionPolicies: switched('Install the ValidatingAdmissionPolicies, which need Kubernetes 1.30.', true),
   crds: group('The CustomResourceDefinitions, which all installations in a cluster share.', {
-    enabled: switched('Install and upgrade the CRDs. Disable them in all releases of a cluster but one.', true),
+    enabled: switched('Install and upgrade the CRDs. Set it to false in all releases of a cluster except one.', true),
     keep: switched('Keep the CRDs, and with them all groups, policies and records, when the release is uninstalled.', true),
   }),
   certificate: group('The certificate of the webhooks. By default the agent creates and renews it.', {
@@ -94,7 +94,7 @@ const monitoringValues: Readonly<Record<string, ValueSchema>> = {
   }),
 };
 
-/** Returns the schema of all values. `resources` are those of the container that `install` defines. */
+/** Returns the schema of all values. `resources`: the resources of the container that `install` defines. */
 function valueSchemas(resources: object): Readonly<Record<string, ValueSchema>> {
   return {
     ...installationValues,
@@ -104,12 +104,14 @@ function valueSchemas(resources: object): Readonly<Record<string, ValueSchema>> 
     podLabels: map('Further labels of the pods.'),
     priorityClassName: text('The PriorityClass of the pods.'),
     resources: map('The resources of the container.', resources),
-    nodeSelector: map('Labels of the nodes for the pods.'),
+    nodeSelector: map('Labels of the nodes on which the pods may run.'),
     tolerations: list('Tolerations of the pods.'),
     affinity: map('The affinity; empty means that pods prefer different nodes.'),
     topologySpreadConstraints: list('The spread of the pods; empty means evenly over zones, as far as possible.'),
     hostAliases: list('Entries for /etc/hosts of the pods.'),
-    extraArgs: list('Further flags of the agent, for example --log.level=debug. The last value of a flag counts.', { type: 'string' }),
+    extraArgs: list('Further flags of the agent, for example --log.level=debug. If a flag occurs twice, the last value counts.', {
+      type: 'string',
+    }),
     extraEnv: list('Environment variables, for example NODE_EXTRA_CA_CERTS or HTTPS_PROXY.'),
     extraEnvFrom: list('ConfigMaps and Secrets with environment variables.'),
     extraVolumes: list('Further volumes, for example with a CA certificate.'),
@@ -182,8 +184,8 @@ export const grafanaValues: Readonly<Record<string, Counterpart>> = {
   'image.pullPolicy': same,
   imagePullSecrets: same,
   hostAliases: same,
-  hostNetwork: none('the pods meet the restricted Pod Security standard'),
-  nameOverride: none('the names are fixed: the webhooks and `doctor` find the agent by its name'),
+  hostNetwork: none('the restricted Pod Security standard forbids it'),
+  nameOverride: none('the names are fixed, because the webhooks and `doctor` find the agent by its name'),
   fullnameOverride: none('the names are fixed'),
   'serviceAccount.create': none('the ServiceAccount is always created'),
   'serviceAccount.name': none('the name is fixed'),

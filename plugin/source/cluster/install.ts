@@ -64,7 +64,8 @@ interface ApplyInstallation {
 }
 
 /**
- * Applies the objects in order. If the API server does not serve them, leaves out admission policies and the ServiceMonitor. Returns the number of applied objects.
+ * Applies the objects in order, and returns their number. Leaves out admission policies and the ServiceMonitor if the API server does not
+ * serve these kinds.
  * Throws Failure at the first error. A repeated call applies all objects again.
  */
 export async function applyInstallation(

@@ -404,7 +404,7 @@ export const clusterCodes = {
     title: 'The zones of a group request different images',
     severity: 'warning',
     explanation:
-      'The group has no pod to replace, and the pod templates of its zones name different images for one container. This is the case after undo --zone, or if the manifest of one zone was not changed. The zones stay like this until another template comes.',
+      'The group has no pod to replace, and the pod templates of its zones name different images for one container. This is the case after undo --zone, or if the manifest of one zone was not changed. The zones keep their images until an apply or an undo changes them.',
     hint: 'apply manifests with one image for all zones, or run undo for the other zones too',
   },
   RG7001: {
