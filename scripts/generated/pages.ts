@@ -51,6 +51,11 @@ const events: readonly (readonly [string, string, string])[] = [
   ['LeaseLost', 'Warning', 'on the Lease: this process no longer acts'],
   ['PolicyInvalid', 'Warning', 'on the Lease: the definitions have an error; the note starts with its code'],
   [
+    'ExceptionOpened',
+    'Warning',
+    'a new exception that no step needs yet: the note names its rule, zone, limits, requester, end and reason',
+  ],
+  [
     'ExceptionUsed',
     'Warning',
     'an exception permitted a step of the agent; on the StatefulSet: an exception permitted a request to a webhook. The note names the exception',
