@@ -1,8 +1,10 @@
 import { beforeAll, expect, it } from 'vitest';
+import { holderVersionAnnotation } from '../../cluster/lease/lease.ts';
 import { admissionPoliciesOf, markAnnotation, markOf } from '../../install/admission-policy.ts';
 import { installation } from '../../install/installation.ts';
 import { narrowed } from '../../install/narrowing.ts';
 import { enforceLabel, type InstallObject } from '../../install/object.ts';
+import { version } from '../../plugin/version.ts';
 import { customResourceDefinition } from '../../policies/schema/json-schema.ts';
 import { type Kind, kinds } from '../../policies/schema/kinds.ts';
 import type { ApiClient } from '../control-plane/client.ts';
@@ -96,7 +98,7 @@ describeOnControlPlane('doctor', (controlPlane) => {
     return controlPlane().client.patch(`${leasePath}/rollout-group-agent?fieldManager=test&force=true`, 'apply', {
       apiVersion: 'coordination.k8s.io/v1',
       kind: 'Lease',
-      metadata: { name: 'rollout-group-agent' },
+      metadata: { name: 'rollout-group-agent', annotations: { [holderVersionAnnotation]: `${version} ${holder}` } },
       spec,
     });
   }

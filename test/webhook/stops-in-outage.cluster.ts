@@ -142,7 +142,7 @@ describeOnControlPlane('while the Service of the webhooks is unreachable', (cont
     const undone = await anna.run(['undo', 'server', '--yes', '--reason', 'memory leak']);
     expect(undone.status).toBe(12);
     expect(undone.stderr).toMatch(/^error: incident\/server was undone only in part: webhook statefulset-update\..* did not answer: /);
-    expect(undone.stderr).toMatch(/server-zone-a and server-zone-b still have the undone template/);
+    expect(undone.stderr).toMatch(/no further pod of server-zone-a and server-zone-b; they still have the undone template/);
     expect(undone.stderr).toContain('kubectl rollout-group doctor; then repeat the command');
     await expect.poll(() => decision()?.stops.map(({ rule }) => rule)).toContain('undone');
     // The request of the same undo is stored now. Another reason would change it, so it is added.
