@@ -6,6 +6,11 @@ export function listed(words: readonly string[], joiner: 'or' | 'and' = 'or'): s
   return words.length < 2 ? words.join('') : `${words.slice(0, -1).join(', ')} ${joiner} ${words.at(-1)}`;
 }
 
+/** Returns zones with the noun: `zone a`, `zones a and b`. */
+export function zonesText(zones: readonly string[]): string {
+  return `${zones.length === 1 ? 'zone' : 'zones'} ${listed(zones, 'and')}`;
+}
+
 export function withArticle(noun: string): string {
   return `${/^[aeiou]/.test(noun) ? 'an' : 'a'} ${noun}`;
 }

@@ -1,7 +1,7 @@
 // Decides which pods of which zone to replace now, or which rules block every replacement.
 import { defined, extended } from '../../policies/values/defined.ts';
 import { groupBy } from '../../policies/values/group-by.ts';
-import { listed } from '../../policies/wording.ts';
+import { listed, zonesText } from '../../policies/wording.ts';
 import { pods } from '../amount.ts';
 import { type GroupContext, zoneNamed } from '../context.ts';
 import type { Action, GroupDecision, RuleResult, Step } from '../decision.ts';
@@ -122,7 +122,7 @@ const returnDelayMs = 1_000;
 function stepsAfterReturn({ view, nowMs }: GroupContext, run: RunState): readonly Step[] {
   const next = view.zones.find(({ outdated }) => outdated.length > 0);
   if (next === undefined || run.returning === undefined) return [];
-  const fact = `zone ${listed(run.returning, 'and')} returned to the previous template; the other zones start at the first wave`;
+  const fact = `${zonesText(run.returning)} returned to the previous template; the other zones start at the first wave`;
   const results = [result('wave-available', 'wait', fact, { earliestMs: nowMs + returnDelayMs })];
   return [{ id: 'after/return', kind: 'roll', zone: next.zone.name, pods: [], outcome: 'wait', results }];
 }

@@ -3,7 +3,7 @@ import type { ExceptionDefinition, GroupDefinition } from '../../policies/defini
 import { formatDuration } from '../../policies/duration.ts';
 import { emptyFirstWaves } from '../../policies/rollout/empty-waves.ts';
 import { traitsOf } from '../../policies/strategies.ts';
-import { listed } from '../../policies/wording.ts';
+import { zonesText } from '../../policies/wording.ts';
 import { type GroupContext, minIntervalOf, sourceOf, zoneNamed } from '../context.ts';
 import { budgetHealth, budgetsFor } from '../disruption/pod-budget.ts';
 import { templateRevision, unmodelledPods } from '../observe/manifests.ts';
@@ -185,11 +185,8 @@ const skippedOnRollback: RiskCheck = ({ context, steps, run }) => {
   const skipped = context.group.rollout.waves.filter(({ before, after }) => after.soakMs > 0 || (before.approval ?? after.approval));
   if (run === undefined || !isFastTrack(context, run) || skipped.length === 0 || steps.every(({ kind }) => kind !== 'roll')) return [];
   const names = skipped.map(({ name }) => name).join(', ');
-  const zones = listed(run.returning ?? [], 'and');
-  const message =
-    zones === ''
-      ? `the change returns to the previous template, so the soaks and approvals of ${names} are skipped (skipOnRollback)`
-      : `zone ${zones} returns to its previous template first, without the soaks and approvals of ${names} (skipOnRollback)`;
+  const who = run.returning === undefined ? 'the change returns' : `the change first returns ${zonesText(run.returning)}`;
+  const message = `${who} to the previous template, so the soaks and approvals of ${names} are skipped (skipOnRollback)`;
   return [{ code: 'RG5013', severity: 'notice', message }];
 };
 

@@ -2,7 +2,7 @@
 import type { Stop } from '../../engine/decision.ts';
 import { requestOf } from '../../engine/run/requests.ts';
 import { defined } from '../../policies/values/defined.ts';
-import { listed } from '../../policies/wording.ts';
+import { zonesText } from '../../policies/wording.ts';
 import { ifNotInstalled, rolloutIntents } from '../cluster-snapshot/kinds.ts';
 import { withCluster } from '../connection.ts';
 import { type CommandContext, suggestNext, writeNotes } from '../context.ts';
@@ -56,11 +56,10 @@ function effectText({ decision }: LiveGroup, only: string | undefined): string {
     .filter(isPaused)
     .reduce((sum, { count }) => sum + count, 0);
   const others = decision.zones.filter((zone) => !isPaused(zone)).map(({ zone }) => zone);
-  const otherZones = `${others.length === 1 ? 'zone' : 'zones'} ${listed(others, 'and')}`;
   return [
     ...(inFlightCount === 0 ? [] : [`${plural(inFlightCount, 'pod')} in flight will finish`]),
     `no further pod${only === undefined ? '' : ` of zone ${only}`} is replaced`,
-    ...(others.length === 0 ? [] : [`the pause does not apply to ${otherZones}`]),
+    ...(others.length === 0 ? [] : [`the pause does not apply to ${zonesText(others)}`]),
   ].join('; ');
 }
 

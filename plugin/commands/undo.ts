@@ -12,7 +12,7 @@ import { undoRequest } from '../../engine/run/requests.ts';
 import { type IntentView, isUnknown, type Known, podsNamed } from '../../engine/snapshot.ts';
 import { intentObject } from '../../policies/live/intents.ts';
 import { defined } from '../../policies/values/defined.ts';
-import { firstOf, listed } from '../../policies/wording.ts';
+import { firstOf, listed, zonesText } from '../../policies/wording.ts';
 import { ifNotInstalled, rolloutIntents } from '../cluster-snapshot/kinds.ts';
 import { type Cluster, withCluster } from '../connection.ts';
 import { type CommandContext, suggestNext } from '../context.ts';
@@ -212,11 +212,12 @@ function previewText({ name, snapshot }: Members, undos: readonly MemberUndo[], 
 /** Returns what the other zones do, whose pods are outdated and do not return. */
 function continuedTexts(name: string, { run, others }: RevisionEffects): string[] {
   if (others.length === 0) return [];
-  const [zones, all] = [listed(others, 'and'), `To undo all zones: kubectl rollout-group undo ${name}`];
-  if (run?.outcome === 'failed') return [`no pod is replaced while zones have the template of the failed run: ${zones}. ${all}`];
-  const [which, roll] = others.length === 1 ? ['zone', 'rolls'] : ['zones', 'roll'];
+  const all = `To undo all zones: kubectl rollout-group undo ${name}`;
+  if (run?.outcome === 'failed')
+    return [`no pod is replaced while zones have the template of the failed run: ${listed(others, 'and')}. ${all}`];
+  const roll = others.length === 1 ? 'rolls' : 'roll';
   const when = run?.returning === undefined ? '' : ' afterwards, with soaks and approvals';
-  return [`${which} ${zones} still ${roll} to the new template${when}. ${all}`];
+  return [`${zonesText(others)} still ${roll} to the new template${when}. ${all}`];
 }
 
 /**

@@ -190,7 +190,9 @@ function refuseOtherFormat({ format: found, plugin }: JsonObject, path: string):
 }
 
 function isAnswer(value: unknown): value is RecordedAnswer {
-  return isJsonObject(value) && typeof value['request'] === 'string' && typeof value['status'] === 'number' && 'answer' in value;
+  if (!isJsonObject(value)) return false;
+  const { request, status, date } = value;
+  return typeof request === 'string' && typeof status === 'number' && (date === undefined || typeof date === 'string') && 'answer' in value;
 }
 
 function damaged(path: string, why: string): Failure {

@@ -7,7 +7,7 @@ import { type BudgetAmounts, type ZeroBudget, zeroBudgetOf } from '../objects/po
 import { type LabelSelector, labelSelector } from '../schema/scalars.ts';
 import { textsOf, valueAt } from '../schema/schema-walk.ts';
 import { traitsOf } from '../strategies.ts';
-import { listed } from '../wording.ts';
+import { zonesText } from '../wording.ts';
 import { definitionOf, eachGroup, eachPolicy, type LintCheck, type LintContext, targetsOf } from './context.ts';
 import { manifestOf, replicasInFiles } from './manifests.ts';
 
@@ -89,8 +89,7 @@ function budgetFindings(context: LintContext, budget: Manifest, group: GroupDefi
   if (zeroBudget === undefined) return [];
   const { field, text } = zeroBudget;
   const names = zones.map(({ name }) => name);
-  const which = `${names.length === 1 ? 'zone' : 'zones'} ${listed(names, 'and')}`;
-  const message = `PodDisruptionBudget ${budget.name} blocks every pod of ${which}: ${text}; no rollout of the group ${group.name} can replace a pod`;
+  const message = `PodDisruptionBudget ${budget.name} blocks every pod of ${zonesText(names)}: ${text}; no rollout of the group ${group.name} can replace a pod`;
   const source = group.sources['rollout.strategy'] ?? group.sources[''];
   const place = field === undefined ? budget.place(['spec'], 'key') : budget.place(['spec', field]);
   return [finding('RG2216', place, message, { hint: budgetHint(group), related: source === undefined ? [] : [source] })];
