@@ -94,9 +94,10 @@ export function checkRequest(request: RecordedRequest): readonly RequestViolatio
   return found;
 }
 
-/** The server denied the request before it read the body, so the body is unknown. */
-function isUnread({ responseStatus, requestObject }: RecordedRequest): boolean {
-  return (responseStatus?.code === 401 || responseStatus?.code === 403) && requestObject === undefined;
+/** The audit log has no bodies of Secrets, and none of requests that the server denied before it read the body. */
+function isUnread({ responseStatus, requestObject, objectRef }: RecordedRequest): boolean {
+  const isDenied = responseStatus?.code === 401 || responseStatus?.code === 403;
+  return requestObject === undefined && (isDenied || objectRef?.resource === 'secrets');
 }
 
 function field(value: unknown, ...path: readonly string[]): unknown {
