@@ -19,7 +19,6 @@ import { type Claim, isUnknown, type PodView, type Snapshot, type StatefulSetVie
 import { exposedClaims } from '../strategies/partition.ts';
 import { groupOf, podNamed, type RequestOf } from './admission-claims.ts';
 import type { Verdict } from './judge.ts';
-import { describe } from './request-text.ts';
 
 type Change = RequestOf<'scale'> & { readonly from: number; readonly to: number };
 
@@ -102,7 +101,7 @@ export function checkRestart(snapshot: Snapshot, request: RequestOf<'restart'>):
 export function checkPod(snapshot: Snapshot, request: RequestOf<'deletePod' | 'evictPod'>): Verdict {
   const isEviction = request.kind === 'evictPod';
   const owner = podNamed(snapshot, request.namespace, request.pod);
-  if (owner === undefined) return checkUnreadPod(snapshot, request);
+  if (owner === undefined) return isEviction ? checkUnreadPod(snapshot, request) : { results: [] };
   const { set, pod } = owner;
   const group = groupOf(snapshot, request.namespace, set.name);
   if (group === undefined) return isEviction ? checkDisruptionBudget(snapshot, undefined, owner) : { results: [] };
@@ -177,18 +176,12 @@ interface OwnedPod {
   readonly pod: PodView;
 }
 
-/**
- * Checks a request for an unread pod whose name shows that it belongs to a member. Blocks its eviction, because a budget may protect the pod.
- * Allows its deletion with a warning, as `failsOpen` does.
- */
-function checkUnreadPod(snapshot: Snapshot, request: RequestOf<'deletePod' | 'evictPod'>): Verdict {
-  const { namespace, pod } = request;
+/** Blocks the eviction of an unread pod whose name shows that it belongs to a member, because a budget may protect the pod. */
+function checkUnreadPod(snapshot: Snapshot, { namespace, pod }: { readonly namespace: string; readonly pod: string }): Verdict {
   const statefulSet = /^(.+)-\d+$/.exec(pod)?.[1];
   const group = statefulSet === undefined ? undefined : groupOf(snapshot, namespace, statefulSet);
   const zone = group === undefined ? undefined : viewGroup(snapshot, group).zones.find((view) => view.zone.statefulSet === statefulSet);
-  if (zone?.unknown === undefined) return { results: [] };
-  if (request.kind === 'deletePod') return { results: [], warnings: [`${describe(request)} was not judged: ${zone.unknown}`] };
-  return { results: [result('view-complete', 'unknown', zone.unknown)], code: 500 };
+  return zone?.unknown === undefined ? { results: [] } : { results: [result('view-complete', 'unknown', zone.unknown)], code: 500 };
 }
 
 /** Returns the verdict of the disruption budget, counting the disruptions of open claims as if they had happened. */
