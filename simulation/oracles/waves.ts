@@ -29,7 +29,7 @@ interface WaveRequest {
 
 /** A moment at which a pod of a zone is replaced. */
 interface Replacement extends Moment {
-  /** True if the zone returns to a revision that it had before, so that it needs no soaks and no approvals. */
+  /** True if the zone returns to a revision that it had before, so that it needs no soaks, gates and approvals. */
   readonly isReturn: boolean;
 }
 
@@ -257,7 +257,7 @@ class WaveJudge implements Oracle {
     // The wave may be over, so that this pod was updated and is outdated again.
     if (this.#begun.has(index) || this.#filledMs.has(index)) return undefined;
     const { gates = [], approvals = [] } = this.#waves[index] ?? {};
-    const isChecked = gates.includes('before') && !this.#isPromoted(index, moment);
+    const isChecked = gates.includes('before') && !moment.isReturn && !this.#isPromoted(index, moment);
     if (isChecked && this.#passedMs(enteredMs) === undefined) return `the gate before ${waveName(index)} has not passed`;
     const isMissing = approvals.includes('before') && this.#approvedMs(index, moment) === undefined;
     return isMissing ? `${waveName(index)} is not approved` : undefined;
@@ -271,7 +271,8 @@ class WaveJudge implements Oracle {
     const doneMs = Math.max(enteredMs, filledMs);
     const isPromoted = this.#isPromoted(index, moment);
     const soakMs = !isPromoted && !moment.isReturn && !this.#isSoaked(index) ? 1000 * (wave.soakSeconds ?? 0) : 0;
-    const passedMs = !isPromoted && wave.gates?.includes('after') === true ? this.#passedMs(doneMs) : doneMs;
+    const isChecked = !isPromoted && !moment.isReturn && wave.gates?.includes('after') === true;
+    const passedMs = isChecked ? this.#passedMs(doneMs) : doneMs;
     if (passedMs === undefined) return `the gate after ${waveName(index)} has not passed`;
     const approvedMs = wave.approvals?.includes('after') === true ? this.#approvedMs(index, moment, this.#lastMs.get(index)) : doneMs;
     return approvedMs === undefined ? `the end of ${waveName(index)} is not approved` : Math.max(doneMs + soakMs, passedMs, approvedMs);
@@ -306,7 +307,7 @@ class WaveJudge implements Oracle {
     return this.#had.get(zone)?.has(revision) === true;
   }
 
-  /** Returns whether the zone needs no soaks and no approvals: it had its update revision, and a zone of the group returned to such a revision. */
+  /** Returns whether the zone needs no soaks, gates and approvals: it had its update revision, and a zone of the group returned to such a revision. */
   #isReturn(zone: Zone): boolean {
     const mayReturn = this.#book.scene.group.soaksOnReturn !== true && this.#returned.size > 0;
     return mayReturn && this.#hadRevision(zone, zone.facts.latest()?.updateRevision ?? '');

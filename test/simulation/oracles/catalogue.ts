@@ -192,7 +192,7 @@ export const catalogue: readonly CatalogueEntry[] = [
     title: 'one wave after the other',
     judgedBy: ['waves', 'progress'],
     scope: 'native',
-    how: 'a pod is replaced only in a wave that includes it, after the pods, soaks, gates and verified approvals of the earlier waves; an unavailable pod may be replaced in any wave; only a zone that returns to a revision that it had skips soaks and approvals, and it may precede the waves while other zones roll to a new revision; a rejection blocks until its deletion; soaks may be shorter by the errors of the clocks of agents; two decisions that replace a pod are at least `minInterval` apart; by the snapshot of each decision, a wave soaks and ends only while every pod of the group is available, and ends only if every status is current; a replaced pod is in the open zone, and a finished zone is closed',
+    how: 'a pod is replaced only in a wave that includes it, after the pods, soaks, gates and verified approvals of the earlier waves; an unavailable pod may be replaced in any wave; only a zone that returns to a revision that it had skips soaks, gates and approvals, and it may precede the waves while other zones roll to a new revision; a rejection blocks until its deletion; soaks may be shorter by the errors of the clocks of agents; two decisions that replace a pod are at least `minInterval` apart; by the snapshot of each decision, a wave soaks and ends only while every pod of the group is available, and ends only if every status is current; a replaced pod is in the open zone, and a finished zone is closed',
   },
   {
     id: 'S38',
