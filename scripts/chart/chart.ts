@@ -2,7 +2,8 @@
 import { admissionPolicyKinds, fieldsOf, markAnnotation, markedFields } from '../../install/admission-policy.ts';
 import { agentObjects } from '../../install/installation.ts';
 import type { InstallObject, InstallOptions } from '../../install/object.ts';
-import { everywhere, type InstallScope } from '../../install/scope.ts';
+import { everyOptions } from '../../install/registered-policies.ts';
+import type { InstallScope } from '../../install/scope.ts';
 import { agentName, usualAgentNamespace } from '../../policies/objects/agent-deployment.ts';
 import { getOrCreate } from '../../policies/values/map.ts';
 import { type Entries, either, ifKey, inserted, isBlock, isEntries, isList, mapLists, mapTexts, repeated, type Tree } from './template.ts';
@@ -66,17 +67,7 @@ const switches: readonly Switch[] = [
   { condition: '$.Values.namespaces', on: scoped({ namespaces: [each] }), off: unchanged },
 ];
 
-const base: InstallOptions = {
-  namespace,
-  image: '{{ include "rollout-group.image" $ }}',
-  replicas: 3,
-  scope: everywhere,
-  hasCompat: false,
-  hasNamespace: false,
-  isEnforced: false,
-  isMembersOnly: false,
-  hasAdmissionPolicies: true,
-};
+const base: InstallOptions = { ...everyOptions(namespace), image: '{{ include "rollout-group.image" $ }}', replicas: 3 };
 
 /** Returns the objects for all values, merged into one list with conditions, loops and expressions. */
 export function chartObjects(): readonly Tree[] {

@@ -1,23 +1,13 @@
 // Options of installations, and what tests read of the objects.
 
 import type { InstallObject, InstallOptions } from '../../install/object.ts';
+import { everyOptions } from '../../install/registered-policies.ts';
 import type { PolicyRule } from '../../install/rights.ts';
-import { everywhere, type InstallScope, installScope } from '../../install/scope.ts';
+import { type InstallScope, installScope } from '../../install/scope.ts';
 import { lintPolicies } from '../../policies/lint/lint.ts';
 
 export function optionsOf(changes: Partial<InstallOptions> = {}): InstallOptions {
-  return {
-    namespace: 'rollout-group',
-    image: 'example.com/rollout-group-agent:1',
-    replicas: 3,
-    scope: everywhere,
-    hasCompat: false,
-    hasNamespace: false,
-    isEnforced: false,
-    isMembersOnly: false,
-    hasAdmissionPolicies: true,
-    ...changes,
-  };
+  return { ...everyOptions('rollout-group'), image: 'example.com/rollout-group-agent:1', replicas: 3, ...changes };
 }
 
 export function scopeOf(text: string, { namespaces = [] as readonly string[], agentNamespace = 'rollout-group' } = {}): InstallScope {
