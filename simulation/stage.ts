@@ -8,9 +8,10 @@ import type { PodAdmitted } from './cluster/pin-webhook.ts';
 import { kindsOf } from './cluster/replica-origins.ts';
 import type { Faults, RequestFault } from './faults/fault.ts';
 import { drawnFaults, eitherFaults, placedFaults, podVerb, type RecordedFaults, recordedFaults } from './faults/source.ts';
-import { leaseResource, textAt } from './objects.ts';
+import { leaseResource } from './objects.ts';
 import { createOracles } from './oracles/all.ts';
 import { firstDifference } from './oracles/converged.ts';
+import { KnownClaims } from './oracles/documents.ts';
 import type { Oracle, Scene, Violation } from './oracles/oracle.ts';
 import { type Admission, createAdmission } from './process/admission.ts';
 import { createAgentAdmission, objectOfPath } from './process/agent-requests.ts';
@@ -20,7 +21,7 @@ import { installedWebhooks } from './process/installed.ts';
 import type { RunOptions, TimelineEntry } from './run.ts';
 import { type ClusterEvent, classOfEvent, type PeopleEvent, type Scenario, type ScenarioEvent } from './scenario.ts';
 import { createScheduler, type Scheduler } from './scheduler.ts';
-import type { Actor, Answered, ModelObject, ModelRequest } from './server/request.ts';
+import type { Actor, Answered, ModelRequest } from './server/request.ts';
 import { ModelServer } from './server/server.ts';
 import { answeredText, committedText, eventAuthor, eventText, faultText, turnText } from './timeline-text.ts';
 import { createTrace, noTrace, type Trace } from './trace.ts';
@@ -55,7 +56,7 @@ export class Run {
   #isHealing = false;
   /** The time until which the agents reach no API server. */
   #cutOffUntilMs = 0;
-  #ledSinceMs = 0;
+  readonly #knownClaims: KnownClaims;
   #decision: GroupDecision | undefined;
   #touches = 0;
 
@@ -67,6 +68,7 @@ export class Run {
     beginRunAt(given?.startMs);
     const scheduler = createScheduler(seed);
     this.scheduler = scheduler;
+    this.#knownClaims = new KnownClaims(scheduler.nowMs);
     const wallMs = (): number => runStartMs + scheduler.nowMs();
     const server = new ModelServer({ scheduler, wallMs, seed, frontEnds, kinds: kindsOf(given?.objects ?? []) });
     this.#server = server;
@@ -160,7 +162,7 @@ export class Run {
       violated: (invariant, message) => this.violated(invariant, message),
       clockOf: (process) => this.agents.clockOf(process),
       isWatchDead: () => this.agents.isWatchDead(),
-      ledSinceMs: () => this.#ledSinceMs,
+      claimKnownMs: (claim) => this.#knownClaims.knownMs(claim),
     };
   }
 
@@ -170,7 +172,7 @@ export class Run {
       committed: (commit) => {
         const { revision, type, resource, after, actor } = commit;
         this.#note('commit', revision, type, resource, after.metadata.name, actor.process ?? actor.user);
-        if (resource === leaseResource && holderOf(commit.before) !== holderOf(after)) this.#ledSinceMs = this.scheduler.nowMs();
+        this.#knownClaims.committed(commit);
         this.#judge((oracle) => oracle.committed?.(commit));
         if (keepsTimeline) this.#addToTimeline('cluster', committedText(commit));
       },
@@ -231,6 +233,7 @@ export class Run {
       listenerOf: (process) => ({
         turnEnded: (report) => {
           this.#note(process, 'turn', report.performed.length, report.error ?? '');
+          this.#knownClaims.turnEnded(process, report);
           this.#judge((oracle) => oracle.turnEnded?.(process, report));
           this.#decision = report.decision ?? this.#decision;
           if (this.#options.keepsTimeline === true) this.#addToTimeline(process, turnText(report));
@@ -321,10 +324,6 @@ export class Run {
       if (play(event, stage) && faultClass !== undefined) this.faults.happened(faultClass);
     });
   }
-}
-
-function holderOf(lease: ModelObject | undefined): string | undefined {
-  return textAt(lease, 'spec', 'holderIdentity');
 }
 
 /** A user who is neither an agent nor a controller. */
