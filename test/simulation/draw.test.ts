@@ -122,6 +122,7 @@ describe('the scenario of a seed', () => {
           'editLease',
           'frontEndLags',
           'cutOff',
+          'rightsRevoked',
         ],
         'frontEndRestarts',
       ].sort(),
