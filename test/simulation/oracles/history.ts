@@ -89,7 +89,7 @@ export class History {
       statefulSets: sets,
       agentUser: 'system:serviceaccount:mimir:agent',
       ...(group.webhooks === true
-        ? { webhooks: installedWebhooks({ agentNamespace: namespace, namespace, isEnforced: true, hasZoneBudget: false }) }
+        ? { webhooks: installedWebhooks({ agentNamespace: namespace, namespaces: [namespace], isEnforced: true, hasZoneBudget: false }) }
         : {}),
       list: (resource, of) =>
         [...this.#objects]
