@@ -289,12 +289,23 @@ export function classOfEvent({ kind }: ScenarioEvent, before: readonly ScenarioE
 const eventSchemas = Object.entries(eventKinds).map(([kind, { fields }]) => z.strictObject({ kind: z.literal(kind), atMs: ms, ...fields }));
 const event = z.discriminatedUnion('kind', eventSchemas as [(typeof eventSchemas)[number]]) as unknown as z.ZodType<ScenarioEvent>;
 
+const otherGroup = z.strictObject({
+  namespace: z.string().min(1),
+  name: z.string().min(1),
+  group: groupShape,
+  /** The events of the group in order of time: those of people, and accidents of its pods. */
+  events: z.array(event),
+});
+export type OtherGroup = Data<typeof otherGroup>;
+
 export const scenarioSchema = z.strictObject({
   /** The seed of all random numbers, for example of latencies and of the faults of `rates`. */
   seed: z.number().int().min(0),
   group: groupShape,
   /** The objects and policies of a user, which replace those that `group` describes. */
   given: givenGroup.exactOptional(),
+  /** Further groups of the same agents and webhooks, each with another namespace or name. They have no gates. */
+  others: z.array(otherGroup).min(1).exactOptional(),
   /** The number of agents. A dead process is restarted. */
   agents: z.number().int().min(1).max(5),
   /** The rate of each agent's clocks by letter: with `{ a: 1.2 }` the clocks of `a` run a fifth too fast. The default is 1. */

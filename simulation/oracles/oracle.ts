@@ -8,6 +8,7 @@ import type { InstalledWebhook } from '../process/installed.ts';
 import type { GroupShape } from '../scenario.ts';
 import type { Actor, Answered, Commit, ModelObject } from '../server/request.ts';
 import type { Claimed } from './documents.ts';
+import type { NamedGroup } from './groups.ts';
 
 export interface Violation {
   /** The id of the invariant in docs/simulation.md, such as `S1` or `L2`. */
@@ -34,11 +35,14 @@ export interface Scene {
   /** True for the group of a user. It may wait longer than a generated group, for example for a person. */
   readonly isGiven?: boolean;
   readonly namespace: string;
+  /** The name of the group, and all groups of the simulation; absent in a simulation with one group. */
+  readonly groupName?: string;
+  readonly groups?: readonly NamedGroup[];
   readonly statefulSets: readonly string[];
   readonly agentUser: string;
   /** The webhooks that review all requests; absent for groups without `webhooks`. */
   readonly webhooks?: readonly InstalledWebhook[];
-  /** Returns the newest state of the stored objects, sorted by name. */
+  /** Returns the newest state of the stored objects, sorted by name. With a namespace, leaves out the objects of other groups. */
   readonly list: (resource: string, namespace?: string) => readonly ModelObject[];
   readonly get: (resource: string, namespace: string, name: string) => ModelObject | undefined;
   readonly violated: (invariant: string, message: string) => void;

@@ -245,7 +245,8 @@ export const catalogue: readonly CatalogueEntry[] = [
   {
     id: 'L7',
     title: 'isolation',
-    leftOut: 'a simulation has one group; the tests of the loop show that groups do not wait for each other',
+    judgedBy: ['isolation'],
+    how: 'in simulations with several groups, no action, claim, pin, run or published text of a group names an object of another group, no request about another group decides a rule, and the answer of a webhook names the group of the object; the tests of the loop show that groups do not wait for each other',
   },
   {
     id: 'L8',
@@ -269,7 +270,7 @@ export const catalogue: readonly CatalogueEntry[] = [
     id: 'L11',
     title: 'no starvation of writers',
     judgedBy: ['requests'],
-    how: 'fewer than 20 conflicts in a row; a simulation has no other group that competes',
+    how: 'fewer than 20 conflicts in a row, also with other groups',
   },
   {
     id: 'L12',

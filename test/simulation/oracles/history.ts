@@ -84,12 +84,13 @@ export class History {
     this.nowMs = 1_000_000;
     this.scene = {
       nowMs: () => this.nowMs,
+      claimKnownMs: ({ admittedWallMs = runStartMs }) => admittedWallMs - runStartMs,
       group,
       namespace,
       statefulSets: sets,
       agentUser: 'system:serviceaccount:mimir:agent',
       ...(group.webhooks === true
-        ? { webhooks: installedWebhooks({ agentNamespace: namespace, namespace, isEnforced: true, hasZoneBudget: false }) }
+        ? { webhooks: installedWebhooks({ agentNamespace: namespace, namespaces: [namespace], isEnforced: true, hasZoneBudget: false }) }
         : {}),
       list: (resource, of) =>
         [...this.#objects]
