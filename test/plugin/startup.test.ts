@@ -70,6 +70,13 @@ describe('start-up', () => {
     expect(packagesIn(loadedWith(agent))).toEqual([]);
   });
 
+  it('the webhooks load no tables of encodings and media types, which express has for body parsers and files', () => {
+    const [webhooks = ''] = chunks('chunks/start.mjs', 'serve-webhook');
+    expect(packagesIn(loadedWith(webhooks))).toContain('express');
+    expect(packagesIn(loadedWith(webhooks)).filter((name) => name === 'iconv-lite' || name === 'mime-db')).toEqual([]);
+    expect(built[webhooks]?.bytes).toBeLessThan(450_000);
+  });
+
   it('completion of verbs and flags loads no package', () => {
     expect(packagesIn(loadedWith(chunk(complete, 'candidates')))).toEqual([]);
   });
