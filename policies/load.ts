@@ -106,9 +106,21 @@ function listItems(value: unknown): readonly unknown[] | undefined {
 
 /** Reads one document, or one object of a cluster. Objects of other API groups are manifests. */
 export function readDocument(document: YamlDocument, options: LoadOptions): ReadResult {
-  const { namespace = 'default', storedForm = () => undefined, isOmitted } = options;
-  const { value } = document;
   if (document.errors.length > 0) return { findings: document.errors };
+  return options.namespace === undefined
+    ? readObject(document, options)
+    : readObject({ ...document, value: inNamespace(document.value, options.namespace) }, options);
+}
+
+/** Returns the object with the namespace, unless it names one. */
+function inNamespace(value: unknown, namespace: string): unknown {
+  const metadata = valueAt(value, ['metadata']);
+  if (!isRecord(value) || !isRecord(metadata) || metadata['namespace'] !== undefined) return value;
+  return { ...value, metadata: { ...metadata, namespace } };
+}
+
+function readObject(document: YamlDocument, { namespace = 'default', storedForm = () => undefined, isOmitted }: LoadOptions): ReadResult {
+  const { value } = document;
   const version = valueAt(value, ['apiVersion']);
   const kind = valueAt(value, ['kind']);
   if (!isRecord(value) || typeof version !== 'string' || typeof kind !== 'string') {
