@@ -117,11 +117,14 @@ function toolMissing(tool: Tool, what: string): Failure {
 
 const longestCause = 600;
 
-/** Returns the error that a tool wrote, in one line, with paths from the root of the repository. Leaves out warnings and hints on flags. */
+/**
+ * Returns the error that a tool wrote, in one line, with paths from the root of the repository. Leaves out warnings, hints on flags, and
+ * control characters, because a template can write any text.
+ */
 function causeIn(stderr: string, folder: string): string {
   const [, text = stderr] = /^Error: (.*)/ms.exec(stderr) ?? [];
   const cause = text.replaceAll(`${folder}/`, '').replace(/^Use --debug flag .*/m, '');
-  return shorten(cause.replace(/\s+/g, ' ').trim(), longestCause);
+  return shorten(cause.replace(/[\s\p{Cc}\p{Bidi_Control}]+/gu, ' ').trim(), longestCause);
 }
 
 function toolFailed(tool: Tool, what: string, why: string): Failure {

@@ -270,6 +270,7 @@ describe.skipIf(!hasGo)('Kustomize and Helm', () => {
     ['overlays/staging/kustomization.yaml', 'resources: ["https://example.invalid/a//b"]', "fatal: transport 'https' not allowed"],
     ['overlays/staging/kustomization.yaml', 'helmCharts: [{ name: x }]', 'must specify --enable-helm'],
     ['chart/templates/zone-a.yaml', 'image: {{ required "set the tag" .Values.no }}', '(ingester/templates/zone-a.yaml:1:10): set the tag'],
+    ['chart/templates/zone-a.yaml', '{{ fail "a\\x1b[31mb\\n::error::c" }}', 'a [31mb ::error::c\n'],
     ['chart/templates/zone-a.yaml', 'a: b: c', 'YAML parse error on ingester/templates/zone-a.yaml'],
     ['chart/Chart.yaml', `apiVersion: v2\nname: a\nversion: 1.0.0\ndependencies: [${library}]`, 'missing in charts/ directory: lib'],
     ['values/production.yaml', 'a: b: c', 'failed to parse values/production.yaml'],

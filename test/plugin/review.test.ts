@@ -30,8 +30,15 @@ beforeAll(() => {
   repository.branch('secret', () => {
     const secret = '\nkind: Secret\nmetadata: { name: db, namespace: mimir }\n';
     repository.write('manifests/secret.yaml', `apiVersion: v1${secret}stringData: { password: s3cr3t-canary }\n`);
-    const env = 'env: [{ name: DB_PASSWORD, value: s3cr3t-canary }]';
-    repository.replace('manifests/ingester-zone-a.yaml', /( +)image: grafana.mimir:\S+/g, `$&\n$1${env}`);
+    const headers = '[{ name: Authorization, value: s3cr3t-canary }]';
+    const fields = [
+      'env: [{ name: DB_PASSWORD, value: s3cr3t-canary }]',
+      'command: [sh, "-c", "curl -H \'Authorization: Bearer s3cr3t-canary\' https://me:s3cr3t-canary@x/?token=s3cr3t-canary"]',
+      `livenessProbe: { httpGet: { port: 80, path: "/?token=s3cr3t-canary", httpHeaders: ${headers} } }`,
+    ];
+    const manifest = 'manifests/ingester-zone-a.yaml';
+    repository.replace(manifest, /( +)image: grafana.mimir:\S+/g, `$&${fields.map((field) => `\n$1${field}`).join('')}`);
+    repository.replace(manifest, /^( +)labels:$/gm, '$1annotations: { vault.example.com/token: s3cr3t-canary }\n$&');
   });
   repository.branch('formatted', () => {
     repository.git('mv', 'policies/calendar.yaml', 'policies/times.yaml');
