@@ -51,6 +51,8 @@ export interface LoadResult {
 export interface LoadOptions {
   /** The namespace of objects without one; default `default`. */
   readonly namespace?: string;
+  /** The namespace that objects without one get, also in their values. Replaces `namespace`. */
+  readonly objectNamespace?: string;
   /** Returns the object as the API server stores it; undefined to use the written form. Findings always have places in the file. */
   readonly storedForm?: (name: ObjectName) => Readonly<Record<string, unknown>> | undefined;
   /** Reports whether the document counts as absent. */
@@ -107,9 +109,9 @@ function listItems(value: unknown): readonly unknown[] | undefined {
 /** Reads one document, or one object of a cluster. Objects of other API groups are manifests. */
 export function readDocument(document: YamlDocument, options: LoadOptions): ReadResult {
   if (document.errors.length > 0) return { findings: document.errors };
-  return options.namespace === undefined
+  return options.objectNamespace === undefined
     ? readObject(document, options)
-    : readObject({ ...document, value: inNamespace(document.value, options.namespace) }, options);
+    : readObject({ ...document, value: inNamespace(document.value, options.objectNamespace) }, options);
 }
 
 /** Returns the object with the namespace, unless it names one. */

@@ -61,8 +61,8 @@ function environmentsOf(value: unknown, problems: string[]): readonly Environmen
 const texts = ['name', 'cluster', 'release', 'namespace', 'assumptions', 'agentNamespace'] as const;
 const lists = ['policies', 'manifests', 'tests', 'values'] as const;
 
-/** A name that Kubernetes accepts for a namespace, and Helm for a release. */
-const dnsLabel = /^[a-z0-9](?:[a-z0-9-]{0,51}[a-z0-9])?$/;
+/** A name that Kubernetes accepts for a namespace. A release has at most 53 characters, which Helm checks. */
+const dnsLabel = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
 
 function environmentOf(value: unknown, path: string, problems: string[]): Environment {
   const fields = isRecord(value) ? value : {};

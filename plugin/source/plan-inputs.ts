@@ -103,9 +103,9 @@ export function planInputsOf(
   const after = readPolicyFiles(unique([...desiredFiles, ...policyFiles]), {
     agentNamespace,
     knownTexts,
-    ...defined({ namespace: objectNamespaces?.desired }),
+    ...defined({ objectNamespace: objectNamespaces?.desired }),
   });
-  const before = isSame ? after : resolveFiles(currentFiles, { knownTexts, ...defined({ namespace: objectNamespaces?.current }) });
+  const before = isSame ? after : resolveFiles(currentFiles, { knownTexts, ...defined({ objectNamespace: objectNamespaces?.current }) });
   // Manifests among the policies, such as examples, are not desired.
   const desiredNames = new Set(desiredFiles.map(({ name }) => name));
   const isDesired = ({ file }: { readonly file: string }): boolean => desiredNames.has(file);

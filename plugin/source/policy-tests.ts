@@ -27,7 +27,7 @@ interface PolicyTests {
 interface Namespaces {
   readonly agentNamespace: string;
   /** The namespace of objects without one; default `default`. */
-  readonly namespace?: string;
+  readonly objectNamespace?: string;
 }
 
 /** Finds and reads all tests. Tests with the same list of files share one read. */
