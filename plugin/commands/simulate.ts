@@ -57,7 +57,7 @@ export async function run(context: CommandContext, options: SimulateOptions): Pr
   const startMs = snapshots.usesCalendar ? input.nowMs : undefined;
   const progress = progressLine(context);
   const results: GroupSimulation[] = [];
-  const changing = changingWorlds(context, worlds, absent);
+  const changing = changingWorlds(context, { worlds, before: snapshots.before, absent });
   for (const one of changing) refuseLargeSets(one, snapshots.before);
   const threads = startThreads(runs);
   try {
@@ -110,12 +110,15 @@ function exitCodeOf(results: readonly GroupSimulation[], isPartLeftOut: boolean)
   return results.some(({ simulation }) => simulation.unfinished > 0) ? exitCodes.timedOut : exitCodes.done;
 }
 
-/** Returns the worlds whose group is not done. Leaves out groups that lack a manifest. Throws Failure if a group has too many zones. */
-function changingWorlds(
-  { stderr }: CommandContext,
-  worlds: readonly SimulatedWorld[],
-  absent: readonly { readonly namespace: string; readonly group: string }[],
-): readonly SimulatedWorld[] {
+interface Simulated {
+  readonly worlds: readonly SimulatedWorld[];
+  readonly before: Snapshot;
+  /** The groups that lack a manifest. */
+  readonly absent: readonly { readonly namespace: string; readonly group: string }[];
+}
+
+/** Returns the worlds whose group is not done or scales. Leaves out groups that lack a manifest. Throws Failure if a group has too many zones. */
+function changingWorlds({ stderr }: CommandContext, { worlds, before, absent }: Simulated): readonly SimulatedWorld[] {
   const complete = worlds.filter(({ group }) => !absent.some((one) => one.namespace === group.namespace && one.group === group.name));
   // The policies can define more groups than the manifests contain.
   const foreign = complete.filter(({ group, world }) => !hasMember(world.snapshot, group));
@@ -123,10 +126,18 @@ function changingWorlds(
     const names = foreign.map(({ group }) => `${group.namespace}/${group.name}`).sort();
     stderr.write(`left out: the manifests contain no StatefulSet of ${names.join(', ')}\n`);
   }
-  const changing = complete.filter((one) => !foreign.includes(one) && decideGroup(one.world.snapshot, one.group).outcome !== 'done');
+  const changing = complete.filter(
+    (one) => !foreign.includes(one) && (decideGroup(one.world.snapshot, one.group).outcome !== 'done' || isScaled(before, one)),
+  );
   const large = changing.find(({ group }) => group.zones.length > maxZones);
   if (large === undefined) return changing;
   throw usageFailure(`${large.group.name} has ${large.group.zones.length} zones; simulate supports at most ${maxZones}`);
+}
+
+/** Reports whether the change starts pods without the agent: with `leader: true` only the StatefulSet controller scales. */
+function isScaled(before: Snapshot, { group, world: { snapshot } }: SimulatedWorld): boolean {
+  const replicasIn = (one: Snapshot, name: string) => setNamed(one, group.namespace, name)?.replicas;
+  return group.zones.some(({ statefulSet }) => replicasIn(before, statefulSet) !== replicasIn(snapshot, statefulSet));
 }
 
 /** Throws Failure if a StatefulSet of the group has, or may get, more pods than can be modelled. */

@@ -136,6 +136,13 @@ describe('simulate', () => {
     expect(JSON.parse(open.stdout).groups[0].unfinished).toBe(0);
   });
 
+  it('plays a change of replicas that the StatefulSet controller makes without the agent', async () => {
+    const words = ['simulate', '--current', 'now.yaml', '--set', 'replicas=2', '-f', 'policy.yaml', '--runs', '1', '--faults', 'none'];
+    const [scaled] = JSON.parse((await run([...words, '-o', 'json'])).stdout).groups;
+    expect(scaled).toMatchObject({ group: 'store', unfinished: 0, violated: 0 });
+    expect(scaled.durationMs.max).toBeGreaterThan(0);
+  });
+
   it('knows no other names of faults, also as a process', () => {
     const { status, stderr } = runPlugin([...rollout, '--faults', 'rain'], { cwd: folderWith(files) });
     expect(status).toBe(3);
