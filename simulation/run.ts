@@ -46,7 +46,7 @@ export interface RunResult {
   readonly crashes: Readonly<Record<string, number>>;
   /** The number of agents' requests that changed something, by `verb resource[/subresource]`, without Leases. */
   readonly writes: Readonly<Record<string, number>>;
-  /** The end state of each StatefulSet by its name, and of each ReplicaTemplate and RolloutGroup by kind and name. */
+  /** The end state of each StatefulSet by its name, and of each ReplicaTemplate and RolloutGroup by kind and name. Other groups: with namespace. */
   readonly endState: Readonly<Record<string, string>>;
   readonly events: number;
   /** The end of the simulation on the scheduler's clock. */
@@ -96,7 +96,7 @@ export async function runScenario(scenario: Scenario, options: RunOptions = {}):
     placed: run.faults.placed(),
     crashes: run.faults.crashes(),
     writes: run.writes,
-    endState: endStateOf(run.scene),
+    endState: Object.assign({}, ...run.scenes.map(endStateOf)),
     events: scheduler.eventCount(),
     endMs: scheduler.nowMs(),
     traceHash: run.trace.hash(),
@@ -194,16 +194,17 @@ async function leave({ agents, scheduler }: Run): Promise<string | undefined> {
 const mirrored = ['replicatemplates.rollout-operator.grafana.com', 'rolloutgroups.rollout-group.dev'];
 
 /** Returns each StatefulSet with its pods, and `status.replicas` of each ReplicaTemplate and RolloutGroup. */
-function endStateOf(scene: Pick<Scene, 'namespace' | 'statefulSets' | 'list' | 'get'>): Readonly<Record<string, string>> {
+function endStateOf(scene: Pick<Scene, 'namespace' | 'statefulSets' | 'list' | 'get'>, index: number): Readonly<Record<string, string>> {
   const state: Record<string, string> = {};
+  const place = index === 0 ? '' : `${scene.namespace}/`;
   for (const name of scene.statefulSets) {
     const set = scene.get('statefulsets.apps', scene.namespace, name);
-    state[name] = set === undefined ? 'nothing' : statefulSetText(set, podsOf(scene, set));
+    state[`${place}${name}`] = set === undefined ? 'nothing' : statefulSetText(set, podsOf(scene, set));
   }
   for (const resource of mirrored) {
     for (const object of scene.list(resource, scene.namespace)) {
       const replicas = field(object, 'status', 'replicas');
-      if (replicas !== undefined) state[`${object.kind} ${object.metadata.name}`] = `${replicas} replicas in its status`;
+      if (replicas !== undefined) state[`${object.kind} ${place}${object.metadata.name}`] = `${replicas} replicas in its status`;
     }
   }
   return state;

@@ -156,6 +156,10 @@ export type Person = (typeof persons)[number];
 const personRequests = ['approve', 'reject', 'promote', 'abort', 'rollback', 'undo', 'retry'] as const;
 export type PersonRequest = (typeof personRequests)[number];
 
+/** The requests that a revoked right concerns: of the ledger, the Lease, actions, reads, or published state; `all`: of an expired token. */
+export const rights = ['ledger', 'lease', 'act', 'read', 'publish', 'all'] as const;
+export type Right = (typeof rights)[number];
+
 const onZone = { zone: letter };
 const onPod = { zone: letter, ordinal };
 /** The process is a letter, which the process keeps when it restarts. */
@@ -234,6 +238,8 @@ const eventKinds = {
   frontEndLags: { by: 'process', class: 'F10', fields: { frontEnd: ordinal, forMs: ms } },
   /** Makes every request of the agents fail, because they reach no API server. */
   cutOff: { by: 'process', class: 'F10', fields: { forMs: ms } },
+  /** Makes the API server deny these requests of the agents with 403; with `all`, it denies every request with 401. */
+  rightsRevoked: { by: 'process', class: 'F25', fields: { right: z.enum(rights), forMs: ms } },
   /** Ends every open watch of the front end. If `isCompacted`, its history is lost. */
   frontEndRestarts: { by: 'process', class: 'F10', fields: { frontEnd: ordinal, isCompacted: z.boolean() } },
 } as const satisfies Readonly<Record<string, EventKind>>;
@@ -283,12 +289,23 @@ export function classOfEvent({ kind }: ScenarioEvent, before: readonly ScenarioE
 const eventSchemas = Object.entries(eventKinds).map(([kind, { fields }]) => z.strictObject({ kind: z.literal(kind), atMs: ms, ...fields }));
 const event = z.discriminatedUnion('kind', eventSchemas as [(typeof eventSchemas)[number]]) as unknown as z.ZodType<ScenarioEvent>;
 
+const otherGroup = z.strictObject({
+  namespace: z.string().min(1),
+  name: z.string().min(1),
+  group: groupShape,
+  /** The events of the group in order of time: those of people, and accidents of its pods. */
+  events: z.array(event),
+});
+export type OtherGroup = Data<typeof otherGroup>;
+
 export const scenarioSchema = z.strictObject({
   /** The seed of all random numbers, for example of latencies and of the faults of `rates`. */
   seed: z.number().int().min(0),
   group: groupShape,
   /** The objects and policies of a user, which replace those that `group` describes. */
   given: givenGroup.exactOptional(),
+  /** Further groups of the same agents and webhooks, each with another namespace or name. They have no gates. */
+  others: z.array(otherGroup).min(1).exactOptional(),
   /** The number of agents. A dead process is restarted. */
   agents: z.number().int().min(1).max(5),
   /** The rate of each agent's clocks by letter: with `{ a: 1.2 }` the clocks of `a` run a fifth too fast. The default is 1. */

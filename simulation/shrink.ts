@@ -2,7 +2,7 @@
 
 import { canonicalJson } from '../policies/values/canonical-json.ts';
 import type { FaultClass, PlacedFault } from './faults/fault.ts';
-import { type GroupShape, letterOf, type Scenario, type ScenarioEvent } from './scenario.ts';
+import { type GroupShape, letterOf, type OtherGroup, type Scenario, type ScenarioEvent } from './scenario.ts';
 
 export interface Attempt {
   /** The first violated invariant, or another failure; undefined on success. */
@@ -78,6 +78,21 @@ async function placeFaults(search: Search): Promise<void> {
   for (const name of Object.keys(search.best().rates)) {
     const { [name as FaultClass]: _, ...rates } = search.best().rates;
     await search.fails({ ...search.best(), rates });
+  }
+}
+
+/** Tries to leave out the other groups, then each of them, then parts of their events. */
+async function fewerGroups(search: Search): Promise<void> {
+  const withOthers = (others: readonly OtherGroup[]): Promise<boolean> => {
+    const { others: _, ...rest } = search.best();
+    return search.fails(others.length === 0 ? rest : { ...rest, others });
+  };
+  await fewest(search.best().others ?? [], withOthers);
+  for (const index of (search.best().others ?? []).keys()) {
+    const { events = [] } = search.best().others?.[index] ?? {};
+    await fewest(events, (left) =>
+      withOthers((search.best().others ?? []).map((other, at) => (at === index ? { ...other, events: left } : other))),
+    );
   }
 }
 
@@ -164,7 +179,7 @@ function inZones(event: ScenarioEvent, zones: number): readonly ScenarioEvent[] 
   return left.length === 0 ? [] : [{ ...event, zones: left }];
 }
 
-const reducers: readonly Reducer[] = [lessTime, fewerClasses, fewerEvents, fewerFaults, fewerAgents, plainerGroup];
+const reducers: readonly Reducer[] = [fewerGroups, lessTime, fewerClasses, fewerEvents, fewerFaults, fewerAgents, plainerGroup];
 
 /**
  * Removes shorter and shorter parts of the list if `isSo` returns true for the remaining items. Returns the remaining items in order.

@@ -3,14 +3,16 @@
 import type { GroupDecision } from '../engine/decision.ts';
 import { type ClusterModel, startCluster } from './cluster/cluster.ts';
 import { createGateServer, type GateServer } from './cluster/gate-server.ts';
-import { groupNamespace } from './cluster/group-objects.ts';
+import { usualName } from './cluster/group-objects.ts';
 import type { PodAdmitted } from './cluster/pin-webhook.ts';
 import { kindsOf } from './cluster/replica-origins.ts';
 import type { Faults, RequestFault } from './faults/fault.ts';
 import { drawnFaults, eitherFaults, placedFaults, podVerb, type RecordedFaults, recordedFaults } from './faults/source.ts';
-import { leaseResource, textAt } from './objects.ts';
+import { leaseResource } from './objects.ts';
 import { createOracles } from './oracles/all.ts';
 import { firstDifference } from './oracles/converged.ts';
+import { KnownClaims } from './oracles/documents.ts';
+import { ofGroup, ownerOf } from './oracles/groups.ts';
 import type { Oracle, Scene, Violation } from './oracles/oracle.ts';
 import { type Admission, createAdmission } from './process/admission.ts';
 import { createAgentAdmission, objectOfPath } from './process/agent-requests.ts';
@@ -18,7 +20,7 @@ import { Agents, agentNamespace, agentUser, leaseName } from './process/agents.t
 import { beginRunAt, runStartMs } from './process/clock.ts';
 import { installedWebhooks } from './process/installed.ts';
 import type { RunOptions, TimelineEntry } from './run.ts';
-import { type ClusterEvent, classOfEvent, type PeopleEvent, type Scenario, type ScenarioEvent } from './scenario.ts';
+import { type ClusterEvent, classOfEvent, type PeopleEvent, type Right, type Scenario, type ScenarioEvent } from './scenario.ts';
 import { createScheduler, type Scheduler } from './scheduler.ts';
 import type { Actor, Answered, ModelObject, ModelRequest } from './server/request.ts';
 import { ModelServer } from './server/server.ts';
@@ -35,7 +37,8 @@ export const defectMessages: readonly string[] = [
 /** One simulation with its cluster, its agents, its faults and its judges. It begins when the scheduler runs. */
 export class Run {
   readonly scheduler: Scheduler;
-  readonly scene: Scene;
+  /** The view of each group: that of the scenario, then the others. */
+  readonly scenes: readonly Scene[];
   readonly agents: Agents;
   readonly faults: RecordedFaults;
   readonly trace: Trace;
@@ -53,10 +56,12 @@ export class Run {
   readonly #cluster: ClusterModel;
   readonly #oracles: readonly Oracle[];
   #isHealing = false;
-  /** The time until which the agents reach no API server. */
-  #cutOffUntilMs = 0;
-  #ledSinceMs = 0;
-  #decision: GroupDecision | undefined;
+  /** The requests of the agents that fail for a time. */
+  readonly #outages: Outage[] = [];
+  /** The known claims of each group. */
+  readonly #knownClaims: KnownClaims[] = [];
+  /** The last decision of each group by namespace and name. */
+  readonly #decisions = new Map<string, GroupDecision>();
   #touches = 0;
 
   constructor(scenario: Scenario, options: RunOptions) {
@@ -77,8 +82,8 @@ export class Run {
     };
     const admission = this.#createAdmission();
     this.#cluster = startCluster({ server, scheduler, wallMs, scenario, admitted, admission, report });
-    this.scene = this.#createScene(scenario.group.webhooks === true ? admission : undefined);
-    this.#oracles = [...createOracles(this.scene), ...(options.observer === undefined ? [] : [options.observer])];
+    this.scenes = this.#cluster.groups.map((_, index) => this.#createScene(index, admission));
+    this.#oracles = [...this.#createOracles(), ...(options.observer === undefined ? [] : [options.observer])];
     this.#observeServer();
     this.faults = recordedFaults(
       eitherFaults(placedFaults(scenario.faults), drawnFaults(seed, scenario.rates)),
@@ -87,7 +92,8 @@ export class Run {
     );
     this.agents = this.#startAgents(wallMs, admission);
     for (const rate of Object.values(scenario.clockRates ?? {})) if (rate !== 1) this.faults.happened('F13');
-    for (const index of scenario.events.keys()) this.#schedule(index, wallMs);
+    for (const [group, { events }] of [scenario, ...(scenario.others ?? [])].entries())
+      for (const index of events.keys()) this.#schedule(group, events, index, wallMs);
   }
 
   violated(invariant: string, message: string): void {
@@ -109,16 +115,19 @@ export class Run {
 
   /** Returns the first reason why the group has not converged; undefined if it has converged. */
   missing(): string | undefined {
-    const missing = firstDifference(this.scene, this.#cluster.wanted());
-    if (missing !== undefined) return missing;
+    for (const [index, scene] of this.scenes.entries()) {
+      const missing = firstDifference(scene, this.#cluster.groups[index]?.wanted() ?? []);
+      if (missing !== undefined) return missing;
+    }
     const prepared = this.#cluster.preparedPods();
     if (prepared.length > 0) return `${prepared.length} pods are still prepared to leave`;
     if (!this.agents.isReady()) return 'not every agent is ready';
     // All pods of a group may be updated while its last wave still soaks.
-    const { given, group } = this.#scenario;
-    const decision = given === undefined && group.waves === undefined ? undefined : this.#decision;
-    const isWaiting = decision !== undefined && decision.outcome !== 'done';
-    return isWaiting ? `the agents wait: ${decision.waits[0]?.fact ?? decision.outcome}` : undefined;
+    const decisions = this.#cluster.groups
+      .filter(({ shape }) => this.#scenario.given !== undefined || shape.waves !== undefined)
+      .map(({ namespace, name }) => this.#decisions.get(`${namespace}/${name}`));
+    const waiting = decisions.find((decision) => decision !== undefined && decision.outcome !== 'done');
+    return waiting && `the agents wait: ${waiting.waits[0]?.fact ?? waiting.outcome}`;
   }
 
   /** Tells the judges that the simulation ends, so that they report their last violations. */
@@ -145,23 +154,40 @@ export class Run {
     }
   }
 
-  #createScene(admission: Admission | undefined): Scene {
-    const { namespace, statefulSets } = this.#cluster;
+  #createScene(index: number, admission: Admission | undefined): Scene {
+    const { groups } = this.#cluster;
+    const { namespace = '', name = '', statefulSets = [], shape = this.#scenario.group } = groups[index] ?? {};
+    const isOurs = (object: ModelObject): boolean => isOf(groups, index, { ...object.metadata, object });
+    const known = new KnownClaims(this.scheduler.nowMs);
+    this.#knownClaims.push(known);
     return {
       nowMs: this.scheduler.nowMs,
-      group: this.#scenario.group,
+      group: shape,
       isGiven: this.#scenario.given !== undefined,
       namespace,
+      ...(groups.length < 2 ? {} : { groupName: name, groups }),
       statefulSets,
       agentUser,
-      ...(admission === undefined ? {} : { webhooks: admission.webhooks }),
-      list: (resource, inNamespace) => this.#server.list(resource, inNamespace),
+      ...(admission === undefined || shape.webhooks !== true ? {} : { webhooks: admission.webhooks }),
+      list: (resource, inNamespace) => {
+        const all = this.#server.list(resource, inNamespace);
+        return groups.length < 2 || inNamespace === undefined ? all : all.filter(isOurs);
+      },
       get: (resource, inNamespace, name) => this.#server.get(resource, inNamespace, name),
       violated: (invariant, message) => this.violated(invariant, message),
       clockOf: (process) => this.agents.clockOf(process),
       isWatchDead: () => this.agents.isWatchDead(),
-      ledSinceMs: () => this.#ledSinceMs,
+      claimKnownMs: (claim) => known.knownMs(claim),
     };
+  }
+
+  #createOracles(): readonly Oracle[] {
+    const { groups } = this.#cluster;
+    return this.scenes.flatMap((scene, index) => {
+      // The judges ask for the claims of the group after each event.
+      const oracles = [...this.#knownClaims.slice(index, index + 1), ...createOracles(scene)];
+      return groups.length < 2 ? oracles : oracles.map((oracle) => ofGroup(oracle, (object) => isOf(groups, index, object)));
+    });
   }
 
   #observeServer(): void {
@@ -170,7 +196,6 @@ export class Run {
       committed: (commit) => {
         const { revision, type, resource, after, actor } = commit;
         this.#note('commit', revision, type, resource, after.metadata.name, actor.process ?? actor.user);
-        if (resource === leaseResource && holderOf(commit.before) !== holderOf(after)) this.#ledSinceMs = this.scheduler.nowMs();
         this.#judge((oracle) => oracle.committed?.(commit));
         if (keepsTimeline) this.#addToTimeline('cluster', committedText(commit));
       },
@@ -196,15 +221,16 @@ export class Run {
 
   /** Creates the webhooks that review requests; undefined for groups without webhooks. */
   #createAdmission(): Admission | undefined {
-    const { seed, group, given } = this.#scenario;
+    const { seed, group, given, others = [] } = this.#scenario;
     if (group.webhooks !== true && group.disruption === undefined) return undefined;
+    const namespaces = [given?.namespace ?? usualName.namespace, ...others.map(({ namespace }) => namespace)];
     const isEnforced = group.kind === 'native';
     return createAdmission({
       scheduler: this.scheduler,
       seed,
       webhooks: installedWebhooks({
         agentNamespace,
-        namespace: given?.namespace ?? groupNamespace,
+        namespaces: [...new Set(namespaces)],
         isEnforced,
         hasZoneBudget: group.zoneBudget !== undefined,
       }),
@@ -226,13 +252,13 @@ export class Run {
         : { admit: createAgentAdmission({ server: this.#server, admission }) }),
       frontEnds,
       faults: this.#observedFaults(),
-      namespace: this.#cluster.namespace,
+      namespaces: [...new Set(this.#cluster.groups.map(({ namespace }) => namespace))],
       policies: this.#cluster.policies,
       listenerOf: (process) => ({
         turnEnded: (report) => {
           this.#note(process, 'turn', report.performed.length, report.error ?? '');
           this.#judge((oracle) => oracle.turnEnded?.(process, report));
-          this.#decision = report.decision ?? this.#decision;
+          if (report.decision !== undefined) this.#decisions.set(`${report.group.namespace}/${report.group.name}`, report.decision);
           if (this.#options.keepsTimeline === true) this.#addToTimeline(process, turnText(report));
         },
       }),
@@ -282,8 +308,9 @@ export class Run {
       ...this.faults,
       ofRequest: (point, verb) => {
         this.#judge((oracle) => oracle.sending?.(point, verb));
-        const isCutOff = !this.#isHealing && verb !== podVerb && point.atMs < this.#cutOffUntilMs;
-        const fault = isCutOff ? cutOff : this.faults.ofRequest(point, verb);
+        const outage = this.#outages.find(({ untilMs, sites }) => point.atMs < untilMs && sites.test(point.site));
+        const isMet = outage !== undefined && !this.#isHealing && verb !== podVerb;
+        const fault = isMet ? outage.fault : this.faults.ofRequest(point, verb);
         if (fault !== undefined) this.#judge((oracle) => oracle.faulted?.(point, fault));
         return fault;
       },
@@ -296,35 +323,41 @@ export class Run {
     };
   }
 
-  #schedule(index: number, wallMs: () => number): void {
-    const { events } = this.#scenario;
+  #schedule(group: number, events: readonly ScenarioEvent[], index: number, wallMs: () => number): void {
     const event = events[index];
     if (event === undefined) return;
     const faultClass = classOfEvent(event, events.slice(0, index));
     this.scheduler.after(event.atMs, () => {
       // In a shrunk scenario the faults may end before the last events. These events do not happen.
       if (this.#isHealing) return;
-      this.#note('event', index);
+      this.#note('event', ...(group === 0 ? [] : [group]), index);
       this.#addToTimeline(eventAuthor(event), eventText(event));
       const { nowMs } = this.scheduler;
       const stage: Stage = {
         nowMs,
         wallMs,
         agents: this.agents,
-        cluster: this.#cluster,
+        cluster: { happen: (happening) => this.#cluster.happen(happening, group) },
         server: this.#server,
         frontEnds,
-        cutOff: (forMs) => {
-          this.#cutOffUntilMs = Math.max(this.#cutOffUntilMs, nowMs() + forMs);
-        },
+        failRequests: (fault, forMs, sites) => void this.#outages.push({ fault, untilMs: nowMs() + forMs, sites }),
       };
       if (play(event, stage) && faultClass !== undefined) this.faults.happened(faultClass);
     });
   }
 }
 
-function holderOf(lease: ModelObject | undefined): string | undefined {
-  return textAt(lease, 'spec', 'holderIdentity');
+/** The requests of the agents at these sites meet this fault until this time, on the scheduler's clock. */
+interface Outage {
+  readonly fault: RequestFault;
+  readonly untilMs: number;
+  readonly sites: RegExp;
+}
+
+/** Returns whether the object is of the group with this index, or of no group. */
+function isOf(groups: ClusterModel['groups'], index: number, object: Parameters<typeof ownerOf>[1]): boolean {
+  const owner = ownerOf(groups, object);
+  return owner === undefined || owner === groups[index];
 }
 
 /** A user who is neither an agent nor a controller. */
@@ -338,11 +371,22 @@ export interface Stage {
   readonly cluster: { readonly happen: (event: PeopleEvent | ClusterEvent) => boolean };
   readonly server: Pick<ModelServer, 'change' | 'remove' | 'lagFrontEnd' | 'restartFrontEnd'>;
   readonly frontEnds: number;
-  readonly cutOff: (forMs: number) => void;
+  /** Makes the requests of the agents at these sites fail for a time. */
+  readonly failRequests: (fault: RequestFault, forMs: number, sites: RegExp) => void;
 }
 
 /** The failure of a request while the agents reach no API server. */
 const cutOff: RequestFault = { class: 'F1', kind: 'lost', isSilent: false };
+
+/** The sites of the requests that need a right. */
+const sitesOf: Readonly<Record<Right, RegExp>> = {
+  ledger: /^ledger\./,
+  lease: /^lease\./,
+  act: /^(?:act|revoke)\./,
+  read: /^(?:watch|written|fresh|sources)\./,
+  publish: /^(?:publish|runs|events|departures)\./,
+  all: /./,
+};
 
 /** Performs or begins the event. Returns whether it had a target. */
 export function play(event: ScenarioEvent, stage: Stage): boolean {
@@ -368,8 +412,13 @@ export function play(event: ScenarioEvent, stage: Stage): boolean {
       server.lagFrontEnd(event.frontEnd % frontEnds, nowMs() + event.forMs);
       return true;
     case 'cutOff':
-      stage.cutOff(event.forMs);
+      stage.failRequests(cutOff, event.forMs, sitesOf.all);
       return true;
+    case 'rightsRevoked': {
+      const status = event.right === 'all' ? 401 : 403;
+      stage.failRequests({ class: 'F25', kind: 'denied', status }, event.forMs, sitesOf[event.right]);
+      return true;
+    }
     case 'frontEndRestarts':
       server.restartFrontEnd(event.frontEnd % frontEnds, { isCompacted: event.isCompacted });
       return true;

@@ -36,8 +36,10 @@ export function advanceRun(context: GroupContext): AdvancedRun | undefined {
   return advanced.progress === undefined ? { ...advanced, run: withoutReturned(context, advanced.run) } : advanced;
 }
 
-/** Returns the origin that a run continues: its own, or that of the run to which it adds zones. */
+/** Returns the origin that a run continues: its own, that of the run to which it adds zones, or that of the run before some zones returned. */
 function originOf(stored: RunState | undefined, run: RunState): RunState['origin'] {
+  const isAfterReturn = stored?.returning !== undefined && stored.outcome === 'completed' && run.returning === undefined;
+  if (isAfterReturn && isSameValue(stored.target, run.target)) return stored.interrupted;
   const isContinued = stored?.id === run.id || (stored?.outcome === 'running' && run.kind === stored.kind && addsZones(run, stored));
   if (!isContinued || stored.id === run.id) return isContinued ? stored.origin : undefined;
   // Another zone that gets a template is no part of the undo.
@@ -56,11 +58,7 @@ function currentRun(context: GroupContext): RunState | undefined {
   const timely = withoutFutureInstants(stored, (instantMs) => isWithinClockSkew(context, instantMs), nowMs);
   const known = withoutReturned(context, withoutFormerZones(timely, target, nowMs));
   if (!isSameValue(known.target, target)) return afterChange(context, known, target, hasOutdated);
-  if (known.outcome === 'completed' && hasOutdated) {
-    // A pod that was created at the rolled-back revision, for example by a scale-up, is rolled back like the others.
-    const kind = known.rolledBack === undefined || known.returning !== undefined ? 'rollout' : 'rollback';
-    return keepRolledBack(context, followingRun(context, { kind, target, previous: revisionsBefore(known) }), known);
-  }
+  if ((known.outcome === 'completed' || endsReturn(context, known)) && hasOutdated) return rollRest(context, known, target);
   const retry = known.outcome === 'failed' ? retryRequest(context, known, known.failedMs) : undefined;
   // An abort that is newer than the retry still stops the run.
   const current =
@@ -68,6 +66,19 @@ function currentRun(context: GroupContext): RunState | undefined {
       ? known
       : withAnswered(context, retryRun(known, nowMs), ['retry', 'abort'], retry.requestedBy.atMs);
   return current.outcome === 'running' ? abortWhenRequested(context, current) : current;
+}
+
+/** Returns the run that replaces the outdated pods which `known` leaves: it is completed, or it no longer returns zones before the others. */
+function rollRest(context: GroupContext, known: RunState, target: RunCore['target']): RunningRun {
+  // A pod that was created at the rolled-back revision, for example by a scale-up, is rolled back like the others.
+  const kind = known.rolledBack === undefined || known.returning !== undefined ? 'rollout' : 'rollback';
+  const unfinished = known.outcome === 'completed' ? undefined : known;
+  return keepRolledBack(context, followingRun(context, { kind, target, previous: revisionsBefore(known) }, unfinished), known);
+}
+
+/** Reports whether zones no longer return before the others, because the group now has `skipOnRollback: false`: all zones roll in order. */
+function endsReturn({ group: { rollout } }: GroupContext, { outcome, returning }: RunState): boolean {
+  return outcome === 'running' && returning !== undefined && !rollout.skipOnRollback;
 }
 
 /**
@@ -140,7 +151,20 @@ function supersede(context: GroupContext, known: RunState, target: RunCore['targ
   const isContinued = known.outcome === 'running' && continues(started, known);
   const from = isContinued ? (known.from ?? known.previous) : known.target;
   const base = !isContinued ? undefined : addsZones(started, known) ? known.base : known.target;
-  return { ...keepRolledBack(context, started, known), from, ...defined({ base, returning }), ...(isBack ? { restores } : {}) };
+  const interrupted = returning === undefined ? undefined : interruptedOf(known);
+  return {
+    ...keepRolledBack(context, started, known),
+    from,
+    ...defined({ base, returning, interrupted }),
+    ...(isBack ? { restores } : {}),
+  };
+}
+
+/** Returns the cause and the commit of the rollout that a return of some zones interrupts, also if several writes make this return. */
+function interruptedOf({ returning, interrupted, origin }: RunState): RunState['interrupted'] {
+  if (returning !== undefined) return interrupted;
+  const { isUndo, cause, commit } = origin ?? {};
+  return isUndo || (cause === undefined && commit === undefined) ? undefined : defined({ cause, commit });
 }
 
 /** Returns the revisions from before the change of the run. In a zone that returned, the revision to which it returned. */

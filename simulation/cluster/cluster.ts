@@ -72,30 +72,27 @@ export interface WantedStatefulSet {
 
 export type ClusterModel = ReturnType<typeof startCluster>;
 
-/** Creates the group with pods that have run for at least an hour, and starts the models around it. */
+/** Creates the groups with pods that have run for at least an hour, and starts the models around them. */
 export function startCluster({ server, scheduler, wallMs, scenario, admitted, admission, report }: ClusterModelOptions) {
   const { seed, group: shape, given } = scenario;
   const admit = admission?.ask ?? admitAll;
-  const isLater = isDefinedLater(scenario);
-  const complete: GroupObjects = given ?? groupObjects(shape, isLater);
-  const definition = isLater ? complete.objects.filter(isRolloutGroup) : [];
-  const objects = { ...complete, objects: complete.objects.filter((object) => !definition.includes(object)) };
-  const { namespace, name: group, statefulSets } = objects;
-  const sources = replicaSources(complete);
+  const groups = groupsOf(scenario);
   const world: World = { server, scheduler, wallMs, seed };
-  const zones = statefulSets.map((_, index) => letterOf(index));
-  const zoneOf = (pod: string): string => zones[statefulSets.findIndex((name) => isNamedAfter(pod, name))] ?? 'a';
+  const zones = [...new Set(groups.flatMap(({ objects }) => objects.statefulSets.map((_, index) => letterOf(index))))];
+  const sets = groups.flatMap(({ objects }) => objects.statefulSets.map((name, index) => ({ name, zone: letterOf(index) })));
+  const zoneOf = (pod: string): string => sets.find(({ name }) => isNamedAfter(pod, name))?.zone ?? 'a';
   const { nodes, kubelets, endpoints } = startMachines(world, shape, { zones, zoneOf, admit });
-  begin({
-    ...world,
-    namespace,
-    objects: withReplicas(objects, sources),
-    adopt: (pod, sinceMs) => kubelets.adopt(pod, sinceMs),
-    placeFor: (pod, taken) => nodes.placeFor(zoneOf(pod), taken),
-  });
-  const webhook = traitsOfShape(shape).pinsPods
-    ? createPinWebhook({ server, namespace, group, admitted: (pod) => admitted?.(pod) })
-    : undefined;
+  for (const { objects, sources } of groups) {
+    begin({
+      ...world,
+      namespace: objects.namespace,
+      objects: withReplicas(objects, sources),
+      adopt: (pod, sinceMs) => kubelets.adopt(pod, sinceMs),
+      placeFor: (pod, taken) => nodes.placeFor(zoneOf(pod), taken),
+    });
+  }
+  const pinned = groups.filter((one) => traitsOfShape(one.shape).pinsPods).map(({ objects }) => objects);
+  const webhook = pinned.length === 0 ? undefined : createPinWebhook({ server, groups: pinned, admitted: (pod) => admitted?.(pod) });
   const controller = new StatefulSetController({ ...world, ...(webhook === undefined ? {} : { admit: webhook.admit }) });
   const disruptions = startDisruptionController(world);
   server.observe({
@@ -103,42 +100,75 @@ export function startCluster({ server, scheduler, wallMs, scenario, admitted, ad
       for (const model of [kubelets, nodes, controller, disruptions]) model.hear(commit);
     },
   });
-  const { people, requests } = startPeople(world, { scenario, admission, names: { namespace, group }, sources, definition, report });
   const models = { kubelets, nodes, controller, disruptions, webhook, ...(shape.webhooks === true ? { admission } : {}) };
-  const accidents = new Accidents({ ...world, ...models, namespace, statefulSets, report: (what) => report('cluster', what) });
-  if (given !== undefined) people.apply(given.changes);
+  const start = (group: BegunGroup) => startGroup({ world: { ...world, seed: group.seed }, group, admission, models, report });
+  const [firstGroup, ...otherGroups] = groups;
+  const started = [start(firstGroup), ...otherGroups.map(start)] as const;
+  if (given !== undefined) started[0].people.apply(given.changes);
 
   return {
-    namespace,
-    group,
-    statefulSets,
-    policies: objects.policies,
-    /** Performs or begins the event. Returns false if the event has no effect, for example because the pod is absent. */
-    happen: (event: PeopleEvent | ClusterEvent): boolean => (isByPeople(event) ? people.happen(event) : accidents.happen(event)),
+    ...started[0].view,
+    /** The group of the scenario, then the others. */
+    groups: started.map(({ view }) => view),
+    policies: groups[0].objects.policies,
+    /** Performs or begins the event of a group. Returns false if the event has no effect, for example because the pod is absent. */
+    happen: (event: PeopleEvent | ClusterEvent, index = 0): boolean => started[index]?.happen(event) ?? false,
     /** Ends all accidents, drains and pauses. Replaces broken images, and restores members and update strategies. */
     heal: (): void => {
-      accidents.heal();
-      people.heal();
-      if (given === undefined || webhook !== undefined) requests.heal(given === undefined ? persons : []);
+      for (const { accidents } of started) accidents.heal();
+      for (const { people, requests } of started) {
+        people.heal();
+        if (given === undefined || webhook !== undefined) requests.heal(given === undefined ? persons : []);
+      }
     },
     /** Returns the answer of the pod when the call arrives; undefined if the pod does not listen. */
     podAnswer: endpoints.answer,
-    wanted: (): readonly WantedStatefulSet[] => people.wanted(),
     preparedPods: endpoints.prepared,
   };
 }
 
-interface PeopleInput extends Pick<ClusterModelOptions, 'scenario' | 'admission' | 'report'> {
-  readonly names: { readonly namespace: string; readonly group: string };
-  readonly sources: readonly ReplicaSource[];
+interface BegunGroup {
+  readonly seed: number;
+  readonly shape: GroupShape;
+  /** The initial objects, and the RolloutGroup that people create later. */
+  readonly objects: GroupObjects;
   readonly definition: readonly Json[];
+  readonly sources: readonly ReplicaSource[];
+  /** False for objects and policies of a user. */
+  readonly isGenerated: boolean;
 }
 
-/** Creates the people and their requests. Only in groups with `webhooks` do the webhooks review all of their writes. */
-function startPeople(world: World, { scenario, admission, names, sources, definition, report }: PeopleInput) {
-  const { group: shape, given } = scenario;
+/** The people and accidents of other groups have separate random streams. */
+const otherSeed = 0x10000000;
+
+function groupsOf(scenario: Scenario): readonly [BegunGroup, ...BegunGroup[]] {
+  const { seed, group: shape, given, others = [] } = scenario;
+  const isLater = isDefinedLater(scenario);
+  const complete: GroupObjects = given ?? groupObjects(shape, isLater);
+  const definition = isLater ? complete.objects.filter(isRolloutGroup) : [];
+  const objects = { ...complete, objects: complete.objects.filter((object) => !definition.includes(object)) };
+  return [
+    { seed, shape, objects, definition, sources: replicaSources(complete), isGenerated: given === undefined },
+    ...others.map((other, index): BegunGroup => {
+      const ofOther = groupObjects(other.group, false, other);
+      const sources = replicaSources(ofOther);
+      return { seed: seed + otherSeed * (index + 1), shape: other.group, objects: ofOther, definition: [], sources, isGenerated: true };
+    }),
+  ];
+}
+
+interface GroupInput extends Pick<ClusterModelOptions, 'admission' | 'report'> {
+  readonly world: World;
+  readonly group: BegunGroup;
+  readonly models: Omit<ConstructorParameters<typeof Accidents>[0], keyof World | 'namespace' | 'statefulSets' | 'report'>;
+}
+
+/** Creates the people of a group, their requests, and its accidents. Only in groups with `webhooks` do the webhooks review all of their writes. */
+function startGroup({ world, group, admission, models, report }: GroupInput) {
+  const { shape, objects, sources, definition, isGenerated } = group;
+  const { namespace, name, statefulSets } = objects;
   const client = new Client(world.server, shape.webhooks === true ? admission?.ask : undefined);
-  const common = { ...world, ...names, client, report: (what: string) => report('people', what) };
+  const common = { ...world, namespace, group: name, client, report: (what: string) => report('people', what) };
   const requests = new Requests(common);
   const people = new People({
     ...common,
@@ -146,11 +176,14 @@ function startPeople(world: World, { scenario, admission, names, sources, defini
     requests,
     sources,
     definition,
-    clearsBrokenPods: given === undefined && shape.kind === 'adopted',
+    clearsBrokenPods: isGenerated && shape.kind === 'adopted',
     keepsBrokenSets: traitsOfShape(shape).lowersPartition,
     approves: shape.rules?.find(({ kind }) => kind === 'plan')?.approves,
   });
-  return { people, requests };
+  const accidents = new Accidents({ ...world, ...models, namespace, statefulSets, report: (what) => report('cluster', what) });
+  const happen = (event: PeopleEvent | ClusterEvent): boolean => (isByPeople(event) ? people.happen(event) : accidents.happen(event));
+  const view = { namespace, name, statefulSets, shape, wanted: (): readonly WantedStatefulSet[] => people.wanted() };
+  return { view, people, requests, accidents, happen };
 }
 
 function isRolloutGroup({ kind }: Json): boolean {

@@ -20,44 +20,49 @@ export type GroupObjects = Pick<GivenGroup, 'namespace' | 'name' | 'statefulSets
 
 const firstImage = 'app:1';
 
-export const groupNamespace = 'mimir';
-const namespace = groupNamespace;
-const group = 'ingester';
+/** The namespace and the name of a group. */
+type GroupName = Pick<GroupObjects, 'namespace' | 'name'>;
+
+export const usualName: GroupName = { namespace: 'mimir', name: 'ingester' };
 /** The endpoint of delayed downscales. */
 export const delayEndpoint = { port: 80, path: '/ingester/prepare-delayed-downscale' };
 export const prepareEndpoint = { port: 80, path: '/ingester/prepare-shutdown' };
-const template = { apiVersion: 'rollout-operator.grafana.com/v1', kind: 'ReplicaTemplate', name: group };
+const template = { apiVersion: 'rollout-operator.grafana.com/v1', kind: 'ReplicaTemplate' };
 /** The termination grace period, which is longer than any drain. */
 const graceSeconds = 1200;
 
+type NamedShape = GroupShape & GroupName;
+
 /** Returns the objects of the group. Before a native group is defined (`isDefinedLater`), its StatefulSets have the partition 0. */
-export function groupObjects(shape: GroupShape, isDefinedLater = false): GroupObjects {
+export function groupObjects(group: GroupShape, isDefinedLater = false, { namespace, name } = usualName): GroupObjects {
+  const shape: NamedShape = { ...group, namespace, name };
   const zones = Array.from({ length: shape.zones }, (_, index) => letterOf(index));
   const budgets = shape.rotateBy === 'evict' ? zones.map((zone) => podBudget(zone, shape)) : [];
   const isMirrored = shape.replicas === 'mirror' || shape.replicas === 'delayedMirror';
   return {
     namespace,
-    name: group,
-    statefulSets: zones.map(setName),
+    name,
+    statefulSets: zones.map((zone) => setName(shape, zone)),
     objects: [
       ...(isMirrored ? [replicaTemplate(shape)] : []),
       ...zones.map((zone) => statefulSet(zone, shape, isDefinedLater)),
       ...(shape.kind === 'native' ? [rolloutGroup(zones, shape)] : []),
-      ...(shape.windows === undefined ? [] : [rolloutPolicy('calendar', { windows: shape.windows.map(windowSpec) })]),
-      ...(shape.rules === undefined ? [] : [rolloutPolicy(rulePolicy, { rules: shape.rules.map(ruleSpec) })]),
+      ...(shape.windows === undefined ? [] : [rolloutPolicy(shape, 'calendar', { windows: shape.windows.map(windowSpec) })]),
+      ...(shape.rules === undefined ? [] : [rolloutPolicy(shape, rulePolicy, { rules: shape.rules.map(ruleSpec) })]),
       ...budgets,
-      ...(shape.zoneBudget === undefined ? [] : [zoneBudget(shape.zoneBudget)]),
+      ...(shape.zoneBudget === undefined ? [] : [zoneBudget(shape, shape.zoneBudget)]),
     ],
     policies: [],
   };
 }
 
-function setName(zone: string): string {
-  return `${group}-zone-${zone}`;
+function setName({ name }: GroupName, zone: string): string {
+  return `${name}-zone-${zone}`;
 }
 
-function statefulSet(zone: string, shape: GroupShape, isDefinedLater: boolean): Json {
-  const name = setName(zone);
+function statefulSet(zone: string, shape: NamedShape, isDefinedLater: boolean): Json {
+  const { namespace, name: group } = shape;
+  const name = setName(shape, zone);
   const marks = shape.kind === 'adopted' ? adoptedMarks(zone, shape) : { labels: {}, annotations: {} };
   return {
     apiVersion: 'apps/v1',
@@ -85,23 +90,23 @@ function strategyOf({ strategy }: GroupShape, isDefinedLater: boolean): Json {
 }
 
 /** Returns the labels and annotations of grafana/rollout-operator (docs/migrate-from-rollout-operator.md). */
-function adoptedMarks(zone: string, shape: GroupShape) {
-  const { replicas, maxUnavailable, delaySeconds, prepares } = shape;
+function adoptedMarks(zone: string, shape: NamedShape) {
+  const { name, replicas, maxUnavailable, delaySeconds, prepares } = shape;
   const betweenZonesSeconds = zoneGapOf(shape);
   const mirror = 'grafana.com/rollout-mirror-replicas-from-resource';
   const isMirrored = replicas === 'mirror' || replicas === 'delayedMirror';
   return {
     labels: {
-      'rollout-group': group,
+      'rollout-group': name,
       ...(betweenZonesSeconds > 0 ? { 'grafana.com/min-time-between-zones-downscale': `${betweenZonesSeconds}s` } : {}),
       ...(prepares === true ? { 'grafana.com/prepare-downscale': 'true' } : {}),
       ...(shape.noDownscale === true && zone === 'a' ? { 'grafana.com/no-downscale': 'true' } : {}),
     },
     annotations: {
       'rollout-max-unavailable': `${maxUnavailable}`,
-      ...(replicas === 'leader' && zone !== 'a' ? { 'grafana.com/rollout-downscale-leader': setName('a') } : {}),
+      ...(replicas === 'leader' && zone !== 'a' ? { 'grafana.com/rollout-downscale-leader': setName(shape, 'a') } : {}),
       ...(isMirrored
-        ? { [`${mirror}-name`]: template.name, [`${mirror}-kind`]: template.kind, [`${mirror}-api-version`]: template.apiVersion }
+        ? { [`${mirror}-name`]: name, [`${mirror}-kind`]: template.kind, [`${mirror}-api-version`]: template.apiVersion }
         : {}),
       ...(replicas === 'delayedMirror'
         ? {
@@ -124,8 +129,8 @@ function zoneGapOf({ zones, betweenZonesSeconds }: GroupShape): number {
   return zones > 1 ? betweenZonesSeconds : 0;
 }
 
-function rolloutGroup(zones: readonly string[], shape: GroupShape): Json {
-  const { replicas, delaySeconds, prepares } = shape;
+function rolloutGroup(zones: readonly string[], shape: NamedShape): Json {
+  const { namespace, name, replicas, delaySeconds, prepares } = shape;
   const betweenZonesSeconds = zoneGapOf(shape);
   const isMirrored = replicas === 'mirror' || replicas === 'delayedMirror';
   const down = {
@@ -136,16 +141,16 @@ function rolloutGroup(zones: readonly string[], shape: GroupShape): Json {
   return {
     apiVersion: 'rollout-group.dev/v1alpha1',
     kind: 'RolloutGroup',
-    metadata: { name: group, namespace },
+    metadata: { name, namespace },
     spec: {
       members: {
         zones: zones.map((zone) => ({
           name: zone,
-          statefulSet: setName(zone),
+          statefulSet: setName(shape, zone),
           ...(replicas === 'leader' && zone !== 'a' ? { follows: 'a' } : {}),
         })),
       },
-      replicas: isMirrored ? { mirror: { from: { ...template, read: 'scale' }, writeBack: 'status' } } : { leader: true },
+      replicas: isMirrored ? { mirror: { from: { ...template, name, read: 'scale' }, writeBack: 'status' } } : { leader: true },
       ...(Object.keys(down).length === 0 ? {} : { scaling: { down } }),
       ...(shape.gate === undefined ? {} : { gates: [{ ...gateSpec, failureLimit: shape.gateFailureLimit ?? gateSpec.failureLimit }] }),
       ...(shape.disruption === undefined ? {} : { disruption: { maxUnavailable: shape.disruption } }),
@@ -171,7 +176,7 @@ function rolloutSpec(shape: GroupShape): Json {
   };
 }
 
-function rolloutPolicy(name: string, spec: Json): Json {
+function rolloutPolicy({ namespace, name: group }: GroupName, name: string, spec: Json): Json {
   return {
     apiVersion: 'rollout-group.dev/v1alpha1',
     kind: 'RolloutPolicy',
@@ -248,29 +253,28 @@ function waveSpec(
   };
 }
 
-function replicaTemplate({ podsPerZone }: GroupShape): Json {
-  const { apiVersion, kind, name } = template;
-  const selector = `app.kubernetes.io/name=${group}`;
+function replicaTemplate({ namespace, name, podsPerZone }: NamedShape): Json {
+  const selector = `app.kubernetes.io/name=${name}`;
   return {
-    apiVersion,
-    kind,
+    ...template,
     metadata: { name, namespace },
     spec: { replicas: podsPerZone, labelSelector: selector },
     status: { replicas: podsPerZone },
   };
 }
 
-function zoneBudget(maxUnavailable: number): Json {
+function zoneBudget({ namespace, name }: GroupName, maxUnavailable: number): Json {
   return {
     apiVersion: 'rollout-operator.grafana.com/v1',
     kind: 'ZoneAwarePodDisruptionBudget',
-    metadata: { name: group, namespace },
-    spec: { maxUnavailable, selector: { matchLabels: { 'app.kubernetes.io/name': group } } },
+    metadata: { name, namespace },
+    spec: { maxUnavailable, selector: { matchLabels: { 'app.kubernetes.io/name': name } } },
   };
 }
 
-function podBudget(zone: string, { maxUnavailable }: GroupShape): Json {
-  const name = setName(zone);
+function podBudget(zone: string, shape: NamedShape): Json {
+  const { namespace, maxUnavailable } = shape;
+  const name = setName(shape, zone);
   return {
     apiVersion: 'policy/v1',
     kind: 'PodDisruptionBudget',

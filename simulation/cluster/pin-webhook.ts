@@ -8,18 +8,20 @@ import {
   type ReadRevision,
   readRevision,
   revisionsToRead,
+  type SeenSet,
 } from '../../engine/strategies/pinned/placement.ts';
 import { pinConfigurationName } from '../../install/webhooks.ts';
 import { usualAgentNamespace } from '../../policies/objects/agent-deployment.ts';
 import { field, groupResource, listAt, textAt } from '../objects.ts';
 import type { Json, ModelObject } from '../server/request.ts';
-import { revisionLabel, revisionResource, statefulSetResource } from './workload.ts';
+import type { GroupObjects } from './group-objects.ts';
+import { isNamedAfter, revisionLabel, revisionResource, statefulSetResource } from './workload.ts';
 import type { World } from './world.ts';
 
 interface WebhookOptions extends Pick<World, 'server'> {
-  readonly namespace: string;
-  readonly group: string;
-  /** Receives each pod before it is stored. */
+  /** The groups with pinned pods. */
+  readonly groups: readonly GroupObjects[];
+  /** Receives each pod of these groups before it is stored. */
   readonly admitted: (pod: PodAdmitted) => void;
 }
 
@@ -39,15 +41,15 @@ const configurationResource = 'mutatingwebhookconfigurations.admissionregistrati
  * Creates the model, and the webhook configuration that the agent requires. The model reads the stored objects, because the real endpoint
  * uses quorum reads.
  */
-export function createPinWebhook({ server, namespace, group, admitted }: WebhookOptions) {
+export function createPinWebhook({ server, groups, admitted }: WebhookOptions) {
   let isUnavailable = false;
   server.create({ user: 'kubernetes-admin' }, configurationResource, {
     metadata: { name: pinConfigurationName({ namespace: usualAgentNamespace }) },
     webhooks: [{ name: 'pinned.rollout-group.dev', clientConfig: { caBundle: 'Y2E=' } }],
   });
 
-  const revisionOf = (pod: NewPod, name: string): ReadRevision => readRevision(server.get(revisionResource, namespace, name), pod);
-  const placed = (content: Json): Json => {
+  const revisionOf = (pod: NewPod, name: string): ReadRevision => readRevision(server.get(revisionResource, pod.namespace, name), pod);
+  const placed = (content: Json, { namespace, name: group }: GroupObjects): Json => {
     const pod = newPod(namespace, content);
     if (pod === undefined || isUnknown(pod)) return content;
     const zone = zoneOf(server.get(groupResource, namespace, group), pod.statefulSet);
@@ -55,7 +57,7 @@ export function createPinWebhook({ server, namespace, group, admitted }: Webhook
     const known = {
       zone,
       ledger: decodeLedger(textAt(server.get('configmaps', namespace, ledgerName(group)), 'data', ledgerKey), { namespace, group }),
-      knownUid: server.get(statefulSetResource, namespace, pod.statefulSet)?.metadata.uid,
+      seen: seenSet(server.get(statefulSetResource, namespace, pod.statefulSet)),
     };
     const revisions = new Map(revisionsToRead(pod, known).map((name) => [name, revisionOf(pod, name)]));
     const placement = placementOf(pod, { ...known, revisions });
@@ -64,14 +66,20 @@ export function createPinWebhook({ server, namespace, group, admitted }: Webhook
   return {
     /** Returns the pod to store. If the webhook does not answer, the pod is unchanged (`failurePolicy: Ignore`). */
     admit: (pod: Json): Json => {
-      const { name, labels } = pod['metadata'] as ModelObject['metadata'];
+      const { namespace = '', name, labels } = pod['metadata'] as ModelObject['metadata'];
+      const group = groups.find((one) => one.namespace === namespace && one.statefulSets.some((set) => isNamedAfter(name, set)));
+      if (group === undefined) return pod;
       admitted({ namespace, pod: name, createdRevision: labels?.[revisionLabel] ?? '', isUnavailable });
-      return isUnavailable ? pod : placed(pod);
+      return isUnavailable ? pod : placed(pod, group);
     },
     setUnavailable: (next: boolean): void => {
       isUnavailable = next;
     },
   };
+}
+
+function seenSet(set: ModelObject | undefined): SeenSet | undefined {
+  return set && { uid: set.metadata.uid, updateRevision: textAt(set, 'status', 'updateRevision') ?? '' };
 }
 
 /** Returns the zone of the StatefulSet in the stored RolloutGroup; undefined if the group does not name it. */

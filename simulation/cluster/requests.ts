@@ -70,7 +70,7 @@ export class Requests {
     const { server, namespace } = this.#options;
     const answers: readonly string[] = ['approve', 'reject'];
     if (!answers.includes(action)) return;
-    for (const { metadata, spec } of server.list(intentResource, namespace)) {
+    for (const { metadata, spec } of this.#intents()) {
       const isAbout = textAt(spec, 'runId') === runId && textAt(spec, 'wave') === wave && textAt(spec, 'rule') === rule;
       const isOwn = textAt(spec, 'requestedBy', 'user') === `${by}@example.com`;
       if (metadata.name !== name && isAbout && isOwn && answers.includes(textAt(spec, 'action') ?? ''))
@@ -107,6 +107,7 @@ export class Requests {
     const { client, server, namespace, group, wallMs, report } = this.#options;
     const name = ['override', group, rule.replace('/', '.'), ...(zone === undefined ? [] : [zone])].join('.');
     const isOther = (exception: ModelObject): boolean => {
+      if (textAt(exception, 'spec', 'target', 'group') !== group) return false;
       const other = textAt(exception, 'spec', 'target', 'zone');
       const isSameTarget = other === undefined || zone === undefined || other === zone;
       const isSame = isSameTarget && textAt(exception, 'spec', 'rule') === rule;
@@ -149,8 +150,12 @@ export class Requests {
   }
 
   #undos(): readonly ModelObject[] {
-    const { server, namespace } = this.#options;
-    return server.list(intentResource, namespace).filter((intent) => textAt(intent, 'spec', 'action') === 'undo');
+    return this.#intents().filter((intent) => textAt(intent, 'spec', 'action') === 'undo');
+  }
+
+  #intents(): readonly ModelObject[] {
+    const { server, namespace, group } = this.#options;
+    return server.list(intentResource, namespace).filter((intent) => textAt(intent, 'spec', 'group') === group);
   }
 
   #create(

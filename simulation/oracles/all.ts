@@ -3,6 +3,7 @@ import { judgeAdmissions } from './admissions.ts';
 import { judgeAvailability } from './availability.ts';
 import { DecisionJudge } from './decisions.ts';
 import { judgeEffort } from './effort.ts';
+import { judgeIsolation } from './isolation.ts';
 import { judgeLeadership } from './leadership.ts';
 import { LedgerJudge } from './ledgers.ts';
 import type { Oracle, OracleFactory, Scene } from './oracle.ts';
@@ -44,6 +45,7 @@ export const sceneJudges = {
   leadership: judgeLeadership,
   settling: (scene) => new SettlingJudge(scene),
   effort: judgeEffort,
+  isolation: judgeIsolation,
 } as const satisfies Readonly<Record<string, OracleFactory>>;
 
 export type JudgeName = keyof typeof bookJudges | keyof typeof sceneJudges;

@@ -37,7 +37,7 @@ export function judgeEffort(scene: Scene): Oracle {
     const number = window.counts[kind];
     if (number <= least || window.reported.has(kind)) return;
     // Each pod may need several requests and turns, also a pod that was deleted in the window, because its changes woke the group.
-    const limit = least + ofPod * (scene.list('pods', scene.namespace).length + deletedPods - window.deletedPodsBefore);
+    const limit = least + ofPod * (scene.list('pods').length + deletedPods - window.deletedPodsBefore);
     if (number <= limit) return;
     window.reported.add(kind);
     scene.violated('L13', `${process} has made ${number} ${kind}s within ${Math.round(nowMs - window.fromMs)} ms`);
@@ -53,8 +53,8 @@ export function judgeEffort(scene: Scene): Oracle {
         scene.violated('L13', `${process} sends ${site} ${Math.round(leftMs)} ms before the pause that the API server asked for ends`);
     },
     faulted: ({ process, site }, fault) => {
-      // Several watches share a site: those of the webhooks of these groups, and those of policies in two namespaces.
-      const isShared = scene.group.disruption !== undefined || scene.webhooks !== undefined;
+      // Several watches share a site: those of the webhooks of these groups, and those of two namespaces.
+      const isShared = scene.group.disruption !== undefined || scene.webhooks !== undefined || scene.groups !== undefined;
       if (isShared || !/^watch\.(?!rollout)/.test(site) || fault.kind !== 'answer' || fault.retryAfterSeconds === undefined) return;
       const pauseMs = (fault.retryAfterSeconds * 1000) / Math.max(1, machineOf(scene, process).rate);
       pausedUntilMs.set(watchOf(process, site), scene.nowMs() + pauseMs);

@@ -7,6 +7,8 @@ import type { Point, RequestFault } from '../faults/fault.ts';
 import type { InstalledWebhook } from '../process/installed.ts';
 import type { GroupShape } from '../scenario.ts';
 import type { Actor, Answered, Commit, ModelObject } from '../server/request.ts';
+import type { Claimed } from './documents.ts';
+import type { NamedGroup } from './groups.ts';
 
 export interface Violation {
   /** The id of the invariant in docs/simulation.md, such as `S1` or `L2`. */
@@ -33,11 +35,14 @@ export interface Scene {
   /** True for the group of a user. It may wait longer than a generated group, for example for a person. */
   readonly isGiven?: boolean;
   readonly namespace: string;
+  /** The name of the group, and all groups of the simulation; absent in a simulation with one group. */
+  readonly groupName?: string;
+  readonly groups?: readonly NamedGroup[];
   readonly statefulSets: readonly string[];
   readonly agentUser: string;
   /** The webhooks that review all requests; absent for groups without `webhooks`. */
   readonly webhooks?: readonly InstalledWebhook[];
-  /** Returns the newest state of the stored objects, sorted by name. */
+  /** Returns the newest state of the stored objects, sorted by name. With a namespace, leaves out the objects of other groups. */
   readonly list: (resource: string, namespace?: string) => readonly ModelObject[];
   readonly get: (resource: string, namespace: string, name: string) => ModelObject | undefined;
   readonly violated: (invariant: string, message: string) => void;
@@ -45,8 +50,8 @@ export interface Scene {
   readonly clockOf?: (process: string) => MachineState;
   /** Returns whether an agent has a dead watch that is still open. A watch stays dead after all faults, until the agent closes it. */
   readonly isWatchDead?: () => boolean;
-  /** Returns the time at which the holder of the Lease last changed. */
-  readonly ledSinceMs?: () => number;
+  /** Returns since when the holder of the Lease knows the claim, in virtual milliseconds. */
+  readonly claimKnownMs?: (claim: Claimed) => number;
 }
 
 export interface PodCalled {

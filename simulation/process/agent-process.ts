@@ -51,7 +51,7 @@ export interface AgentProcess {
 const handOverMs = 25_000;
 
 export function startAgentProcess(options: AgentProcessOptions): AgentProcess {
-  const { life, namespace, policies, listenerOf, gateServer } = options;
+  const { life, namespaces, policies, listenerOf, gateServer } = options;
   const { clock, timers } = life.time;
   const transport = { ...options, user: agentUser };
   const log = logOf(options);
@@ -75,7 +75,7 @@ export function startAgentProcess(options: AgentProcessOptions): AgentProcess {
     kubernetes: new Transport({ ...transport, user: webhookUser }, 'admitting'),
     random: streamOf(life.seed, `${life.name} random of webhooks`),
   };
-  const config = configOf(life.name, namespace);
+  const config = configOf(life.name, namespaces);
   const writers = createWriters({ env: writersEnv, config, mayWrite: () => agent.mayWrite() });
   const listeners = listenerOf === undefined ? [] : [whileAlive(life, listenerOf(life.name))];
   const agent = new Agent(env, config, [...listeners, turnLog(log), ...writers.listeners], admissionEnv);
@@ -102,9 +102,9 @@ export function startAgentProcess(options: AgentProcessOptions): AgentProcess {
   };
 }
 
-function configOf(identity: string, namespace: string): AgentConfig {
+function configOf(identity: string, namespaces: readonly string[]): AgentConfig {
   return {
-    namespaces: [namespace],
+    namespaces,
     agentNamespace,
     identity,
     clusterDomain: 'cluster.local.',

@@ -24,7 +24,7 @@ export interface AgentsOptions {
   readonly server: Pick<ModelServer, 'handle' | 'watch' | 'lagFrontEnd' | 'goBackFrontEnd'>;
   readonly frontEnds: number;
   readonly faults: Faults;
-  readonly namespace: string;
+  readonly namespaces: readonly string[];
   /** The files of the policy directory; without them the agents have no directory. */
   readonly policies?: readonly { readonly name: string; readonly text: string }[];
   readonly podAnswer: (call: PodCall) => PodReply | undefined;

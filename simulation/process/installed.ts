@@ -37,32 +37,37 @@ interface StoredWebhook {
 interface Protected {
   /** The namespace of the agents. */
   readonly agentNamespace: string;
-  readonly namespace: string;
-  /** True if the namespace has the label that enables enforcement. */
+  /** The namespaces of the groups. */
+  readonly namespaces: readonly string[];
+  /** True if these namespaces have the label that enables enforcement. */
   readonly isEnforced: boolean;
   /** True if a ZoneAwarePodDisruptionBudget limits evictions. */
   readonly hasZoneBudget: boolean;
 }
 
 /** Returns the webhooks in the order in which API servers ask them: mutating first, then by the names of the configurations. */
-export function installedWebhooks({ agentNamespace, namespace, isEnforced, hasZoneBudget }: Protected): readonly InstalledWebhook[] {
+export function installedWebhooks({ agentNamespace, namespaces, isEnforced, hasZoneBudget }: Protected): readonly InstalledWebhook[] {
   const options: InstallOptions = {
     namespace: agentNamespace,
     image: 'agent',
     replicas: 2,
-    scope: { ...everywhere, namespaces: [namespace] },
+    scope: { ...everywhere, namespaces },
     hasCompat: true,
     hasNamespace: false,
     isEnforced,
     isMembersOnly: false,
     hasAdmissionPolicies: false,
   };
-  const labels = { 'kubernetes.io/metadata.name': namespace, ...(isEnforced ? { [enforceLabel]: 'true' } : {}) };
+  const selects = ({ namespaceSelector = {} }: { readonly namespaceSelector?: object }, namespace: string): boolean =>
+    matchesSelector(namespaceSelector, { 'kubernetes.io/metadata.name': namespace, ...(isEnforced ? { [enforceLabel]: 'true' } : {}) });
   return [...webhooksOf(options), ...compatWebhooksOf(options)]
     .sort((one, other) => orderOf(one).localeCompare(orderOf(other)))
     .flatMap((object) => (object['webhooks'] as readonly StoredWebhook[]).map((one) => ({ one, isMutating: isMutating(object) })))
-    .filter(({ one }) => matchesSelector(one.namespaceSelector ?? {}, labels))
-    .map(({ one, isMutating: changes }) => webhookOf(one, { isMutating: changes, hasZoneBudget }));
+    .filter(({ one }) => namespaces.some((namespace) => selects(one, namespace)))
+    .map(({ one, isMutating: changes }) => {
+      const isSelected = (namespace: string): boolean => !namespaces.includes(namespace) || selects(one, namespace);
+      return webhookOf(one, { isMutating: changes, hasZoneBudget, isSelected });
+    });
 }
 
 function isMutating({ kind }: InstallObject): boolean {
@@ -75,7 +80,11 @@ function orderOf({ kind, metadata }: InstallObject): string {
 
 function webhookOf(
   { name, clientConfig, rules, matchConditions = [], ...rest }: StoredWebhook,
-  { isMutating: changes, hasZoneBudget }: { readonly isMutating: boolean; readonly hasZoneBudget: boolean },
+  {
+    isMutating: changes,
+    hasZoneBudget,
+    isSelected,
+  }: { readonly isMutating: boolean; readonly hasZoneBudget: boolean; readonly isSelected: (namespace: string) => boolean },
 ): InstalledWebhook {
   const { path } = clientConfig.service;
   const isCovered: InstalledWebhook['covers'] = (request) => rules.some((rule) => covers(rule, request));
@@ -90,7 +99,7 @@ function webhookOf(
     isReinvoked: rest.reinvocationPolicy === 'IfNeeded',
     covers: isCovered,
     isAsked: (request) => {
-      if (!isCovered(request)) return false;
+      if (!isCovered(request) || !isSelected(request.namespace)) return false;
       const scope = scopeOf(request);
       let result: boolean | undefined = true;
       for (const condition of conditions) {

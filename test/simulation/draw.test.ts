@@ -17,6 +17,17 @@ describe('the scenario of a seed', () => {
     expect(scenarioOf(42)).not.toEqual(scenarioOf(43));
   });
 
+  it('has a second group in the namespace, and a group in a second namespace, in some of the seeds that are not compared', () => {
+    const inPlace = (place: string) => share(({ others = [] }) => others.some(({ namespace }) => namespace === place));
+    for (const place of ['mimir', 'mimir-dev']) expect([place, inPlace(place) > 0.09 && inPlace(place) < 0.14]).toEqual([place, true]);
+    expect(scenarios.filter(({ seed, others }) => seed % 20 === 0 && others !== undefined)).toEqual([]);
+    const others = scenarios.flatMap((one) => (one.others ?? []).map((other) => ({ ...other, first: one.group })));
+    expect(others.filter(({ group, first }) => group.webhooks !== first.webhooks || group.gate !== undefined)).toEqual([]);
+    expect(others.filter(({ group, namespace }) => namespace === 'mimir' && (group.rules ?? group.windows) !== undefined)).toEqual([]);
+    const rolled = others.filter(({ events }) => events.some(({ kind }) => kind === 'setImage'));
+    expect(rolled.length / others.length).toBeGreaterThan(0.7);
+  });
+
   it('waits for what happens every five minutes in every eighth seed', () => {
     expect(share(({ quietMs }) => quietMs === undefined)).toBe(0.125);
     expect(scenarioOf(1).quietMs).toBeUndefined();
@@ -122,6 +133,7 @@ describe('the scenario of a seed', () => {
           'editLease',
           'frontEndLags',
           'cutOff',
+          'rightsRevoked',
         ],
         'frontEndRestarts',
       ].sort(),

@@ -34,6 +34,24 @@ describe('a run', () => {
     });
   });
 
+  it('rolls three groups at the same time: two in a namespace, and one with the same names in another', async () => {
+    const { group, events } = rollout;
+    const others = [
+      { namespace: 'mimir', name: 'ingester-cold', group: { ...group, zones: 2 }, events },
+      { namespace: 'mimir-dev', name: 'ingester', group: { ...group, kind: 'adopted', podsPerZone: 2 }, events: [] },
+    ] as const;
+    const result = await runScenario({ ...rollout, others });
+    expect(result.violations).toEqual([]);
+    expect(result.unfinished).toBeUndefined();
+    expect(result.writes['delete pods']).toBe(15);
+    expect(result.endState).toMatchObject({
+      'ingester-zone-c': '3 replicas of app:2, 3 pods of app:2',
+      'mimir/ingester-cold-zone-b': '3 replicas of app:2, 3 pods of app:2',
+      'mimir-dev/ingester-zone-c': '2 replicas of app:1, 2 pods of app:1',
+    });
+    expect((await runScenario({ ...rollout, others })).traceHash).toBe(result.traceHash);
+  });
+
   it('is the same each time, told or not, and differs from that of another seed', async () => {
     const first = await drawn();
     const second = await runScenario(faulty, { keepsTimeline: true });

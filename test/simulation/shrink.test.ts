@@ -51,6 +51,20 @@ describe('shrink', () => {
     });
   });
 
+  it('leaves out the other groups that the failure does not need, and their events', async () => {
+    const [first, second] = ['one', 'two'].map((name) => ({ namespace: 'mimir', name, group: failing.group, events: failing.events }));
+    if (first === undefined || second === undefined) throw new Error('there are two groups');
+    const isNeeded = ({ others = [] }: Scenario): boolean =>
+      others.some(({ name, events }) => name === 'two' && events.some(({ kind }) => kind === 'podDies'));
+    const { scenario } = await shrink({ ...failing, others: [first, second] }, 'S7', async (candidate) => {
+      const { failure, ...rest } = attempt(candidate);
+      return { ...rest, ...(isNeeded(candidate) && failure !== undefined ? { failure } : {}) };
+    });
+    expect(scenario.others).toEqual([{ ...second, events: [{ atMs: 20_000, kind: 'podDies', zone: 'd', ordinal: 1 }] }]);
+    const { scenario: alone } = await shrink({ ...failing, others: [first] }, 'S7', async (candidate) => attempt(candidate));
+    expect(alone.others).toBeUndefined();
+  });
+
   it('takes no other failure for the one that was found', async () => {
     // With less than three agents it fails as well, otherwise.
     const { scenario } = await shrink(failing, 'S7', async (candidate) =>

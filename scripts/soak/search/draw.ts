@@ -1,11 +1,15 @@
 // Draws the scenario of a seed: the group, the agents, the faults and their rates. Each seed leaves out some classes of faults, so that
 // rare combinations of the other classes occur.
+
+import { defined } from '../../../policies/values/defined.ts';
 import { drawnRates, isDrawn } from '../../../simulation/faults/drawn.ts';
 import type { FaultClass } from '../../../simulation/faults/fault.ts';
 import { between, draw, oneOf, type Random, streamOf, wholeBetween } from '../../../simulation/random.ts';
 import {
   type GroupShape,
+  isByPeople,
   letterOf,
+  type OtherGroup,
   type RuleShape,
   type Scenario,
   type ScenarioEvent,
@@ -35,6 +39,69 @@ const approvalMs = 60_000;
 
 /** Returns the scenario of a seed. The same seed always gives the same scenario. */
 export function scenarioOf(seed: number): Scenario {
+  const scenario = scenarioOfGroup(seed);
+  const others = drawnOthers(seed, scenario.group);
+  if (others.length === 0) return scenario;
+  const healingMs = Math.max(scenario.healingMs, ...others.map(({ group }) => healingMsOf(group) + aheadMs(scenario.events)));
+  return { ...scenario, others, healingMs };
+}
+
+/** The names of the other groups: a second group in the namespace, and a group with the same name in another namespace. */
+export const neighbour = { namespace: 'mimir', name: 'ingester-cold' } as const;
+const namesake = { namespace: 'mimir-dev', name: 'ingester' } as const;
+
+/** The groups of other seeds become the other groups of a seed. */
+const otherSeeds = 40_000_000;
+
+/** Lets some agents manage a second group in the namespace, a group in a second namespace, or both. Seeds that are compared have none. */
+function drawnOthers(seed: number, first: GroupShape): readonly OtherGroup[] {
+  if (seed % 20 === 0) return [];
+  const names = [neighbour, namesake].filter(({ namespace }) => draw(seed, `another group in ${namespace}`) < 0.12);
+  return names.map((name, index): OtherGroup => {
+    const { group, events } = scenarioOfGroup(seed + otherSeeds * (index + 1));
+    const isNeighbour = name === neighbour;
+    const isKept = (event: ScenarioEvent): boolean => isOfGroup(event) && (event.kind !== 'override' || !isNeighbour);
+    return { ...name, group: besides(first, group, isNeighbour), events: events.filter(isKept) };
+  });
+}
+
+/**
+ * Returns the shape of another group: without a gate, and reviewed by the webhooks of the first group, which expect one kind, and budgets for
+ * evictions for all groups or none. Two policies of a namespace need two names, so a neighbour has no policy.
+ */
+function besides(first: GroupShape, drawn: GroupShape, isNeighbour: boolean): GroupShape {
+  const isReviewed = first.webhooks === true || first.disruption !== undefined;
+  const base = isReviewed && first.kind !== drawn.kind ? first : drawn;
+  const {
+    gate: _,
+    gateFailureLimit: __,
+    webhooks: ___,
+    prepares,
+    noDownscale,
+    zoneBudget = first.zoneBudget,
+    disruption,
+    windows,
+    rules,
+    ...group
+  } = base;
+  const isPrepared = first.webhooks === true || group.replicas === 'delayedMirror';
+  return {
+    ...group,
+    ...(isPrepared ? defined({ prepares }) : {}),
+    ...(isReviewed ? defined({ disruption }) : {}),
+    ...(first.webhooks === true ? { webhooks: true, ...defined({ noDownscale }) } : {}),
+    ...(first.zoneBudget === undefined ? {} : defined({ zoneBudget })),
+    ...(isNeighbour ? {} : defined({ windows, rules })),
+  };
+}
+
+/** Returns whether the event concerns one group: the request of a person, or an accident of a pod. */
+function isOfGroup(event: ScenarioEvent): boolean {
+  if (isByPeople(event)) return event.kind !== 'defineGroup';
+  return ['podFails', 'podFlaps', 'podDies', 'stuckTerminating'].includes(event.kind);
+}
+
+function scenarioOfGroup(seed: number): Scenario {
   const shape = withPreparation(seed, withStrategy(seed, drawnGroup(streamOf(seed, 'group'))));
   const base = withRules(seed, withWindows(seed, withRollback(seed, withDisruption(seed, withDeadline(seed, withWaves(seed, shape))))));
   const group = withHanging(seed, withWebhooks(seed, base));

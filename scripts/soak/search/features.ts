@@ -1,6 +1,7 @@
 // Names the features of a group and the requests of people that a scenario has, for the report of a soak.
 import { type RuleShape, type Scenario, traitsOfShape, type WaveShape, type WindowShape } from '../../../simulation/scenario.ts';
 
+import { neighbour } from './draw.ts';
 import { firstImage } from './events.ts';
 
 type IsSo = (scenario: Scenario) => boolean;
@@ -55,6 +56,8 @@ const features: Readonly<Record<string, IsSo>> = {
   'policy rule that asks for an approval': hasRule('ask'),
   'policy rule that requires an approved plan': hasRule('plan'),
   minInterval: ({ group }) => group.minIntervalSeconds !== undefined,
+  'second group in the namespace': ({ others = [] }) => others.some(({ namespace }) => namespace === neighbour.namespace),
+  'group in a second namespace': ({ others = [] }) => others.some(({ namespace }) => namespace !== neighbour.namespace),
 };
 
 /** The names of all features. */

@@ -3,6 +3,7 @@ import { admittingDefects } from './catalogue/admitting.ts';
 import { countingDefects } from './catalogue/counting.ts';
 import { leadershipDefects } from './catalogue/leadership.ts';
 import { ledgerDefects } from './catalogue/ledger.ts';
+import { mixingDefects } from './catalogue/mixing.ts';
 import { pinnedDefects } from './catalogue/pinned.ts';
 import { policyDefects } from './catalogue/policies.ts';
 import { preparingDefects } from './catalogue/preparing.ts';
@@ -30,4 +31,5 @@ export const defects: readonly Defect[] = [
   ...waveDefects,
   ...returningDefects,
   ...policyDefects,
+  ...mixingDefects,
 ];

@@ -84,12 +84,13 @@ export class History {
     this.nowMs = 1_000_000;
     this.scene = {
       nowMs: () => this.nowMs,
+      claimKnownMs: ({ admittedWallMs = runStartMs }) => admittedWallMs - runStartMs,
       group,
       namespace,
       statefulSets: sets,
       agentUser: 'system:serviceaccount:mimir:agent',
       ...(group.webhooks === true
-        ? { webhooks: installedWebhooks({ agentNamespace: namespace, namespace, isEnforced: true, hasZoneBudget: false }) }
+        ? { webhooks: installedWebhooks({ agentNamespace: namespace, namespaces: [namespace], isEnforced: true, hasZoneBudget: false }) }
         : {}),
       list: (resource, of) =>
         [...this.#objects]
@@ -308,9 +309,9 @@ export class History {
   }
 
   /** The process renews its Lease with a request that left so long ago. */
-  renew(process = 'a1', sentAgoMs = 0, holderIdentity = process): void {
+  renew(process = 'a1', sentAgoMs = 0, holderIdentity = process): Commit {
     const actor = this.agent(process, sentAgoMs);
-    this.write('leases.coordination.k8s.io', { metadata: { name: 'agent' }, spec: { holderIdentity } }, actor);
+    const commit = this.write('leases.coordination.k8s.io', { metadata: { name: 'agent' }, spec: { holderIdentity } }, actor);
     this.answer({
       verb: 'update',
       resource: 'leases.coordination.k8s.io',
@@ -318,6 +319,7 @@ export class History {
       actor,
       body: { metadata: { resourceVersion: '1' }, spec: { holderIdentity } },
     });
+    return commit;
   }
 
   /** A request that reads is about to leave. */

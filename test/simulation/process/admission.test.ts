@@ -7,7 +7,7 @@ import { createScheduler } from '../../../simulation/scheduler.ts';
 import type { Json } from '../../../simulation/server/request.ts';
 import type { Answer } from '../../../webhook/review/review.ts';
 
-const protectedNamespace = { agentNamespace: 'rollout-group', namespace: 'mimir', hasZoneBudget: false };
+const protectedNamespace = { agentNamespace: 'rollout-group', namespaces: ['mimir'], hasZoneBudget: false };
 
 /** The verdict and the calls about a request, if every call has this answer; without an answer, no process is ready. */
 async function decide(request: ReviewedRequest, answers?: (path: string) => Answer, isEnforced = true) {

@@ -48,7 +48,7 @@ function world({ seed = 1, faults = placedFaults([]), ...rest }: { seed?: number
     server,
     frontEnds,
     faults,
-    namespace,
+    namespaces: [namespace],
     policies,
     podAnswer,
     podCalled: () => undefined,

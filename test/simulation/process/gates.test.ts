@@ -91,7 +91,7 @@ function gatedWorld({ seed = 1, gate = 'passing' as 'passing' | 'flipping', faul
     server: api.server,
     frontEnds: 1,
     faults,
-    namespace: 'mimir',
+    namespaces: ['mimir'],
     podAnswer: () => undefined,
     podCalled: () => undefined,
     touch: () => undefined,

@@ -1,0 +1,79 @@
+// Divides a simulation with several groups among their judges: each judge sees only what concerns its group.
+import { parsed, textAt } from '../objects.ts';
+import type { Answered, Json } from '../server/request.ts';
+import type { Oracle } from './oracle.ts';
+
+export interface GroupName {
+  readonly namespace: string;
+  readonly name: string;
+}
+
+/** A group of a simulation with several groups. */
+export interface NamedGroup extends GroupName {
+  readonly statefulSets: readonly string[];
+}
+
+/** An object by its name, and its content if it is known. */
+interface Named {
+  readonly namespace?: string | undefined;
+  readonly name: string;
+  readonly object?: Json | undefined;
+}
+
+/** The begin of names of objects before the name of their group: ledgers, published decisions, requests and exceptions. */
+const prefix = /^(?:rollout-group-|rollout-status-|pause-|[a-z]+\.)/;
+
+/**
+ * Returns the group of an object: the one that its spec names, or else the one in its name. Undefined for an object of no group, for example
+ * in a namespace without groups. In a namespace with one group, every object belongs to this group.
+ */
+export function ownerOf<Group extends GroupName>(groups: readonly Group[], { namespace, name, object }: Named): Group | undefined {
+  const found = groups.filter((group) => group.namespace === namespace);
+  if (found.length < 2) return found[0];
+  const spec = object?.['spec'];
+  const written = textAt(spec, 'group') ?? textAt(spec, 'target', 'group') ?? textAt(spec, 'targets', 'groups', '0');
+  const isNamed = (text: string): ((group: Group) => boolean) => {
+    return (group) => text === group.name || text.startsWith(`${group.name}-`) || text.startsWith(`${group.name}.`);
+  };
+  const longest = (text: string): Group | undefined =>
+    found.filter(isNamed(text)).sort((one, other) => other.name.length - one.name.length)[0];
+  return written === undefined ? (longest(name) ?? longest(name.replace(prefix, ''))) : found.find((group) => group.name === written);
+}
+
+/** Returns the judge, which sees what concerns its group or no group. */
+export function ofGroup(oracle: Oracle, isOurs: (object: Named) => boolean): Oracle {
+  const isOfTurn = ({ namespace, name }: GroupName): boolean => isOurs({ namespace, name });
+  return {
+    sending: (point, verb) => oracle.sending?.(point, verb),
+    faulted: (point, fault) => oracle.faulted?.(point, fault),
+    committed: (commit) => {
+      const { namespace, name } = commit.after.metadata;
+      if (isOurs({ namespace, name, object: commit.after })) oracle.committed?.(commit);
+    },
+    answered: (answered) => {
+      if (isOurs(targetOf(answered))) oracle.answered?.(answered);
+    },
+    turnEnded: (process, report) => {
+      if (isOfTurn(report.group)) oracle.turnEnded?.(process, report);
+    },
+    podCalled: (call) => {
+      if (isOurs({ namespace: call.namespace, name: call.pod })) oracle.podCalled?.(call);
+    },
+    gateAnswered: (answer) => oracle.gateAnswered?.(answer),
+    podAdmitted: (pod) => {
+      if (isOurs({ namespace: pod.namespace, name: pod.pod })) oracle.podAdmitted?.(pod);
+    },
+    reviewed: (reviewed) => {
+      const { namespace, name, object, oldObject } = reviewed.request;
+      if (isOurs({ namespace, name, object: object ?? oldObject })) oracle.reviewed?.(reviewed);
+    },
+    processChanged: (process, change) => oracle.processChanged?.(process, change),
+    healingBegan: () => oracle.healingBegan?.(),
+    ended: () => oracle.ended?.(),
+  };
+}
+
+function targetOf({ namespace, name, request }: Answered): Named {
+  const object = parsed(request.body) as Json | undefined;
+  return { namespace, name: name === '' ? (textAt(object, 'metadata', 'name') ?? '') : name, object };
+}
