@@ -161,7 +161,9 @@ async function readTests(
   const isTest = ({ text }: InputFile): boolean => /kind["']?\s*:\s*["']?PolicyTest\b/.test(text);
   const withTests = paths.filter((_, index) => found[index]?.some(isTest)).map((path) => `git:${revision}:${path}`);
   const ran =
-    withTests.length === 0 ? { tests: [], suites: [] } : await runTests(withTests, context, { agentNamespace, ...defined({ objectNamespace: namespace }) });
+    withTests.length === 0
+      ? { tests: [], suites: [] }
+      : await runTests(withTests, context, { agentNamespace, ...defined({ objectNamespace: namespace }) });
   return { ...ran, ...foundPaths(paths, found) };
 }
 

@@ -27,7 +27,9 @@ describe('loading', () => {
   it('puts objects without a namespace into the given one, with their definitions', () => {
     const set = 'apiVersion: apps/v1\nkind: StatefulSet\nmetadata: { name: ingester-zone-a }\n';
     const other = group.replace('{ name: ingester }', '{ name: other, namespace: loki }').replace('ingester-zone-a', 'b');
-    const { loaded, resolution } = resolveFiles([{ name: 'a.yaml', text: `${group}---\n${other}---\n${set}` }], { objectNamespace: 'mimir' });
+    const { loaded, resolution } = resolveFiles([{ name: 'a.yaml', text: `${group}---\n${other}---\n${set}` }], {
+      objectNamespace: 'mimir',
+    });
     expect(resolution.bundle.groups.map(({ namespace, name }) => `${namespace}/${name}`)).toEqual(['loki/other', 'mimir/ingester']);
     expect(loaded.manifests).toMatchObject([{ namespace: 'mimir', value: { metadata: { name: 'ingester-zone-a', namespace: 'mimir' } } }]);
   });
