@@ -4,6 +4,7 @@ import { apiVersionOf, type KubernetesObject } from '../../cluster/request/resou
 import { patchObject } from '../../cluster/request/write.ts';
 import { judge } from '../../engine/judge/judge.ts';
 import { fieldAt } from '../../engine/observe/raw.ts';
+import { forecastScale } from '../../engine/plan/estimate.ts';
 import { type Cluster, withCluster } from '../connection.ts';
 import { type CommandContext, suggestNext } from '../context.ts';
 import { type ExitCode, exitCodes, notFoundFailure, refusedFailure } from '../failure.ts';
@@ -12,7 +13,7 @@ import { writeAgentNote } from '../live/notes.ts';
 import { remainingStops } from '../live/remaining-stops.ts';
 import type { RequestFlags } from '../live/submit-request.ts';
 import { accessFor, confirmByName, confirmByPrompt, type PromptFlags, printObjects, recordReason } from '../live/write-options.ts';
-import { propagationLines } from '../output/scale.ts';
+import { forecastLines } from '../output/scale.ts';
 import { plural } from '../output/text.ts';
 
 export interface ScaleOptions extends RequestFlags, PromptFlags {
@@ -29,18 +30,18 @@ export function run(context: CommandContext, options: ScaleOptions): Promise<Exi
     // The API server omits the field if it is zero.
     const from = Number(fieldAt(scale, ['spec', 'replicas']) ?? 0);
     const change = `${target.shown} of ${name} from ${from} to ${options.replicas}`;
+    const { lines, isDecrease, isOpen } = previewOf(members, target, { from, to: options.replicas });
     if (from === options.replicas) {
-      context.stdout.write(`${target.shown} of ${name} already has ${plural(from, 'replica')}\n`);
+      context.stdout.write(`${target.shown} of ${name} already has ${plural(from, 'replica')}\n${isOpen ? lines : ''}`);
       return exitCodes.done;
     }
     const exceptions = refuseDenied(members, target, from, options);
-    const concerns = (rule: string): boolean => rule === 'paused' || (rule === 'protected' && options.replicas < from);
+    const concerns = (rule: string): boolean => rule === 'paused' || (rule === 'protected' && isDecrease);
     const notes = [...exceptions, ...(await remainingStops(cluster, members, { verb: 'scale', concerns }))];
     if (options.dryRun !== undefined) await writeAgentNote(context, cluster, live, notes);
-    const lines = propagationLines(live.definition, target.zone, { from, to: options.replicas });
     if (options.dryRun === 'client') return printObjects(context, [requestedScale(scale, options.replicas)]);
     const isServerDryRun = options.dryRun === 'server';
-    const question = [`This scales ${change}.\n${lines}`, from, members.target.group] as const;
+    const question = [`This scales ${change}.\n${lines}`, isDecrease, members.target.group] as const;
     if (!isServerDryRun && !(await isConfirmed(context, options, question))) return exitCodes.refused;
     const written = await writeScale(cluster, target, scale, { to: options.replicas, dryRun: isServerDryRun });
     if (isServerDryRun) return printObjects(context, [written]);
@@ -83,11 +84,33 @@ function refuseDenied(
   });
 }
 
-type Question = readonly [preview: string, from: number, group: string];
+interface Preview {
+  readonly lines: string;
+  /** True if the request or a zone goes to a lower number. */
+  readonly isDecrease: boolean;
+  /** True if a zone changes its replicas or keeps another number than the requested one. */
+  readonly isOpen: boolean;
+}
 
-async function isConfirmed(context: CommandContext, options: ScaleOptions, [preview, from, group]: Question): Promise<boolean> {
+/** Returns the changes of all zones after the request, as the engine decides them. */
+function previewOf(
+  { snapshot, target: { namespace, group: name } }: Members,
+  { zone }: ScaleTarget,
+  { from, to }: { readonly from: number; readonly to: number },
+): Preview {
+  const group = snapshot.groups.find((one) => one.namespace === namespace && one.name === name);
+  if (group === undefined) return { lines: '', isDecrease: to < from, isOpen: false };
+  const forecast = forecastScale(snapshot, group, zone.name, to);
+  const { changes, facts } = forecast;
+  const isDecrease = to < from || changes.some((change) => change.to < change.from);
+  return { lines: forecastLines(forecast), isDecrease, isOpen: changes.length + facts.length > 0 };
+}
+
+type Question = readonly [preview: string, isDecrease: boolean, group: string];
+
+async function isConfirmed(context: CommandContext, options: ScaleOptions, [preview, isDecrease, group]: Question): Promise<boolean> {
   if (options.replicas === 0) return confirmByName(context, options, preview, group);
-  return options.replicas > from || confirmByPrompt(context, options, preview);
+  return !isDecrease || confirmByPrompt(context, options, preview);
 }
 
 function requestedScale(scale: KubernetesObject, to: number): KubernetesObject {
