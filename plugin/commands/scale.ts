@@ -1,4 +1,5 @@
 // The verb scale: writes the replicas to the object that defines the replicas of the group, and shows which zones follow.
+import { isStatus } from '../../cluster/request/failure.ts';
 import { getObject } from '../../cluster/request/read.ts';
 import { apiVersionOf, type KubernetesObject } from '../../cluster/request/resource.ts';
 import { patchObject } from '../../cluster/request/write.ts';
@@ -27,8 +28,7 @@ export function run(context: CommandContext, options: ScaleOptions): Promise<Exi
     const { name, live } = members;
     const target = await scaleTarget(cluster, members, options.zone);
     const scale = await readScale(cluster, target);
-    // The API server omits the field if it is zero.
-    const from = Number(fieldAt(scale, ['spec', 'replicas']) ?? 0);
+    const from = replicasIn(scale);
     const change = `${target.shown} of ${name} from ${from} to ${options.replicas}`;
     const { lines, isDecrease, isOpen } = previewOf(members, target, { from, to: options.replicas });
     if (from === options.replicas) {
@@ -118,15 +118,37 @@ function requestedScale(scale: KubernetesObject, to: number): KubernetesObject {
   return { apiVersion, kind, metadata, spec: { replicas: to } };
 }
 
-function writeScale(
-  { env, timeoutMs }: Cluster,
-  { resource, namespace, name }: ScaleTarget,
-  { metadata }: KubernetesObject,
+/** The maximum number of attempts to write an object that other writers, such as the agent, update at the same time. */
+const attempts = 4;
+
+/** Writes the replicas. Tries again after a conflict if the object still has the replicas that the user saw; throws ApiFailure otherwise. */
+async function writeScale(
+  cluster: Cluster,
+  target: ScaleTarget,
+  seen: KubernetesObject,
   { to, dryRun }: { readonly to: number; readonly dryRun: boolean },
 ): Promise<KubernetesObject> {
-  const { uid = '', resourceVersion = '' } = metadata;
+  const { env, timeoutMs } = cluster;
+  const { resource, namespace, name } = target;
   const options = { patch: { spec: { replicas: to } }, subresource: 'scale', dryRun, site: 'act.scale', timeoutMs };
-  return patchObject(env, resource, { namespace, name, uid, resourceVersion }, options);
+  let { metadata } = seen;
+  for (let attempt = 1; ; attempt += 1) {
+    const { uid = '', resourceVersion = '' } = metadata;
+    try {
+      return await patchObject(env, resource, { namespace, name, uid, resourceVersion }, options);
+    } catch (error) {
+      if (!isStatus(error, 409) || attempt === attempts) throw error;
+      const now = await readScale(cluster, target);
+      const isSame = now.metadata.uid === uid && replicasIn(now) === replicasIn(seen);
+      if (!isSame) throw error;
+      metadata = now.metadata;
+    }
+  }
+}
+
+/** Returns the replicas of a Scale. The API server omits the field if it is zero. */
+function replicasIn(scale: KubernetesObject): number {
+  return Number(fieldAt(scale, ['spec', 'replicas']) ?? 0);
 }
 
 /** Returns a reference to the scaled object. The Scale has the same name and UID. */

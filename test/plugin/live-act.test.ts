@@ -424,6 +424,26 @@ describe('scale', () => {
     expect(await scaled(1)).toContain('the bounds change that to 2 (at least 2, at most 3)\n  no zone changes its replicas\n');
   });
 
+  it.each([
+    ['tries again if another writer changed another field', {}, 0],
+    ['fails if another writer changed the replicas', { replicas: 5 }, 9],
+  ])('%s', async (_case, change, expected) => {
+    const server = await fakeApiServer(adoptedObjects());
+    const answer = async (): Promise<string> => {
+      const found = server.objects().find(({ metadata }) => metadata.name === 'ingester-zone-a');
+      if (found !== undefined)
+        server.put({
+          ...found,
+          metadata: { ...found.metadata, annotations: { by: 'agent' } },
+          spec: { ...(found['spec'] as object), ...change },
+        });
+      return 'y';
+    };
+    const words = ['scale', 'ingester', '--replicas', '1', '--server', server.url, '-n', 'mimir'];
+    expect((await runInProcess(words, { answer })).status).toBe(expected);
+    expect(server.writes.filter(({ method }) => method === 'PATCH')).toHaveLength(expected === 0 ? 2 : 1);
+  });
+
   it('is denied by policy with the rule', async () => {
     const { status, stderr, writes } = await act('scale ingester --replicas 1', {
       set: { labels: { 'grafana.com/no-downscale': 'true' } },
