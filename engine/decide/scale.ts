@@ -95,9 +95,11 @@ function decideZone(context: GroupContext, zone: ZoneView, desired: DesiredRepli
   return question.to > question.from ? grow(question, desired) : shrink(question, desired);
 }
 
-function cancellation({ zone, from, to }: ScaleQuestion, cancelled: IntentView | undefined): readonly RuleResult[] {
+function cancellation({ context, zone, from, to }: ScaleQuestion, cancelled: IntentView | undefined): readonly RuleResult[] {
   if (cancelled === undefined) return [];
-  const fact = `zone ${zone.zone.name} stays at ${from} replicas: ${requesterText(cancelled)} cancelled the decrease to ${to}`;
+  const { namespace, name } = context.group;
+  const end = `kubectl rollout-group cancel ${namespace}/${name} ${cancelled.name}`;
+  const fact = `zone ${zone.zone.name} stays at ${from} replicas: ${requesterText(cancelled)} cancelled the decrease to ${to}. To continue it, run: ${end}`;
   return [result('replica-source', 'ok', fact, { source: objectOf(cancelled) })];
 }
 
@@ -132,11 +134,16 @@ function change(question: ScaleQuestion, { to, results: checked, calls, warnings
   return { step, actions: [...calls, write], replicas: to, warnings, isScaling: true };
 }
 
-/** Returns the calls that prepare pods before their delay or removal. While `checked` blocks, calls only successors of prepared pods. */
+/**
+ * Returns the calls that prepare pods before their delay or removal. While `checked` blocks, calls only successors of prepared pods. During a
+ * pause it calls no pod, because a prepared pod serves less.
+ */
 function prepareToShrink(question: ScaleQuestion, checked: readonly RuleResult[]): Omit<CheckedChange, 'warnings'> {
   const { context, zone, to } = question;
   const permit = (answer: RuleResult): RuleResult => withException(context, answer, { zone: zone.zone.name, to });
-  if (checked.some(blocks)) return { to, results: checked, calls: renewals(question) };
+  const blocking = checked.filter(blocks);
+  if (blocking.some(({ rule }) => rule === 'paused')) return { to, results: checked, calls: [] };
+  if (blocking.length > 0) return { to, results: checked, calls: renewals(question) };
   const delayed = delayedDownscale(question);
   const afterDelay = [...checked, permit(delayed.result)];
   if (afterDelay.some(blocks)) return { to, results: afterDelay, calls: delayed.actions };

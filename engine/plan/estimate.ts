@@ -1,7 +1,9 @@
-// Estimates when a running rollout ends, for `status` and `get`. Runs the model of plans forward from the present state.
+// Estimates when a running rollout ends, and which zones change their replicas. Runs the model of plans forward from the present state.
 import type { GroupDefinition } from '../../policies/definition.ts';
 import { contextOf, minIntervalOf } from '../context.ts';
-import type { RuleResult, ZoneDecision } from '../decision.ts';
+import { desiredReplicas } from '../decide/replicas.ts';
+import type { RuleResult, Step, ZoneDecision } from '../decision.ts';
+import { blocks, leadingResult } from '../rule.ts';
 import { isUnknown, type Known, type Snapshot } from '../snapshot.ts';
 import { createWorld, type Quantile } from '../world/world.ts';
 import { type Assumptions, defaultAssumptions, type PodTimes, podTimesOf, type Quantiles } from './document.ts';
@@ -167,4 +169,101 @@ function unfinishedReason({ run: { end, last }, permitted }: Forward): string {
   if (wait === undefined) return 'some pods stay unavailable until a person acts';
   const exception = permitted.get(wait.rule)?.exception;
   return exception === undefined ? wait.fact : `exception ${exception} ends before the rollout; then ${wait.fact}`;
+}
+
+/** A change of the replicas of a zone that the model expects. */
+interface ReplicaChange {
+  readonly zone: string;
+  readonly from: number;
+  readonly to: number;
+  /** Milliseconds from the request to the change. */
+  readonly afterMs: number;
+  /** The rules for which the change waits, in the order of the first wait. */
+  readonly waitsFor: readonly string[];
+}
+
+export interface ScaleForecast {
+  readonly changes: readonly ReplicaChange[];
+  /** Why zones get another number than the requested one: bounds, and cancelled decreases. */
+  readonly facts: readonly string[];
+  /** The result that stops the change of a zone without end; absent if each zone gets its number. */
+  readonly stop?: RuleResult;
+}
+
+/**
+ * Returns what the group does with its replicas after a request for `replicas` on the object that sets the replicas of `zoneName`. Assumes
+ * that gates pass, and that approvals and the preparations of pods succeed at once.
+ */
+export function forecastScale(snapshot: Snapshot, group: GroupDefinition, zoneName: string, replicas: number): ScaleForecast {
+  const { nowMs } = snapshot;
+  const requested = withRequestedReplicas(snapshot, group, zoneName, replicas);
+  const part = groupPart(requested.snapshot, requested.group);
+  const settings: Assumptions = { ...defaultAssumptions, gates: 'pass', approvals: 'given' };
+  const changes = [...requested.changes];
+  const waits = new Map<string, Set<string>>();
+  let first: Turn | undefined;
+  const onTurn = (turn: Turn): void => {
+    first ??= turn;
+    for (const { zone = '', results } of scaleSteps(turn)) {
+      for (const { rule } of results.filter(blocks)) waits.set(zone, (waits.get(zone) ?? new Set()).add(rule));
+    }
+    for (const action of turn.decision.actions) {
+      if (action.kind !== 'scaleStatefulSet') continue;
+      const { zone, from, to } = action;
+      changes.push({ zone, from, to, afterMs: turn.nowMs - nowMs, waitsFor: [...(waits.get(zone) ?? [])] });
+      waits.delete(zone);
+    }
+  };
+  const run = runForward(createWorld(part, settings, 'p50'), requested.group, { onTurn, untilMs: nowMs + furthestMs });
+  const stuck = scaleSteps(run.last).flatMap(({ results }) => results);
+  const stop = run.end === 'done' ? undefined : leadingResult(stuck.filter(blocks));
+  const facts = [...boundedFacts(part, requested.group), ...cancelledFacts(first)];
+  return { changes, facts: [...new Set(facts)], ...(stop === undefined ? {} : { stop }) };
+}
+
+function scaleSteps({ decision }: Turn): readonly Step[] {
+  return decision.steps.filter(({ kind }) => kind === 'scaleUp' || kind === 'scaleDown');
+}
+
+interface Requested extends Pick<EstimateInput, 'snapshot' | 'group'> {
+  readonly changes: readonly ReplicaChange[];
+}
+
+/** Returns the state after the request. A zone whose StatefulSet sets its replicas changes at once. */
+function withRequestedReplicas(snapshot: Snapshot, group: GroupDefinition, zoneName: string, replicas: number): Requested {
+  const target = group.zones.find(({ name }) => name === zoneName);
+  const spec = target?.replicas;
+  if (target === undefined || spec === undefined) return { snapshot, group, changes: [] };
+  if (spec.kind === 'count') {
+    const zones = group.zones.map((zone) => (zone.replicas.kind === 'count' ? { ...zone, replicas: { ...spec, count: replicas } } : zone));
+    return { snapshot, group: { ...group, zones }, changes: [] };
+  }
+  if (spec.kind === 'mirror') {
+    const replicaSources = snapshot.replicaSources.map((source) =>
+      source.namespace === group.namespace && source.kind === spec.resourceKind && source.name === spec.name
+        ? { ...source, replicas }
+        : source,
+    );
+    return { snapshot: { ...snapshot, replicaSources }, group, changes: [] };
+  }
+  const isTarget = (set: { readonly namespace: string; readonly name: string }): boolean =>
+    set.namespace === group.namespace && set.name === target.statefulSet;
+  const from = snapshot.statefulSets.find(isTarget)?.replicas ?? replicas;
+  const statefulSets = snapshot.statefulSets.map((set) => (isTarget(set) ? { ...set, replicas } : set));
+  const changes = from === replicas ? [] : [{ zone: zoneName, from, to: replicas, afterMs: 0, waitsFor: [] }];
+  return { snapshot: { ...snapshot, statefulSets }, group, changes };
+}
+
+/** Returns the facts about zones whose bounds change the requested number. Only such an answer has a limit. */
+function boundedFacts(snapshot: Snapshot, group: GroupDefinition): readonly string[] {
+  const context = contextOf(snapshot, group);
+  return context.view.zones.flatMap((zone) => {
+    const answer = desiredReplicas(context, zone)?.answer;
+    return answer?.limit === undefined ? [] : [`${answer.fact} (${answer.limit})`];
+  });
+}
+
+function cancelledFacts(first: Turn | undefined): readonly string[] {
+  const warnings = first?.decision.warnings ?? [];
+  return warnings.filter(({ rule }) => rule === 'replica-source').map(({ fact }) => fact);
 }

@@ -1,4 +1,5 @@
 // Defines the rules that a change of replicas must pass, upwards and downwards.
+import type { ZoneDefinition } from '../../policies/definition.ts';
 import { formatDuration } from '../../policies/duration.ts';
 import { defined, extended } from '../../policies/values/defined.ts';
 import { pods } from '../amount.ts';
@@ -169,11 +170,22 @@ function replicasOwned({ context, zone, to, asker }: ScaleQuestion): RuleResult 
   const source = sourceOf(context, `zones.${zone.zone.name}.replicas`);
   const announced = zone.claims.some((claim) => claim.verb === 'scaleDown' && claim.to === to);
   if (announced) return result('replicas-owned', 'ok', 'the agent opened a claim for this scale-down', { source });
-  const deny = (fact: string): RuleResult => result('replicas-owned', 'no', fact, { source });
-  if (zone.zone.follows !== undefined) return deny(`zone ${zone.zone.name} follows zone ${zone.zone.follows}; scale that zone instead`);
-  if (replicas.kind === 'count') return deny(`the group sets the replicas; scale RolloutGroup ${context.group.name} instead`);
-  if (replicas.kind === 'mirror') return deny(`the replicas are mirrored; scale ${replicas.resourceKind} ${replicas.name} instead`);
+  const deny = (fact: string): RuleResult =>
+    result('replicas-owned', 'no', `${fact}; scale ${scaledObject(context, zone.zone)} instead`, { source });
+  if (zone.zone.follows !== undefined) return deny(`zone ${zone.zone.name} follows zone ${zone.zone.follows}`);
+  if (replicas.kind === 'count') return deny('the group sets the replicas');
+  if (replicas.kind === 'mirror') return deny('the replicas are mirrored');
   return result('replicas-owned', 'ok', 'the replicas are written directly', { source });
+}
+
+/** Returns the object that a person scales to change the replicas of a zone: that of the zone at the head of its leaders. */
+function scaledObject({ group }: ScaleQuestion['context'], zone: ZoneDefinition): string {
+  let head = zone;
+  // Zones that follow each other in a cycle have no head, so the search ends after each zone was the head once.
+  for (const _ of group.zones) head = group.zones.find(({ name }) => name === head.follows) ?? head;
+  const { replicas } = head;
+  if (replicas.kind === 'count') return `RolloutGroup ${group.name}`;
+  return replicas.kind === 'mirror' ? `${replicas.resourceKind} ${replicas.name}` : `zone ${head.name}`;
 }
 
 /** Blocks the direct downscale of a zone with a delay: only the agent applies delays, but it does not write these replicas. */

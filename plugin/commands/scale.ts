@@ -1,9 +1,11 @@
 // The verb scale: writes the replicas to the object that defines the replicas of the group, and shows which zones follow.
+import { isStatus } from '../../cluster/request/failure.ts';
 import { getObject } from '../../cluster/request/read.ts';
 import { apiVersionOf, type KubernetesObject } from '../../cluster/request/resource.ts';
 import { patchObject } from '../../cluster/request/write.ts';
 import { judge } from '../../engine/judge/judge.ts';
 import { fieldAt } from '../../engine/observe/raw.ts';
+import { forecastScale } from '../../engine/plan/estimate.ts';
 import { type Cluster, withCluster } from '../connection.ts';
 import { type CommandContext, suggestNext } from '../context.ts';
 import { type ExitCode, exitCodes, notFoundFailure, refusedFailure } from '../failure.ts';
@@ -12,7 +14,7 @@ import { writeAgentNote } from '../live/notes.ts';
 import { remainingStops } from '../live/remaining-stops.ts';
 import type { RequestFlags } from '../live/submit-request.ts';
 import { accessFor, confirmByName, confirmByPrompt, type PromptFlags, printObjects, recordReason } from '../live/write-options.ts';
-import { propagationLines } from '../output/scale.ts';
+import { forecastLines } from '../output/scale.ts';
 import { plural } from '../output/text.ts';
 
 export interface ScaleOptions extends RequestFlags, PromptFlags {
@@ -26,21 +28,20 @@ export function run(context: CommandContext, options: ScaleOptions): Promise<Exi
     const { name, live } = members;
     const target = await scaleTarget(cluster, members, options.zone);
     const scale = await readScale(cluster, target);
-    // The API server omits the field if it is zero.
-    const from = Number(fieldAt(scale, ['spec', 'replicas']) ?? 0);
+    const from = replicasIn(scale);
     const change = `${target.shown} of ${name} from ${from} to ${options.replicas}`;
+    const { lines, isDecrease, isOpen } = previewOf(members, target, { from, to: options.replicas });
     if (from === options.replicas) {
-      context.stdout.write(`${target.shown} of ${name} already has ${plural(from, 'replica')}\n`);
+      context.stdout.write(`${target.shown} of ${name} already has ${plural(from, 'replica')}\n${isOpen ? lines : ''}`);
       return exitCodes.done;
     }
     const exceptions = refuseDenied(members, target, from, options);
-    const concerns = (rule: string): boolean => rule === 'paused' || (rule === 'protected' && options.replicas < from);
+    const concerns = (rule: string): boolean => rule === 'paused' || (rule === 'protected' && isDecrease);
     const notes = [...exceptions, ...(await remainingStops(cluster, members, { verb: 'scale', concerns }))];
     if (options.dryRun !== undefined) await writeAgentNote(context, cluster, live, notes);
-    const lines = propagationLines(live.definition, target.zone, { from, to: options.replicas });
     if (options.dryRun === 'client') return printObjects(context, [requestedScale(scale, options.replicas)]);
     const isServerDryRun = options.dryRun === 'server';
-    const question = [`This scales ${change}.\n${lines}`, from, members.target.group] as const;
+    const question = [`This scales ${change}.\n${lines}`, isDecrease, members.target.group] as const;
     if (!isServerDryRun && !(await isConfirmed(context, options, question))) return exitCodes.refused;
     const written = await writeScale(cluster, target, scale, { to: options.replicas, dryRun: isServerDryRun });
     if (isServerDryRun) return printObjects(context, [written]);
@@ -83,11 +84,33 @@ function refuseDenied(
   });
 }
 
-type Question = readonly [preview: string, from: number, group: string];
+interface Preview {
+  readonly lines: string;
+  /** True if the request or a zone goes to a lower number. */
+  readonly isDecrease: boolean;
+  /** True if a zone changes its replicas or keeps another number than the requested one. */
+  readonly isOpen: boolean;
+}
 
-async function isConfirmed(context: CommandContext, options: ScaleOptions, [preview, from, group]: Question): Promise<boolean> {
+/** Returns the changes of all zones after the request, as the engine decides them. */
+function previewOf(
+  { snapshot, target: { namespace, group: name } }: Members,
+  { zone }: ScaleTarget,
+  { from, to }: { readonly from: number; readonly to: number },
+): Preview {
+  const group = snapshot.groups.find((one) => one.namespace === namespace && one.name === name);
+  if (group === undefined) return { lines: '', isDecrease: to < from, isOpen: false };
+  const forecast = forecastScale(snapshot, group, zone.name, to);
+  const { changes, facts } = forecast;
+  const isDecrease = to < from || changes.some((change) => change.to < change.from);
+  return { lines: forecastLines(forecast), isDecrease, isOpen: changes.length + facts.length > 0 };
+}
+
+type Question = readonly [preview: string, isDecrease: boolean, group: string];
+
+async function isConfirmed(context: CommandContext, options: ScaleOptions, [preview, isDecrease, group]: Question): Promise<boolean> {
   if (options.replicas === 0) return confirmByName(context, options, preview, group);
-  return options.replicas > from || confirmByPrompt(context, options, preview);
+  return !isDecrease || confirmByPrompt(context, options, preview);
 }
 
 function requestedScale(scale: KubernetesObject, to: number): KubernetesObject {
@@ -95,15 +118,37 @@ function requestedScale(scale: KubernetesObject, to: number): KubernetesObject {
   return { apiVersion, kind, metadata, spec: { replicas: to } };
 }
 
-function writeScale(
-  { env, timeoutMs }: Cluster,
-  { resource, namespace, name }: ScaleTarget,
-  { metadata }: KubernetesObject,
+/** The maximum number of attempts to write an object that other writers, such as the agent, update at the same time. */
+const attempts = 4;
+
+/** Writes the replicas. Tries again after a conflict if the object still has the replicas that the user saw; throws ApiFailure otherwise. */
+async function writeScale(
+  cluster: Cluster,
+  target: ScaleTarget,
+  seen: KubernetesObject,
   { to, dryRun }: { readonly to: number; readonly dryRun: boolean },
 ): Promise<KubernetesObject> {
-  const { uid = '', resourceVersion = '' } = metadata;
+  const { env, timeoutMs } = cluster;
+  const { resource, namespace, name } = target;
   const options = { patch: { spec: { replicas: to } }, subresource: 'scale', dryRun, site: 'act.scale', timeoutMs };
-  return patchObject(env, resource, { namespace, name, uid, resourceVersion }, options);
+  let { metadata } = seen;
+  for (let attempt = 1; ; attempt += 1) {
+    const { uid = '', resourceVersion = '' } = metadata;
+    try {
+      return await patchObject(env, resource, { namespace, name, uid, resourceVersion }, options);
+    } catch (error) {
+      if (!isStatus(error, 409) || attempt === attempts) throw error;
+      const now = await readScale(cluster, target);
+      const isSame = now.metadata.uid === uid && replicasIn(now) === replicasIn(seen);
+      if (!isSame) throw error;
+      metadata = now.metadata;
+    }
+  }
+}
+
+/** Returns the replicas of a Scale. The API server omits the field if it is zero. */
+function replicasIn(scale: KubernetesObject): number {
+  return Number(fieldAt(scale, ['spec', 'replicas']) ?? 0);
 }
 
 /** Returns a reference to the scaled object. The Scale has the same name and UID. */

@@ -394,7 +394,9 @@ describe('scale', () => {
         body: { spec: { replicas: 4 }, metadata: { uid: uidOf(objects, 'ingester-zone-a'), resourceVersion: expect.any(String) } },
       },
     ]);
-    expect(stdout).toBe('scaled statefulset/ingester-zone-a of mimir/ingester from 2 to 4\n  zone b follows a\n  zone c follows b\n');
+    expect(stdout).toBe(
+      'scaled statefulset/ingester-zone-a of mimir/ingester from 2 to 4\n  zone a: from 2 to 4\n  zone b: from 2 to 4\n  zone c: from 2 to 4\n',
+    );
   });
 
   it('does nothing if the replicas are unchanged', async () => {
@@ -403,6 +405,43 @@ describe('scale', () => {
       writes: [],
       stdout: 'statefulset/ingester-zone-a of mimir/ingester already has 2 replicas\n',
     });
+  });
+
+  it('asks before zones shrink, and shows why they get another number', async () => {
+    const spec = {
+      members: { zones: [{ name: 'a', statefulSet: 'ingester-zone-a' }] },
+      replicas: { count: 2, bounds: { min: 2, max: 3 } },
+      rollout: { strategy: 'onDelete' },
+    };
+    const extra = [
+      { apiVersion: 'rollout-group.dev/v1alpha1', kind: 'RolloutGroup', metadata: { name: 'ingester', namespace: 'mimir' }, spec },
+    ];
+    const scaled = async (replicas: number): Promise<string> =>
+      (await act(`scale ingester --replicas ${replicas} --yes`, { extra })).stdout;
+    expect(await scaled(9)).toContain(
+      '  the group asks for 9 replicas; the bounds change that to 3 (at least 2, at most 3)\n  zone a: from 2 to 3\n',
+    );
+    expect(await scaled(1)).toContain('the bounds change that to 2 (at least 2, at most 3)\n  no zone changes its replicas\n');
+  });
+
+  it.each([
+    ['tries again if another writer changed another field', {}, 0],
+    ['fails if another writer changed the replicas', { replicas: 5 }, 9],
+  ])('%s', async (_case, change, expected) => {
+    const server = await fakeApiServer(adoptedObjects());
+    const answer = async (): Promise<string> => {
+      const found = server.objects().find(({ metadata }) => metadata.name === 'ingester-zone-a');
+      if (found !== undefined)
+        server.put({
+          ...found,
+          metadata: { ...found.metadata, annotations: { by: 'agent' } },
+          spec: { ...(found['spec'] as object), ...change },
+        });
+      return 'y';
+    };
+    const words = ['scale', 'ingester', '--replicas', '1', '--server', server.url, '-n', 'mimir'];
+    expect((await runInProcess(words, { answer })).status).toBe(expected);
+    expect(server.writes.filter(({ method }) => method === 'PATCH')).toHaveLength(expected === 0 ? 2 : 1);
   });
 
   it('is denied by policy with the rule', async () => {

@@ -144,7 +144,7 @@ describeOnControlPlane('the verbs of a running cluster', (controlPlane) => {
 
   it('scale writes the leader', async () => {
     const { status, stdout } = await operator.run(['scale', 'ingester', '--zone', 'ingester-zone-a', '--replicas', '3']);
-    expect([status, stdout]).toEqual([0, 'scaled statefulset/ingester-zone-a of mimir/ingester from 2 to 3\n']);
+    expect([status, stdout]).toEqual([0, 'scaled statefulset/ingester-zone-a of mimir/ingester from 2 to 3\n  zone a: from 2 to 3\n']);
     await group.untilReady(7);
     expect(await group.replicas()).toEqual([3, 2, 2]);
   });

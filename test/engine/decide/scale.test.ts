@@ -218,9 +218,11 @@ describe('a zone that shrinks', () => {
     expect(steps(scale(shrinking(), { a: 5 }, {}, runOf()))).toEqual(['scale/a scaleDown 5-3 wait: rollout-in-progress']);
   });
 
-  it('prepares the successor of a prepared pod, also while another rule blocks', () => {
-    const paused = { intents: [intent({ action: 'pause' as const })], ...ledger(preparation(4, { podUid: 'uid-old' })) };
-    expect(doing(scale(shrinking({ delayed }), { a: 5 }, paused))).toEqual(['POST delayed a 4']);
+  it('prepares the successor of a prepared pod, also while another rule blocks, but not during a pause', () => {
+    const prepared = ledger(preparation(4, { podUid: 'uid-old' }));
+    expect(doing(scale(shrinking({ delayed }), { a: 5 }, prepared, runOf()))).toEqual(['POST delayed a 4']);
+    const paused = { intents: [intent({ action: 'pause' as const })], ...prepared };
+    expect(doing(scale(shrinking({ delayed }), { a: 5 }, paused))).toEqual([]);
   });
 
   it('asks for the delay first, and not yet for the preparation', () => {

@@ -90,7 +90,7 @@ describe('a decrease', () => {
       group({ zones: [{ name: 'a', follows: 'b' }, 'b'] }),
       {},
       'deny',
-      'replicas-owned: zone a follows zone b; scale that zone instead',
+      'replicas-owned: zone a follows zone b; scale zone b instead',
     ],
     ['a running rollout', native, { ledgers: [ledgerOf({ run: runOf() })] }, 'hold', 'rollout-in-progress: a rollout runs'],
     [

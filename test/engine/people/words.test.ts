@@ -256,7 +256,7 @@ describe('a cancelled decrease', () => {
     expect(decided([])).toEqual(['scaleStatefulSet']);
     expect(decided([intent({ action: 'cancel', zone: 'a', replicas: 2 })])).toEqual([
       'callPods DELETE',
-      'zone a stays at 3 replicas: kim cancelled the decrease to 2',
+      'zone a stays at 3 replicas: kim cancelled the decrease to 2. To continue it, run: kubectl rollout-group cancel mimir/ingester intent-1',
     ]);
   });
 

@@ -1,12 +1,12 @@
 // The likely end of a rollout under way: the model run forward with the times that the run itself has shown.
 import { describe, expect, it } from 'vitest';
 import { defaultAssumptions } from '../../../engine/plan/document.ts';
-import { type Estimate, type EstimateInput, estimateEnd, type SuccessorPod } from '../../../engine/plan/estimate.ts';
+import { type Estimate, type EstimateInput, estimateEnd, forecastScale, type SuccessorPod } from '../../../engine/plan/estimate.ts';
 import { isUnknown } from '../../../engine/snapshot.ts';
 import { holdingPartition } from '../../../policies/strategies.ts';
 import { group, wave } from '../../kit/groups.ts';
 import { kitNowMs, newRevision, outdatedStatefulSet, statefulSet } from '../../kit/objects.ts';
-import { exception, policy, policyRule } from '../../kit/questions.ts';
+import { exception, intent, policy, policyRule } from '../../kit/questions.ts';
 import { type SnapshotOverrides, snapshotOf } from '../../kit/snapshots.ts';
 
 const definition = group({ rollout: { waves: [wave('all', ['a', 'b', 'c'])] } });
@@ -194,5 +194,95 @@ describe('the estimate', () => {
       limitSources: {},
     };
     expect(estimated({ policies: [closed] })).toEqual({ unknown: 'it does not end within 60 days' });
+  });
+});
+
+describe('the forecast of a scaling', () => {
+  const endpoint = { scheme: 'http', port: 8080, path: '/prepare', timeout: '5s' } as const;
+  const down = {
+    betweenZonesMs: 30_000,
+    delayed: { afterMs: 45_000, endpoint, onUnreachable: 'hold' },
+    prepare: { endpoint, onFailure: 'deny' },
+  } as const;
+  const bounds = { min: 2, max: 6, multipleOf: 1, parity: 'any' } as const;
+  const counted = (count: number) =>
+    group({
+      zones: [
+        { name: 'a', replicas: { kind: 'count', count }, bounds, ...down },
+        { name: 'b', follows: 'a', bounds, ...down },
+      ],
+    });
+  const forecast = (count: number, present: number, replicas: number, overrides: SnapshotOverrides = {}) => {
+    const groups = [counted(count)];
+    const statefulSets = ['a', 'b'].map((name) => statefulSet({ name: `ingester-zone-${name}`, replicas: present }));
+    const { changes, ...rest } = forecastScale(snapshotOf({ groups, statefulSets, ...overrides }), counted(count), 'a', replicas);
+    const lines = changes.map(({ zone, from, to, afterMs, waitsFor }) =>
+      `${zone} ${from}-${to} ${afterMs / 1000}s ${waitsFor.join(' ')}`.trim(),
+    );
+    return { lines, ...rest };
+  };
+
+  it('takes the direction from the zones, not from the earlier request, and counts delays and gaps', () => {
+    expect(forecast(3, 6, 4)).toMatchInlineSnapshot(`
+      {
+        "facts": [],
+        "lines": [
+          "a 6-4 45s delayed-downscale prepare-downscale",
+          "b 6-4 120s leader-floor other-zones-ready zone-gap delayed-downscale prepare-downscale",
+        ],
+      }
+    `);
+  });
+
+  it('keeps the bounds, and names them', () => {
+    expect(forecast(5, 5, 9)).toMatchInlineSnapshot(`
+      {
+        "facts": [
+          "the group asks for 9 replicas; the bounds change that to 6 (at least 2, at most 6)",
+        ],
+        "lines": [
+          "a 5-6 0s",
+          "b 5-6 0s",
+        ],
+      }
+    `);
+    expect(forecast(5, 6, 9)).toMatchObject({
+      lines: [],
+      facts: ['the group asks for 9 replicas; the bounds change that to 6 (at least 2, at most 6)'],
+    });
+    expect(forecast(3, 2, 1).facts).toEqual(['the group asks for 1 replicas; the bounds change that to 2 (at least 2, at most 6)']);
+  });
+
+  it('names the person who cancelled the decrease, and what stops the change without end', () => {
+    const cancelled = { intents: [intent({ action: 'cancel', zone: 'a', replicas: 3 })] };
+    expect(forecast(3, 6, 3, cancelled)).toMatchInlineSnapshot(`
+      {
+        "facts": [
+          "zone a stays at 6 replicas: kim cancelled the decrease to 3. To continue it, run: kubectl rollout-group cancel mimir/ingester intent-1",
+        ],
+        "lines": [],
+      }
+    `);
+    expect(forecast(6, 6, 4, { intents: [intent({ action: 'pause' })] })).toMatchObject({ lines: [], stop: { rule: 'paused' } });
+  });
+
+  it('begins with the change of a StatefulSet that sets its own replicas, and follows a mirrored object', () => {
+    const own = group({ zones: ['a', { name: 'b', follows: 'a' }] });
+    const statefulSets = ['a', 'b'].map((name) => statefulSet({ name: `ingester-zone-${name}`, replicas: 3 }));
+    const changed = forecastScale(snapshotOf({ groups: [own], statefulSets }), own, 'a', 2);
+    expect(changed.changes.map(({ zone, from, to }) => `${zone} ${from}-${to}`)).toEqual(['a 3-2', 'b 3-2']);
+    const kind = {
+      kind: 'mirror',
+      apiVersion: 'v1',
+      resourceKind: 'Template',
+      name: 'x',
+      read: 'scale',
+      writeBack: 'none',
+      onMissing: 'hold',
+    } as const;
+    const mirroring = group({ zones: [{ name: 'a', replicas: kind }] });
+    const replicaSources = [{ namespace: 'mimir', apiVersion: 'v1', kind: 'Template', name: 'x', replicas: 3 }];
+    const snapshot = snapshotOf({ groups: [mirroring], statefulSets, replicaSources });
+    expect(forecastScale(snapshot, mirroring, 'a', 4).changes.map(({ from, to }) => `${from}-${to}`)).toEqual(['3-4']);
   });
 });

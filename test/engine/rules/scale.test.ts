@@ -350,7 +350,13 @@ describe('replicas-owned', () => {
 
   it.each<[string, Given, string, string]>([
     ['lets zones that are scaled directly be scaled', others, 'ok', 'the replicas are written directly'],
-    ['sends whoever scales a follower to its leader', { ...others, zone: 'b' }, 'no', 'zone b follows zone a; scale that zone instead'],
+    ['sends whoever scales a follower to its leader', { ...others, zone: 'b' }, 'no', 'zone b follows zone a; scale zone a instead'],
+    [
+      'sends whoever scales a follower to the group that sets the replicas of its leader',
+      { ...others, zone: 'b', a: { replicas: { kind: 'count', count: 3 } } },
+      'no',
+      'zone b follows zone a; scale RolloutGroup ingester instead',
+    ],
     [
       'sends whoever scales a member to its group',
       { ...others, a: { replicas: { kind: 'count', count: 3 } } },
