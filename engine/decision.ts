@@ -182,7 +182,7 @@ export interface Stop {
   readonly untilMs?: number;
   readonly by?: string;
   readonly zones: readonly string[];
-  /** False during a rollback, for an undone revision that is not the update revision now, and for protected pods that no step disrupts. */
+  /** False during a rollback, for an undone revision that is not the update revision, and for paused or protected pods that no step needs. */
   readonly isBlocking: boolean;
   /** Only a person ends the stop, and no outdated pod of the group is replaced before. */
   readonly endsBy?: 'person';

@@ -4,7 +4,7 @@ import { customResourceDefinition } from '../policies/schema/json-schema.ts';
 import { type Kind, kinds } from '../policies/schema/kinds.ts';
 import { admissionPoliciesOf, admissionPolicyKinds } from './admission-policy.ts';
 import { compatDefinitions, compatWebhooksOf } from './compat.ts';
-import { enforceLabel, type InstallObject, type InstallOptions, installLabel } from './object.ts';
+import { enforceLabel, type InstallObject, type InstallOptions, installLabel, issuedSecret } from './object.ts';
 import { pluralOf, rightsOf } from './rights.ts';
 import { usesStrategy } from './scope.ts';
 import { webhooksOf } from './webhooks.ts';
@@ -74,6 +74,10 @@ export function leftovers(
       what: 'ledgers; a later installation reads the time of the last downscale of each zone from them',
       command: `kubectl delete configmap -l ${ledgerLabel} ${flag}`,
     })),
+    {
+      what: 'the Secret in which cert-manager stores the certificate, if the installation used --cert-manager-issuer',
+      command: `kubectl delete secret ${issuedSecret} -n ${namespace} --ignore-not-found`,
+    },
     {
       what: 'the enforcement label of namespaces, which no longer has an effect',
       command: `kubectl label namespace -l ${enforceLabel} ${enforceLabel}-`,

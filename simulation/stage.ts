@@ -8,9 +8,10 @@ import type { PodAdmitted } from './cluster/pin-webhook.ts';
 import { kindsOf } from './cluster/replica-origins.ts';
 import type { Faults, RequestFault } from './faults/fault.ts';
 import { drawnFaults, eitherFaults, placedFaults, podVerb, type RecordedFaults, recordedFaults } from './faults/source.ts';
-import { leaseResource, textAt } from './objects.ts';
+import { leaseResource } from './objects.ts';
 import { createOracles } from './oracles/all.ts';
 import { firstDifference } from './oracles/converged.ts';
+import { KnownClaims } from './oracles/documents.ts';
 import { ofGroup, ownerOf } from './oracles/groups.ts';
 import type { Oracle, Scene, Violation } from './oracles/oracle.ts';
 import { type Admission, createAdmission } from './process/admission.ts';
@@ -21,7 +22,7 @@ import { installedWebhooks } from './process/installed.ts';
 import type { RunOptions, TimelineEntry } from './run.ts';
 import { type ClusterEvent, classOfEvent, type PeopleEvent, type Scenario, type ScenarioEvent } from './scenario.ts';
 import { createScheduler, type Scheduler } from './scheduler.ts';
-import type { Actor, Answered, ModelObject, ModelRequest } from './server/request.ts';
+import type { Actor, Answered, ModelRequest } from './server/request.ts';
 import { ModelServer } from './server/server.ts';
 import { answeredText, committedText, eventAuthor, eventText, faultText, turnText } from './timeline-text.ts';
 import { createTrace, noTrace, type Trace } from './trace.ts';
@@ -57,7 +58,6 @@ export class Run {
   #isHealing = false;
   /** The time until which the agents reach no API server. */
   #cutOffUntilMs = 0;
-  #ledSinceMs = 0;
   /** The last decision of each group by namespace and name. */
   readonly #decisions = new Map<string, GroupDecision>();
   #touches = 0;
@@ -80,8 +80,9 @@ export class Run {
     };
     const admission = this.#createAdmission();
     this.#cluster = startCluster({ server, scheduler, wallMs, scenario, admitted, admission, report });
-    this.scenes = this.#cluster.groups.map((_, index) => this.#createScene(index, admission));
-    this.#oracles = [...this.#createOracles(), ...(options.observer === undefined ? [] : [options.observer])];
+    const views = this.#cluster.groups.map((_, index) => this.#createView(index, admission));
+    this.scenes = views.map(({ scene }) => scene);
+    this.#oracles = [...views.flatMap(({ oracles }) => oracles), ...(options.observer === undefined ? [] : [options.observer])];
     this.#observeServer();
     this.faults = recordedFaults(
       eitherFaults(placedFaults(scenario.faults), drawnFaults(seed, scenario.rates)),
@@ -152,10 +153,19 @@ export class Run {
     }
   }
 
-  #createScene(index: number, admission: Admission | undefined): Scene {
+  /** Creates the view of a group and its judges. */
+  #createView(index: number, admission: Admission | undefined): { readonly scene: Scene; readonly oracles: readonly Oracle[] } {
+    const { groups } = this.#cluster;
+    const knownClaims = new KnownClaims(this.scheduler.nowMs);
+    const scene = this.#createScene(index, admission, knownClaims);
+    const oracles = [knownClaims, ...createOracles(scene)];
+    const isOurs = (object: Parameters<typeof ownerOf>[1]): boolean => isOf(groups, index, object);
+    return { scene, oracles: groups.length < 2 ? oracles : oracles.map((oracle) => ofGroup(oracle, isOurs)) };
+  }
+
+  #createScene(index: number, admission: Admission | undefined, knownClaims: KnownClaims): Scene {
     const { groups } = this.#cluster;
     const { namespace = '', name = '', statefulSets = [], shape = this.#scenario.group } = groups[index] ?? {};
-    const isOurs = (object: ModelObject): boolean => isOf(groups, index, { ...object.metadata, object });
     return {
       nowMs: this.scheduler.nowMs,
       group: shape,
@@ -167,22 +177,16 @@ export class Run {
       ...(admission === undefined || shape.webhooks !== true ? {} : { webhooks: admission.webhooks }),
       list: (resource, inNamespace) => {
         const all = this.#server.list(resource, inNamespace);
-        return groups.length < 2 || inNamespace === undefined ? all : all.filter(isOurs);
+        return groups.length < 2 || inNamespace === undefined
+          ? all
+          : all.filter((object) => isOf(groups, index, { ...object.metadata, object }));
       },
       get: (resource, inNamespace, name) => this.#server.get(resource, inNamespace, name),
       violated: (invariant, message) => this.violated(invariant, message),
       clockOf: (process) => this.agents.clockOf(process),
       isWatchDead: () => this.agents.isWatchDead(),
-      ledSinceMs: () => this.#ledSinceMs,
+      claimKnownMs: (claim) => knownClaims.knownMs(claim),
     };
-  }
-
-  #createOracles(): readonly Oracle[] {
-    const { groups } = this.#cluster;
-    return this.scenes.flatMap((scene, index) => {
-      const oracles = createOracles(scene);
-      return groups.length < 2 ? oracles : oracles.map((oracle) => ofGroup(oracle, (object) => isOf(groups, index, object)));
-    });
   }
 
   #observeServer(): void {
@@ -191,7 +195,6 @@ export class Run {
       committed: (commit) => {
         const { revision, type, resource, after, actor } = commit;
         this.#note('commit', revision, type, resource, after.metadata.name, actor.process ?? actor.user);
-        if (resource === leaseResource && holderOf(commit.before) !== holderOf(after)) this.#ledSinceMs = this.scheduler.nowMs();
         this.#judge((oracle) => oracle.committed?.(commit));
         if (keepsTimeline) this.#addToTimeline('cluster', committedText(commit));
       },
@@ -348,10 +351,6 @@ export class Run {
 function isOf(groups: ClusterModel['groups'], index: number, object: Parameters<typeof ownerOf>[1]): boolean {
   const owner = ownerOf(groups, object);
   return owner === undefined || owner === groups[index];
-}
-
-function holderOf(lease: ModelObject | undefined): string | undefined {
-  return textAt(lease, 'spec', 'holderIdentity');
 }
 
 /** A user who is neither an agent nor a controller. */

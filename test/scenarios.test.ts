@@ -31,6 +31,7 @@ const untold: Readonly<Record<string, string>> = {
   'updated-by-restart': 'it only warns; test/engine/strategies/on-delete.test.ts',
   'write-accepted': 'the API server of a story rejects nothing; test/engine/rules/refused-write.test.ts',
   'zone-images': 'the StatefulSets of a story have no images; test/engine/decide/roll.test.ts',
+  'zones-returned': 'no story returns only some zones; test/engine/decide/roll-wave.test.ts',
 };
 
 describe('scenarios', () => {

@@ -5,6 +5,7 @@ import type { KubernetesObject } from '../cluster/request/resource.ts';
 import type { Change } from '../cluster/watch/store.ts';
 import type { Judgement } from '../engine/decision.ts';
 import type { Departure, Known, Ledger, Snapshot, Unknown } from '../engine/snapshot.ts';
+import type { SeenSet } from '../engine/strategies/pinned/placement.ts';
 import type { GroupDefinition } from '../policies/definition.ts';
 import type { Failure } from './review/decide.ts';
 import type { Answer, Call, Review } from './review/review.ts';
@@ -58,7 +59,8 @@ export interface NativeGuard extends Guard, Pick<PlacementGuard, 'groups'> {
 export interface PlacementGuard {
   /** Returns the known groups of the namespace; unknown until policies and objects were read. */
   readonly groups: (namespace: string) => Known<readonly GroupDefinition[]>;
-  readonly uidOf: (namespace: string, statefulSet: string) => string | undefined;
+  /** Returns the StatefulSet as last seen; undefined if it was not seen. */
+  readonly statefulSet: (namespace: string, name: string) => SeenSet | undefined;
   /** Reads the stored ledger with a quorum read. Rejects if it cannot be read or parsed. */
   readonly ledger: (group: GroupIdentity) => Promise<Ledger>;
 }

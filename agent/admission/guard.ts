@@ -15,6 +15,7 @@ import {
   type UnreadObject,
   unknownBecause,
 } from '../../engine/snapshot.ts';
+import type { SeenSet } from '../../engine/strategies/pinned/placement.ts';
 import type { Member } from '../../install/scope.ts';
 import type { GroupDefinition } from '../../policies/definition.ts';
 import { messageOf } from '../../policies/error-message.ts';
@@ -142,8 +143,9 @@ export class AdmissionGuard {
     return groups?.filter((group) => group.namespace === namespace) ?? { unknown: 'the agent does not know every group of the namespace' };
   }
 
-  uidOf(namespace: string, statefulSet: string): string | undefined {
-    return this.#parts.caches.statefulSet(namespace, statefulSet)?.view.uid;
+  statefulSet(namespace: string, name: string): SeenSet | undefined {
+    const { uid, status } = this.#parts.caches.statefulSet(namespace, name)?.view ?? {};
+    return uid === undefined || status === undefined ? undefined : { uid, updateRevision: status.updateRevision };
   }
 
   /** Returns the stored ledger from a quorum read. Rejects if the ledger cannot be read or parsed. */

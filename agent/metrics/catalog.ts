@@ -256,7 +256,7 @@ export const ownMetrics = {
   admissions: counter(
     'rollout_group_admission_requests_total',
     ['route', 'allowed', 'failure'],
-    'Admission requests by route and answer. `failure` is overload, deadline, error or client-gone if the endpoint could not evaluate the request.',
+    'Admission requests by route and answer. `failure` is overload, deadline, error or client-gone if the endpoint could not evaluate the request, and unread if the request passed because a read failed.',
   ),
   admissionDuration: histogram(
     'rollout_group_admission_duration_seconds',

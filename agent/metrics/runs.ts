@@ -2,6 +2,7 @@
 import { type GroupDecision, replacedBy } from '../../engine/decision.ts';
 import { viewGroup, type ZoneView } from '../../engine/observe/view.ts';
 import { activeMs, endedDurations, stalledSinceMs } from '../../engine/run/durations.ts';
+import { ledgerOf } from '../../engine/snapshot.ts';
 import type { GroupDefinition } from '../../policies/definition.ts';
 import { isRunRemembered, type TurnReport } from '../report.ts';
 import { groupKey, removedKeys } from '../wake-index.ts';
@@ -27,6 +28,7 @@ interface KnownRun {
   readonly hasDurations: boolean;
   readonly deadlineMs?: number;
   readonly run?: GroupDecision['run'];
+  /** Start of the time without progress in which the agent could continue; absent while the run waits as planned. */
   readonly stalledSinceMs?: number;
   readonly replaced: readonly ReplacedPod[];
 }
@@ -67,7 +69,7 @@ export class RunMetrics {
     this.#groups.set(key, before);
     if (decision === undefined) return;
     const { runMs: deadlineMs } = group.rollout.deadlines;
-    const sinceMs = stalledSinceMs(snapshot, group, decision);
+    const sinceMs = movableSinceMs(before, report, stalledSinceMs(snapshot, group, decision));
     this.#groups.set(key, {
       labels,
       hasDurations,
@@ -127,6 +129,19 @@ export class RunMetrics {
 }
 
 const outcomes = ['completed', 'failed'] as const;
+
+/**
+ * Returns `sinceMs`, or the end of the last planned wait if it is later: the time of a pause or a window is no time without progress. A new
+ * process reads from the ledger if the run waited for a person or a window.
+ */
+function movableSinceMs({ run, stalledSinceMs: beforeMs }: KnownRun, report: TurnReport, sinceMs: number | undefined): number | undefined {
+  const { group, snapshot, decision } = report;
+  if (sinceMs === undefined) return undefined;
+  const isKnown = run !== undefined && run.id === decision?.run?.id;
+  const stored = ledgerOf(snapshot, group).run;
+  const waited = isKnown ? beforeMs === undefined : stored?.outcome === 'running' && stored.id === decision?.run?.id && !stored.isMovable;
+  return Math.max(sinceMs, waited ? snapshot.nowMs : isKnown ? (beforeMs ?? 0) : 0);
+}
 
 function hasSuccessor({ uid, ordinal }: ReplacedPod, { pods, available }: ZoneView): boolean {
   return available.has(ordinal) && pods.some((pod) => pod.ordinal === ordinal && pod.uid !== uid);

@@ -7,10 +7,11 @@ import { defined } from '../../policies/values/defined.ts';
 import { ordinalRanges, pods } from '../amount.ts';
 import { contextOf, type GroupContext } from '../context.ts';
 import { type Decision, type GroupDecision, noGoal, type RuleResult, type Step, type Stop, type ZoneDecision } from '../decision.ts';
-import type { ZoneView } from '../observe/view.ts';
+import { isCrashing, type ZoneView } from '../observe/view.ts';
 import { leftWithPartition, lookAgainMs } from '../release/left.ts';
 import { blockingResults, blocks, earliest, earliestAfter, result } from '../rule.ts';
 import { permittedResults } from '../rules/exception.ts';
+import { stuckInstants } from '../rules/pod-state.ts';
 import { refusalOf } from '../rules/refused-write.ts';
 import { oldStatusOf } from '../rules/roll.ts';
 import { phaseOfRun } from '../run/origin.ts';
@@ -56,6 +57,7 @@ export function decideGroup(snapshot: Snapshot, group: GroupDefinition): GroupDe
       ),
     ),
     ...claimInstants(context),
+    ...(steps.some(({ kind }) => kind === 'roll') ? context.view.zones.flatMap((view) => stuckInstants(context, view)) : []),
     left.length === 0 ? undefined : snapshot.nowMs + lookAgainMs,
   ]);
   return {
@@ -137,14 +139,29 @@ function phaseOf(
   if (ofRun === 'Failed') return ofRun;
   // Actions without a step replace no pod and change no replicas: for example, they withdraw preparations.
   if (steps.length === 0) return ofRun === 'RolledBack' ? ofRun : 'Done';
-  const results = steps.flatMap((step) => step.results);
-  if (results.some((answer) => answer.rule === 'paused' && blocks(answer)) && outcome !== 'act') return 'Paused';
+  if (outcome !== 'act' && isPaused(steps)) return 'Paused';
   if (outcome === 'blocked') return 'Blocked';
   if (steps.some((step) => step.kind !== 'roll' && step.outcome === 'act')) return 'Scaling';
   const rolls = steps.some((step) => step.kind === 'roll' && step.outcome === 'act');
   if (rolls || (run?.openZone !== undefined && context.view.zones.some((view) => view.zone.name === run.openZone && view.inFlight > 0)))
     return 'Rolling';
+  if (steps.some(({ kind, results }) => kind !== 'roll' && waitsForLeader(context, results))) return 'Scaling';
   return actions.every(({ kind }) => kind === 'setPartition') ? 'Waiting' : 'Scaling';
+}
+
+/** Reports whether pauses block every step that replaces pods; without such a step, every change of replicas. */
+function isPaused(steps: readonly Step[]): boolean {
+  const rolls = steps.filter(({ kind }) => kind === 'roll');
+  const pausable = rolls.length > 0 ? rolls : steps;
+  return pausable.every(({ results }) => results.some((answer) => answer.rule === 'paused' && blocks(answer)));
+}
+
+/** Reports whether a zone waits only for the starting pods of its leader, which has more replicas already. */
+function waitsForLeader({ view: { zones } }: GroupContext, results: readonly RuleResult[]): boolean {
+  const waits = results.filter(blocks);
+  const isBroken = ({ pods: all, available }: ZoneView): boolean =>
+    all.some((pod) => !available.has(pod.ordinal) && (isCrashing(pod) || !pod.nodeReady));
+  return waits.length > 0 && waits.every(({ rule }) => rule === 'leader-ready') && !zones.some(isBroken);
 }
 
 const zoneDecisions: WeakMap<ZoneView, ZoneDecision> = new WeakMap();

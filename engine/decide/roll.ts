@@ -8,17 +8,18 @@ import type { Action, GroupDecision, RuleResult, Step } from '../decision.ts';
 import { driftText } from '../diff/field-writers.ts';
 import { describeReadiness, type ZoneView } from '../observe/view.ts';
 import { profileOf } from '../profiles.ts';
-import { blocks, type Check, earliest, isLimitOfZero, result, resultsOf, stepOutcome } from '../rule.ts';
+import { blocks, type Check, isLimitOfZero, result, resultsOf, stepOutcome } from '../rule.ts';
 import { agentAccess } from '../rules/agent-access.ts';
 import { lacksApproval } from '../rules/approval.ts';
 import { choosePods, type PodChoice, podBudgets } from '../rules/budget.ts';
 import { withException } from '../rules/exception.ts';
-import { lowestUnavailable, mayRepairDespiteOthers, stuckInstants, waitsForLower } from '../rules/pod-state.ts';
+import { lowestUnavailable, mayRepairDespiteOthers, waitsForLower } from '../rules/pod-state.ts';
 import { type PolicyAnswer, policyAnswer, windowResult } from '../rules/policy.ts';
 import { protectedResult } from '../rules/protected.ts';
 import { refusalOf } from '../rules/refused-write.ts';
 import {
   deadlineFailure,
+  isZonePaused,
   ledgerHasRoom,
   minInterval,
   noReplicaWrite,
@@ -39,7 +40,7 @@ import { recordedKind } from '../run/origin.ts';
 import { rollbackWarnings, withEarlierRetries } from '../run/run.ts';
 import type { RunState, UnfinishedRun } from '../run/run-state.ts';
 import { countMovableTime, failRun, hasReplacedSince, recordReplacement } from '../run/states.ts';
-import { type AdvancedRun, mayRepair, type WaveProgress, type ZoneProgress } from '../run/waves.ts';
+import type { AdvancedRun, WaveProgress, ZoneProgress } from '../run/waves.ts';
 import type { PodView } from '../snapshot.ts';
 import { strategyOf } from '../strategies/strategy.ts';
 
@@ -118,12 +119,15 @@ function rollOrWait(context: GroupContext, advanced: AdvancedRun | undefined, is
 /** The time from the return of some zones to the rollout of the others in milliseconds: enough to publish the completed return. */
 const returnDelayMs = 1_000;
 
-/** Returns a waiting step if the run has returned some zones, and other zones have outdated pods: their rollout starts as another run. */
+/**
+ * Returns a waiting step if the run completes the return of some zones now, and other zones have outdated pods: the next decision starts their
+ * rollout as another run.
+ */
 function stepsAfterReturn({ view, nowMs }: GroupContext, run: RunState): readonly Step[] {
   const next = view.zones.find(({ outdated }) => outdated.length > 0);
-  if (next === undefined || run.returning === undefined) return [];
+  if (next === undefined || run.returning === undefined || view.ledger.run?.outcome === 'completed') return [];
   const fact = `${zonesText(run.returning)} returned to the previous template; the other zones start at the first wave`;
-  const results = [result('wave-available', 'wait', fact, { earliestMs: nowMs + returnDelayMs })];
+  const results = [result('zones-returned', 'wait', fact, { earliestMs: nowMs + returnDelayMs })];
   return [{ id: 'after/return', kind: 'roll', zone: next.zone.name, pods: [], outcome: 'wait', results }];
 }
 
@@ -139,7 +143,7 @@ function waitAfterWave(context: GroupContext, { run, progress, after }: RunInWav
   const ended = [...failed, agentAccess(context, next) ?? [], undone ?? [], pausedAhead(context)].flat();
   const results = progress.isAvailable
     ? [...ended, ...after]
-    : [...ended, ...unavailableZones(context, current), progressDeadline(context, current)];
+    : [...ended, ...unavailableZones(context), progressDeadline(context, current)];
   const { name = '' } = zone?.zone ?? {};
   const step: Step = { id: `after/${progress.wave.name}`, kind: 'roll', zone: name, pods: [], outcome: stepOutcome(results), results };
   return { steps: [step], run: countMovableTime(current, !results.some(isPersonOrCalendar), context.nowMs) };
@@ -152,18 +156,12 @@ function pausedAhead(context: GroupContext): readonly RuleResult[] {
   return pauses.every(({ outcome }) => outcome === 'wait') ? pauses.slice(0, 1) : [];
 }
 
-function unavailableZones(context: GroupContext, run: RunState): readonly RuleResult[] {
-  const stuck = (view: ZoneView): readonly number[] =>
-    stuckInstants(
-      context,
-      view,
-      view.outdated.filter((pod) => mayRepair(context, run, view, pod)),
-    );
-  return context.view.zones
+function unavailableZones({ view: { zones } }: GroupContext): readonly RuleResult[] {
+  return zones
     .filter((view) => !view.isReady)
     .map((view) =>
       result('wave-available', view.unknown === undefined ? 'wait' : 'unknown', describeReadiness(view), {
-        earliestMs: earliest([view.availableAtMs, ...stuck(view)]),
+        earliestMs: view.availableAtMs,
       }),
     );
 }
@@ -183,7 +181,7 @@ function rollWave(turn: WaveTurn, observations: readonly RuleResult[]): RollDeci
     const attempt = rollZone(turn, zone);
     steps.push(attempt.step);
     // Paused zones are skipped. The first zone that is not paused decides for the group, because zones roll one at a time.
-    if (zone.view.zone.paused) continue;
+    if (isZonePaused(context, zone.view.zone)) continue;
     const { step: _, warnings, ...decided } = attempt;
     return extended(decided, { steps, warnings: [...observations, ...warnings] });
   }
@@ -245,7 +243,7 @@ function rollZone(turn: WaveTurn, zone: ZoneProgress): Attempt {
     zone: view.zone.name,
     pods: choice.queue.map((pod) => pod.name),
     outcome: isIdle ? 'wait' : outcome,
-    results: isIdle ? [...results, podsInFlight(context, view, choice.queue)] : results,
+    results: isIdle ? [...results, podsInFlight(view, choice.queue)] : results,
   };
   // As in grafana/rollout-operator, budgets are asked only if nothing else blocks.
   const isAsked = choice.answers.length > 0 && !checked.some((answer) => blocks(answer) && !choice.results.includes(answer));
@@ -339,10 +337,10 @@ function checkWave({ context, progress }: WaveTurn, run: UnfinishedRun, zone: st
  * Returns why no pod is replaced although no rule blocks: the remaining pods are in flight, cannot terminate on an unready node, or have
  * successors that OrderedReady would not create.
  */
-function podsInFlight(context: GroupContext, view: ZoneView, queue: readonly PodView[]): RuleResult {
+function podsInFlight(view: ZoneView, queue: readonly PodView[]): RuleResult {
   const inFlight = `${pods(view.inFlight)} of zone ${view.zone.name} ${view.inFlight === 1 ? 'is' : 'are'} in flight`;
   const fact = view.inFlight > 0 ? inFlight : (heldPod(view, queue) ?? inFlight);
-  return result('pods-in-flight', 'wait', fact, { earliestMs: earliest([view.availableAtMs, ...stuckInstants(context, view, queue)]) });
+  return result('pods-in-flight', 'wait', fact, { earliestMs: view.availableAtMs });
 }
 
 function heldPod(view: ZoneView, queue: readonly PodView[]): string | undefined {

@@ -130,7 +130,7 @@ function requestedStop(context: GroupContext, intent: IntentView, steps: readonl
   switch (intent.action) {
     case 'protect': {
       const fact = `${requesterText(intent)} protects ${requestPlace(intent)}${exposedText(context.view, intent)}`;
-      const isBlocking = protectsOutdated(context, intent) || isOfStep({ rule: 'protected', ...common }, steps);
+      const isBlocking = concernsOutdated(context, intent) || isOfStep({ rule: 'protected', ...common }, steps);
       return { rule: 'protected', fact, ...common, zones, isBlocking, endsWith: cancel };
     }
     case 'undo':
@@ -140,7 +140,7 @@ function requestedStop(context: GroupContext, intent: IntentView, steps: readonl
       const endsWith = `kubectl rollout-group resume ${name}${zone}`;
       const isAbort = intent.action === 'abort' ? { isAbort: true as const } : {};
       const fact = `${pauseFact(context, intent)}${exposedText(context.view, intent)}`;
-      return { rule: 'paused', fact, ...common, zones, isBlocking: true, endsWith, ...isAbort };
+      return { rule: 'paused', fact, ...common, zones, isBlocking: concernsOutdated(context, intent), endsWith, ...isAbort };
     }
   }
 }
@@ -153,11 +153,11 @@ export function exposedText({ zones }: GroupView, { zone: only, ordinals }: Pick
   return names.length === 0 ? '' : `; the StatefulSet controller still replaces ${listed(names, 'and')}: the partition exposes ${them}`;
 }
 
-/** Reports whether the request protects an outdated pod or a whole zone. If no pod is outdated, each protection concerns the next rollout. */
-function protectsOutdated({ view }: GroupContext, { zone: only, ordinals }: IntentView): boolean {
+/** Reports whether the pause or protection concerns an outdated pod. If no pod is outdated, it concerns the next rollout. */
+function concernsOutdated({ view }: GroupContext, { zone: only, ordinals }: IntentView): boolean {
   const outdated = view.zones.flatMap(({ zone, outdated: pods }) => pods.map(({ ordinal }) => ({ zone: zone.name, ordinal })));
-  if (ordinals === undefined || outdated.length === 0) return true;
-  return outdated.some(({ zone, ordinal }) => (only === undefined || only === zone) && ordinals.includes(ordinal));
+  const isMeant = (ordinal: number): boolean => ordinals === undefined || ordinals.includes(ordinal);
+  return outdated.length === 0 || outdated.some(({ zone, ordinal }) => (only === undefined || only === zone) && isMeant(ordinal));
 }
 
 function undoFact(intent: IntentView): string {

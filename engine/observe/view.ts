@@ -282,8 +282,9 @@ function countPending({ group, zone, set, desiredRevision, claims, pins = [] }: 
   const end = set.firstOrdinal + set.replicas;
   const pinned = isPinned ? pins.filter((pin) => pin.zone === zone.name && !present.has(pin.ordinal)) : [];
   const others = [...present, ...pinned.map(({ ordinal }) => ordinal)];
-  // No pod is created at a revision that was rolled back, even if that revision is the current revision of the StatefulSet.
-  const isDesired = (made: string): boolean => made === desiredRevision || (isPinned && made === updateRevision);
+  // Every pod without a pin is created at the desired revision if the update revision was rolled back (`placedRevision`).
+  const isRolledBack = isPinned && desiredRevision !== updateRevision;
+  const isDesired = (made: string): boolean => isRolledBack || made === desiredRevision;
   const missingIn = (from: number, to: number): number => to - from - others.filter((one) => one >= from && one < to).length;
   const lowest = isPinned ? end : lowersPartition ? lowestExposedOrdinal(group, set, claims) : partitionOrdinal(set);
   const split = set.updateStrategy === 'RollingUpdate' ? Math.min(Math.max(lowest, set.firstOrdinal), end) : set.firstOrdinal;

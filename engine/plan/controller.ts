@@ -1,12 +1,14 @@
-// Finds what follows from new templates: pods that the StatefulSet controller replaces by itself, and zones that keep rolling.
+// Finds what follows from new templates and from a rollback: the pods that they replace, also without an action of the agent, and zones that keep rolling.
 import type { GroupDefinition } from '../../policies/definition.ts';
 import { listed } from '../../policies/wording.ts';
 import { pods } from '../amount.ts';
 import { contextOf } from '../context.ts';
 import { type GroupDecision, replacedBy } from '../decision.ts';
 import type { ZoneView } from '../observe/view.ts';
-import type { RunState } from '../run/run-state.ts';
-import { isUnknown, type PodView, podsNamed, type Snapshot, setNamed } from '../snapshot.ts';
+import { isRollingBack } from '../run/origin.ts';
+import { rollbackDelayMs, withRollback } from '../run/run.ts';
+import type { FailedRun, RunState } from '../run/run-state.ts';
+import { isUnknown, type Ledger, type PodView, podsNamed, type Snapshot, type StatefulSetView, setNamed } from '../snapshot.ts';
 import { createWorld, step } from '../world/world.ts';
 import { controllerWave, defaultAssumptions } from './document.ts';
 import { runForward, type Turn } from './forward.ts';
@@ -40,6 +42,35 @@ export function effectsOfRevisions(snapshot: Snapshot, group: GroupDefinition, r
   const isOther = (view: ZoneView): boolean => view.outdated.length > 0 && !revisions.has(view.zone.statefulSet) && !returns(view);
   const others = contextOf(world.snapshot, group).view.zones.filter(isOther);
   return { atOnce: steps.map((one) => atOnceText(snapshot, group, one)), run, others: others.map(({ zone }) => zone.name) };
+}
+
+/** Returns the number of pods that run another revision, so that a change to `revision` replaces them; all replicas if the pods are unknown. */
+export function podsToReplace(snapshot: Snapshot, { namespace, name, replicas, firstOrdinal }: StatefulSetView, revision: string): number {
+  const known = podsNamed(snapshot, namespace, name);
+  if (known === undefined || isUnknown(known)) return replicas;
+  return known.filter((pod) => pod.revision !== revision && pod.ordinal >= firstOrdinal && pod.ordinal < firstOrdinal + replicas).length;
+}
+
+/** Returns the snapshot in which the unfinished run has failed and its rollback is due; undefined if the ledger has no such run. */
+export function withRequestedRollback(
+  snapshot: Snapshot,
+  group: Pick<GroupDefinition, 'namespace' | 'name'>,
+  runId: string | undefined,
+): Snapshot | undefined {
+  const isOf = (ledger: Ledger): boolean => ledger.namespace === group.namespace && ledger.group === group.name;
+  const ledger = snapshot.ledgers.find(isOf);
+  const current = ledger?.run;
+  if (ledger === undefined || current === undefined || current.outcome === 'completed' || current.id !== runId) return undefined;
+  const failedMs = snapshot.nowMs - rollbackDelayMs;
+  const failed: FailedRun = { failure: 'aborted', ...current, outcome: 'failed', failedMs, onFailure: 'rollback' };
+  return { ...snapshot, ledgers: [...snapshot.ledgers.filter((one) => !isOf(one)), { ...ledger, run: failed }] };
+}
+
+/** Returns the revision by zone to which a rollback of the unfinished run returns pods now; empty if it is unknown. */
+export function revisionsOfRollback(snapshot: Snapshot, group: GroupDefinition, runId: string): RunState['target'] {
+  const requested = withRequestedRollback(snapshot, group, runId);
+  const run = requested && withRollback(contextOf(requested, group)).view.ledger.run;
+  return run !== undefined && isRollingBack(run) ? run.target : {};
 }
 
 /** Returns why the StatefulSet controller replaces the pods of a step at once. */

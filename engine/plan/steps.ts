@@ -29,6 +29,7 @@ const workRules: ReadonlySet<string> = new Set([
   'zone-budget',
   'other-zones-ready',
   'wave-available',
+  'zones-returned',
   'pods-in-flight',
   'eviction-budget',
   'disruption-budget',

@@ -149,7 +149,8 @@ function withinLimit(fact: string, { limit, source, exception }: ZoneLimit): Rul
 function spent(question: RollQuestion, queue: readonly PodView[], fact: string, allowed: ZoneLimit): RuleResult {
   const { context, zone } = question;
   const { limit, source, because, desired } = allowed;
-  const freed = [zone.view.availableAtMs, ...stuckInstants(context, zone.view, queue)];
+  // With a limit of 0, the next pod is one that becomes stuck: a stuck pod needs no budget.
+  const freed = [zone.view.availableAtMs, ...(limit === 0 ? stuckInstants(context, zone.view, queue) : [])];
   const none = `no pod of zone ${zone.view.zone.name} may be replaced${because === undefined ? '' : `: ${because}`}`;
   if (desired !== undefined)
     return result('zone-budget', 'wait', none, {

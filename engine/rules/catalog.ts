@@ -312,6 +312,13 @@ export const ruleCatalog: readonly RuleEntry[] = [
     title: 'all zones request the same images while the group has no pod to replace',
     outcomes: ['wait'],
   },
+  {
+    id: 'zones-returned',
+    reason: 'ReturnNotRecorded',
+    endsByItself: true,
+    title: 'the return of some zones to their previous template is recorded, and the rollout of the other zones starts',
+    outcomes: ['wait'],
+  },
 ];
 
 const reasons: ReadonlyMap<string, string> = new Map(ruleCatalog.flatMap(({ id, reason }) => (reason === undefined ? [] : [[id, reason]])));

@@ -145,8 +145,11 @@ export function lowestUnavailable({ set, available }: ZoneView): number {
   return ordinal;
 }
 
-/** Returns the future instants at which pods become stuck if nothing changes. */
-export function stuckInstants({ group, nowMs }: Moment, view: ZoneView, pods: readonly PodView[]): readonly number[] {
+/**
+ * Returns the future instants at which outdated pods become stuck if nothing changes. A decision is due then. A wait for pods names no such
+ * instant: a pod that starts becomes ready long before.
+ */
+export function stuckInstants({ group, nowMs }: Moment, view: ZoneView, pods: readonly PodView[] = view.outdated): readonly number[] {
   const { when, afterMs } = group.rollout.replaceUnready;
   if (when !== 'any') return [];
   return pods

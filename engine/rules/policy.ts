@@ -169,7 +169,7 @@ export function conditionData(question: PolicyQuestion, policy: PolicyDefinition
       namespace: context.group.namespace,
       labels: context.group.labels,
       phase: phaseOfRun(context.view, run),
-      ...(run?.outcome === 'running' ? { wave: context.group.rollout.waves[run.wave]?.name ?? '' } : {}),
+      ...(run?.outcome === 'running' && run.returning === undefined ? { wave: context.group.rollout.waves[run.wave]?.name ?? '' } : {}),
       zones: context.view.zones.map(zoneData),
       notReadyZones: context.view.zones.some((candidate) => candidate.unknown !== undefined)
         ? { unknown: 'a zone could not be read' }

@@ -7,13 +7,13 @@ import type { RuleResult } from '../decision.ts';
 import { openClaimLimit, unappliedClaimMs } from '../ledger/ledger.ts';
 import { describeReadiness, type ZoneView } from '../observe/view.ts';
 import { profileOf } from '../profiles.ts';
-import { ageSince, earliest, result } from '../rule.ts';
+import { ageSince, result } from '../rule.ts';
 import { activeMs, lastProgressMs } from '../run/durations.ts';
 import { isVerified, objectOf, pauses, requesterText, undoRequest } from '../run/requests.ts';
 import type { RunState } from '../run/run-state.ts';
 import type { ZoneProgress } from '../run/waves.ts';
 import { type IntentView, isUnknown } from '../snapshot.ts';
-import { isShrinkHeld, mayRepairDespiteOthers, stuckInstants } from './pod-state.ts';
+import { isShrinkHeld, mayRepairDespiteOthers } from './pod-state.ts';
 
 export interface RollQuestion {
   readonly context: GroupContext;
@@ -64,6 +64,12 @@ export function notPaused(context: GroupContext, { name, paused }: ZoneDefinitio
   const pause = pauseOf(context, name);
   if (!paused || (pause !== undefined && pause.zone === undefined)) return pausedByPerson(context, name);
   return result('paused', 'wait', `zone ${name} is paused by its settings`, { source: sourceOf(context, `zones.${name}.paused`) });
+}
+
+/** Reports whether the zone is paused, by its settings or by a person, and not with the whole group. Then other zones continue. */
+export function isZonePaused(context: GroupContext, { name, paused }: ZoneDefinition): boolean {
+  const pause = pauseOf(context, name);
+  return pause === undefined ? paused : paused || pause.zone !== undefined;
 }
 
 export function pausedByPerson(context: GroupContext, zone: string): RuleResult {
@@ -131,11 +137,7 @@ export function otherZonesReady({ context, zone }: RollQuestion): RuleResult {
   if (mayRepairDespiteOthers(context, zone.view)) {
     return result('other-zones-ready', 'ok', `${fact}; a stuck pod of zone ${name} may still be replaced`);
   }
-  const stuckMs = context.view.zones.flatMap((view) => stuckInstants(context, view, view.outdated));
-  return result('other-zones-ready', 'wait', fact, {
-    limit: 'all available',
-    earliestMs: earliest([others[0]?.availableAtMs, ...stuckMs]),
-  });
+  return result('other-zones-ready', 'wait', fact, { limit: 'all available', earliestMs: others[0]?.availableAtMs });
 }
 
 export function minInterval({ context, run }: RollQuestion): RuleResult {

@@ -86,14 +86,24 @@ const holdingLimit = `partition ${holdingPartition}`;
 
 /** Blocks a template while the partition does not protect the pods yet: after the end of a rollout, until the next turn of the agent. */
 function templateHeld({ group }: GroupContext, zone: ZoneView, request: UpdateRequest): RuleResult | undefined {
-  const { set, outdated, replicas } = zone;
+  const { set, replicas } = zone;
   if (!traitsOf(group).holdsPartition || !request.isTemplateChanged || set === undefined || zone.unknown !== undefined) return undefined;
   const { partition = set.partition } = request;
-  const isRepair = outdated.length > 0 && !traitsOf(group).pinsPods;
+  const isRepair = !traitsOf(group).pinsPods && isUnfinished(zone, set);
   if (set.updateStrategy !== request.strategy || isRepair || partition !== set.partition || partition >= replicas) return undefined;
   const count = replicas - partition;
   const fact = `the partition of ${set.name} does not protect ${pods(count)} yet: a new template would replace ${count === 1 ? 'it' : 'them'} at once`;
   return result('update-strategy', 'wait', fact, { limit: holdingLimit, source: group.sources['rollout.strategy'] });
+}
+
+/**
+ * Reports whether the rollout of the zone goes on: pods are outdated, or a pod that is not available keeps the agent from raising the
+ * partition. Only another template can repair a broken template then.
+ */
+function isUnfinished({ outdated, updated, replicas, pods: members, available, surplus }: ZoneView, { status }: StatefulSetView): boolean {
+  if (outdated.length > 0) return true;
+  if (updated === replicas && status.currentRevision === status.updateRevision) return false;
+  return members.some((pod) => !pod.isTerminating && !available.has(pod.ordinal) && !surplus.includes(pod));
 }
 
 /** Reports whether a template waits only until the agent sets the partition: for seconds after the group is defined or a rollout ends. */

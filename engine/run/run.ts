@@ -56,11 +56,7 @@ function currentRun(context: GroupContext): RunState | undefined {
   const timely = withoutFutureInstants(stored, (instantMs) => isWithinClockSkew(context, instantMs), nowMs);
   const known = withoutReturned(context, withoutFormerZones(timely, target, nowMs));
   if (!isSameValue(known.target, target)) return afterChange(context, known, target, hasOutdated);
-  if (known.outcome === 'completed' && hasOutdated) {
-    // A pod that was created at the rolled-back revision, for example by a scale-up, is rolled back like the others.
-    const kind = known.rolledBack === undefined || known.returning !== undefined ? 'rollout' : 'rollback';
-    return keepRolledBack(context, followingRun(context, { kind, target, previous: revisionsBefore(known) }), known);
-  }
+  if ((known.outcome === 'completed' || endsReturn(context, known)) && hasOutdated) return rollRest(context, known, target);
   const retry = known.outcome === 'failed' ? retryRequest(context, known, known.failedMs) : undefined;
   // An abort that is newer than the retry still stops the run.
   const current =
@@ -68,6 +64,19 @@ function currentRun(context: GroupContext): RunState | undefined {
       ? known
       : withAnswered(context, retryRun(known, nowMs), ['retry', 'abort'], retry.requestedBy.atMs);
   return current.outcome === 'running' ? abortWhenRequested(context, current) : current;
+}
+
+/** Returns the run that replaces the outdated pods which `known` leaves: it is completed, or it no longer returns zones before the others. */
+function rollRest(context: GroupContext, known: RunState, target: RunCore['target']): RunningRun {
+  // A pod that was created at the rolled-back revision, for example by a scale-up, is rolled back like the others.
+  const kind = known.rolledBack === undefined || known.returning !== undefined ? 'rollout' : 'rollback';
+  const unfinished = known.outcome === 'completed' ? undefined : known;
+  return keepRolledBack(context, followingRun(context, { kind, target, previous: revisionsBefore(known) }, unfinished), known);
+}
+
+/** Reports whether zones no longer return before the others, because the group now has `skipOnRollback: false`: all zones roll in order. */
+function endsReturn({ group: { rollout } }: GroupContext, { outcome, returning }: RunState): boolean {
+  return outcome === 'running' && returning !== undefined && !rollout.skipOnRollback;
 }
 
 /**

@@ -13,8 +13,8 @@
 //                  | completed | <-------------------------+
 //                  +-----------+
 //
-// startRun also follows a stored run (`run.ts`): a run in any state after a template change, a failed run for a rollback, and a completed
-// run if pods are outdated again or a person retries after a rollback.
+// startRun also follows a stored run (`run.ts`): a run in any state after a template change, a failed run for a rollback, a running return of
+// some zones if the group no longer updates them first, and a completed run if pods are outdated again or a person retries after a rollback.
 //
 // A failed run replaces no pod and passes no soak, gate or approval. These are the transitions inside a wave:
 //

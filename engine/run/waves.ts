@@ -131,7 +131,7 @@ export interface WaveProgress {
  * pod that broke before the run. In native groups also a pod that is neither at `previous` nor at the target, for example after an unfinished
  * run. A new zone has no revision in `previous`.
  */
-export function mayRepair({ group }: GroupContext, run: RunState, { zone }: ZoneView, pod: PodView): boolean {
+function mayRepair({ group }: GroupContext, run: RunState, { zone }: ZoneView, pod: PodView): boolean {
   if (zone.name === run.openZone || brokeBeforeRun(run, pod)) return true;
   return profileOf(group).repairsStuckPodsAcrossZones && run.previous[zone.name] !== pod.revision;
 }

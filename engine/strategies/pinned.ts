@@ -34,23 +34,25 @@ export const pinned: Strategy = {
   replacePods: (context, view, chosen) => replacePods(context, view, chosen, view.desiredRevision),
   checkStep: (question) => [...partitionHeld(question.zone.view), ...pinWebhook(question), revisionKnown(question), pinApplied(question)],
   settlePartitions: (context) => settleZones(context, holdPartition),
-  warnOfRestarts: (context, run) => restartWarnings(context, run, (view, set) => failedStart(context, run, view, set)),
+  warnOfRestarts: (context, run) => restartWarnings(context, run, (view, set) => otherStart(context, run, view, set)),
 };
 
 /**
- * Returns a clause if the StatefulSet controller creates pods of the zone at a revision that was rolled back, because every pod of the zone
- * ran this revision before. Pins bring such a pod to its revision only if the webhook answers.
+ * Returns a clause if the StatefulSet controller creates pods of a rolled-back zone at another revision than that of the zone, because every
+ * pod of the zone ran this revision before. Pins bring such a pod to its revision only if the webhook answers.
  */
-function failedStart(
+function otherStart(
   { group }: GroupContext,
   run: RunState | undefined,
   { zone, desiredRevision }: ZoneView,
-  { status }: StatefulSetView,
+  { status: { currentRevision, updateRevision } }: StatefulSetView,
 ): string | undefined {
   const failed = run?.rolledBack?.revisions[zone.name];
-  if (failed === undefined || failed !== status.currentRevision || failed === desiredRevision) return undefined;
+  const isRolledBack = desiredRevision !== updateRevision || failed === currentRevision;
+  if (!isRolledBack || currentRevision === desiredRevision || currentRevision === '') return undefined;
   const undo = `kubectl rollout-group undo ${group.namespace}/${group.name} --zone ${zone.name} --to-revision ${desiredRevision}`;
-  return `pods of zone ${zone.name} that restart while no webhook answers start at ${failed}, which was rolled back; return the template in Git to ${desiredRevision}, or run: ${undo}`;
+  const why = failed === currentRevision ? 'which was rolled back' : `not at ${desiredRevision}`;
+  return `pods of zone ${zone.name} that restart while no webhook answers start at ${currentRevision}, ${why}; return the template in Git to ${desiredRevision}, or run: ${undo}`;
 }
 
 /** Returns the write that raises the partition to 1000000. Pods that do not run the current revision are pinned and keep their revision. */

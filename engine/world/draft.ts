@@ -5,7 +5,7 @@ import { controllerLabels, modelledPodLimit } from '../observe/manifests.ts';
 import { isCrashing } from '../observe/view.ts';
 import { earliest } from '../rule.ts';
 import type { Ledger, PodView, ReplicaSourceView, Snapshot, StatefulSetView } from '../snapshot.ts';
-import { mayPin, placedRevision } from '../strategies/pinned/placement.ts';
+import { mayPin, placedRevision, type UnplacedPod } from '../strategies/pinned/placement.ts';
 import { controllerTurn, hasEnded, isUpdateComplete, replicaCounts } from './controller.ts';
 import type { ModelPod, ModelPods, PodDurations, PodTimer, World } from './model.ts';
 
@@ -48,7 +48,7 @@ function placedBy({ ledgers, groups }: Snapshot, { namespace, name }: StatefulSe
     const group = groups.find((one) => one.namespace === namespace && one.name === ledger.group);
     const zone = group?.zones.find(({ statefulSet }) => statefulSet === name)?.name;
     if (group === undefined || zone === undefined || !mayPin(group)) continue;
-    return (ordinal, revision) => placedRevision(ledger, zone, { ordinal, revision });
+    return (pod) => placedRevision(ledger, zone, pod);
   }
   return undefined;
 }
@@ -227,7 +227,7 @@ export interface SetState extends ModelPods {
   readonly set: StatefulSetView;
   readonly durations: PodDurations;
   /** Returns the revision that the webhook on pod creation gives to a pod that the controller creates at `revision`; absent: the same revision. */
-  readonly placed?: ((ordinal: number, revision: string) => string) | undefined;
+  readonly placed?: ((pod: UnplacedPod) => string) | undefined;
 }
 
 /**
@@ -244,7 +244,8 @@ function reconcile(state: SetState, clock: Clock): SetState {
     changed.set(view.ordinal, hasEnded(view) ? undefined : terminatePod(pod, durations, clock));
   }
   for (const { ordinal, revision } of creates) {
-    changed.set(ordinal, startPod(set, { ordinal, revision: placed?.(ordinal, revision) ?? revision }, durations, clock));
+    const made = placed?.({ ordinal, revision, updateRevision: set.status.updateRevision }) ?? revision;
+    changed.set(ordinal, startPod(set, { ordinal, revision: made }, durations, clock));
   }
   const next = withPods(state, changed);
   return deletes.some(hasEnded) ? reconcile(next, clock) : next;

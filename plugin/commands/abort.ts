@@ -6,10 +6,10 @@ import { newRevisions } from '../../engine/run/run.ts';
 import { type StrategyTraits, strategyTraits } from '../../policies/strategies.ts';
 import type { CommandContext } from '../context.ts';
 import { type ExitCode, refusedFailure, usageFailure } from '../failure.ts';
-import type { LiveGroup } from '../live/groups.ts';
-import { publishedRun, type RequestedGroup, type RequestFlags, readAndSubmit } from '../live/submit-request.ts';
+import { returnsOfRollback, returnTexts } from '../live/history.ts';
+import { publishedRun, type Request, type RequestedGroup, type RequestFlags, readAndSubmit } from '../live/submit-request.ts';
 import { podTotals } from '../output/group-text.ts';
-import { reasonSuffix } from '../output/text.ts';
+import { plural, reasonSuffix } from '../output/text.ts';
 
 export interface AbortFlags extends RequestFlags {
   readonly rollback?: boolean;
@@ -21,18 +21,44 @@ export function abort(context: CommandContext, options: AbortFlags): Promise<Exi
     const run = publishedRun(requested);
     if (options.rollback === true) refuseRollback(requested, run);
     if (run === undefined || run.outcome === 'completed') return { text: () => `${name}: no run is in progress; nothing was aborted\n` };
-    if (run.outcome === 'failed' && options.rollback !== true)
-      return { text: () => `${name}: run ${run.id} has already ended: ${run.failure ?? 'it failed'}\n` };
-    return {
-      needsRequester: true,
-      // A retried run can be aborted again, which is a new request.
-      key: `${run.id} ${requested.cluster.env.clock.nowMs()}`,
-      spec: { action: 'abort', runId: run.id, ...(options.rollback === true ? { rollback: true } : {}) },
-      // Only a rollback replaces pods.
-      ...(options.rollback === true ? { concerns: (rule) => rule !== 'run-failed' } : {}),
-      text: (by) => resultText(requested, options, by ?? ''),
-    };
+    // A retried run can be aborted again, which is a new request.
+    const key = `${run.id} ${requested.cluster.env.clock.nowMs()}`;
+    if (options.rollback === true) return rollbackOf(requested, run, { options, key });
+    if (run.outcome === 'failed') return { text: () => `${name}: run ${run.id} has already ended: ${run.failure ?? 'it failed'}\n` };
+    const text = (by?: string): string => resultText(requested, options, by) + stoppedText(requested);
+    return { needsRequester: true, key, spec: { action: 'abort', runId: run.id }, text };
   });
+}
+
+/** Returns the abort that rolls the run back. Names the revisions to which pods return, as the engine decides them. */
+async function rollbackOf(
+  requested: RequestedGroup,
+  run: PublishedRun,
+  { options, key }: { readonly options: AbortFlags; readonly key: string },
+): Promise<Request> {
+  const { cluster, snapshot, name } = requested;
+  const returns = await returnsOfRollback(cluster, requested, run.id);
+  const { lines, count } = snapshot === undefined ? { lines: [], count: 0 } : returnTexts(snapshot, returns);
+  // Without the ledger, the revisions are unknown.
+  const what =
+    lines.length === 0
+      ? 'the updated pods return to their previous revision'
+      : `${plural(count, 'pod')} ${count === 1 ? 'returns' : 'return'} to an earlier revision`;
+  const listing = `${what}${lines.length === 0 ? '' : ':'}\n${lines.map((line) => `  ${line}\n`).join('')}`;
+  const retry = `  Try again: kubectl rollout-group retry ${name}\n`;
+  const text = (by = ''): string =>
+    run.outcome === 'failed'
+      ? `${name}: run ${run.id} is rolled back, requested by ${by}${reasonSuffix(options.reason)}\n  it ended because: ${run.failure ?? 'it failed'}\n  ${listing}${retry}`
+      : `${resultText(requested, options, by)}  pods in flight finish, then ${listing}${retry}`;
+  return {
+    needsRequester: true,
+    key,
+    spec: { action: 'abort', runId: run.id, rollback: true },
+    // Only a rollback replaces pods.
+    concerns: (rule) => rule !== 'run-failed',
+    preview: [[what, ...(lines.length === 0 ? [] : [lines.join('; ')])].join(': ')],
+    text,
+  };
 }
 
 /** Throws Failure if the strategy keeps no previous version of the pods, or if no rollout is in progress or failed. */
@@ -72,24 +98,16 @@ function zonesOfRun({ zones, run }: PublishedDecision): PublishedDecision['zones
   return own.length === 0 ? zones : own;
 }
 
-function resultText({ name, live }: RequestedGroup, { reason, rollback }: AbortFlags, by: string): string {
-  const { desired, updated } = podTotals({ ...live.decision, zones: zonesOfRun(live.decision) });
-  const { wave, run } = live.decision;
-  if (run?.outcome === 'failed') {
-    const because = run.failure ?? 'it failed';
-    return `${name}: run ${run.id} is rolled back, requested by ${by}${reasonSuffix(reason)}\n  it ended because: ${because}\n  the updated pods return to their previous revision\n  Try again: kubectl rollout-group retry ${name}\n`;
-  }
-  const at = wave === undefined ? '' : ` in wave ${wave.name}`;
-  return [
-    `${name} aborted${at} by ${by}${reasonSuffix(reason)}: ${updated} of ${desired} pods updated\n`,
-    nextText(name, live, rollback),
-  ].join('');
+function resultText({ live: { decision }, name }: RequestedGroup, { reason }: AbortFlags, by = ''): string {
+  const { desired, updated } = podTotals({ ...decision, zones: zonesOfRun(decision) });
+  const at = decision.wave === undefined ? '' : ` in wave ${decision.wave.name}`;
+  return `${name} aborted${at} by ${by}${reasonSuffix(reason)}: ${updated} of ${desired} pods updated\n`;
 }
 
-function nextText(name: string, { decision, definition }: LiveGroup, rollback: boolean | undefined): string {
+/** Returns what follows an abort without a rollback, and the next commands. */
+function stoppedText({ name, live: { decision, definition } }: RequestedGroup): string {
   const { run } = decision;
   const retry = `kubectl rollout-group retry ${name}\n`;
-  if (rollback === true) return `  pods in flight finish, then the updated pods return to their previous revision\n  Try again: ${retry}`;
   const strategy = definition?.rollout.strategy ?? decision.strategy;
   const traits = strategy === undefined ? undefined : strategyTraits[strategy];
   const stop = '  pods in flight finish; no further pod is replaced until';

@@ -9,7 +9,7 @@ import { effectsOfRevisions, type RevisionEffects } from '../../engine/plan/cont
 import { goesBack } from '../../engine/publish/status.ts';
 import { changeAnnotations } from '../../engine/run/origin.ts';
 import { undoRequest } from '../../engine/run/requests.ts';
-import { type IntentView, isUnknown, type Known, podsNamed } from '../../engine/snapshot.ts';
+import { type IntentView, isUnknown, type Known } from '../../engine/snapshot.ts';
 import { intentObject } from '../../policies/live/intents.ts';
 import { defined } from '../../policies/values/defined.ts';
 import { firstOf, listed, zonesText } from '../../policies/wording.ts';
@@ -18,7 +18,7 @@ import { type Cluster, withCluster } from '../connection.ts';
 import { type CommandContext, suggestNext } from '../context.ts';
 import { type ExitCode, exitCodes, Failure, type FailureDetails } from '../failure.ts';
 import type { LiveGroup } from '../live/groups.ts';
-import { chooseRevision, type Revision, readRevisions, readRuns, type UndoTarget } from '../live/history.ts';
+import { chooseRevision, type Revision, readRevisions, readRuns, returnTexts, type UndoTarget } from '../live/history.ts';
 import { applyStop, deleteIntents } from '../live/intents.ts';
 import { type Member, type Members, readMembers, refuseUnguarded, refuseWhenDenied, writeEach } from '../live/members.ts';
 import { writeAgentNote } from '../live/notes.ts';
@@ -26,7 +26,6 @@ import { remainingStops } from '../live/remaining-stops.ts';
 import type { RequestFlags } from '../live/submit-request.ts';
 import { type GroupName, nameOf } from '../live/target.ts';
 import { accessFor, confirmAlways, confirmByPrompt, findZone, type PromptFlags, printObjects } from '../live/write-options.ts';
-import { shortRevision } from '../output/group-text.ts';
 import { stopAndEndText } from '../output/plan/plan-text.ts';
 import { plural } from '../output/text.ts';
 import { templateManager } from '../source/cluster/managed-fields.ts';
@@ -56,13 +55,15 @@ export function run(context: CommandContext, options: UndoOptions): Promise<Exit
     const stops = await remainingStops(cluster, members, { verb: 'undo', restarted });
     const effects = effectsOf(members, undos);
     const kept = [...continuedTexts(name, effects), ...keptTexts(name, undos)];
+    const { what, lines } = returnOf(members, undos);
     // A dry run prints objects instead of the preview.
-    const notes = [...new Set([...exceptions, ...stops, ...(options.dryRun === undefined ? [] : kept)])];
+    const ofPreview = options.dryRun === undefined ? [] : [`${what}: ${lines.join('; ')}`, ...effects.atOnce, ...kept];
+    const notes = [...new Set([...exceptions, ...stops, ...ofPreview])];
     const writeNotes = () => writeAgentNote(context, cluster, members.live, notes);
     const intent = undoIntent(target, undos, options.reason ?? earlierReason(earlier, undos));
     if (options.dryRun !== undefined) await writeNotes();
     if (options.dryRun === 'client') return printObjects(context, [intent, ...undos.map(restoredObject)]);
-    const preview = previewText(members, undos, [...effects.atOnce, ...kept]);
+    const preview = `${what}:\n${[...lines, ...effects.atOnce, ...kept].map((text) => `  ${text}\n`).join('')}`;
     if (options.dryRun === undefined && !(await isConfirmed(context, options, preview))) return exitCodes.refused;
     const written = await write(cluster, target, { intent, undos }, options);
     if (options.dryRun === 'server') return printObjects(context, written);
@@ -195,18 +196,13 @@ function effectsOf({ snapshot, live: { definition } }: Members, undos: readonly 
   return definition === undefined ? { atOnce: [], run: undefined, others: [] } : effectsOfRevisions(snapshot, definition, revisions);
 }
 
-function previewText({ name, snapshot }: Members, undos: readonly MemberUndo[], texts: readonly string[]): string {
-  const lines = undos.map(({ member: { zone, view }, to }) => {
-    const short = (revision: string): string => shortRevision(revision, view.name);
-    return `  ${zone}: ${short(view.status.updateRevision)} -> ${short(to.name)} (revision ${to.number})\n`;
-  });
-  const count = undos.reduce((sum, { member: { view }, to }) => {
-    const pods = podsNamed(snapshot, view.namespace, view.name) ?? { unknown: 'no pods' };
-    return sum + (isUnknown(pods) ? view.replicas : pods.filter(({ revision }) => revision !== to.name).length);
-  }, 0);
+/** Returns the first sentence of the preview, and a line for each member. */
+function returnOf({ name, snapshot }: Members, undos: readonly MemberUndo[]): { readonly what: string; readonly lines: readonly string[] } {
+  const returns = undos.map(({ member: { zone, view: set }, to }) => ({ zone, set, to: to.name, revision: to }));
+  const { lines, count } = returnTexts(snapshot, returns);
   const replaced =
-    count === 0 ? 'no pod is replaced' : `up to ${plural(count, 'pod')} ${count === 1 ? 'is' : 'are'} replaced in the order of the group`;
-  return `${name} returns to an earlier revision; ${replaced}:\n${lines.join('')}${texts.map((text) => `  ${text}\n`).join('')}`;
+    count === 0 ? 'no pod is replaced' : `${plural(count, 'pod')} ${count === 1 ? 'is' : 'are'} replaced in the order of the group`;
+  return { what: `${name} returns to an earlier revision; ${replaced}`, lines };
 }
 
 /** Returns what the other zones do, whose pods are outdated and do not return. */

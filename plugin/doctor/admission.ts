@@ -46,8 +46,16 @@ export const webhookRegistration: GroupCheck = (facts) => {
     const message = `the webhooks do not protect namespace ${name}. Run: ${enforceCommand(name)}`;
     results.push(result('warn', 'webhooks', message));
   }
-  return orOk('webhooks', results, 'registered as installed, and enforced in every namespace of a group');
+  return orOk('webhooks', results, `registered as installed, and enforced in every namespace of a group${unlimitedEvictions(groups)}`);
 };
+
+/** Returns a clause that names the groups for which the webhook counts no disrupted pods. */
+function unlimitedEvictions(groups: readonly GroupDefinition[]): string {
+  const open = groups.filter(({ disruption }) => disruption === undefined).map(({ namespace, name }) => `${namespace}/${name}`);
+  if (open.length === 0) return '';
+  const which = open.length > maxNamed ? `${open.length} groups` : listed(open);
+  return `; without spec.disruption, only a ZoneAwarePodDisruptionBudget limits evictions of ${which}`;
+}
 
 /** Reports namespaces whose groups the webhook does not know: it allows every request there. */
 function unknownNamespaces({ accounts, groups }: Parameters<GroupCheck>[0]): readonly CheckResult[] {

@@ -4,19 +4,23 @@ import { isJsonObject, type JsonObject } from '../../cluster/request/json.ts';
 import { listObjects } from '../../cluster/request/read.ts';
 import { type KubernetesObject, resources } from '../../cluster/request/resource.ts';
 import { fieldDiff } from '../../engine/diff/field-diff.ts';
+import { podsToReplace, revisionsOfRollback } from '../../engine/plan/controller.ts';
 import type { PublishedRun } from '../../engine/publish/published.ts';
 import type { Images, ShownRun, ShownZone } from '../../engine/publish/run-record.ts';
-import type { IntentView } from '../../engine/snapshot.ts';
+import { type IntentView, type Snapshot, type StatefulSetView, setNamed } from '../../engine/snapshot.ts';
 import { messageOf } from '../../policies/error-message.ts';
 import { type RolloutRun, schemas } from '../../policies/schema/kinds.ts';
 import { valueAt } from '../../policies/schema/schema-walk.ts';
 import { defined } from '../../policies/values/defined.ts';
+import { firstOf } from '../../policies/wording.ts';
 import { ifNotInstalled, rolloutRuns } from '../cluster-snapshot/kinds.ts';
 import { itemsOf, listKnown } from '../cluster-snapshot/listing.ts';
 import type { Cluster } from '../connection.ts';
 import { exitCodes, Failure, notFoundFailure, usageFailure } from '../failure.ts';
-import { shortRevision } from '../output/group-text.ts';
+import { shortImage, shortRevision } from '../output/group-text.ts';
+import { plural } from '../output/text.ts';
 import { imagesIn } from './facts.ts';
+import type { LiveGroup } from './groups.ts';
 import type { Member } from './members.ts';
 import { type GroupName, nameOf } from './target.ts';
 
@@ -124,12 +128,54 @@ function revisionOfCommit(runs: readonly RunRecord[], commit: string, zone: stri
   );
 }
 
+/** The return of a member to a revision. */
+interface MemberReturn {
+  readonly zone: string;
+  readonly set: StatefulSetView;
+  readonly to: string;
+  /** Absent if Kubernetes no longer keeps the revision, or it may not be read. */
+  readonly revision?: Revision | undefined;
+}
+
+/** Returns a line for each member such as `a: 66bf5b4698 -> 6454649c64 (revision 1, cache:1.0.0), 3 pods`, and the number of all pods. */
+export function returnTexts(
+  snapshot: Snapshot,
+  returns: readonly MemberReturn[],
+): { readonly lines: readonly string[]; readonly count: number } {
+  const counts = returns.map(({ set, to }) => podsToReplace(snapshot, set, to));
+  const lines = returns.map(({ zone, set, to, revision }, index) => {
+    const short = (name: string): string => shortRevision(name, set.name);
+    const images = Object.entries(revision === undefined ? {} : imagesOf(revision.template));
+    const changed = images.filter(([container, image]) => set.images?.[container] !== image).map(([, image]) => shortImage(image));
+    const about = [...(revision === undefined ? [] : [`revision ${revision.number}`]), ...new Set(changed)];
+    const named = about.length === 0 ? '' : ` (${firstOf(about, 3)})`;
+    return `${zone}: ${short(set.status.updateRevision)} -> ${short(to)}${named}, ${plural(counts[index] ?? 0, 'pod')}`;
+  });
+  return { lines, count: counts.reduce((sum, one) => sum + one, 0) };
+}
+
+/** Returns the return of each member by a rollback of the run: to the revision that the engine decides. */
+export async function returnsOfRollback(
+  cluster: Cluster,
+  { snapshot, live: { definition } }: { readonly snapshot: Snapshot | undefined; readonly live: LiveGroup },
+  runId: string,
+): Promise<readonly MemberReturn[]> {
+  if (definition === undefined || snapshot === undefined) return [];
+  const { namespace, zones } = definition;
+  const targets = revisionsOfRollback(snapshot, definition, runId);
+  const revisions = await readKeptRevisions(cluster, namespace);
+  return zones.flatMap(({ name: zone, statefulSet }) => {
+    const [to, set] = [targets[zone], setNamed(snapshot, namespace, statefulSet)];
+    if (to === undefined || set === undefined) return [];
+    return podsToReplace(snapshot, set, to) === 0 ? [] : [{ zone, set, to, revision: revisions.get(to) }];
+  });
+}
+
 type RunRecord = RolloutRun['spec'];
 
 /** Adds images, changed fields and numbers of the revisions that Kubernetes keeps. Without permission to list them, runs stay unchanged. */
 export async function readImages(cluster: Cluster, namespace: string, runs: readonly ShownRun[]): Promise<readonly ShownRun[]> {
-  const listed = itemsOf(await listKnown(cluster, resources.controllerRevisions, [namespace], { site: 'history.revisions' }));
-  const revisions = new Map(listed.flatMap(revisionOf).map((revision) => [revision.name, revision]));
+  const revisions = await readKeptRevisions(cluster, namespace);
   const withImages = (zone: ShownZone): ShownZone => {
     const [from, to] = [revisions.get(zone.fromRevision ?? ''), revisions.get(zone.toRevision ?? '')];
     const changedFields = from && to && changedFieldsOf(from, to);
@@ -140,6 +186,12 @@ export async function readImages(cluster: Cluster, namespace: string, runs: read
     };
   };
   return runs.map((run) => ({ ...run, zones: run.zones.map(withImages) }));
+}
+
+/** Reads the revisions that Kubernetes keeps, by name; none without permission to list them. */
+async function readKeptRevisions(cluster: Cluster, namespace: string): Promise<ReadonlyMap<string, Revision>> {
+  const listed = itemsOf(await listKnown(cluster, resources.controllerRevisions, [namespace], { site: 'history.revisions' }));
+  return new Map(listed.flatMap(revisionOf).map((revision) => [revision.name, revision]));
 }
 
 function changedFieldsOf(from: Revision, to: Revision): readonly string[] {

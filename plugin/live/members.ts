@@ -169,7 +169,9 @@ function leaderOf({ zones, namespace, name }: GroupDefinition, wanted: string | 
   // Zones with the same source of replicas have one target.
   const key = ({ replicas }: ZoneDefinition): string => JSON.stringify(replicas.kind === 'count' ? 'count' : replicas);
   if (others.length > 0 && (first.replicas.kind === 'leader' || others.some((other) => key(other) !== key(first)))) {
-    throw usageFailure(`${namespace}/${name} has ${leaders.length} leading zones`, `name one with --zone: ${namesOf(leaders)}`);
+    const every = `for zone in ${leaders.map((leader) => leader.name).join(' ')}; do kubectl rollout-group scale ${namespace}/${name}`;
+    const todo = `name one with --zone, or scale all: ${every} --zone $zone --replicas NUMBER; done`;
+    throw usageFailure(`${namespace}/${name} has ${leaders.length} leading zones, and each has its own replicas`, todo);
   }
   return first;
 }

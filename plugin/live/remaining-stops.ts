@@ -2,11 +2,10 @@
 import { decideGroup } from '../../engine/decide/decide.ts';
 import { isOfStop } from '../../engine/decide/stops.ts';
 import type { RuleResult, Stop } from '../../engine/decision.ts';
+import { withRequestedRollback } from '../../engine/plan/controller.ts';
 import type { PublishedDecision } from '../../engine/publish/published.ts';
 import { endsText } from '../../engine/publish/status.ts';
-import { rollbackDelayMs } from '../../engine/run/run.ts';
-import type { FailedRun } from '../../engine/run/run-state.ts';
-import { isUnknown, type Ledger, type Snapshot } from '../../engine/snapshot.ts';
+import { isUnknown, type Snapshot } from '../../engine/snapshot.ts';
 import { traitsOf } from '../../policies/strategies.ts';
 import type { Cluster } from '../connection.ts';
 import { readWebhookProblems } from '../doctor/gather/admission.ts';
@@ -39,23 +38,13 @@ export async function remainingStops(
   const problems = await readWebhookProblems(cluster, agentNamespaceFor(cluster, decision), needs);
   const webhookProblems = isUnknown(problems) ? {} : problems;
   const changedSnapshot = snapshot && { ...snapshot, statefulSets, webhookProblems };
-  const requested = isRollback ? changedSnapshot && withRollbackOf(changedSnapshot, decision) : changedSnapshot;
+  const { namespace, group: name, run } = decision;
+  const requested = isRollback ? changedSnapshot && withRequestedRollback(changedSnapshot, { namespace, name }, run?.id) : changedSnapshot;
   const after = requested && definition && decideGroup(requested, definition);
   // The published waits are those of the run that the rollback ends.
   const before = isRollback ? { ...decision, waits: [] } : decision;
   const isLeft = (zones: readonly string[]): boolean => restarted === undefined || zones.some((zone) => restarted.includes(zone));
   return blockingTexts(after ?? before, verb, ({ rule, zones }) => concerns(rule) && (zones === undefined || isLeft(zones)));
-}
-
-/** Returns the snapshot in which the run has failed and its rollback is due; undefined if the ledger does not have the published run. */
-function withRollbackOf(snapshot: Snapshot, { namespace, group, run }: PublishedDecision): Snapshot | undefined {
-  const isOf = (ledger: Ledger): boolean => ledger.namespace === namespace && ledger.group === group;
-  const ledger = snapshot.ledgers.find(isOf);
-  const current = ledger?.run;
-  if (ledger === undefined || current === undefined || current.outcome === 'completed' || current.id !== run?.id) return undefined;
-  const failedMs = snapshot.nowMs - rollbackDelayMs;
-  const failed: FailedRun = { failure: 'aborted', ...current, outcome: 'failed', failedMs, onFailure: 'rollback' };
-  return { ...snapshot, ledgers: [...snapshot.ledgers.filter((one) => !isOf(one)), { ...ledger, run: failed }] };
 }
 
 /** Returns a sentence for each stop that the verb does not end, and for each rule that blocks until a person acts. */

@@ -54,6 +54,8 @@ export interface Request {
   readonly confirm?: () => Promise<boolean>;
   /** Checks the verified requester. Throws Failure if the requester does not qualify. */
   readonly check?: (stamped: IntentView) => void;
+  /** Notes of a dry run about the effect on pods: the dry run prints the object instead of `text`. */
+  readonly preview?: readonly string[];
   /**
    * Returns the output, including what happens next. `by` is the requester that the webhook recorded, if any. `kept` are the requests that
    * this request should end, but that the requester may not delete.
@@ -98,7 +100,7 @@ export async function readRequestedGroup(cluster: Cluster, group: string, readSc
 export async function submit(context: CommandContext, flags: RequestFlags, requested: RequestedGroup, request: Request): Promise<ExitCode> {
   const { stdout } = context;
   const { cluster, target, name, live } = requested;
-  const { key = '', needsRequester = false, notSent = 'the request was not sent', next = [], ends, concerns } = request;
+  const { key = '', needsRequester = false, notSent = 'the request was not sent', next = [], preview = [], ends, concerns } = request;
   if (request.spec === undefined) {
     stdout.write(request.text(undefined, []));
     await writeAgentNote(context, cluster, live);
@@ -110,7 +112,7 @@ export async function submit(context: CommandContext, flags: RequestFlags, reque
   const object = intentObject(target, spec, key, request.objectName);
   const effect = { verb: spec.action, isRollback: spec.rollback === true };
   const stops = concerns === undefined ? [] : await remainingStops(cluster, requested, { ...effect, concerns });
-  if (flags.dryRun !== undefined) await writeAgentNote(context, cluster, live, stops);
+  if (flags.dryRun !== undefined) await writeAgentNote(context, cluster, live, [...preview, ...stops]);
   if (flags.dryRun === 'client') return printObjects(context, [object]);
   const stored = requested.read.world.policies.intents.find(
     (one) => one.name === object.metadata.name && one.namespace === target.namespace,

@@ -18,6 +18,7 @@ import {
   passesText,
   sourceText,
   spanText,
+  stopAndEndText,
   stopText,
   untilText,
 } from './plan/plan-text.ts';
@@ -86,7 +87,10 @@ export function renderExplanation(explanation: Explanation, look: TableLook): st
     ...field('zones', zonesText(explanation), look),
     ...trouble.flatMap(({ what }) => field('trouble', what, look, 'red')),
     ...(explanation.facts ?? []).flatMap(([label, text]) => field(label, text, look)),
-    ...decision.stops.flatMap((stop) => field('stopped', stopText(stop, explanation.nowMs), look, 'yellow')),
+    ...decision.stops.flatMap((stop) => {
+      const text = stopsStep(decision, stop) ? stopText(stop, explanation.nowMs) : stopAndEndText(stop, explanation.nowMs);
+      return field('stopped', text, look, 'yellow');
+    }),
     ...(decision.left ?? []).flatMap(({ fact }) => field('left', fact, look, 'yellow')),
     ...openExceptions(decision, explanation.nowMs ?? 0).flatMap((result) =>
       field('override', exceptionText(result, explanation.nowMs), look, 'yellow'),
@@ -127,7 +131,7 @@ function verdict(explanation: Explanation): string {
     explanation,
     decision.stops.filter(({ isBlocking }) => isBlocking),
   );
-  const stopped = decision.stops.every(({ rule }) => rule === 'protected')
+  const stopped = decision.stops.every(({ rule }) => rule === 'protected' || rule === 'paused')
     ? undefined
     : '. The group continues by itself; the undone or failed revision does not roll out.';
   const unexpected = waits.find((wait) => !endsByItself(wait));
@@ -259,8 +263,7 @@ function doLines(
       ...missingSets.map(({ zone, statefulSet }) => `create StatefulSet ${statefulSet}, or remove zone ${zone} from the group`),
       ...todosOf(results, name, decision.wave?.name),
       ...refused.flatMap(({ override }) => (override === undefined ? [] : overrideText(override))),
-      ...decision.stops.flatMap(endTexts),
-      ...(decision.left ?? []).flatMap((one) => endTexts({ ...one, isBlocking: true })),
+      ...[...decision.stops.filter((stop) => stopsStep(decision, stop)), ...(decision.left ?? [])].flatMap(endTexts),
       ...openExceptions(decision, nowMs).flatMap(({ exception }) =>
         exception === undefined || !isLive ? [] : `to end the exception: ${cancelCommand(name, exception)}`,
       ),
@@ -271,8 +274,13 @@ function doLines(
     : ['', ...todo.flatMap((text, index) => (index === 0 ? field('do', text, look) : paragraph(' '.repeat(11), text, look.columns)))];
 }
 
-function endTexts({ isBlocking, endsWith, alternatives = [] }: Pick<Stop, 'isBlocking' | 'endsWith' | 'alternatives'>): readonly string[] {
-  return [`${isBlocking ? 'to continue' : 'to end it'}: ${endsWith}`, ...alternatives.map((other) => `or: ${other}`)];
+/** Reports whether the group would continue without the stop. A stop of a group that has nothing to do is no reason to act. */
+function stopsStep({ phase }: Pick<ExplainedDecision, 'phase'>, { isBlocking }: Stop): boolean {
+  return isBlocking && phase !== 'Done';
+}
+
+function endTexts({ endsWith, alternatives = [] }: Pick<Stop, 'endsWith' | 'alternatives'>): readonly string[] {
+  return [`to continue: ${endsWith}`, ...alternatives.map((other) => `or: ${other}`)];
 }
 
 /** Returns the waits without those of a stop, because the stop names the command that ends it. */

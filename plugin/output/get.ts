@@ -133,11 +133,12 @@ export function renderTree(live: LiveGroup, nowMs: number, look: TreeLook, facts
 
 function headLines(live: LiveGroup, nowMs: number, look: TableLook, change = ''): readonly string[] {
   const { decision, from } = live;
+  const was = pastMark(live);
   const { desired, updated, available, areKnown } = podTotals(decision);
   const name = `${decision.namespace}/${decision.group}`;
-  const phase = `${pastMark(live)}${phaseTitle(decision.phase)}`;
+  const phase = `${was}${phaseTitle(decision.phase)}`;
   const wave = decision.wave === undefined ? '' : `   wave ${waveText(decision)}`;
-  const counts = areKnown ? `${updated} of ${desired} updated   ${available} available` : '? updated   ? available';
+  const counts = areKnown ? `${was}${updated} of ${desired} updated   ${was}${available} available` : '? updated   ? available';
   const room = look.columns === undefined ? Number.POSITIVE_INFINITY : Math.max(0, look.columns - name.length - phase.length - 3);
   const hasRoom = change !== '' && wave.length + change.length + counts.length + 6 <= room;
   const rest = hasRoom ? `${wave}   ${change}   ${counts}` : `${wave}   ${counts}`;

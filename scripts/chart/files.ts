@@ -10,7 +10,7 @@ import { dashboardFiles } from '../generated/dashboards.ts';
 import { chartObjects, definedKind, isKind } from './chart.ts';
 import { kustomizeFiles } from './kustomize.ts';
 import { documents, type Entries, escaped, ifKey, inserted, isBlock, isEntries, lines, type Tree } from './template.ts';
-import { valuesSchema, valuesYaml } from './values.ts';
+import { memberPattern, valuesSchema, valuesYaml } from './values.ts';
 
 const folder = 'deploy/helm/rollout-group';
 const from = (what: string) => `Generated from ${what} by npm run generate.`;
@@ -104,7 +104,7 @@ function names(definitionBlocks: readonly Tree[]): string {
 {{ if ne .Release.Namespace "rollout-group" }}-{{ .Release.Namespace }}{{ end }}
 {{- end }}
 {{- define "rollout-group.members" -}}
-{{ range $index, $member := .Values.partitionMembers | uniq | sortAlpha }}{{ if $index }}, {{ end }}'{{ $member }}'{{ end }}
+{{ range $index, $member := .Values.partitionMembers | uniq | sortAlpha }}{{ if $index }}, {{ end }}{{ if not (regexMatch "${memberPattern}" $member) }}{{ fail (printf "partitionMembers: %q is not NAMESPACE/NAME" $member) }}{{ end }}'{{ $member }}'{{ end }}
 {{- end }}
 ${marked.join('')}`;
 }

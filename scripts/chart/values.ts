@@ -22,6 +22,8 @@ const group = (description: string, properties: Readonly<Record<string, ValueSch
   properties,
 });
 const texts = (pattern: string) => ({ type: 'string', pattern });
+/** NAMESPACE/NAME. The template checks it too: the text becomes part of a CEL expression, and Helm can skip the schema. */
+export const memberPattern = '^[a-z0-9-]+/[a-z0-9.-]+$';
 const dnsLabel = '^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$';
 
 const installationValues: Readonly<Record<string, ValueSchema>> = {
@@ -54,7 +56,7 @@ const installationValues: Readonly<Record<string, ValueSchema>> = {
   ),
   partitionMembers: list(
     'The StatefulSets of groups of the strategy `partition`, as NAMESPACE/NAME. The admission policy protects them also in the middle of a rollout.',
-    texts('^[a-z0-9-]+/[a-z0-9.-]+$'),
+    texts(memberPattern),
   ),
   compat: switched('Also install the kinds and webhook configurations of grafana/rollout-operator, under their own names.'),
   readCommits: switched('Let the agent read Applications of Argo CD and Kustomizations of Flux, for the commits of rollouts.'),

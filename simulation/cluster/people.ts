@@ -12,7 +12,7 @@ import type { WantedStatefulSet } from './cluster.ts';
 import { Membership } from './membership.ts';
 import { type ReplicaOrigin, type ReplicaSource, resourceOfKind } from './replica-origins.ts';
 import type { Requests } from './requests.ts';
-import { type Container, replicasOf, specOf, statefulSetResource } from './workload.ts';
+import { appliedStrategy, type Container, replicasOf, specOf, statefulSetResource } from './workload.ts';
 import type { World } from './world.ts';
 
 interface PeopleOptions extends World, PlannedGroup {
@@ -199,7 +199,7 @@ export class People {
       const template = containers.every(({ image }, index) => image === imageOf(index))
         ? {}
         : { template: { spec: { containers: containers.map((container, index) => ({ ...container, image: imageOf(index) })) } } };
-      return withPlan(this.#options, set, { spec: { ...template, updateStrategy: want.strategyNow } });
+      return withPlan(this.#options, set, { spec: { ...template, ...appliedStrategy(set, want) } });
     };
     this.#options.client.change(actor, this.#reference(name), changeOf, { denied: () => this.#later(() => this.#applyTo(name)) });
   }

@@ -8,6 +8,7 @@ import {
   type ReadRevision,
   readRevision,
   revisionsToRead,
+  type SeenSet,
 } from '../../engine/strategies/pinned/placement.ts';
 import { pinConfigurationName } from '../../install/webhooks.ts';
 import { usualAgentNamespace } from '../../policies/objects/agent-deployment.ts';
@@ -56,7 +57,7 @@ export function createPinWebhook({ server, groups, admitted }: WebhookOptions) {
     const known = {
       zone,
       ledger: decodeLedger(textAt(server.get('configmaps', namespace, ledgerName(group)), 'data', ledgerKey), { namespace, group }),
-      knownUid: server.get(statefulSetResource, namespace, pod.statefulSet)?.metadata.uid,
+      seen: seenSet(server.get(statefulSetResource, namespace, pod.statefulSet)),
     };
     const revisions = new Map(revisionsToRead(pod, known).map((name) => [name, revisionOf(pod, name)]));
     const placement = placementOf(pod, { ...known, revisions });
@@ -75,6 +76,10 @@ export function createPinWebhook({ server, groups, admitted }: WebhookOptions) {
       isUnavailable = next;
     },
   };
+}
+
+function seenSet(set: ModelObject | undefined): SeenSet | undefined {
+  return set && { uid: set.metadata.uid, updateRevision: textAt(set, 'status', 'updateRevision') ?? '' };
 }
 
 /** Returns the zone of the StatefulSet in the stored RolloutGroup; undefined if the group does not name it. */

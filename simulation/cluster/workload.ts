@@ -119,6 +119,18 @@ export function isNamedAfter(pod: string, set: string): boolean {
   return pod.startsWith(`${set}-`) && /^\d+$/.test(pod.slice(set.length + 1));
 }
 
+interface WantedStrategy {
+  /** The strategy of the manifest, and the strategy that a person set for a time. */
+  readonly strategy: Json;
+  readonly strategyNow: Json;
+}
+
+/** Returns the strategy of an apply. The manifests leave the partition out, so that an apply does not overwrite that of the agent. */
+export function appliedStrategy(set: ModelObject, { strategy, strategyNow }: WantedStrategy): { readonly updateStrategy?: Json } {
+  const isSame = strategyNow === strategy && specOf(set).updateStrategy?.type === strategy['type'];
+  return isSame ? {} : { updateStrategy: strategyNow };
+}
+
 export function specOf(set: ModelObject): StatefulSetSpec {
   return (set['spec'] ?? {}) as StatefulSetSpec;
 }

@@ -22,7 +22,7 @@ import type { Scene } from './oracle.ts';
 /** The requested state of a StatefulSet. `images` has one image per container; `image` is the image of containers beyond this list. */
 type RequestedSet = Omit<WantedStatefulSet, 'images'> & Partial<WantedStatefulSet>;
 
-type SceneView = Pick<Scene, 'namespace' | 'list' | 'get' | 'group' | 'nowMs' | 'ledSinceMs'>;
+type SceneView = Pick<Scene, 'namespace' | 'list' | 'get' | 'group' | 'nowMs' | 'claimKnownMs'>;
 
 /** Returns the first difference or open work as part of a sentence; undefined if the group has reached its requested state. */
 export function firstDifference(scene: SceneView, wanted: readonly RequestedSet[]): string | undefined {

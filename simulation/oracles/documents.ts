@@ -1,8 +1,20 @@
 // Reads stored ledgers for the judges, without code of the agent: claims, epoch, preparations and pins.
 
-import { field, groupResource, isTerminating, listAt, numberAt, parsed, podResource, statefulSetResource, textAt } from '../objects.ts';
-import { runStartMs } from '../process/clock.ts';
-import type { ModelObject } from '../server/request.ts';
+import type { TurnReport } from '../../agent/report.ts';
+import {
+  configMapResource,
+  field,
+  groupResource,
+  isTerminating,
+  leaseResource,
+  listAt,
+  numberAt,
+  parsed,
+  podResource,
+  statefulSetResource,
+  textAt,
+} from '../objects.ts';
+import type { Commit, ModelObject } from '../server/request.ts';
 import type { Scene } from './oracle.ts';
 
 type ClaimVerb = 'deletePod' | 'evictPod' | 'scaleDown' | 'setPartition';
@@ -134,13 +146,56 @@ export const unappliedMs = 120_000;
 const nextTurnMs = 1_000;
 
 /**
- * Returns whether the claim is open. A claim of a webhook stays stored until the next write, also when it is applied or has expired. A new
- * leader does not trust the time in a claim, so it counts from its own start.
+ * Returns whether the claim is open. A claim of a webhook stays stored until the next write, also when it is applied or has expired. It
+ * expires by the time since which the leader knows it, because the clocks of the webhooks can be wrong.
  */
-export function isOpenClaim(claim: Claimed, scene: Pick<Scene, 'list' | 'namespace' | 'nowMs' | 'ledSinceMs'>): boolean {
+export function isOpenClaim(claim: Claimed, scene: Pick<Scene, 'list' | 'namespace' | 'nowMs' | 'claimKnownMs'>): boolean {
   if (claim.admittedWallMs === undefined) return true;
-  const sinceMs = Math.max(claim.admittedWallMs - runStartMs, scene.ledSinceMs?.() ?? 0);
-  return isUnapplied(claim, scene) && scene.nowMs() - sinceMs < unappliedMs + nextTurnMs;
+  return isUnapplied(claim, scene) && scene.nowMs() - (scene.claimKnownMs?.(claim) ?? 0) < unappliedMs + nextTurnMs;
+}
+
+/** Records since when the holder of the Lease knows each stored claim: it compares ledgers only when it writes one. */
+export class KnownClaims {
+  readonly #nowMs: () => number;
+  /** The times at which the claims were stored, by ledger and claim. */
+  readonly #storedMs = new Map<string, Map<string, number>>();
+  /** The times at which the first turn of this holder with the claim ended. */
+  readonly #turnMs = new Map<string, number>();
+  #holder: string | undefined;
+  #ledSinceMs = 0;
+
+  constructor(nowMs: () => number) {
+    this.#nowMs = nowMs;
+  }
+
+  committed({ resource, type, after, atMs }: Pick<Commit, 'resource' | 'type' | 'after' | 'atMs'>): void {
+    if (resource === leaseResource) this.#ledBy(textAt(after, 'spec', 'holderIdentity'));
+    if (resource !== configMapResource || !isLedger(after)) return;
+    const before = this.#storedMs.get(after.metadata.name);
+    const claims = type === 'DELETED' ? [] : (readLedger(after)?.claims.keys() ?? []);
+    this.#storedMs.set(after.metadata.name, new Map([...claims].map((key) => [key, before?.get(key) ?? atMs])));
+  }
+
+  turnEnded(process: string, { ledger }: Pick<TurnReport, 'ledger'>): void {
+    if (process !== this.#holder || ledger === undefined) return;
+    const keys = new Set(ledger.claims.map(keyOf));
+    for (const key of this.#turnMs.keys()) if (!keys.has(key)) this.#turnMs.delete(key);
+    for (const key of keys) if (!this.#turnMs.has(key)) this.#turnMs.set(key, this.#nowMs());
+  }
+
+  /** Returns since when the claim counts, in virtual milliseconds. A claim that the holder has not read yet counts since it was stored. */
+  knownMs(claim: Claimed): number {
+    const key = keyOf(claim);
+    const storedMs = [...this.#storedMs.values()].flatMap((claims) => claims.get(key) ?? []);
+    return this.#turnMs.get(key) ?? Math.max(this.#ledSinceMs, ...storedMs);
+  }
+
+  #ledBy(holder: string | undefined): void {
+    if (holder === this.#holder) return;
+    this.#holder = holder;
+    this.#ledSinceMs = this.#nowMs();
+    this.#turnMs.clear();
+  }
 }
 
 /** Returns whether the pod is present, or the replicas are above those of the claim, so that the request may still arrive. */
@@ -149,8 +204,15 @@ function isUnapplied({ uid, to }: Claimed, { list, namespace }: Pick<Scene, 'lis
   return list(statefulSetResource, namespace).some((set) => set.metadata.uid === uid && (numberAt(set, 'spec', 'replicas') ?? 1) > to);
 }
 
+interface ClaimParts {
+  readonly verb: string;
+  readonly uid: string;
+  readonly to?: number | undefined;
+  readonly resourceVersion?: string | undefined;
+}
+
 /** Returns a key that is the same for equal claims. */
-export function keyOf({ verb, uid, to, resourceVersion }: Claimed): string {
+export function keyOf({ verb, uid, to, resourceVersion }: ClaimParts): string {
   return `${verb} ${uid} ${to ?? ''} ${resourceVersion ?? ''}`;
 }
 

@@ -7,6 +7,7 @@ import type { Point, RequestFault } from '../faults/fault.ts';
 import type { InstalledWebhook } from '../process/installed.ts';
 import type { GroupShape } from '../scenario.ts';
 import type { Actor, Answered, Commit, ModelObject } from '../server/request.ts';
+import type { Claimed } from './documents.ts';
 import type { NamedGroup } from './groups.ts';
 
 export interface Violation {
@@ -49,8 +50,8 @@ export interface Scene {
   readonly clockOf?: (process: string) => MachineState;
   /** Returns whether an agent has a dead watch that is still open. A watch stays dead after all faults, until the agent closes it. */
   readonly isWatchDead?: () => boolean;
-  /** Returns the time at which the holder of the Lease last changed. */
-  readonly ledSinceMs?: () => number;
+  /** Returns since when the holder of the Lease knows the claim, in virtual milliseconds. */
+  readonly claimKnownMs?: (claim: Claimed) => number;
 }
 
 export interface PodCalled {

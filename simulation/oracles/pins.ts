@@ -206,7 +206,7 @@ class PinJudge implements Oracle {
       this.#noted.set(uid, atMs);
       if (place !== undefined) this.#tries.delete(place);
     }
-    const requested = pinned ?? this.#book.restored(zone, admitted.createdRevision);
+    const requested = pinned ?? this.#book.startRevision(zone, admitted.createdRevision);
     if (revision !== admitted.createdRevision && (admitted.isUnavailable || revision !== requested)) {
       this.#book.scene.violated(
         'S6',
@@ -232,7 +232,7 @@ class PinJudge implements Oracle {
       !this.#book.terms.wasMember(zone.statefulSet, atMs - 10_000);
     if (isOther || is === before || admitted.isUnavailable || admitted.createdRevision !== facts.currentRevision) return;
     const wanted = pinnedTo ?? (isNoted ? before : facts.currentRevision);
-    if ([wanted, ...[before, admitted.createdRevision].map((revision) => this.#book.restored(zone, revision))].includes(is)) return;
+    if ([wanted, ...[before, admitted.createdRevision].map((revision) => this.#book.startRevision(zone, revision))].includes(is)) return;
     this.#book.scene.violated('S6', `${after.metadata.name} was at ${before}, and its successor is at ${is} instead of ${wanted}`);
   }
 }

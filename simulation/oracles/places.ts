@@ -169,6 +169,11 @@ export class Book implements Oracle {
     return textAt(run.target, name) ?? textAt(run.restores, name);
   }
 
+  /** Returns the revision of a pod without a pin that the controller creates at `revision`, if its update revision or `revision` was rolled back. */
+  startRevision(zone: Zone, revision: string): string | undefined {
+    return this.restored(zone, zone.facts.latest()?.updateRevision) ?? this.restored(zone, revision);
+  }
+
   #putRun(map: ModelObject, atMs: number): void {
     if (!isLedger(map)) return;
     this.runs.set(atMs, readLedger(map)?.run);

@@ -146,7 +146,7 @@ class RollbackJudge implements Oracle {
     else this.#undos.set(name, { atMs: this.#undos.get(name)?.atMs ?? atMs, revisions });
   }
 
-  /** Checks that no pod is created at a rolled-back revision, unless the webhook did not answer, or the ledger still pins the pod. */
+  /** Checks that each pod of a rolled-back zone is created at the earlier revision, unless the webhook did not answer, or the ledger pins the pod. */
   #checkCreated(pod: ModelObject): void {
     const { name, namespace = '' } = pod.metadata;
     const created = this.#admitted.get(name);
@@ -155,13 +155,14 @@ class RollbackJudge implements Oracle {
     const zone = place?.zone ?? this.#book.zones.find(({ statefulSet }) => name.startsWith(`${statefulSet}-`));
     if (created === undefined || zone === undefined || controllerOf(pod) !== zone.facts.latest()?.uid) return;
     const { terms, scene } = this.#book;
-    const target = this.#book.restored(zone, revisionLabelOf(pod));
+    const target = this.#book.startRevision(zone, revisionLabelOf(pod));
     const isPinned = this.#pinned.has(pinKey(terms.zoneName(zone.statefulSet), Number(name.slice(zone.statefulSet.length + 1))));
     const isMember = terms.of(zone.statefulSet).latest()?.isMember === true;
     // Without the revision of the rollback, the webhook cannot build the pod.
     const revision = target === undefined ? undefined : scene.get('controllerrevisions.apps', namespace, target);
     const isKnown = revision !== undefined && controllerOf(revision) === controllerOf(pod);
-    if (isMember && isKnown && !isPinned) scene.violated('S39', `${name} is created at ${revisionLabelOf(pod)}, which was rolled back`);
+    if (isMember && isKnown && !isPinned && target !== revisionLabelOf(pod))
+      scene.violated('S39', `${name} is created at ${revisionLabelOf(pod)}, and its zone was rolled back to ${target}`);
   }
 
   /** Checks the status that an agent publishes after the rollback: the group is degraded, and not ready, unless the zone could not be read. */

@@ -194,6 +194,14 @@ describe.skipIf(!isRun)('the Helm chart', () => {
     }
   });
 
+  it('refuses a member that would change the CEL expression of an admission policy, also without the schema of the values', () => {
+    const args = ['template', 'release', chart, '--skip-schema-validation', '--values', '-'];
+    const member = "a/b' in ['a/b'] || '";
+    const given = (partitionMembers: readonly string[]) => JSON.stringify({ ...common, partitionMembers });
+    expect(() => run(helm, args, given([member]))).toThrow(`partitionMembers: ${JSON.stringify(member)} is not NAMESPACE/NAME`);
+    expect(run(helm, args, given(['mimir/ingester-zone-a']))).toContain("'mimir/ingester-zone-a'");
+  });
+
   it('has the default image and resources of install, and the version of the package', () => {
     const { version } = JSON.parse(readFileSync('package.json', 'utf8'));
     const wanted = installation(optionsOf({ image: `rollout-group-agent:${version}`, hasCompat: true }));

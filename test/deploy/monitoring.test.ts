@@ -66,6 +66,20 @@ describeWithPromtool('an alert of a group', () => {
     expectFiring(state(), []);
   });
 
+  it('RolloutGroupStuck does not count the time of a pause that ended, although a pod is down then', async () => {
+    const { cluster, scrapes, state } = await world();
+    cluster.workloads.breakNext('ingester-zone-b-1');
+    cluster.rollTo('app:2');
+    await scrapes.pass(10);
+    cluster.api.put(intents, { metadata: { name: 'wait', namespace: 'mimir' }, spec: { group: 'ingester', action: 'pause' } });
+    await scrapes.pass(60);
+    cluster.api.remove(intents, 'mimir', 'wait');
+    await scrapes.pass(20);
+    expectFiring(state(), []);
+    await scrapes.pass(20);
+    expectFiring(state(), ['RolloutGroupStuck']);
+  });
+
   it('RolloutGroupStuck fires only after twice the time that pods of the group take', async () => {
     const { cluster, scrapes, state } = await world();
     cluster.workloads.breakNext('ingester-zone-b-1');
@@ -243,6 +257,7 @@ describeWithPromtool('an alert of the webhooks', () => {
   it.each([
     ['RolloutWebhookUnavailable', { ...decided, allowed: false, failure: 'deadline' }],
     ['RolloutWebhookFailsOpen', { ...decided, allowed: true, failure: 'overload' }],
+    ['RolloutWebhookFailsOpen', { ...decided, allowed: true, failure: 'unread' }],
   ])('%s fires if the agent answers without a decision', async (name, review) => {
     const { scrapes, first, state } = await world();
     const { webhook } = first.metrics;

@@ -155,6 +155,7 @@ describe('a removal', () => {
     expect(leftovers(optionsOf({ scope }), { hasDefinitions: false }).map(({ command }) => command)).toEqual([
       'kubectl delete crd rolloutgroups.rollout-group.dev rolloutpolicies.rollout-group.dev rolloutexceptions.rollout-group.dev rolloutintents.rollout-group.dev rolloutruns.rollout-group.dev metricsources.rollout-group.dev notificationchannels.rollout-group.dev',
       'kubectl delete configmap -l rollout-group.dev/document -n mimir',
+      'kubectl delete secret rollout-group-agent-tls-issued -n rollout-group --ignore-not-found',
       'kubectl label namespace -l rollout-group.dev/enforce rollout-group.dev/enforce-',
     ]);
     expect(leftovers(optionsOf(), { hasDefinitions: true }).map(({ command }) => command)).not.toContain(expect.stringContaining('crd'));

@@ -63,7 +63,7 @@ describe('the Lease of an agent', () => {
     const list = await ask('get');
     expect([list.stdout, list.stderr]).toEqual([expect.stringMatching(/ was Waiting /), expect.stringMatching(text)]);
     expect((await ask('status ingester --watch=false')).stdout).toMatch(text);
-    expect((await ask('get ingester')).stdout).toMatch(/^mimir\/ingester {3}was WAITING/);
+    expect((await ask('get ingester')).stdout).toMatch(/^mimir\/ingester {3}was WAITING .* was \d+ of \d+ updated {3}was \d+ available/);
     expect((await ask('get', leaseObject('agent-0', Date.now()))).stdout).not.toContain('was ');
   });
 

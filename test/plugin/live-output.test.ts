@@ -316,6 +316,19 @@ describe('the explanation of a group', () => {
     expect(text).toContain('do       to continue: kubectl rollout-group resume mimir/ingester');
   });
 
+  it('offers no command for a protection that stops nothing yet, and names what ends it', () => {
+    const protection = {
+      rule: 'protected',
+      fact: 'kim protects the group',
+      zones: ['a', 'b', 'c'],
+      isBlocking: true,
+      endsWith: 'cancel it',
+    };
+    const text = explained({ ...done, stops: [protection] });
+    expect(text).toContain('stopped  kim protects the group. To end it: cancel it');
+    expect(text).not.toMatch(/^ {2}do /m);
+  });
+
   it.each([{}, { zone: 'b', pod: 'ingester-zone-b-18' }])(
     'does not say that nothing is wrong if a user lowered the partition: %j',
     (subject) => {
@@ -359,7 +372,8 @@ describe('the explanation of a group', () => {
     const undone = { rule: 'undone', fact: 'anna undid the revision rev-3 of zone b', zones: ['b'], isBlocking: false, endsWith: 'cancel' };
     const allowed = explained({ ...rolling, stops: [undone] });
     expect(allowed).toContain('continues by itself; the undone or failed revision does not roll out.');
-    expect(allowed).toContain('do       to end it: cancel');
+    expect(allowed).toContain('stopped  anna undid the revision rev-3 of zone b. To end it: cancel');
+    expect(allowed).not.toMatch(/^ {2}do /m);
   });
 });
 

@@ -298,11 +298,22 @@ describe('abort and retry', () => {
       const pace = { movableMs: 0, movableAsOfMs: Date.now(), isMovable: true };
       const back = { a: 'rev-1', b: 'rev-1', c: 'rev-1' };
       const ledger = ledgerObject({ run: { id, kind, target, previous: back, ...at, ...pace, outcome: 'running' } });
-      const pods = adoptedObjects().filter(({ kind, metadata }) => kind === 'Pod' && metadata.name.startsWith('ingester-zone-c'));
-      const updated: readonly FakeObject[] = JSON.parse(JSON.stringify(pods).replaceAll('"rev-1"', '"rev-2"'));
-      const acted = await act('abort ingester --rollback', { decision: waiting, extra: [pinned, ledger, pause, ...updated] });
+      const podsAt = (zone: string, revision: string): readonly FakeObject[] => {
+        const pods = adoptedObjects().filter(({ kind, metadata }) => kind === 'Pod' && metadata.name.startsWith(`ingester-zone-${zone}`));
+        return JSON.parse(JSON.stringify(pods).replaceAll('"rev-1"', `"${revision}"`));
+      };
+      // The run superseded a rollout that had replaced the pods of zone b.
+      const extra = [pinned, ledger, pause, ...podsAt('c', 'rev-2'), ...podsAt('b', 'rev-1b'), ...history];
+      const acted = await act('abort ingester --rollback', { decision: waiting, extra });
       expect([acted.status, acted.stderr]).toEqual([0, note]);
-      expect(acted.stdout).toContain('then the updated pods return to their previous revision');
+      expect(acted.stdout).toContain(`  pods in flight finish, then 4 pods return to an earlier revision:
+  b: rev-2 -> rev-1 (revision 2), 2 pods
+  c: rev-2 -> rev-1 (revision 2), 2 pods
+  Try again`);
+      const dry = await act('abort ingester --rollback --dry-run=client', { decision: waiting, extra });
+      expect(dry.stderr).toContain(
+        'note: 4 pods return to an earlier revision: b: rev-2 -> rev-1 (revision 2), 2 pods; c: rev-2 -> rev-1 (revision 2), 2 pods\n',
+      );
     });
 
     it('names the published pause if only the agent can read the run', async () => {

@@ -26,7 +26,7 @@ describe('undo', () => {
         value: { metadata: { labels: { 'rollout-group': 'ingester' } }, spec: { containers: [{ name: 'ingester', image: 'mimir:1' }] } },
       },
     ]);
-    expect(acted.stdout).toContain('earlier revision; no pod is replaced:\n  a: rev-2 -> rev-1 (revision 2)\n');
+    expect(acted.stdout).toContain('earlier revision; no pod is replaced:\n  a: rev-2 -> rev-1 (revision 2), 0 pods\n');
     expect(acted.stdout).toContain('manifests in Git still contain the undone change');
   });
 
@@ -199,6 +199,14 @@ describe('undo', () => {
       'StatefulSet',
       'StatefulSet',
     ]);
+    expect(dry.stderr).toContain(
+      'note: mimir/ingester returns to an earlier revision; no pod is replaced: a: rev-2 -> rev-1 (revision 2), 0 pods;',
+    );
+    const older = await act('undo ingester --zone a --to-revision 1 --yes --dry-run client', { decision: rolling, extra: history });
+    const line = 'a: rev-2 -> rev-0 (revision 1, mimir:0), 2 pods';
+    expect(older.stderr).toContain(
+      `note: mimir/ingester returns to an earlier revision; 2 pods are replaced in the order of the group: ${line}\n`,
+    );
     const server = await act('undo ingester --dry-run server', { decision: rolling, extra: history });
     expect([server.kept, server.writes.length]).toEqual([[], 4]);
   });

@@ -78,7 +78,8 @@ function failed(review: Review, { problem, isNamespaceEnding, isOther = false }:
     isSubject &&
     (isOther || failsOpen({ verb: target.verb, onlyGrows: target.kind === 'statefulSet' && onlyGrows(review), isNamespaceEnding }));
   if (passes && isNamespaceEnding) return { allowed: true };
-  if (passes) return { allowed: true, warnings: [`${describe(review, target)} was not judged: ${problem}`.slice(0, 250)] };
+  const unjudged = isOther ? {} : { isUnjudged: true as const };
+  if (passes) return { allowed: true, ...unjudged, warnings: [`${describe(review, target)} was not judged: ${problem}`.slice(0, 250)] };
   return unknownDenial(describe(review, target), problem);
 }
 

@@ -81,7 +81,7 @@ class PodPlacement {
     const known = {
       zone,
       ledger: await this.#ledger(group),
-      knownUid: this.#guard.uidOf(pod.namespace, pod.statefulSet),
+      seen: this.#guard.statefulSet(pod.namespace, pod.statefulSet),
     };
     const names = revisionsToRead(pod, known);
     const revisions = new Map(await Promise.all(names.map(async (name) => [name, await this.#revision(pod, name, call)] as const)));

@@ -2,8 +2,11 @@
 import type { Log } from '../../cluster/env.ts';
 import { type Answer, boundedText, type Call, type Endpoint, type Review } from './review.ts';
 
-/** The reason why `onFailure` answered: the endpoint rejected or was late, the process is overloaded, or the client disconnected. */
-export type Failure = 'error' | 'deadline' | 'overload' | 'client-gone';
+/**
+ * The reason of an answer without a decision. `onFailure` answered, because the endpoint rejected or was late, the process is overloaded, or
+ * the client disconnected. Or the endpoint let the request pass, because a read failed.
+ */
+export type Failure = 'error' | 'deadline' | 'overload' | 'client-gone' | 'unread';
 
 export interface Decided {
   readonly answer: Answer;
@@ -36,7 +39,7 @@ export async function decide(review: Review, { endpoint, call, isOverloaded, log
       const failure = call.signal.reason === clientGone ? 'client-gone' : 'deadline';
       return failed(review, endpoint, { failure, problem: 'the webhook did not decide in time', isTemporary: true });
     }
-    return { answer, text: writeAnswer(review, answer) };
+    return { answer, text: writeAnswer(review, answer), ...(answer.isUnjudged ? { failure: 'unread' } : {}) };
   } catch (error) {
     // The error may name addresses or objects of other namespaces. Only the log gets the error; the requester gets the uid.
     log.error('an admission request could not be decided', {

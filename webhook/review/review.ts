@@ -46,6 +46,8 @@ export interface Answer {
   readonly warnings?: readonly string[];
   /** Only for mutating endpoints. */
   readonly patch?: readonly PatchOperation[];
+  /** True if the request passes although the endpoint could not read what it needs for a decision. Not part of the AdmissionReview. */
+  readonly isUnjudged?: true;
   /** Keys without prefix: the API server adds the name of the webhook. */
   readonly auditAnnotations?: Readonly<Record<string, string>>;
 }

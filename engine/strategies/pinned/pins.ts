@@ -88,8 +88,10 @@ function isKept(pinned: PinnedZone, pin: Pin): boolean {
 }
 
 function isKeptWithoutPod({ set, view, ledger, isOver }: PinnedZone, { ordinal, revision }: Pin): boolean {
-  // No further pod is created at a revision that failed and is rolled back.
-  if (revision === ledger.run?.rolledBack?.revisions[view.zone.name] && revision !== view.desiredRevision) return false;
+  // In a zone that is rolled back, every further pod is created at the desired revision. No further pod is created at the failed revision.
+  const isRolledBack = view.desiredRevision !== set.status.updateRevision;
+  const isFailed = revision === ledger.run?.rolledBack?.revisions[view.zone.name];
+  if ((isRolledBack || isFailed) && revision !== view.desiredRevision) return false;
   return !isOver || (ordinal >= set.firstOrdinal && ordinal < set.firstOrdinal + set.replicas);
 }
 

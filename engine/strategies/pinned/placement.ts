@@ -31,11 +31,24 @@ export type ReadRevision =
   | { readonly kind: 'missing' }
   | { readonly kind: 'unread'; readonly problem: string };
 
+/** The parts of a StatefulSet that decide the revision of its new pods. */
+export interface SeenSet {
+  readonly uid: string;
+  /** `status.updateRevision`. */
+  readonly updateRevision: string;
+}
+
+/** A pod that the controller creates at `revision`. */
+export interface UnplacedPod extends Pick<NewPod, 'ordinal' | 'revision'> {
+  /** The update revision of its StatefulSet; undefined if unknown. */
+  readonly updateRevision: string | undefined;
+}
+
 export interface PlacementQuestion {
   readonly ledger: Known<Ledger>;
   readonly zone: string;
-  /** The UID of the StatefulSet as last seen; absent if it was not seen. */
-  readonly knownUid?: string | undefined;
+  /** The StatefulSet as last seen; absent if it was not seen. */
+  readonly seen?: SeenSet | undefined;
   /** The revisions that `revisionsToRead` names, by name. */
   readonly revisions: ReadonlyMap<string, ReadRevision>;
 }
@@ -123,38 +136,35 @@ export function unplaced(pod: Pick<NewPod, 'name' | 'revision'>, why: string): s
   return `${created(pod)}; it is unknown whether the pod is pinned to another revision: ${why}`;
 }
 
-function targetOf(pod: NewPod, { ledger, zone, knownUid }: Omit<PlacementQuestion, 'revisions'>): Known<string> | undefined {
+function targetOf(pod: NewPod, { ledger, zone, seen }: Omit<PlacementQuestion, 'revisions'>): Known<string> | undefined {
   if (isUnknown(ledger)) return { unknown: unplaced(pod, ledger.unknown) };
-  const revision = placedRevision(ledger, zone, pod);
+  const revision = placedRevision(ledger, zone, { ...pod, updateRevision: seen?.uid === pod.uid ? seen.updateRevision : undefined });
   if (revision === pod.revision) return undefined;
   if (!isName(revision)) return { unknown: unplaced(pod, 'the ledger pins it to a text that is not a name of a ControllerRevision') };
-  if (knownUid !== undefined && knownUid !== pod.uid) {
+  if (seen !== undefined && seen.uid !== pod.uid) {
     return { unknown: unplaced(pod, `StatefulSet ${pod.statefulSet} was recreated, and the ledger is about its predecessor`) };
   }
   return revision;
 }
 
 /**
- * Returns the pinned revision of a pod that the controller creates at `revision`. For a pod without a pin, returns `revision`, or the
- * target of the rollback if `revision` was rolled back: a rolled-back revision may still be the current revision of the StatefulSet.
+ * Returns the pinned revision of a pod that the controller creates at `revision`. Without a pin, returns the target of the rollback if the
+ * update revision or `revision` was rolled back, else `revision`. The current revision of a rolled-back zone may be the failed revision, or
+ * that of an earlier template that was never rolled out completely.
  */
-export function placedRevision(
-  { pins = [], run }: Ledger,
-  zone: string,
-  { ordinal, revision }: Pick<NewPod, 'ordinal' | 'revision'>,
-): string {
+export function placedRevision({ pins = [], run }: Ledger, zone: string, { ordinal, revision, updateRevision }: UnplacedPod): string {
   const pinned = pins.find((one) => one.zone === zone && one.ordinal === ordinal)?.revision;
   if (pinned !== undefined) return pinned;
-  return restoredRevision(run, zone, revision) ?? revision;
+  return restoredRevision(run, zone, updateRevision) ?? restoredRevision(run, zone, revision) ?? revision;
 }
 
-function templateOf(name: string, { ledger, zone, knownUid, revisions }: PlacementQuestion, { uid }: NewPod): Known<ObjectContent> {
+function templateOf(name: string, { ledger, zone, seen, revisions }: PlacementQuestion, { uid }: NewPod): Known<ObjectContent> {
   const read = revisions.get(name) ?? { kind: 'unread', problem: 'it was not read' };
   if (read.kind === 'template') return read.template;
   if (read.kind === 'unusable') return { unknown: `ControllerRevision ${name} cannot be used: ${read.problem}` };
   // A copy names no owner, so it counts only for the StatefulSet that was observed.
   const copy = isUnknown(ledger) ? undefined : ledger.templates?.find((one) => one.zone === zone && one.revision === name);
-  if (copy !== undefined && knownUid === uid) return copy.template;
+  if (copy !== undefined && seen?.uid === uid) return copy.template;
   const why = read.kind === 'missing' ? 'no longer exists' : `cannot be read (${read.problem})`;
   return { unknown: `ControllerRevision ${name} ${why}, and the ledger has no usable copy` };
 }

@@ -34,7 +34,8 @@ describe('the inputs that place pods', () => {
     expect([guard.groups('loki'), guard.everyGroup('loki')]).toEqual([[], { unknown: expect.any(String) }]);
     expect(guard.everyGroup('mimir')).toEqual(guard.groups('mimir'));
     expect(guard.pinned()).toEqual(['a', 'b', 'c'].map((zone) => ({ namespace: 'mimir', statefulSet: `ingester-zone-${zone}` })));
-    expect([guard.uidOf('mimir', 'ingester-zone-a'), guard.uidOf('mimir', 'other')]).toEqual([world.set('a').metadata.uid, undefined]);
+    const seen = { uid: world.set('a').metadata.uid, updateRevision: expect.any(String) };
+    expect([guard.statefulSet('mimir', 'ingester-zone-a'), guard.statefulSet('mimir', 'other')]).toEqual([seen, undefined]);
     world.api.put('configmaps', { metadata: { name: 'rollout-group-ingester', namespace: 'mimir' }, data: { ledger: 'garbage' } });
     await expect(world.env.finish(guard.ledger(group))).rejects.toThrow('the ledger of mimir/ingester is not JSON');
     world.dropLedger();

@@ -3,7 +3,7 @@ import { decide, decideGroup } from '../../../engine/decide/decide.ts';
 import type { RunState } from '../../../engine/run/run-state.ts';
 import type { GroupDefinition } from '../../../policies/definition.ts';
 import { group, wave } from '../../kit/groups.ts';
-import { kitNowMs, newRevision, outdatedStatefulSet, statefulSet } from '../../kit/objects.ts';
+import { kitNowMs, newRevision, outdatedStatefulSet, type PodChanges, statefulSet } from '../../kit/objects.ts';
 import {
   ago,
   exception,
@@ -158,6 +158,35 @@ describe('the phase', () => {
     expect(decided(outdated, paused)).toMatchObject({ phase: 'Rolling', outcome: 'act' });
   });
 
+  it.each([
+    ['by its settings', {}, { name: 'a', paused: true }],
+    ['by a person', { intents: [intent({ action: 'pause', zone: 'a' })] }, 'a'],
+  ])('is Paused only if no zone continues: one zone is paused %s', (_name, overrides, zone) => {
+    const zones = group({ zones: [zone, 'b'] });
+    const state = { ...outdated, ...overrides };
+    expect(decided({ ...state, ...withRun({ openZone: 'b' }) }, zones).phase).toBe('Rolling');
+    expect(decided({ ...state, podChanges: { 'ingester-zone-b': { 1: 'missing' } }, ...withRun({ openZone: 'b' }) }, zones).phase).toBe(
+      'Rolling',
+    );
+    expect(decided({ ...state, policies: [policy({ windows: [freeze()] })] }, zones).phase).toBe('Waiting');
+    const updated = Object.fromEntries([0, 1, 2].map((ordinal) => [ordinal, { revision: newRevision }]));
+    expect(decided({ ...state, podChanges: { 'ingester-zone-b': updated } }, zones).phase).toBe('Paused');
+  });
+
+  it('is Scaling while a follower waits for the new pods of its leader, unless such a pod is broken', () => {
+    const growing = group({
+      zones: [
+        { name: 'a', replicas: { kind: 'count', count: 5 } },
+        { name: 'b', follows: 'a', followersWaitFor: 'leaderReady' },
+      ],
+    });
+    const leader = statefulSet({ name: 'ingester-zone-a', replicas: 5 });
+    const states = [leader, statefulSet({ name: 'ingester-zone-b' })];
+    const phaseWith = (change: PodChanges) => decided({ statefulSets: states, podChanges: { 'ingester-zone-a': change } }, growing).phase;
+    expect(phaseWith({ 3: { isReady: false }, 4: 'missing' })).toBe('Scaling');
+    expect(phaseWith({ 3: { isReady: false, waitingReasons: ['CrashLoopBackOff'] } })).toBe('Waiting');
+  });
+
   it('is blocked only when every step is', () => {
     const both = group({ zones: [{ name: 'a', paused: true }, 'b'] });
     const deny = { policies: [policy({ rules: [policyRule({ when: { '==': [{ var: 'target.zone' }, 'b'] } })] })] };
@@ -258,6 +287,13 @@ describe('the waits of a group', () => {
 });
 
 describe('the next look', () => {
+  it('is when an outdated pod that is not ready becomes stuck, although no wait names this instant', () => {
+    const starting = { 'ingester-zone-b': { 1: { isReady: false, readyChangedMs: ago(minuteMs) } } };
+    const decision = decided({ ...outdated, podChanges: starting });
+    expect(decision.waits.every(({ earliestMs }) => earliestMs === undefined)).toBe(true);
+    expect(decision.wakeAtMs).toBe(kitNowMs + 4 * minuteMs);
+  });
+
   it('is the earliest instant ahead at which an answer could change', () => {
     expect(decided({ ...outdated, policies: [policy({ windows: [freeze()] })] }).wakeAtMs).toBe(kitNowMs + hourMs);
     const permitted = {

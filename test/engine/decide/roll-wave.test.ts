@@ -56,9 +56,14 @@ describe('a wave', () => {
     });
     expect(blockedSteps(unplanned)).toEqual(['roll/b wait: approval safety/rule']);
     const back = roll(careful(true), first.run, { ...podsIn({}), statefulSets });
-    expect([blockedSteps(back), back.run?.outcome]).toEqual([['after/return wait: wave-available'], 'completed']);
+    expect([blockedSteps(back), back.run?.outcome]).toEqual([['after/return wait: zones-returned'], 'completed']);
     const next = roll(careful(true), back.run, { ...podsIn({}), statefulSets });
     expect(blockedSteps(next)).toEqual(['roll/a wait: approval']);
+    // While a group is not frozen, no rollout starts. The completed return is then no reason for another decision each second.
+    expect(back.steps[0]?.results[0]?.earliestMs).toBe(kitNowMs + 1000);
+    const partitioned = group({ rollout: { waves, strategy: 'partition' } });
+    const exposed = statefulSets.map((set) => ({ ...set, updateStrategy: 'RollingUpdate' as const, partition: 0 }));
+    expect(roll(partitioned, back.run, { ...podsIn({}), statefulSets: exposed }).steps).toEqual([]);
     expect(next.run).toMatchObject({ kind: 'rollout', previous: { a: oldRevision, b: oldRevision, c: oldRevision } });
     expect(next.run?.returning).toBeUndefined();
     // No pod of the other zones has the template from before the return, so no later rollback may restore that template.
@@ -70,6 +75,29 @@ describe('a wave', () => {
       target: { a: newRevision, b: 'rev-3', c: oldRevision },
       previous: { a: oldRevision, b: oldRevision, c: oldRevision },
     });
+  });
+
+  it('ends the return of some zones before the others when the group no longer asks for it', () => {
+    const waves = [wave('canary', ['a'], { before: { approval: { count: 1, from: [] }, gates: [] } }), wave('rest', ['b', 'c'])];
+    const careful = (skipOnRollback: boolean) => group({ rollout: { waves, skipOnRollback }, sources: {} });
+    const statefulSets = ['a', 'b', 'c'].map((zone) =>
+      outdatedStatefulSet({ name: `ingester-zone-${zone}`, ...(zone === 'c' ? { status: { updateRevision: oldRevision } } : {}) }),
+    );
+    const state = { ...podsIn({ c: { 0: { revision: newRevision }, 1: { revision: newRevision } } }), statefulSets };
+    const target = { a: newRevision, b: newRevision, c: oldRevision };
+    const previous = { a: oldRevision, b: oldRevision, c: newRevision };
+    const run = runOf({ kind: 'rollback', returning: ['c'], target, previous, openZone: 'c', lastDisruptionMs: ago(minuteMs) });
+    expect(replacedPods(roll(careful(true), run, state))).toBe('c-1');
+    const inOrder = roll(careful(false), run, state);
+    expect(blockedSteps(inOrder)).toEqual(['roll/a wait: approval']);
+    expect(inOrder.run).toMatchObject({
+      kind: 'rollout',
+      target,
+      previous: { ...previous, c: oldRevision },
+      lastDisruptionMs: ago(minuteMs),
+    });
+    expect(inOrder.run?.returning).toBeUndefined();
+    expect(inOrder.run?.id).not.toBe(run.id);
   });
 
   it('wants the readings of its gates, and fails when one failed too often', () => {
@@ -136,8 +164,9 @@ describe('a wave', () => {
     expect(waits.steps[0]).toMatchObject({
       id: 'after/canary',
       zone: 'b',
-      results: [{ rule: 'wave-available', earliestMs: kitNowMs + 4 * minuteMs }, {}],
+      results: [{ rule: 'wave-available', fact: 'zone b has 2 of 3 pods available' }, {}],
     });
+    expect(waits.steps[0]?.results[0]?.earliestMs).toBeUndefined();
     const unread = { pods: [{ namespace: 'mimir', statefulSet: 'ingester-zone-c', pods: { unknown: 'forbidden' } }] };
     expect(blockedSteps(roll(canary, runOf(), { ...unread, ...podsIn({ a: { 2: { revision: newRevision } } }) }))).toEqual([
       'after/canary wait: wave-available',

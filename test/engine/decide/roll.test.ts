@@ -199,6 +199,14 @@ describe('the order of zones', () => {
     ['leaves out zones that have their amount', native, runOf(), podsIn({ a: updatedPods() }), 'b-2'],
     ['leaves out zones of later waves', group({ rollout: { waves: [wave('b', ['b']), wave('rest', ['a', 'c'])] } }), undefined, {}, 'b-2'],
     ['passes over a zone that is paused by its settings', group({ zones: [{ name: 'a', paused: true }, 'b'] }), undefined, {}, 'b-2'],
+    [
+      'passes over a zone that is paused by a person',
+      native,
+      runOf({ openZone: 'a' }),
+      { intents: [intent({ action: 'pause', zone: 'a' })] },
+      'b-2',
+    ],
+    ['stops with the pause of the group', native, undefined, { intents: [intent({ action: 'pause' })] }, ''],
     ['does not finish an open zone first in adopted groups', adopted(), runOf({ openZone: 'b' }), {}, 'a-0'],
     [
       'begins with the one zone that is not whole in adopted groups too',

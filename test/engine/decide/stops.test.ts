@@ -271,6 +271,15 @@ describe('a stop while no step is due', () => {
     expect(stops.map(({ isBlocking }) => isBlocking)).toEqual([true, false, false]);
   });
 
+  it('blocks only if the paused or protected zone has outdated pods, or no zone has any', () => {
+    const statefulSets = [statefulSet({ name: 'ingester-zone-a' }), outdatedStatefulSet({ name: 'ingester-zone-b' })];
+    const blocking = (action: 'pause' | 'protect', zone: string, given: SnapshotOverrides = { statefulSets }) =>
+      idle({ ...given, intents: [intent({ action, zone })] }).decision.stops.map(({ isBlocking }) => isBlocking);
+    for (const action of ['pause', 'protect'] as const) {
+      expect([blocking(action, 'a'), blocking(action, 'b'), blocking(action, 'a', {})]).toEqual([[false], [true], [true]]);
+    }
+  });
+
   it('names the pods that the StatefulSet controller still replaces, because the partition exposes them', () => {
     const lowered = { replicas: 3, updateStrategy: 'RollingUpdate', partition: 1 } as const;
     const statefulSets = ['a', 'b'].map((zone) => outdatedStatefulSet({ name: `ingester-zone-${zone}`, ...lowered }));

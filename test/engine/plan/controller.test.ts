@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { podsToReplace, revisionsOfRollback } from '../../../engine/plan/controller.ts';
 import type { GroupPlan } from '../../../engine/plan/document.ts';
 import { type PlanInput, planGroups } from '../../../engine/plan/plan.ts';
 import { readPlanSnapshots } from '../../../engine/plan/world.ts';
@@ -7,7 +8,10 @@ import { isOneZoneAtATime } from '../../../plugin/output/plan/plan-text.ts';
 import { holdingPartition } from '../../../policies/strategies.ts';
 import { group, wave } from '../../kit/groups.ts';
 import { manifests, planInput } from '../../kit/manifests.ts';
-import { intent, ledgerOf, runOf } from '../../kit/questions.ts';
+import { newRevision, oldRevision } from '../../kit/objects.ts';
+import { intent, ledgerOf, outdatedSets, runOf } from '../../kit/questions.ts';
+import { podsIn } from '../../kit/rolls.ts';
+import { snapshotOf } from '../../kit/snapshots.ts';
 
 const rolling = { updateStrategy: { type: 'RollingUpdate' } };
 const partitioned = group({
@@ -57,6 +61,26 @@ const stepsOf = ({ waves }: GroupPlan) =>
   waves.flatMap(({ name, steps }) =>
     steps.map(({ kind, zone, pods, startSeconds }) => [name, kind, zone, pods.map((pod) => pod.slice(-3)).join(' '), startSeconds]),
   );
+it('counts every pod that a rollback replaces, also those of a template that another one superseded', () => {
+  const names = ['a', 'b', 'c'] as const;
+  const all = (revision: string) => Object.fromEntries(names.map((name) => [name, revision]));
+  const ofGroup = group({ rollout: { strategy: 'pinned', waves: [wave('all', [...names])] } });
+  const run = runOf({ target: all(newRevision), previous: all(oldRevision) });
+  const superseded = { revision: 'rev-1b' };
+  const snapshot = snapshotOf({
+    groups: [ofGroup],
+    statefulSets: outdatedSets(names, { updateStrategy: 'RollingUpdate', partition: holdingPartition }),
+    ledgers: [ledgerOf({ run })],
+    ...podsIn({ a: { 0: superseded, 1: superseded, 2: { revision: newRevision } } }),
+  });
+  const revisions = revisionsOfRollback(snapshot, ofGroup, run.id);
+  expect(revisions).toEqual(all(oldRevision));
+  expect(revisionsOfRollback(snapshot, ofGroup, 'another')).toEqual({});
+  expect(snapshot.statefulSets.map((set) => podsToReplace(snapshot, set, revisions[set.name.slice(-1)] ?? ''))).toEqual([3, 0, 0]);
+  const unread = { ...snapshot, pods: [] };
+  expect(snapshot.statefulSets.map((set) => podsToReplace(unread, set, oldRevision))).toEqual([3, 3, 3]);
+});
+
 const risksOf = ({ risks }: GroupPlan) => risks.filter(({ code }) => code === 'RG5012').map(({ message }) => message);
 const risk =
   'the StatefulSet controller replaces ingester-zone-a-2 at once: it is at or above the partition 2; no gate, pause or protection stops it';

@@ -69,7 +69,7 @@ describe('decisions over random groups', () => {
     // Only a plan gives the first and the `view-complete no`. run/approved-plan.test.ts has the second one, diff/field-writers.test.ts the
     // third, judge/protection.test.ts the fourth, run/rollback.test.ts the fifth, and decide/roll.test.ts the last one.
     const others = ['agent-access wait', 'approved-plan wait', 'drift wait', 'protection-kept unknown', 'revision-known no'];
-    expect(unseen).toEqual([...others, 'view-complete no', 'zone-images wait']);
+    expect(unseen).toEqual([...others, 'view-complete no', 'zone-images wait', 'zones-returned wait']);
   });
 
   it('see no answer that the list of rules does not name', () => {

@@ -203,6 +203,12 @@ describe('the variables of a condition', () => {
     expect(data(overrides)).toMatchObject({ group: expected });
   });
 
+  it('have no wave while some zones return before the waves', () => {
+    const returning = data({ ledgers: [ledgerOf({ run: runOf({ kind: 'rollback', returning: ['a'] }) })] });
+    expect(returning).toMatchObject({ group: { phase: 'Rolling' } });
+    expect(returning['group']).not.toHaveProperty('wave');
+  });
+
   it('know when the zone last shrank', () => {
     const downscales = [
       { zone: 'a', atMs: ago(2 * hourMs), from: 4, to: 3 },

@@ -44,6 +44,9 @@ const rolledBack = runOf({
 /** As after a whole zone had moved: Kubernetes takes the revision that failed for the current one. */
 const moved: StatefulSetOverrides = { status: { currentRevision: newRevision, updateRevision: newRevision } };
 
+/** As after a whole zone had moved to a template that another one superseded, which then failed. */
+const between: StatefulSetOverrides = { status: { currentRevision: 'rev-1b', updateRevision: newRevision } };
+
 /** Every pod of a zone at the revision of before. */
 const isBack: PodChanges = { 0: { revision: oldRevision }, 1: { revision: oldRevision }, 2: { revision: oldRevision } };
 
@@ -204,6 +207,10 @@ describe('a revision that was rolled back', () => {
     ]);
     expect(restarts({ run: withFields(rolledBack, { outcome: 'running', wave: 0, completedMs: 0 }), a: moved })).toHaveLength(1);
     expect(restarts(calm)).toEqual([]);
+    // Every pod of the zone ran a template that another template superseded, which then failed.
+    expect(restarts({ run: rolledBack, a: between })).toEqual([
+      'pods of zone a that restart while no webhook answers start at rev-1b, not at rev-1; return the template in Git to rev-1, or run: kubectl rollout-group undo mimir/ingester --zone a --to-revision rev-1',
+    ]);
     expect(restarts({ run: rolledBack, a: { status: { updateRevision: oldRevision } } })).toEqual([]);
   });
 
@@ -309,14 +316,19 @@ describe('a revision that was rolled back', () => {
       template: { metadata: {}, spec: { containers: [{ name: 'c', image }] } },
     });
     const revisions = new Map([[newRevision, template('x:2')] as const, [oldRevision, template('x:1')] as const]);
-    const placed = (run: RunState) => placementOf(pod, { ledger: ledgerOf({ run }), zone: 'a', knownUid: 'u', revisions });
+    const placed = (run: RunState, updateRevision = newRevision, uid = 'u') =>
+      placementOf(pod, { ledger: ledgerOf({ run }), zone: 'a', seen: { uid, updateRevision }, revisions });
     expect(placed(rolledBack)).toMatchObject({ kind: 'pinned', to: oldRevision });
     expect(placed(failed)).toMatchObject({ kind: 'stays' });
+    // The controller creates the pod at a template that the failed one superseded.
+    const superseding = withFields(rolledBack, { rolledBack: { revisions: both('rev-3'), because: 'gate errors' } });
+    expect(placed(superseding, 'rev-3')).toMatchObject({ kind: 'pinned', to: oldRevision });
+    expect([placed(superseding, 'rev-4'), placed(superseding, 'rev-3', 'former')]).toEqual([{ kind: 'stays' }, { kind: 'stays' }]);
   });
 
   it('is not what a plan makes pods of new ordinals at either', () => {
-    const lastOf = (run: RunState) => {
-      const { snapshot } = question({ ...calm, run, a: moved, pods: { a: isBack } });
+    const lastOf = (run: RunState, a = moved) => {
+      const { snapshot } = question({ ...calm, run, a, pods: { a: isBack } });
       const grown = afterwards(createWorld(snapshot, defaultAssumptions, 'p50'), {
         kind: 'setReplicas',
         namespace: 'mimir',
@@ -325,7 +337,7 @@ describe('a revision that was rolled back', () => {
       });
       return podIn(grown, 'ingester-zone-a-3').revision;
     };
-    expect([lastOf(calm.run), lastOf(failed)]).toEqual([oldRevision, newRevision]);
+    expect([lastOf(calm.run), lastOf(calm.run, between), lastOf(failed)]).toEqual([oldRevision, oldRevision, newRevision]);
   });
 
   it.each([

@@ -15,11 +15,14 @@ function said(
   return results.filter(({ check }) => check === 'webhooks').map(({ verdict, message }) => `${verdict} ${message}`);
 }
 
+const isWell =
+  'ok registered as installed, and enforced in every namespace of a group; without spec.disruption, only a ZoneAwarePodDisruptionBudget limits evictions of mimir/ingester';
+
 describe('the registration of the webhooks', () => {
   const well = { isRegistered: true, configurations: [], services: [], problems: [], namespaces: [{ name: 'mimir', isOptedIn: true }] };
 
   it('is fine when it is as installed and in force, and when it is missing and not needed', () => {
-    expect(said(well)).toEqual(['ok registered as installed, and enforced in every namespace of a group']);
+    expect(said(well)).toEqual([isWell]);
     expect(said({ ...well, isRegistered: false, namespaces: [{ name: 'mimir', isOptedIn: false }] })[0]).toMatch(
       /^ok no webhook is registered/,
     );
@@ -44,7 +47,7 @@ describe('the registration of the webhooks', () => {
     expect(failures('mimir')).toEqual([
       'FAIL namespace mimir has groups but the webhook does not know it (the agent runs with -namespaces=shop): nothing is enforced there',
     ]);
-    expect(failures('empty')).toEqual(['ok registered as installed, and enforced in every namespace of a group']);
+    expect(failures('empty')).toEqual([isWell]);
   });
 
   it('that a group needs is a failure while it is missing or not enforced', () => {
@@ -59,7 +62,10 @@ describe('the registration of the webhooks', () => {
     expect(said(open, [native])[0]).toBe(
       `FAIL mimir/ingester has noDownscale and noDelete: the webhooks do not protect namespace mimir, ${can}. Run: ${label}`,
     );
-    expect(said(well, [native])).toEqual(['ok registered as installed, and enforced in every namespace of a group']);
+    expect(said(well, [native])).toEqual([isWell]);
+    expect(said(well, [{ ...native, disruption: { maxUnavailable: 1, crossZoneDelayMs: 0 } }])).toEqual([
+      'ok registered as installed, and enforced in every namespace of a group',
+    ]);
     const compat = (deniesDownscale: Known<boolean>) =>
       said({ ...open, isRegistered: false, namespaces: [{ name: 'mimir', isOptedIn: false, deniesDownscale }] }, [guarded]);
     expect([compat(true)[0]?.slice(0, 5), compat(false)[0]?.slice(0, 5), compat({ unknown: 'no permission' })]).toEqual([

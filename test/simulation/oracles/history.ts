@@ -308,9 +308,9 @@ export class History {
   }
 
   /** The process renews its Lease with a request that left so long ago. */
-  renew(process = 'a1', sentAgoMs = 0, holderIdentity = process): void {
+  renew(process = 'a1', sentAgoMs = 0, holderIdentity = process): Commit {
     const actor = this.agent(process, sentAgoMs);
-    this.write('leases.coordination.k8s.io', { metadata: { name: 'agent' }, spec: { holderIdentity } }, actor);
+    const commit = this.write('leases.coordination.k8s.io', { metadata: { name: 'agent' }, spec: { holderIdentity } }, actor);
     this.answer({
       verb: 'update',
       resource: 'leases.coordination.k8s.io',
@@ -318,6 +318,7 @@ export class History {
       actor,
       body: { metadata: { resourceVersion: '1' }, spec: { holderIdentity } },
     });
+    return commit;
   }
 
   /** A request that reads is about to leave. */

@@ -1,4 +1,7 @@
 import { describe, expect, it } from 'vitest';
+import { emptyLedger } from '../../../engine/snapshot.ts';
+import { openWork } from '../../../simulation/oracles/converged.ts';
+import { KnownClaims } from '../../../simulation/oracles/documents.ts';
 import { controller, History } from './history.ts';
 
 describe('S19', () => {
@@ -154,6 +157,29 @@ describe('L4', () => {
     expect(history.found('L4')).toHaveLength(1);
     history.end();
     expect(history.found('L4')).toHaveLength(2);
+  });
+
+  it('counts the claim of a webhook from the turn in which the leader read it, not by the clock of the webhook', () => {
+    const history = new History();
+    for (const ordinal of [0, 1, 2]) for (const zone of ['a', 'b', 'c']) history.replace(`ing-${zone}-${ordinal}`);
+    const known = new KnownClaims(() => history.nowMs);
+    const left = () => openWork({ ...history.scene, claimKnownMs: (claim) => known.knownMs(claim) }, history.scene.statefulSets);
+    known.committed(history.renew());
+    // The clock of this webhook is ten minutes behind.
+    known.committed(history.admit(['ing-b-2'], 600_000));
+    const open = { verb: 'evictPod', zone: 'b', ordinal: 2, uid: history.uidOf('ing-b-2'), atMs: 0 } as const;
+    const ledger = { ...emptyLedger('mimir', 'ing'), claims: [open] };
+    history.advance(60_000);
+    known.turnEnded('b1', { ledger });
+    known.turnEnded('a1', { ledger });
+    history.advance(120_000);
+    known.turnEnded('a1', { ledger });
+    expect(left()).toBe('the ledger rollout-group-ing announces 1 disruptions');
+    history.advance(1_000);
+    expect(left()).toBeUndefined();
+    // The next leader counts again.
+    known.committed(history.renew('b1'));
+    expect(left()).toBe('the ledger rollout-group-ing announces 1 disruptions');
   });
 
   it('is content when it is over', () => {

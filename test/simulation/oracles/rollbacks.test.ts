@@ -53,7 +53,7 @@ describe('the judge of rollbacks', () => {
     expect(found({ previous: { a: 'r2', b: 'r2', c: 'r2' } }, 65_000)).toEqual([]);
   });
 
-  it('finds a pod that is created at the failed revision', () => {
+  it('finds a pod of a rolled-back zone that is created at another revision than the restored one', () => {
     const history = rolledBack();
     const owner = { uid: history.set('ing-a').metadata.uid, controller: true };
     history.write('controllerrevisions.apps', { metadata: { name: 'r1', ownerReferences: [owner] } });
@@ -61,7 +61,11 @@ describe('the judge of rollbacks', () => {
     history.comeBack('ing-a-1', { createdRevision: 'r2', revision: 'r1' });
     expect(history.found('S39')).toEqual([]);
     history.comeBack('ing-a-1', { createdRevision: 'r2' });
-    expect(history.found('S39')).toEqual(['ing-a-1 is created at r2, which was rolled back']);
+    history.comeBack('ing-a-1', { createdRevision: 'between' });
+    expect(history.found('S39')).toEqual([
+      'ing-a-1 is created at r2, and its zone was rolled back to r1',
+      'ing-a-1 is created at between, and its zone was rolled back to r1',
+    ]);
   });
 
   it('finds a rollback to a revision to which no run was completed', () => {

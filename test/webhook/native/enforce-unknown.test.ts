@@ -115,6 +115,7 @@ describe('unknown facts deny requests about protected objects (S31)', () => {
     const answer = await world.env.finish(process.ask(deletionOf(world.pod('a', 0))));
     expect(answer).toMatchObject({ allowed: true });
     expect(answer.warnings?.[0]).toContain('was not judged: the pods of StatefulSet ingester-zone-a could not be read');
+    expect(answer.isUnjudged).toBe(true);
   });
 
   it('the deletion of a pod passes with a warning if the watch of StatefulSets breaks during the review', async () => {

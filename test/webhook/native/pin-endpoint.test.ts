@@ -94,7 +94,7 @@ function newWorld({ revisions = { r1: revision(1), r2: revision(2) }, ...guard }
   const log = { debug: silent, info: silent, error: silent, warn: (_: string, fields?: object) => void warned.push(fields) };
   const endpoint = pinEndpoint({
     env: { ...env, log },
-    guard: { groups: () => [pinned], uidOf: () => uid, ledger: async () => ledger, ...guard },
+    guard: { groups: () => [pinned], statefulSet: () => ({ uid, updateRevision: 'r1' }), ledger: async () => ledger, ...guard },
   });
   return {
     env,
@@ -177,7 +177,7 @@ describe('the creation of a pod', () => {
     ['the API server answered 403', { revisions: { r1: revision(1), r2: status(403, 'Forbidden') } }],
     ['the API server did not answer', { revisions: { r1: { lost: 'reply', forever: true }, r2: revision(2) } }],
     ['it belongs to another object', { revisions: { r1: revision(1), r2: revision(2, { ...owner, uid: 'other' }) } }],
-    ['was recreated', { uidOf: () => 'another-uid' }],
+    ['was recreated', { statefulSet: () => ({ uid: 'another-uid', updateRevision: 'r1' }) }],
     ['the webhook did not decide in time', { ledger: () => new Promise<never>(() => undefined) }],
   ])('is let through as it is, with a warning, when %s', async (why, changes) => {
     const { ask } = newWorld(changes);

@@ -94,6 +94,11 @@ describe('a decision', () => {
     expect(answer).toMatchObject({ allowed: false, code: 429, message: 'the webhook is overloaded' });
   });
 
+  it('counts as unread if the endpoint lets a request pass because a read failed', async () => {
+    const handle = () => Promise.resolve({ allowed: true, isUnjudged: true as const });
+    expect(await decided({ handle })).toMatchObject({ answer: { allowed: true }, failure: 'unread' });
+  });
+
   it('stays as it is when a failure allows', async () => {
     const allowed = { allowed: true };
     const { answer } = await decided({ handle: never, onFailure: allowed, isOverloaded: true });

@@ -7,7 +7,7 @@
 {{ if ne .Release.Namespace "rollout-group" }}-{{ .Release.Namespace }}{{ end }}
 {{- end }}
 {{- define "rollout-group.members" -}}
-{{ range $index, $member := .Values.partitionMembers | uniq | sortAlpha }}{{ if $index }}, {{ end }}'{{ $member }}'{{ end }}
+{{ range $index, $member := .Values.partitionMembers | uniq | sortAlpha }}{{ if $index }}, {{ end }}{{ if not (regexMatch "^[a-z0-9-]+/[a-z0-9.-]+$" $member) }}{{ fail (printf "partitionMembers: %q is not NAMESPACE/NAME" $member) }}{{ end }}'{{ $member }}'{{ end }}
 {{- end }}
 {{- define "rollout-group.marked.ValidatingAdmissionPolicy.rollout-group-requested-by" }}
 variables:

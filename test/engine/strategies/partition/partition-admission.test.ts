@@ -12,6 +12,8 @@ import { type SnapshotOverrides, snapshotOf } from '../../../kit/snapshots.ts';
 const partitioned = group({ zones: ['a'], rollout: { strategy: 'partition' } });
 const isNew = { revision: newRevision };
 const allNew = podsIn({ a: { 0: isNew, 1: isNew, 2: isNew } });
+/** A zone whose rollout is complete for Kubernetes, before the agent raises its partition. */
+const atRest: StatefulSetOverrides = { partition: 0, status: { currentRevision: newRevision } };
 type Update = Extract<AdmissionRequest, { kind: 'update' }>;
 
 /** The answer to an update of three pods under a rolling update, with the rule that refuses it. */
@@ -86,6 +88,34 @@ describe('a write to a StatefulSet of the strategy partition', () => {
     ['passes when it changes to OnDelete at rest', 'allow', { strategy: 'OnDelete' }, {}, allNew],
     ['passes with a template while pods are held', 'allow', { isTemplateChanged: true }, { partition: holdingPartition }, allNew],
     ['passes with a template in the middle, which cures a broken one', 'allow', { isTemplateChanged: true }],
+    [
+      'passes with a template when every pod is updated and one is broken',
+      'allow',
+      { isTemplateChanged: true },
+      { partition: 0 },
+      podsIn({ a: { 0: isNew, 1: { ...isNew, isReady: false }, 2: isNew } }),
+    ],
+    [
+      'passes with a template when OrderedReady creates no pod above a broken one',
+      'allow',
+      { isTemplateChanged: true },
+      { ...atRest, podManagementPolicy: 'OrderedReady' },
+      podsIn({ a: { 0: { ...isNew, isReady: false }, 1: 'missing', 2: 'missing' } }),
+    ],
+    [
+      'waits with a template when a missing pod is created soon',
+      'deny update-strategy wait',
+      { isTemplateChanged: true },
+      atRest,
+      podsIn({ a: { 0: isNew, 1: isNew, 2: 'missing' } }),
+    ],
+    [
+      'waits with a template when the agent holds the zone with its broken pod',
+      'deny update-strategy wait',
+      { isTemplateChanged: true },
+      atRest,
+      podsIn({ a: { 0: isNew, 1: { ...isNew, isReady: false }, 2: isNew } }),
+    ],
     ['waits with a template while nothing is held yet', 'deny update-strategy wait', { isTemplateChanged: true }, { partition: 0 }, allNew],
     [
       'is refused with a template that takes the partition along',

@@ -17,6 +17,7 @@ type Content = Readonly<Record<string, unknown>>;
 
 const uid = 'set-uid';
 const owner = { apiVersion: 'apps/v1', kind: 'StatefulSet', name: 'ingester-zone-a', uid, controller: true };
+const seen = { uid, updateRevision: 'r2' };
 const template = (version: number): Content => ({
   metadata: { labels: { name: 'ingester' } },
   spec: { containers: [{ name: 'ingester', image: `mimir:${version}` }] },
@@ -61,7 +62,7 @@ const read = (versions: readonly number[]): ReadonlyMap<string, ReadRevision> =>
   new Map(versions.map((version) => [`r${version}`, readRevision(revisionObject(version), { uid })]));
 
 function place(pod: NewPod, changes: Partial<PlacementQuestion> = {}): Placement {
-  return placementOf(pod, { ledger: ledgerOf(), zone: 'a', knownUid: uid, revisions: read([1, 2, 3]), ...changes });
+  return placementOf(pod, { ledger: ledgerOf(), zone: 'a', seen, revisions: read([1, 2, 3]), ...changes });
 }
 
 function imagesOf(placement: Placement): readonly unknown[] {
@@ -123,7 +124,7 @@ describe('the revision of a pod', () => {
       expect(place(podOf(), changes)).toEqual({ kind: 'stays' });
       expect(revisionsToRead(podOf(), { ledger: ledgerOf(), zone: 'a', ...changes })).toEqual([]);
     }
-    expect(revisionsToRead(podOf(), { ledger: ledgerOf(), zone: 'a', knownUid: uid })).toEqual(['r1', 'r2']);
+    expect(revisionsToRead(podOf(), { ledger: ledgerOf(), zone: 'a', seen })).toEqual(['r1', 'r2']);
   });
 
   it('is not asked for twice: a pod that carries the revision stays, and what was added in between is kept', () => {
@@ -132,7 +133,7 @@ describe('the revision of a pod', () => {
     const again = newPod('mimir', first.pod);
     if (again === undefined || isUnknown(again)) throw new Error('the test expected a pod');
     expect(place(again)).toEqual({ kind: 'stays' });
-    expect(revisionsToRead(again, { ledger: ledgerOf(), zone: 'a', knownUid: uid })).toEqual([]);
+    expect(revisionsToRead(again, { ledger: ledgerOf(), zone: 'a', seen })).toEqual([]);
     // In between the ledger has gone on to a third revision.
     expect(imagesOf(place(again, { ledger: ledgerOf({ pins: [pin({ revision: 'r3' })] }) }))).toEqual(['r3', 'mimir:3', 'proxy:9']);
   });
@@ -148,7 +149,7 @@ describe('the revision of a pod', () => {
       const revisions = new Map<string, ReadRevision>([...read([1]), ['r2', gone]]);
       expect(imagesOf(place(podOf(), { ledger, revisions }))).toEqual(['r2', 'mimir:2', 'proxy:9']);
       // A copy names no owner, so that the StatefulSet must be known to be the one.
-      expect(place(podOf(), { ledger, revisions, knownUid: undefined })).toHaveProperty('problem');
+      expect(place(podOf(), { ledger, revisions, seen: undefined })).toHaveProperty('problem');
       const others = ledgerOf({ templates: [{ zone: 'b', revision: 'r2', template: template(2) }] });
       expect(place(podOf(), { ledger: others, revisions })).toHaveProperty('problem');
     }
@@ -174,7 +175,7 @@ describe('the revision of a pod', () => {
       'has no pod template',
       { revisions: new Map([...read([1]), ['r2', readRevision({ metadata: { ownerReferences: [owner] } }, { uid })]]) },
     ],
-    ['StatefulSet ingester-zone-a was recreated', { knownUid: 'another-uid' }],
+    ['StatefulSet ingester-zone-a was recreated', { seen: { ...seen, uid: 'another-uid' } }],
   ])('is where its controller made it, which is said, when %s', (why, changes) => {
     const placement = place(podOf(), changes);
     expect(placement).toEqual({ kind: 'stays', problem: expect.stringContaining(why) });

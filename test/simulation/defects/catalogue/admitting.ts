@@ -8,6 +8,18 @@ const disruption = 'engine/disruption/disruption.ts';
 
 export const admittingDefects: readonly Defect[] = [
   {
+    id: 'broken-template-stays',
+    title: 'the webhook denies the template that repairs a zone whose pods are all updated',
+    edits: [
+      {
+        file: 'engine/rules/strategy.ts',
+        find: '  return members.some((pod) => !pod.isTerminating && !available.has(pod.ordinal) && !surplus.includes(pod));',
+        replace: '  return members.some((pod) => surplus.includes(pod) && available.has(-1));',
+      },
+    ],
+    breaks: ['unfinished'],
+  },
+  {
     id: 'admission-misses-a-new-group',
     title: 'the webhook trusts a silent watch for two minutes',
     edits: [{ file: 'agent/admission/guard.ts', find: 'const longestSilenceMs = 10_000;', replace: 'const longestSilenceMs = 120_000;' }],

@@ -32,8 +32,8 @@ export const returningDefects: readonly Defect[] = [
     edits: [
       {
         file: 'engine/strategies/pinned/placement.ts',
-        find: 'return restoredRevision(run, zone, revision) ?? revision;',
-        replace: 'return restoredRevision(run, zone, `${revision}?`) ?? revision;',
+        find: 'return restoredRevision(run, zone, updateRevision) ?? restoredRevision(run, zone, revision) ?? revision;',
+        replace: 'return revision;',
       },
     ],
     breaks: ['S39'],

@@ -96,8 +96,8 @@ export const webhookMutants: readonly Mutant[] = [
     [
       'new-pod-at-failed-revision',
       'a new pod without a pin keeps the revision that was rolled back',
-      'return restoredRevision(run, zone, revision) ?? revision;',
-      'return restoredRevision(run, zone, "") ?? revision;',
+      'return restoredRevision(run, zone, updateRevision) ?? restoredRevision(run, zone, revision) ?? revision;',
+      'return revision;',
       pinned,
     ],
     [
