@@ -156,6 +156,10 @@ export type Person = (typeof persons)[number];
 const personRequests = ['approve', 'reject', 'promote', 'abort', 'rollback', 'undo', 'retry'] as const;
 export type PersonRequest = (typeof personRequests)[number];
 
+/** The requests that a revoked right concerns: of the ledger, the Lease, actions, reads, or published state; `all`: of an expired token. */
+export const rights = ['ledger', 'lease', 'act', 'read', 'publish', 'all'] as const;
+export type Right = (typeof rights)[number];
+
 const onZone = { zone: letter };
 const onPod = { zone: letter, ordinal };
 /** The process is a letter, which the process keeps when it restarts. */
@@ -234,6 +238,8 @@ const eventKinds = {
   frontEndLags: { by: 'process', class: 'F10', fields: { frontEnd: ordinal, forMs: ms } },
   /** Makes every request of the agents fail, because they reach no API server. */
   cutOff: { by: 'process', class: 'F10', fields: { forMs: ms } },
+  /** Makes the API server deny these requests of the agents with 403; with `all`, it denies every request with 401. */
+  rightsRevoked: { by: 'process', class: 'F25', fields: { right: z.enum(rights), forMs: ms } },
   /** Ends every open watch of the front end. If `isCompacted`, its history is lost. */
   frontEndRestarts: { by: 'process', class: 'F10', fields: { frontEnd: ordinal, isCompacted: z.boolean() } },
 } as const satisfies Readonly<Record<string, EventKind>>;

@@ -20,7 +20,7 @@ import { Agents, agentNamespace, agentUser, leaseName } from './process/agents.t
 import { beginRunAt, runStartMs } from './process/clock.ts';
 import { installedWebhooks } from './process/installed.ts';
 import type { RunOptions, TimelineEntry } from './run.ts';
-import { type ClusterEvent, classOfEvent, type PeopleEvent, type Scenario, type ScenarioEvent } from './scenario.ts';
+import { type ClusterEvent, classOfEvent, type PeopleEvent, type Right, type Scenario, type ScenarioEvent } from './scenario.ts';
 import { createScheduler, type Scheduler } from './scheduler.ts';
 import type { Actor, Answered, ModelRequest } from './server/request.ts';
 import { ModelServer } from './server/server.ts';
@@ -56,8 +56,8 @@ export class Run {
   readonly #cluster: ClusterModel;
   readonly #oracles: readonly Oracle[];
   #isHealing = false;
-  /** The time until which the agents reach no API server. */
-  #cutOffUntilMs = 0;
+  /** The requests of the agents that fail for a time. */
+  readonly #outages: Outage[] = [];
   /** The last decision of each group by namespace and name. */
   readonly #decisions = new Map<string, GroupDecision>();
   #touches = 0;
@@ -307,8 +307,9 @@ export class Run {
       ...this.faults,
       ofRequest: (point, verb) => {
         this.#judge((oracle) => oracle.sending?.(point, verb));
-        const isCutOff = !this.#isHealing && verb !== podVerb && point.atMs < this.#cutOffUntilMs;
-        const fault = isCutOff ? cutOff : this.faults.ofRequest(point, verb);
+        const outage = this.#outages.find(({ untilMs, sites }) => point.atMs < untilMs && sites.test(point.site));
+        const isMet = outage !== undefined && !this.#isHealing && verb !== podVerb;
+        const fault = isMet ? outage.fault : this.faults.ofRequest(point, verb);
         if (fault !== undefined) this.#judge((oracle) => oracle.faulted?.(point, fault));
         return fault;
       },
@@ -338,9 +339,7 @@ export class Run {
         cluster: { happen: (happening) => this.#cluster.happen(happening, group) },
         server: this.#server,
         frontEnds,
-        cutOff: (forMs) => {
-          this.#cutOffUntilMs = Math.max(this.#cutOffUntilMs, nowMs() + forMs);
-        },
+        failRequests: (fault, forMs, sites) => void this.#outages.push({ fault, untilMs: nowMs() + forMs, sites }),
       };
       if (play(event, stage) && faultClass !== undefined) this.faults.happened(faultClass);
     });
@@ -351,6 +350,13 @@ export class Run {
 function isOf(groups: ClusterModel['groups'], index: number, object: Parameters<typeof ownerOf>[1]): boolean {
   const owner = ownerOf(groups, object);
   return owner === undefined || owner === groups[index];
+}
+
+/** The requests of the agents at these sites meet this fault until this time, on the scheduler's clock. */
+interface Outage {
+  readonly fault: RequestFault;
+  readonly untilMs: number;
+  readonly sites: RegExp;
 }
 
 /** A user who is neither an agent nor a controller. */
@@ -364,11 +370,22 @@ export interface Stage {
   readonly cluster: { readonly happen: (event: PeopleEvent | ClusterEvent) => boolean };
   readonly server: Pick<ModelServer, 'change' | 'remove' | 'lagFrontEnd' | 'restartFrontEnd'>;
   readonly frontEnds: number;
-  readonly cutOff: (forMs: number) => void;
+  /** Makes the requests of the agents at these sites fail for a time. */
+  readonly failRequests: (fault: RequestFault, forMs: number, sites: RegExp) => void;
 }
 
 /** The failure of a request while the agents reach no API server. */
 const cutOff: RequestFault = { class: 'F1', kind: 'lost', isSilent: false };
+
+/** The sites of the requests that need a right. */
+const sitesOf: Readonly<Record<Right, RegExp>> = {
+  ledger: /^ledger\./,
+  lease: /^lease\./,
+  act: /^(?:act|revoke)\./,
+  read: /^(?:watch|written|fresh|sources)\./,
+  publish: /^(?:publish|runs|events|departures)\./,
+  all: /./,
+};
 
 /** Performs or begins the event. Returns whether it had a target. */
 export function play(event: ScenarioEvent, stage: Stage): boolean {
@@ -394,8 +411,13 @@ export function play(event: ScenarioEvent, stage: Stage): boolean {
       server.lagFrontEnd(event.frontEnd % frontEnds, nowMs() + event.forMs);
       return true;
     case 'cutOff':
-      stage.cutOff(event.forMs);
+      stage.failRequests(cutOff, event.forMs, sitesOf.all);
       return true;
+    case 'rightsRevoked': {
+      const status = event.right === 'all' ? 401 : 403;
+      stage.failRequests({ class: 'F25', kind: 'denied', status }, event.forMs, sitesOf[event.right]);
+      return true;
+    }
     case 'frontEndRestarts':
       server.restartFrontEnd(event.frontEnd % frontEnds, { isCompacted: event.isCompacted });
       return true;

@@ -24,6 +24,7 @@ export const faultClasses = [
   'F20',
   'F21',
   'F22',
+  'F25',
 ] as const;
 export type FaultClass = (typeof faultClasses)[number];
 
@@ -55,6 +56,8 @@ const requestFault = z.discriminatedUnion('kind', [
   }),
   /** The continue token of a list expired, or the API server does not have the requested resource version yet. */
   z.strictObject({ class: z.literal('F6'), kind: z.enum(['expired', 'tooLarge']) }),
+  /** The API server denies the request: the token expired (401), or the right was revoked (403). */
+  z.strictObject({ class: z.literal('F25'), kind: z.literal('denied'), status: z.literal([401, 403]) }),
   /** The process crashes at this moment, and a new process starts. */
   z.strictObject({
     class: z.literal('F11'),

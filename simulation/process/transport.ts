@@ -200,6 +200,7 @@ function sendThrough({ life, sending, send, model, failed, touch, admit }: SendO
   const arrive = (): void => {
     if (fault?.kind === 'foreignWrite') touch(model);
     if (fault?.kind === 'answer' && (!fault.isApplied || fault.what === 429)) damaged();
+    else if (fault?.kind === 'denied') sending.replied({ response: deniedAnswer(fault.status) });
     else if (fault?.kind === 'expired' || fault?.kind === 'tooLarge') sending.replied({ response: versionAnswer(fault.kind) });
     else admit(model, (denial) => applied(denial === undefined ? send(model, point.key) : { response: denial }));
   };
@@ -245,6 +246,10 @@ function faultyAnswer(fault: AnswerFault & { readonly what: Exclude<AnswerFault[
     default:
       return what satisfies never;
   }
+}
+
+function deniedAnswer(status: 401 | 403): ModelResponse {
+  return statusAnswer(status, status === 401 ? 'Unauthorized' : 'Forbidden', `injected: the request is denied with ${status}`);
 }
 
 /** Returns the answer to a list or a watch: the continue token expired, or the server does not have the resource version yet. */

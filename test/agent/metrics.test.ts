@@ -410,6 +410,33 @@ describe('the metrics of runs', () => {
     expect(await counts()).toEqual([Number.NaN, Number.NaN, Number.NaN]);
   });
 
+  it.each(['the same process', 'another process'])('do not count the time of a pause as time without progress: %s', async (which) => {
+    const cluster = newCluster();
+    nativeGroup(cluster, { rollout: { strategy: 'onDelete', rotateBy: 'delete' } });
+    const start = () => {
+      const metrics = new Metrics(cluster.env.clock, '1.2.3');
+      return { metrics, process: startProcess({ env: cluster.env, listeners: () => [metrics.listener] }) };
+    };
+    let { metrics, process } = start();
+    const stalledSeconds = async () => {
+      const [, seconds] = /^rollout_group_run_stalled_seconds\S+ (.*)$/m.exec((await metrics.text()).text) ?? [];
+      return Number(seconds);
+    };
+    const intents = 'rolloutintents.rollout-group.dev';
+    cluster.workloads.breakNext('ingester-zone-b-1');
+    cluster.rollTo('app:2');
+    await cluster.env.advance(600_000);
+    cluster.api.put(intents, { metadata: { name: 'wait', namespace: 'mimir' }, spec: { group: 'ingester', action: 'pause' } });
+    await cluster.env.advance(3_600_000);
+    expect(await stalledSeconds()).toBe(0);
+    if (which === 'another process') process.crash();
+    cluster.api.remove(intents, 'mimir', 'wait');
+    if (which === 'another process') ({ metrics, process } = start());
+    await cluster.env.advance(600_000);
+    expect(await stalledSeconds()).toBeGreaterThan(500);
+    expect(await stalledSeconds()).toBeLessThanOrEqual(600);
+  });
+
   it('count a failed run, and show its deadline until then', async () => {
     const cluster = newCluster();
     nativeGroup(cluster, { rollout: { strategy: 'onDelete', rotateBy: 'delete', deadlines: { run: '1h', progress: '20m' } } });

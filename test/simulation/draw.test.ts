@@ -133,6 +133,7 @@ describe('the scenario of a seed', () => {
           'editLease',
           'frontEndLags',
           'cutOff',
+          'rightsRevoked',
         ],
         'frontEndRestarts',
       ].sort(),

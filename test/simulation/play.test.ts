@@ -7,7 +7,7 @@ const noAgents: Stage['agents'] = { crash: () => false, stop: () => false, pause
 
 function happens(world: World, event: ScenarioEvent, agents = noAgents): boolean {
   const { cluster, server, nowMs } = world;
-  return play(event, { nowMs, wallMs: nowMs, agents, cluster, server, frontEnds: 1, cutOff: () => undefined });
+  return play(event, { nowMs, wallMs: nowMs, agents, cluster, server, frontEnds: 1, failRequests: () => undefined });
 }
 
 describe('an event that changes nothing says so', () => {
@@ -51,6 +51,7 @@ describe('an event that changes nothing says so', () => {
     { atMs: 0, kind: 'controllerLags', delayMs: 1000, forMs: 1000 },
     { atMs: 0, kind: 'controllerIsStale', forMs: 1000 },
     { atMs: 0, kind: 'frontEndLags', frontEnd: 0, forMs: 1000 },
+    { atMs: 0, kind: 'rightsRevoked', right: 'ledger', forMs: 1000 },
     { atMs: 0, kind: 'frontEndRestarts', frontEnd: 0, isCompacted: false },
   ])('and $kind that changes something, too', (event) => expect(happens(newWorld(), event)).toBe(true));
 

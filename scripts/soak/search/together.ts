@@ -3,13 +3,18 @@
 import { type DrawInput, event, lasting, ordinal, within, zone } from '../../../simulation/faults/drawn.ts';
 import type { PlacedFault } from '../../../simulation/faults/fault.ts';
 import { between, draw, oneOf, streamOf, wholeBetween } from '../../../simulation/random.ts';
-import { type GroupShape, persons, type ScenarioEvent } from '../../../simulation/scenario.ts';
+import { type GroupShape, persons, rights, type ScenarioEvent } from '../../../simulation/scenario.ts';
 
 type Events = readonly ScenarioEvent[];
 
 /** Returns further events for a scenario with these events. Each kind has a separate random stream. */
 export function drawnTogether(seed: number, input: DrawInput, events: Events): Events {
-  return [...drawnBlindness(seed, input, events), ...drawnCuts(seed, input), ...drawnPromotions(seed, input, events)];
+  return [
+    ...drawnBlindness(seed, input, events),
+    ...drawnCuts(seed, input),
+    ...drawnRevocations(seed, input),
+    ...drawnPromotions(seed, input, events),
+  ];
 }
 
 /**
@@ -56,6 +61,19 @@ function drawnCuts(seed: number, input: DrawInput): Events {
   const atMs = Math.round(random() < 0.5 ? endMs - 1000 - forMs : between(random, 5000, endMs - 80_000));
   const restarts = [0, 1].map((frontEnd) => ({ atMs, kind: 'frontEndRestarts', frontEnd, isCompacted: false }) as const);
   return [event('cutOff', { forMs: within(forMs, forMs) })(random, input, atMs), ...restarts];
+}
+
+/**
+ * Returns times in which the API server denies requests of the agents. They end long before the faults, because an agent waits for minutes
+ * before it repeats a request that is denied again and again.
+ */
+function drawnRevocations(seed: number, input: DrawInput): Events {
+  if (!input.isDrawn('F25') || draw(seed, 'loses rights') >= 0.5) return [];
+  const random = streamOf(seed, 'rights');
+  return Array.from({ length: wholeBetween(random, 1, 4) }, (): ScenarioEvent => {
+    const atMs = Math.round(between(random, 5000, Math.max(6000, input.endMs - 200_000)));
+    return event('rightsRevoked', { right: () => oneOf(random, rights), forMs: within(3000, 60_000) })(random, input, atMs);
+  });
 }
 
 /** Returns promotions of waves during rollouts, in half of the groups with waves. A person without a wave to promote does nothing. */

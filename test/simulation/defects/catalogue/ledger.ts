@@ -56,6 +56,14 @@ export const noCompareAndSwap: readonly Edit[] = [
 
 export const ledgerDefects: readonly Defect[] = [
   {
+    id: 'ledger-in-memory',
+    title: 'an agent with a Lease keeps the ledger in memory while it may not write ConfigMaps',
+    edits: [
+      { file: 'agent/agent.ts', find: "mayUseMemory: () => this.#config.lease.mode !== 'required',", replace: 'mayUseMemory: () => true,' },
+    ],
+    breaks: ['S19'],
+  },
+  {
     id: 'no-write-ahead',
     title: 'pods are deleted before the ledger says so',
     edits: [noWriteAhead],
