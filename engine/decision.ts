@@ -315,6 +315,8 @@ export interface Judgement {
   readonly effect: 'allow' | 'warn' | 'requireApproval' | 'hold' | 'deny';
   readonly results: readonly RuleResult[];
   readonly warnings: readonly string[];
+  /** The unread object without which no rule can judge the request; absent for a judged request. `failsOpen` tells whether it passes. */
+  readonly unjudged?: string;
   /** With `prepare`: the calls before the request is judged again. With `deny`: the calls that withdraw a failed preparation. */
   readonly actions: readonly Action[];
   readonly decisionId: string;

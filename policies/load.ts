@@ -51,6 +51,8 @@ export interface LoadResult {
 export interface LoadOptions {
   /** The namespace of objects without one; default `default`. */
   readonly namespace?: string;
+  /** The namespace that objects without one get, also in their values. Replaces `namespace`. */
+  readonly objectNamespace?: string;
   /** Returns the object as the API server stores it; undefined to use the written form. Findings always have places in the file. */
   readonly storedForm?: (name: ObjectName) => Readonly<Record<string, unknown>> | undefined;
   /** Reports whether the document counts as absent. */
@@ -106,9 +108,21 @@ function listItems(value: unknown): readonly unknown[] | undefined {
 
 /** Reads one document, or one object of a cluster. Objects of other API groups are manifests. */
 export function readDocument(document: YamlDocument, options: LoadOptions): ReadResult {
-  const { namespace = 'default', storedForm = () => undefined, isOmitted } = options;
-  const { value } = document;
   if (document.errors.length > 0) return { findings: document.errors };
+  return options.objectNamespace === undefined
+    ? readObject(document, options)
+    : readObject({ ...document, value: inNamespace(document.value, options.objectNamespace) }, options);
+}
+
+/** Returns the object with the namespace, unless it names one. */
+function inNamespace(value: unknown, namespace: string): unknown {
+  const metadata = valueAt(value, ['metadata']);
+  if (!isRecord(value) || !isRecord(metadata) || metadata['namespace'] !== undefined) return value;
+  return { ...value, metadata: { ...metadata, namespace } };
+}
+
+function readObject(document: YamlDocument, { namespace = 'default', storedForm = () => undefined, isOmitted }: LoadOptions): ReadResult {
+  const { value } = document;
   const version = valueAt(value, ['apiVersion']);
   const kind = valueAt(value, ['kind']);
   if (!isRecord(value) || typeof version !== 'string' || typeof kind !== 'string') {

@@ -137,7 +137,9 @@ function questionOf(scene: Scene, { statefulSet }: Member, row: Row, { when, mem
 
 /** Returns the subject of a request about a member and those alike: `zones b and c`, `pods x-0 and y-0`. */
 function subject(noun: string, { alike }: Member, nameOf: (member: Pick<Member, 'statefulSet' | 'zone'>) => string): string {
-  return `${noun}${alike.length === 1 ? '' : 's'} ${listed(alike.map(nameOf), 'and')}`;
+  // After a change of its StatefulSet, a zone has two members.
+  const names = [...new Set(alike.map(nameOf))];
+  return `${noun}${names.length === 1 ? '' : 's'} ${listed(names, 'and')}`;
 }
 
 const plain: Circumstance = { when: '', members: {} };

@@ -22,7 +22,7 @@ import { installedWebhooks } from './process/installed.ts';
 import type { RunOptions, TimelineEntry } from './run.ts';
 import { type ClusterEvent, classOfEvent, type PeopleEvent, type Right, type Scenario, type ScenarioEvent } from './scenario.ts';
 import { createScheduler, type Scheduler } from './scheduler.ts';
-import type { Actor, Answered, ModelRequest } from './server/request.ts';
+import type { Actor, Answered, ModelObject, ModelRequest } from './server/request.ts';
 import { ModelServer } from './server/server.ts';
 import { answeredText, committedText, eventAuthor, eventText, faultText, turnText } from './timeline-text.ts';
 import { createTrace, noTrace, type Trace } from './trace.ts';
@@ -58,6 +58,8 @@ export class Run {
   #isHealing = false;
   /** The requests of the agents that fail for a time. */
   readonly #outages: Outage[] = [];
+  /** The known claims of each group. */
+  readonly #knownClaims: KnownClaims[] = [];
   /** The last decision of each group by namespace and name. */
   readonly #decisions = new Map<string, GroupDecision>();
   #touches = 0;
@@ -80,9 +82,8 @@ export class Run {
     };
     const admission = this.#createAdmission();
     this.#cluster = startCluster({ server, scheduler, wallMs, scenario, admitted, admission, report });
-    const views = this.#cluster.groups.map((_, index) => this.#createView(index, admission));
-    this.scenes = views.map(({ scene }) => scene);
-    this.#oracles = [...views.flatMap(({ oracles }) => oracles), ...(options.observer === undefined ? [] : [options.observer])];
+    this.scenes = this.#cluster.groups.map((_, index) => this.#createScene(index, admission));
+    this.#oracles = [...this.#createOracles(), ...(options.observer === undefined ? [] : [options.observer])];
     this.#observeServer();
     this.faults = recordedFaults(
       eitherFaults(placedFaults(scenario.faults), drawnFaults(seed, scenario.rates)),
@@ -153,19 +154,12 @@ export class Run {
     }
   }
 
-  /** Creates the view of a group and its judges. */
-  #createView(index: number, admission: Admission | undefined): { readonly scene: Scene; readonly oracles: readonly Oracle[] } {
-    const { groups } = this.#cluster;
-    const knownClaims = new KnownClaims(this.scheduler.nowMs);
-    const scene = this.#createScene(index, admission, knownClaims);
-    const oracles = [knownClaims, ...createOracles(scene)];
-    const isOurs = (object: Parameters<typeof ownerOf>[1]): boolean => isOf(groups, index, object);
-    return { scene, oracles: groups.length < 2 ? oracles : oracles.map((oracle) => ofGroup(oracle, isOurs)) };
-  }
-
-  #createScene(index: number, admission: Admission | undefined, knownClaims: KnownClaims): Scene {
+  #createScene(index: number, admission: Admission | undefined): Scene {
     const { groups } = this.#cluster;
     const { namespace = '', name = '', statefulSets = [], shape = this.#scenario.group } = groups[index] ?? {};
+    const isOurs = (object: ModelObject): boolean => isOf(groups, index, { ...object.metadata, object });
+    const known = new KnownClaims(this.scheduler.nowMs);
+    this.#knownClaims.push(known);
     return {
       nowMs: this.scheduler.nowMs,
       group: shape,
@@ -177,16 +171,23 @@ export class Run {
       ...(admission === undefined || shape.webhooks !== true ? {} : { webhooks: admission.webhooks }),
       list: (resource, inNamespace) => {
         const all = this.#server.list(resource, inNamespace);
-        return groups.length < 2 || inNamespace === undefined
-          ? all
-          : all.filter((object) => isOf(groups, index, { ...object.metadata, object }));
+        return groups.length < 2 || inNamespace === undefined ? all : all.filter(isOurs);
       },
       get: (resource, inNamespace, name) => this.#server.get(resource, inNamespace, name),
       violated: (invariant, message) => this.violated(invariant, message),
       clockOf: (process) => this.agents.clockOf(process),
       isWatchDead: () => this.agents.isWatchDead(),
-      claimKnownMs: (claim) => knownClaims.knownMs(claim),
+      claimKnownMs: (claim) => known.knownMs(claim),
     };
+  }
+
+  #createOracles(): readonly Oracle[] {
+    const { groups } = this.#cluster;
+    return this.scenes.flatMap((scene, index) => {
+      // The judges ask for the claims of the group after each event.
+      const oracles = [...this.#knownClaims.slice(index, index + 1), ...createOracles(scene)];
+      return groups.length < 2 ? oracles : oracles.map((oracle) => ofGroup(oracle, (object) => isOf(groups, index, object)));
+    });
   }
 
   #observeServer(): void {
@@ -346,17 +347,17 @@ export class Run {
   }
 }
 
-/** Returns whether the object is of the group with this index, or of no group. */
-function isOf(groups: ClusterModel['groups'], index: number, object: Parameters<typeof ownerOf>[1]): boolean {
-  const owner = ownerOf(groups, object);
-  return owner === undefined || owner === groups[index];
-}
-
 /** The requests of the agents at these sites meet this fault until this time, on the scheduler's clock. */
 interface Outage {
   readonly fault: RequestFault;
   readonly untilMs: number;
   readonly sites: RegExp;
+}
+
+/** Returns whether the object is of the group with this index, or of no group. */
+function isOf(groups: ClusterModel['groups'], index: number, object: Parameters<typeof ownerOf>[1]): boolean {
+  const owner = ownerOf(groups, object);
+  return owner === undefined || owner === groups[index];
 }
 
 /** A user who is neither an agent nor a controller. */

@@ -70,22 +70,21 @@ export function noteAnswers(
   const before = ledger.preparations.filter(isHeard);
   if (call.method === 'DELETE') return { ...ledger, preparations: [...others, ...withdrawn(before)] };
   const answered = heard.map((answer) => {
-    const earlier = before.filter(({ ordinal }) => ordinal === answer.ordinal);
+    const earlier = before.filter(({ ordinal, podUid }) => ordinal === answer.ordinal && podUid === answer.podUid);
     return preparationOf(call, answer, earlier, nowMs);
   });
   return { ...ledger, preparations: [...others, ...answered] };
 }
 
 /**
- * Returns the instant from which the delay of a pod counts; undefined if the delay starts with this answer. The delay continues in a
- * successor pod that reports the same timestamp. The delay starts again if the pod reports a later timestamp.
+ * Returns the instant from which the delay of a pod counts; undefined if the delay starts with this answer. The delay starts again with a
+ * new pod, even if that pod reports the time of its predecessor: its volume may come from a pod that was removed. The delay also starts
+ * again if the pod reports a later time.
  */
 export function preparedSince(before: Preparation | undefined, answer: Omit<Preparation, 'seenMs'>): number | undefined {
-  const known = before === undefined ? undefined : knownSince(before);
-  if (before === undefined || known === undefined) return undefined;
-  const isSameReport = answer.reportedMs !== undefined && answer.reportedMs === before.reportedMs;
+  if (before === undefined || before.podUid !== answer.podUid) return undefined;
   const isLater = answer.reportedMs !== undefined && before.reportedMs !== undefined && answer.reportedMs > before.reportedMs;
-  return isSameReport || (before.podUid === answer.podUid && !isLater) ? known : undefined;
+  return isLater ? undefined : knownSince(before);
 }
 
 /** Reports whether an agent with a fast clock recorded the preparation: the recorded time is in the future, but the reported time is not. */

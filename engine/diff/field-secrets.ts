@@ -9,7 +9,8 @@ interface Place {
 
 /** Returns both values with secrets hidden. If the results are equal, they say before or after, so that the difference stays visible. */
 export function masked(kind: string, place: Place, before: unknown, after: unknown): { readonly before: unknown; readonly after: unknown } {
-  const isHidden = isSecretField(kind, place);
+  const isHidden =
+    isSecretField(kind, place) || [before, after].some((value) => typeof value === 'string' && isSecretKey(lastKeyOf(place.path)));
   const shown = { before: maskValue(isHidden, before), after: maskValue(isHidden, after) };
   if (before === undefined || after === undefined || JSON.stringify(shown.before) !== JSON.stringify(shown.after)) return shown;
   return { before: `${mask} (before)`, after: `${mask} (after)` };
@@ -17,12 +18,26 @@ export function masked(kind: string, place: Place, before: unknown, after: unkno
 
 function isSecretField(kind: string, place: Place): boolean {
   if (kind === 'Secret') return /^(?:data|stringData)(?:\.|$)/.test(place.pattern) || place.pattern.startsWith('metadata.annotations');
-  const variable = /\.env\[([^\]]+)\]\.value$/.exec(place.path)?.[1];
-  return variable !== undefined && isSecretName(variable);
+  const named = /\.(?:env|httpHeaders)\[([^\]]+)\]\.value$/.exec(place.path)?.[1];
+  return named !== undefined && isSecretName(named);
 }
 
+/** Parts of the names of credentials: of variables, flags, headers, keys of annotations and lines of configuration files. */
+const secretNames = 'passw|token|secret|credential|private.?key|api.?key|access.?key|authorization|cookie';
+const secretName = new RegExp(secretNames, 'i');
+
 function isSecretName(name: string): boolean {
-  return /passw|token|secret|credential|private.?key|api.?key|access.?key/i.test(name);
+  return secretName.test(name);
+}
+
+/** Reports whether the text under this key is a credential. A key such as `secretName` has the name of an object. */
+function isSecretKey(key: string): boolean {
+  return isSecretName(key.replace(/^.*\//, '')) && !/(?:name|ref)$/i.test(key);
+}
+
+/** Returns the last key of `metadata.annotations[example.com/token]` or `data.token`. */
+function lastKeyOf(path: string): string {
+  return /\[([^\]]*)\]$/.exec(path)?.[1] ?? path.slice(path.lastIndexOf('.') + 1);
 }
 
 function maskValue(isHidden: boolean, value: unknown): unknown {
@@ -34,9 +49,10 @@ function maskValue(isHidden: boolean, value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).map(([key, part]) => [key, maskValue(isSecretEntry(value, key), part)]));
 }
 
-/** Reports whether this is the `value` of a variable whose name indicates a credential. */
+/** Reports whether this is a text whose key indicates a credential, or the `value` of a variable or header whose name does. */
 function isSecretEntry(entry: object, key: string): boolean {
-  return key === 'value' && 'name' in entry && isSecretName(String(entry.name));
+  if (key === 'value' && 'name' in entry) return isSecretName(String(entry.name));
+  return typeof part(entry, key) === 'string' && isSecretKey(key);
 }
 
 /** Returns a list of arguments in which the values of credential flags are hidden. */
@@ -49,13 +65,18 @@ function isValueOfFlag(list: readonly unknown[], index: number): boolean {
   return typeof flag === 'string' && /^-{1,2}[\w.-]+$/.test(flag) && isSecretName(flag) && !String(list[index]).startsWith('-');
 }
 
-/** The pattern of assignments such as `password: …`, `--auth.token=…` and `"api_key": "…"`, anywhere in a text. */
-const assignment =
-  /([\w.-]*(?:passw|token|secret|credential|private.?key|api.?key|access.?key)[\w.-]*["']?[ \t]*[:=][ \t]*)("[^"\n]*"|'[^'\n]*'|[^\s,;&"']+)/gi;
+/** The pattern of assignments such as `password: …`, `--auth.token=…`, `Authorization: Bearer …` and `"api_key": "…"`, anywhere in a text. */
+const assignment = new RegExp(
+  String.raw`([\w.-]*(?:${secretNames})[\w.-]*["']?[ \t]*[:=][ \t]*(?:(?:Bearer|Basic|Token)[ \t]+)?)("[^"\n]*"|'[^'\n]*'|[^\s,;&"']+)`,
+  'gi',
+);
 
-/** Hides the values that are assigned to names of credentials, and the user part of URLs. */
+/** Hides the values that are assigned to names of credentials, the user part of URLs, and what follows a scheme of HTTP authentication. */
 function maskText(text: string): string {
-  return text.replace(/\b([a-z][a-z0-9+.-]*:\/\/)[^/\s@]+@/gi, `$1${mask}@`).replace(assignment, `$1${mask}`);
+  return text
+    .replace(/\b([a-z][a-z0-9+.-]*:\/\/)[^/\s@]+@/gi, `$1${mask}@`)
+    .replace(assignment, `$1${mask}`)
+    .replace(/\b(Bearer|Basic)[ \t]+[\w.~+/=-]{8,}/gi, `$1 ${mask}`);
 }
 
 /** Returns a whole object with secrets hidden. A hidden value that differs says before or after, as in `masked`. */

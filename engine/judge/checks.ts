@@ -101,7 +101,7 @@ export function checkRestart(snapshot: Snapshot, request: RequestOf<'restart'>):
 export function checkPod(snapshot: Snapshot, request: RequestOf<'deletePod' | 'evictPod'>): Verdict {
   const isEviction = request.kind === 'evictPod';
   const owner = podNamed(snapshot, request.namespace, request.pod);
-  if (owner === undefined) return isEviction ? checkUnreadPod(snapshot, request) : { results: [] };
+  if (owner === undefined) return checkUnreadPod(snapshot, request);
   const { set, pod } = owner;
   const group = groupOf(snapshot, request.namespace, set.name);
   if (group === undefined) return isEviction ? checkDisruptionBudget(snapshot, undefined, owner) : { results: [] };
@@ -176,12 +176,17 @@ interface OwnedPod {
   readonly pod: PodView;
 }
 
-/** Blocks the eviction of an unread pod whose name shows that it belongs to a member, because a budget may protect the pod. */
-function checkUnreadPod(snapshot: Snapshot, { namespace, pod }: { readonly namespace: string; readonly pod: string }): Verdict {
+/**
+ * Blocks the eviction of an unread pod whose name shows that it belongs to a member, because a budget may protect the pod. Does not judge its
+ * deletion, because the kubelet removes a terminating pod with the same request.
+ */
+function checkUnreadPod(snapshot: Snapshot, { kind, namespace, pod }: RequestOf<'deletePod' | 'evictPod'>): Verdict {
   const statefulSet = /^(.+)-\d+$/.exec(pod)?.[1];
   const group = statefulSet === undefined ? undefined : groupOf(snapshot, namespace, statefulSet);
   const zone = group === undefined ? undefined : viewGroup(snapshot, group).zones.find((view) => view.zone.statefulSet === statefulSet);
-  return zone?.unknown === undefined ? { results: [] } : { results: [result('view-complete', 'unknown', zone.unknown)], code: 500 };
+  if (zone?.unknown === undefined) return { results: [] };
+  if (kind === 'deletePod') return { results: [], unjudged: zone.unknown };
+  return { results: [result('view-complete', 'unknown', zone.unknown)], code: 500 };
 }
 
 /** Returns the verdict of the disruption budget, counting the disruptions of open claims as if they had happened. */

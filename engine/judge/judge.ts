@@ -19,6 +19,8 @@ export interface Verdict {
   /** The calls to pods: they prepare pods before the request can pass, or withdraw a preparation. */
   readonly actions?: readonly Action[];
   readonly code?: number;
+  /** `Judgement.unjudged`. */
+  readonly unjudged?: string;
 }
 
 /**
@@ -28,7 +30,7 @@ export interface Verdict {
  */
 export function judge(snapshot: Snapshot, request: AdmissionRequest): Judgement {
   const verdict = verdictOn(snapshot, request);
-  const { results, policies, actions = [] } = verdict;
+  const { results, policies, actions = [], unjudged } = verdict;
   const blocking = results.filter(blocks);
   const leading = leadingResult(results);
   const outcome = outcomeOf(blocking, actions);
@@ -38,14 +40,17 @@ export function judge(snapshot: Snapshot, request: AdmissionRequest): Judgement 
     request,
     message:
       leading === undefined
-        ? [`${describe(request)} is allowed`, ...permittedResults(results).map(({ rule, fact }) => `${rule}: ${fact}`)].join('; ')
+        ? [
+            `${describe(request)} ${unjudged === undefined ? 'is allowed' : `was not judged: ${unjudged}`}`,
+            ...permittedResults(results).map(({ rule, fact }) => `${rule}: ${fact}`),
+          ].join('; ')
         : denialText(`${describe(request)} in namespace ${request.namespace}`, leading),
     effect: effectOf(blocking, policies),
     results,
     warnings: [...(verdict.warnings ?? []), ...(policies?.warnings ?? []).map(({ rule, fact }) => `${rule}: ${fact}`)],
     actions: outcome === 'allow' ? [] : actions,
     decisionId: decisionId(snapshot, request, leading?.rule),
-    ...defined({ override: outcome === 'deny' ? overrideOf(snapshot, request, blocking) : undefined }),
+    ...defined({ unjudged, override: outcome === 'deny' ? overrideOf(snapshot, request, blocking) : undefined }),
   };
 }
 

@@ -116,13 +116,14 @@ const preparations = z.object({
 });
 
 const revisions = z.record(zone, z.string());
-const origin = z.object({
-  cause: z.string().optional(),
-  commit: z.string().optional(),
-  planDigest: z.string().optional(),
-  isUndo: z.literal(true).optional(),
-});
-
+const origin = z
+  .object({
+    cause: z.string().optional(),
+    commit: z.string().optional(),
+    planDigest: z.string().optional(),
+    isUndo: z.literal(true).optional(),
+  })
+  .transform((one) => defined(one));
 const run = z.object({
   id: text,
   kind: z.enum(['rollout', 'rollback']),
@@ -152,6 +153,7 @@ const run = z.object({
   answered: z.array(text).optional(),
   completedMs: instant.optional(),
   returning: z.array(zone).optional(),
+  interrupted: origin.optional(),
   restores: revisions.optional(),
   rolledBack: z.object({ revisions, because: z.string() }).optional(),
 });
@@ -372,12 +374,11 @@ function decoded(read: LedgerDocument): Ledger | undefined {
     downscales: downscales.map((downscale) => downscale),
     preparations: sorted(known.flatMap((list) => list ?? [])),
     ...(created === undefined ? {} : { created: sorted(created) }),
-    ...defined({ epoch }),
+    ...defined({ epoch, members }),
     ...(state === undefined ? {} : { run: runOf(state) }),
     ...(pinned.length === 0 ? {} : { pins: sorted(pinned) }),
     ...(templates.length === 0 ? {} : { templates: sorted(templates) }),
     ...(release === undefined ? {} : { release: defined(release) }),
-    ...defined({ members }),
   };
 }
 
@@ -392,9 +393,8 @@ function runOf({
   waveAvailableMs,
   ...stored
 }: z.infer<typeof run>): RunState {
-  const core = { ...stored, origin: stored.origin && defined(stored.origin) };
-  if (outcome === 'completed') return defined({ ...core, outcome, completedMs: completedMs ?? core.startedMs });
-  const inWave = { ...core, openZone, waveAvailableMs };
+  if (outcome === 'completed') return defined({ ...stored, outcome, completedMs: completedMs ?? stored.startedMs });
+  const inWave = { ...stored, openZone, waveAvailableMs };
   if (outcome === 'running') return defined({ ...inWave, outcome });
   return defined({ ...inWave, outcome, failure: failure ?? 'the run failed', failedMs: failedMs ?? 0, onFailure });
 }

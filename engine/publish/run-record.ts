@@ -74,9 +74,10 @@ function rolloutRecord(previous: RolloutRun | undefined, turn: RunTurn, decision
 
 /**
  * Returns the revision of a zone before the run. If the change leaves the template of the zone, this is the revision of its outdated pods: the
- * run still has to replace the pods that the run before it left.
+ * run still has to replace the pods that the run before it left. A return of some zones replaces no outdated pod of the other zones.
  */
-function revisionBefore({ from, previous, target }: RunState, name: string, zone: ZoneDecision | undefined): string | undefined {
+function revisionBefore({ from, previous, target, returning }: RunState, name: string, zone: ZoneDecision | undefined): string | undefined {
+  if (returning?.includes(name) === false) return target[name];
   const before = (from ?? previous)[name];
   const outdated = before === target[name] ? zone?.revisions.find(({ revision }) => revision !== '' && revision !== before) : undefined;
   return outdated?.revision ?? before;

@@ -48,6 +48,8 @@ export interface RunCore {
   readonly answered?: readonly string[];
   /** In a rollback of some zones: these zones. The rollout of the other zones starts over when they have returned. Absent: all zones return. */
   readonly returning?: readonly string[];
+  /** In a rollback of some zones: the origin of the rollout that the other zones continue; absent if unknown. */
+  readonly interrupted?: RunOrigin;
   /** In a rollback: the revision per zone before the rolled-back run, also of zones that left the group since. */
   readonly restores?: Readonly<Record<string, string>>;
   /** In a run that restores pods while the StatefulSets still have the failed template: the failed revision per zone, and the failure. */

@@ -36,8 +36,10 @@ export function advanceRun(context: GroupContext): AdvancedRun | undefined {
   return advanced.progress === undefined ? { ...advanced, run: withoutReturned(context, advanced.run) } : advanced;
 }
 
-/** Returns the origin that a run continues: its own, or that of the run to which it adds zones. */
+/** Returns the origin that a run continues: its own, that of the run to which it adds zones, or that of the run before some zones returned. */
 function originOf(stored: RunState | undefined, run: RunState): RunState['origin'] {
+  const isAfterReturn = stored?.returning !== undefined && stored.outcome === 'completed' && run.returning === undefined;
+  if (isAfterReturn && isSameValue(stored.target, run.target)) return stored.interrupted;
   const isContinued = stored?.id === run.id || (stored?.outcome === 'running' && run.kind === stored.kind && addsZones(run, stored));
   if (!isContinued || stored.id === run.id) return isContinued ? stored.origin : undefined;
   // Another zone that gets a template is no part of the undo.
@@ -149,7 +151,20 @@ function supersede(context: GroupContext, known: RunState, target: RunCore['targ
   const isContinued = known.outcome === 'running' && continues(started, known);
   const from = isContinued ? (known.from ?? known.previous) : known.target;
   const base = !isContinued ? undefined : addsZones(started, known) ? known.base : known.target;
-  return { ...keepRolledBack(context, started, known), from, ...defined({ base, returning }), ...(isBack ? { restores } : {}) };
+  const interrupted = returning === undefined ? undefined : interruptedOf(known);
+  return {
+    ...keepRolledBack(context, started, known),
+    from,
+    ...defined({ base, returning, interrupted }),
+    ...(isBack ? { restores } : {}),
+  };
+}
+
+/** Returns the cause and the commit of the rollout that a return of some zones interrupts, also if several writes make this return. */
+function interruptedOf({ returning, interrupted, origin }: RunState): RunState['interrupted'] {
+  if (returning !== undefined) return interrupted;
+  const { isUndo, cause, commit } = origin ?? {};
+  return isUndo || (cause === undefined && commit === undefined) ? undefined : defined({ cause, commit });
 }
 
 /** Returns the revisions from before the change of the run. In a zone that returned, the revision to which it returned. */

@@ -43,7 +43,7 @@ async function rollbackOf(
   const what =
     lines.length === 0
       ? 'the updated pods return to their previous revision'
-      : `${plural(count, 'pod')} ${count === 1 ? 'returns' : 'return'} to an earlier revision`;
+      : `${count === 0 ? 'no pod' : plural(count, 'pod')} ${count <= 1 ? 'returns' : 'return'} to an earlier revision`;
   const listing = `${what}${lines.length === 0 ? '' : ':'}\n${lines.map((line) => `  ${line}\n`).join('')}`;
   const retry = `  Try again: kubectl rollout-group retry ${name}\n`;
   const text = (by = ''): string =>
@@ -54,8 +54,8 @@ async function rollbackOf(
     needsRequester: true,
     key,
     spec: { action: 'abort', runId: run.id, rollback: true },
-    // Only a rollback replaces pods.
-    concerns: (rule) => rule !== 'run-failed',
+    // Only a rollback replaces pods. It blocks the failed revision itself.
+    concerns: (rule) => rule !== 'run-failed' && rule !== 'rolled-back',
     preview: [[what, ...(lines.length === 0 ? [] : [lines.join('; ')])].join(': ')],
     text,
   };

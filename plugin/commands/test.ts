@@ -19,7 +19,7 @@ export async function run(
   context: CommandContext,
   { paths = [], output, run: only, coverage = false, allowEmpty = false, agentNamespace = usualAgentNamespace }: TestOptions,
 ): Promise<ExitCode> {
-  const found = await readPolicyTests(paths.length === 0 ? ['.'] : paths, context, agentNamespace);
+  const found = await readPolicyTests(paths.length === 0 ? ['.'] : paths, context, { agentNamespace });
   const ran = found.tests.map((one) => ({ ...one, suite: suiteOf(one, only, agentNamespace) }));
   const suites = suitesWithCases(found, ran);
   const { passed, failed } = countCases(suites);

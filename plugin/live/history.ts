@@ -167,7 +167,8 @@ export async function returnsOfRollback(
   return zones.flatMap(({ name: zone, statefulSet }) => {
     const [to, set] = [targets[zone], setNamed(snapshot, namespace, statefulSet)];
     if (to === undefined || set === undefined) return [];
-    return podsToReplace(snapshot, set, to) === 0 ? [] : [{ zone, set, to, revision: revisions.get(to) }];
+    const isChanged = to !== set.status.updateRevision || podsToReplace(snapshot, set, to) > 0;
+    return isChanged ? [{ zone, set, to, revision: revisions.get(to) }] : [];
   });
 }
 

@@ -1,5 +1,6 @@
 // Reads the environments of a review from rollout-group.yaml in the root of a revision: the directories of each cluster.
 import { parseDocument } from 'yaml';
+import { defined } from '../../policies/values/defined.ts';
 import { isRecord } from '../../policies/values/is-record.ts';
 import { exitCodes, Failure } from '../failure.ts';
 import { readGitPath } from './git.ts';
@@ -17,6 +18,10 @@ export interface Environment {
   readonly tests: readonly string[];
   /** Values files of Helm charts. */
   readonly values: readonly string[];
+  /** Name of the release of Helm charts. */
+  readonly release?: string;
+  /** Namespace of objects without one, and of the release. */
+  readonly namespace?: string;
   readonly assumptions?: string;
   readonly agentNamespace?: string;
 }
@@ -53,8 +58,11 @@ function environmentsOf(value: unknown, problems: string[]): readonly Environmen
   return found;
 }
 
-const texts = ['name', 'cluster', 'assumptions', 'agentNamespace'] as const;
+const texts = ['name', 'cluster', 'release', 'namespace', 'assumptions', 'agentNamespace'] as const;
 const lists = ['policies', 'manifests', 'tests', 'values'] as const;
+
+/** A name that Kubernetes accepts for a namespace. A release has at most 53 characters, which Helm checks. */
+const dnsLabel = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
 
 function environmentOf(value: unknown, path: string, problems: string[]): Environment {
   const fields = isRecord(value) ? value : {};
@@ -72,9 +80,11 @@ function environmentOf(value: unknown, path: string, problems: string[]): Enviro
     if (found.some((one) => typeof one !== 'string')) problems.push(`${path}.${key} is neither a path nor a list of paths`);
     return found.map(String);
   };
-  const [name, cluster, assumptions, agentNamespace] = texts.map(text);
+  const [name, cluster, release, namespace, assumptions, agentNamespace] = texts.map(text);
   if (name === undefined || !/^[A-Za-z0-9](?:[\w.-]{0,61}[A-Za-z0-9])?$/.test(name))
     problems.push(`${path}.name is not a name such as production`);
+  for (const [key, value] of Object.entries({ release, namespace }))
+    if (value !== undefined && !dnsLabel.test(value)) problems.push(`${path}.${key} is not a name such as mimir`);
   const environment = {
     name: name ?? '',
     policies: list('policies'),
@@ -86,9 +96,7 @@ function environmentOf(value: unknown, path: string, problems: string[]): Enviro
   if (environment.policies.length + environment.manifests.length === 0) problems.push(`${path} has neither policies nor manifests`);
   return {
     ...environment,
-    ...(cluster === undefined ? {} : { cluster }),
-    ...(assumptions === undefined ? {} : { assumptions }),
-    ...(agentNamespace === undefined ? {} : { agentNamespace }),
+    ...defined({ cluster, release, namespace, assumptions, agentNamespace }),
   };
 }
 

@@ -12,6 +12,7 @@ import { resolveFiles } from '../../policies/lint/lint.ts';
 import type { LoadedDocument, Manifest, PolicyFile } from '../../policies/load.ts';
 import { usualAgentNamespace } from '../../policies/objects/agent-deployment.ts';
 import { canonicalJson } from '../../policies/values/canonical-json.ts';
+import { defined } from '../../policies/values/defined.ts';
 import type { KnownTexts } from '../../policies/yaml/document.ts';
 import type { CommandContext } from '../context.ts';
 import { memberNames, objectChanges } from '../difference.ts';
@@ -34,6 +35,8 @@ export interface PlanInputOptions {
   /** The agent's namespace; default `usualAgentNamespace`, or on a cluster the namespace of its Lease. */
   readonly agentNamespace?: string;
   readonly mayHaveNoGroup?: boolean;
+  /** The namespaces of objects without one, before and after the change; default `default`. */
+  readonly objectNamespaces?: { readonly current: string | undefined; readonly desired: string | undefined };
   /** The texts that the command read before. */
   readonly knownTexts?: KnownTexts;
 }
@@ -92,13 +95,17 @@ export function planInputsOf(
   { changes, nowMs, assumptions }: Scenario,
   options: PlanInputOptions,
 ): FilePlanInputs | InputErrors {
-  const { agentNamespace = usualAgentNamespace, desired } = options;
+  const { agentNamespace = usualAgentNamespace, desired, objectNamespaces } = options;
   const { current: currentFiles, desired: desiredFiles, policies: policyFiles } = files;
   // Parsing takes much of the time of a large plan, so equal files are parsed once.
   const { knownTexts = new Map() } = options;
   const isSame = desiredFiles === currentFiles && policyFiles.length === 0;
-  const after = readPolicyFiles(unique([...desiredFiles, ...policyFiles]), { agentNamespace, knownTexts });
-  const before = isSame ? after : resolveFiles(currentFiles, { knownTexts });
+  const after = readPolicyFiles(unique([...desiredFiles, ...policyFiles]), {
+    agentNamespace,
+    knownTexts,
+    ...defined({ objectNamespace: objectNamespaces?.desired }),
+  });
+  const before = isSame ? after : resolveFiles(currentFiles, { knownTexts, ...defined({ objectNamespace: objectNamespaces?.current }) });
   // Manifests among the policies, such as examples, are not desired.
   const desiredNames = new Set(desiredFiles.map(({ name }) => name));
   const isDesired = ({ file }: { readonly file: string }): boolean => desiredNames.has(file);

@@ -24,8 +24,14 @@ interface PolicyTests {
   readonly errors: readonly Finding[];
 }
 
+interface Namespaces {
+  readonly agentNamespace: string;
+  /** The namespace of objects without one; default `default`. */
+  readonly objectNamespace?: string;
+}
+
 /** Finds and reads all tests. Tests with the same list of files share one read. */
-export async function readPolicyTests(specs: readonly string[], access: InputAccess, agentNamespace: string): Promise<PolicyTests> {
+export async function readPolicyTests(specs: readonly string[], access: InputAccess, namespaces: Namespaces): Promise<PolicyTests> {
   const inputs = (await readInputs(specs, access)).filter(({ text }) => /^\s*["']?kind["']?\s*:\s*["']?PolicyTest\b/m.test(text));
   const { documents, findings } = loadPolicies(inputs);
   const contents = new Map<string, Promise<PolicyFiles | string>>();
@@ -33,7 +39,7 @@ export async function readPolicyTests(specs: readonly string[], access: InputAcc
   for (const test of ofKind(documents, 'PolicyTest')) {
     const sources = test.value.spec.files.map((path) => relativeTo(test.file, path));
     const key = sources.join('\0');
-    const content = contents.get(key) ?? readContent(sources, access, agentNamespace);
+    const content = contents.get(key) ?? readContent(sources, access, namespaces);
     contents.set(key, content);
     tests.push({ test, sources, content: await content });
   }
@@ -47,10 +53,10 @@ function relativeTo(file: string, path: string): string {
   return `${revision}${posix.join(posix.dirname(name), path)}`;
 }
 
-async function readContent(sources: readonly string[], access: InputAccess, agentNamespace: string): Promise<PolicyFiles | string> {
+async function readContent(sources: readonly string[], access: InputAccess, namespaces: Namespaces): Promise<PolicyFiles | string> {
   try {
     const files: readonly InputFile[] = await readInputs(sources, access);
-    return readPolicyFiles(files, { agentNamespace });
+    return readPolicyFiles(files, namespaces);
   } catch (error) {
     if (error instanceof Failure) return error.message;
     throw error;
@@ -62,9 +68,9 @@ export function suitesWithCases(found: PolicyTests, ran: readonly { readonly sui
 }
 
 /** Runs every policy test in the sources, for verbs that show the results of tests among others. */
-export async function runTests(specs: readonly string[], access: InputAccess, agentNamespace: string): Promise<RanTests> {
-  const found = await readPolicyTests(specs, access, agentNamespace);
-  const ran = found.tests.map((one) => ({ suite: suiteOf(one, undefined, agentNamespace) }));
+export async function runTests(specs: readonly string[], access: InputAccess, namespaces: Namespaces): Promise<RanTests> {
+  const found = await readPolicyTests(specs, access, namespaces);
+  const ran = found.tests.map((one) => ({ suite: suiteOf(one, undefined, namespaces.agentNamespace) }));
   return { tests: found.tests.map(({ test }) => test.value), suites: suitesWithCases(found, ran) };
 }
 

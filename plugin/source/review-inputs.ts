@@ -1,10 +1,13 @@
 // Reads both sides of a review from the object database of Git: policies, manifests and policy tests of each environment.
+import { objectKey } from '../../engine/observe/raw.ts';
 import type { Plan } from '../../engine/plan/document.ts';
 import { type PlanInput, planGroups } from '../../engine/plan/plan.ts';
 import type { CaseResult } from '../../engine/policy-test/policy-test.ts';
 import type { Finding } from '../../policies/findings/finding.ts';
 import { usualAgentNamespace } from '../../policies/objects/agent-deployment.ts';
+import { defined } from '../../policies/values/defined.ts';
 import { isRecord } from '../../policies/values/is-record.ts';
+import { listed } from '../../policies/wording.ts';
 import type { KnownTexts } from '../../policies/yaml/document.ts';
 import type { EnvironmentReview, SideTests } from '../../review/document.ts';
 import { reviewPolicies } from '../../review/review.ts';
@@ -61,6 +64,7 @@ export async function reviewEnvironment(
     current: options.base,
     desired: options.head,
     agentNamespace: namespaces.head,
+    objectNamespaces: { current: sides.base.namespace, desired: sides.head.namespace },
     mayHaveNoGroup: true,
     knownTexts,
   });
@@ -79,7 +83,8 @@ export async function reviewEnvironment(
     cases: casesOf(head.suites),
     tests: [...head.tests, ...base.tests],
   });
-  const plan: Plan = { ...located(planGroups(input), locateIn(inputs.manifests)), ...(inputs.notes.length > 0 && { notes: inputs.notes }) };
+  const notes = [...inputs.notes, ...memberlessNotes(input, sides.head.manifests)];
+  const plan: Plan = { ...located(planGroups(input), locateIn(inputs.manifests)), ...(notes.length > 0 && { notes }) };
   const review = withPaths<EnvironmentReview>({
     name,
     plan,
@@ -88,6 +93,19 @@ export async function reviewEnvironment(
     ...(base.suites.length + head.suites.length === 0 ? {} : { tests: { base: sideTests(base.suites), head: sideTests(head.suites) } }),
   });
   return { review, input };
+}
+
+/** Returns a note on each group without a StatefulSet in the manifests. Its plan is empty, for example if a chart has another release. */
+function memberlessNotes({ groups, current, desired, absent = [] }: PlanInput, manifests: readonly string[]): readonly string[] {
+  if (manifests.length === 0) return [];
+  const given = new Set([...current, ...desired].filter((one) => isRecord(one) && one['kind'] === 'StatefulSet').map(objectKey));
+  return groups
+    .filter(({ namespace, zones }) => zones.every(({ statefulSet }) => !given.has(`${namespace}/${statefulSet}`)))
+    .filter(({ namespace, name }) => !absent.some((one) => one.namespace === namespace && one.group === name))
+    .map(({ namespace, name, zones }) => {
+      const names = listed(zones.slice(0, 3).map(({ statefulSet }) => statefulSet));
+      return `${namespace}/${name} has no plan: the manifests contain no StatefulSet ${names}`;
+    });
 }
 
 /** The paths of an environment that a revision has, and those that it lacks. */
@@ -101,9 +119,10 @@ interface ReadSide extends FoundPaths {
 }
 
 /** Reads the policies and manifests of a side. A path that the revision lacks has no document: the change adds or removes it. */
-async function readSide(renderer: Renderer, revision: string, { policies, manifests, values }: Environment): Promise<ReadSide> {
+async function readSide(renderer: Renderer, revision: string, environment: Environment): Promise<ReadSide> {
+  const { policies, manifests } = environment;
   const paths = [...new Set([...policies, ...manifests])];
-  const read = await Promise.all(paths.map((path) => renderer.read(revision, path, values)));
+  const read = await Promise.all(paths.map((path) => renderer.read(revision, path, environment)));
   const files = read.flatMap((found) => found ?? []);
   return { files: [...new Map(files.map((file) => [file.name, file])).values()], ...foundPaths(paths, read) };
 }
@@ -134,14 +153,15 @@ function nothingRead(name: string, { base, head }: ReviewOptions): Error {
 async function readTests(
   context: CommandContext,
   revision: string,
-  { tests, policies }: Environment,
+  { tests, policies, namespace }: Environment,
   agentNamespace: string,
 ): Promise<RanTests & FoundPaths> {
   const paths = [...new Set([...tests, ...policies])];
   const found = await Promise.all(paths.map((path) => readGitPath(`git:${revision}:${path}`, context)));
   const isTest = ({ text }: InputFile): boolean => /kind["']?\s*:\s*["']?PolicyTest\b/.test(text);
   const withTests = paths.filter((_, index) => found[index]?.some(isTest)).map((path) => `git:${revision}:${path}`);
-  const ran = withTests.length === 0 ? { tests: [], suites: [] } : await runTests(withTests, context, agentNamespace);
+  const ran =
+    withTests.length === 0 ? { tests: [], suites: [] } : await runTests(withTests, context, { agentNamespace, ...defined({ objectNamespace: namespace }) });
   return { ...ran, ...foundPaths(paths, found) };
 }
 

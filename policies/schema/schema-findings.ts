@@ -5,7 +5,7 @@ import { instantMs } from '../instant.ts';
 import { isRecord } from '../values/is-record.ts';
 import { listed, suggestion, withArticle } from '../wording.ts';
 import type { Path, Places } from '../yaml/document.ts';
-import { withoutUserInformation } from '../yaml/text-lines.ts';
+import { withoutCredentials } from '../yaml/text-lines.ts';
 import { fieldNames, fieldText, schemaAt, unwrapped, valueAt, walkWithSchema } from './schema-walk.ts';
 
 type Issue = z.core.$ZodIssue;
@@ -60,7 +60,9 @@ function issueFindings(checked: Checked, issue: Issue): readonly Finding[] {
       const words = issue.values.map(String);
       const hint = suggestion(String(value), words);
       return [
-        finding(typeof value === 'string' ? 'RG2006' : 'RG2005', place, `${field} is ${shown(value)}; it takes ${listed(words)}`, { hint }),
+        finding(typeof value === 'string' ? 'RG2006' : 'RG2005', place, `${field} is ${shown(path, value)}; it takes ${listed(words)}`, {
+          hint,
+        }),
       ];
     }
     case 'too_small':
@@ -86,7 +88,7 @@ function typeFinding(checked: Checked, path: Path, value: unknown, expected: str
   const title = schemaAt(checked.schema, path)?.meta()?.title;
   const form = title === undefined ? undefined : forms[title];
   const wanted = title === undefined || form === undefined ? typeText(expected) : withArticle(title);
-  return finding('RG2005', checked.places.place(path), `${fieldText(path)} is ${shown(value)}; it takes ${wanted}`, {
+  return finding('RG2005', checked.places.place(path), `${fieldText(path)} is ${shown(path, value)}; it takes ${wanted}`, {
     hint: form ?? typeHint(expected, value),
   });
 }
@@ -102,7 +104,7 @@ function unknownField(checked: Checked, path: Path, key: string): Finding {
 function unionFinding(checked: Checked, path: Path, value: unknown): Finding {
   const code = typeof value === 'string' ? 'RG2007' : typeof value === 'number' ? 'RG2008' : 'RG2005';
   const alternatives = alternativesOf(schemaAt(checked.schema, path));
-  return finding(code, checked.places.place(path), `${fieldText(path)} is ${shown(value)}; it takes ${listed(alternatives)}`, {
+  return finding(code, checked.places.place(path), `${fieldText(path)} is ${shown(path, value)}; it takes ${listed(alternatives)}`, {
     hint: typeof value === 'string' ? suggestion(value, alternatives) : undefined,
   });
 }
@@ -119,7 +121,7 @@ function formFinding(checked: Checked, path: Path, value: unknown): Finding {
   const schema = schemaAt(checked.schema, path);
   if (schema instanceof z.ZodUnion) return unionFinding(checked, path, value);
   const title = schema?.meta()?.title;
-  const message = `${fieldText(path)} is ${shown(value)}, which is not ${title === undefined ? 'of the form that it needs' : withArticle(title)}`;
+  const message = `${fieldText(path)} is ${shown(path, value)}, which is not ${title === undefined ? 'of the form that it needs' : withArticle(title)}`;
   return finding('RG2007', checked.places.place(path), message, { hint: title === undefined ? undefined : forms[title] });
 }
 
@@ -172,11 +174,12 @@ function typeText(expected: string): string {
   return names[expected] ?? withArticle(expected);
 }
 
-function shown(value: unknown): string {
+function shown(path: Path, value: unknown): string {
+  const key = String(path.at(-1) ?? '');
   if (value === null) return 'empty';
   if (Array.isArray(value)) return 'a list';
   if (typeof value === 'object') return 'an object';
-  const text = withoutUserInformation(String(value));
+  const text = withoutCredentials(`${key}: ${String(value)}`).slice(key.length + 2);
   return typeof value === 'string' ? `"${text.length > 60 ? `${text.slice(0, 57)}...` : text}"` : text;
 }
 

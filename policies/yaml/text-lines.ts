@@ -43,10 +43,17 @@ function excerptOf(lines: TextLines, line: number): readonly ExcerptLine[] {
 /** Returns undefined for a long line, without reading it: each place in a JSON file of one line would read the whole file. */
 function lineText({ text, counter: { lineStarts } }: TextLines, line: number): string | undefined {
   const [start = 0, end = text.length] = [lineStarts[line - 1], lineStarts[line]];
-  return end - start > excerptLimit ? undefined : withoutUserInformation(text.slice(start, end).replace(/\r?\n$/, ''));
+  return end - start > excerptLimit ? undefined : withoutCredentials(text.slice(start, end).replace(/\r?\n$/, ''));
 }
 
-/** Returns the text with the user and password of URLs masked at the same length: excerpts appear in logs and comments. */
-export function withoutUserInformation(text: string): string {
-  return text.replace(/(?<=:\/\/)[^/\s@"']+(?=@)/g, (user) => '*'.repeat(user.length));
+/** The user, the password and the query of a URL, and the text after a key that names a credential. */
+const credentials = [
+  /(?<=:\/\/)[^/\s@"']+(?=@)/g,
+  /(?<=:\/\/[^\s"'?]*\?)[^\s"'}]+/g,
+  /(?<=(?:passw\w*|tokens?|secret|credentials?|(?:private|api|access|signing).?key|authorization)["']?[ \t]*[:=][ \t]*["']?(?:(?:Bearer|Basic)[ \t]+)?)[^\s"'{}[\],]+/gi,
+];
+
+/** Returns the text with credentials masked at the same length: excerpts appear in logs and comments. */
+export function withoutCredentials(text: string): string {
+  return credentials.reduce((masked, pattern) => masked.replace(pattern, (part) => '*'.repeat(part.length)), text);
 }

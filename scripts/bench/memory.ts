@@ -8,6 +8,7 @@ import type { ControlPlane } from '../../test/control-plane/control-plane.ts';
 import { applyInstallation, startWebhookProcess } from '../../test/control-plane/webhook.ts';
 import { type StatefulSet, statefulSet } from '../../test/control-plane/workloads.ts';
 import { scopeOf } from '../../test/install/given.ts';
+import { imageEnvironment } from '../release/image.ts';
 import type { Figure } from './figure.ts';
 import { bareNodeMemory, memoryOf, processorMs } from './process.ts';
 import { defaultIntervals, startBuiltAgent } from './rollout.ts';
@@ -69,7 +70,10 @@ export async function watchingFigures(controlPlane: ControlPlane): Promise<reado
 const reviewed = { namespace: reviewNamespace, replicas: 20 };
 const load = { scenario: 'reviews', rate: 200, seconds: 30, areJudged: false } as const;
 
-/** Measures the executable with one group of 60 pods and with its webhooks under load, installed as `install` does. */
+/**
+ * Measures the executable with one group of 60 pods and with its webhooks under load, installed as `install` does and with the environment
+ * of the image.
+ */
 export async function reviewingFigures(controlPlane: ControlPlane): Promise<readonly Figure[]> {
   const { client } = controlPlane;
   await createPods(controlPlane, reviewed);
@@ -78,7 +82,11 @@ export async function reviewingFigures(controlPlane: ControlPlane): Promise<read
   const isCalled = ({ kind }: { readonly kind: string }): boolean => kind.endsWith('WebhookConfiguration');
   await applyInstallation(client, { port: 0 }, { scope, hasCompat: true }, (object) => !isCalled(object));
   const flags = ['-run=all', `-namespaces=${reviewed.namespace}`, ...defaultIntervals];
-  const { agent, port } = await startWebhookProcess(controlPlane, { executable: 'dist/rollout-group-agent', flags });
+  const { agent, port } = await startWebhookProcess(controlPlane, {
+    executable: 'dist/rollout-group-agent',
+    env: imageEnvironment,
+    flags,
+  });
   try {
     const secret = await client.get<Secret>(`/api/v1/namespaces/rollout-group/secrets/${certificateSecret}`);
     const ca = [Buffer.from(secret.data['ca'] ?? '', 'base64').toString()];

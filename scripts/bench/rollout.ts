@@ -6,6 +6,7 @@ import type { ControlPlane } from '../../test/control-plane/control-plane.ts';
 import { type GroupOptions, TestGroup } from '../../test/control-plane/group.ts';
 import { agentRules, grant, grantNodes } from '../../test/control-plane/roles.ts';
 import type { Pod, StatefulSet } from '../../test/control-plane/workloads.ts';
+import { imageEnvironment } from '../release/image.ts';
 import { type Replacement, replacementsIn } from './audit.ts';
 import { type Figure, median, percentile } from './figure.ts';
 
@@ -34,6 +35,7 @@ export async function startBuiltAgent(
     identity: identities.agent,
     namespace,
     executable: 'dist/rollout-group-agent',
+    env: imageEnvironment,
     flags: [...defaultIntervals, ...more],
   });
   await agent.untilReady();

@@ -36,7 +36,7 @@ import {
   specOf,
   statefulSetResource,
 } from './workload.ts';
-import type { ClusterApi, World } from './world.ts';
+import type { World } from './world.ts';
 
 interface ClusterModelOptions extends Pick<World, 'server' | 'scheduler' | 'wallMs'> {
   readonly scenario: Scenario;
@@ -217,18 +217,9 @@ function startMachines(
     },
     // As in grafana/rollout-operator, a pod stays prepared if its webhook dies before the answer.
     mayStay: (path) => kind === 'adopted' && webhooks === true && path === prepareEndpoint.path,
-    hasLeft: (place, pod) => hasLeft(server, place, pod),
     pods: () => server.list('pods').map(podFacts),
   });
   return { nodes, kubelets, endpoints };
-}
-
-function hasLeft(server: ClusterApi, namespace: string, pod: string): boolean {
-  const set = server.get(statefulSetResource, namespace, pod.replace(/-\d+$/, ''));
-  if (set === undefined) return false;
-  const first = specOf(set).ordinals?.start ?? 0;
-  const ordinal = Number(/-(\d+)$/.exec(pod)?.[1] ?? -1);
-  return ordinal < first || ordinal >= first + replicasOf(set);
 }
 
 interface StatefulSetOptions extends Pick<World, 'server' | 'wallMs' | 'seed'> {
@@ -290,19 +281,17 @@ export function beginStatefulSet(set: ModelObject, taken: string[], { server, wa
 
 interface EndpointOptions {
   readonly wallMs: () => number;
-  /** True if the preparation of a pod survives a restart, because the pod stores it on its volume. */
+  /** True if the preparation of a pod survives a restart and a downscale, because the pod stores it on a volume that is retained. */
   readonly isKeptOnVolume: boolean;
   /** Returns the UID of the pod if it listens. */
   readonly listens: (namespace: string, pod: string) => string | undefined;
   /** Returns whether a preparation on this path may stay after all. */
   readonly mayStay: (path: string) => boolean;
-  /** Returns whether the pod was scaled away, so that no successor uses its volume. */
-  readonly hasLeft: (namespace: string, pod: string) => boolean;
   readonly pods: () => readonly { readonly uid: string; readonly namespace: string; readonly name: string }[];
 }
 
 /** Answers prepare calls: a POST starts a preparation and returns its start in seconds, a DELETE ends the preparation. */
-function createPodEndpoints({ wallMs, isKeptOnVolume, listens, mayStay, hasLeft, pods }: EndpointOptions) {
+function createPodEndpoints({ wallMs, isKeptOnVolume, listens, mayStay, pods }: EndpointOptions) {
   /** The start of each preparation in Unix seconds, by pod and path. */
   const preparations = new Map<string, Map<string, number>>();
 
@@ -327,7 +316,7 @@ function createPodEndpoints({ wallMs, isKeptOnVolume, listens, mayStay, hasLeft,
     answer,
     /** Called when an accident ends the container of a pod, or when the pod is removed. */
     restarted: (namespace: string, pod: string): void => {
-      if (!isKeptOnVolume || hasLeft(namespace, pod)) preparations.delete(`${namespace}/${pod}`);
+      if (!isKeptOnVolume) preparations.delete(`${namespace}/${pod}`);
     },
     prepared: (): readonly string[] =>
       pods()

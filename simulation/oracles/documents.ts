@@ -16,7 +16,7 @@ import {
 } from '../objects.ts';
 import { runStartMs } from '../process/clock.ts';
 import type { Commit, ModelObject } from '../server/request.ts';
-import type { Scene } from './oracle.ts';
+import type { Oracle, Scene } from './oracle.ts';
 
 type ClaimVerb = 'deletePod' | 'evictPod' | 'scaleDown' | 'setPartition';
 
@@ -157,7 +157,7 @@ export function isOpenClaim(claim: Claimed, scene: Pick<Scene, 'list' | 'namespa
 }
 
 /** Records since when the holder of the Lease knows each stored claim: it compares ledgers only when it writes one. */
-export class KnownClaims {
+export class KnownClaims implements Oracle {
   readonly #nowMs: () => number;
   /** The times at which the claims were stored, by ledger and claim. */
   readonly #storedMs = new Map<string, Map<string, number>>();

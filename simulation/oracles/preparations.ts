@@ -22,8 +22,8 @@ const roundingMs = 1_000;
 
 /**
  * The judge of preparations. It sees each commit before the book records it. Every ordinal whose pod was created must be prepared, even if
- * its pod is lost. The delay of a downscale counts in true time from the first received call. A later reported time restarts the delay. A wrong wall clock may shorten the delay by its error. In drop-in groups the
- * time that the pod reports counts.
+ * its pod is lost. The delay of a downscale counts in true time from the first call that the pod received. A new pod or a later reported
+ * time restarts the delay. A wrong wall clock may shorten the delay by its error. In drop-in groups the time that the pod reports counts.
  */
 export class PreparationJudge implements Oracle {
   readonly #book: Book;
@@ -72,7 +72,9 @@ export class PreparationJudge implements Oracle {
     if (method === 'DELETE') this.#asked.delete(key);
     else {
       const call = { uid, sinceMs: atMs, wallErrorMs: machineOf(this.#scene, process).wallErrorMs, reportedMs };
-      this.#asked.set(key, continued(this.#asked.get(key), call, atMs));
+      const before = this.#asked.get(key);
+      const isOfPod = before !== undefined && (this.#trustsPods || before.uid === uid);
+      this.#asked.set(key, isOfPod ? continued(before, call, atMs) : call);
     }
   }
 
@@ -132,8 +134,7 @@ export class PreparationJudge implements Oracle {
   }
 }
 
-function continued(before: PrepareCall | undefined, call: PrepareCall, atMs: number): PrepareCall {
-  if (before === undefined) return call;
+function continued(before: PrepareCall, call: PrepareCall, atMs: number): PrepareCall {
   const { reportedMs } = call;
   // A reported time in the future does not count.
   if (reportedMs === undefined || before.reportedMs === undefined || reportedMs > atMs) {

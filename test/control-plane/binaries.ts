@@ -23,19 +23,23 @@ const executables: readonly Executable[] = [
 ];
 
 /** The packages of Helm that have the version of Kubernetes for which charts are rendered without a cluster. */
-const renderers = ['helm.sh/helm/v3/pkg/chartutil', 'helm.sh/helm/v3/pkg/lint/rules'];
+const capabilities = ['helm.sh/helm/v3/pkg/chartutil', 'helm.sh/helm/v3/pkg/lint/rules'];
 
-/** Helm is built apart from the control plane, which starts without it. */
-const helm: Executable = { name: 'helm', package: 'helm.sh/helm/v3/cmd/helm', module: join(modules, 'helm') };
+/** The tools that render manifests are built apart from the control plane, which starts without them. */
+const renderers = {
+  helm: { name: 'helm', package: 'helm.sh/helm/v3/cmd/helm', module: join(modules, 'renderers') },
+  kustomize: { name: 'kustomize', package: 'sigs.k8s.io/kustomize/kustomize/v5', module: join(modules, 'renderers') },
+} as const satisfies Readonly<Record<string, Executable>>;
 
-/** Returns the path of Helm, and builds it if the cache lacks it. Throws without Go or its modules. */
-export async function findHelm(progress: (line: string) => void): Promise<string> {
-  const release = version('helm.sh/helm/v3', helm.module);
-  const folder = join(cacheRoot(), `helm-${release}_${process.platform}-${process.arch}`);
-  if (isExecutable(join(folder, helm.name))) return join(folder, helm.name);
-  const failure = await buildInto(folder, [helm], progress);
+/** Returns the path of a tool, in a folder of its own. Builds the tool if the cache lacks it. Throws without Go or its modules. */
+export async function findRenderer(name: keyof typeof renderers, progress: (line: string) => void): Promise<string> {
+  const tool = renderers[name];
+  const release = version(tool.package.replace(/\/cmd\/.*/, ''), tool.module);
+  const folder = join(cacheRoot(), `${name}-${release}_${process.platform}-${process.arch}`);
+  if (isExecutable(join(folder, name))) return join(folder, name);
+  const failure = await buildInto(folder, [tool], progress);
   if (failure !== undefined) throw new Error(failure);
-  return join(folder, helm.name);
+  return join(folder, name);
 }
 
 export type Binaries =
@@ -182,18 +186,20 @@ async function build(executable: Executable, folder: string): Promise<string | u
 }
 
 /** Sets the versions through the linker. Otherwise Kubernetes reports v0.0.0, which clients and feature gates read. */
-function linkerFlags({ module }: Executable): string {
+function linkerFlags({ name: built, module }: Executable): string {
   const kubernetes = kubernetesVersion();
   const [major = '', minor = ''] = kubernetes.slice(1).split('.');
   const set: readonly (readonly [string, string])[] =
-    module === helm.module
+    built === renderers.helm.name
       ? [
           ['helm.sh/helm/v3/internal/version.version', version('helm.sh/helm/v3', module)],
-          ...renderers.flatMap((path) => [[`${path}.k8sVersionMajor`, major] as const, [`${path}.k8sVersionMinor`, minor] as const]),
+          ...capabilities.flatMap((path) => [[`${path}.k8sVersionMajor`, major] as const, [`${path}.k8sVersionMinor`, minor] as const]),
         ]
-      : Object.entries({ gitVersion: kubernetes, gitMajor: major, gitMinor: minor }).map(([name, value]) => [
-          `k8s.io/component-base/version.${name}`,
-          value,
-        ]);
+      : built === renderers.kustomize.name
+        ? []
+        : Object.entries({ gitVersion: kubernetes, gitMajor: major, gitMinor: minor }).map(([name, value]) => [
+            `k8s.io/component-base/version.${name}`,
+            value,
+          ]);
   return ['-s', '-w', ...set.map(([name, value]) => `-X ${name}=${value}`)].join(' ');
 }

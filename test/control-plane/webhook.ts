@@ -22,6 +22,8 @@ export interface StartOptions {
   readonly flags?: readonly string[];
   /** The built executable. Absent: the executable is bundled from its source. */
   readonly executable?: string;
+  /** Environment variables, such as those of the image. */
+  readonly env?: Readonly<Record<string, string>>;
 }
 
 /** Starts the executable as a webhook and waits until it is ready. */
@@ -34,6 +36,7 @@ export async function startWebhookProcess(
     identity: options.identity ?? identities.agent,
     namespace: 'rollout-group',
     ...(options.executable === undefined ? {} : { executable: options.executable }),
+    env: options.env ?? {},
     flags: [
       '-run=webhook',
       '-namespaces=*',

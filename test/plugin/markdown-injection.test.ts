@@ -103,8 +103,12 @@ function filesWith(text: string): Readonly<Record<string, string>> {
   };
 }
 
+const short = corpus.filter((text) => text.length < 1000);
+/** Fewer texts, because a review takes longer than a plan. */
+const joined = short.flatMap((_, index) => (index % 4 === 0 ? [short.slice(index, index + 4).join(' ')] : []));
+
 describe('a plan of files', () => {
-  it.each(corpus.filter((text) => text.length < 1000))('shows %j without an effect', async (text) => {
+  it.each(short)('shows %j without an effect', async (text) => {
     const words = [
       'plan',
       '--current',
@@ -125,8 +129,30 @@ describe('a plan of files', () => {
   });
 });
 
+/** A group whose StatefulSet is in a namespace with the text as its name, so that the group is blocked. */
+function elsewhere(text: string): Readonly<Record<string, string>> {
+  const apiVersion = 'rollout-group.dev/v1alpha1';
+  const members = { zones: [{ name: 'a', statefulSet: 'store-a' }] };
+  const template = { metadata: { labels: { name: 'store-a' } }, spec: { containers: [{ name: 'store', image: 'store:1' }] } };
+  const spec = { serviceName: 'store-a', replicas: 1, selector: { matchLabels: template.metadata.labels }, template };
+  return {
+    'policies/store.json': JSON.stringify({
+      apiVersion,
+      kind: 'RolloutGroup',
+      metadata: { name: 'store', namespace: 'shop' },
+      spec: { members, rollout: { strategy: 'onDelete' } },
+    }),
+    'manifests/store.json': JSON.stringify({
+      apiVersion: 'apps/v1',
+      kind: 'StatefulSet',
+      metadata: { name: 'store-a', namespace: text },
+      spec,
+    }),
+  };
+}
+
 describe('a review of files', () => {
-  it.each(['@me Closes #1 GH-3\n/merge </details><script> <!-- https://evil.example [a](b) `@me', '- [ ] task', 'a\\|b``c|`d'])(
+  it.each([...joined, '@me Closes #1 GH-3\n/merge </details><script> <!-- https://evil.example [a](b) `@me', '- [ ] task', 'a\\|b``c|`d'])(
     'shows %j without an effect',
     async (text) => {
       const { 'policies/cache.yaml': group = '', ...files } = filesWith(text);
@@ -135,9 +161,10 @@ describe('a review of files', () => {
       const head = Object.entries(files)
         .filter(isNext)
         .map(([path, content]) => [path.replace('next/', 'manifests/').replace('.yaml.json', '.yaml'), content]);
-      const cwd = await scratchRepository({ ...base, 'policies/cache.yaml': group }, Object.fromEntries(head));
+      const cwd = await scratchRepository({ ...base, 'policies/cache.yaml': group }, { ...Object.fromEntries(head), ...elsewhere(text) });
       const words = ['review', '--base', 'HEAD^1', '--policies', 'policies', '--manifests', 'manifests', '-o', 'markdown'];
       const { stdout, stderr } = await runInProcess([...words, '--at', '2026-06-01T12:00:00Z'], { cwd });
+      expect(stdout).toMatch(/^\*\*Blocked\*\*\n\n- shop\/store: blocked: /m);
       expect(renderForge(stdout).effects, stderr).toEqual([]);
       expect(readComment('review.md', stdout, 65_536).body).toContain('shop/cache');
     },

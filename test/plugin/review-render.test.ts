@@ -1,9 +1,11 @@
 // The verb review on pull requests whose rollout-group.yaml, charts and overlays are hostile: what the tools get on their command line.
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { hashText } from '../../policies/values/hash.ts';
+import { findRenderer } from '../control-plane/binaries.ts';
 import { runInProcess } from './in-process.ts';
 import { ScratchRepository } from './review-kit.ts';
 
@@ -158,5 +160,127 @@ describe('the files of a revision', () => {
     const ended = await reviewed('large-chart', 'large-chart');
     expect(ended).toMatchObject({ stderr: expect.stringContaining('charts/ingester/large.txt is larger than 16 MiB') });
     expect(commandLines()).toEqual([]);
+  });
+});
+
+const hasGo = spawnSync('go', ['version']).status === 0 || process.env['CI'] !== undefined;
+if (!hasGo) process.stderr.write('SKIPPED test/plugin/review-render.test.ts: Go is not installed, so Helm and Kustomize cannot be built\n');
+
+/** As a chart writes its manifests: the names start with the release, and no object has a namespace. */
+const templated = (manifest: string): string =>
+  manifest
+    .replace(/^( +)namespace: mimir\n/gm, '')
+    .replace(/image: grafana\/mimir:\S+/, 'image: grafana/mimir:{{ .Values.tag }}')
+    .replace(/^ {2}name: ingester-zone-(\w)$/gm, '  name: {{ .Release.Name }}-zone-$1');
+
+describe.skipIf(!hasGo)('Kustomize and Helm', () => {
+  const real = new ScratchRepository();
+  const path = mkdtempSync(join(tmpdir(), 'tools-'));
+  const zones = ['a', 'b', 'c'];
+  const overlay = (tag: string): string => `resources: [../../base]\nnamespace: mimir\nimages: [{ name: grafana/mimir, newTag: ${tag} }]\n`;
+  const file = (release: string): string =>
+    [
+      'environments:',
+      '  - { name: staging, policies: policies, manifests: overlays/staging }',
+      `  - { name: production, policies: policies, manifests: chart, values: [values/all.yaml, values/production.yaml]${release} }`,
+    ].join('\n');
+  const settings = ', release: ingester, namespace: mimir';
+
+  async function reviewOf(head: string, ...words: readonly string[]) {
+    const base = words.includes('--base') ? [] : ['--base', 'main'];
+    const args = ['review', ...base, '--head', head, '--width', '120', ...words];
+    return runInProcess(args, { cwd: real.root, env: { PATH: path, HOME: '/nonexistent' }, nowMs: Date.parse('2026-11-26T10:00:00Z') });
+  }
+
+  beforeAll(async () => {
+    const say = (line: string): void => void process.stderr.write(`${line}\n`);
+    for (const name of ['helm', 'kustomize'] as const) symlinkSync(await findRenderer(name, say), join(path, name));
+    symlinkSync(execFileSync('which', ['git'], { encoding: 'utf8' }).trim(), join(path, 'git'));
+    for (const zone of zones) {
+      const manifest = readFileSync(`examples/mimir-ingester/manifests/ingester-zone-${zone}.yaml`, 'utf8');
+      real.write(`base/zone-${zone}.yaml`, manifest.replace(/^( +)namespace: mimir\n/gm, ''));
+      real.write(`chart/templates/zone-${zone}.yaml`, templated(manifest));
+    }
+    real.write('base/kustomization.yaml', `resources: [${zones.map((zone) => `zone-${zone}.yaml`)}]\n`);
+    real.write('overlays/staging/kustomization.yaml', overlay('2.17.1'));
+    real.write('chart/Chart.yaml', 'apiVersion: v2\nname: ingester\nversion: 1.0.0\n');
+    real.write('chart/values.yaml', 'tag: 0.0.0\n');
+    real.write('values/all.yaml', 'tag: 1.0.0\n');
+    real.write('values/production.yaml', 'tag: 2.17.1\n');
+    real.write('rollout-group.yaml', file(settings));
+    real.commit('overlay and chart');
+    real.branch('image', () => {
+      real.write('overlays/staging/kustomization.yaml', overlay('9.0.0'));
+      real.write('values/production.yaml', 'tag: 9.1.0\n');
+    });
+    real.branch('shorter', () => real.replace('policies/ingester.yaml', '13h', '1h'));
+  }, 600_000);
+
+  afterAll(() => {
+    real.remove();
+    rmSync(path, { recursive: true });
+  });
+
+  it('render both environments, with the values, the release and the namespace of the chart', async () => {
+    const { stdout, stderr } = await reviewOf('image');
+    expect([stdout.split('\n').slice(0, 8), stderr]).toMatchInlineSnapshot(`
+      [
+        [
+          "Review  main..image   6 restarts",
+          "ENVIRONMENT  PLAN   RESTARTS",
+          "staging      waits  3",
+          "production   waits  3",
+          "ROLLOUT   staging: mimir/ingester: image grafana/mimir:2.17.1 -> grafana/mimir:9.0.0, 3 restarts, waits: ReplicaTemplate",
+          "          ingester could not be read",
+          "ROLLOUT   production: mimir/ingester: image grafana/mimir:2.17.1 -> grafana/mimir:9.1.0, 3 restarts, waits:",
+          "          ReplicaTemplate ingester could not be read",
+        ],
+        "",
+      ]
+    `);
+    expect((await reviewOf('shorter')).stdout.split('\n')[0]).toBe('Review  main..shorter   2 loosened');
+  });
+
+  it('show which StatefulSets are missing without the release or the namespace of the chart', async () => {
+    const without = async (name: string, setting: string) => {
+      real.branch(`base-${name}`, () => real.write('rollout-group.yaml', file(setting)));
+      real.branch(name, () => {
+        real.write('rollout-group.yaml', file(setting));
+        real.write('values/production.yaml', 'tag: 9.1.0\n');
+      });
+      const words = ['--environment', 'production', '--base', `base-${name}`];
+      const { status, stdout } = await reviewOf(name, ...words);
+      return [status, stdout.replace(/\s+/g, ' ')];
+    };
+    expect(await without('no-release', ', namespace: mimir')).toEqual([
+      0,
+      expect.stringContaining(
+        'NOTE mimir/ingester has no plan: the manifests contain no StatefulSet ingester-zone-a, ingester-zone-b or ingester-zone-c',
+      ),
+    ]);
+    expect(await without('no-namespace', ', release: ingester')).toEqual([
+      5,
+      expect.stringMatching(/1 group blocked BLOCKED mimir\/ingester: blocked: .* are in default \(their manifests set no namespace\)/),
+    ]);
+  });
+
+  const library = '{ name: lib, version: 1.0.0, repository: "https://example.invalid" }';
+  it.each([
+    ['overlays/staging/kustomization.yaml', 'resources: [../nowhere]', "evalsymlink failure on 'overlays/nowhere'"],
+    ['overlays/staging/kustomization.yaml', 'resources: ["https://example.invalid/a//b"]', "fatal: transport 'https' not allowed"],
+    ['overlays/staging/kustomization.yaml', 'helmCharts: [{ name: x }]', 'must specify --enable-helm'],
+    ['chart/templates/zone-a.yaml', 'image: {{ required "set the tag" .Values.no }}', '(ingester/templates/zone-a.yaml:1:10): set the tag'],
+    ['chart/templates/zone-a.yaml', '{{ fail "a\\x1b[31mb\\n::error::c" }}', 'a [31mb ::error::c\n'],
+    ['chart/templates/zone-a.yaml', 'a: b: c', 'YAML parse error on ingester/templates/zone-a.yaml'],
+    ['chart/Chart.yaml', `apiVersion: v2\nname: a\nversion: 1.0.0\ndependencies: [${library}]`, 'missing in charts/ directory: lib'],
+    ['values/production.yaml', 'a: b: c', 'failed to parse values/production.yaml'],
+  ])('name the revision, the directory and the cause: %s %s', async (path, text, cause) => {
+    const name = `bad-${hashText(path + text)}`;
+    real.branch(name, () => real.write(path, `${text}\n`));
+    const { status, stderr } = await reviewOf(name);
+    const [tool, directory] = path.startsWith('overlays') ? ['kustomize', 'overlays/staging'] : ['helm', 'chart'];
+    expect([status, stderr.split('\n')[0]]).toEqual([4, `error: ${tool} could not render git:${name}:${directory}`]);
+    expect(stderr).toContain(cause);
+    expect(stderr).not.toContain('rollout-group-review-');
   });
 });

@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process';
 import { cpSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { readComment } from '../../plugin/forge/comment-text.ts';
 import { runInProcess } from './in-process.ts';
 import { ScratchRepository } from './review-kit.ts';
@@ -30,8 +30,15 @@ beforeAll(() => {
   repository.branch('secret', () => {
     const secret = '\nkind: Secret\nmetadata: { name: db, namespace: mimir }\n';
     repository.write('manifests/secret.yaml', `apiVersion: v1${secret}stringData: { password: s3cr3t-canary }\n`);
-    const env = 'env: [{ name: DB_PASSWORD, value: s3cr3t-canary }]';
-    repository.replace('manifests/ingester-zone-a.yaml', /( +)image: grafana.mimir:\S+/g, `$&\n$1${env}`);
+    const headers = '[{ name: Authorization, value: s3cr3t-canary }]';
+    const fields = [
+      'env: [{ name: DB_PASSWORD, value: s3cr3t-canary }]',
+      'command: [sh, "-c", "curl -H \'Authorization: Bearer s3cr3t-canary\' https://me:s3cr3t-canary@x/?token=s3cr3t-canary"]',
+      `livenessProbe: { httpGet: { port: 80, path: "/?token=s3cr3t-canary", httpHeaders: ${headers} } }`,
+    ];
+    const manifest = 'manifests/ingester-zone-a.yaml';
+    repository.replace(manifest, /( +)image: grafana.mimir:\S+/g, `$&${fields.map((field) => `\n$1${field}`).join('')}`);
+    repository.replace(manifest, /^( +)labels:$/gm, '$1annotations: { vault.example.com/token: s3cr3t-canary }\n$&');
   });
   repository.branch('formatted', () => {
     repository.git('mv', 'policies/calendar.yaml', 'policies/times.yaml');
@@ -91,6 +98,36 @@ describe('review', () => {
     expect(stdout).toMatch(/ROLLOUT .*grafana\/mimir:2.17.1 -> grafana\/mimir:9.0.0 in\s+a,\s+no\s+pod restarts/);
     expect(stdout).toMatch(/RG5014 +warning/);
     expect(stdout).not.toMatch(/ roll |approval|SAFETY|\d restarts/);
+  });
+
+  it('names the cause of each block, also if the change rolls no pod', async () => {
+    const elsewhere = new ScratchRepository('quick-start');
+    for (const zone of ['a', 'b', 'c']) elsewhere.replace(`manifests/cache-${zone}.yaml`, /^ +namespace: shop\n/gm, '');
+    elsewhere.commit('no namespace');
+    elsewhere.branch('image', () => elsewhere.replace('manifests/cache-a.yaml', /image: \S+/g, 'image: cache:9'));
+    const words = ['review', '--base', 'main', '--head', 'image', '--policies', 'policies', '--manifests', 'manifests'];
+    const ended = async (format: string) => await runInProcess([...words, '-o', format], { cwd: elsewhere.root, nowMs });
+    const [table, findings] = await Promise.all([ended('table'), ended('github')]).finally(() => elsewhere.remove());
+    const cause =
+      'shop/cache: blocked: the group cache has no StatefulSet in its namespace shop: cache-a, cache-b and cache-c are in default';
+    expect([table.status, table.stdout.replace(/\s+/g, ' ')]).toEqual([5, expect.stringContaining(`1 group blocked BLOCKED ${cause}`)]);
+    expect(findings.stdout).toContain(cause);
+  });
+
+  it('names the groups without a StatefulSet in the manifests', async () => {
+    const renamed = new ScratchRepository('quick-start');
+    const zones = '[{ name: a, statefulSet: store-a }, { name: b, statefulSet: store-b }]';
+    const metadata = '{ name: store, namespace: shop }';
+    const kind = 'apiVersion: rollout-group.dev/v1alpha1\nkind: RolloutGroup';
+    renamed.branch('other', () =>
+      renamed.write(
+        'policies/store.yaml',
+        `${kind}\nmetadata: ${metadata}\nspec: { members: { zones: ${zones} }, rollout: { strategy: onDelete } }\n`,
+      ),
+    );
+    const words = ['review', '--base', 'main', '--head', 'other', '--policies', 'policies', '--manifests', 'manifests', '--width', '200'];
+    const { stdout } = await runInProcess(words, { cwd: renamed.root, nowMs }).finally(() => renamed.remove());
+    expect(stdout).toContain('NOTE      shop/store has no plan: the manifests contain no StatefulSet store-a or store-b\n');
   });
 
   it('names the StatefulSets that leave a deleted group, also if no manifest changes', async () => {
@@ -421,6 +458,9 @@ describe('review of directories that must be rendered', () => {
   });
 
   it('renders a Kustomize overlay and a Helm chart of each revision in a folder that is removed', async () => {
+    // Other tests render at the same time.
+    vi.stubEnv('TMPDIR', tools);
+    onTestFinished(() => void vi.unstubAllEnvs());
     tool('kustomize', 'for file in "$2"/../../manifests/*.yaml; do echo ---; cat "$file"; done');
     expect((await reviewed('--manifests', 'overlays/production')).stdout).toContain(
       'grafana/mimir:2.17.1 -> grafana/mimir:9.0.0, 18 restarts',

@@ -70,6 +70,13 @@ describe('start-up', () => {
     expect(packagesIn(loadedWith(agent))).toEqual([]);
   });
 
+  it('the agent with webhooks loads no package for unused parts of express and prom-client', () => {
+    const start = 'chunks/start.mjs';
+    const packages = [start, chunk(start, 'serve-webhook')].flatMap((file) => packagesIn(loadedWith(file)));
+    expect(packages).toEqual(expect.arrayContaining(['express', 'prom-client']));
+    expect(packages.filter((name) => ['iconv-lite', 'mime-db', '@opentelemetry/api'].includes(name ?? ''))).toEqual([]);
+  });
+
   it('completion of verbs and flags loads no package', () => {
     expect(packagesIn(loadedWith(chunk(complete, 'candidates')))).toEqual([]);
   });

@@ -151,6 +151,17 @@ describe('lint of a partition in a manifest', () => {
   });
 });
 
+it.each([
+  ['the query of a URL', 'prometheus: { url: "https://prometheus/?token=hunter2" }'],
+  ['a token that is no reference', 'consul: { url: "https://consul", token: hunter2 }'],
+  ['a quoted password', 'prometheus: { url: "https://x", basicAuth: { username: me, password: "hunter2" } }'],
+])('lint shows no credential, in messages and excerpts: %s', (_, spec) => {
+  const text = `${header('MetricSource', 'prod')}  usableFrom: { namespaces: [mimir] }\n  ${spec}\n`;
+  const { findings } = lintPolicies([{ name: 'a.yaml', text }]);
+  expect(findings.map(({ code }) => code)).not.toEqual([]);
+  expect(JSON.stringify(findings)).not.toContain('hunter2');
+});
+
 it('lint shows no password of a URL, in messages and excerpts', () => {
   const source = `${header('MetricSource', 'prod')}  usableFrom: { namespaces: [mimir] }\n  prometheus: { url: "https://me:hunter2@prometheus" }\n`;
   const { findings } = lintPolicies([{ name: 'a.yaml', text: source }]);

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { resolveFiles } from '../../policies/lint/lint.ts';
 import { loadPolicies } from '../../policies/load.ts';
 import { parseDocuments } from '../../policies/yaml/document.ts';
 import { yamlLimits } from '../../policies/yaml/scan.ts';
@@ -23,6 +24,14 @@ function load(text: string, name = 'policy.yaml') {
 }
 
 describe('loading', () => {
+  it('puts objects without a namespace into the given one, with their definitions', () => {
+    const set = 'apiVersion: apps/v1\nkind: StatefulSet\nmetadata: { name: ingester-zone-a }\n';
+    const other = group.replace('{ name: ingester }', '{ name: other, namespace: loki }').replace('ingester-zone-a', 'b');
+    const { loaded, resolution } = resolveFiles([{ name: 'a.yaml', text: `${group}---\n${other}---\n${set}` }], { objectNamespace: 'mimir' });
+    expect(resolution.bundle.groups.map(({ namespace, name }) => `${namespace}/${name}`)).toEqual(['loki/other', 'mimir/ingester']);
+    expect(loaded.manifests).toMatchObject([{ namespace: 'mimir', value: { metadata: { name: 'ingester-zone-a', namespace: 'mimir' } } }]);
+  });
+
   it('says how a saved plan is applied', () => {
     const text = '{"kind":"SavedPlan","apiVersion":"rollout-group.dev/v1alpha1","metadata":{}}';
     expect(loadPolicies([{ name: 'a.json', text }]).findings).toMatchObject([

@@ -6,10 +6,9 @@ import type { AdmissionRequest, Judgement } from '../../engine/decision.ts';
 import { claimsFor, groupOf } from '../../engine/judge/admission-claims.ts';
 import { failsOpen, isExempt, type JudgedScope, judge } from '../../engine/judge/judge.ts';
 import { departuresOf, protectiveLabels } from '../../engine/judge/protection.ts';
-import { unreadReasonOf } from '../../engine/observe/view.ts';
 import { profileOf } from '../../engine/profiles.ts';
 import { permittedResults } from '../../engine/rules/exception.ts';
-import { type Departure, isUnknown, podsNamed, type Snapshot, type StatefulSetView } from '../../engine/snapshot.ts';
+import { type Departure, isUnknown, type Snapshot, type StatefulSetView } from '../../engine/snapshot.ts';
 import { agentName } from '../../policies/objects/agent-deployment.ts';
 import { getOrCreate } from '../../policies/values/map.ts';
 import type { GroupIdentity, NativeGuard, NativePreview, WebhookEnv } from '../env.ts';
@@ -166,18 +165,7 @@ class Enforcement {
     const podLabels = findOwner(snapshot, owner)?.podLabels ?? {};
     if (release !== undefined && !isReleased(release, podLabels)) return 'passes';
     const request = podRequest(review, verb, name);
-    const decide = (seen: Snapshot): Judged => {
-      const pods = podsNamed(seen, namespace, statefulSet);
-      const isMember = groupOf(seen, namespace, statefulSet) !== undefined;
-      // Without the StatefulSet or the pods of a member, the deletion passes, but unjudged.
-      if (isMember && verb === 'deletePod') {
-        const unread = unreadReasonOf(seen, 'StatefulSet', namespace, statefulSet);
-        if (unread !== undefined) throw new Undecidable(`StatefulSet ${statefulSet} could not be read: ${unread}`);
-        if (pods !== undefined && isUnknown(pods))
-          throw new Undecidable(`the pods of StatefulSet ${statefulSet} could not be read: ${pods.unknown}`);
-      }
-      return this.#judge(withPod(seen, statefulSet, live), [request]);
-    };
+    const decide = (seen: Snapshot): Judged => this.#judge(withPod(seen, statefulSet, live), [request]);
     return { snapshot, statefulSet, decide: release === undefined ? decide : (seen) => asRelease(decide(seen)) };
   }
 
@@ -220,10 +208,12 @@ class Enforcement {
     return answer;
   }
 
+  /** Judges the requests of one review. Throws Undecidable for a request that the engine does not judge. */
   #judge(snapshot: Snapshot, requests: readonly AdmissionRequest[]): Judged {
     const judged = requests
       .map((request) => withCurrentReplicas(snapshot, request))
       .map((request) => ({ request, judgement: judge(snapshot, request) }));
+    for (const { judgement } of judged) if (judgement.unjudged !== undefined) throw new Undecidable(judgement.unjudged);
     const refused = judged.find(({ judgement }) => !this.#passes(snapshot, judgement));
     const [first] = judged;
     if (first === undefined) throw new Error('there is no request to judge');

@@ -133,7 +133,9 @@ async function findingsOf(
   const findings = sortFindings([...load.findings, ...resolution.findings, ...checked]).filter(({ severity }) => severity !== 'notice');
   if (!findings.some(isUnknownGroup) || !isKnown) return findings;
   const isAbsent = await isGroupAbsent(env, review, call);
-  return findings.flatMap((one) => (!isUnknownGroup(one) ? [one] : isAbsent ? [{ ...one, severity: 'error' as const }] : []));
+  // Tools apply the files of a group in any order, so an exception may come before its group. A request is written for a running group.
+  const severity = review.kind.kind === 'RolloutException' ? 'warning' : 'error';
+  return findings.flatMap((one) => (!isUnknownGroup(one) ? [one] : isAbsent ? [{ ...one, severity } as const] : []));
 }
 
 function isUnknownGroup({ code }: Finding): boolean {

@@ -56,9 +56,11 @@ const longestText = 600;
 const titles: Readonly<Record<ReviewRow['kind'], string>> = {
   loosened: 'Loosened',
   denied: 'Denied',
+  blocked: 'Blocked',
   tightened: 'Tightened',
   rollout: 'Rollout',
   failed: 'Failed tests',
+  note: 'Notes',
   tests: 'Tests',
   changed: 'Other changes of policies',
 };

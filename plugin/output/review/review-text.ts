@@ -3,12 +3,17 @@ import type { GroupPlan, Plan, Risk } from '../../../engine/plan/document.ts';
 import { groupBy } from '../../../policies/values/group-by.ts';
 import { listed } from '../../../policies/wording.ts';
 import { countEffects, type EnvironmentReview, imageChanges, type PolicyEffect, type Review } from '../../../review/document.ts';
-import { byAttention, countsText, outcomeText, replicasText, sourceText, spanText } from '../plan/plan-text.ts';
+import { byAttention, countsText, outcomeText, replicasText, shownFact, sourceText, spanText } from '../plan/plan-text.ts';
 import { inZones, plural, reasonSuffix } from '../text.ts';
 
-/** Returns the groups that the change of manifests or policies moves, or that StatefulSets leave, sorted by need of attention. */
+/** Returns the groups that the change moves, that StatefulSets leave, or that are blocked, sorted by need of attention. */
 export function plannedGroups({ groups }: Plan): readonly GroupPlan[] {
-  return byAttention(groups.filter((group) => isMoved(group) || departures(group).length > 0));
+  return byAttention(groups.filter((group) => isMoved(group) || isBlocked(group) || departures(group).length > 0));
+}
+
+/** Reports whether the group cannot be rolled out until a person acts, which decides the exit code. No request of the change is denied. */
+function isBlocked({ outcome, refused }: GroupPlan): boolean {
+  return outcome === 'blocked' && refused.length === 0;
 }
 
 function isMoved({ changes, refused, totals }: GroupPlan): boolean {
@@ -35,15 +40,21 @@ export function groupText(group: GroupPlan): string {
       [group.refused.length, 'denial'],
     ]),
     ...(p50Seconds === undefined || restarts === 0 ? [] : [`${spanText(p50Seconds)} (p90 ${spanText(p90Seconds)})`]),
-    ...(group.outcome === 'complete' ? [] : [outcomeText(group)]),
+    ...(group.outcome === 'complete' ? [] : [`${outcomeText(group)}${causeText(group)}`]),
   ]
     .filter((part) => part !== '')
     .join(', ');
 }
 
+/** Returns the first rule result that ends the plan, after a colon. The denials of a group have their own texts. */
+function causeText(group: GroupPlan): string {
+  const [first] = isBlocked(group) || group.outcome === 'waits' ? group.waits : [];
+  return first === undefined ? '' : `: ${shownFact(first)}`;
+}
+
 /** One effect of the change, for every environment that has it. */
 export interface ReviewRow {
-  readonly kind: 'loosened' | 'denied' | 'tightened' | 'rollout' | 'failed' | 'tests' | 'changed';
+  readonly kind: 'loosened' | 'denied' | 'blocked' | 'tightened' | 'rollout' | 'failed' | 'note' | 'tests' | 'changed';
   /** The change of the policies, or the whole text of another row. */
   readonly cause: string;
   /** The changed decisions of all environments. */
@@ -64,7 +75,7 @@ export function reviewRows({ environments }: Review): readonly ReviewRow[] {
   return kinds.flatMap((kind) => merged.filter((row) => row.kind === kind));
 }
 
-const kinds: readonly ReviewRow['kind'][] = ['loosened', 'denied', 'tightened', 'rollout', 'failed', 'tests', 'changed'];
+const kinds: readonly ReviewRow['kind'][] = ['loosened', 'denied', 'blocked', 'tightened', 'rollout', 'failed', 'note', 'tests', 'changed'];
 
 /** Returns the text of a row, with the environments that it concerns unless it concerns all. */
 export function rowText({ cause, decisions, environments }: ReviewRow, all: readonly EnvironmentReview[]): string {
@@ -78,13 +89,15 @@ function environmentRows(one: EnvironmentReview): readonly Omit<ReviewRow, 'envi
     ...one.policies.effects.map(effectRow),
     ...plannedGroups(one.plan).flatMap((group) => {
       const name = `${group.namespace}/${group.group}`;
-      const moved = plain(group.refused.length > 0 ? 'denied' : 'rollout', `${name}: ${groupText(group)}`);
+      const kind = group.refused.length > 0 ? 'denied' : isBlocked(group) ? 'blocked' : 'rollout';
+      const moved = plain(kind, `${name}: ${groupText(group)}`);
       const left = departures(group).map(({ code, message }) => plain('rollout', `${name}: ${message} (${code})`));
-      return [...(isMoved(group) ? [moved] : []), ...left];
+      return [...(isMoved(group) || isBlocked(group) ? [moved] : []), ...left];
     }),
     ...(one.tests?.head.failures ?? []).map(({ file, case: name, problems }) =>
       plain('failed', `${file}: ${name}: ${problems.join('; ')}`),
     ),
+    ...(one.plan.notes ?? []).map((note) => plain('note', note)),
     ...(one.tests === undefined ? [] : [plain('tests', testsText(one.tests))]),
   ];
 }

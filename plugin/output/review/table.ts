@@ -42,9 +42,11 @@ const maxRows = 10;
 const styles: Readonly<Record<ReviewRow['kind'], Style>> = {
   loosened: 'yellow',
   denied: 'red',
+  blocked: 'red',
   tightened: 'green',
   rollout: 'cyan',
   failed: 'red',
+  note: 'dim',
   tests: 'dim',
   changed: 'dim',
 };

@@ -222,7 +222,7 @@ export const policyCodes = {
     title: 'The group does not exist',
     severity: 'warning',
     explanation:
-      'The files define other groups in this namespace, but not this one. Unless the cluster has the group, the document has no effect. The webhook denies a request for a group that the cluster does not have.',
+      'The files define other groups in this namespace, but not this one. Unless the cluster has the group, the document has no effect. The webhook denies a request for a group that the cluster does not have, and warns about such an exception.',
   },
   RG2302: {
     title: 'A policy may not name other namespaces',

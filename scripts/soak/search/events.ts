@@ -3,7 +3,7 @@
 import { ruleName } from '../../../simulation/cluster/group-objects.ts';
 import { type Draw, type DrawInput, drawnAccidents, event, lasting, ordinal, within, zone } from '../../../simulation/faults/drawn.ts';
 import { between, draw, oneOf, type Random, streamOf, wholeBetween } from '../../../simulation/random.ts';
-import { persons, type ScenarioEvent, traitsOfShape } from '../../../simulation/scenario.ts';
+import { letterOf, persons, type ScenarioEvent, traitsOfShape } from '../../../simulation/scenario.ts';
 
 /** Returns all events, sorted by time: changes by people and autoscalers, and accidents of the drawn classes. */
 export function drawnEvents(seed: number, input: DrawInput): readonly ScenarioEvent[] {
@@ -23,6 +23,7 @@ export function drawnEvents(seed: number, input: DrawInput): readonly ScenarioEv
     ...(overridable === undefined ? [] : drawnOverrides(seed, input, ruleName(overridable))),
     ...drawnAccidents(seed, input),
     ...lostLeavingPods(seed, input, stories),
+    ...regrownZones(seed, input, stories),
     ...drawnRaces(seed, input),
     ...(isUndone ? [] : drawnRestarts(seed, input)),
     ...drawnDecreases(seed, input),
@@ -159,6 +160,22 @@ function lostLeavingPods(seed: number, input: DrawInput, stories: readonly Scena
     const lost = { atMs, kind: 'deletePod', zone: zone(random, input, atMs), ordinal: wholeBetween(random, replicas, before) } as const;
     const lag = { delayMs: lasting(1000, 20_000)(random, input, atMs), forMs: within(10_000, 60_000)(random, input, atMs) };
     return isDrawn('F16') ? [{ atMs, kind: 'controllerLags', ...lag }, lost] : [lost];
+  });
+}
+
+/**
+ * Returns the growth of a zone by hand during or after a delayed downscale, so that the agent must remove new pods with used volumes. The
+ * stream is separate.
+ */
+function regrownZones(seed: number, { group, isDrawn, endMs }: DrawInput, stories: readonly ScenarioEvent[]): readonly ScenarioEvent[] {
+  if (group.replicas !== 'delayedMirror' || !isDrawn('F17')) return [];
+  const random = streamOf(seed, 'regrown zones');
+  const scalings = stories.filter((event) => event.kind === 'setReplicas');
+  return scalings.flatMap(({ atMs: scaledMs, replicas }): readonly ScenarioEvent[] => {
+    const atMs = at(scaledMs + 1000 * group.delaySeconds + between(random, -10_000, 40_000));
+    const zoneName = letterOf(wholeBetween(random, 0, group.zones));
+    if (random() < 0.4 || atMs > endMs - 20_000) return [];
+    return [{ atMs, kind: 'scaleByHand', zone: zoneName, replicas: Math.max(replicas, group.podsPerZone) }];
   });
 }
 

@@ -53,12 +53,20 @@ describe('a pod that is about to be asked', () => {
     expect(ask(ledger)).toBe(ledger);
   });
 
-  it('is recorded next to its predecessor, whose time it may have kept', () => {
+  it('is recorded next to its predecessor, and its delay starts with its own answer', () => {
     const before = { ...prepared, podUid: 'old' };
     const noted = ask(withEntries(before));
     expect(noted.preparations).toEqual([before, asked]);
     const answered = noteAnswers(noted, post, [{ ordinal: 5, podUid: 'u5', result: 'done', reportedMs: 100 }], 500);
-    expect(answered.preparations).toEqual([{ ...prepared, answeredMs: 500 }]);
+    expect(answered.preparations).toEqual([{ ...prepared, seenMs: 500 }]);
+  });
+
+  it('starts its delay with its own answer, also after it failed once', () => {
+    const before = withEntries({ ...prepared, podUid: 'old' });
+    const failure = noteAnswers(before, post, [{ ordinal: 5, podUid: 'u5', result: 'failed', message: 'no' }], 400);
+    expect(failure.preparations).toEqual([{ ...failed, seenMs: 400, message: 'no' }]);
+    const answered = noteAnswers(failure, post, [{ ordinal: 5, podUid: 'u5', result: 'done', reportedMs: 100 }], 500);
+    expect(answered.preparations).toEqual([{ ...prepared, seenMs: 500 }]);
   });
 
   it('must be told to stay again, when it was told so after it failed', () => {
@@ -145,20 +153,21 @@ describe('a pod that is asked again', () => {
 describe('since when a pod has been prepared', () => {
   const before = { zone: 'a', ordinal: 5, podUid: 'old', call: 'delayed', state: 'prepared', reportedMs: 100, seenMs: 150 } as const;
   const answer = { zone: 'a', ordinal: 5, podUid: 'new', call: 'delayed', state: 'prepared' } as const;
+  const again = { ...answer, podUid: 'old' };
 
   it.each([
     ['the same pod says it again', before, { ...answer, podUid: 'old' }, 150],
     ['the same pod says the same time', before, { ...answer, podUid: 'old', reportedMs: 100 }, 150],
     ['the same pod says a later time: it was not prepared in between', before, { ...answer, podUid: 'old', reportedMs: 101 }, undefined],
     ['the same pod says an earlier time', before, { ...answer, podUid: 'old', reportedMs: 99 }, 150],
-    ['it did not answer once', { ...before, state: 'failed' as const, seenMs: 300, sinceMs: 150 }, { ...answer, reportedMs: 100 }, 150],
+    ['it did not answer once', { ...before, state: 'failed' as const, seenMs: 300, sinceMs: 150 }, { ...again, reportedMs: 100 }, 150],
     [
       'it did not answer once, and began anew',
       { ...before, state: 'failed' as const, sinceMs: 150 },
-      { ...answer, reportedMs: 400 },
+      { ...again, reportedMs: 400 },
       undefined,
     ],
-    ['its successor kept the timestamp', before, { ...answer, reportedMs: 100 }, 150],
+    ['its successor kept the timestamp', before, { ...answer, reportedMs: 100 }, undefined],
     ['its successor began anew', before, { ...answer, reportedMs: 400 }, undefined],
     ['its successor reports nothing', before, answer, undefined],
     ['it had failed before', { ...before, state: 'failed' as const }, { ...answer, podUid: 'old' }, undefined],

@@ -40,7 +40,8 @@ describe('a wave', () => {
       outdatedStatefulSet({ name: `ingester-zone-${zone}`, ...(zone === 'c' ? { status: { updateRevision: oldRevision } } : {}) }),
     );
     const updated = podsIn({ a: updatedPods(), c: { 1: { revision: newRevision }, 2: { revision: newRevision } } });
-    const run = runOf({ wave: 1, openZone: 'c', lastDisruptionMs: ago(minuteMs) });
+    const origin = { cause: 'release 2', commit: 'c2' };
+    const run = runOf({ wave: 1, openZone: 'c', lastDisruptionMs: ago(minuteMs), origin });
     expect(blockedSteps(roll(careful(false), run, { ...updated, statefulSets }))).toEqual(['roll/b act: ']);
     const first = roll(careful(true), run, { ...updated, statefulSets });
     expect([replacedPods(first), first.run?.returning, first.run?.wave, first.run?.kind]).toEqual(['c-2', ['c'], 0, 'rollback']);
@@ -66,6 +67,13 @@ describe('a wave', () => {
     expect(roll(partitioned, back.run, { ...podsIn({}), statefulSets: exposed }).steps).toEqual([]);
     expect(next.run).toMatchObject({ kind: 'rollout', previous: { a: oldRevision, b: oldRevision, c: oldRevision } });
     expect(next.run?.returning).toBeUndefined();
+    // The other zones start over with the change of the interrupted rollout, also if the return is several runs.
+    expect([first.run?.origin, back.run?.origin, next.run?.origin, next.run?.interrupted]).toEqual([
+      undefined,
+      undefined,
+      origin,
+      undefined,
+    ]);
     // No pod of the other zones has the template from before the return, so no later rollback may restore that template.
     const replaced = statefulSets.map((set) =>
       set.name === 'ingester-zone-b' ? { ...set, status: { ...set.status, updateRevision: 'rev-3' } } : set,

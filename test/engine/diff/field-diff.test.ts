@@ -169,6 +169,28 @@ describe('secrets in differences', () => {
     ],
     ['a URL with a user', withContainer({ env: [] }), withContainer({ env: [{ name: 'URL', value: `https://me:${hidden}@db/x` }] })],
     [
+      'a header in an argument',
+      withContainer({}),
+      withContainer({ args: ['-H', `Authorization: Bearer ${hidden}`, `X-Api-Key: ${hidden}`] }),
+    ],
+    [
+      'a header of a probe',
+      withContainer({}),
+      withContainer({ livenessProbe: { httpGet: { path: `/?token=${hidden}`, httpHeaders: [{ name: 'Authorization', value: hidden }] } } }),
+    ],
+    [
+      'a changed header of a probe',
+      withContainer({ livenessProbe: { httpGet: { httpHeaders: [{ name: 'Cookie', value: 'x' }] } } }),
+      withContainer({ livenessProbe: { httpGet: { httpHeaders: [{ name: 'Cookie', value: hidden }] } } }),
+    ],
+    ['a text after the scheme of HTTP authentication', withContainer({}), withContainer({ command: [`curl -H 'X: Bearer ${hidden}12'`] })],
+    [
+      'an annotation by its key',
+      { kind: 'StatefulSet', metadata: { annotations: { 'vault.example.com/token': 'x' } } },
+      { kind: 'StatefulSet', metadata: { annotations: { 'vault.example.com/token': hidden, 'a/new-secret': hidden } } },
+    ],
+    ['an annotation of a new object', { kind: 'Pod' }, { kind: 'Pod', metadata: { annotations: { 'vault.example.com/token': hidden } } }],
+    [
       'the copy that kubectl keeps',
       { kind: 'Secret' },
       { kind: 'Secret', metadata: { annotations: { 'kubectl.kubernetes.io/last-applied-configuration': hidden } } },
@@ -183,6 +205,16 @@ describe('secrets in differences', () => {
     expect([withoutSecrets(secret('a'), secret('b'), 'before'), withoutSecrets(secret('b'), secret('a'), 'after')]).toEqual([
       { kind: 'Secret', metadata: { annotations: { copy: '***' } }, data: { key: '*** (before)', other: '***' } },
       { kind: 'Secret', metadata: { annotations: { copy: '***' } }, data: { key: '*** (after)', other: '***' } },
+    ]);
+  });
+
+  it('are not the names of Secrets and ConfigMaps', () => {
+    const volume = (secretName: string) => ({
+      spec: { volumes: [{ name: 'tokens', secret: { secretName } }], automountServiceAccountToken: true },
+    });
+    expect(JSON.stringify(fieldDiff({ kind: 'Pod', spec: {} }, { kind: 'Pod', ...volume('db-tls') }))).toMatch(/db-tls.*true/);
+    expect(fieldDiff({ kind: 'Pod', ...volume('old') }, { kind: 'Pod', ...volume('new') })).toMatchObject([
+      { before: 'old', after: 'new' },
     ]);
   });
 

@@ -276,6 +276,12 @@ describe('an eviction', () => {
     const unread = { pods: [{ namespace: 'mimir', statefulSet: 'ingester-zone-a', pods: { unknown: 'forbidden' } }] };
     expect(ask(eviction, native, unread)).toMatchObject({ outcome: 'deny', code: 500, effect: 'deny' });
     expect(ask({ ...eviction, pod: 'distributor-7d4b9-x2x4z' }, native, unread)).toMatchObject({ outcome: 'allow' });
+    expect(ask({ ...eviction, kind: 'deletePod' }, native, unread)).toMatchObject({
+      outcome: 'allow',
+      unjudged: 'the pods of ingester-zone-a could not be read: forbidden',
+      message: 'delete of pod/ingester-zone-a-1 was not judged: the pods of ingester-zone-a could not be read: forbidden',
+    });
+    expect(ask({ ...eviction, kind: 'deletePod' })).not.toHaveProperty('unjudged');
   });
 
   it('counts what is announced', () => {

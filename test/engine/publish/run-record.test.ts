@@ -203,6 +203,12 @@ describe('the record of a rollout', () => {
       ['a-2', 'a-1'],
       ['b-1', 'b-2'],
     ]);
+    // A return of zone a alone replaces no pod of zone b, so the record does not name the template of zone b as its change.
+    const returning = must(runRecord(superseded, turn(1, { run: { ...back, kind: 'rollback', returning: ['a'] }, decided: { zones } })));
+    expect(returning.spec.zones.map(({ fromRevision, toRevision }) => [fromRevision, toRevision])).toEqual([
+      ['a-2', 'a-1'],
+      ['b-2', 'b-2'],
+    ]);
   });
 
   it('counts a pod that was replaced in two waves once', () => {

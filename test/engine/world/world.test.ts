@@ -241,11 +241,11 @@ describe('a pod that is asked to prepare', () => {
     ]);
   });
 
-  it('keeps its timestamp over a restart, and so the time since which it is known to be prepared', () => {
+  it('keeps its timestamp over a restart, and its delay starts again', () => {
     const asked = afterwards(world, call('POST', 'delayed', [2]));
     const back = afterwards(asked, removal(asked, 'ingester-zone-a-2'), seconds(asked, 90), call('POST', 'delayed', [2]));
     expect(preparations(back)).toMatchObject([
-      { ordinal: 2, podUid: podIn(back, 'ingester-zone-a-2').uid, reportedMs: kitNowMs, seenMs: kitNowMs },
+      { ordinal: 2, podUid: podIn(back, 'ingester-zone-a-2').uid, reportedMs: kitNowMs, seenMs: kitNowMs + 90_000 },
     ]);
   });
 

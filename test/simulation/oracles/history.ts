@@ -84,6 +84,7 @@ export class History {
     this.nowMs = 1_000_000;
     this.scene = {
       nowMs: () => this.nowMs,
+      claimKnownMs: ({ admittedWallMs = runStartMs }) => admittedWallMs - runStartMs,
       group,
       namespace,
       statefulSets: sets,

@@ -80,17 +80,18 @@ describe('S11', () => {
     expect(prepares('/other').join()).toContain('was never asked');
   });
 
-  it('continues with a successor that reports the time of its predecessor, and starts again otherwise', () => {
-    const successor = (reportedMs: number): readonly string[] => {
-      const history = new History(delayed);
+  it('starts again with a successor, except in an adopted group whose successor reports the time of its predecessor', () => {
+    const successor = (reportedMs: number, kind: 'native' | 'adopted'): readonly string[] => {
+      const history = new History({ ...delayed, kind });
       prepared(history, history.nowMs);
       history.advance(30_000).replace('ing-a-2');
       prepared(history, reportedMs);
       history.advance(30_000).scale('ing-a', 2, history.agent());
       return history.found('S11');
     };
-    expect(successor(1_000_000)).toEqual([]);
-    expect(successor(1_030_000)).toHaveLength(1);
+    expect(successor(1_000_000, 'native')).toHaveLength(1);
+    expect(successor(1_000_000, 'adopted')).toEqual([]);
+    expect(successor(1_030_000, 'adopted')).toHaveLength(1);
   });
 
   it('is not shortened by a pod that lies, which an adopted group believes', () => {

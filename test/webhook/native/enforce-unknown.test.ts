@@ -114,7 +114,7 @@ describe('unknown facts deny requests about protected objects (S31)', () => {
     await world.env.advance(3000);
     const answer = await world.env.finish(process.ask(deletionOf(world.pod('a', 0))));
     expect(answer).toMatchObject({ allowed: true });
-    expect(answer.warnings?.[0]).toContain('was not judged: the pods of StatefulSet ingester-zone-a could not be read');
+    expect(answer.warnings?.[0]).toContain('was not judged: the pods of ingester-zone-a could not be read');
     expect(answer.isUnjudged).toBe(true);
   });
 

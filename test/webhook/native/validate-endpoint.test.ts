@@ -283,17 +283,19 @@ describe('a request', () => {
     ['RolloutIntent', pause({ action: 'promote', wave: 'rest' }), 'RG2308 spec.wave: the wave rest does not exist in the group ingester'],
     [
       'RolloutException',
-      target({ group: 'ingestre' }),
-      'RG2301 spec.target.group: the group ingestre does not exist in the namespace mimir (did you mean ingester)',
-    ],
-    [
-      'RolloutException',
       target({ zone: 'd' }),
       'RG2105 spec.target.zone: the zone d does not exist in the group ingester (did you mean a)',
     ],
   ])('for a group or a part of it that does not exist is denied: %s %j', async (kind, spec, problem) => {
     const { allowed, message } = await requested(kind, spec);
     expect([allowed, message?.split('\n')[1]]).toEqual([false, problem]);
+  });
+
+  it('an exception before its group passes with a warning', async () => {
+    expect(await requested('RolloutException', target({ group: 'ingestre' }))).toEqual({
+      allowed: true,
+      warnings: ['RG2301 spec.target.group: the group ingestre does not exist in the namespace mimir (did you mean ingester)'],
+    });
   });
 
   it.each<[string, Json, Served | undefined]>([

@@ -66,8 +66,18 @@ export const preparingDefects: readonly Defect[] = [
       },
       {
         file: preparations,
-        find: 'isSameReport || (before.podUid === answer.podUid && !isLater)',
-        replace: 'isSameReport || !isLater || before.podUid !== answer.podUid',
+        find: 'answer.ordinal && podUid === answer.podUid);',
+        replace: "answer.ordinal && podUid !== '');",
+      },
+      {
+        file: preparations,
+        find: 'if (before === undefined || before.podUid !== answer.podUid) return undefined;',
+        replace: 'if (before === undefined) return undefined;',
+      },
+      {
+        file: preparations,
+        find: 'return isLater ? undefined : knownSince(before);',
+        replace: 'return isLater && before.podUid === answer.podUid ? undefined : knownSince(before);',
       },
       {
         file: prepare,
@@ -78,6 +88,24 @@ export const preparingDefects: readonly Defect[] = [
       noAnswerInvariant,
     ],
     alsoWithout: 'the invariant S11, and both places where the time that the successor names begins the delay again',
+    breaks: ['S11'],
+  },
+  {
+    id: 'delay-continues-in-new-pod',
+    title: 'the delay goes on in a new pod that reports the time of its predecessor',
+    edits: [
+      {
+        file: preparations,
+        find: 'answer.ordinal && podUid === answer.podUid);',
+        replace: "answer.ordinal && podUid !== '');",
+      },
+      {
+        file: preparations,
+        find: 'if (before === undefined || before.podUid !== answer.podUid) return undefined;',
+        replace:
+          'if (before === undefined || (before.podUid !== answer.podUid && before.reportedMs !== answer.reportedMs)) return undefined;',
+      },
+    ],
     breaks: ['S11'],
   },
   {
