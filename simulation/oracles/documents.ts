@@ -14,6 +14,7 @@ import {
   statefulSetResource,
   textAt,
 } from '../objects.ts';
+import { runStartMs } from '../process/clock.ts';
 import type { Commit, ModelObject } from '../server/request.ts';
 import type { Oracle, Scene } from './oracle.ts';
 
@@ -151,7 +152,8 @@ const nextTurnMs = 1_000;
  */
 export function isOpenClaim(claim: Claimed, scene: Pick<Scene, 'list' | 'namespace' | 'nowMs' | 'claimKnownMs'>): boolean {
   if (claim.admittedWallMs === undefined) return true;
-  return isUnapplied(claim, scene) && scene.nowMs() - (scene.claimKnownMs?.(claim) ?? 0) < unappliedMs + nextTurnMs;
+  const sinceMs = scene.claimKnownMs?.(claim) ?? claim.admittedWallMs - runStartMs;
+  return isUnapplied(claim, scene) && scene.nowMs() - sinceMs < unappliedMs + nextTurnMs;
 }
 
 /** Records since when the holder of the Lease knows each stored claim: it compares ledgers only when it writes one. */

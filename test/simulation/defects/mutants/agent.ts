@@ -110,4 +110,66 @@ export const agentMutants: readonly Mutant[] = [
       '',
     ],
   ]),
+  ...mutantsOf('agent/loop.ts', [
+    [
+      'wake-time-forgotten',
+      'a turn without a result drops the time that the turn before named',
+      'group.wakeAtMs = Math.min(wakeAtMs, isInconclusive ? ifAfter(clock.nowMs(), group.wakeAtMs) : never);',
+      'group.wakeAtMs = wakeAtMs;',
+    ],
+    [
+      'event-during-turn-lost',
+      'an event during a turn causes no further turn',
+      '    if (group.askedMs !== undefined) this.#request(key, group);\n',
+      '',
+    ],
+  ]),
+  ...mutantsOf('agent/turn/turn.ts', [
+    [
+      'acts-after-revocation',
+      'a turn acts on pods that it has just patched',
+      'if (await this.#revoke(gathered, ledger)) return inconclusive(longestWaitMs);',
+      'await this.#revoke(gathered, ledger);',
+    ],
+    [
+      'terms-not-compared',
+      'a decision stays valid although policies or requests changed',
+      'const areTermsSame = termsOf(seen, this.#group) === termsOf(gathered.snapshot, this.#group);',
+      'const areTermsSame = true;',
+    ],
+  ]),
+  ...mutantsOf('agent/turn/ledger-changes.ts', [
+    [
+      'earlier-claim-dropped',
+      'the claim of an earlier request is dropped after a repeated request had no effect',
+      'return undone.has(key) ? (earlier.get(key) ?? []) : [claim];',
+      'return undone.has(key) ? [] : [claim];',
+    ],
+  ]),
+  ...mutantsOf('agent/wake-index.ts', [
+    [
+      'budget-wakes-no-group',
+      'a changed budget wakes no group',
+      'return [...this.#groups].filter(([, group]) => group.namespace === change.namespace).map(([key]) => key);',
+      'return [];',
+      ({ group }) => group.rotateBy === 'evict' || group.zoneBudget !== undefined,
+    ],
+  ]),
+  ...mutantsOf('agent/turn/pod-calls.ts', [
+    [
+      'refusal-counts-as-prepared',
+      'a pod that denies a preparation counts as prepared',
+      'if (status < 200 || status > 299) return failed',
+      'if (status < 200 || status > 499) return failed',
+      prepares,
+    ],
+  ]),
+  ...mutantsOf('agent/watched/freshness.ts', [
+    [
+      'older-cache-is-fresh',
+      'a cache with an older state of a written object counts as current',
+      '(compareResourceVersions(cached.resourceVersion, resourceVersion) ?? 0) > 0;',
+      '(compareResourceVersions(cached.resourceVersion, resourceVersion) ?? 0) !== 0;',
+    ],
+  ]),
 ];

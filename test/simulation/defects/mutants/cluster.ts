@@ -83,4 +83,28 @@ export const clusterMutants: readonly Mutant[] = [
       'return this.#observedMs + Math.max(this.#options.durationMs, this.#record?.durationMs ?? 0) / 2;',
     ],
   ]),
+  ...mutantsOf('cluster/lease/lease-clock.ts', [
+    [
+      'doubt-forgotten',
+      'a renewal of the Lease ends a doubt that arose after the renewal was sent',
+      'this.#isInDoubt = this.#doubts !== sent.doubts;',
+      'this.#isInDoubt = false;',
+    ],
+  ]),
+  ...mutantsOf('cluster/lease/lease.ts', [
+    [
+      'epoch-of-new-holder-unchanged',
+      'a new holder of the Lease keeps the epoch of the holder before',
+      '      : known + 1;',
+      '      : Math.max(1, known);',
+    ],
+  ]),
+  ...mutantsOf('cluster/watch/store.ts', [
+    [
+      'relist-keeps-deleted-objects',
+      'objects that a new list does not contain stay in the cache',
+      '.filter(({ namespace, name }) => !listed.get(namespace)?.has(name));',
+      '.filter(({ namespace, name }) => listed.get(namespace)?.has(name) === false && name === namespace);',
+    ],
+  ]),
 ];

@@ -273,6 +273,201 @@ const stored = [
   ]),
 ];
 
+const further = [
+  ...mutantsOf('engine/rules/budget.ts', [
+    [
+      'ordered-pods-at-once',
+      'several pods of a StatefulSet with OrderedReady are replaced at once',
+      "'OrderedReady' ? 1 : Math.max(1, limit);",
+      "'OrderedReady' ? Math.max(1, limit) : Math.max(1, limit);",
+      ({ group }) => group.podManagementPolicy === 'OrderedReady' && group.kind === 'native',
+    ],
+    [
+      'repair-takes-any-pod',
+      'a zone that is repaired while another zone is not ready replaces any pod',
+      "pickable.filter(({ because }) => because === 'stuck').slice(0, 1) : pickable;",
+      'pickable.slice(0, 1) : pickable;',
+      ({ group }) => group.kind === 'native',
+    ],
+  ]),
+  ...mutantsOf('engine/strategies/on-delete.ts', [
+    [
+      'budget-not-used-up',
+      'an available pod that is chosen uses no budget of the zone',
+      "if (because === 'outdated' && isUp(question.context, view, pod)) left -= 1;",
+      "if (because === 'stuck' && isUp(question.context, view, pod)) left -= 1;",
+      ({ group }) => group.kind === 'native',
+    ],
+  ]),
+  ...mutantsOf('engine/rules/scale.ts', [
+    [
+      'announced-scale-down-ignored',
+      'a zone shrinks while another zone has the claim of a scale-down',
+      'if (checksAll && (!view.isReady || isShrinking)) {',
+      'if (checksAll && !view.isReady) {',
+      (scenario) => scales(scenario) && scenario.group.kind === 'native',
+    ],
+  ]),
+  ...mutantsOf('engine/rules/zone-gap.ts', [
+    [
+      'gap-from-oldest-scale-down',
+      'the time between zones counts from the oldest scale-down',
+      'shrunk.sort((a, b) => b.atMs - a.atMs ||',
+      'shrunk.sort((a, b) => a.atMs - b.atMs ||',
+      (scenario) => scales(scenario) && scenario.group.betweenZonesSeconds > 0,
+    ],
+    [
+      'gap-ignores-claims',
+      'the time between zones ignores announced scale-downs',
+      'return [...announcedTimes(view), ...recorded.map((record) => record.atMs)];',
+      'return [...recorded.map((record) => record.atMs)];',
+      (scenario) => scales(scenario) && scenario.group.betweenZonesSeconds > 0,
+    ],
+  ]),
+  ...mutantsOf('engine/rules/wave.ts', [
+    [
+      'changed-waves-need-no-approval',
+      'waves that changed during a rollout need no new approval',
+      '|| run.waves !== digestOfWaves(group));',
+      ');',
+      anyOf(...approvals),
+    ],
+    [
+      'return-never-soaks',
+      'a return to the earlier template skips soaks although skipOnRollback is false',
+      "return run.kind === 'rollback' && context.group.rollout.skipOnRollback;",
+      "return run.kind === 'rollback';",
+      ({ group }) => group.soaksOnReturn === true,
+    ],
+    [
+      'rejected-wave-continues',
+      'a rejection of the end of a wave does not stop the wave',
+      'context.group.rollout.waves.slice(run.wave).flatMap(',
+      'context.group.rollout.waves.slice(run.wave + 1).flatMap(',
+      anyOf('request: reject'),
+    ],
+    [
+      'shorter-soak-counts',
+      'a wave does not soak if an earlier wave with a shorter soak had its pods',
+      'one.after.soakMs >= wave.after.soakMs && waveTarget',
+      'waveTarget',
+      anyOf('soak of a wave'),
+    ],
+  ]),
+  ...mutantsOf('engine/decide/roll.ts', [
+    [
+      'open-zone-last',
+      'a rollout continues with the open zone last',
+      'Number(b.view === first) - Number(a.view === first)',
+      'Number(a.view === first) - Number(b.view === first)',
+    ],
+  ]),
+  ...mutantsOf('engine/decide/scale.ts', [
+    [
+      'leaving-pods-withdrawn',
+      'the agent withdraws the preparations of the pods that leave',
+      'calls: [...withdrawals(question, question.to), ...calls]',
+      'calls: [...withdrawals(question, question.from), ...calls]',
+      prepares,
+    ],
+    [
+      'prepared-before-delay',
+      'pods prepare for their removal before their delay has passed',
+      'prepareDownscale(question, permitted);',
+      'prepareDownscale(question, to);',
+      prepares,
+    ],
+    [
+      'old-number-written-back',
+      'the replicas from before a change are written back to the mirrored object',
+      'return { step, actions: [...calls, write], replicas: to,',
+      'return { step, actions: [...calls, write], replicas: from,',
+      ({ group }) => group.replicas.endsWith('irror'),
+    ],
+  ]),
+  ...mutantsOf('engine/run/run.ts', [
+    [
+      'former-zone-open',
+      'a zone that left the group stays the open zone',
+      "target[rest.openZone ?? ''] === undefined ? closeZone(rest) : rest",
+      'rest',
+      anyEvent('leaveGroup'),
+    ],
+    [
+      'returning-run-is-reached',
+      'the target of a run in which only some zones returned counts as reached',
+      'const isReached = known.returning === undefined && (',
+      'const isReached = (',
+      anyOf('return of one zone'),
+    ],
+    [
+      'failed-template-continues',
+      'the template of another zone continues a failed rollout',
+      '    if (keepsFailedTemplate(context, known, target)) return known;\n',
+      '',
+      ({ group }) => group.kind === 'native',
+    ],
+    [
+      'rolled-back-pods-roll',
+      'pods at a rolled-back revision are replaced by a rollout, not by a rollback',
+      "known.rolledBack === undefined || known.returning !== undefined ? 'rollout' : 'rollback'",
+      "known.rolledBack === undefined || known.returning !== undefined ? 'rollout' : 'rollout'",
+      pinned,
+    ],
+    [
+      'retry-answers-no-abort',
+      'a retry does not answer the abort before it',
+      "['retry', 'abort'], retry.requestedBy.atMs",
+      "['retry'], retry.requestedBy.atMs",
+      anyOf('request: abort'),
+    ],
+  ]),
+  ...mutantsOf('engine/run/states.ts', [
+    [
+      'reverted-replacement-in-wave',
+      'a replacement of an earlier wave counts for the wave after a rejected replacement',
+      'isSameWave ? lastMs : Math.min(lastMs, run.waveStartedMs - 1)',
+      'lastMs',
+      anyOf('waves', 'gate without waves'),
+    ],
+    [
+      'in-flight-since-each-decision',
+      'pods count as in flight since the latest decision',
+      'return inFlightSinceMs === undefined ? { ...run, inFlightSinceMs: nowMs } : run;',
+      'return { ...run, inFlightSinceMs: nowMs };',
+      anyOf('deadline for progress'),
+    ],
+  ]),
+  ...mutantsOf('engine/ledger/ledger.ts', [
+    [
+      'first-surplus-pod-ignored',
+      'the claim of a scale-down ends while one surplus pod is left',
+      'pods.some((pod) => pod.ordinal >= set.firstOrdinal + to)',
+      'pods.some((pod) => pod.ordinal > set.firstOrdinal + to)',
+      scales,
+    ],
+    [
+      'scale-down-not-renewed',
+      'a repeated scale-down keeps the time of its first claim',
+      "return claim.verb === 'scaleDown' && claim.resourceVersion === known.resourceVersion && claim.atMs > known.atMs;",
+      'return false;',
+      scales,
+    ],
+    [
+      'claim-ends-at-termination',
+      'the claim on a pod ends when the pod terminates',
+      'return claimed.isTerminating || !(isOverdue || isVoid(claim, claimed));',
+      'return !(isOverdue || isVoid(claim, claimed));',
+    ],
+    [
+      'epoch-reused',
+      'a new leadership writes with the epoch of the ledger',
+      'epoch >= leaseEpoch ? epoch + 1 : leaseEpoch;',
+      'epoch > leaseEpoch ? epoch + 1 : leaseEpoch;',
+    ],
+  ]),
+];
+
 const anonymousApproval: Mutant = {
   id: 'anonymous-approval',
   title: 'an approval counts without a verified requester',
@@ -291,4 +486,4 @@ const anonymousApproval: Mutant = {
   needs: anyOf(...approvals, 'policy rule that asks for an approval'),
 };
 
-export const engineMutants: readonly Mutant[] = [...views, ...waves, ...runs, anonymousApproval, ...rules, ...stored];
+export const engineMutants: readonly Mutant[] = [...views, ...waves, ...runs, anonymousApproval, ...rules, ...stored, ...further];

@@ -108,4 +108,29 @@ export const webhookMutants: readonly Mutant[] = [
       pinned,
     ],
   ]),
+  ...mutantsOf('webhook/native/group-queue.ts', [
+    [
+      'conflict-counts-as-stored',
+      'a request passes although another writer changed the ledger first',
+      '    if (!isStored) return reserved;\n',
+      '',
+      admitted,
+    ],
+    [
+      'late-request-claims',
+      'a request whose deadline has passed gets a claim',
+      'const inTime = this.#inTime(batch);',
+      'const inTime = batch;',
+      admitted,
+    ],
+  ]),
+  ...mutantsOf('engine/strategies/pinned/placement.ts', [
+    [
+      'pin-of-any-zone',
+      'a new pod gets the pin of the same ordinal in another zone',
+      'pins.find((one) => one.zone === zone && one.ordinal === ordinal)',
+      'pins.find((one) => one.ordinal === ordinal)',
+      pinned,
+    ],
+  ]),
 ];
