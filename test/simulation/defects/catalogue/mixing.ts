@@ -42,18 +42,6 @@ export const mixingDefects: readonly Defect[] = [
     breaks: ['L7', 'S19'],
   },
   {
-    id: 'reviews-without-namespace',
-    title: 'the webhook judges a request by the group of the same name in another namespace, if that group has a request at the same time',
-    edits: [
-      {
-        file: 'webhook/native/enforce.ts',
-        find: 'return getOrCreate(this.#queues, `${namespace}/${name}`, () =>',
-        replace: 'return getOrCreate(this.#queues, name, () =>',
-      },
-    ],
-    breaks: ['L7', 'S30'],
-  },
-  {
     id: 'labels-without-group',
     title: 'the StatefulSets with the label of a group belong to one group of their namespace',
     edits: [
