@@ -163,7 +163,19 @@ function scaleRecord(previous: RolloutRun | undefined, turn: RunTurn, decision: 
     steps.length > 0 || turn.performed.some(({ action }) => isAboutReplicas(action)) || decision.zones.some((zone) => !zone.isReady);
   if (isRunning) return complete;
   const hasScaled = complete.spec.steps.some((step) => step.action === 'scale' && step.count > (step.failures ?? 0));
-  return ended(complete, hasScaled ? 'completed' : 'cancelled', turn.startedMs);
+  return hasScaled
+    ? ended(withFinalReplicas(complete, decision), 'completed', turn.startedMs)
+    : ended(complete, 'cancelled', turn.startedMs);
+}
+
+/** Returns the record with the present replicas of its zones, without zones that have the same number as before, unless all have. */
+function withFinalReplicas(record: RolloutRun, { zones: now }: GroupDecision): RolloutRun {
+  const zones = record.spec.zones.map((one) => {
+    const toReplicas = now.find(({ zone }) => zone === one.zone)?.replicas ?? one.toReplicas;
+    return { ...one, ...defined({ toReplicas }) };
+  });
+  const changed = zones.filter(({ fromReplicas, toReplicas }) => fromReplicas !== toReplicas);
+  return { ...record, spec: { ...record.spec, zones: changed.length === 0 ? zones : changed } };
 }
 
 function withReplicas(record: RolloutRun, { performed, group }: RunTurn, steps: GroupDecision['steps']): RolloutRun {

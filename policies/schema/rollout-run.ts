@@ -18,7 +18,7 @@ const zone = z
     toRevision: text.optional().describe('Revision that the run rolls out.'),
     pods: optionalInt(0).describe('Largest number of pods of the zone during the run.'),
     fromReplicas: optionalInt(0).describe('Replicas before the scaling.'),
-    toReplicas: optionalInt(0).describe('The most recently requested replicas.'),
+    toReplicas: optionalInt(0).describe('The most recently requested replicas; when the run is completed, the replicas of the zone.'),
   })
   .describe('For a rollout one entry for each zone of the group, for a scaling one entry for each zone that changes.');
 

@@ -306,7 +306,8 @@ describe('the record of a change of replicas', () => {
     expect(runRecord(undefined, turn(0, { decided: shrinking }), 'scale')).toBeUndefined();
     const asked = must(runRecord(undefined, turn(0, { decided: shrinking, performed: [done(ask)] }), 'scale'));
     const scaled = must(runRecord(asked, turn(10, { decided: shrinking, performed: [done(scale)] }), 'scale'));
-    const ended = must(runRecord(scaled, turn(20, { decided: over }), 'scale'));
+    const shrunk = { steps: [], zones: whole.map((zone) => ({ ...zone, replicas: 3 })) };
+    const ended = must(runRecord(scaled, turn(20, { decided: shrunk }), 'scale'));
     expect(schemas.RolloutRun.safeParse(ended).error).toBeUndefined();
     expect(ended.spec).toMatchObject({
       kind: 'scale',
@@ -318,6 +319,17 @@ describe('the record of a change of replicas', () => {
         { action: 'scale', what: 'scale ingester-zone-a from 5 to 3' },
       ],
     });
+  });
+
+  it('ends with the replicas that the zones have, without zones whose change was cancelled', () => {
+    const growing = { ...shrinking, steps: [step, { ...step, id: 'scale/b', zone: 'b', from: 6, to: 5 }] };
+    const asked = must(runRecord(undefined, turn(0, { decided: growing, performed: [done({ ...scale, to: 6 })] }), 'scale'));
+    const present = whole.map((zone) => ({ ...zone, replicas: 6 }));
+    const ended = must(runRecord(asked, turn(20, { decided: { steps: [], zones: present } }), 'scale'));
+    expect([ended.spec.outcome, ended.spec.zones.map((zone) => `${zone.zone} ${zone.fromReplicas}-${zone.toReplicas}`)]).toEqual([
+      'completed',
+      ['a 5-6'],
+    ]);
   });
 
   it('is cancelled when the pods are told to stay', () => {
