@@ -97,4 +97,9 @@ function titleOf(markdown: string): string {
   return /^# (.*)$/m.exec(markdown)?.[1] ?? '';
 }
 
-const topics: Readonly<Record<string, string>> = Object.fromEntries(Object.entries(pages).sort(([a], [b]) => (a < b ? -1 : 1)));
+/** The texts of the pages. Comments, which browsers do not show, are for the tests of the pages. */
+const topics: Readonly<Record<string, string>> = Object.fromEntries(
+  Object.entries(pages)
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(([name, text]) => [name, text.replace(/^ *<!--.*?-->\n\n?/gms, '')]),
+);

@@ -1,11 +1,11 @@
 // Writes all artefacts of a release: the image of the agent, the archives of the plugin, the packages for npm and Helm, and their descriptions.
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join, normalize, resolve } from 'node:path';
+import { join, normalize, relative, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
-import type { TarFile } from '../../plugin/report/tar.ts';
+import { compress, type TarFile, tar } from '../../plugin/report/tar.ts';
 import { type Artefact, bill, bundledComponents, provenance } from './documents.ts';
 import { packImage } from './image.ts';
 import { allInputs, fileFromNpm, nodeInputs, nodeVersion, packageFile, ReleaseError, sha256Of } from './inputs.ts';
@@ -128,6 +128,7 @@ async function writeArtefacts(product: Product, folder: string): Promise<readonl
     ...archives,
     npm,
     ...(await deploymentFiles(product)),
+    await siteArchive(product),
     { name: 'krew-manifest.yaml', data: krewManifest(product, archives) },
     { name: 'rollout-group.spdx.json', data: bill(product, bundled) },
   ];
@@ -155,6 +156,25 @@ function buildBundle({ version }: Product): Readonly<Record<string, Output>> {
   const args = ['scripts/build.mjs', '--quiet', '--version', version, '--into', bundleFolder];
   if (spawnSync(process.execPath, args, { stdio: 'inherit' }).status !== 0) throw new ReleaseError('the bundle cannot be built');
   return JSON.parse(readFileSync(`${bundleFolder}.json`, 'utf8'));
+}
+
+/** Builds the documentation site. Returns its archive. */
+async function siteArchive({ version }: Product): Promise<{ readonly name: string; readonly data: Buffer }> {
+  const name = `rollout-group-docs-${version}`;
+  const parent = mkdtempSync(join(tmpdir(), 'rollout-group-docs-'));
+  try {
+    const args = ['scripts/run.mjs', 'scripts/site/site.ts', '--output', join(parent, name), '--version', version];
+    if (spawnSync(process.execPath, args, { stdio: ['ignore', 'ignore', 'inherit'] }).status !== 0)
+      throw new ReleaseError('the documentation site cannot be built');
+    const files = readdirSync(parent, { recursive: true, withFileTypes: true })
+      .filter((entry) => entry.isFile())
+      .map((entry) => join(entry.parentPath, entry.name))
+      .sort();
+    const packed = files.map((file) => ({ path: relative(parent, file), data: readFileSync(file) }));
+    return { name: `${name}.tar.gz`, data: await compress(tar(packed)) };
+  } finally {
+    rmSync(parent, { recursive: true, force: true });
+  }
 }
 
 /** Returns the files that these files load, at once or later, with their licences. */

@@ -337,6 +337,13 @@ if (missing !== undefined) {
     });
   });
 
+  it('has the documentation as a site, with its search', () => {
+    const name = `rollout-group-docs-${releasedVersion()}`;
+    const files = filesIn(join(release, `${name}.tar.gz`));
+    for (const path of ['index.html', 'docs/getting-started.html', 'docs/kinds/rolloutgroup.html', 'search.html', 'searchindex.js'])
+      expect(files).toContain(`${name}/${path}`);
+  });
+
   describe('the package for npm', () => {
     const archive = () => join(release, `kubectl-rollout-group-${releasedVersion()}.tgz`);
 

@@ -196,6 +196,7 @@ describe('docs', () => {
 
   it('prints the page of a topic as it stands in docs/', () => {
     expect(runPlugin(['docs', 'exit-codes']).stdout).toBe(readFileSync('docs/exit-codes.md', 'utf8'));
+    expect(runPlugin(['docs', 'install']).stdout).not.toContain('<!--');
     expect(runPlugin(['docs', 'exit-code']).stderr).toContain('did you mean exit-codes?');
   });
 

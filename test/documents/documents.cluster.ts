@@ -1,0 +1,135 @@
+// The commands that pages show next to a cluster of `npm run cluster` are run, and print what the pages show.
+import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
+import { existsSync, readFileSync } from 'node:fs';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describeWithBinaries } from '../control-plane/suite.ts';
+import { eventually } from '../control-plane/webhook.ts';
+import { type Session, withoutTimes } from './page.ts';
+import { checkPage, readPages } from './scratch.ts';
+
+/** A cluster as its terminal shows it. */
+interface LocalCluster {
+  readonly child: ChildProcessWithoutNullStreams;
+  readonly said: () => string;
+  /** Waits until the cluster says something that matches, also before the call. */
+  readonly until: (words: RegExp) => Promise<RegExpMatchArray>;
+  /** Sends SIGTERM. Returns the exit code. */
+  readonly stop: () => Promise<number | null>;
+}
+
+/** Runs the script of package.json as npm does, without its build, which would replace the executables of other suites. */
+async function startCluster(words: string): Promise<LocalCluster> {
+  const { scripts } = JSON.parse(readFileSync('package.json', 'utf8'));
+  const child = spawn('sh', ['-c', `${scripts.cluster} --ready 1 ${words}`], { stdio: 'pipe' });
+  let said = '';
+  const ended = new Promise<number | null>((settle) => child.on('close', settle));
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.on('data', (chunk: Buffer) => {
+      said += chunk.toString();
+    });
+  }
+  const cluster: LocalCluster = {
+    child,
+    said: () => said,
+    until: async (expected) => {
+      const found = await eventually(
+        `${expected}`,
+        async () => expected.exec(said) ?? child.exitCode ?? said,
+        (one) => typeof one !== 'string',
+        90_000,
+      );
+      if (found === null || typeof found !== 'object') throw new Error(`npm run cluster ended with ${child.exitCode}: ${said}`);
+      return found;
+    },
+    stop: () => {
+      child.kill('SIGTERM');
+      return ended;
+    },
+  };
+  await cluster.until(/^r starts an agent/m);
+  return cluster;
+}
+
+/** Returns the file that a cluster named when it was ready. */
+function kubeconfigOf({ said }: LocalCluster): string {
+  return /KUBECONFIG="(.*)"/.exec(said())?.[1] ?? '';
+}
+
+function isAlive(processId: number): boolean {
+  try {
+    return process.kill(processId, 0);
+  } catch {
+    return false;
+  }
+}
+
+const agentStart = /^the agent (\S+) runs: pid (\d+), log (\S+)$/m;
+/** For the commands of a page on a machine that does other work. */
+const timeoutMs = 600_000;
+const tutorial = 'docs/getting-started.md';
+const pages = readPages();
+
+/** The clusters that a page needs, by their arguments. */
+function clustersOf(page: string): readonly string[] {
+  return [...new Set(pages.get(page)?.sessions.flatMap(({ cluster }) => cluster ?? []))];
+}
+
+function nextTo(words: string): (session: Session) => boolean {
+  return ({ cluster }) => cluster === words;
+}
+
+describeWithBinaries('the commands of the pages next to a cluster', () => {
+  describe(tutorial, () => {
+    const clusters: LocalCluster[] = [];
+    afterAll(() => Promise.all(clusters.map((one) => one.stop())));
+
+    it(
+      'shows what the commands print, next to a first cluster and to a second one with a version that fails',
+      async () => {
+        expect(clustersOf(tutorial)).toEqual(['', '--break']);
+        for (const words of ['', '--break']) {
+          clusters.push(await startCluster(words));
+          expect(await checkPage(tutorial, nextTo(words), { mask: withoutTimes })).toBe('');
+        }
+      },
+      timeoutMs,
+    );
+
+    it('says that the agent died, how, and starts it again with a key', async () => {
+      const [first] = clusters;
+      const [, pod = '', pid = '0', log] = agentStart.exec(first?.said() ?? '') ?? [];
+      process.kill(Number(pid), 'SIGKILL');
+      await first?.until(/^Press r to start it again, or run: kill -USR2 \d+$/m);
+      expect(first?.said()).toContain(`the agent ${pod} (pid ${pid}) ended with signal SIGKILL. The end of ${log}:\n  ts=`);
+      first?.child.stdin.write('r');
+      const found = await first?.until(new RegExp(`${agentStart.source}[^]*${agentStart.source}`, 'm'));
+      expect(isAlive(Number(found?.[5]))).toBe(true);
+    });
+
+    it('leaves no process and no folder after SIGTERM', async () => {
+      const pids = clusters.flatMap((one) =>
+        [...one.said().matchAll(new RegExp(agentStart.source, 'gm'))].map((found) => Number(found[2])),
+      );
+      expect(pids).toHaveLength(3);
+      expect(await Promise.all(clusters.map((one) => one.stop()))).toEqual([0, 0]);
+      expect([pids.filter(isAlive), existsSync('.cluster'), existsSync('.cluster-2')]).toEqual([[], false, false]);
+    });
+  });
+
+  const others = [...pages.keys()].filter((page) => page !== tutorial);
+  describe.each([...new Set(others.flatMap(clustersOf))])('next to npm run cluster -- %s', (words) => {
+    let cluster: LocalCluster;
+    beforeAll(async () => {
+      cluster = await startCluster(words);
+    });
+    afterAll(() => cluster.stop());
+
+    it.each(others.filter((page) => clustersOf(page).includes(words)))(
+      '%s shows what the commands print',
+      async (page) => {
+        expect(await checkPage(page, nextTo(words), { mask: withoutTimes, env: { KUBECONFIG: kubeconfigOf(cluster) } })).toBe('');
+      },
+      timeoutMs,
+    );
+  });
+});
