@@ -3,7 +3,8 @@ import type { RuleResult } from '../engine/decision.ts';
 import type { PolicyDefinition, Source, WindowDefinition } from '../policies/definition.ts';
 import { parseDuration } from '../policies/duration.ts';
 import { isSameValue } from '../policies/values/canonical-json.ts';
-import type { Flip } from './compare.ts';
+import { type Flip, isOtherAnswer } from './compare.ts';
+import { type ChangedSetting, rulesOf } from './settings.ts';
 import { type BoundGroup, comparableText, type Pair, type Side } from './sides.ts';
 
 export interface Sides {
@@ -25,7 +26,7 @@ interface Cause {
 }
 
 /** Returns the change behind a difference. */
-export function causeOf(flip: Flip, pair: Pair, sides: Sides): Cause {
+export function causeOf(flip: Flip, pair: Pair, sides: Sides, settings: readonly ChangedSetting[]): Cause {
   const { direction, rule } = flip;
   const [strict, loose] = strictFirst(direction);
   const verb = verbs[direction];
@@ -46,7 +47,7 @@ export function causeOf(flip: Flip, pair: Pair, sides: Sides): Cause {
   }
   if (rule.includes('/')) return { text: policyRuleCause(rule, looseGroup, verb.object) };
   const window = rule === 'window' ? windowOf(flip[strict], policy) : undefined;
-  if (window === undefined) return { text: limitCause(flip, name, verb.rule) };
+  if (window === undefined) return { text: limitCause(flip, name, verb.rule) ?? settingCause(flip, settings, name) };
   const other = looseGroup.policies.find((one) => one.name === policy?.name)?.windows.find(({ name: found }) => found === window.name);
   const text = `window ${window.name} of RolloutPolicy ${policy?.namespace}/${policy?.name}`;
   if (other === undefined) return { text: `${text} ${verb.object}` };
@@ -105,14 +106,46 @@ const settings: Readonly<Record<string, string>> = {
   'no-eviction': 'the protection noEviction',
 };
 
-function limitCause({ rule, before, after }: Flip, group: string, verb: string): string {
+/** Returns the change of the limit of a rule, or of a protection; undefined if the results of both sides do not show it. */
+function limitCause({ rule, before, after }: Flip, group: string, verb: string): string | undefined {
   const what = `${settings[rule] ?? `the rule ${rule}`} of ${group}`;
+  // The results of a gate have limits of several kinds.
+  if (rule === 'gate') return undefined;
   const [old, next] = [before?.limit, after?.limit].map((limit) => limit?.replace(/^at (?:least|most) /, ''));
   if (old !== undefined && next !== undefined && old !== next) return `${what} ${changeVerb(old, next)} from ${old} to ${next}`;
-  const gone = old !== undefined && next === undefined ? `, which was ${old}` : next !== undefined && old === undefined ? `: ${next}` : '';
-  return settings[rule] !== undefined && (gone !== '' || rule.startsWith('no-'))
-    ? `${what} is ${verb === verbs.loosened.rule ? 'removed' : 'added'}${gone}`
-    : `${what} ${verb}`;
+  return rule.startsWith('no-') && settings[rule] !== undefined
+    ? `${what} is ${verb === verbs.loosened.rule ? 'removed' : 'added'}`
+    : undefined;
+}
+
+/**
+ * Returns the change of the only setting of the group that the rule reads and that differs. If several differ, returns that the rule blocks
+ * less or more. If none differs, the limit comes from another object, such as a policy or a PodDisruptionBudget.
+ */
+function settingCause(flip: Flip, changed: readonly ChangedSetting[], group: string): string {
+  const [only, ...others] = settingsOf(flip, changed);
+  if (only !== undefined && others.length === 0) return `the setting ${only.name} of ${group} ${only.change}`;
+  if (only !== undefined && [only, ...others].every(({ path }) => path.startsWith('rollout.waves'))) return `the waves of ${group} change`;
+  const what = `${settings[flip.rule] ?? `the rule ${flip.rule}`} of ${group}`;
+  const limit = flip[strictFirst(flip.direction)[0]]?.limit;
+  if (only !== undefined || limit === undefined || settings[flip.rule] === undefined) return `${what} ${verbs[flip.direction].rule}`;
+  return flip.direction === 'loosened' ? `${what} is removed, which was ${limit}` : `${what} is added: ${limit}`;
+}
+
+function settingsOf({ rule }: Flip, changed: readonly ChangedSetting[]): readonly ChangedSetting[] {
+  return changed.filter((setting) => rulesOf(setting).includes(rule));
+}
+
+/**
+ * Reports whether the settings behind a difference contradict it: all have the opposite direction, or none has a direction and the whole answer
+ * is the same. Such a difference comes from the state of the question, such as the time of a reading.
+ */
+export function isContrary(flip: Flip, changed: readonly ChangedSetting[]): boolean {
+  const { question, answers, direction } = flip;
+  const found = settingsOf(flip, changed);
+  if (found.length === 0) return false;
+  const isOther = isOtherAnswer(answers.before, answers.after, question.nowMs);
+  return found.every((setting) => (setting.direction === 'changed' ? !isOther : setting.direction !== direction));
 }
 
 function changeVerb(old: string, next: string): string {

@@ -1,18 +1,19 @@
 // Finds changed definitions behind which no answer differs, so that a removed rule is named even if no question reaches its condition.
-import type { GroupDefinition, PolicyDefinition, Source, ZoneDefinition } from '../policies/definition.ts';
+import type { GroupDefinition, PolicyDefinition, Source } from '../policies/definition.ts';
 import { defined } from '../policies/values/defined.ts';
 import type { Direction, PolicyEffect } from './document.ts';
+import { type ChangedSetting, changedFields, changedSettings, commonDirection, rulesOf, sharedZones } from './settings.ts';
 import { type BoundGroup, comparableText, type Pair } from './sides.ts';
 
 interface Item {
   /** The definition as a subject: `rule safety/queue`. */
   readonly what: string;
-  readonly text: string;
+  readonly value: unknown;
   readonly source?: Source | undefined;
-  /** The rules of the engine that read the definition. An effect of one of them explains a change. */
-  readonly rules?: readonly string[];
-  /** The direction of a removal; absent if a removal is not always looser. */
-  readonly removal?: 'loosened';
+  /** The path in the schema of a RolloutPolicy. */
+  readonly path?: string;
+  /** True if a removal permits more in every case. */
+  readonly isRestriction?: boolean;
   /** The verbs of a removal and an addition. */
   readonly verbs?: readonly [removed: string, added: string];
 }
@@ -23,26 +24,43 @@ export function unseenChanges(pair: Pair, known: readonly PolicyEffect[]): reado
   if (before === undefined || after === undefined) return missingGroup(pair, known);
   const [old, next] = [itemsOf(before, after), itemsOf(after, before)];
   const names = [...new Set([...old.keys(), ...next.keys()])];
-  return names.flatMap((name): readonly PolicyEffect[] => {
+  const items = names.flatMap((name): readonly PolicyEffect[] => {
     const [was, is] = [old.get(name), next.get(name)];
-    const item = was ?? is;
-    if (item === undefined || was?.text === is?.text || isExplained(item, known)) return [];
-    const isChanged = was !== undefined && is !== undefined;
-    const [removed, added] = item.verbs ?? ['is removed', 'is added'];
-    const verb = isChanged ? 'changes' : is === undefined ? removed : added;
-    const direction = isChanged || item.removal === undefined ? 'changed' : is === undefined ? 'loosened' : 'tightened';
-    return [effect(pair, direction, `${item.what} ${verb}`, was?.source, is?.source)];
+    const change = changeOf(was, is);
+    if (change === undefined || isExplained(was ?? is, change.direction, known)) return [];
+    return [effect(pair, change.direction, { cause: `${name} ${change.verb}`, was: was?.source, is: is?.source })];
   });
+  return [...items, ...unseenSettings(pair, known)];
+}
+
+/** Returns how a definition changes, with its verb; undefined if it does not change. */
+function changeOf(was: Item | undefined, is: Item | undefined): { readonly direction: Direction; readonly verb: string } | undefined {
+  const item = was ?? is;
+  if (item === undefined) return undefined;
+  const { verbs: [removed, added] = ['is removed', 'is added'], isRestriction = false } = item;
+  if (is === undefined) return { direction: isRestriction ? 'loosened' : 'changed', verb: removed };
+  if (was === undefined) return { direction: isRestriction ? 'tightened' : 'changed', verb: added };
+  if (comparableText(was.value) === comparableText(is.value)) return undefined;
+  const { path = 'inputs' } = item;
+  const changes = changedFields('RolloutPolicy', path, { before: was.value, after: is.value });
+  const [only] = changes;
+  return { direction: commonDirection(changes), verb: only !== undefined && only.path === path ? only.change : 'changes' };
 }
 
 function missingGroup(pair: Pair, known: readonly PolicyEffect[]): readonly PolicyEffect[] {
   const isRemoved = pair.after === undefined;
   const cause = `RolloutGroup ${pair.namespace}/${pair.name} is ${isRemoved ? 'removed' : 'added'}`;
   const [was, is] = [pair.before, pair.after].map((side) => side?.group.sources['']);
-  return known.some((one) => one.cause === cause) ? [] : [effect(pair, isRemoved ? 'loosened' : 'tightened', cause, was, is)];
+  return known.some((one) => one.cause === cause) ? [] : [effect(pair, isRemoved ? 'loosened' : 'tightened', { cause, was, is })];
 }
 
-function effect(pair: Pair, direction: Direction, cause: string, was: Source | undefined, is: Source | undefined): PolicyEffect {
+interface Change {
+  readonly cause: string;
+  readonly was: Source | undefined;
+  readonly is: Source | undefined;
+}
+
+function effect(pair: Pair, direction: Direction, { cause, was, is }: Change): PolicyEffect {
   const place = (source: Source | undefined) => (source === undefined ? undefined : { source });
   return {
     direction,
@@ -54,12 +72,17 @@ function effect(pair: Pair, direction: Direction, cause: string, was: Source | u
   };
 }
 
-function isExplained({ what, rules = [] }: Item, known: readonly PolicyEffect[]): boolean {
-  return known.some(({ cause, rule = '' }) => cause.startsWith(`${what} `) || rules.includes(rule));
+/** Reports whether an effect names the definition, or comes from a rule that reads it and has the same direction. */
+function isExplained(item: Item | undefined, own: Direction, known: readonly PolicyEffect[]): boolean {
+  const { what = '', path = '' } = item ?? {};
+  const rules = path === 'windows' ? ['window'] : rulesOf({ path });
+  return known.some(({ cause, rule = '', direction }) => {
+    return cause.startsWith(`${what} `) || (rules.includes(rule) && (own === 'changed' || own === direction));
+  });
 }
 
 function itemsOf(side: BoundGroup, other: BoundGroup): ReadonlyMap<string, Item> {
-  const items = [...groupItems(side, other.group), ...side.policies.flatMap((policy) => policyItems(policy, side, other))];
+  const items = [...leavingMembers(side, other.group), ...side.policies.flatMap((policy) => policyItems(policy, side, other))];
   return new Map(items.map((item) => [item.what, item]));
 }
 
@@ -68,97 +91,67 @@ function policyItems(policy: PolicyDefinition, { group }: BoundGroup, { policies
   const isShared = policies.some((one) => one.namespace === policy.namespace && one.name === policy.name);
   if (!isShared) {
     const groupName = `${group.namespace}/${group.name}`;
-    return [
-      {
-        what: name,
-        text: '',
-        source: policy.source,
-        removal: 'loosened',
-        verbs: [`no longer applies to ${groupName}`, `now applies to ${groupName}`],
-      },
-    ];
+    const verbs = [`no longer applies to ${groupName}`, `now applies to ${groupName}`] as const;
+    return [{ what: name, value: {}, source: policy.source, isRestriction: true, verbs }];
   }
   return [
     ...policy.rules.map((rule): Item => {
-      return { what: `rule ${policy.name}/${rule.name}`, text: comparableText(rule), source: rule.source, removal: 'loosened' };
+      const { source, ...value } = rule;
+      return { what: `rule ${policy.name}/${rule.name}`, value, source, path: 'rules', isRestriction: true };
     }),
-    ...policy.windows.map((window) => {
-      return { what: `window ${window.name} of ${name}`, text: comparableText(window), source: window.source, rules: ['window'] };
+    ...policy.windows.map(({ source, ...value }): Item => {
+      return { what: `window ${value.name} of ${name}`, value, source, path: 'windows' };
     }),
-    ...Object.entries(policy.limits).map(([field, limit]): Item => {
-      const source = policy.limitSources[field.replace(/Ms$/, '')];
-      return {
-        what: `limit ${field.replace(/Ms$/, '')} of ${name}`,
-        text: comparableText(limit),
-        source,
-        rules: rulesOf[field] ?? [],
-        removal: 'loosened',
-      };
+    ...Object.entries(policy.limits).map(([field, value]): Item => {
+      const setting = field.replace(/Ms$/, '');
+      const source = policy.limitSources[setting];
+      return { what: `limit ${setting} of ${name}`, value, source, path: `limits.${field}`, isRestriction: true };
     }),
-    ...Object.entries(policy.metrics).map(([input, metric]) => ({ what: `metric ${input} of ${name}`, text: comparableText(metric) })),
+    ...Object.entries(policy.metrics).map(([input, value]): Item => ({ what: `metric ${input} of ${name}`, value })),
   ];
 }
 
-/** The rules that read a setting of a zone, a rollout or a limit. */
-const rulesOf: Readonly<Record<string, readonly string[]>> = {
-  maxUnavailable: ['zone-budget'],
-  minReplicas: ['scale-floor'],
-  maxReplicas: ['scale-ceiling'],
-  bounds: ['scale-floor', 'scale-ceiling'],
-  betweenZonesMs: ['zone-gap'],
-  minIntervalMs: ['min-interval'],
-  delayed: ['delayed-downscale'],
-  prepare: ['prepare-downscale'],
-  noDownscale: ['no-downscale'],
-  noDelete: ['no-delete'],
-  noEviction: ['no-eviction'],
-  paused: ['paused'],
-  scalingHold: ['scaling-hold'],
-  scaleDownHold: ['scaling-hold'],
-  replicas: ['replicas-owned', 'delayed-downscale'],
-  follows: ['leader-floor', 'replicas-owned'],
-  waves: ['soak', 'approval', 'gate', 'wave-available'],
-  gates: ['gate'],
-  disruption: ['disruption-budget'],
-};
-
-/** Returns the settings of a group. Settings of zones count only for the members that both sides have. */
-function groupItems({ group }: BoundGroup, other: GroupDefinition): readonly Item[] {
+/** Returns the members that only this side has. */
+function leavingMembers({ group }: BoundGroup, other: GroupDefinition): readonly Item[] {
   const name = `${group.namespace}/${group.name}`;
-  const isShared = ({ statefulSet }: ZoneDefinition): boolean => other.zones.some((zone) => zone.statefulSet === statefulSet);
-  const shared = group.zones.filter(isShared);
-  const leaving = group.zones.filter((zone) => !isShared(zone));
-  const fields = [...new Set(shared.flatMap((zone) => Object.keys(zone)))].filter((field) => field !== 'statefulSet');
-  const values: readonly (readonly [field: string, value: unknown])[] = [
-    ...fields.map((field) => [field, shared.map((zone) => [zone.statefulSet, Reflect.get(zone, field)]).sort()] as const),
-    ...Object.entries({ ...group.rollout, waves: sharedWaves(group, shared) }),
-    ...(['gates', 'disruption', 'notify', 'labels', 'profile'] as const).map((field) => [field, group[field]] as const),
-    ['zones', shared.map(({ statefulSet }) => statefulSet)],
-  ];
-  return [
-    ...leaving.map(
-      (zone): Item => ({
-        what: `StatefulSet ${zone.statefulSet}`,
-        text: '',
-        source: group.sources[`zones.${zone.name}`],
-        removal: 'loosened',
-        verbs: [`leaves ${name}`, `joins ${name}`],
-      }),
-    ),
-    ...values.map(([field, value]): Item => {
-      const text = value === undefined ? '' : comparableText({ [field]: value });
-      return {
-        what: `${field === 'zones' ? 'the order of zones' : `the setting ${field.replace(/Ms$/, '')}`} of ${name}`,
-        text,
-        source: group.sources[''],
-        rules: rulesOf[field] ?? [],
-      };
-    }),
-  ];
+  const shared = sharedZones(group, other);
+  return group.zones
+    .filter((zone) => !shared.includes(zone))
+    .map((zone) => ({
+      what: `StatefulSet ${zone.statefulSet}`,
+      value: {},
+      source: group.sources[`zones.${zone.name}`],
+      isRestriction: true,
+      verbs: [`leaves ${name}`, `joins ${name}`],
+    }));
 }
 
-/** Returns the waves with the zones that both sides have, by their StatefulSets. */
-function sharedWaves({ rollout: { waves } }: GroupDefinition, shared: readonly ZoneDefinition[]): unknown {
-  const sets = new Map(shared.map(({ name, statefulSet }) => [name, statefulSet]));
-  return waves.map((wave) => ({ ...wave, zones: wave.zones.flatMap((zone) => sets.get(zone) ?? []) }));
+/** Returns the changed settings of the group that no effect of the same direction explains. */
+function unseenSettings(pair: Pair, known: readonly PolicyEffect[]): readonly PolicyEffect[] {
+  const group = `${pair.namespace}/${pair.name}`;
+  return changedSettings(pair)
+    .filter((setting) => {
+      const rules = rulesOf(setting);
+      return !known.some(
+        ({ rule = '', direction }) => rules.includes(rule) && (setting.direction === 'changed' || direction === setting.direction),
+      );
+    })
+    .map((setting) => {
+      const { name, change, direction } = setting;
+      const subject = name === 'zones' ? 'the order of zones' : `the setting ${name}`;
+      const [was, is] = [pair.before, pair.after].map((side) => side && sourceOf(setting, side.group));
+      return effect(pair, direction, { cause: `${subject} of ${group} ${change}`, was, is });
+    });
+}
+
+/** Returns the place of a setting, of the object that contains it, or of the group. */
+function sourceOf({ path, name }: ChangedSetting, { sources, zones }: GroupDefinition): Source | undefined {
+  const inRollout = path.startsWith('rollout.') && !path.startsWith('rollout.waves') ? `rollout.${name}` : name;
+  const candidates = [inRollout, ...zones.map((zone) => `zones.${zone.name}.${name}`)].flatMap(startsOf);
+  return candidates.map((candidate) => sources[candidate]).find((source) => source !== undefined) ?? sources[''];
+}
+
+function startsOf(path: string): readonly string[] {
+  const parts = path.split('.');
+  return parts.map((_, index) => parts.slice(0, parts.length - index).join('.')).filter((start) => start.includes('.') || start === path);
 }

@@ -4,7 +4,7 @@ import type { Source } from '../policies/definition.ts';
 import type { PolicyAction } from '../policies/schema/rollout-policy.ts';
 import { firstByKey } from '../policies/values/first-by-key.ts';
 
-/** `changed`: the definition differs, but no question of the review has another answer. */
+/** `changed`: the definition differs, no question of the review has another answer, and no value permits more in every case. */
 export type Direction = 'loosened' | 'tightened' | 'changed';
 
 /** A decision that both sides make differently. */

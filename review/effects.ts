@@ -4,16 +4,18 @@ import { formatDuration } from '../policies/duration.ts';
 import { defined } from '../policies/values/defined.ts';
 import { groupBy } from '../policies/values/group-by.ts';
 import { counted } from '../policies/wording.ts';
-import { causeOf, type Sides, strictFirst } from './causes.ts';
+import { causeOf, isContrary, type Sides, strictFirst } from './causes.ts';
 import { type Answered, endsByTime, type Flip, isOtherAnswer, waitOf } from './compare.ts';
 import type { ChangedDecision, PolicyEffect, RulePlace, SideDecision } from './document.ts';
+import { changedSettings } from './settings.ts';
 import { type BoundGroup, differs, type Pair } from './sides.ts';
 
 /** Returns one effect for each cause and direction, the effects with the most decisions first. */
 export function effectsOf(flips: readonly Flip[], pair: Pair, sides: Sides): readonly PolicyEffect[] {
-  const own = flips.filter((flip) => isOfWaves(flip, pair) && !isSideEffect(flip, flips));
+  const settings = changedSettings(pair);
+  const own = flips.filter((flip) => isOfWaves(flip, pair) && !isContrary(flip, settings) && !isSideEffect(flip, flips));
   const limits = groupBy(own, (flip) => (flip.before?.limit && flip.after?.limit ? limitKey(flip) : undefined));
-  const caused = own.map((flip) => ({ flip, cause: causeOf({ ...flip, ...placesOf(flip, limits) }, pair, sides) }));
+  const caused = own.map((flip) => ({ flip, cause: causeOf({ ...flip, ...placesOf(flip, limits) }, pair, sides, settings) }));
   const effects = [...groupBy(caused, ({ flip, cause }) => `${flip.direction} ${cause.text}`).values()].map((same) => {
     const [{ flip, cause }] = same;
     return {
@@ -151,7 +153,9 @@ function differenceOf(flip: Flip, when: string): string {
   if (endsByTime(before) && endsByTime(after) && from !== to) {
     return `${may} ${formatDuration(Math.abs(from - to))} ${to < from ? 'earlier' : 'later'}${when}`;
   }
-  return `${may}${when}: ${stateText(before)} -> ${stateText(after)}`;
+  const [was, is] = [stateText(before), stateText(after)];
+  if (was === is) return `${may}${when}: ${rule} blocks ${direction === 'loosened' ? 'less' : 'more'}, and the answer still is: ${is}`;
+  return `${may}${when}: ${was} -> ${is}`;
 }
 
 function isPassing({ decision }: Answered): boolean {

@@ -1,9 +1,10 @@
 // Lists the questions about a rollout: the first pods of each wave, with open and missing approvals, gates, soaks and budgets.
 import { waveTarget } from '../engine/amount.ts';
-import type { ApprovalDefinition, GateDefinition, GroupDefinition, PolicyRuleDefinition } from '../policies/definition.ts';
+import type { ApprovalDefinition, GroupDefinition, PolicyRuleDefinition } from '../policies/definition.ts';
 import { asksForApproval } from '../policies/rollout/rules-without-exception.ts';
 import type { GivenState } from '../policies/schema/policy-test.ts';
 import { compareText } from '../policies/values/compare-text.ts';
+import { counted } from '../policies/wording.ts';
 import { literalsOf, thresholdsOf } from './literals.ts';
 import { type Case, givenState, longAgo, type MemberState, type Question, restingReplicas, type Scene } from './questions.ts';
 import { type BoundGroup, differs, type Pair } from './sides.ts';
@@ -12,6 +13,8 @@ import { sidesOf } from './times.ts';
 /** A point of a rollout: the number of updated pods of each StatefulSet. */
 interface Point {
   readonly when: string;
+  /** True for a point inside of a wave, where no condition of a wave is evaluated. */
+  readonly isInside?: true;
   readonly updated: Readonly<Record<string, number>>;
 }
 
@@ -28,8 +31,8 @@ export function rolloutQuestions(pair: Pair, scene: Scene): readonly Question[] 
   return [
     ...points.flatMap((point) => [
       rollout(scene, point),
-      ...(isBegun(point) ? [rollout(scene, point, { suffix: 'without a soak', rest: { waveAvailableFor: '0s' } })] : []),
-      ...[...approvers, ...plans, ...gates].map((one) => rollout(scene, point, one)),
+      ...(isBegun(point) && !point.isInside ? [rollout(scene, point, { suffix: 'without a soak', rest: { waveAvailableFor: '0s' } })] : []),
+      ...(point.isInside ? [] : [...approvers, ...plans, ...gates]).map((one) => rollout(scene, point, one)),
     ]),
     ...(replaced === undefined ? [] : [rollout(scene, replaced, { suffix: '', readyFor: '0s' })]),
     ...points
@@ -82,22 +85,29 @@ function firstReplaced([first]: readonly Point[]): Point | undefined {
   return statefulSet === undefined ? undefined : { when: 'after a pod was replaced', updated: { ...first?.updated, [statefulSet]: 1 } };
 }
 
-/** Returns the start of the rollout and the end of each wave but the last, of both sides. */
+/** Returns the start of the rollout, the end of each zone of each wave, and the end of each wave but the last, of both sides. */
 function pointsOf(pair: Pair, scene: Scene): readonly Point[] {
   const points = new Map<string, Point>();
   for (const { group } of sidesOf(pair)) {
     const updated = Object.fromEntries(orderOf(group).map((statefulSet) => [statefulSet, 0]));
-    const add = (when: string): unknown => {
-      const point = { when, updated: { ...updated } };
-      return points.has(JSON.stringify(point.updated)) || points.set(JSON.stringify(point.updated), point);
+    const add = (when: string, rest: Pick<Point, 'isInside'> = {}): void => {
+      const point = { when, updated: { ...updated }, ...rest };
+      const key = JSON.stringify(point.updated);
+      // At the end of a wave there are more questions than inside of a wave.
+      if (!points.has(key) || !point.isInside) points.set(key, point);
     };
     add('');
-    for (const wave of group.rollout.waves.slice(0, -1).slice(0, maxWaves)) {
-      for (const zone of group.zones.filter(({ name }) => wave.zones.includes(name))) {
-        const target = waveTarget(wave.amount, restingReplicas(group, zone, scene.replicas));
-        updated[zone.statefulSet] = Math.max(updated[zone.statefulSet] ?? 0, target);
-      }
-      add(`after wave ${wave.name}`);
+    const { waves } = group.rollout;
+    const ends = waves.slice(0, maxWaves).flatMap((wave, index) => {
+      const zones = group.zones.filter(({ name }) => wave.zones.includes(name));
+      return zones.map((zone, place) => ({ wave, zone, isLast: place === zones.length - 1, isEnd: index === waves.length - 1 }));
+    });
+    for (const { wave, zone, isLast, isEnd } of ends) {
+      const target = waveTarget(wave.amount, restingReplicas(group, zone, scene.replicas));
+      updated[zone.statefulSet] = Math.max(updated[zone.statefulSet] ?? 0, target);
+      if (isLast && isEnd) continue;
+      if (isLast) add(`after wave ${wave.name}`);
+      else add(`after zone ${zone.name} of wave ${wave.name}`, { isInside: true });
     }
   }
   return [...points.values()];
@@ -152,7 +162,7 @@ function approverVariants(pair: Pair): readonly Variant[] {
   const fewer = Array.from({ length: Math.min(3, Math.max(...counts)) }, (_, count) => ({
     count,
     groups,
-    suffix: `with ${count} approvals`,
+    suffix: `with ${count === 0 ? 'no approval' : counted(count, 'approval')}`,
   }));
   const single = ['', ...groups].map((one) => ({
     count: 3,
@@ -174,20 +184,29 @@ function planVariants(pair: Pair): readonly Variant[] {
   return [{ suffix: 'with an approved plan', of: (side) => ({ approvals: ofWaves(side), approvedPlan: true }) }];
 }
 
+/** The maximum number of readings of a gate in one state. */
+const maxReadings = 100;
+
 /** Returns readings around every number in the conditions of the gates, and gates without a reading. */
 function gateVariants(pair: Pair): readonly Variant[] {
   const gates = sidesOf(pair).flatMap(({ group }) => group.gates);
   if (gates.length === 0 || !differs(pair, ({ group }) => [group.gates, group.rollout.waves])) return [];
   const values = thresholdsOf(gates.flatMap(({ pass }) => literalsOf(pass).numbers));
-  const readings = (reading: (gate: GateDefinition) => NonNullable<GivenState['gates']>[string]) => (side: BoundGroup) => ({
-    gates: Object.fromEntries(side.group.gates.map((gate) => [gate.name, reading(gate)])),
+  const counts = [...new Set([1, ...gates.flatMap(({ consecutive, failureLimit }) => [consecutive, failureLimit])])].filter(
+    (count) => count > 0 && count <= maxReadings,
+  );
+  const readings = (reading: () => NonNullable<GivenState['gates']>[string]) => (side: BoundGroup) => ({
+    gates: Object.fromEntries(side.group.gates.map((gate) => [gate.name, reading()])),
   });
   return [
     { suffix: 'while gates have no data', of: readings(() => 'noData') },
     { suffix: 'while gates fail to read', of: readings(() => 'error') },
-    ...values.map((value) => ({
-      suffix: `while gates read ${value}`,
-      of: readings(({ consecutive }) => Array.from({ length: Math.min(100, consecutive) }, () => value)),
-    })),
+    // Both sides get the same number of readings. Otherwise the state would differ, and not the gate.
+    ...values.flatMap((value) =>
+      counts.map((count) => ({
+        suffix: `while gates read ${value}${count === 1 ? '' : ` ${count} times`}`,
+        of: readings(() => Array.from({ length: count }, () => value)),
+      })),
+    ),
   ];
 }

@@ -47,7 +47,10 @@ function groupLines(group: GroupSimulation, look: TableLook): readonly string[] 
       ? []
       : paragraph('  because ', shown.unfinished.replace(/^it did not converge within \d+ s: /, ''), look.columns)),
     ...shown.heldBy.slice(0, 3).flatMap((reason) => paragraph('  blocked by ', reason, look.columns)),
-    ...renderLanes(simulation.spans, { lanes: group.zones, columns: look.columns }),
+    ...renderLanes(simulation.spans, {
+      lanes: [...new Set([...group.zones, ...simulation.spans.map(({ lane }) => lane)])],
+      columns: look.columns,
+    }),
     ...eventLines(shown, look),
     ...(hasProblem ? ['', '  Run this seed again:', `  ${group.repeat}`] : []),
   ];

@@ -178,12 +178,18 @@ function withZones(what: string, group: GroupDefinition): string {
     .replace(/(\w*)Ms=(\d+)/g, (_, name: string, ms: string) => `${name}=${Math.round(Number(ms) / 100) / 10}s`);
 }
 
+/** Returns the faults in the lane of their zone. The absence of an agent has a lane with the name of the agent. */
 function faultSpans(events: readonly ScenarioEvent[], { zones }: GroupDefinition, endMs: number): readonly LaneSpan[] {
   return events.flatMap((event): readonly LaneSpan[] => {
+    const startSeconds = event.atMs / 1000;
+    if (event.kind === 'crash' && event.atMs <= endMs) {
+      const endSeconds = Math.min(endMs, event.atMs + event.restartAfterMs) / 1000;
+      return [{ lane: `agent ${event.process}`, kind: 'fault', startSeconds, endSeconds }];
+    }
     const letter = 'zone' in event ? event.zone : undefined;
     const zone = letter === undefined ? undefined : zones[letter.charCodeAt(0) - 97];
     if (zone === undefined || event.atMs > endMs) return [];
-    return [{ lane: zone.name, kind: 'fault', startSeconds: event.atMs / 1000, endSeconds: event.atMs / 1000 }];
+    return [{ lane: zone.name, kind: 'fault', startSeconds, endSeconds: startSeconds }];
   });
 }
 

@@ -52,6 +52,13 @@ describe('the plan as a comment', () => {
     expect(places.toSorted((a, b) => a - b)).toEqual(places);
   });
 
+  it('names every changed field of a policy, also if there are many', () => {
+    const fields = Array.from({ length: 40 }, (_, index) => `spec.rollout.setting${index}`);
+    const policyChanges = [{ object: 'RolloutGroup shop/cache', operation: 'changed' as const, fields }];
+    const text = renderPlanMarkdown({ ...planOf([ingester()]), policyChanges });
+    expect(fields.filter((field) => !text.includes(field))).toEqual([]);
+  });
+
   it('fits 200 groups into one comment and says how many are left out', () => {
     const groups = Array.from({ length: 200 }, (_, index) => ({ ...ingester(), group: `ingester-${index}` }));
     const text = renderPlanMarkdown(planOf([...groups, refusedDownscale(), blocked()]));

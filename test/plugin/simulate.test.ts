@@ -111,6 +111,12 @@ describe('simulate', () => {
     expect(told.map(({ what }) => what)).toEqual(expect.arrayContaining(['apply StatefulSet store-a', 'deletePod store-a-0: done']));
   });
 
+  it('shows the absence of an agent in a lane with its name', async () => {
+    const { stdout } = await run([...rollout, '--runs', '1', '--fail', 'agent=a@20s+1m']);
+    expect(stdout).toMatch(/^ +agent a +\| *x+ *\|$/m);
+    expect(stdout).toMatch(/x fault/);
+  });
+
   it('plays a pod that is lost, and takes longer for it', async () => {
     const ms = async (...more: readonly string[]): Promise<number> =>
       JSON.parse((await run([...rollout, '--runs', '1', '-o', 'json', ...more])).stdout).groups[0].durationMs.max;

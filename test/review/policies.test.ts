@@ -165,8 +165,24 @@ describe('a change of policies', () => {
       '  the request of the case "the rest follows the approval, two pods at once" may not pass (waits by soak; was: allowed)',
     ]);
     expect(changed(/ *after: \{ soak: 15s \}\n/g, '').filter((line) => !line.startsWith(' '))).toEqual([
-      'loosened: the soak time of shop/cache is removed, which was 15s',
+      'loosened: the setting waves.canary.after.soak of shop/cache falls from 15s to 0s',
     ]);
+  });
+
+  it('of the unavailable pods shows in a later zone of a wave, and what no question shows has the direction of its setting', () => {
+    const changed = (from: string, to: string) =>
+      review('quick-start', replaced(from, to)).map((line) => line.replace(/ \(policies.*/, ''));
+    const more = [
+      'loosened: the maximum of unavailable pods of shop/cache rises from 2 to 3',
+      '  3 pods at once may be replaced instead of 2 after zone a of wave rest and in 1 more case',
+    ];
+    expect(changed('maxUnavailable: 2', 'maxUnavailable: 3')).toEqual(more);
+    expect(changed('maxUnavailable: 2', 'maxUnavailable: 100%')).toEqual(more);
+    expect(changed('progress: 1m', 'progress: 1h')).toEqual(['loosened: the setting deadlines.progress of shop/cache rises from 1m to 1h']);
+    expect(changed('onFailure: pause', 'onFailure: rollback')).toEqual([
+      'changed: the setting onFailure of shop/cache changes from pause to rollback',
+    ]);
+    expect(changed('pods: 1\n', 'pods: 2\n').filter((line) => /maximum|removed/.test(line))).toEqual([]);
   });
 
   it('that only formats, sorts or renames changes nothing', () => {

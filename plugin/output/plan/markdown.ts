@@ -26,7 +26,7 @@ export function renderPlanMarkdown(plan: Plan, budget: number = commentBudget): 
     risks(changed),
     groupList('**Safety**: at most one zone at a time is disrupted in', changed.filter(words.isOneZoneAtATime)),
     overview(changed),
-    bullets('**Policies**', 'policy change', (plan.policyChanges ?? []).map(words.policyChangeText)),
+    listed('**Policies**', 'policy change', (plan.policyChanges ?? []).map(policyForms)),
     bullets('**Objects in no group**', 'change', words.otherChangeTexts(plan)),
     details(changed),
     groupList('Without changes:', same),
@@ -111,6 +111,16 @@ function bullets(title: string, noun: string, texts: readonly string[], length =
     noun,
     texts.map((text) => [`- ${markdownText(clip(text, length))}`]),
   );
+}
+
+/** Returns a changed policy with all its fields, and a form that counts the fields beyond the longest text. */
+function policyForms(change: NonNullable<Plan['policyChanges']>[number]): readonly string[] {
+  const line = (text: string): string => `- ${markdownText(text)}`;
+  const { fields } = change;
+  const shown = fields.filter((_, index) => fields.slice(0, index + 1).join(', ').length <= longestText);
+  const full = line(words.policyChangeText(change));
+  if (shown.length === fields.length) return [full];
+  return [full, line(`${words.policyChangeText({ ...change, fields: shown })} and ${plural(fields.length - shown.length, 'more field')}`)];
 }
 
 function exceptions(changed: readonly GroupPlan[]): Section {

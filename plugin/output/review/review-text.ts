@@ -103,11 +103,14 @@ function environmentRows(one: EnvironmentReview): readonly Omit<ReviewRow, 'envi
 }
 
 /** Returns an effect as a sentence without a full stop: the change, its first decision, and the number of the others. */
-export function effectText({ cause, decisions }: PolicyEffect): string {
-  return withDecisions(
-    cause,
-    decisions.map(({ text }) => text),
-  );
+export function effectText(effect: PolicyEffect): string {
+  return withDecisions(effect.cause, decisionTexts(effect));
+}
+
+/** Returns the decisions as text. An effect without decisions has the direction that its setting states. */
+function decisionTexts({ direction, decisions, exception }: PolicyEffect): readonly string[] {
+  const isStated = decisions.length === 0 && direction !== 'changed' && exception === undefined;
+  return isStated ? ['no question of the review shows its effect'] : decisions.map(({ text }) => text);
 }
 
 function withDecisions(cause: string, [first, ...others]: readonly string[]): string {
@@ -115,12 +118,13 @@ function withDecisions(cause: string, [first, ...others]: readonly string[]): st
   return `${cause}: ${first}${others.length === 0 ? '' : `, and ${plural(others.length, 'more decision')}`}`;
 }
 
-function effectRow({ direction, cause, decisions, before, after, isTested }: PolicyEffect): Omit<ReviewRow, 'environments'> {
+function effectRow(effect: PolicyEffect): Omit<ReviewRow, 'environments'> {
+  const { direction, cause, before, after, isTested } = effect;
   const place = sourceText(after?.source ?? before?.source);
   return {
     kind: direction,
     cause,
-    decisions: decisions.map(({ text }) => text),
+    decisions: decisionTexts(effect),
     place: [...(place === undefined ? [] : [place]), ...(isTested === false ? ['no test'] : [])].join(', '),
   };
 }
