@@ -65,16 +65,19 @@ function isValueOfFlag(list: readonly unknown[], index: number): boolean {
   return typeof flag === 'string' && /^-{1,2}[\w.-]+$/.test(flag) && isSecretName(flag) && !String(list[index]).startsWith('-');
 }
 
-/** The pattern of assignments such as `password: …`, `--auth.token=…`, `Authorization: Bearer …` and `"api_key": "…"`, anywhere in a text. */
+/**
+ * The pattern of assignments such as `password: …`, `--auth.token=…`, `Authorization: Bearer …` and `"api_key": "…"`, anywhere in a text. It
+ * begins with the name and is bounded before the value, so that the time grows with the length of the text and not with its square.
+ */
 const assignment = new RegExp(
-  String.raw`([\w.-]*(?:${secretNames})[\w.-]*["']?[ \t]*[:=][ \t]*(?:(?:Bearer|Basic|Token)[ \t]+)?)("[^"\n]*"|'[^'\n]*'|[^\s,;&"']+)`,
+  String.raw`((?:${secretNames})[\w.-]{0,100}["']?[ \t]*[:=][ \t]*(?:(?:Bearer|Basic|Token)[ \t]+)?)("[^"\n]*"|'[^'\n]*'|[^\s,;&"']+)`,
   'gi',
 );
 
 /** Hides the values that are assigned to names of credentials, the user part of URLs, and what follows a scheme of HTTP authentication. */
 function maskText(text: string): string {
   return text
-    .replace(/\b([a-z][a-z0-9+.-]*:\/\/)[^/\s@]+@/gi, `$1${mask}@`)
+    .replace(/\b([a-z][a-z0-9+.-]{0,40}:\/\/)[^/\s@]+@/gi, `$1${mask}@`)
     .replace(assignment, `$1${mask}`)
     .replace(/\b(Bearer|Basic)[ \t]+[\w.~+/=-]{8,}/gi, `$1 ${mask}`);
 }

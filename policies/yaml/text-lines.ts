@@ -46,11 +46,14 @@ function lineText({ text, counter: { lineStarts } }: TextLines, line: number): s
   return end - start > excerptLimit ? undefined : withoutCredentials(text.slice(start, end).replace(/\r?\n$/, ''));
 }
 
-/** The user, the password and the query of a URL, and the text after a key that names a credential. */
+/**
+ * The user, the password and the query of a URL, and the text after a key that names a credential. Every repetition before the text is
+ * bounded, because a pattern looks back from each character: the webhook reads values of any length.
+ */
 const credentials = [
   /(?<=:\/\/)[^/\s@"']+(?=@)/g,
   /(?<=:\/\/[^\s"'?]*\?)[^\s"'}]+/g,
-  /(?<=(?:passw\w*|tokens?|secret|credentials?|(?:private|api|access|signing).?key|authorization)["']?[ \t]*[:=][ \t]*["']?(?:(?:Bearer|Basic)[ \t]+)?)[^\s"'{}[\],]+/gi,
+  /(?<=(?:passw\w{0,40}|tokens?|secret|credentials?|(?:private|api|access|signing).?key|authorization)["']?[ \t]{0,40}[:=][ \t]{0,40}["']?(?:(?:Bearer|Basic)[ \t]{1,40})?)[^\s"'{}[\],]+/gi,
 ];
 
 /** Returns the text with credentials masked at the same length: excerpts appear in logs and comments. */

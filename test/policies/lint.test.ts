@@ -162,6 +162,13 @@ it.each([
   expect(JSON.stringify(findings)).not.toContain('hunter2');
 });
 
+// A pattern whose time grows with the square of the length would not return: the webhook reads values of any length.
+it.each([' ', '?', 'a', 'token', '://a', 'passw', 'token: ', 'Bearer '])('lint reads a value of 200,000 characters: %j', (part) => {
+  const spec = `prometheus: { url: 5 }\n  usableFrom: "${part.repeat(200_000 / part.length)}"`;
+  const { findings } = lintPolicies([{ name: 'a.yaml', text: `${header('MetricSource', 'prod')}  ${spec}\n` }]);
+  expect(findings.map(({ code }) => code)).toContain('RG2005');
+});
+
 it('lint shows no password of a URL, in messages and excerpts', () => {
   const source = `${header('MetricSource', 'prod')}  usableFrom: { namespaces: [mimir] }\n  prometheus: { url: "https://me:hunter2@prometheus" }\n`;
   const { findings } = lintPolicies([{ name: 'a.yaml', text: source }]);
