@@ -38,7 +38,7 @@ export function advanceRun(context: GroupContext): AdvancedRun | undefined {
 
 /** Returns the origin that a run continues: its own, that of the run to which it adds zones, or that of the run before some zones returned. */
 function originOf(stored: RunState | undefined, run: RunState): RunState['origin'] {
-  const isAfterReturn = stored?.returning !== undefined && stored.outcome === 'completed' && run.returning === undefined;
+  const isAfterReturn = stored?.returning !== undefined && run.returning === undefined;
   if (isAfterReturn && isSameValue(stored.target, run.target)) return stored.interrupted;
   const isContinued = stored?.id === run.id || (stored?.outcome === 'running' && run.kind === stored.kind && addsZones(run, stored));
   if (!isContinued || stored.id === run.id) return isContinued ? stored.origin : undefined;

@@ -94,7 +94,9 @@ describe('a wave', () => {
     const state = { ...podsIn({ c: { 0: { revision: newRevision }, 1: { revision: newRevision } } }), statefulSets };
     const target = { a: newRevision, b: newRevision, c: oldRevision };
     const previous = { a: oldRevision, b: oldRevision, c: newRevision };
-    const run = runOf({ kind: 'rollback', returning: ['c'], target, previous, openZone: 'c', lastDisruptionMs: ago(minuteMs) });
+    const interrupted = { cause: 'release 2', commit: 'c2' };
+    const begun = { openZone: 'c', lastDisruptionMs: ago(minuteMs) };
+    const run = runOf({ kind: 'rollback', returning: ['c'], target, previous, interrupted, ...begun });
     expect(replacedPods(roll(careful(true), run, state))).toBe('c-1');
     const inOrder = roll(careful(false), run, state);
     expect(blockedSteps(inOrder)).toEqual(['roll/a wait: approval']);
@@ -103,6 +105,8 @@ describe('a wave', () => {
       target,
       previous: { ...previous, c: oldRevision },
       lastDisruptionMs: ago(minuteMs),
+      // The other zones continue the rollout that the return interrupted.
+      origin: interrupted,
     });
     expect(inOrder.run?.returning).toBeUndefined();
     expect(inOrder.run?.id).not.toBe(run.id);
