@@ -140,7 +140,9 @@ function requestedStop(context: GroupContext, intent: IntentView, steps: readonl
       const endsWith = `kubectl rollout-group resume ${name}${zone}`;
       const isAbort = intent.action === 'abort' ? { isAbort: true as const } : {};
       const fact = `${pauseFact(context, intent)}${exposedText(context.view, intent)}`;
-      return { rule: 'paused', fact, ...common, zones, isBlocking: concernsOutdated(context, intent), endsWith, ...isAbort };
+      // A pause also blocks the removal of replicas.
+      const isBlocking = concernsOutdated(context, intent) || isOfStep({ rule: 'paused', ...common }, steps);
+      return { rule: 'paused', fact, ...common, zones, isBlocking, endsWith, ...isAbort };
     }
   }
 }

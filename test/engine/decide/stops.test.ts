@@ -280,6 +280,14 @@ describe('a stop while no step is due', () => {
     }
   });
 
+  it('blocks if the pause keeps its zone from removing replicas, also if only other zones have outdated pods', () => {
+    const counted = group({ zones: ['a', { name: 'b', replicas: { kind: 'count', count: 2 } }] });
+    const statefulSets = [outdatedStatefulSet({ name: 'ingester-zone-a' }), statefulSet({ name: 'ingester-zone-b' })];
+    const blocking = (zone: string) =>
+      idle({ statefulSets, intents: [intent({ action: 'pause', zone })] }, counted).decision.stops.map(({ isBlocking }) => isBlocking);
+    expect([blocking('b'), blocking('a')]).toEqual([[true], [true]]);
+  });
+
   it('names the pods that the StatefulSet controller still replaces, because the partition exposes them', () => {
     const lowered = { replicas: 3, updateStrategy: 'RollingUpdate', partition: 1 } as const;
     const statefulSets = ['a', 'b'].map((zone) => outdatedStatefulSet({ name: `ingester-zone-${zone}`, ...lowered }));
