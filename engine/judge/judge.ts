@@ -1,4 +1,5 @@
 // Decides for the webhooks whether one API request may pass, by the same rules as `decide`. Some requests are exempt.
+import type { GroupDefinition } from '../../policies/definition.ts';
 import { podNamesOf } from '../../policies/objects/agent-deployment.ts';
 import { canOverride } from '../../policies/rollout/rules-without-exception.ts';
 import { defined } from '../../policies/values/defined.ts';
@@ -50,22 +51,52 @@ export function judge(snapshot: Snapshot, request: AdmissionRequest): Judgement 
     warnings: [...(verdict.warnings ?? []), ...(policies?.warnings ?? []).map(({ rule, fact }) => `${rule}: ${fact}`)],
     actions: outcome === 'allow' ? [] : actions,
     decisionId: decisionId(snapshot, request, leading?.rule),
-    ...defined({ unjudged, override: outcome === 'deny' ? overrideOf(snapshot, request, blocking) : undefined }),
+    ...defined({ unjudged, override: outcome === 'deny' ? overrideOf(snapshot, [{ request, results }]) : undefined }),
   };
 }
 
-/** Returns the commands that override each window and policy rule that blocks; undefined if another rule blocks, or accepts no exception. */
-function overrideOf(snapshot: Snapshot, request: AdmissionRequest, blocking: readonly RuleResult[]): string | undefined {
+/**
+ * Judges the requests that one act makes about several members of a group. The override of each denial permits all of them: a rule that
+ * blocks several members needs an exception for the group.
+ */
+export function judgeTogether(snapshot: Snapshot, requests: readonly AdmissionRequest[]): readonly Judgement[] {
+  const judgements = requests.map((request) => judge(snapshot, request));
+  const override = overrideOf(
+    snapshot,
+    judgements.filter(({ outcome }) => outcome === 'deny'),
+  );
+  return judgements.map(({ override: _own, ...judgement }) => ({
+    ...judgement,
+    ...defined({ override: judgement.outcome === 'deny' ? override : undefined }),
+  }));
+}
+
+/**
+ * Returns the commands that override each window and policy rule that denies these requests; undefined if another rule blocks, or if a rule
+ * accepts no exception.
+ */
+function overrideOf(snapshot: Snapshot, denied: readonly Pick<Judgement, 'request' | 'results'>[]): string | undefined {
+  const members = denied.map(({ request, results }) => ({ ...memberOf(snapshot, request), blocking: results.filter(blocks) }));
+  const group = members[0]?.group;
+  const isOffered = (one: RuleResult): boolean => isOfCalendarOrPolicy(one) && canOverride(one.rule, snapshot.policies);
+  if (group === undefined || !members.every(({ blocking }) => blocking.every(isOffered))) return undefined;
+  const exceptions = snapshot.exceptions.filter((one) => one.namespace === group.namespace && one.group === group.name);
+  const rules = [...new Set(members.flatMap(({ blocking }) => blocking.map(({ rule }) => rule)))];
+  return rules
+    .map((rule) => {
+      const [only, ...others] = members.filter(({ blocking }) => blocking.some((one) => one.rule === rule));
+      const zone = others.length === 0 && group.zones.length > 1 ? only?.zone : undefined;
+      return overrideCommand({ group, exceptions, nowMs: snapshot.nowMs }, { rule, zone });
+    })
+    .join(' && ');
+}
+
+/** Returns the group and the zone of the member that the request concerns; {} if it is not a member of a group. */
+function memberOf(snapshot: Snapshot, request: AdmissionRequest): { readonly group?: GroupDefinition; readonly zone?: string } {
   const { namespace } = request;
   const statefulSet = 'pod' in request ? podNamed(snapshot, namespace, request.pod)?.set.name : request.statefulSet;
   const group = statefulSet === undefined ? undefined : groupOf(snapshot, namespace, statefulSet);
-  const isOffered = (one: RuleResult): boolean => isOfCalendarOrPolicy(one) && canOverride(one.rule, snapshot.policies);
-  if (group === undefined || !blocking.every(isOffered)) return undefined;
-  const own = snapshot.exceptions.filter((one) => one.namespace === namespace && one.group === group.name);
-  const member = group.zones.find((one) => one.statefulSet === statefulSet);
-  const zone = group.zones.length > 1 ? member?.name : undefined;
-  const rules = [...new Set(blocking.map(({ rule }) => rule))];
-  return rules.map((rule) => overrideCommand({ group, exceptions: own, nowMs: snapshot.nowMs }, { rule, zone })).join(' && ');
+  return defined({ group, zone: group?.zones.find((one) => one.statefulSet === statefulSet)?.name });
 }
 
 /** Returns only the exemption if one applies; otherwise the results for the kind of request, for protection and for earlier grants. */

@@ -3,7 +3,7 @@ import { isStatus } from '../../cluster/request/failure.ts';
 import { getObject } from '../../cluster/request/read.ts';
 import { type KubernetesObject, resources } from '../../cluster/request/resource.ts';
 import { patchObject } from '../../cluster/request/write.ts';
-import { judge } from '../../engine/judge/judge.ts';
+import { judgeTogether } from '../../engine/judge/judge.ts';
 import { secondText } from '../../policies/instant.ts';
 import { type Cluster, withCluster } from '../connection.ts';
 import { type CommandContext, suggestNext } from '../context.ts';
@@ -24,11 +24,17 @@ export function run(context: CommandContext, options: RestartOptions): Promise<E
     const { name, live, members, snapshot } = await readMembers(cluster, options.group);
     const zone = findZone(live, options.zone);
     const meant = members.filter((member) => zone === undefined || member.zone === zone);
-    const exceptions = meant.flatMap((member) => {
-      refuseUnguarded(member, `a restart of ${name}`);
-      const { namespace, name: statefulSet } = member.view;
-      return refuseWhenDenied(judge(snapshot, { kind: 'restart', namespace, statefulSet, dryRun: options.dryRun !== undefined }), name);
-    });
+    for (const member of meant) refuseUnguarded(member, `a restart of ${name}`);
+    const judgements = judgeTogether(
+      snapshot,
+      meant.map(({ view }) => ({
+        kind: 'restart',
+        namespace: view.namespace,
+        statefulSet: view.name,
+        dryRun: options.dryRun !== undefined,
+      })),
+    );
+    const exceptions = judgements.flatMap((judgement) => refuseWhenDenied(judgement, name));
     const pods = meant.reduce((sum, { view }) => sum + view.replicas, 0);
     const what = `${plural(pods, 'pod')} of ${placeText(name, zone)}`;
     const annotations = { 'kubectl.kubernetes.io/restartedAt': secondText(cluster.env.clock.nowMs()) };

@@ -3,7 +3,7 @@ import { type KubernetesObject, resources } from '../../cluster/request/resource
 import { type JsonPatchOperation, patchByOperations } from '../../cluster/request/write.ts';
 import { intentsOf } from '../../engine/context.ts';
 import { fieldDiff, type ObjectContent } from '../../engine/diff/field-diff.ts';
-import { judge } from '../../engine/judge/judge.ts';
+import { judgeTogether } from '../../engine/judge/judge.ts';
 import { fieldAt } from '../../engine/observe/raw.ts';
 import { effectsOfRevisions, type RevisionEffects } from '../../engine/plan/controller.ts';
 import { goesBack } from '../../engine/publish/status.ts';
@@ -50,7 +50,7 @@ export function run(context: CommandContext, options: UndoOptions): Promise<Exit
       context.stdout.write(nothingText(name, members.live, context.nowMs()));
       return exitCodes.done;
     }
-    const exceptions = undos.flatMap(({ member }) => refuseDenied(members, member, name));
+    const exceptions = refuseDenied(members, undos, name);
     const restarted = undos.map(({ member }) => member.zone);
     const stops = await remainingStops(cluster, members, { verb: 'undo', restarted });
     const effects = effectsOf(members, undos);
@@ -110,14 +110,17 @@ async function chooseUndos(
 }
 
 /**
- * Returns the exceptions that permit the new template. Throws Failure if a rule denies the template, or if the definition of the group is
+ * Returns the exceptions that permit the new templates. Throws Failure if a rule denies a template, or if the definition of the group is
  * unknown and Kubernetes would replace the pods at once.
  */
-function refuseDenied({ snapshot, live }: Members, member: Member, name: string): readonly string[] {
-  if (live.definition === undefined) refuseUnguarded(member, `a rollback of ${name}`);
-  const { namespace, name: statefulSet, replicas, updateStrategy: strategy } = member.view;
-  const change = { from: replicas, to: replicas, isTemplateChanged: true, strategy, via: 'patch', dryRun: false } as const;
-  return refuseWhenDenied(judge(snapshot, { kind: 'update', namespace, statefulSet, ...change }), name);
+function refuseDenied({ snapshot, live }: Members, undos: readonly MemberUndo[], name: string): readonly string[] {
+  const requests = undos.map(({ member }) => {
+    if (live.definition === undefined) refuseUnguarded(member, `a rollback of ${name}`);
+    const { namespace, name: statefulSet, replicas, updateStrategy: strategy } = member.view;
+    const change = { from: replicas, to: replicas, isTemplateChanged: true, strategy, via: 'patch', dryRun: false } as const;
+    return { kind: 'update', namespace, statefulSet, ...change } as const;
+  });
+  return judgeTogether(snapshot, requests).flatMap((judgement) => refuseWhenDenied(judgement, name));
 }
 
 function isConfirmed(context: CommandContext, options: UndoOptions, preview: string): Promise<boolean> {

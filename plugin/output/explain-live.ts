@@ -132,10 +132,12 @@ function strategyFacts({ strategy, zones }: PublishedDecision): readonly Fact[] 
   return [['strategy', `${strategy}${parts.length === 0 ? '' : `: ${parts.join('; ')}`}`]];
 }
 
+/** Returns the gates that are read now. The rule `gate` names a gate that a step needs and that has no reading yet. */
 function gateFacts({ gates }: PublishedDecision, nowMs: number): readonly Fact[] {
-  return gates.map(({ gate, latest, mode }) => {
-    const reading = latest === undefined ? 'no reading yet' : `${readingText(latest)}, ${ageText(latest.atMs, nowMs)} ago`;
-    return ['gate', `${gate}: ${reading}${mode === 'observe' ? ' (observe only)' : ''}`];
+  return gates.flatMap(({ gate, latest, mode }): readonly Fact[] => {
+    if (latest === undefined) return [];
+    const reading = `${readingText(latest)}, ${ageText(latest.atMs, nowMs)} ago`;
+    return [['gate', `${gate}: ${reading}${mode === 'observe' ? ' (observe only)' : ''}`]];
   });
 }
 

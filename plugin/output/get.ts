@@ -250,10 +250,11 @@ function stopLines(stop: Stop, nowMs: number, { columns }: TableLook): readonly 
   return paragraph('  ', `${where}${stopAndEndText(stop, nowMs)}`, columns);
 }
 
+/** Returns the gates that are read now. The rule `gate` names a gate that a step needs and that has no reading yet. */
 function gateLines({ gates }: PublishedDecision, nowMs: number): readonly string[] {
-  return gates.map(({ gate, mode, latest, readings }) => {
+  return gates.flatMap(({ gate, mode, latest, readings }) => {
     const watched = mode === 'observe' ? ', observe only' : '';
-    if (latest === undefined) return `  ${gate}: no reading yet${watched}`;
+    if (latest === undefined) return [];
     return `  ${gate}: ${readingText(latest)} ${ageText(latest.atMs, nowMs)} ago, ${plural(readings, 'reading')}${watched}`;
   });
 }

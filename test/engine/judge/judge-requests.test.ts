@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { AdmissionRequest, Judgement } from '../../../engine/decision.ts';
-import { judge } from '../../../engine/judge/judge.ts';
+import { judge, judgeTogether } from '../../../engine/judge/judge.ts';
 import { digestOfRule } from '../../../engine/run/requests.ts';
 import type { GroupDefinition } from '../../../policies/definition.ts';
 import { adopted, group } from '../../kit/groups.ts';
@@ -208,6 +208,22 @@ describe('a restart', () => {
     expect(ask(restart, native, upTo(2)).outcome).toBe('deny');
     expect(ask(restart, native, upTo(3)).outcome).toBe('allow');
     expect(ask(restart, native, { ...upTo(3), statefulSets: [statefulSet({ replicas: 4 })] }).outcome).toBe('deny');
+  });
+
+  it('of all zones offers an exception for the group, and for the zone that alone is blocked', () => {
+    const members = ['a', 'b'].map((zone) => statefulSet({ name: `ingester-zone-${zone}` }));
+    const overridesOf = (asked: object) => {
+      const snapshot = snapshotOf({ groups: [group({ zones: ['a', 'b'] })], statefulSets: members, ...asked });
+      return judgeTogether(
+        snapshot,
+        members.map(({ name }) => ({ ...restart, statefulSet: name })),
+      ).map(({ override }) => override);
+    };
+    const command = (place: string): string =>
+      `kubectl rollout-group override mimir/ingester --rule ${place} --duration 1h --reason REASON --yes`;
+    expect(overridesOf(closed('restart'))).toEqual([command('window'), command('window')]);
+    const onlyB = denying('restart', { when: { '==': [{ var: 'target.zone' }, 'b'] } });
+    expect(overridesOf(onlyB)).toEqual([undefined, command('safety/rule --zone b')]);
   });
 
   it('is allowed once it is approved', () => {
