@@ -136,6 +136,13 @@ export class AdmissionGuard {
     return active.groups.filter((group) => group.namespace === namespace);
   }
 
+  /** Reports whether a kind that defines groups cannot be read, for example until the agent gets the right to list it. */
+  hasUnreadGroups(): boolean {
+    return this.#parts.caches
+      .degradations()
+      .some(({ id, reason }) => groupWatches.has(id) && (reason === 'forbidden' || reason === 'unreachable'));
+  }
+
   /** Returns every group of a namespace; unknown if the namespace is not watched, and while the groups are unknown. */
   everyGroup(namespace: string): Known<readonly GroupDefinition[]> {
     const isWatched = this.#parts.config.namespaces?.includes(namespace) !== false;
@@ -248,10 +255,7 @@ export class AdmissionGuard {
 
   /** Returns the groups; undefined before the caches are filled, and while an unreadable kind may define further groups. */
   #seenGroups(): readonly GroupDefinition[] | undefined {
-    const isBlind = this.#parts.caches
-      .degradations()
-      .some(({ id, reason }) => groupWatches.has(id) && (reason === 'forbidden' || reason === 'unreachable'));
-    return this.#parts.caches.isSettled() && !isBlind ? this.#parts.policies()?.groups : undefined;
+    return this.#parts.caches.isSettled() && !this.hasUnreadGroups() ? this.#parts.policies()?.groups : undefined;
   }
 }
 

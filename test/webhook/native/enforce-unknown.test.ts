@@ -118,6 +118,18 @@ describe('unknown facts deny requests about protected objects (S31)', () => {
     expect(answer.isUnjudged).toBe(true);
   });
 
+  it('a member is not taken for an object without a group while RolloutGroups cannot be listed', async () => {
+    const world = enforceWorld({ spec: { disruption: { maxUnavailable: 1 } } });
+    world.api.forbid('list rolloutgroups.rollout-group.dev');
+    const process = await world.start();
+    await world.env.advance(1000);
+    const evicted = await world.env.finish(process.ask(evictionOf(world.pod('a', 0))));
+    expect(evicted).toMatchObject({ allowed: false, code: 429 });
+    expect(evicted.message).toContain('the group of StatefulSet ingester-zone-a could not be read');
+    const deleted = await world.env.finish(process.ask(deletionOf(world.pod('a', 0))));
+    expect(deleted).toMatchObject({ allowed: true, isUnjudged: true });
+  });
+
   it('the deletion of a pod passes with a warning if the watch of StatefulSets breaks during the review', async () => {
     const world = enforceWorld({ spec: { disruption: { maxUnavailable: 1 } } });
     const process = await world.start();
