@@ -97,13 +97,13 @@ function templateHeld({ group }: GroupContext, zone: ZoneView, request: UpdateRe
 }
 
 /**
- * Reports whether the rollout of the zone goes on: pods are outdated, or a pod that is not available keeps the agent from raising the
- * partition. Only another template can repair a broken template then.
+ * Reports whether the rollout of the zone goes on: pods are outdated, or a pod that is not ready keeps the agent from raising the partition.
+ * Only another template can repair a broken template then. A ready pod becomes available by time alone (`minReadySeconds`).
  */
-function isUnfinished({ outdated, updated, replicas, pods: members, available, surplus }: ZoneView, { status }: StatefulSetView): boolean {
+function isUnfinished({ outdated, updated, replicas, pods: members, surplus }: ZoneView, { status }: StatefulSetView): boolean {
   if (outdated.length > 0) return true;
   if (updated === replicas && status.currentRevision === status.updateRevision) return false;
-  return members.some((pod) => !pod.isTerminating && !available.has(pod.ordinal) && !surplus.includes(pod));
+  return members.some((pod) => !pod.isTerminating && !pod.isReady && !surplus.includes(pod));
 }
 
 /** Reports whether a template waits only until the agent sets the partition: for seconds after the group is defined or a rollout ends. */

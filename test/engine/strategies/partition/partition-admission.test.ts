@@ -116,6 +116,13 @@ describe('a write to a StatefulSet of the strategy partition', () => {
       atRest,
       podsIn({ a: { 0: isNew, 1: { ...isNew, isReady: false }, 2: isNew } }),
     ],
+    [
+      'waits with a template when the last pod is ready, and becomes available by time alone',
+      'deny update-strategy wait',
+      { isTemplateChanged: true },
+      { partition: 0, minReadySeconds: 60 },
+      podsIn({ a: { 0: { ...isNew, readyChangedMs: kitNowMs - 10_000 }, 1: isNew, 2: isNew } }),
+    ],
     ['waits with a template while nothing is held yet', 'deny update-strategy wait', { isTemplateChanged: true }, { partition: 0 }, allNew],
     [
       'is refused with a template that takes the partition along',

@@ -13,7 +13,7 @@ export const admittingDefects: readonly Defect[] = [
     edits: [
       {
         file: 'engine/rules/strategy.ts',
-        find: '  return members.some((pod) => !pod.isTerminating && !available.has(pod.ordinal) && !surplus.includes(pod));',
+        find: '  return members.some((pod) => !pod.isTerminating && !pod.isReady && !surplus.includes(pod));',
         replace: '  return members.some((pod) => surplus.includes(pod) && available.has(-1));',
       },
     ],
