@@ -269,11 +269,14 @@ function stopsOfResults(context: GroupContext, zoneResults: readonly ZoneResult[
   });
 }
 
-/** Returns the requester of the rejection with this source, and the commands that end it; undefined for another source. */
+/**
+ * Returns the requester of the rejection with this source, every zone of its wave, and the commands that end it; undefined for another source.
+ * A step shows the rejection only for its own zone.
+ */
 function endsOfRejection(
   { group, intents }: GroupContext,
   source: Source | undefined,
-): Pick<Stop, 'by' | 'endsWith' | 'alternatives'> | undefined {
+): (Pick<Stop, 'by' | 'endsWith' | 'alternatives'> & Partial<Pick<Stop, 'zones'>>) | undefined {
   const request = requestOf(defined({ source }));
   const rejection = isUnknown(intents) ? undefined : intents.find((intent) => intent.name === request);
   if (rejection === undefined) return undefined;
@@ -284,6 +287,6 @@ function endsOfRejection(
   return {
     endsWith: `kubectl rollout-group cancel ${name} ${rejection.name}`,
     alternatives: [`kubectl rollout-group approve ${name} ${subject} (as ${by})`],
-    ...defined({ by }),
+    ...defined({ by, zones: group.rollout.waves.find((one) => one.name === wave)?.zones }),
   };
 }

@@ -254,7 +254,7 @@ function doLines(
   const results = [...waits.filter((wait) => !isNamed(wait)), ...refused.flatMap((refusal) => refusal.results)];
   const name = `${decision.namespace}/${decision.group}`;
   const pods = isAtRest(decision) && podsMissing(decision) > 0 ? [`kubectl get pods -n ${decision.namespace}`] : [];
-  const todo = [
+  const known = [
     ...new Set([
       ...(unattended === undefined ? [] : [`find out why: ${doctorOf(name)}`]),
       ...trouble.map(({ todo: text }) => text),
@@ -269,9 +269,18 @@ function doLines(
       ),
     ]),
   ];
+  const todo = unattended === undefined ? known : known.filter((text) => !needsAgent(text));
   return todo.length === 0
     ? []
     : ['', ...todo.flatMap((text, index) => (index === 0 ? field('do', text, look) : paragraph(' '.repeat(11), text, look.columns)))];
+}
+
+/**
+ * Reports whether the text offers a request that has no effect without an agent. The webhook that records requesters is part of the agent: if
+ * it does not answer, the API server denies the request.
+ */
+function needsAgent(text: string): boolean {
+  return /kubectl rollout-group (?:approve|promote|override|retry) /.test(text);
 }
 
 /** Reports whether the group would continue without the stop. A stop of a group that has nothing to do is no reason to act. */

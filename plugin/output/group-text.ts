@@ -292,12 +292,19 @@ export function warningTexts({ warnings, stops = [] }: PublishedDecision, nowMs:
   return others.map((warning) => `${warning.rule}: ${factText(warning, nowMs)}`);
 }
 
-/** Returns the exceptions in use, then the unused ones that have not ended. */
+/**
+ * Returns the exceptions in use, then the unused ones that have not ended. The fact of an exception omits the fact of a stop that the same
+ * rule still causes in other zones, because the outputs show the stop next to the exception.
+ */
 export function openExceptions(
-  { permitted = [], unusedExceptions = [] }: Pick<PublishedDecision, 'permitted' | 'unusedExceptions'>,
+  { permitted = [], unusedExceptions = [], stops = [] }: Pick<PublishedDecision, 'permitted' | 'unusedExceptions' | 'stops'>,
   nowMs: number,
 ): readonly RuleResult[] {
-  return [...permitted, ...unusedExceptions.filter(({ earliestMs = nowMs }) => earliestMs > nowMs)];
+  const used = permitted.map((result): RuleResult => {
+    const stop = stops.find(({ rule, fact }) => rule === result.rule && result.fact.startsWith(`${fact}; `));
+    return stop === undefined ? result : { ...result, fact: result.fact.slice(stop.fact.length + 2) };
+  });
+  return [...used, ...unusedExceptions.filter(({ earliestMs = nowMs }) => earliestMs > nowMs)];
 }
 
 /** Returns the first open exception and the number of the other exceptions; in the short form, only the total number. */

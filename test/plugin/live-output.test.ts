@@ -368,6 +368,11 @@ describe('the explanation of a group', () => {
     const unattended = renderLiveExplanation({ live, subject: {}, nowMs, showsAllRules: false, outdated: [] }, look());
     expect(unattended).not.toContain('rollout-group abort');
     expect(unattended.replaceAll(/\s+/g, ' ')).toContain('or undo the new revision: kubectl rollout-group undo mimir/ingester');
+    const soaking = { ...fromAgent(waiting), unattended: 'agent not running' };
+    const offered = renderLiveExplanation({ live: soaking, subject: {}, nowMs, showsAllRules: false, outdated: [] }, look());
+    expect(explained(waiting)).toMatch(/^ {2}do .*rollout-group (?:approve|promote) /ms);
+    expect(offered).not.toMatch(/rollout-group (?:approve|promote|override|retry) /);
+    expect(offered).toContain('  do       find out why: kubectl rollout-group doctor -n mimir');
     expect(explained(rolling)).toContain('Nothing is wrong; the group continues by itself.');
     const undone = { rule: 'undone', fact: 'anna undid the revision rev-3 of zone b', zones: ['b'], isBlocking: false, endsWith: 'cancel' };
     const allowed = explained({ ...rolling, stops: [undone] });

@@ -208,6 +208,15 @@ describe('exceptions by which a rollout passes', () => {
     expect(shown).not.toMatch(/Nothing is wrong|No rule blocks/);
   });
 
+  it('do not repeat the window that still stops other zones', async () => {
+    const exceptions = [exception('window', { name: 'window', requestedBy, zone: 'a' })];
+    const overrides = { statefulSets: outdated, policies: [policy({ windows: [freeze()] })], exceptions };
+    const ofZone = published({ ...rowOf('window during a rollout'), overrides });
+    expect(ofZone.stops).toMatchObject([{ rule: 'window', zones: ['b'] }]);
+    for (const line of ['get ingester', 'status ingester --watch=false', 'explain ingester'])
+      expect(await shownBy(line, ofZone)).toContain(` window: ${byWindow}`);
+  });
+
   it('are in the list of all groups, in the headline of explain and in the condition Progressing', async () => {
     expect(await shownBy('get', decision)).toContain(`${byRule} and 1 other exception`);
     expect(await shownBy('explain ingester', decision)).toContain(

@@ -62,6 +62,22 @@ describe('a rejection', () => {
     expect(rejecting(wanted, run, updated)).toEqual({ isStopped: true, why: undefined });
   });
 
+  it('of a wave that is next stops each zone of the wave, not only the zone of the step', () => {
+    const rest = wave('rest', ['b', 'c'], { before: { approval, gates: [] } });
+    const halves = group({ zones: ['a', 'b', 'c'], rollout: { waves: [wave('first', ['a']), rest] } });
+    const rejection = intent({ name: 'no', action: 'reject', wave: 'rest', runId: 'run-1' });
+    const snapshot = snapshotOf({
+      groups: [halves],
+      statefulSets: outdatedSets(),
+      podChanges: { 'ingester-zone-a': updatedPods() },
+      ledgers: [ledgerOf({ run: runOf({ ...started, wave: 1, waveStartedMs: ago(minuteMs), waves: digestOfWaves(halves) }) })],
+      intents: [{ ...rejection, requestedBy: { user: 'kim', groups: ['oncall'], atMs: ago(7 * minuteMs) } }],
+    });
+    const { stops, steps } = decideGroup(snapshot, halves);
+    expect(steps.map(({ zone }) => zone)).toEqual(['b']);
+    expect(stops.map(({ rule, zones }) => ({ rule, zones }))).toEqual([{ rule: 'approval', zones: ['b', 'c'] }]);
+  });
+
   it.each<[string, string, Partial<RunningRun>, readonly string[], string]>([
     ['of a started wave', 'first', started, [], 'wave first has already started'],
     ['of a started last wave', 'third', { ...started, wave: 2 }, ['a', 'b'], 'wave third has already started'],
