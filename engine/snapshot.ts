@@ -179,6 +179,14 @@ export interface Claim {
   readonly user?: string;
 }
 
+/** A claim on an unchanged object is dropped after this time: twice the request timeout of the API server (60 s). */
+export const unappliedClaimMs = 120_000;
+
+/** Returns the first instant, in milliseconds, at which a claim on an unchanged object has ended. */
+export function claimEndMs({ atMs }: Pick<Claim, 'atMs'>): number {
+  return atMs + unappliedClaimMs + 1;
+}
+
 /** A call that asks a pod to prepare, and the pod's answer. The entry is stored before the call, with the state `asked`. */
 export interface Preparation {
   readonly zone: string;

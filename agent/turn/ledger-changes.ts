@@ -1,9 +1,8 @@
 // Decides for a turn which changes of the ledger must be stored, and tracks the claims that this process announced and knows.
 
 import type { Action } from '../../engine/decision.ts';
-import { unappliedClaimMs } from '../../engine/ledger/ledger.ts';
 import type { RunState } from '../../engine/run/run-state.ts';
-import type { Claim, Ledger, Preparation } from '../../engine/snapshot.ts';
+import { type Claim, claimEndMs, type Ledger, type Preparation } from '../../engine/snapshot.ts';
 import { canonicalJson, isSameValue } from '../../policies/values/canonical-json.ts';
 
 /** Returns whether a reader of the stored ledger would decide differently than with `next`. Times that only grow do not count. */
@@ -80,7 +79,7 @@ function verbOf(kind: Action['kind']): string {
 
 /** Returns when each claim expires if it is not applied (monotonic). `sinceMs` contains the time since which each claim is known. */
 export function claimEndsMs({ claims }: Ledger, sinceMs: ReadonlyMap<string, number>, nowMs: number): readonly number[] {
-  return claims.map((claim) => (sinceMs.get(canonicalJson(claim)) ?? nowMs) + unappliedClaimMs + 1);
+  return claims.map((claim) => claimEndMs({ atMs: sinceMs.get(canonicalJson(claim)) ?? nowMs }));
 }
 
 /** Returns how long this process has known each claim. It uses the monotonic clock, because the clocks of other processes can be wrong. */

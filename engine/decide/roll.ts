@@ -6,7 +6,7 @@ import { pods } from '../amount.ts';
 import { type GroupContext, zoneNamed } from '../context.ts';
 import type { Action, GroupDecision, RuleResult, Step } from '../decision.ts';
 import { driftText } from '../diff/field-writers.ts';
-import { describeReadiness, type ZoneView } from '../observe/view.ts';
+import { claimNote, describeReadiness, type ZoneView } from '../observe/view.ts';
 import { profileOf } from '../profiles.ts';
 import { blocks, type Check, isLimitOfZero, result, resultsOf, stepOutcome } from '../rule.ts';
 import { agentAccess } from '../rules/agent-access.ts';
@@ -338,7 +338,7 @@ function checkWave({ context, progress }: WaveTurn, run: UnfinishedRun, zone: st
  * successors that OrderedReady would not create.
  */
 function podsInFlight(view: ZoneView, queue: readonly PodView[]): RuleResult {
-  const inFlight = `${pods(view.inFlight)} of zone ${view.zone.name} ${view.inFlight === 1 ? 'is' : 'are'} in flight`;
+  const inFlight = `${pods(view.inFlight)} of zone ${view.zone.name} ${view.inFlight === 1 ? 'is' : 'are'} in flight${claimNote(view)}`;
   const fact = view.inFlight > 0 ? inFlight : (heldPod(view, queue) ?? inFlight);
   return result('pods-in-flight', 'wait', fact, { earliestMs: view.availableAtMs });
 }

@@ -1,9 +1,19 @@
 // Makes the claims of admitted requests, and checks whether the agent announced the same disruption.
 import type { GroupDefinition } from '../../policies/definition.ts';
 import type { AdmissionRequest, RuleResult } from '../decision.ts';
-import { unappliedClaimMs, withClaims } from '../ledger/ledger.ts';
+import { withClaims } from '../ledger/ledger.ts';
 import { result } from '../rule.ts';
-import { type Claim, isUnknown, type Ledger, ledgerOf, type PodView, type Snapshot, type StatefulSetView, setNamed } from '../snapshot.ts';
+import {
+  type Claim,
+  isUnknown,
+  type Ledger,
+  ledgerOf,
+  type PodView,
+  type Snapshot,
+  type StatefulSetView,
+  setNamed,
+  unappliedClaimMs,
+} from '../snapshot.ts';
 
 export type RequestOf<Kind extends AdmissionRequest['kind']> = Extract<AdmissionRequest, { readonly kind: Kind }>;
 

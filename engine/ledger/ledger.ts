@@ -5,15 +5,23 @@ import { type Action, type GroupDecision, isReplacement } from '../decision.ts';
 import { isAvailable } from '../observe/view.ts';
 import { withMembers } from '../release/left.ts';
 import { termsOf, withTerms } from '../release/terms.ts';
-import { type Claim, isUnknown, type Ledger, type PodView, podsNamed, type Snapshot, type StatefulSetView, setNamed } from '../snapshot.ts';
+import {
+  type Claim,
+  claimEndMs,
+  isUnknown,
+  type Ledger,
+  type PodView,
+  podsNamed,
+  type Snapshot,
+  type StatefulSetView,
+  setNamed,
+  unappliedClaimMs,
+} from '../snapshot.ts';
 import { withPins } from '../strategies/pinned/pins.ts';
 import { createdPods } from './created.ts';
 
 /** Maximum number of open claims. A group that needs more claims waits. */
 export const openClaimLimit = 100;
-
-/** A claim on an unchanged object is dropped after this time: twice the request timeout of the API server (60 s). */
-export const unappliedClaimMs = 120_000;
 
 /**
  * Returns the ledger that is stored before `actions` are carried out, with the run, the pins and the release terms of the decision. If
@@ -192,7 +200,7 @@ export function withObservedLedgers(snapshot: Snapshot): Snapshot {
 
 /** Returns the next time at which an open claim on an unchanged object ends; undefined if no such time is in the future. */
 export function nextClaimEndMs({ ledgers, nowMs }: Snapshot): number | undefined {
-  const ends = ledgers.flatMap(({ claims }) => claims.map(({ atMs }) => atMs + unappliedClaimMs + 1)).filter((atMs) => atMs > nowMs);
+  const ends = ledgers.flatMap(({ claims }) => claims.map(claimEndMs)).filter((atMs) => atMs > nowMs);
   return ends.length === 0 ? undefined : Math.min(...ends);
 }
 

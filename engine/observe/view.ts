@@ -2,11 +2,13 @@
 
 import type { GroupDefinition, ZoneDefinition } from '../../policies/definition.ts';
 import { traitsOf } from '../../policies/strategies.ts';
+import { listed } from '../../policies/wording.ts';
 import { profileOf } from '../profiles.ts';
 import { earliest } from '../rule.ts';
 import { restoredRevision } from '../run/states.ts';
 import {
   type Claim,
+  claimEndMs,
   isUnknown,
   type Ledger,
   ledgerOf,
@@ -42,6 +44,8 @@ export interface ZoneView {
   readonly updated: number;
   /** Number of ordinals within `spec.replicas` without a pod, whose next pod is created at `desiredRevision`. */
   readonly pendingPods: number;
+  /** Pods within `spec.replicas` that would be available without their claim, which allows their eviction or deletion, by ordinal. */
+  readonly claimedPods: readonly PodView[];
   /** Ordinals within `spec.replicas` with an available pod that has no claim and that the partition does not expose. */
   readonly available: ReadonlySet<number>;
   /** Number of ordinals within `spec.replicas` that are not in `available`; 0 while unknown. */
@@ -53,7 +57,7 @@ export interface ZoneView {
   /** True if no pod is unavailable or surplus. */
   readonly isReady: boolean;
   readonly claims: readonly Claim[];
-  /** The earliest instant at which a ready pod becomes available by time alone. */
+  /** The earliest instant at which time alone makes a pod available: a ready pod, or a pod whose claim ends. */
   readonly availableAtMs?: number;
 }
 
@@ -96,7 +100,8 @@ export function isAvailable(pod: PodView, group: Pick<GroupDefinition, 'profile'
 }
 
 /** Returns a clause on the readiness of the zone: its available pods, or why they are unknown. */
-export function describeReadiness({ zone, unknown, replicas, unavailable, surplus, exposedByPartition, claims }: ZoneView): string {
+export function describeReadiness(view: ZoneView): string {
+  const { zone, unknown, replicas, unavailable, surplus, exposedByPartition, claims } = view;
   if (unknown !== undefined) return unknown;
   const decrease = claims.find(({ verb }) => verb === 'scaleDown');
   if (decrease !== undefined && unavailable === 0 && surplus.length === 0)
@@ -104,7 +109,25 @@ export function describeReadiness({ zone, unknown, replicas, unavailable, surplu
   const available = `zone ${zone.name} has ${replicas - unavailable} of ${replicas} pods available`;
   const exposed = exposedByPartition.length === 0 ? '' : `, ${exposedByPartition.length} exposed by the partition`;
   const leaving = surplus.length === 0 ? '' : ` and ${surplus.length} surplus ${surplus.length === 1 ? 'pod' : 'pods'} to delete`;
-  return `${available}${exposed}${leaving}`;
+  return `${available}${exposed}${leaving}${claimNote(view)}`;
+}
+
+/** The number of claimed pods that a fact names. */
+const namedClaims = 2;
+
+/**
+ * Returns the reason why ready pods count as unavailable, for the end of a fact: the disruptions that were allowed and have not started,
+ * after a colon if they explain every unavailable pod, otherwise after a semicolon. Returns an empty string without such pods.
+ */
+export function claimNote({ claimedPods, claims, unavailable }: Pick<ZoneView, 'claimedPods' | 'claims' | 'unavailable'>): string {
+  const count = claimedPods.length;
+  if (count === 0) return '';
+  const named = claimedPods.slice(0, namedClaims).map(({ name, uid }) => {
+    const isEviction = claims.some((claim) => claim.uid === uid && claim.verb === 'evictPod');
+    return `the ${isEviction ? 'eviction' : 'deletion'} of ${name}`;
+  });
+  const more = count > named.length ? [`${count - named.length} more`] : [];
+  return `${count === unavailable ? ':' : ';'} ${listed([...named, ...more], 'and')} ${count === 1 ? 'was' : 'were'} allowed and may still be carried out`;
 }
 
 /** Returns the lowest ordinals from `first` up to `end`, `end` not included, that `present` lacks; at most `most`. */
@@ -173,6 +196,7 @@ function emptyView(replicas: number): Omit<ZoneView, 'zone' | 'set' | 'claims' |
     exposedByPartition: [],
     updated: 0,
     pendingPods: 0,
+    claimedPods: [],
     available: new Set<number>(),
     unavailable: 0,
     unavailableCount: 0,
@@ -297,17 +321,22 @@ function countPending({ group, zone, set, desiredRevision, claims, pins = [] }: 
 
 function countPods(seen: SeenZone, pods: readonly PodView[]) {
   const { group, set } = seen;
-  const { surplus, outdated, exposedByPartition, members, available, starting, readyAtMs, notReadyCount } = sortPods(seen, pods);
+  const { surplus, outdated, exposedByPartition, members, claimedPods, available, starting, readyAtMs, notReadyCount } = sortPods(
+    seen,
+    pods,
+  );
   const missing = set.replicas - members.length;
   const unavailable = set.replicas - available.size;
   const gap = countDownByStatus(group, set, pods.length, notReadyCount);
-  const availableAtMs = profileOf(group).podReadiness === 'condition' ? earliest(readyAtMs) : undefined;
+  const releasedAtMs = claimedPods.flatMap((pod) => releasedLater(pod, seen));
+  const availableAtMs = earliest([...(profileOf(group).podReadiness === 'condition' ? readyAtMs : []), ...releasedAtMs]);
   return {
     surplus,
     outdated,
     exposedByPartition,
     updated: pods.length - surplus.length - outdated.length,
     pendingPods: missing === 0 ? 0 : countPending(seen, new Set(members.map(({ ordinal }) => ordinal))),
+    claimedPods,
     available,
     unavailable,
     unavailableCount: Math.max(unavailable, gap),
@@ -339,6 +368,7 @@ function sortPods({ nowMs, group, set, desiredRevision, claims }: SeenZone, pods
     members,
     outdated,
     exposedByPartition,
+    claimedPods: members.filter((pod) => claimed.has(pod.uid) && !down.has(pod) && !exposed.has(pod)),
     available,
     starting,
     readyAtMs: [...down].flatMap((pod) => (isSurplus(pod) ? [] : availableLater(pod, set, nowMs))),
@@ -350,6 +380,12 @@ function sortPods({ nowMs, group, set, desiredRevision, claims }: SeenZone, pods
 function availableLater(pod: PodView, { minReadySeconds }: StatefulSetView, nowMs: number): readonly number[] {
   const atMs = pod.readyChangedMs + minReadySeconds * 1000;
   return pod.isReady && !pod.isTerminating && atMs > nowMs ? [atMs] : [];
+}
+
+/** Returns the future instant at which the last claim on the pod ends; [] if the times of the claims do not tell the instant. */
+function releasedLater({ uid }: PodView, { claims, nowMs }: Pick<SeenZone, 'claims' | 'nowMs'>): readonly number[] {
+  const atMs = Math.max(...claims.filter((claim) => claim.uid === uid).map(claimEndMs));
+  return atMs > nowMs ? [atMs] : [];
 }
 
 /** Returns the lowest ordinal exposed by the partition or by a lower value in a claim; infinity except with the strategy `partition`. */

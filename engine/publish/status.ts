@@ -3,7 +3,7 @@ import type { GroupDefinition } from '../../policies/definition.ts';
 import { instantText } from '../../policies/instant.ts';
 import type { Phase } from '../../policies/rollout/phases.ts';
 import { listed } from '../../policies/wording.ts';
-import type { LeftMember, RuleResult, Stop } from '../decision.ts';
+import type { GroupDecision, LeftMember, RuleResult, Stop } from '../decision.ts';
 import { fieldAt } from '../observe/raw.ts';
 import { lacksApproval } from '../rules/approval.ts';
 import { reasonOf } from '../rules/catalog.ts';
@@ -311,6 +311,15 @@ export const rolledBackRule = 'rolled-back';
 /** Reports whether the pod does not become available by itself. */
 export function isTroubled({ state }: Pick<PublishedPod, 'state'>): boolean {
   return state === 'crashing' || state === 'nodeDown';
+}
+
+/** Reports whether the group waits only for disruptions that were allowed and have not started. The wait then says more than a count of pods. */
+export function waitsForAllowed({
+  outcome,
+  waits,
+  pods = [],
+}: Pick<GroupDecision, 'outcome' | 'waits'> & { readonly pods?: readonly PublishedPod[] }): boolean {
+  return outcome !== 'act' && waits.length > 0 && pods.length > 0 && pods.every(({ state }) => state === 'announced');
 }
 
 /** Reports whether the run itself returns to the earlier revisions: a rollback, an undo, or manifests with the earlier templates. */

@@ -9,6 +9,7 @@ import type { RuleResult } from '../decision.ts';
 import { type DisruptionVerdict, disruptionVerdict } from '../disruption/disruption.ts';
 import { budgetHealth, budgetsFor } from '../disruption/pod-budget.ts';
 import { openClaimLimit } from '../ledger/ledger.ts';
+import { claimNote } from '../observe/view.ts';
 import { blocks, earliest, result } from '../rule.ts';
 import { type Claim, isUnknown, type PodBudgetView, type PodView } from '../snapshot.ts';
 import { exposedClaims } from '../strategies/partition.ts';
@@ -123,7 +124,7 @@ export function choosePods(question: RollQuestion): PodChoice {
   const announceable = candidates.slice(0, Math.max(0, openClaimLimit - context.view.ledger.claims.length));
   const open = announceable.filter(({ pod }) => !isProtected(context, view, pod.ordinal));
   const picked = strategy.withoutDenied(announceable, open);
-  const fact = `${view.unavailableCount} of at most ${pods(limit)} unavailable in zone ${view.zone.name}`;
+  const fact = `${view.unavailableCount} of at most ${pods(limit)} unavailable in zone ${view.zone.name}${claimNote(view)}`;
   const budget = picked.length > 0 || free > 0 ? withinLimit(fact, allowed) : spent(question, queue, fact, allowed);
   const disruption = underDisruptionBudget(question, picked, limit);
   const evicted = underEvictionBudget(question, disruption.chosen, queue);

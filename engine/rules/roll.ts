@@ -4,7 +4,7 @@ import { formatDuration } from '../../policies/duration.ts';
 import { traitsOf } from '../../policies/strategies.ts';
 import { type GroupContext, limitSource, minIntervalOf, sourceOf } from '../context.ts';
 import type { RuleResult } from '../decision.ts';
-import { openClaimLimit, unappliedClaimMs } from '../ledger/ledger.ts';
+import { openClaimLimit } from '../ledger/ledger.ts';
 import { describeReadiness, type ZoneView } from '../observe/view.ts';
 import { profileOf } from '../profiles.ts';
 import { ageSince, result } from '../rule.ts';
@@ -12,7 +12,7 @@ import { activeMs, lastProgressMs } from '../run/durations.ts';
 import { isVerified, objectOf, pauses, requesterText, undoRequest } from '../run/requests.ts';
 import type { RunState } from '../run/run-state.ts';
 import type { ZoneProgress } from '../run/waves.ts';
-import { type IntentView, isUnknown } from '../snapshot.ts';
+import { type IntentView, isUnknown, unappliedClaimMs } from '../snapshot.ts';
 import { isShrinkHeld, mayRepairDespiteOthers } from './pod-state.ts';
 
 export interface RollQuestion {

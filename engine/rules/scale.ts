@@ -5,7 +5,7 @@ import { defined, extended } from '../../policies/values/defined.ts';
 import { pods } from '../amount.ts';
 import { boundSource, type GroupContext, sourceOf, zoneNamed } from '../context.ts';
 import type { RuleResult } from '../decision.ts';
-import { describeReadiness, isServing, type ZoneView } from '../observe/view.ts';
+import { claimNote, describeReadiness, isServing, type ZoneView } from '../observe/view.ts';
 import { profileOf } from '../profiles.ts';
 import { type Check, result, resultsOf } from '../rule.ts';
 import type { RunState } from '../run/run-state.ts';
@@ -48,8 +48,9 @@ function leaderReady({ context, zone }: ScaleQuestion): RuleResult {
   const leader = zoneNamed(context, zone.zone.follows);
   if (leader?.set === undefined || zone.zone.followersWaitFor === 'nothing')
     return result('leader-ready', 'skip', 'the zone waits for no leader', { source });
-  const ready = profileOf(context.group).countsPodsFromStatus ? leader.set.status.readyReplicas : leader.replicas - leader.unavailable;
-  const fact = `leader zone ${leader.zone.name} has ${ready} of ${leader.replicas} pods ready`;
+  const readsStatus = profileOf(context.group).countsPodsFromStatus;
+  const ready = readsStatus ? leader.set.status.readyReplicas : leader.replicas - leader.unavailable;
+  const fact = `leader zone ${leader.zone.name} has ${ready} of ${leader.replicas} pods ready${readsStatus ? '' : claimNote(leader)}`;
   return result('leader-ready', ready === leader.replicas ? 'ok' : 'wait', fact, {
     limit: 'all ready',
     source,
@@ -63,7 +64,7 @@ function noPodInFlight({ context, zone, run }: ScaleQuestion): RuleResult {
   const open = run?.outcome === 'running' ? zoneNamed(context, run.openZone) : undefined;
   const rolling = open !== undefined && open.inFlight > 0 ? open : undefined;
   if (rolling === undefined) return result('rollout-in-progress', 'ok', 'no pod is being replaced', { source });
-  return result('rollout-in-progress', 'wait', `pods of zone ${rolling.zone.name} are being replaced`, { source });
+  return result('rollout-in-progress', 'wait', `pods of zone ${rolling.zone.name} are being replaced${claimNote(rolling)}`, { source });
 }
 
 function noDownscale({ context, zone }: ScaleQuestion): RuleResult {

@@ -28,6 +28,7 @@ import {
   rolledBackRule,
   stopFact,
   stopTitle,
+  waitsForAllowed,
 } from '../../engine/publish/status.ts';
 import { leadingResult } from '../../engine/rule.ts';
 import { isUnknown, type Known } from '../../engine/snapshot.ts';
@@ -252,10 +253,11 @@ export function podsInFlight(decision: PublishedDecision): readonly { readonly z
     .filter(({ count }) => count > 0);
 }
 
-function namedRule({ phase, outcome, waits }: PublishedDecision): string | undefined {
+function namedRule(decision: PublishedDecision): string | undefined {
+  const { phase, outcome, waits } = decision;
   if (phase === 'Failed') return 'run-failed';
   // During a rollout, the budget blocks the next pod most of the time, so a line about the budget would not help.
-  return isMoving({ phase }) || outcome === 'act' ? undefined : waits[0]?.rule;
+  return (isMoving({ phase }) && !waitsForAllowed(decision)) || outcome === 'act' ? undefined : waits[0]?.rule;
 }
 
 /** Returns the first stop that the text about the decision does not name, and the number of the other stops. */

@@ -1,6 +1,7 @@
 // Renders the progress of a rollout: a frame for a terminal, one line per transition for logs.
 import { type GroupDecision, isAtRest } from '../../engine/decision.ts';
-import { leftMemberText, stopTitle } from '../../engine/publish/status.ts';
+import type { PublishedPod } from '../../engine/publish/published.ts';
+import { leftMemberText, stopTitle, waitsForAllowed } from '../../engine/publish/status.ts';
 import { isUnknown } from '../../engine/snapshot.ts';
 import { secondText } from '../../policies/instant.ts';
 import { shorten } from '../../policies/text/shorten.ts';
@@ -140,6 +141,8 @@ export function statusKey({ decision, unattended }: LiveGroup): string {
 type MomentDecision = Pick<GroupDecision, 'namespace' | 'group' | 'phase' | 'outcome'> &
   RollSteps & {
     readonly actions: readonly { readonly kind: string; readonly zone?: string }[];
+    /** The pods with a state. Absent in a simulation, whose decisions name no pods. */
+    readonly pods?: readonly PublishedPod[];
   };
 
 export interface Moment {
@@ -228,7 +231,7 @@ function nowText(moment: Moment): string {
   if (decision.phase === 'RolledBack') return 'the requested revision failed; every pod keeps its earlier revision';
   if (decision.outcome === 'done') return 'done';
   const inFlight = zones.filter((zone) => zone.inFlight > 0).map((zone) => `${plural(zone.inFlight, 'pod')} of ${zone.zone}`);
-  if (inFlight.length > 0) return `now: ${inFlight.join(', ')} in flight`;
+  if (inFlight.length > 0 && !waitsForAllowed(decision)) return `now: ${inFlight.join(', ')} in flight`;
   const [wait] = decision.waits;
   if (decision.outcome === 'act' || wait === undefined) {
     const working = workingZones(moment);

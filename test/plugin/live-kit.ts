@@ -92,6 +92,19 @@ export const waiting: PublishedDecision = publish({
   podChanges: { 'ingester-zone-a': allNew },
 });
 
+/** The webhook allowed the eviction of a ready pod of zone c 12 seconds ago. The eviction has not started. */
+export const reserved: PublishedDecision = publish({
+  ledgers: [
+    {
+      ...ledger,
+      run: { ...run, wave: 2, waveStartedMs: kitNowMs - 600_000 },
+      claims: [{ verb: 'evictPod', zone: 'c', uid: 'uid-ingester-zone-c-4', ordinal: 4, atMs: kitNowMs - 12_000, user: 'kim' }],
+    },
+  ],
+  podChanges: { 'ingester-zone-a': allNew },
+  intents: [approvalOf(run.id)],
+});
+
 /** The API server answered 403 when the agent wanted to replace a pod. */
 export const denied: PublishedDecision = publish({
   ledgers: [{ ...ledger, run: { ...run, wave: 2, waveStartedMs: kitNowMs - 600_000 } }],

@@ -11,7 +11,7 @@ import type { TableLook } from '../../plugin/output/plan/table.ts';
 import { heartbeatLine, renderFrame, renderStatus, statusKey, statusLine } from '../../plugin/output/status.ts';
 import { kitNowMs } from '../kit/objects.ts';
 import { expectGolden, inEachLook } from './golden.ts';
-import { definition, done, exposed, fromAgent, paused, rolledBack, rolling, waiting } from './live-kit.ts';
+import { definition, done, exposed, fromAgent, paused, reserved, rolledBack, rolling, waiting } from './live-kit.ts';
 import { look } from './plan-kit.ts';
 
 /** Somebody looks a while after the decision was made. */
@@ -355,6 +355,20 @@ describe('the explanation of a group', () => {
     const reservations = [{ what: 'evict pod 1 of zone b', user: 'kim', atMs: kitNowMs - 18_000 }];
     expect(explained({ ...rolling, openClaims: 2, reservations })).toContain('  allowed  evict pod 1 of zone b, for kim, 1m ago\n');
     expect(explained({ ...rolling, openClaims: 2 })).not.toContain('allowed');
+  });
+
+  it('names the allowed eviction that makes a ready pod count as unavailable, and the end of the wait', () => {
+    const because = 'the eviction of ingester-zone-c-4 was allowed and may still be carried out';
+    const passes = 'passes at 2026-03-02 12:01 UTC (in 1m6s) if nothing else changes';
+    expect(explained(reserved).replaceAll(/\s+/g, ' ')).toContain(`in zone c: ${because} (limit: 1) ${passes}`);
+    for (const decision of [reserved, { ...reserved, phase: 'Rolling' as const }]) {
+      const live = fromAgent(decision);
+      expect(statusLine(live, nowMs)).toContain(because);
+      expect(renderTree(live, nowMs, look()).join('\n')).toContain(because);
+      expect(renderStatus(live, nowMs, look()).join('\n')).toContain(`${because} (limit: 1), at the earliest in 1m6s`);
+    }
+    const acting = renderStatus(fromAgent({ ...reserved, outcome: 'act' }), nowMs, look());
+    expect(acting.join('\n')).toContain('now: 1 pod of c in flight');
   });
 
   it('names pods that do not recover by waiting, with a command', () => {

@@ -1,9 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { digestOfRule, digestOfWaves } from '../../../engine/run/requests.ts';
+import { claimEndMs } from '../../../engine/snapshot.ts';
 import type { GroupDefinition } from '../../../policies/definition.ts';
 import { adopted, gate, group, wave } from '../../kit/groups.ts';
 import { kitNowMs, newRevision, oldRevision, outdatedStatefulSet, statefulSet } from '../../kit/objects.ts';
-import { ago, exception, freeze, hourMs, intent, minuteMs, policy, policyRule, runOf, updatedPods } from '../../kit/questions.ts';
+import { ago, exception, freeze, hourMs, intent, ledgerOf, minuteMs, policy, policyRule, runOf, updatedPods } from '../../kit/questions.ts';
 import { blockedSteps, podsIn, replacedPods, roll } from '../../kit/rolls.ts';
 import type { SnapshotOverrides } from '../../kit/snapshots.ts';
 
@@ -168,6 +169,31 @@ describe('a wave', () => {
     const soaking = roll(canary, runOf({ openZone: 'a' }), podsIn({ a: { 2: { revision: newRevision } } }));
     expect(blockedSteps(soaking)).toEqual(['after/canary wait: soak']);
     expect(soaking.actions).toEqual([]);
+  });
+
+  it('names an allowed eviction that has not started, and waits until its claim ends', () => {
+    const waves = [wave('canary', ['a'], { amount: { pods: 1 }, after: { soakMs: hourMs, gates: [] } })];
+    const canary = group({ zones: [{ name: 'a', maxUnavailable: 2 }, { name: 'b' }], rollout: { waves } });
+    const claim = { verb: 'evictPod', zone: 'a', uid: 'uid-ingester-zone-a-2', ordinal: 2, atMs: ago(12_000), user: 'kim' } as const;
+    const ledgers = [ledgerOf({ run: runOf({ openZone: 'a' }), claims: [claim] })];
+    const answers = (pods: SnapshotOverrides) => roll(canary, undefined, { ...pods, ledgers }).steps.flatMap(({ results }) => results);
+    const because = 'the eviction of ingester-zone-a-2 was allowed and may still be carried out';
+    const earliestMs = claimEndMs(claim);
+    const waiting = answers({});
+    expect(waiting).toContainEqual({
+      rule: 'pods-in-flight',
+      outcome: 'wait',
+      fact: `1 pod of zone a is in flight: ${because}`,
+      earliestMs,
+    });
+    expect(waiting.find(({ rule }) => rule === 'zone-budget')?.fact).toBe(`1 of at most 2 pods unavailable in zone a: ${because}`);
+    const replaced = answers(podsIn({ a: { 2: { revision: newRevision } } }));
+    expect(replaced[0]).toEqual({
+      rule: 'wave-available',
+      outcome: 'wait',
+      fact: `zone a has 2 of 3 pods available: ${because}`,
+      earliestMs,
+    });
   });
 
   it('that has its pods waits for a zone outside it too, until a stuck pod there may be cured', () => {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { podsAvailable, updatedPods } from '../../../engine/observe/readings.ts';
-import { isAvailable, isCrashing, viewGroup, type ZoneView } from '../../../engine/observe/view.ts';
-import type { PodView, Snapshot, StatefulSetView } from '../../../engine/snapshot.ts';
+import { claimNote, describeReadiness, isAvailable, isCrashing, viewGroup, type ZoneView } from '../../../engine/observe/view.ts';
+import { type Claim, claimEndMs, type PodView, type Snapshot, type StatefulSetView } from '../../../engine/snapshot.ts';
 import { adopted, group, wave } from '../../kit/groups.ts';
 import { kitNowMs, newRevision, oldRevision, outdatedStatefulSet, type PodChanges, pod, statefulSet } from '../../kit/objects.ts';
 import { ago, ledgerOf, secondMs } from '../../kit/questions.ts';
@@ -168,7 +168,76 @@ describe('a claim', () => {
       unavailableCount: 1,
       inFlight: 1,
       isReady: false,
+      availableAtMs: claimEndMs(claim),
     });
+  });
+
+  const ready = (ordinal: number, change: Partial<Claim> = {}): Claim => ({
+    ...claim,
+    ordinal,
+    uid: `uid-ingester-zone-a-${ordinal}`,
+    ...change,
+  });
+  const down: PodChanges = { 0: { isReady: false } };
+  const eviction = 'the eviction of ingester-zone-a-1';
+  const earlier = ago(100 * secondMs);
+  it.each<[string, readonly Claim[], PodChanges, string, number | undefined]>([
+    ['one ready pod', [ready(1)], {}, `2 of 3 pods available: ${eviction} was allowed and may still be carried out`, kitNowMs],
+    [
+      'two ready pods',
+      [ready(1, { atMs: earlier }), ready(2, { verb: 'deletePod' })],
+      {},
+      `1 of 3 pods available: ${eviction} and the deletion of ingester-zone-a-2 were allowed and may still be carried out`,
+      earlier,
+    ],
+    [
+      'three ready pods',
+      [ready(0), ready(1), ready(2)],
+      {},
+      `0 of 3 pods available: the eviction of ingester-zone-a-0, ${eviction} and 1 more were allowed and may still be carried out`,
+      kitNowMs,
+    ],
+    [
+      'a ready pod next to a failed pod',
+      [ready(1)],
+      down,
+      `1 of 3 pods available; ${eviction} was allowed and may still be carried out`,
+      kitNowMs,
+    ],
+    [
+      'one ready pod twice',
+      [ready(1, { verb: 'deletePod' }), ready(1, { atMs: earlier })],
+      {},
+      `2 of 3 pods available: ${eviction} was allowed and may still be carried out`,
+      kitNowMs,
+    ],
+    ['a pod that is down anyway', [ready(0)], down, '2 of 3 pods available', undefined],
+    ['a pod that terminates', [ready(0)], { 0: { isTerminating: true } }, '2 of 3 pods available', undefined],
+    ['a surplus pod', [ready(3)], {}, '3 of 3 pods available', undefined],
+  ])(
+    'on %s is named, with the time at which it ends, only if it alone makes the pod unavailable',
+    (_name, claims, changes, text, fromMs) => {
+      const snapshot = snapshotOf({
+        groups: [native],
+        statefulSets: [statefulSet()],
+        podChanges: { 'ingester-zone-a': changes },
+        ledgers: [ledgerOf({ claims })],
+      });
+      for (const definition of [native, asAdopted]) {
+        const [view] = viewGroup(snapshot, definition).zones;
+        expect(view && describeReadiness(view)).toBe(`zone a has ${text}`);
+        expect(view?.availableAtMs).toBe(fromMs === undefined ? undefined : claimEndMs({ atMs: fromMs }));
+      }
+    },
+  );
+
+  it('that should have ended names no time in the past, because its reader may have seen it later', () => {
+    const [view] = viewGroup(
+      snapshotOf({ groups: [native], ledgers: [ledgerOf({ claims: [ready(1, { atMs: ago(121 * secondMs) })] })] }),
+      native,
+    ).zones;
+    expect(view?.availableAtMs).toBeUndefined();
+    expect(view && claimNote(view)).toBe(`: ${eviction} was allowed and may still be carried out`);
   });
 
   it.each([

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { RuleResult } from '../../../engine/decision.ts';
 import * as roll from '../../../engine/rules/roll.ts';
-import type { Claim } from '../../../engine/snapshot.ts';
+import { type Claim, claimEndMs } from '../../../engine/snapshot.ts';
 import type { GroupDefinition, RolloutDefinition } from '../../../policies/definition.ts';
 import { adopted, group } from '../../kit/groups.ts';
 import { kitNowMs, outdatedStatefulSet, type StatefulSetOverrides } from '../../kit/objects.ts';
@@ -253,6 +253,14 @@ describe('other-zones-ready', () => {
       ...waits('zone b has 2 of 3 pods available'),
       earliestMs: kitNowMs + 30_000,
     });
+  });
+
+  it('names the eviction that was allowed in another zone, and waits until its claim ends', () => {
+    const claim = { verb: 'evictPod', zone: 'b', uid: 'uid-ingester-zone-b-1', ordinal: 1, atMs: ago(12_000), user: 'kim' } as const;
+    const ledgers = [ledgerOf({ claims: [claim] })];
+    const fact = 'zone b has 2 of 3 pods available: the eviction of ingester-zone-b-1 was allowed and may still be carried out';
+    for (const definition of [native, adopted()])
+      expect(ask(rule, definition, { ledgers })).toEqual({ ...waits(fact), earliestMs: claimEndMs(claim) });
   });
 
   it('lets a stuck pod be repaired while other zones are not ready, unless they have a claim or cannot be read', () => {

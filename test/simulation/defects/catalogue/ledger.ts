@@ -115,7 +115,10 @@ export const ledgerDefects: readonly Defect[] = [
   {
     id: 'claims-overdue-early',
     title: 'a claim that nothing is seen of ends after 5 s, while its request may still arrive',
-    edits: [{ file: ledger, find: 'export const unappliedClaimMs = 120_000;', replace: 'export const unappliedClaimMs = 5_000;' }, noTouch],
+    edits: [
+      { file: 'engine/snapshot.ts', find: 'export const unappliedClaimMs = 120_000;', replace: 'export const unappliedClaimMs = 5_000;' },
+      noTouch,
+    ],
     alsoWithout: 'the touch that makes a DELETE without an answer impossible',
     breaks: ['S19'],
   },
