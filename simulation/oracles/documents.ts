@@ -171,7 +171,7 @@ export class KnownClaims implements Oracle {
   }
 
   committed({ resource, type, after, atMs }: Pick<Commit, 'resource' | 'type' | 'after' | 'atMs'>): void {
-    if (resource === leaseResource) this.#ledBy(textAt(after, 'spec', 'holderIdentity'));
+    if (resource === leaseResource) this.#ledBy(type === 'DELETED' ? undefined : textAt(after, 'spec', 'holderIdentity'));
     if (resource !== configMapResource || !isLedger(after)) return;
     const before = this.#storedMs.get(after.metadata.name);
     const claims = type === 'DELETED' ? [] : (readLedger(after)?.claims.keys() ?? []);

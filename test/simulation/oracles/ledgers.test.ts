@@ -180,6 +180,11 @@ describe('L4', () => {
     // The next leader counts again.
     known.committed(history.renew('b1'));
     expect(left()).toBe('the ledger rollout-group-ing announces 1 disruptions');
+    history.advance(121_000);
+    expect(left()).toBeUndefined();
+    // So does the same process after the Lease was deleted.
+    known.committed({ ...history.renew('b1'), type: 'DELETED' });
+    expect(left()).toBe('the ledger rollout-group-ing announces 1 disruptions');
   });
 
   it('is content when it is over', () => {
