@@ -5,7 +5,16 @@ import { defined } from '../../policies/values/defined.ts';
 import { isRecord } from '../../policies/values/is-record.ts';
 import type { ConnectionFlags } from '../connection.ts';
 import type { CommandContext } from '../context.ts';
-import { comparedPairs, type Difference, groupDifferences, isDifferent, memberNames, nameOf, objectDifferences } from '../difference.ts';
+import {
+  comparedPairs,
+  type Difference,
+  type GroupDifference,
+  groupDifferences,
+  isDifferent,
+  memberNames,
+  nameOf,
+  objectDifferences,
+} from '../difference.ts';
 import { type ExitCode, exitCodes, usageFailure } from '../failure.ts';
 import { writeErrors } from '../output/findings.ts';
 import { withInstants, writeDocument } from '../output/formats.ts';
@@ -57,7 +66,18 @@ async function show(context: CommandContext, options: DiffOptions, inputs: PlanI
   }
   const plan = planGroups(inputs.input);
   const objects = objectDifferences(...objectsOf(inputs, options), scopeOf(inputs, options));
-  return showDifference(context, options, { groups: groupDifferences(plan, inputs.input), objects, ...defined({ denied: plan.denied }) });
+  const groups = groupDifferences(plan, inputs.input).filter((group) => isPartial(options) || isConcerned(group, inputs.input.written));
+  return showDifference(context, options, { groups, objects, ...defined({ denied: plan.denied }) });
+}
+
+/**
+ * Reports whether the change concerns the group: its objects differ, or the manifests for a cluster contain one of them. Without manifests,
+ * every group is concerned.
+ */
+function isConcerned({ namespace, group, parts, kept, zones }: GroupDifference, written: readonly unknown[] = []): boolean {
+  const names = [`RolloutGroup ${namespace}/${group}`, ...zones.map(({ statefulSet }) => `StatefulSet ${namespace}/${statefulSet}`)];
+  const hasObject = written.some((object) => isRecord(object) && names.includes(nameOf(object)));
+  return written.length === 0 || hasObject || parts.length > 0 || kept !== undefined;
 }
 
 /** Returns the objects before and after the change. With --group: the groups and their members, and on a cluster also all other kinds. */

@@ -73,15 +73,24 @@ function writerNotes(writers: readonly ValueWriter[] = [], all: readonly string[
   });
 }
 
-/** Returns the restarts and scales of the plan in zones where no shown change has this effect. */
-function unexplainedEffects({ zones, parts }: GroupDifference): readonly string[] {
+/**
+ * Returns the restarts and scales of the plan in zones where no shown change has this effect. The restarts that follow when a person
+ * ends a stop are no effect, for example if the revision was rolled back.
+ */
+function unexplainedEffects({ zones, parts, stops = [] }: GroupDifference): readonly string[] {
+  const held = stops.flatMap((stop) => (stop.isBlocking && stop.untilMs === undefined ? stop.zones : []));
   const shown = parts.flatMap(({ changes }) => changes);
   const isCaused = (zone: string, kinds: readonly string[]): boolean =>
     shown.some((one) => one.zones.includes(zone) && [one.kind, one.consequence].some((name) => kinds.includes(name)));
-  return zones.flatMap(({ zone, restarts, replicasBefore: from, replicasAfter: to }) => [
-    ...(restarts === 0 || isCaused(zone, ['restart']) ? [] : [`the rollout restarts ${plural(restarts, 'pod')} of ${zone}`]),
-    ...(from === to || isCaused(zone, ['replicas', 'created', 'deleted']) ? [] : [`the rollout scales ${zone} from ${from} to ${to} pods`]),
-  ]);
+  return zones.flatMap(({ zone, restarts: all, afterWait = [], replicasBefore: from, replicasAfter: to }) => {
+    const restarts = held.includes(zone) ? all - afterWait.length : all;
+    return [
+      ...(restarts === 0 || isCaused(zone, ['restart']) ? [] : [`the rollout restarts ${plural(restarts, 'pod')} of ${zone}`]),
+      ...(from === to || isCaused(zone, ['replicas', 'created', 'deleted'])
+        ? []
+        : [`the rollout scales ${zone} from ${from} to ${to} pods`]),
+    ];
+  });
 }
 
 function zonesTitle({ zones }: ZonePart, group: GroupDifference): string {

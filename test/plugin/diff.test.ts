@@ -200,6 +200,11 @@ describe('the differences of a group', () => {
     expect(withEffects(changed, {}).split('\n')[0]).toBe('mimir/ingester   no differences in StatefulSets');
     const named = '  the rollout scales b from 3 to 1 pods\n  the rollout restarts 2 pods of c\n';
     expect(withEffects(changed, effects)).toContain(`mimir/ingester   no differences in StatefulSets\n${named}ConfigMap`);
+    const stop = { rule: 'rolled-back', fact: 'it was rolled back', zones: ['c'], isBlocking: true, endsWith: 'retry' };
+    const stopped = { ...changed, groups: changed.groups.map((one) => ({ ...one, stops: [stop] })) };
+    const later = { c: { restarts: 2, afterWait: ['ingester-zone-c-1', 'ingester-zone-c-0'] } };
+    expect(withEffects(changed, later)).toContain('the rollout restarts 2 pods of c');
+    expect(withEffects(stopped, later)).toContain('mimir/ingester   no differences in StatefulSets\nConfigMap');
     const added = difference(running.slice(1), [member('a'), member('b', { image: 'x' }), member('c', { replicas: 4 })]);
     expect(withEffects(added, effects)).toMatchInlineSnapshot(`
       "mimir/ingester

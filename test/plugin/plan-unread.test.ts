@@ -57,6 +57,19 @@ describe('a plan on a cluster', () => {
   });
 });
 
+it('diff shows only the groups of the files', async () => {
+  const own = adoptedObjects();
+  const others: readonly FakeObject[] = JSON.parse(JSON.stringify(own).replaceAll('ingester', 'distributor'));
+  const { url } = await fakeApiServer([system, ...own, ...others]);
+  const shown = async (file: unknown) => {
+    const cwd = folderWith({ 'set.json': JSON.stringify(file) });
+    return (await runInProcess(['diff', '-f', '.', '--server', url, '-n', 'mimir'], { cwd })).stdout;
+  };
+  const [first] = own;
+  expect(await shown(first)).toMatch(/^mimir\/ingester {3}no differences\b.*\n/);
+  expect(await shown(first)).not.toContain('distributor');
+});
+
 it('a list that is forbidden is empty if the kind is not installed, because the API server checks permissions first', async () => {
   const listed = (missing: readonly string[]) => {
     const cluster = clusterOf({ missing });
