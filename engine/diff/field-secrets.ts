@@ -12,6 +12,8 @@ export function masked(kind: string, place: Place, before: unknown, after: unkno
   const isHidden =
     isSecretField(kind, place) || [before, after].some((value) => typeof value === 'string' && isSecretKey(lastKeyOf(place.path)));
   const shown = { before: maskValue(isHidden, before), after: maskValue(isHidden, after) };
+  const areImages = [before, after].every((value) => value === undefined || isImage(lastKeyOf(place.path), value));
+  if (areImages && !isHidden) return { before, after };
   if (before === undefined || after === undefined || JSON.stringify(shown.before) !== JSON.stringify(shown.after)) return shown;
   return { before: `${mask} (before)`, after: `${mask} (after)` };
 }
@@ -35,6 +37,11 @@ function isSecretKey(key: string): boolean {
   return isSecretName(key.replace(/^.*\//, '')) && !/(?:name|ref)$/i.test(key);
 }
 
+/** Reports whether the value names an image. In `external-secrets:1.2` the text after the colon is a tag, and not a credential. */
+function isImage(key: string, value: unknown): boolean {
+  return key === 'image' && typeof value === 'string' && !/[@\s]/.test(value.replace(/@sha256:[0-9a-f]+$/, ''));
+}
+
 /** Returns the last key of `metadata.annotations[example.com/token]` or `data.token`. */
 function lastKeyOf(path: string): string {
   return /\[([^\]]*)\]$/.exec(path)?.[1] ?? path.slice(path.lastIndexOf('.') + 1);
@@ -46,7 +53,9 @@ function maskValue(isHidden: boolean, value: unknown): unknown {
   if (typeof value === 'string') return maskText(value);
   if (Array.isArray(value)) return withoutFlagValues(value).map((entry) => maskValue(false, entry));
   if (typeof value !== 'object') return value;
-  return Object.fromEntries(Object.entries(value).map(([key, part]) => [key, maskValue(isSecretEntry(value, key), part)]));
+  return Object.fromEntries(
+    Object.entries(value).map(([key, part]) => [key, isImage(key, part) ? part : maskValue(isSecretEntry(value, key), part)]),
+  );
 }
 
 /** Reports whether this is a text whose key indicates a credential, or the `value` of a variable or header whose name does. */
@@ -97,6 +106,7 @@ export function withoutSecrets(
       const entries = Object.entries(value).map(([key, entry]) => {
         const inner = `${path}.${key}`;
         const isContent = isSecret && /^(?:data|stringData|metadata\.annotations)\./.test(inner);
+        if (!isHidden && !isContent && isImage(key, entry)) return [key, entry] as const;
         return [key, hide(entry, part(counterpart, key), inner, isHidden || isContent || isSecretEntry(value, key))] as const;
       });
       return Object.fromEntries(entries);

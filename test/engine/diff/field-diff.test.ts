@@ -224,6 +224,18 @@ describe('secrets in differences', () => {
     expect(JSON.stringify(fieldDiff({ kind: 'ConfigMap' }, { kind: 'ConfigMap', data: { text } }))).not.toContain('hunter2');
   });
 
+  it('are not the tags of images', () => {
+    const of = (tag: string) => withContainer({ image: `registry/external-secrets:${tag}` });
+    expect(fieldDiff(of('1.2'), of('1.3'))).toMatchObject([
+      { before: 'registry/external-secrets:1.2', after: 'registry/external-secrets:1.3' },
+    ]);
+    expect(JSON.stringify(fieldDiff(statefulSet({}, {}), of('1.3')))).toContain('registry/external-secrets:1.3');
+    expect(JSON.stringify(withoutSecrets(of('1.3'), of('1.2'), 'after'))).toContain('registry/external-secrets:1.3');
+    const secret = { kind: 'Secret', data: { image: 'hunter2' } };
+    expect(JSON.stringify([fieldDiff({ kind: 'Secret' }, secret), withoutSecrets(secret, undefined, 'after')])).not.toContain('hunter2');
+    expect(JSON.stringify(fieldDiff({ kind: 'Secret', data: { image: 'x' } }, secret))).not.toContain('hunter2');
+  });
+
   it('are still seen to differ', () => {
     const secret = (value: string) => ({ kind: 'Secret', data: { key: value } });
     expect(fieldDiff(secret('a'), secret('b'))).toEqual([
