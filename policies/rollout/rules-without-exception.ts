@@ -39,6 +39,7 @@ export const rulesWithoutException: readonly string[] = [
   'wave-available',
   'write-accepted',
   'zone-images',
+  'zones-returned',
 ];
 
 /** Reports whether an exception can override the rule. An exception needs no approver, so it cannot override a demand for approval. */
