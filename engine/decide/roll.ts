@@ -19,7 +19,6 @@ import { protectedResult } from '../rules/protected.ts';
 import { refusalOf } from '../rules/refused-write.ts';
 import {
   deadlineFailure,
-  isZonePaused,
   ledgerHasRoom,
   minInterval,
   noReplicaWrite,
@@ -180,8 +179,9 @@ function rollWave(turn: WaveTurn, observations: readonly RuleResult[]): RollDeci
     if (zone.remaining === 0) continue;
     const attempt = rollZone(turn, zone);
     steps.push(attempt.step);
-    // Paused zones are skipped. The first zone that is not paused decides for the group, because zones roll one at a time.
-    if (isZonePaused(context, zone.view.zone)) continue;
+    // Zones roll one at a time, so the first zone decides for the group. A zone that its settings pause is skipped. A person's pause of the
+    // zone stops the later zones too, because a stop must not start a zone.
+    if (zone.view.zone.paused) continue;
     const { step: _, warnings, ...decided } = attempt;
     return extended(decided, { steps, warnings: [...observations, ...warnings] });
   }

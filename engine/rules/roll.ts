@@ -66,12 +66,6 @@ export function notPaused(context: GroupContext, { name, paused }: ZoneDefinitio
   return result('paused', 'wait', `zone ${name} is paused by its settings`, { source: sourceOf(context, `zones.${name}.paused`) });
 }
 
-/** Reports whether the zone is paused, by its settings or by a person, and not with the whole group. Then other zones continue. */
-export function isZonePaused(context: GroupContext, { name, paused }: ZoneDefinition): boolean {
-  const pause = pauseOf(context, name);
-  return pause === undefined ? paused : paused || pause.zone !== undefined;
-}
-
 export function pausedByPerson(context: GroupContext, zone: string): RuleResult {
   if (isUnknown(context.intents)) return result('paused', 'unknown', `pauses could not be read: ${context.intents.unknown}`);
   const pause = pauseOf(context, zone);

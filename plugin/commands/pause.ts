@@ -49,7 +49,7 @@ export function pause(context: CommandContext, options: PauseOptions): Promise<E
   );
 }
 
-/** Returns what the pause stops and what it does not stop: the pods in flight, and for the pause of a zone the other zones. */
+/** Returns what the pause stops, and what it does not stop: the pods in flight, and for the pause of a zone the replicas of the others. */
 function effectText({ decision }: LiveGroup, only: string | undefined): string {
   const isPaused = ({ zone }: { readonly zone: string }): boolean => only === undefined || zone === only;
   const inFlightCount = podsInFlight(decision)
@@ -59,7 +59,13 @@ function effectText({ decision }: LiveGroup, only: string | undefined): string {
   return [
     ...(inFlightCount === 0 ? [] : [`${plural(inFlightCount, 'pod')} in flight will finish`]),
     `no further pod${only === undefined ? '' : ` of zone ${only}`} is replaced`,
-    ...(others.length === 0 ? [] : [`the pause does not apply to ${zonesText(others)}`]),
+    // Zones roll one at a time, so the engine starts no zone past a zone that a person paused.
+    ...(only === undefined || others.length === 0
+      ? []
+      : [
+          `while the rollout waits for zone ${only}, it does not continue with later zones`,
+          `the pause does not apply to the replicas of ${zonesText(others)}`,
+        ]),
   ].join('; ');
 }
 

@@ -159,16 +159,18 @@ describe('the phase', () => {
   });
 
   it.each([
-    ['by its settings', {}, { name: 'a', paused: true }],
-    ['by a person', { intents: [intent({ action: 'pause', zone: 'a' })] }, 'a'],
-  ])('is Paused only if no zone continues: one zone is paused %s', (_name, overrides, zone) => {
+    ['by its settings', {}, { name: 'a', paused: true }, 'Rolling', 'Waiting'],
+    // A pause by a person stops the zones after it.
+    ['by a person', { intents: [intent({ action: 'pause', zone: 'a' })] }, 'a', 'Paused', 'Paused'],
+  ])('is Paused only if no zone continues: one zone is paused %s', (_name, overrides, zone, inTurn, inFreeze) => {
     const zones = group({ zones: [zone, 'b'] });
     const state = { ...outdated, ...overrides };
+    expect(decided(state, zones).phase).toBe(inTurn);
     expect(decided({ ...state, ...withRun({ openZone: 'b' }) }, zones).phase).toBe('Rolling');
     expect(decided({ ...state, podChanges: { 'ingester-zone-b': { 1: 'missing' } }, ...withRun({ openZone: 'b' }) }, zones).phase).toBe(
       'Rolling',
     );
-    expect(decided({ ...state, policies: [policy({ windows: [freeze()] })] }, zones).phase).toBe('Waiting');
+    expect(decided({ ...state, policies: [policy({ windows: [freeze()] })] }, zones).phase).toBe(inFreeze);
     const updated = Object.fromEntries([0, 1, 2].map((ordinal) => [ordinal, { revision: newRevision }]));
     expect(decided({ ...state, podChanges: { 'ingester-zone-b': updated } }, zones).phase).toBe('Paused');
   });

@@ -200,10 +200,24 @@ describe('the order of zones', () => {
     ['leaves out zones of later waves', group({ rollout: { waves: [wave('b', ['b']), wave('rest', ['a', 'c'])] } }), undefined, {}, 'b-2'],
     ['passes over a zone that is paused by its settings', group({ zones: [{ name: 'a', paused: true }, 'b'] }), undefined, {}, 'b-2'],
     [
-      'passes over a zone that is paused by a person',
+      'starts no other zone after the pause of the open zone by a person',
       native,
       runOf({ openZone: 'a' }),
-      { intents: [intent({ action: 'pause', zone: 'a' })] },
+      { ...podsIn({ a: { 2: { revision: newRevision } } }), intents: [intent({ action: 'pause', zone: 'a' })] },
+      '',
+    ],
+    [
+      'continues before it is the turn of a zone that a person paused',
+      native,
+      undefined,
+      { intents: [intent({ action: 'pause', zone: 'b' })] },
+      'a-2',
+    ],
+    [
+      'continues after a zone that a person paused if its pods are updated',
+      native,
+      undefined,
+      { ...podsIn({ a: updatedPods() }), intents: [intent({ action: 'pause', zone: 'a' })] },
       'b-2',
     ],
     ['stops with the pause of the group', native, undefined, { intents: [intent({ action: 'pause' })] }, ''],
@@ -249,5 +263,11 @@ describe('the order of zones', () => {
       'roll/b wait: paused',
     ]);
     expect(roll(everyone, undefined).run?.isMovable).toBe(false);
+  });
+
+  it('waits in a zone that a person paused, and counts no time of the wait', () => {
+    const paused = roll(native, runOf({ openZone: 'a' }), { intents: [intent({ action: 'pause', zone: 'a' })] });
+    expect(blockedSteps(paused)).toEqual(['roll/a wait: paused']);
+    expect(paused.run?.isMovable).toBe(false);
   });
 });

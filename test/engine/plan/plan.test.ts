@@ -193,7 +193,7 @@ describe('a plan of waves', () => {
     const { before } = readPlanSnapshots(rollout());
     const paused = (intents: Parameters<typeof intent>[0]) => ({ ...before, intents: [intent({ action: 'pause', ...intents })] });
     const held = (intents: object) => {
-      const step = stepsOf(planOf(rollout({ running: paused(intents) }))).at(-1);
+      const [step] = stepsOf(planOf(rollout({ running: paused(intents) })));
       return [step?.kind, step?.zone, step?.p50Seconds, step?.p90Seconds];
     };
     expect(held({})).toEqual(['wait', undefined, undefined, undefined]);
