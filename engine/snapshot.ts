@@ -273,6 +273,8 @@ export interface Ledger {
   readonly templates?: readonly KeptTemplate[];
   /** Absent: the StatefulSets keep their state when the definition is deleted. */
   readonly release?: ReleaseTerms;
+  /** Digests of the cancelled downscales that have ended, one for each request and zone, sorted. Absent: none. */
+  readonly endedCancels?: readonly string[];
   /** The members whose partition the agent holds, sorted, and former members that keep a partition. Absent: none. */
   readonly members?: ReleaseTerms['zones'];
   /** The highest epoch (number of the leadership) that has written this ledger. */

@@ -13,10 +13,21 @@ export function isWorthWriting(stored: Ledger, next: Ledger): boolean {
   return !isSameValue(essence(stored), essence(next));
 }
 
-function essence({ claims, preparations, created = [], run, pins = [], templates = [], release, members }: Ledger): unknown {
+function essence({
+  claims,
+  preparations,
+  created = [],
+  run,
+  pins = [],
+  templates = [],
+  release,
+  members,
+  endedCancels = [],
+}: Ledger): unknown {
   return {
     release,
     members,
+    endedCancels,
     pins: sorted(pins),
     templates: templates.map(({ zone, revision }) => `${zone} ${revision}`).sort(),
     claims: sorted(claims),

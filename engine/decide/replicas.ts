@@ -1,11 +1,13 @@
 // Finds the replicas that each zone should have: a forced number, or the number of its leader zone, of a mirrored object or of the group.
 import { fitsBounds } from '../../policies/bounds.ts';
 import type { BoundsDefinition, LimitsDefinition, ZoneDefinition } from '../../policies/definition.ts';
-import { boundSource, type GroupContext, limitSource, sourceOf, zoneNamed } from '../context.ts';
+import { isSameValue } from '../../policies/values/canonical-json.ts';
+import { boundSource, contextOf, type GroupContext, intentsOf, limitSource, sourceOf, zoneNamed } from '../context.ts';
 import type { RuleResult } from '../decision.ts';
 import type { ZoneView } from '../observe/view.ts';
-import { result } from '../rule.ts';
-import { isUnknown, type ReplicaSourceView } from '../snapshot.ts';
+import { blocks, result } from '../rule.ts';
+import { cancelRequests, digestOfCancel } from '../run/requests.ts';
+import { type IntentView, isUnknown, type Ledger, type ReplicaSourceView } from '../snapshot.ts';
 
 export interface DesiredReplicas {
   readonly replicas: number;
@@ -29,6 +31,28 @@ export function desiredReplicas(context: GroupContext, view: ZoneView): DesiredR
     case 'mirror':
       return fromMirror(context, view, zone.replicas);
   }
+}
+
+/**
+ * Returns the ledger with the cancelled downscales that have ended, because another number than the cancelled one was requested. Such a
+ * cancellation stays ended: the same number is then a new request. While the requested number cannot be read, nothing changes.
+ */
+export function withEndedCancels(ledger: Ledger, { snapshot, group }: Pick<GroupContext, 'snapshot' | 'group'>): Ledger {
+  const { endedCancels: known = [], ...rest } = ledger;
+  const intents = intentsOf(snapshot, group);
+  if (isUnknown(intents) || (known.length === 0 && !intents.some(({ action }) => action === 'cancel'))) return ledger;
+  const context = contextOf(snapshot, group);
+  const ended = context.view.zones.flatMap((view) => {
+    const desired = desiredReplicas(context, view);
+    const requested = desired === undefined || blocks(desired.answer) ? undefined : desired.replicas;
+    const isOther = ({ replicas }: IntentView): boolean => replicas !== undefined && requested !== undefined && replicas !== requested;
+    return cancelRequests(context, view.zone.name).flatMap((intent) => {
+      const digest = digestOfCancel(intent, view.zone.name);
+      return known.includes(digest) || isOther(intent) ? [digest] : [];
+    });
+  });
+  if (isSameValue(ended.sort(), known)) return ledger;
+  return ended.length === 0 ? rest : { ...rest, endedCancels: ended };
 }
 
 function forced(context: GroupContext, { zone }: ZoneView): DesiredReplicas | undefined {

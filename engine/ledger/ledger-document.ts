@@ -25,9 +25,10 @@ const pinnedFormat = { major: 2 } as const;
 
 /**
  * The minor version of a ledger, in either major version. An older agent may drop a release, created pods and members: then released
- * StatefulSets keep their state, and no member that leaves is reported.
+ * StatefulSets keep their state, and no member that leaves is reported. If it drops the ended cancellations, they block downscales again.
  */
-function minorOf({ release, created, members }: Ledger): number {
+function minorOf({ release, created, members, endedCancels }: Ledger): number {
+  if (endedCancels !== undefined) return 3;
   if (created !== undefined || members !== undefined) return 2;
   return release === undefined ? 0 : 1;
 }
@@ -171,6 +172,7 @@ const document = z.object({
   templates: z.array(templateRow).optional(),
   release: releaseRow.optional(),
   members: z.array(member).optional(),
+  endedCancels: z.array(text).optional(),
 });
 
 type LedgerDocument = z.infer<typeof document>;
@@ -193,6 +195,7 @@ export function encodeLedger(ledger: Ledger): Known<string> {
     ...(templates.length === 0 ? {} : { templates: sorted(templates) }),
     release: ledger.release,
     members: ledger.members,
+    endedCancels: ledger.endedCancels,
   });
   const read = decodeLedger(encoded, ledger);
   return isUnknown(read) ? read : encoded;
@@ -351,30 +354,17 @@ function oneForAll(values: readonly number[]): number | readonly number[] | unde
 }
 
 function decoded(read: LedgerDocument): Ledger | undefined {
-  const {
-    claims,
-    preparations: prepared,
-    downscales,
-    created,
-    epoch,
-    run: state,
-    pins = [],
-    templates = [],
-    release,
-    members,
-    ...identity
-  } = read;
+  const { claims, preparations: prepared, downscales, created, run: state, pins = [], templates = [], release, ...plain } = read;
   const pinned = pinsOf(pins);
   const opened = claims.map((claim) => (isOfSet(claim) ? [defined(claim)] : podClaimsOf(claim)));
   const known = prepared.map(preparationsOf);
   if (opened.some((list) => list === undefined) || known.some((list) => list === undefined) || pinned === undefined) return undefined;
   return {
-    ...identity,
+    ...defined(plain),
     claims: sorted(opened.flatMap((list) => list ?? [])),
     downscales: downscales.map((downscale) => downscale),
     preparations: sorted(known.flatMap((list) => list ?? [])),
     ...(created === undefined ? {} : { created: sorted(created) }),
-    ...defined({ epoch, members }),
     ...(state === undefined ? {} : { run: runOf(state) }),
     ...(pinned.length === 0 ? {} : { pins: sorted(pinned) }),
     ...(templates.length === 0 ? {} : { templates: sorted(templates) }),

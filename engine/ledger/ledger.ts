@@ -1,6 +1,7 @@
 // Updates the ledger of a group, which stores its state between turns: run, pins, claims, preparations, and downscales with their time.
 import type { GroupDefinition, PolicyDefinition } from '../../policies/definition.ts';
 import type { GroupContext } from '../context.ts';
+import { withEndedCancels } from '../decide/replicas.ts';
 import { type Action, type GroupDecision, isReplacement } from '../decision.ts';
 import { isAvailable } from '../observe/view.ts';
 import { withMembers } from '../release/left.ts';
@@ -24,8 +25,8 @@ import { createdPods } from './created.ts';
 export const openClaimLimit = 100;
 
 /**
- * Returns the ledger that is stored before `actions` are carried out, with the run, the pins and the release terms of the decision. If
- * `actions` contains only some of the decided actions, the stored run stays.
+ * Returns the ledger that is stored before `actions` are carried out, with the run, the pins and the release terms of the decision, and with
+ * the cancelled downscales that have ended. If `actions` contains only some of the decided actions, the stored run stays.
  */
 export function decidedLedger(
   ledger: Ledger,
@@ -34,7 +35,7 @@ export function decidedLedger(
 ): Ledger {
   const { run, pinned } = decision;
   // A defined group is not being released: its release terms replace the stored ones.
-  const known = withMembers(withTerms(ledger, termsOf(group)), { snapshot, group });
+  const known = withEndedCancels(withMembers(withTerms(ledger, termsOf(group)), { snapshot, group }), { snapshot, group });
   const moved = run === undefined || run === known.run || actions.length < decision.actions.length ? known : { ...known, run };
   return pinned === undefined ? moved : withPins({ ...moved, ...pinned }, actions, { snapshot, group });
 }

@@ -167,11 +167,21 @@ export function undoOf(
   return undos.every((undo) => undo !== undefined) ? undos[0] : undefined;
 }
 
-/** Returns the request that cancels a downscale of the zone to this number of replicas. */
-export function cancelRequest({ intents }: Pick<GroupContext, 'intents'>, zone: string, to: number): IntentView | undefined {
-  if (isUnknown(intents)) return undefined;
-  return intents.find(
-    ({ action, zone: only, replicas }) =>
-      action === 'cancel' && (only === undefined || only === zone) && (replicas === undefined || replicas === to),
+/** Returns the request that cancels a downscale of the zone to this number of replicas, unless the ledger says that it has ended. */
+export function cancelRequest(context: Pick<GroupContext, 'intents' | 'view'>, zone: string, to: number): IntentView | undefined {
+  const { endedCancels = [] } = context.view.ledger;
+  return cancelRequests(context, zone).find(
+    (intent) => (intent.replicas === undefined || intent.replicas === to) && !endedCancels.includes(digestOfCancel(intent, zone)),
   );
+}
+
+/** Returns the requests that cancel downscales of the zone, also those that have ended; [] while requests cannot be read. */
+export function cancelRequests({ intents }: Pick<GroupContext, 'intents'>, zone: string): readonly IntentView[] {
+  if (isUnknown(intents)) return [];
+  return intents.filter(({ action, zone: only }) => action === 'cancel' && (only === undefined || only === zone));
+}
+
+/** Returns a digest of a cancellation in one zone, by which the ledger remembers that it has ended there. */
+export function digestOfCancel({ name, requestedBy }: IntentView, zone: string): string {
+  return hashText(`${name} ${requestedBy?.atMs ?? ''} ${zone}`).slice(0, 10);
 }

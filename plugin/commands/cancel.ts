@@ -70,7 +70,7 @@ async function cancelRequest(
   return exitCodes.done;
 }
 
-/** Requests that the zone keeps its replicas while the same lower number is requested, and that its prepared pods return to service. */
+/** Requests that the zone keeps its replicas until another number is requested, and that its prepared pods return to service. */
 function cancelScaleDown(context: CommandContext, options: CancelOptions, requested: RequestedGroup): Promise<ExitCode> {
   const { live, name } = requested;
   const zone = findZone(live, options.zone);
@@ -89,7 +89,9 @@ function cancelScaleDown(context: CommandContext, options: CancelOptions, reques
   }
   const { zone: pendingZone, from, to } = first;
   return submit(context, options, requested, {
-    key: `${pendingZone} ${to ?? ''}`,
+    // A pending scale-down shows that earlier cancellations of the zone have ended. The same object would still be an ended one.
+    key: `${pendingZone} ${to ?? ''} ${requested.cluster.env.clock.nowMs()}`,
+    ends: (earlier) => earlier.action === 'cancel' && earlier.zone === pendingZone,
     spec: { action: 'cancel', zone: pendingZone, ...(to === undefined ? {} : { replicas: to }) },
     text: () =>
       `${name} zone ${pendingZone} stays at ${from ?? '?'} replicas; its prepared pods return to service\n  ${to ?? '?'} replicas are still requested; a different number ends the cancellation\n`,

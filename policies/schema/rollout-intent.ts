@@ -35,7 +35,7 @@ export const rolloutIntentSpec = z.strictObject({
       'For `abort`: true to return updated pods to the previous revision. Only the strategy `pinned` can do this; with others the run only stops.',
     ),
   replicas: optionalInt(0, 100_000).describe(
-    'For `cancel`: target replicas of the scale-down to cancel. Without it the request cancels every scale-down of the zone.',
+    'For `cancel`: target replicas of the scale-down to cancel. When another number is requested, the cancellation ends and does not return. Without `replicas` the request cancels every scale-down of the zone.',
   ),
   runId: z
     .string()

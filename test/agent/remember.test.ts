@@ -48,6 +48,7 @@ describe('a ledger is written', () => {
     ['a group that may not move any more', ledger, withRun({ isMovable: false })],
     ['pods in flight', ledger, withRun({ inFlightSinceMs: 2000 })],
     ['a downscale', ledger, { ...ledger, downscales: [{ zone: 'a', atMs: 1, from: 3, to: 2 }] }],
+    ['a cancelled downscale that ended', ledger, { ...ledger, endedCancels: ['0a1b2c3d4e'] }],
     ['a pod that prepared', withPreparation({}), withPreparation({ state: 'prepared' })],
     ['a pod that was told to stay', withPreparation({}), withPreparation({ isWithdrawn: true })],
     ['a pod that is asked for the first time', ledger, withPreparation({ state: 'asked' })],

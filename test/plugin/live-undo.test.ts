@@ -395,6 +395,14 @@ describe('protect and cancel', () => {
     const acted = await act('cancel ingester', { decision: { ...rolling, steps: [shrinking] } });
     expect(asked(acted)).toEqual([{ group: 'ingester', action: 'cancel', zone: 'b', replicas: 3 }]);
     expect(acted.stdout).toContain('zone b stays at 5 replicas');
+    // The stored cancellation of the same number has ended, or no scale-down would be pending. A new request replaces it.
+    const [intent] = acted.objects.filter(({ kind }) => kind === 'RolloutIntent');
+    const name = intent?.metadata.name ?? '';
+    const stored = { apiVersion, kind: 'RolloutIntent', metadata: { name, namespace: 'mimir' }, spec: intent?.['spec'] };
+    const again = await act('cancel ingester', { decision: { ...rolling, steps: [shrinking] }, extra: [stored] });
+    expect([again.status, again.stdout]).toEqual([0, acted.stdout]);
+    expect(asked(again)).toEqual([...asked(acted), undefined]);
+    expect(again.objects.map(({ metadata }) => metadata.name)).not.toContain(name);
     const nothing = await act('cancel ingester');
     expect([nothing.status, nothing.kept, nothing.stdout]).toEqual([
       0,

@@ -216,6 +216,7 @@ const ledgers = fc
       preparations: fc.array(preparations, { maxLength: 12 }),
       run: runs,
       epoch: fc.nat(),
+      endedCancels: fc.array(fc.string({ minLength: 1 }), { minLength: 1, maxLength: 3 }),
     },
     { requiredKeys: ['claims', 'downscales', 'preparations'] },
   )

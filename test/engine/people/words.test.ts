@@ -2,13 +2,14 @@ import { describe, expect, it } from 'vitest';
 import { decideGroup } from '../../../engine/decide/decide.ts';
 import type { AdmissionRequest, RuleResult } from '../../../engine/decision.ts';
 import { judge } from '../../../engine/judge/judge.ts';
+import { decidedLedger } from '../../../engine/ledger/ledger.ts';
 import { runRecord } from '../../../engine/publish/run-record.ts';
 import { blocks } from '../../../engine/rule.ts';
 import { ruleCatalog } from '../../../engine/rules/catalog.ts';
 import { withException } from '../../../engine/rules/exception.ts';
 import { afterWave } from '../../../engine/rules/wave.ts';
 import { abortRequests, digestOfRule, digestOfWaves, pauses } from '../../../engine/run/requests.ts';
-import type { IntentView, Snapshot } from '../../../engine/snapshot.ts';
+import type { IntentView, Ledger, Snapshot } from '../../../engine/snapshot.ts';
 import type {
   ExceptionDefinition,
   GateDefinition,
@@ -262,6 +263,59 @@ describe('a cancelled decrease', () => {
 
   it('says nothing of another number', () => {
     expect(decided([intent({ action: 'cancel', zone: 'a', replicas: 1 })])).toEqual(['scaleStatefulSet']);
+  });
+
+  describe('when the same number is requested again after another one', () => {
+    const cancel = intent({ action: 'cancel', zone: 'a', replicas: 2 });
+    const requesting = (count: number): GroupDefinition => group({ zones: [{ name: 'a', replicas: { kind: 'count', count } }] });
+    /** Returns the ledger after a turn for each of these definitions, while the intents stay. */
+    const afterTurns = (definitions: readonly GroupDefinition[], intents: Snapshot['intents'], first: Ledger = ledgerOf()): Ledger =>
+      definitions.reduce((ledger, definition) => {
+        const { snapshot } = contextWith(definition, { intents, ledgers: [ledger] });
+        return decidedLedger(ledger, decideGroup(snapshot, definition), { snapshot, group: definition });
+      }, first);
+    const isDecreased = (ledger: Ledger, intents: Snapshot['intents'] = [cancel]): boolean => {
+      const { snapshot } = contextWith(requesting(2), { intents, ledgers: [ledger] });
+      return decideGroup(snapshot, requesting(2)).actions.some(({ kind }) => kind === 'scaleStatefulSet');
+    };
+
+    it.each([
+      ['the same number all the time', [2, 2], false],
+      ['the present number in between', [2, 3, 2], true],
+      ['a higher number in between', [2, 5, 2, 2], true],
+      ['a lower number in between', [2, 1], true],
+    ])('stays ended: %s', (_, counts, isEnded) => {
+      expect(isDecreased(afterTurns(counts.map(requesting), [cancel]))).toBe(isEnded);
+    });
+
+    it('ends in the zone of the other number only', () => {
+      const zones = (count: number) => [
+        { name: 'a', replicas: { kind: 'count', count } as const },
+        { name: 'b', replicas: { kind: 'count', count: 2 } as const },
+      ];
+      const ofGroup = intent({ action: 'cancel', replicas: 2 });
+      const ledger = afterTurns([group({ zones: zones(3) })], [ofGroup]);
+      const { snapshot } = contextWith(group({ zones: zones(2) }), { intents: [ofGroup], ledgers: [ledger] });
+      const scaled = decideGroup(snapshot, group({ zones: zones(2) })).steps.flatMap(({ kind, zone }) =>
+        kind === 'scaleDown' ? [zone] : [],
+      );
+      expect(scaled).toEqual(['a']);
+    });
+
+    it('a later cancellation of the same number counts, and one without a number never ends', () => {
+      const ended = afterTurns([requesting(3)], [cancel]);
+      const later = intent({ action: 'cancel', zone: 'a', replicas: 2, requestedBy: { user: 'kim', groups: [], atMs: kitNowMs } });
+      expect([isDecreased(ended), isDecreased(ended, [later])]).toEqual([true, false]);
+      const every = intent({ action: 'cancel', zone: 'a' });
+      expect(isDecreased(afterTurns([requesting(3), requesting(1)], [every]), [every])).toBe(false);
+    });
+
+    it('forgets a cancellation that a person deleted, but not while requests cannot be read', () => {
+      const ended = afterTurns([requesting(3)], [cancel]);
+      expect(ended.endedCancels).toHaveLength(1);
+      expect(afterTurns([requesting(2)], { unknown: 'timeout' }, ended)).toEqual(ended);
+      expect(afterTurns([requesting(2)], [], ended).endedCancels).toBeUndefined();
+    });
   });
 });
 
