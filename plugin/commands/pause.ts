@@ -63,7 +63,7 @@ function effectText({ decision }: LiveGroup, only: string | undefined): string {
     ...(only === undefined || others.length === 0
       ? []
       : [
-          `while the rollout waits for zone ${only}, it does not continue with later zones`,
+          `while the wave has a pod of zone ${only} to replace, the rollout does not continue with later zones`,
           `the pause does not apply to the replicas of ${zonesText(others)}`,
         ]),
   ].join('; ');

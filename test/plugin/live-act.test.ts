@@ -41,7 +41,7 @@ describe('pause', () => {
       spec: { group: 'ingester', action: 'pause', zone: 'c', reason: 'read latency' },
     });
     expect(stdout).toMatch(
-      /^mimir\/ingester zone c paused until .* UTC \(read latency\)\n {2}no further pod of zone c is replaced; while the rollout waits for zone c, it does not continue with later zones; the pause does not apply to the replicas of zones a and b\n$/,
+      /^mimir\/ingester zone c paused until .* UTC \(read latency\)\n {2}no further pod of zone c is replaced; while the wave has a pod of zone c to replace, the rollout does not continue with later zones; the pause does not apply to the replicas of zones a and b\n$/,
     );
   });
 
@@ -58,11 +58,11 @@ describe('pause', () => {
   it.each([
     [
       'b',
-      '2 pods in flight will finish; no further pod of zone b is replaced; while the rollout waits for zone b, it does not continue with later zones; the pause does not apply to the replicas of zones a and c',
+      '2 pods in flight will finish; no further pod of zone b is replaced; while the wave has a pod of zone b to replace, the rollout does not continue with later zones; the pause does not apply to the replicas of zones a and c',
     ],
     [
       'c',
-      'no further pod of zone c is replaced; while the rollout waits for zone c, it does not continue with later zones; the pause does not apply to the replicas of zones a and b',
+      'no further pod of zone c is replaced; while the wave has a pod of zone c to replace, the rollout does not continue with later zones; the pause does not apply to the replicas of zones a and b',
     ],
   ])('of zone %s counts the pods of this zone, and says what the other zones do', async (zone, text) => {
     const extra = [publishedObject({ ...rolling, decidedMs: Date.now() })];
