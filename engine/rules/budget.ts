@@ -106,10 +106,19 @@ function sourceIn({ namespace, name }: PodBudgetView, { field }: ZeroBudget): So
   return { object: `PodDisruptionBudget ${namespace}/${name}`, ...(field === undefined ? {} : { field: `spec.${field}` }) };
 }
 
-/** Chooses the pods to replace now. The order of the input lists does not matter. */
-export function choosePods(question: RollQuestion): PodChoice {
+/** Returns the limit of the zone, or the lower number of pods that the exception permits at once. */
+function withinException(own: ZoneLimit, exception: ExceptionDefinition | undefined): ZoneLimit {
+  const { allow: { podsAtMost } = {}, source } = exception ?? {};
+  return podsAtMost === undefined || podsAtMost >= own.limit ? own : { limit: podsAtMost, source };
+}
+
+/**
+ * Chooses the pods to replace now. The order of the input lists does not matter. `exception` permits the step: it limits the pods that are
+ * unavailable at once.
+ */
+export function choosePods(question: RollQuestion, exception?: ExceptionDefinition): PodChoice {
   const { view } = question.zone;
-  const allowed = zoneLimit(question);
+  const allowed = withinException(zoneLimit(question), exception);
   const { limit } = allowed;
   const { context } = question;
   const strategy = strategyOf(context.group);
