@@ -12,7 +12,7 @@ import { blocks, type Check, isLimitOfZero, result, resultsOf, stepOutcome } fro
 import { agentAccess } from '../rules/agent-access.ts';
 import { lacksApproval } from '../rules/approval.ts';
 import { choosePods, type PodChoice, podBudgets } from '../rules/budget.ts';
-import { withException } from '../rules/exception.ts';
+import { tightestException, withException } from '../rules/exception.ts';
 import { lowestUnavailable, mayRepairDespiteOthers, waitsForLower } from '../rules/pod-state.ts';
 import { type PolicyAnswer, policyAnswer, windowResult } from '../rules/policy.ts';
 import { protectedResult } from '../rules/protected.ts';
@@ -228,8 +228,7 @@ function rollZone(turn: WaveTurn, zone: ZoneProgress): Attempt {
   const run = wave.failure === undefined || inTime.outcome === 'failed' ? inTime : failRun(inTime, wave.failure, context.nowMs);
   const policies = policyAnswer({ context, action: 'rollout', zone: view, run: asked });
   const question: RollQuestion = { context, run, zone, isScaling };
-  const choice = choosePods(question);
-  const checked = checkRoll(extended(question, { wave, policies, choice }));
+  const { choice, results: checked } = checkRoll(extended(question, { wave, policies }));
   const actions = checked.some(blocks) ? [] : strategyOf(context.group).replacePods(context, view, choice.chosen);
   const refusals = actions.map((action) => refusalOf(context, action));
   const isRefused = actions.length > 0 && !refusals.includes(undefined);
@@ -262,14 +261,13 @@ function rollZone(turn: WaveTurn, zone: ZoneProgress): Attempt {
   };
 }
 
-interface RollStepQuestion extends RollQuestion {
+interface StepQuestion extends RollQuestion {
   readonly wave: WaveAnswer;
   readonly policies: PolicyAnswer;
-  readonly choice: PodChoice;
 }
 
-/** The checks of a rollout step, in the order in which plans and explanations print the results. */
-export const rollChecks: readonly Check<RollStepQuestion>[] = [
+/** The checks before the choice of pods. */
+const stepChecks: readonly Check<StepQuestion>[] = [
   { id: 'update-strategy', evaluate: updateStrategy }, // the StatefulSets have the update strategy that the rollout strategy needs
   { id: 'view-complete', evaluate: viewComplete }, // every zone was read and its status is current
   { id: 'run-failed', evaluate: notFailed }, // the run has not failed
@@ -287,17 +285,23 @@ export const rollChecks: readonly Check<RollStepQuestion>[] = [
   { id: 'policies', evaluate: ({ policies }) => policies.results }, // no rule of a RolloutPolicy blocks
   { id: 'progress-deadline', evaluate: ({ context, run }) => progressDeadline(context, run) }, // fails the run, blocks no step
   { id: 'run-deadline', evaluate: ({ context, run }) => runDeadline(context, run) }, // fails the run, blocks no step
+];
+
+/** The checks of a rollout step, in the order in which plans and explanations print the results. */
+export const rollChecks: readonly Check<StepQuestion & { readonly choice: PodChoice }>[] = [
+  ...stepChecks,
   { id: podBudgets, evaluate: ({ choice }) => choice.results }, // zone-budget, disruption-budget, eviction-budget, protected pods
 ];
 
-function checkRoll(question: RollStepQuestion): readonly RuleResult[] {
-  const { context, zone, choice } = question;
-  const subject = { zone: zone.view.zone.name, podCount: choice.chosen.length };
-  return rollChecks.flatMap((check) => {
-    const results = resultsOf(check, question);
-    // The choice of pods has applied the exceptions to budgets already.
-    return check.id === podBudgets ? results : results.map((answer) => withException(context, answer, subject));
-  });
+/** Chooses the pods within the exceptions that the step needs, and returns the results of all checks with their exceptions. */
+function checkRoll(question: StepQuestion): { readonly choice: PodChoice; readonly results: readonly RuleResult[] } {
+  const { context, zone } = question;
+  const { name } = zone.view.zone;
+  const answers = stepChecks.flatMap((check) => resultsOf(check, question));
+  const choice = choosePods(question, tightestException(context, answers, name));
+  const permitted = answers.map((answer) => withException(context, answer, { zone: name, podCount: choice.chosen.length }));
+  // The choice of pods has applied the exceptions to budgets already.
+  return { choice, results: [...permitted, ...choice.results] };
 }
 
 /** Returns how much of the rollout is under way when a window closes. A run that has replaced no pod yet is not under way. */

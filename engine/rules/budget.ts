@@ -106,10 +106,19 @@ function sourceIn({ namespace, name }: PodBudgetView, { field }: ZeroBudget): So
   return { object: `PodDisruptionBudget ${namespace}/${name}`, ...(field === undefined ? {} : { field: `spec.${field}` }) };
 }
 
-/** Chooses the pods to replace now. The order of the input lists does not matter. */
-export function choosePods(question: RollQuestion): PodChoice {
+/** Returns the limit of the zone, or the lower number of pods that the exception permits at once. */
+function withinException(own: ZoneLimit, exception: ExceptionDefinition | undefined): ZoneLimit {
+  const { allow: { podsAtMost } = {}, source } = exception ?? {};
+  return podsAtMost === undefined || podsAtMost >= own.limit ? own : { limit: podsAtMost, source };
+}
+
+/**
+ * Chooses the pods to replace now. The order of the input lists does not matter. `exception` permits the step: it limits the pods that are
+ * unavailable at once.
+ */
+export function choosePods(question: RollQuestion, exception?: ExceptionDefinition): PodChoice {
   const { view } = question.zone;
-  const allowed = zoneLimit(question);
+  const allowed = withinException(zoneLimit(question), exception);
   const { limit } = allowed;
   const { context } = question;
   const strategy = strategyOf(context.group);
@@ -205,7 +214,7 @@ function underDisruptionBudget(
     }
     const verdict = disruptionVerdict({ snapshot, group, set, pod, claims, override, requester: 'rollout' });
     answers.push(verdict);
-    const answer = disruptionResult(question, pod, verdict, chosen.length + 1);
+    const answer = disruptionResult(question, pod, verdict, downAtOnce(question, [...chosen, candidate]));
     if (blocks(answer)) {
       denial ??= answer;
       continue;
@@ -216,8 +225,11 @@ function underDisruptionBudget(
   }
   if (isUnknown(zoneBudgets)) {
     const unread = result('disruption-budget', 'unknown', `disruption budgets could not be read: ${zoneBudgets.unknown}`);
-    const answer = withException(context, unread, { zone: zone.view.zone.name, podCount: picked.length });
-    return { chosen: blocks(answer) ? [] : picked, results: [answer], answers };
+    const answerFor = (count: number): RuleResult =>
+      withException(context, unread, { zone: zone.view.zone.name, podCount: downAtOnce(question, picked.slice(0, count)) });
+    const permittedCount = picked.findLastIndex((_, index) => !blocks(answerFor(index + 1))) + 1;
+    const permitted = strategyOf(group).withoutDenied(picked, picked.slice(0, permittedCount));
+    return { chosen: permitted, results: [answerFor(Math.max(1, permittedCount))], answers };
   }
   if (zoneBudgets.length === 0 && group.disruption === undefined) return { chosen: picked, results: [], answers };
   const permitted = strategyOf(group).withoutDenied(picked, chosen);
@@ -225,7 +237,12 @@ function underDisruptionBudget(
   return { chosen: permitted, results: answer === undefined ? [] : [answer], answers };
 }
 
-/** Returns the result for one pod. `podCount` is the number of pods that would be replaced, for exceptions. */
+/** Returns how many pods of the zone are unavailable at once if these pods are replaced. */
+function downAtOnce({ context, zone: { view } }: RollQuestion, replaced: readonly ChosenPod[]): number {
+  return view.unavailableCount + replaced.filter(({ pod }) => isUp(context, view, pod)).length;
+}
+
+/** Returns the result for one pod. `podCount` is the number of pods that would be unavailable at once, for exceptions. */
 function disruptionResult({ context, zone }: RollQuestion, pod: PodView, verdict: DisruptionVerdict, podCount: number): RuleResult {
   const source = verdict.budget === undefined ? sourceOf(context, 'disruption') : { object: verdict.budget };
   const limit = verdict.limit === undefined ? undefined : `${verdict.limit}`;

@@ -40,6 +40,21 @@ export function withException(context: GroupContext, answer: RuleResult, subject
   };
 }
 
+/**
+ * Returns the exception that permits the fewest pods at once, of the exceptions that one of these blocking results needs. Absent if none
+ * of them limits the pods.
+ */
+export function tightestException(context: GroupContext, answers: readonly RuleResult[], zone: string): ExceptionDefinition | undefined {
+  const mostPods = ({ allow }: ExceptionDefinition): number =>
+    allow.anything === true ? Number.POSITIVE_INFINITY : (allow.podsAtMost ?? Number.POSITIVE_INFINITY);
+  const needed = answers.filter((answer) => blocks(answer) && canOverride(answer.rule, context.policies));
+  const limiting = needed.flatMap(({ rule }) => {
+    const found = exceptionFor(context.exceptions, rule, { group: context.group.name, zone }, context.nowMs);
+    return found.kind === 'one' && mostPods(found.exception) < Number.POSITIVE_INFINITY ? [found.exception] : [];
+  });
+  return limiting.sort((a, b) => mostPods(a) - mostPods(b) || compareText(a.name, b.name))[0];
+}
+
 /** Returns a clause with the name, the requester, the end and the reason of an exception. */
 export function permissionText({ name, requestedBy, expiresMs, reason }: ExceptionDefinition): string {
   const by = requestedBy === undefined ? '' : ` of ${requestedBy.user}`;

@@ -6,6 +6,7 @@ import { kitNowMs, newRevision } from '../../kit/objects.ts';
 import {
   ago,
   exception,
+  freeze,
   hourMs,
   intent,
   ledgerOf,
@@ -109,6 +110,36 @@ describe('a roll step', () => {
     const allowing = (podsAtMost: number) => ({ ...denied, exceptions: [exception('safety/rule', { zone: 'a', allow: { podsAtMost } })] });
     expect(replacedPods(roll(native, undefined, allowing(1)))).toBe('a-2');
     expect(replacedPods(roll(native, undefined, allowing(0)))).toBe('');
+  });
+
+  describe('with an exception that allows fewer pods at once than the budget', () => {
+    const two = group({ zones: [{ name: 'a', maxUnavailable: 2 }, 'b'] });
+    const ofPolicy = exception('safety/rule', { name: 'of-policy', allow: { podsAtMost: 1 } });
+    const ofWindow = exception('window', { name: 'of-window', allow: { podsAtMost: 1 } });
+    const blocked = { policies: [policy({ rules: [policyRule()] })] };
+    const closed = { policies: [policy({ windows: [freeze()] })] };
+    const denied = { policies: [policy({ rules: [policyRule()], windows: [freeze()] })] };
+    const some = (podsAtMost: number) => ({ ...ofPolicy, allow: { podsAtMost } });
+
+    it.each([
+      ['fewer pods', { ...blocked, exceptions: [ofPolicy] }, 'a-2'],
+      ['fewer pods in a closed window', { ...closed, exceptions: [ofWindow] }, 'a-2'],
+      ['the fewest pods of both exceptions that it needs', { ...denied, exceptions: [some(2), ofWindow] }, 'a-2'],
+      ['no pod while one is unavailable', { ...blocked, exceptions: [ofPolicy], ...podsIn({ a: { 0: unready } }) }, ''],
+      ['no pod while one is in flight', { ...blocked, exceptions: [ofPolicy], ...podsIn({ a: { 2: { isTerminating: true } } }) }, ''],
+      ['as many pods as the budget', { ...blocked, exceptions: [some(3)] }, 'a-2 a-1'],
+      ['as many pods as the budget, if no result needs the exception', { exceptions: [ofPolicy, ofWindow] }, 'a-2 a-1'],
+    ])('replaces %s', (_, overrides, replaced) => {
+      expect(replacedPods(roll(two, undefined, overrides))).toBe(replaced);
+    });
+
+    it('names the exception as the place of the limit', () => {
+      const inFlight = podsIn({ a: { 2: { isTerminating: true } } });
+      const [step] = roll(two, undefined, { ...blocked, exceptions: [ofPolicy], ...inFlight }).steps;
+      expect(step?.results.filter(({ rule }) => rule === 'zone-budget')).toEqual([
+        { rule: 'zone-budget', outcome: 'wait', fact: '1 of at most 1 pod unavailable in zone a', limit: '1', source: ofPolicy.source },
+      ]);
+    });
   });
 
   it('carries what policies warn of', () => {

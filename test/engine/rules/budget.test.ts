@@ -75,6 +75,21 @@ describe('an exception', () => {
   it('of the disruption budget allows as many pods as it says', () => {
     expect([going(spent), going(excepted(1)), going(excepted(2))]).toEqual(['0', '0', '0 4']);
   });
+
+  it('of the disruption budget counts pods in flight', () => {
+    const inFlight = { pods: { 0: { isTerminating: true } } };
+    expect([1, 2, 3].map((podsAtMost) => going({ ...excepted(podsAtMost), ...inFlight }))).toEqual(['', '4', '4 3']);
+  });
+
+  it('of disruption budgets that could not be read allows as many pods as it says', () => {
+    const { more } = excepted(2);
+    const unread = { ...spent, more: { ...more, zoneBudgets: { unknown: 'timeout' } } };
+    expect([going(unread), going({ ...unread, pods: {} }), going({ ...unread, more: { zoneBudgets: { unknown: 'timeout' } } })]).toEqual([
+      '0 4',
+      '4 3',
+      '',
+    ]);
+  });
 });
 
 describe('the disruption budget of a group', () => {
