@@ -371,3 +371,8 @@ function isStoppedByPerson(wait: RuleResult): boolean {
 export function isMisplacedUntilRetry({ rule, outcome, earliestMs }: RuleResult): boolean {
   return rule === 'pin-applied' && outcome === 'wait' && earliestMs === undefined;
 }
+
+/** Returns the gates that are read now, each with its latest reading. The rule `gate` names a gate that a step needs and that has no reading yet. */
+export function gatesWithReading({ gates }: Pick<PublishedDecision, 'gates'>) {
+  return gates.flatMap(({ latest, ...gate }) => (latest === undefined ? [] : [{ ...gate, latest }]));
+}

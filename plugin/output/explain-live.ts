@@ -2,7 +2,7 @@
 
 import { ordinalsIn } from '../../engine/amount.ts';
 import type { PublishedDecision, PublishedStep, PublishedZone } from '../../engine/publish/published.ts';
-import { goesBack } from '../../engine/publish/status.ts';
+import { gatesWithReading, goesBack } from '../../engine/publish/status.ts';
 import { strategyTraits } from '../../policies/strategies.ts';
 import { defined } from '../../policies/values/defined.ts';
 import type { LiveGroup, Subject } from '../live/groups.ts';
@@ -132,12 +132,10 @@ function strategyFacts({ strategy, zones }: PublishedDecision): readonly Fact[] 
   return [['strategy', `${strategy}${parts.length === 0 ? '' : `: ${parts.join('; ')}`}`]];
 }
 
-/** Returns the gates that are read now. The rule `gate` names a gate that a step needs and that has no reading yet. */
-function gateFacts({ gates }: PublishedDecision, nowMs: number): readonly Fact[] {
-  return gates.flatMap(({ gate, latest, mode }): readonly Fact[] => {
-    if (latest === undefined) return [];
+function gateFacts(decision: PublishedDecision, nowMs: number): readonly Fact[] {
+  return gatesWithReading(decision).map(({ gate, latest, mode }): Fact => {
     const reading = `${readingText(latest)}, ${ageText(latest.atMs, nowMs)} ago`;
-    return [['gate', `${gate}: ${reading}${mode === 'observe' ? ' (observe only)' : ''}`]];
+    return ['gate', `${gate}: ${reading}${mode === 'observe' ? ' (observe only)' : ''}`];
   });
 }
 

@@ -2,7 +2,7 @@
 import { ordinalRanges, ordinalsIn } from '../../engine/amount.ts';
 import type { Stop } from '../../engine/decision.ts';
 import type { PublishedDecision, PublishedPod, PublishedWait, PublishedZone } from '../../engine/publish/published.ts';
-import { leftMemberText } from '../../engine/publish/status.ts';
+import { gatesWithReading, leftMemberText } from '../../engine/publish/status.ts';
 import { strategyTraits } from '../../policies/strategies.ts';
 import { shorten } from '../../policies/text/shorten.ts';
 import type { Facts } from '../live/facts.ts';
@@ -250,11 +250,9 @@ function stopLines(stop: Stop, nowMs: number, { columns }: TableLook): readonly 
   return paragraph('  ', `${where}${stopAndEndText(stop, nowMs)}`, columns);
 }
 
-/** Returns the gates that are read now. The rule `gate` names a gate that a step needs and that has no reading yet. */
-function gateLines({ gates }: PublishedDecision, nowMs: number): readonly string[] {
-  return gates.flatMap(({ gate, mode, latest, readings }) => {
+function gateLines(decision: PublishedDecision, nowMs: number): readonly string[] {
+  return gatesWithReading(decision).map(({ gate, mode, latest, readings }) => {
     const watched = mode === 'observe' ? ', observe only' : '';
-    if (latest === undefined) return [];
     return `  ${gate}: ${readingText(latest)} ${ageText(latest.atMs, nowMs)} ago, ${plural(readings, 'reading')}${watched}`;
   });
 }
