@@ -474,6 +474,13 @@ describe('a failed run', () => {
     });
   });
 
+  it('returns to a canary wave whose pods came back at the earlier revision', () => {
+    const inRest = { ...failed, wave: 1, waveStartedMs: ago(20 * minuteMs) };
+    const asked = { intents: [retry(ago(minuteMs))] };
+    expect(advanced(inRest, { statefulSets: outdated, ...asked }, three)?.run).toMatchObject({ outcome: 'running', wave: 0 });
+    expect(advanced(inRest, { ...updatedA, ...asked }, three)?.run).toMatchObject({ outcome: 'running', wave: 1 });
+  });
+
   it('ends as failed if an abort is newer than the retry', () => {
     const abort = (atMs: number) => ({ ...retry(atMs), name: 'abort', action: 'abort' as const, runId: failed.id });
     const outcome = (abortMs: number) =>
