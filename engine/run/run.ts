@@ -72,8 +72,7 @@ function currentRun(context: GroupContext): RunState | undefined {
 function rollRest(context: GroupContext, known: RunState, target: RunCore['target']): RunningRun {
   // A pod that was created at the rolled-back revision, for example by a scale-up, is rolled back like the others.
   const kind = known.rolledBack === undefined || known.returning !== undefined ? 'rollout' : 'rollback';
-  const unfinished = known.outcome === 'completed' ? undefined : known;
-  return keepRolledBack(context, followingRun(context, { kind, target, previous: revisionsBefore(known) }, unfinished), known);
+  return keepRolledBack(context, followingRun(context, { kind, target, previous: revisionsBefore(known) }, known), known);
 }
 
 /** Reports whether zones no longer return before the others, because the group now has `skipOnRollback: false`: all zones roll in order. */

@@ -440,6 +440,7 @@ describe('the last wave', () => {
       kind: 'rollout',
       target: revisions(newRevision),
       previous: revisions(oldRevision),
+      lastDisruptionMs: ago(hourMs),
     });
   });
 });
