@@ -5,7 +5,7 @@ import { objectKey } from '../engine/observe/raw.ts';
 import { comparedMember, manifestOf } from '../engine/plan/changes.ts';
 import type { GroupPlan, ObjectChange, Plan, PlannedChange, Refusal } from '../engine/plan/document.ts';
 import type { GroupDefinition, ZoneDefinition } from '../policies/definition.ts';
-import { canonicalJson } from '../policies/values/canonical-json.ts';
+import { canonicalJson, isSameValue } from '../policies/values/canonical-json.ts';
 import { defined } from '../policies/values/defined.ts';
 import { isRecord } from '../policies/values/is-record.ts';
 
@@ -81,7 +81,7 @@ export function groupDifferences(plan: Plan, sources: Sources): readonly GroupDi
     });
     const kept = keptFields(members);
     // Replica sources and budgets are compared as objects outside of groups.
-    for (const change of changes.filter(({ kind }) => kind !== 'source' && kind !== 'budget')) {
+    for (const change of changes.filter(isOfMember)) {
       const key = change.zones.join('\n');
       const part = parts.get(key) ?? { zones: change.zones, changes: [] };
       part.changes.push({ ...change, ...writtenIn(change, members) });
@@ -98,6 +98,12 @@ export function groupDifferences(plan: Plan, sources: Sources): readonly GroupDi
       parts: [...parts.values()].sort((a, b) => b.zones.length - a.zones.length),
     };
   });
+}
+
+/** Reports whether a StatefulSet differs. A field that differs only in pods is no difference of the objects. */
+function isOfMember({ kind, before, after, running }: PlannedChange): boolean {
+  const isOnlyInPods = running !== undefined && isSameValue(before, after);
+  return kind !== 'source' && kind !== 'budget' && !isOnlyInPods;
 }
 
 interface Member {

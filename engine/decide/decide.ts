@@ -15,7 +15,7 @@ import { blockingResults, blocks, earliest, earliestAfter, result } from '../rul
 import { permittedResults } from '../rules/exception.ts';
 import { stuckInstants } from '../rules/pod-state.ts';
 import { refusalOf } from '../rules/refused-write.ts';
-import { oldStatusOf } from '../rules/roll.ts';
+import { nextDeadline, oldStatusOf } from '../rules/roll.ts';
 import { phaseOfRun } from '../run/origin.ts';
 import { advanceRun, withRollback } from '../run/run.ts';
 import type { RunState } from '../run/run-state.ts';
@@ -75,6 +75,7 @@ export function decideGroup(snapshot: Snapshot, group: GroupDefinition): GroupDe
     waits,
     stops: stopping.stops,
     ...(permitted.length === 0 ? {} : { permitted }),
+    ...defined({ deadline: nextDeadline(context, roll.run) }),
     // Rejected writes that no step shows.
     warnings: [...scale.warnings, ...roll.warnings, ...wanted.flatMap((action) => refusalOf(context, action) ?? [])],
     ...(left.length === 0 ? {} : { left }),

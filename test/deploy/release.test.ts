@@ -8,7 +8,7 @@ import { afterAll, describe, expect, it } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
 import { installation } from '../../install/installation.ts';
 import { messageOf } from '../../policies/error-message.ts';
-import { bundledComponents } from '../../scripts/release/documents.ts';
+import { bundledComponents, provenance } from '../../scripts/release/documents.ts';
 import { fileFromNpm, type NodeInput } from '../../scripts/release/inputs.ts';
 import { optionsOf } from '../install/given.ts';
 import { missingRelease, releaseFolder as release, unpackImage } from '../kit/release.ts';
@@ -109,6 +109,25 @@ it('counts every package as a component, also those inside another package', () 
   const found = bundledComponents(sources);
   expect(found.map(({ purl }) => purl).sort()).toEqual([...new Set(expected.map(named))].sort());
   expect(found.filter(({ sha512 }) => !/^[0-9a-f]{128}$/.test(sha512))).toEqual([]);
+});
+
+it('names in its provenance the bundler, and every file that pip may install for the site', () => {
+  const product = { version: '1.2.3', commit: 'c', isChanged: false, time: 't', source: 's', baseUrl: 'b' };
+  const statement = JSON.parse(provenance(product, [], []));
+  const inputs: readonly { readonly uri: string; readonly digest: object }[] = statement.predicate.buildDefinition.resolvedDependencies;
+  const requirements = readFileSync('scripts/site/requirements.txt', 'utf8').replace(/^#.*\n/gm, '');
+  const words = requirements.split(/[\s\\]+/).filter((word) => word !== '');
+  const found = inputs.filter(({ uri }) => uri.startsWith('pkg:pypi/'));
+  expect(words).toEqual(
+    found.flatMap(({ uri, digest }, index) => [
+      ...(uri === found[index - 1]?.uri ? [] : [uri.replace('pkg:pypi/', '').replace('@', '==')]),
+      `--hash=sha256:${'sha256' in digest ? digest.sha256 : ''}`,
+    ]),
+  );
+  expect(words.filter((word) => /^(?:sphinx|myst-parser|furo)==/.test(word))).toHaveLength(3);
+  expect(inputs.map(({ uri }) => uri.replace(/@[\d.]+$/, ''))).toEqual(
+    expect.arrayContaining(['pkg:npm/esbuild', `pkg:npm/%40esbuild/${process.platform}-${process.arch}`]),
+  );
 });
 
 /** The newest supported Node.js. The tests run on an older one. */

@@ -1,5 +1,7 @@
 // Builds the texts about the changes of a plan: a short field name, the old and the new value, and the effect.
-import type { GroupPlan, PlannedChange } from '../../../engine/plan/document.ts';
+import type { GroupPlan, PlannedChange, RunningValue } from '../../../engine/plan/document.ts';
+import { isSameValue } from '../../../policies/values/canonical-json.ts';
+import { listed } from '../../../policies/wording.ts';
 import { plural } from '../text.ts';
 
 interface ChangeLine {
@@ -52,10 +54,30 @@ export function changeText(change: PlannedChange): string {
   if (change.kind === 'created') return 'new';
   if (change.kind === 'deleted') return 'deleted';
   if (Array.isArray(before) || Array.isArray(after)) return listText(asList(before), asList(after));
+  if (change.running !== undefined) return textWithPods(change, change.running);
   if (before === undefined && after === undefined) return 'entries reordered';
   if (before === undefined) return `added ${valueText(after)}`;
   if (after === undefined) return `removed ${valueText(before)}`;
   return `${valueText(before)} -> ${sameImage(before, after) ?? valueText(after)}`;
+}
+
+/** Returns `a (6 pods) and b (3 pods) -> c`. The template is named if its value is in no pod. */
+function textWithPods({ before, after }: PlannedChange, running: readonly RunningValue[]): string {
+  const isIn = (wanted: unknown): boolean => running.some(({ value }) => isSameValue(value, wanted));
+  const name = (value: unknown): string => (value === undefined ? 'no value' : valueText(value));
+  if (running.every(({ value }) => isSameValue(value, after))) return `${name(before)} -> ${name(after)} (pods have it already)`;
+  const [first, ...others] = running;
+  const target = (others.length === 0 ? sameImage(first?.value, after) : undefined) ?? name(after);
+  const text = `${podValuesText(running)} -> ${target}`;
+  if (isSameValue(before, after)) return `${text} (template has it already)`;
+  return isIn(before) ? text : `${text} (template: ${name(before)})`;
+}
+
+/** Returns `a (6 pods) and b (3 pods)`; `a` for a single value. */
+export function podValuesText(running: readonly RunningValue[]): string {
+  const name = ({ value }: RunningValue): string => (value === undefined ? 'no value' : valueText(value));
+  const texts = running.map((one) => (running.length === 1 ? name(one) : `${name(one)} (${plural(one.pods, 'pod')})`));
+  return listed(texts, 'and');
 }
 
 function asList(value: unknown): readonly unknown[] {

@@ -224,7 +224,10 @@ function changeList(group: GroupPlan): string {
     (change) =>
       `- ${markdownCode(clip(change.field, longestText))}: ${markdownCode(clip(change.value, longestText))}, ${change.consequence}`,
   );
-  return lines.slice(0, 10).join('\n') + (lines.length > 10 ? `\n- ${plural(lines.length - 10, 'more change')}` : '');
+  const superseded = words.supersedesText(group);
+  const run = superseded === undefined ? [] : [`- ${markdownText(clip(superseded, longestText))}`];
+  const more = lines.length > 10 ? [`- ${plural(lines.length - 10, 'more change')}`] : [];
+  return [...lines.slice(0, 10), ...more, ...run].join('\n');
 }
 
 function stepTable(group: GroupPlan): string {
