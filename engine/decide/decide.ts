@@ -4,6 +4,8 @@ import type { GroupDefinition } from '../../policies/definition.ts';
 import type { Phase } from '../../policies/rollout/phases.ts';
 import { traitsOf } from '../../policies/strategies.ts';
 import { defined } from '../../policies/values/defined.ts';
+import { groupBy } from '../../policies/values/group-by.ts';
+import { keptByObject } from '../../policies/values/map.ts';
 import { ordinalRanges, pods } from '../amount.ts';
 import { contextOf, type GroupContext } from '../context.ts';
 import { type Decision, type GroupDecision, noGoal, type RuleResult, type Step, type Stop, type ZoneDecision } from '../decision.ts';
@@ -165,28 +167,12 @@ function waitsForLeader({ view: { zones } }: GroupContext, results: readonly Rul
   return waits.length > 0 && waits.every(({ rule }) => rule === 'leader-ready') && !zones.some(isBroken);
 }
 
-const zoneDecisions: WeakMap<ZoneView, ZoneDecision> = new WeakMap();
-
-/** Returns the description of a zone, cached by its view. An unchanged zone without claims keeps its view object. */
-function zoneDecision(view: ZoneView): ZoneDecision {
-  const known = zoneDecisions.get(view);
-  if (known !== undefined) return known;
-  const decided = describeZone(view);
-  zoneDecisions.set(view, decided);
-  return decided;
-}
-
-function describeZone(view: ZoneView): ZoneDecision {
-  const byRevision = new Map<string, number[]>();
-  for (const pod of view.pods) {
-    const ordinals = byRevision.get(pod.revision);
-    if (ordinals === undefined) byRevision.set(pod.revision, [pod.ordinal]);
-    else ordinals.push(pod.ordinal);
-  }
+/** Returns the description of a zone. An unchanged zone without claims keeps its view object. */
+const zoneDecision = keptByObject((view: ZoneView): ZoneDecision => {
   const { desiredRevision } = view;
-  const revisions = [...byRevision]
+  const revisions = [...groupBy(view.pods, ({ revision }) => revision)]
     .sort(([a], [b]) => Number(a === desiredRevision) - Number(b === desiredRevision) || (a < b ? -1 : 1))
-    .map(([revision, ordinals]) => ({ revision, ordinals: ordinalRanges(ordinals) }));
+    .map(([revision, pods]) => ({ revision, ordinals: ordinalRanges(pods.map(({ ordinal }) => ordinal)) }));
   return {
     zone: view.zone.name,
     statefulSet: view.zone.statefulSet,
@@ -199,4 +185,4 @@ function describeZone(view: ZoneView): ZoneDecision {
     ...(view.unknown === undefined ? {} : { unread: view.isMissing ? 'missing' : 'unreadable' }),
     ...defined({ drift: view.set?.drift }),
   };
-}
+});
