@@ -119,12 +119,7 @@ async function refuseOtherTemplates(
   const fields = newDifferences(target, chosen);
   if (fields.length === 0) return;
   const { runs } = await readRuns(cluster, target).catch(() => ({ runs: [] }));
-  const isKept = ({ zones }: (typeof runs)[number]): boolean =>
-    chosen.every(({ member: { zone } }) => {
-      const named = zones.find((one) => one.zone === zone)?.toRevision;
-      return (revisions.get(zone) ?? []).some(({ name }) => name === named);
-    });
-  throw mismatchFailure(target, { returns: chosen, fields, runs: runs.filter((run) => run.kind !== 'scale' && isKept(run)) });
+  throw mismatchFailure(target, { returns: chosen, fields, runs: runs.filter(({ kind }) => kind !== 'scale'), kept: revisions });
 }
 
 /**

@@ -105,7 +105,7 @@ export function chooseRevision(member: Member, kept: readonly Revision[], target
     `StatefulSet ${view.namespace}/${view.name} of zone ${zone} has no revision ${wanted ?? 'other than the current one'}`,
     {
       why: names.length === 0 ? 'the StatefulSet has no revisions' : `the StatefulSet has the revisions ${names.join(', ')}`,
-      todo: 'name one of them with --to-revision, or apply the earlier manifests',
+      todo: `name one of them with --zone ${zone} --to-revision, or a run of history with --to-run, or apply the earlier manifests`,
     },
   );
 }

@@ -45,18 +45,31 @@ function memberWith({ view: { namespace, name } }: Member, template: unknown): O
 interface Mismatch {
   readonly returns: readonly ZoneReturn[];
   readonly fields: readonly string[];
-  /** The runs whose revisions Kubernetes keeps in every zone, the newest first. */
+  /** The newest first. */
   readonly runs: readonly RunRecord[];
+  /** The revisions that Kubernetes keeps, by zone. */
+  readonly kept: ReadonlyMap<string, readonly Revision[]>;
+}
+
+/** Reports whether Kubernetes keeps the revisions of the run in all zones, and they are one template. */
+function isOneTemplate(target: GroupName, { zones }: RunRecord, { returns, kept }: Mismatch): boolean {
+  const ofRun = returns.flatMap(({ member }) => {
+    const name = zones.find(({ zone }) => zone === member.zone)?.toRevision;
+    const to = kept.get(member.zone)?.find((one) => one.name === name);
+    return to === undefined ? [] : [{ member, to }];
+  });
+  return ofRun.length === returns.length && newDifferences(target, ofRun).length === 0;
 }
 
 /** Returns the failure of an undo whose revisions are not the same template, with the commands that name one template. */
-export function mismatchFailure(target: GroupName, { returns, fields, runs }: Mismatch): Failure {
+export function mismatchFailure(target: GroupName, mismatch: Mismatch): Failure {
+  const { returns, fields, runs } = mismatch;
   const undo = `kubectl rollout-group undo ${nameOf(target)}`;
-  const runOf = ({ member, to }: ZoneReturn): RunRecord | undefined =>
-    runs.find(({ zones }) => zones.some(({ zone, toRevision }) => zone === member.zone && toRevision === to.name));
+  const rolledOut = ({ member, to }: ZoneReturn, { zones }: RunRecord): boolean =>
+    zones.some(({ zone, toRevision }) => zone === member.zone && toRevision === to.name);
   const rows = returns.map((one) => {
     const { member, to } = one;
-    const run = runOf(one);
+    const run = runs.find((record) => rolledOut(one, record));
     const images = [...new Set(Object.values(imagesOf(to.template)).map(shortImage))];
     const about = run === undefined ? 'no recorded run' : `run ${run.id}, ${instantText(Date.parse(run.startedAt))}`;
     return { cells: [member.zone, `${to.number} (${shortRevision(to.name, member.view.name)})`, firstOf(images, 3), about] };
@@ -67,7 +80,8 @@ export function mismatchFailure(target: GroupName, { returns, fields, runs }: Mi
     rows,
     { width: undefined, ellipsis: '' },
   );
-  const ids = [...new Set(returns.flatMap((one) => runOf(one)?.id ?? []))];
+  const whole = runs.filter((run) => isOneTemplate(target, run, mismatch));
+  const ids = [...new Set(returns.flatMap((one) => whole.find((record) => rolledOut(one, record))?.id ?? []))];
   const commands = [
     ...ids.map((id) => `${undo} --to-run ${id} --yes`),
     ...returns.map(({ member, to }) => `${undo} --zone ${member.zone} --to-revision ${to.number} --yes`),

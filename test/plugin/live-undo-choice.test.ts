@@ -19,7 +19,7 @@ const revision = (zone: Zone, number: number, image: string, more: object = {}):
 });
 
 const nameOf = (zone: Zone, image: string): string => `ingester-zone-${zone}-${image.replace(/\W/g, '')}`;
-const recordOf = (id: string, image: string): FakeObject => ({
+const recordOf = (id: string, image: string, imageOfA = image): FakeObject => ({
   apiVersion,
   kind: 'RolloutRun',
   metadata: { name: `ingester-${id}`, namespace: 'mimir' },
@@ -28,9 +28,9 @@ const recordOf = (id: string, image: string): FakeObject => ({
     id,
     kind: 'rollout',
     outcome: 'completed',
-    startedAt: '2026-01-01T00:00:00Z',
+    startedAt: imageOfA === image ? '2026-01-01T00:00:00Z' : '2026-01-02T00:00:00Z',
     waited: 0,
-    zones: zones.map((zone) => ({ zone, toRevision: nameOf(zone, image) })),
+    zones: zones.map((zone) => ({ zone, toRevision: nameOf(zone, zone === 'a' ? imageOfA : image) })),
     steps: [],
     waits: [],
   },
@@ -43,6 +43,8 @@ const diverged = [
   ...(['b', 'c'] as const).flatMap((zone) => [revision(zone, 2, 'mimir:7'), revision(zone, 3, 'mimir:1')]),
   recordOf('run1', 'mimir:1'),
   recordOf('run7', 'mimir:7'),
+  // The run of zone a alone has no common template, so no command names it.
+  recordOf('alone', 'mimir:1', 'mimir:7'),
 ];
 
 describe('undo --to-revision if the numbers of the StatefulSets differ', () => {
@@ -54,9 +56,9 @@ describe('undo --to-revision if the numbers of the StatefulSets differ', () => {
     expect(acted.stderr).toBe(`error: revision 3 is not the same template in all zones of mimir/ingester
   why: each StatefulSet counts its own revisions; they differ in spec.template.spec.containers[ingester].image
        ZONE  REVISION    IMAGES   ROLLED OUT BY
-       a     3 (mimir7)  mimir:7  run run7, 2026-01-01 00:00 UTC
-       b     3 (mimir1)  mimir:1  run run1, 2026-01-01 00:00 UTC
-       c     3 (mimir1)  mimir:1  run run1, 2026-01-01 00:00 UTC
+       a     3 (mimir7)  mimir:7  run alone, 2026-01-02 00:00 UTC
+       b     3 (mimir1)  mimir:1  run alone, 2026-01-02 00:00 UTC
+       c     3 (mimir1)  mimir:1  run alone, 2026-01-02 00:00 UTC
   do:  name one template by its run, or return zone by zone
        kubectl rollout-group undo mimir/ingester --to-run run7 --yes
        kubectl rollout-group undo mimir/ingester --to-run run1 --yes
