@@ -159,21 +159,26 @@ interface MemberReturn {
   readonly revision?: Revision | undefined;
 }
 
-/** Returns a line for each member such as `a: 66bf5b4698 -> 6454649c64 (revision 1, cache:1.0.0), 3 pods`, and the number of all pods. */
+/**
+ * Returns lines such as `a: 66bf5b4698 -> 6454649c64 (revision 1, cache:1.0.0), 3 pods`, and the number of all pods. Only members with pods to
+ * replace have a line; if no pod is replaced, every member has, because its template changes.
+ */
 export function returnTexts(
   snapshot: Snapshot,
   returns: readonly MemberReturn[],
 ): { readonly lines: readonly string[]; readonly count: number } {
-  const counts = returns.map(({ set, to }) => podsToReplace(snapshot, set, to));
-  const lines = returns.map(({ zone, set, to, revision }, index) => {
+  const counted = returns.map((one) => ({ ...one, count: podsToReplace(snapshot, one.set, one.to) }));
+  const sum = counted.reduce((total, { count }) => total + count, 0);
+  const shown = sum === 0 ? counted : counted.filter(({ count }) => count > 0);
+  const lines = shown.map(({ zone, set, to, revision, count }) => {
     const short = (name: string): string => shortRevision(name, set.name);
     const images = Object.entries(revision === undefined ? {} : imagesOf(revision.template));
     const changed = images.filter(([container, image]) => set.images?.[container] !== image).map(([, image]) => shortImage(image));
     const about = [...(revision === undefined ? [] : [`revision ${revision.number}`]), ...new Set(changed)];
     const named = about.length === 0 ? '' : ` (${firstOf(about, 3)})`;
-    return `${zone}: ${short(set.status.updateRevision)} -> ${short(to)}${named}, ${plural(counts[index] ?? 0, 'pod')}`;
+    return `${zone}: ${short(set.status.updateRevision)} -> ${short(to)}${named}, ${plural(count, 'pod')}`;
   });
-  return { lines, count: counts.reduce((sum, one) => sum + one, 0) };
+  return { lines, count: sum };
 }
 
 /** Returns the return of each member by a rollback of the run: to the revision that the engine decides. */

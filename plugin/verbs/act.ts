@@ -131,7 +131,7 @@ const abort: Verb = {
 const retry: Verb = {
   name: 'retry',
   summary: 'Continue a run that failed or was aborted',
-  description: `The run continues from its current state. Soaks, gates and deadlines start over. ${inRun}`,
+  description: `The run continues from its current state. Soaks, gates and deadlines start over; approvals still count. ${inRun}`,
   options: [],
   examples: ['retry ingester --reason "node was replaced"'],
   exits: requestExits,
