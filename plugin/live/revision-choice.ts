@@ -17,8 +17,8 @@ interface ZoneReturn {
 }
 
 /**
- * Returns the fields in which the chosen templates differ between zones, without the differences that the zones have now: an undo keeps
- * these. An image that is another one in every zone is no setting of the zones.
+ * Returns the fields in which the chosen templates differ between zones. Leaves out the differences that the zones have now, such as an
+ * argument of one zone: an undo keeps these. Other images in zones are no setting of the zones, but another change.
  */
 export function newDifferences({ namespace, group: name }: GroupName, returns: readonly ZoneReturn[]): readonly string[] {
   const zones = returns.map(({ member }) => ({ name: member.zone, statefulSet: member.view.name }));
@@ -29,8 +29,9 @@ export function newDifferences({ namespace, group: name }: GroupName, returns: r
   };
   const [now, then] = [compare(({ member }) => templateIn(member)), compare(({ to }) => to.template)];
   const kept = new Set(now.changes.map(canonicalJson));
-  const changed = then.changes.filter((change) => !kept.has(canonicalJson(change))).map(({ path }) => path);
-  const ofZones = then.perZone.filter((path) => path.endsWith('.image') || !now.perZone.includes(path));
+  const isImage = (path: string): boolean => path.endsWith('.image');
+  const changed = then.changes.filter((change) => isImage(change.path) || !kept.has(canonicalJson(change))).map(({ path }) => path);
+  const ofZones = then.perZone.filter((path) => isImage(path) || !now.perZone.includes(path));
   return [...new Set([...changed, ...ofZones])];
 }
 

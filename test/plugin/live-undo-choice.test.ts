@@ -36,6 +36,12 @@ const recordOf = (id: string, image: string, imageOfA = image): FakeObject => ({
   },
 });
 
+function withContainer(object: FakeObject, fields: object): FakeObject {
+  const spec = Object(object['spec']);
+  const containers = [{ name: 'ingester', image: 'mimir:2', ...fields }];
+  return { ...object, spec: { ...spec, template: { ...spec.template, spec: { ...spec.template?.spec, containers } } } };
+}
+
 /** Zone a returned alone once, so its revisions have other numbers than those of the other zones. */
 const diverged = [
   revision('a', 2, 'mimir:1'),
@@ -85,6 +91,17 @@ describe('undo --to-revision if the numbers of the StatefulSets differ', () => {
     expect(acted.stderr).toContain('each StatefulSet counts its own revisions');
   });
 
+  it('names no run whose zones have other images, also if the zones have these images now', async () => {
+    const images = { a: 'mimir:7', b: 'mimir:1', c: 'mimir:1' };
+    const members = adoptedObjects({ updateRevision: 'rev-2' }).map((object) => {
+      const zone = zones.find((one) => object.metadata.name === `ingester-zone-${one}`);
+      return object.kind === 'StatefulSet' && zone !== undefined ? withContainer(object, { image: images[zone] }) : object;
+    });
+    const acted = await undo('--to-revision 3 --yes', [...members, ...diverged]);
+    expect([acted.status, acted.kept]).toEqual([5, []]);
+    expect(acted.stderr).not.toContain('--to-run alone');
+  });
+
   it('is refused without a run if no run recorded the templates', async () => {
     const acted = await undo(
       '--to-revision 3 --yes',
@@ -100,9 +117,7 @@ describe('undo --to-revision if the numbers of the StatefulSets differ', () => {
     const members = adoptedObjects({ updateRevision: 'rev-2' }).map((object) => {
       const zone = zones.find((one) => object.metadata.name === `ingester-zone-${one}`);
       if (object.kind !== 'StatefulSet' || zone === undefined) return object;
-      const containers = [{ name: 'ingester', image: 'mimir:2', ...args(zone) }];
-      const spec = Object(object['spec']);
-      return { ...object, spec: { ...spec, template: { ...spec.template, spec: { ...spec.template?.spec, containers } } } };
+      return withContainer(object, args(zone));
     });
     const acted = await undo('--to-revision 2 --yes', [...members, ...zones.map((zone) => revision(zone, 2, 'mimir:1', args(zone)))]);
     expect(acted.status, acted.stderr).toBe(0);
