@@ -3,6 +3,8 @@
 import { fieldAt } from '../engine/observe/raw.ts';
 import type { CaseResult } from '../engine/policy-test/policy-test.ts';
 import type { PolicyTest } from '../policies/schema/kinds.ts';
+import { groupBy } from '../policies/values/group-by.ts';
+import { keptByObject } from '../policies/values/map.ts';
 import type { Sides } from './causes.ts';
 import { decisionsOf } from './decisions.ts';
 import { unseenChanges } from './definitions.ts';
@@ -42,13 +44,18 @@ function reviewPair(pair: Pair, sides: Sides, { nowMs, tests }: { readonly nowMs
 
 /** Returns the text of every definition that decides about a group: its own, its policies, and the budgets of its namespace. */
 function decidingText(side: BoundGroup | undefined, { namespace }: Pair, { manifests }: Side): string {
-  const budgets = manifests.filter(
-    (object) =>
-      /DisruptionBudget$/.test(String(fieldAt(object, ['kind']))) &&
-      (fieldAt(object, ['metadata', 'namespace']) ?? 'default') === namespace,
-  );
-  return comparableText({ group: side?.group, policies: side?.policies ?? [], values: budgets.map((budget) => comparableText(budget)) });
+  const budgets = budgetsIn(manifests).get(namespace) ?? [];
+  return comparableText({ group: side?.group, policies: side?.policies ?? [], values: budgets.map(({ text }) => text) });
 }
+
+/** The texts of the budgets by namespace: every group of a namespace has the same ones. */
+const budgetsIn = keptByObject((manifests: readonly unknown[]) => {
+  const budgets = manifests.filter((object) => /DisruptionBudget$/.test(String(fieldAt(object, ['kind']))));
+  const texts = budgets.map((budget) => {
+    return { namespace: String(fieldAt(budget, ['metadata', 'namespace']) ?? 'default'), text: comparableText(budget) };
+  });
+  return groupBy(texts, ({ namespace }) => namespace);
+});
 
 /** Leaves out effects that another effect contains: a removed policy is one effect for each group. */
 function distinctEffects(effects: readonly PolicyEffect[]): PolicyEffect[] {
