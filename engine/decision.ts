@@ -233,6 +233,8 @@ export interface GroupDecision {
   readonly stops: readonly Stop[];
   /** The results that pass only because of an exception, sorted by the end of the exception; absent without such results. */
   readonly permitted?: readonly RuleResult[];
+  /** The result of the deadline that fails the run first, at its `earliestMs`; absent while no deadline counts. */
+  readonly deadline?: RuleResult;
   /** Results that block no step: of policies, gates in observe mode, cancelled downscales, rollbacks, restarts, and rejected other writes. */
   readonly warnings: readonly RuleResult[];
   /** Absent without such StatefulSets. */

@@ -17,7 +17,7 @@ import { objectOf, requesterText, requestPlace } from '../../engine/run/requests
 import type { RunState } from '../../engine/run/run-state.ts';
 import { type IntentView, isUnknown, type PodView } from '../../engine/snapshot.ts';
 import { defined } from '../../policies/values/defined.ts';
-import { getOrCreate } from '../../policies/values/map.ts';
+import { groupBy } from '../../policies/values/group-by.ts';
 import { type GroupRemovalReport, isRunRemembered, type ReleaseReport, type TurnReport } from '../report.ts';
 
 export interface EventFact {
@@ -282,10 +282,14 @@ function endFacts(run: RunState, subject: string): readonly EventFact[] {
 
 /** Returns one fact for each action that failed or scaled, and one fact for all replaced and exposed pods of a zone. */
 export function actionFacts(performed: readonly TakenAction[], exposed: readonly ReplacedPod[] = []): readonly EventFact[] {
-  const replaced = new Map<string, string[]>();
   const done = performed.flatMap(({ action, result }) => (result === 'done' ? replacedBy(action) : []));
-  for (const { zone, pod } of [...done, ...exposed]) getOrCreate(replaced, zone, (): string[] => []).push(pod);
-  return [...performed.flatMap((one) => actionFact(one) ?? []), ...[...replaced].map(([zone, pods]) => replacedFact(zone, pods))];
+  const replaced = [...groupBy([...done, ...exposed], ({ zone }) => zone)].map(([zone, pods]) =>
+    replacedFact(
+      zone,
+      pods.map(({ pod }) => pod),
+    ),
+  );
+  return [...performed.flatMap((one) => actionFact(one) ?? []), ...replaced];
 }
 
 /** Longer lists of pods are written as ranges of ordinals. */

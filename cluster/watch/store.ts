@@ -85,15 +85,10 @@ export class Entries<View> implements Store<View> {
 
   /** Stores the objects of a complete list and removes all other objects. */
   replace(entries: readonly Entry<View>[]): readonly Change<View>[] {
-    const listed = new Map<string, Set<string>>();
-    for (const { namespace, name } of entries) {
-      const names = listed.get(namespace);
-      if (names === undefined) listed.set(namespace, new Set([name]));
-      else names.add(name);
-    }
+    const listed = new Set(entries.map(({ namespace, name }) => `${namespace}/${name}`));
     const gone = [...this.#namespaces.values()]
       .flatMap((known) => [...known.values()])
-      .filter(({ namespace, name }) => !listed.get(namespace)?.has(name));
+      .filter(({ namespace, name }) => !listed.has(`${namespace}/${name}`));
     return [...gone.flatMap(({ namespace, name }) => this.remove(namespace, name)), ...entries.flatMap((entry) => this.put(entry))];
   }
 

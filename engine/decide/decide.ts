@@ -4,6 +4,8 @@ import type { GroupDefinition } from '../../policies/definition.ts';
 import type { Phase } from '../../policies/rollout/phases.ts';
 import { traitsOf } from '../../policies/strategies.ts';
 import { defined } from '../../policies/values/defined.ts';
+import { groupBy } from '../../policies/values/group-by.ts';
+import { keptByObject } from '../../policies/values/map.ts';
 import { ordinalRanges, pods } from '../amount.ts';
 import { contextOf, type GroupContext } from '../context.ts';
 import { type Decision, type GroupDecision, noGoal, type RuleResult, type Step, type Stop, type ZoneDecision } from '../decision.ts';
@@ -13,7 +15,7 @@ import { blockingResults, blocks, earliest, earliestAfter, result } from '../rul
 import { permittedResults } from '../rules/exception.ts';
 import { stuckInstants } from '../rules/pod-state.ts';
 import { refusalOf } from '../rules/refused-write.ts';
-import { oldStatusOf } from '../rules/roll.ts';
+import { nextDeadline, oldStatusOf } from '../rules/roll.ts';
 import { phaseOfRun } from '../run/origin.ts';
 import { advanceRun, withRollback } from '../run/run.ts';
 import type { RunState } from '../run/run-state.ts';
@@ -73,6 +75,7 @@ export function decideGroup(snapshot: Snapshot, group: GroupDefinition): GroupDe
     waits,
     stops: stopping.stops,
     ...(permitted.length === 0 ? {} : { permitted }),
+    ...defined({ deadline: nextDeadline(context, roll.run) }),
     // Rejected writes that no step shows.
     warnings: [...scale.warnings, ...roll.warnings, ...wanted.flatMap((action) => refusalOf(context, action) ?? [])],
     ...(left.length === 0 ? {} : { left }),
@@ -164,28 +167,12 @@ function waitsForLeader({ view: { zones } }: GroupContext, results: readonly Rul
   return waits.length > 0 && waits.every(({ rule }) => rule === 'leader-ready') && !zones.some(isBroken);
 }
 
-const zoneDecisions: WeakMap<ZoneView, ZoneDecision> = new WeakMap();
-
-/** Returns the description of a zone, cached by its view. An unchanged zone without claims keeps its view object. */
-function zoneDecision(view: ZoneView): ZoneDecision {
-  const known = zoneDecisions.get(view);
-  if (known !== undefined) return known;
-  const decided = describeZone(view);
-  zoneDecisions.set(view, decided);
-  return decided;
-}
-
-function describeZone(view: ZoneView): ZoneDecision {
-  const byRevision = new Map<string, number[]>();
-  for (const pod of view.pods) {
-    const ordinals = byRevision.get(pod.revision);
-    if (ordinals === undefined) byRevision.set(pod.revision, [pod.ordinal]);
-    else ordinals.push(pod.ordinal);
-  }
+/** Returns the description of a zone. An unchanged zone without claims keeps its view object. */
+const zoneDecision = keptByObject((view: ZoneView): ZoneDecision => {
   const { desiredRevision } = view;
-  const revisions = [...byRevision]
+  const revisions = [...groupBy(view.pods, ({ revision }) => revision)]
     .sort(([a], [b]) => Number(a === desiredRevision) - Number(b === desiredRevision) || (a < b ? -1 : 1))
-    .map(([revision, ordinals]) => ({ revision, ordinals: ordinalRanges(ordinals) }));
+    .map(([revision, pods]) => ({ revision, ordinals: ordinalRanges(pods.map(({ ordinal }) => ordinal)) }));
   return {
     zone: view.zone.name,
     statefulSet: view.zone.statefulSet,
@@ -198,4 +185,4 @@ function describeZone(view: ZoneView): ZoneDecision {
     ...(view.unknown === undefined ? {} : { unread: view.isMissing ? 'missing' : 'unreadable' }),
     ...defined({ drift: view.set?.drift }),
   };
-}
+});

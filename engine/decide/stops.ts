@@ -3,6 +3,7 @@ import type { Source } from '../../policies/definition.ts';
 import { canOverride } from '../../policies/rollout/rules-without-exception.ts';
 import { traitsOf } from '../../policies/strategies.ts';
 import { defined } from '../../policies/values/defined.ts';
+import { groupBy } from '../../policies/values/group-by.ts';
 import { listed } from '../../policies/wording.ts';
 import { type GroupContext, sourceOf } from '../context.ts';
 import type { RuleResult, Step, Stop } from '../decision.ts';
@@ -251,15 +252,9 @@ function isStop({ result }: ZoneResult): boolean {
 
 function stopsOfResults(context: GroupContext, zoneResults: readonly ZoneResult[]): readonly Stop[] {
   const { group, policies } = context;
-  const zonesOf = new Map<string, { readonly result: RuleResult; readonly zones: string[] }>();
-  for (const zoneResult of zoneResults) {
-    const { zone, result } = zoneResult;
-    const key = keyOf(zoneResult);
-    const known = zonesOf.get(key);
-    if (known === undefined) zonesOf.set(key, { result, zones: [zone] });
-    else if (!known.zones.includes(zone)) known.zones.push(zone);
-  }
-  return [...zonesOf.values()].map(({ result: { rule, fact, limit, source, earliestMs, endsBy }, zones }) => {
+  return [...groupBy(zoneResults, keyOf).values()].map((same) => {
+    const { rule, fact, limit, source, earliestMs, endsBy } = same[0].result;
+    const zones = [...new Set(same.map(({ zone }) => zone))];
     const [only] = zones;
     const place = zones.length === 1 && group.zones.length > 1 ? only : undefined;
     const ends = endsOfRejection(context, source) ?? {

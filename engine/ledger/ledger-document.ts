@@ -3,6 +3,7 @@ import * as z from 'zod';
 import { canonicalJson } from '../../policies/values/canonical-json.ts';
 import { compareText } from '../../policies/values/compare-text.ts';
 import { defined } from '../../policies/values/defined.ts';
+import { groupBy } from '../../policies/values/group-by.ts';
 import { ordinalRanges, ordinalsIn } from '../amount.ts';
 import type { RunState } from '../run/run-state.ts';
 import { type Claim, emptyLedger, isUnknown, type Known, type Ledger, type Pin, type Preparation } from '../snapshot.ts';
@@ -266,13 +267,7 @@ interface Numbered<Row> {
 
 /** Groups rows into batches with the same key and ascending ordinals. The order of the rows does not matter. */
 function batches<Row>(rows: readonly Numbered<Row>[]): readonly (readonly [Row, ...Row[]])[] {
-  const byKey = new Map<string, Numbered<Row>[]>();
-  for (const row of rows) {
-    const known = byKey.get(row.key);
-    if (known === undefined) byKey.set(row.key, [row]);
-    else known.push(row);
-  }
-  return [...byKey.values()].flatMap(ascending);
+  return [...groupBy(rows, ({ key }) => key).values()].flatMap(ascending);
 }
 
 function ascending<Row>(rows: readonly Numbered<Row>[]): readonly (readonly [Row, ...Row[]])[] {

@@ -1,5 +1,6 @@
 // Makes a snapshot from the caches of a running cluster. Joins each pod with its StatefulSet and its node.
 import { extended } from '../../policies/values/defined.ts';
+import { groupBy } from '../../policies/values/group-by.ts';
 import { isUnknown, type Known, type PodsView, type PodView, type Snapshot, type StatefulSetView, type UnreadObject } from '../snapshot.ts';
 import type { ObservedPod } from './objects.ts';
 
@@ -21,7 +22,7 @@ export type Observed = Omit<Snapshot, 'statefulSets' | 'pods' | 'unread'> & {
 export function snapshotOf(observed: Observed): Snapshot {
   const { statefulSets, pods, nodes, unread = [], ...rest } = observed;
   const sets = isUnknown(statefulSets) ? [] : statefulSets;
-  const owned = isUnknown(pods) ? new Map<string, ObservedPod[]>() : podsByOwner(pods);
+  const owned = groupBy(isUnknown(pods) ? [] : pods, ({ owner }) => (owner?.kind === 'StatefulSet' ? owner.uid : undefined));
   const unreadPods = [...(isUnknown(pods) ? [{ kind: 'Pod' as const, unknown: pods.unknown }] : []), ...unread.filter(isPod)];
   const others = unread.filter((object) => !isPod(object));
   const allUnread = isUnknown(statefulSets) ? [{ kind: 'StatefulSet' as const, unknown: statefulSets.unknown }, ...others] : others;
@@ -67,18 +68,6 @@ function hasPodNameOf(set: StatefulSetView, podName: string): boolean {
 
 function isPod(object: UnreadObject): boolean {
   return object.kind === 'Pod';
-}
-
-function podsByOwner(pods: readonly ObservedPod[]): ReadonlyMap<string, ObservedPod[]> {
-  const owned = new Map<string, ObservedPod[]>();
-  for (const pod of pods) {
-    const uid = pod.owner?.kind === 'StatefulSet' ? pod.owner.uid : '';
-    if (uid === '') continue;
-    const siblings = owned.get(uid);
-    if (siblings === undefined) owned.set(uid, [pod]);
-    else siblings.push(pod);
-  }
-  return owned;
 }
 
 function podsOf(set: StatefulSetView, owned: readonly ObservedPod[], unread: readonly UnreadObject[], nodes: Observed['nodes']): PodsView {

@@ -46,6 +46,12 @@ function templateOf(revision: unknown): ObjectContent | undefined {
   return rest;
 }
 
+/** Returns the template of the ControllerRevision of a StatefulSet; undefined if `revisions` does not contain it. */
+export function templateOfRevision(set: ObjectContent, name: string, revisions: readonly unknown[]): ObjectContent | undefined {
+  const isIt = (revision: unknown): boolean => fieldAt(revision, ['metadata', 'name']) === name && isOwnedBy(revision, set);
+  return templateOf(revisions.find(isIt));
+}
+
 function revisionOf(set: ObjectContent, asked: unknown, revisions: readonly unknown[]): string | undefined {
   const found = revisions.find((revision) => isOwnedBy(revision, set) && hasSameTemplate(templateOf(revision), asked));
   const name = fieldAt(found, ['metadata', 'name']);

@@ -2,6 +2,8 @@
 
 import type { GroupDefinition, ZoneDefinition } from '../../policies/definition.ts';
 import { traitsOf } from '../../policies/strategies.ts';
+import { groupBy } from '../../policies/values/group-by.ts';
+import { keptByObject } from '../../policies/values/map.ts';
 import { listed } from '../../policies/wording.ts';
 import { profileOf } from '../profiles.ts';
 import { earliest } from '../rule.ts';
@@ -219,7 +221,11 @@ function blockingReasonOf(
   const unreadLedger = unreadReasonOf(snapshot, 'Ledger', group.namespace, group.name);
   if (unreadLedger !== undefined) return unreadLedger;
   const owners = ownersIn(snapshot.groups).get(`${set.namespace}/${set.name}`) ?? [];
-  if (owners.length > 1) return `StatefulSet ${set.name} has several owners: ${owners.join(', ')}`;
+  if (owners.length > 1)
+    return `StatefulSet ${set.name} has several owners: ${owners
+      .map((owner) => `zone ${owner.zone.name} of group ${owner.group.name}`)
+      .sort()
+      .join(', ')}`;
   if (set.isTerminating) return `StatefulSet ${set.name} is being deleted`;
   if (set.status.updateRevision === '') return `StatefulSet ${set.name} has no status.updateRevision`;
   const lacksCurrent = profileOf(group).advancesCurrentRevision && set.status.currentRevision === '';
@@ -231,22 +237,11 @@ function unreadPodsReasonOf({ statefulSet }: ZoneDefinition, pods: Snapshot['pod
   return `the pods of ${statefulSet} could not be read${pods === undefined ? '' : `: ${pods.unknown}`}`;
 }
 
-const ownersByGroups: WeakMap<readonly GroupDefinition[], ReadonlyMap<string, readonly string[]>> = new WeakMap();
-
-/** Returns the zones that name each StatefulSet (`namespace/name`), sorted. Cached by the list of groups, which never changes in place. */
-function ownersIn(groups: readonly GroupDefinition[]): ReadonlyMap<string, readonly string[]> {
-  const known = ownersByGroups.get(groups);
-  if (known !== undefined) return known;
-  const found = new Map<string, string[]>();
-  for (const group of groups) {
-    for (const zone of group.zones) {
-      const key = `${group.namespace}/${zone.statefulSet}`;
-      found.set(key, [...(found.get(key) ?? []), `zone ${zone.name} of group ${group.name}`].sort());
-    }
-  }
-  ownersByGroups.set(groups, found);
-  return found;
-}
+/** Returns the groups and zones that name each StatefulSet (`namespace/name`). A list of groups never changes in place. */
+const ownersIn = keptByObject((groups: readonly GroupDefinition[]) => {
+  const owners = groups.flatMap((group) => group.zones.map((zone) => ({ group, zone })));
+  return groupBy(owners, ({ group, zone }) => `${group.namespace}/${zone.statefulSet}`);
+});
 
 interface CachedView {
   readonly group: GroupDefinition;

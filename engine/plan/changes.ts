@@ -1,19 +1,21 @@
 // Finds the changes of a plan: differences of zones, joined for zones that change in the same way, and changed disruption budgets.
 import type { GroupDefinition } from '../../policies/definition.ts';
 import { matchesSelector } from '../../policies/label-selector.ts';
-import { canonicalJson } from '../../policies/values/canonical-json.ts';
+import { canonicalJson, isSameValue } from '../../policies/values/canonical-json.ts';
 import { defined } from '../../policies/values/defined.ts';
 import { isRecord } from '../../policies/values/is-record.ts';
 import { type FieldChange, fieldDiff, type ObjectContent } from '../diff/field-diff.ts';
 import { fieldAt, objectKey } from '../observe/raw.ts';
-import { isUnknown, type Snapshot, type StatefulSetView, setNamed } from '../snapshot.ts';
+import { isUnknown, podsNamed, type Snapshot, type StatefulSetView, setNamed } from '../snapshot.ts';
 import type { PlannedChange, Refusal } from './document.ts';
+import { changedOnlyInPods, comparePods, joinValues, type RunningMember, valuesInPods } from './running-fields.ts';
 
 interface Compared {
   readonly current: readonly unknown[];
   readonly desired: readonly unknown[];
   readonly before: Snapshot;
   readonly after: Snapshot;
+  readonly revisions?: readonly unknown[];
 }
 
 /** Returns the changes of a group: replica sources, members in the order of zones, and budgets. Changes of several zones appear once. */
@@ -24,14 +26,23 @@ export function plannedChanges(group: GroupDefinition, compared: Compared, refus
     const after = manifestOf(compared.desired, 'StatefulSet', group.namespace, zone.statefulSet);
     const isRefused = refused.some((refusal) => refusal.zone === zone.name);
     const running = setNamed(compared.before, group.namespace, zone.statefulSet);
-    for (const change of changesOf(before, after, isRefused)) {
+    const pods = podsNamed(compared.before, group.namespace, zone.statefulSet) ?? [];
+    const { revisions = [] } = compared;
+    const ofPods = { updateRevision: running?.status.updateRevision, pods: isUnknown(pods) ? [] : pods, revisions };
+    for (const { running: values = [], ...change } of changesOf(before, after, { isRefused, ofPods })) {
       const counted = withRunningReplicas(change, running?.replicas);
       const key = canonicalJson(counted);
       const known = byText.get(key);
-      byText.set(key, { ...counted, zones: [...(known?.zones ?? []), zone.name] });
+      const all = joinValues([...(known?.running ?? []), ...values]);
+      byText.set(key, { ...counted, zones: [...(known?.zones ?? []), zone.name], running: all });
     }
   }
-  return [...sourceChanges(group, compared), ...byText.values(), ...budgetChanges(group, compared)];
+  return [...sourceChanges(group, compared), ...[...byText.values()].map(withoutUsualValues), ...budgetChanges(group, compared)];
+}
+
+/** Leaves out the values in the pods if all pods have the value of the StatefulSet. */
+function withoutUsualValues({ running = [], ...change }: PlannedChange): PlannedChange {
+  return running.every(({ value }) => isSameValue(value, change.before)) ? change : { ...change, running };
 }
 
 /** Returns a change for each mirrored object whose requested replicas differ. It names every zone that does not mirror another object. */
@@ -55,7 +66,7 @@ function sourceChanges(group: GroupDefinition, { before, after }: Compared): rea
 }
 
 /** Adds the running replicas to a change of `spec.replicas` if the old manifest omits this field. */
-function withRunningReplicas(change: Omit<PlannedChange, 'zones'>, running: number | undefined): Omit<PlannedChange, 'zones'> {
+function withRunningReplicas(change: ZoneChange, running: number | undefined): ZoneChange {
   const { after } = change;
   if (change.field !== 'spec.replicas' || change.before !== undefined || running === undefined || typeof after !== 'number') return change;
   const consequence = after === running ? 'none' : after > running ? 'scaleUp' : 'scaleDown';
@@ -81,19 +92,33 @@ function withoutField(object: ObjectContent, [key, ...rest]: readonly string[], 
   return isRecord(inner) ? { ...object, [key]: withoutField(inner, rest, field) } : object;
 }
 
+type ZoneChange = Omit<PlannedChange, 'zones'>;
+
 function changesOf(
   before: ObjectContent | undefined,
   after: ObjectContent | undefined,
-  isRefused: boolean,
-): readonly Omit<PlannedChange, 'zones'>[] {
+  { isRefused, ofPods }: { readonly isRefused: boolean; readonly ofPods: Omit<RunningMember, 'object'> },
+): readonly ZoneChange[] {
   if (before === undefined && after === undefined) return [];
   if (before === undefined) return [{ kind: 'created', field: 'metadata.name', consequence: isRefused ? 'refused' : 'scaleUp' }];
   if (after === undefined) return [{ kind: 'deleted', field: 'metadata.name', consequence: isRefused ? 'refused' : 'none' }];
-  return fieldDiff(comparedMember(before, after), after).map((change) => plannedChange(change, isRefused));
+  const changes = fieldDiff(comparedMember(before, after), after);
+  const ofTemplate = changes.filter(isOfTemplate);
+  if (ofTemplate.length === 0) return changes.map((change) => plannedChange(change, isRefused));
+  const templates = comparePods(after, { ...ofPods, object: before });
+  return [...changes, ...changedOnlyInPods(ofTemplate, templates)].map((change) => ({
+    ...plannedChange(change, isRefused),
+    ...(isOfTemplate(change) ? { running: valuesInPods(change, templates) } : {}),
+  }));
 }
 
-function plannedChange({ path: field, before, after, consequence }: FieldChange, isRefused: boolean): Omit<PlannedChange, 'zones'> {
-  const kind = field.startsWith('spec.template') ? 'template' : field === 'spec.replicas' ? 'replicas' : 'settings';
+function isOfTemplate({ path }: FieldChange): boolean {
+  return path.startsWith('spec.template');
+}
+
+function plannedChange(change: FieldChange, isRefused: boolean): ZoneChange {
+  const { path: field, before, after, consequence } = change;
+  const kind = isOfTemplate(change) ? 'template' : field === 'spec.replicas' ? 'replicas' : 'settings';
   return { kind, field, ...defined({ before, after }), consequence: isRefused ? 'refused' : consequence };
 }
 

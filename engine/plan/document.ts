@@ -14,7 +14,28 @@ export interface PlannedChange {
   readonly field: string;
   readonly before?: unknown;
   readonly after?: unknown;
+  /** The values in the pods, the most frequent first; absent if all pods have `before`. A field with `before` as `after` changes only in pods. */
+  readonly running?: readonly RunningValue[];
   readonly consequence: 'restart' | 'scaleUp' | 'scaleDown' | 'none' | 'refused';
+}
+
+/** A value of a field of the pod template. Without `value`, the template of these pods does not have the field. */
+export interface RunningValue {
+  readonly value?: unknown;
+  readonly pods: number;
+}
+
+/** A run in progress that the change ends before it completes. */
+export interface SupersededRun {
+  readonly run: string;
+  readonly kind: 'rollout' | 'rollback';
+  /** The change of the run: the new images, else the changed fields, else the revisions. */
+  readonly to: readonly string[];
+  readonly pods: number;
+  /** Number of pods that already have the template of the run. */
+  readonly updated: number;
+  /** Number of updated pods that get another template and are replaced again. */
+  readonly replacedAgain: number;
 }
 
 /** One line of the plan: pods of one zone are replaced, a zone is prepared or scaled, or the group waits. */
@@ -87,6 +108,8 @@ export interface GroupPlan {
   readonly group: string;
   readonly outcome: 'complete' | 'unchanged' | 'blocked' | 'waits';
   readonly changes: readonly PlannedChange[];
+  /** Absent if the change ends no run in progress. */
+  readonly supersedes?: SupersededRun;
   readonly waves: readonly PlannedWave[];
   readonly refused: readonly Refusal[];
   readonly risks: readonly Risk[];

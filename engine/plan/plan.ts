@@ -7,6 +7,7 @@ import { pods } from '../amount.ts';
 import { contextOf, type GroupContext } from '../context.ts';
 import { isOfStop } from '../decide/stops.ts';
 import type { RuleResult, Stop } from '../decision.ts';
+import type { ObjectContent } from '../diff/field-diff.ts';
 import { viewGroup, type ZoneView } from '../observe/view.ts';
 import { podsWorthNaming } from '../publish/decision.ts';
 import { isTroubled } from '../publish/status.ts';
@@ -15,10 +16,11 @@ import { blocks, isUntilPerson } from '../rule.ts';
 import { agentRuns } from '../rules/agent-access.ts';
 import { permittedResults } from '../rules/exception.ts';
 import { activeMs } from '../run/durations.ts';
+import type { RunState } from '../run/run-state.ts';
 import { type PodView, type Snapshot, setNamed } from '../snapshot.ts';
 import type { World } from '../world/model.ts';
 import type { Quantile } from '../world/world.ts';
-import { plannedChanges } from './changes.ts';
+import { manifestOf, plannedChanges } from './changes.ts';
 import { controllerTrace } from './controller.ts';
 import {
   type ApiDenial,
@@ -36,7 +38,9 @@ import {
 } from './document.ts';
 import { assumedMetrics, runForward, type Turn } from './forward.ts';
 import { groupRisks } from './risks.ts';
+import { templateNamed } from './running-fields.ts';
 import { checksAfterWait, requestedScales, type TracedStep, traceRequested, traceTurn } from './steps.ts';
+import { successorTrace, supersededRun } from './superseded-run.ts';
 import { desiredGroup, type PlanSnapshots, permittedLater, readPlanSnapshots, requestedWorld, snapshotAsked } from './world.ts';
 
 /** A group that is blocked because members are missing in the compared objects. The results say what to change. */
@@ -65,6 +69,8 @@ export interface PlanInput extends Pick<Snapshot, 'groups' | 'policies' | 'excep
   /** Groups that are blocked because their members do not exist. */
   readonly absent?: readonly AbsentMembers[];
   readonly denied?: readonly ApiDenial[];
+  /** The ControllerRevisions of the cluster: the templates that pods run. Absent for a plan of files. */
+  readonly revisions?: readonly unknown[];
   /** Changes of groups, policies and other objects of this project. They may bind groups that the plan leaves out. */
   readonly policyChanges?: readonly ObjectChange[];
   readonly otherChanges?: readonly ObjectChange[];
@@ -207,6 +213,7 @@ function planGroup(input: PlanInput, group: GroupDefinition, snapshots: PlanSnap
     group: group.name,
     outcome,
     changes,
+    ...supersededIn(input, group, asked, likely),
     waves,
     refused: likely.refused,
     risks: groupRisks({
@@ -241,6 +248,20 @@ function planGroup(input: PlanInput, group: GroupDefinition, snapshots: PlanSnap
     },
     timeline: steps.flatMap(span),
   };
+}
+
+function supersededIn(
+  { current, revisions = [] }: PlanInput,
+  group: GroupDefinition,
+  snapshot: Snapshot,
+  { successor }: Forward,
+): Pick<GroupPlan, 'supersedes'> {
+  const templateOf = (statefulSet: string, revision: string): ObjectContent | undefined => {
+    const object = manifestOf(current, 'StatefulSet', group.namespace, statefulSet);
+    const updateRevision = setNamed(snapshot, group.namespace, statefulSet)?.status.updateRevision;
+    return object === undefined ? undefined : templateNamed(revision, { object, updateRevision, revisions });
+  };
+  return defined({ supersedes: supersededRun(group, { snapshot, successor, templateOf }) });
 }
 
 /** Returns the durations of a plan that completes. */
@@ -291,6 +312,8 @@ interface Forward {
   readonly waits: GroupPlan['waits'];
   readonly stops: readonly Stop[];
   readonly checks: NonNullable<GroupPlan['checksAfterWait']>;
+  /** The run that superseded the run in progress; undefined if no run did. */
+  readonly successor: RunState | undefined;
   readonly world: World;
   readonly end: 'done' | 'held' | 'limit';
   readonly startMs: number;
@@ -302,6 +325,8 @@ function forward(input: PlanInput, group: GroupDefinition, snapshots: PlanSnapsh
   const steps: TracedStep[] = [];
   const before = snapshotAsked(input, snapshots, group);
   const traceController = controllerTrace(group, before);
+  const traceRun = successorTrace(viewGroup(before, group).ledger.run);
+  let successor: RunState | undefined;
   let atOnce: readonly TracedStep[] = [];
   let asked = requestedScales(group, before, requested.world.snapshot);
   const open = new Set(asked.map(({ key }) => key));
@@ -309,6 +334,7 @@ function forward(input: PlanInput, group: GroupDefinition, snapshots: PlanSnapsh
   const met = new Set<Stop>();
   const onTurn = (turn: Turn, { snapshot }: World): void => {
     traceTurn(steps, turn);
+    successor = traceRun(turn.decision.run);
     atStart ??= turn.decision.stops;
     for (const stop of stopsOfResults(atStart, turn.decision.waits)) met.add(stop);
     atOnce = traceController(turn, snapshot);
@@ -328,7 +354,7 @@ function forward(input: PlanInput, group: GroupDefinition, snapshots: PlanSnapsh
   const ended = [...met].filter(({ endsWith }) => !left.some((stop) => stop.endsWith === endsWith));
   const times = { startMs: snapshots.nowMs, endMs: last.nowMs };
   const checks = later.length === 0 ? [] : checksAfterWait(contextOf(world.snapshot, requested.group), last.decision);
-  return { group, refused, permitted, steps: traced, waits, stops: [...ended, ...left], checks, world, end, ...times };
+  return { group, refused, permitted, steps: traced, waits, stops: [...ended, ...left], checks, successor, world, end, ...times };
 }
 
 /** Simulates the group with both durations. If nothing is to do, no duration counts. */

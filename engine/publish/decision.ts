@@ -77,6 +77,7 @@ export function publishedDecision(input: PublishInput): PublishedDecision {
     stops: decision.stops.slice(0, publishedStopLimit),
     ...defined({ permitted: decision.permitted?.slice(0, publishedStopLimit).map(storedResult) }),
     ...(unused.length === 0 ? {} : { unusedExceptions: unused.slice(0, publishedStopLimit) }),
+    ...defined({ deadline: decision.deadline && storedResult(decision.deadline) }),
     steps: decision.steps.map(({ id, kind, zone, from, to, outcome, pods: named, results }) => ({
       id,
       kind,

@@ -115,6 +115,8 @@ const published = z.object({
   permitted: z.array(result).exactOptional(),
   /** The unexpired exceptions that permit nothing now, at most `publishedStopLimit`; absent without any. */
   unusedExceptions: z.array(result).exactOptional(),
+  /** The deadline that fails the run first, at `earliestMs`; absent while no deadline counts, and in publications of earlier versions. */
+  deadline: result.exactOptional(),
   steps: z.array(
     z.object({
       id: text,

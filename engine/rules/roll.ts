@@ -7,7 +7,7 @@ import type { RuleResult } from '../decision.ts';
 import { openClaimLimit } from '../ledger/ledger.ts';
 import { describeReadiness, type ZoneView } from '../observe/view.ts';
 import { profileOf } from '../profiles.ts';
-import { ageSince, result } from '../rule.ts';
+import { ageSince, earliest, result } from '../rule.ts';
 import { activeMs, lastProgressMs } from '../run/durations.ts';
 import { isVerified, objectOf, pauses, requesterText, undoRequest } from '../run/requests.ts';
 import type { RunState } from '../run/run-state.ts';
@@ -191,6 +191,14 @@ export function runDeadline(context: GroupContext, run: RunState): RuleResult {
     ...(run.isMovable ? { age } : {}),
     ...(run.isMovable && spent < runMs ? { earliestMs: context.nowMs + runMs - spent } : {}),
   });
+}
+
+/** Returns the result of the deadline that fails the run first, at its `earliestMs`; undefined while no deadline counts, as in a forecast. */
+export function nextDeadline(context: GroupContext, run: RunState | undefined): RuleResult | undefined {
+  if (run?.outcome !== 'running' || context.snapshot.hasAssumedTimes === true) return undefined;
+  const [progress, whole] = [progressDeadline(context, run), runDeadline(context, run)];
+  const first = earliest([progress.earliestMs, whole.earliestMs]);
+  return first === undefined ? undefined : progress.earliestMs === first ? progress : whole;
 }
 
 function isInFlight(context: GroupContext): boolean {

@@ -5,6 +5,7 @@ import { type Configuration, certificateRules, mirrorRules, type PolicyRule, web
 import type { MirrorSource } from '../../install/scope.ts';
 import { agentName } from '../../policies/objects/agent-deployment.ts';
 import { defined } from '../../policies/values/defined.ts';
+import { groupBy } from '../../policies/values/group-by.ts';
 import type { AccountFact, RightFact } from './check.ts';
 
 export interface AgentRight {
@@ -134,20 +135,15 @@ export function isNeeded({ weight, action, showsGroups }: AgentRight): boolean {
 export interface MissingVerbs {
   readonly right: AgentRight;
   readonly namespace?: string | undefined;
-  readonly verbs: string[];
+  readonly verbs: readonly string[];
 }
 
 /** Returns the missing rights. Verbs on one resource with the same consequence make one entry. */
 export function missingVerbs(rights: readonly RightFact[]): readonly MissingVerbs[] {
-  const missing = new Map<string, MissingVerbs>();
-  for (const { right, namespace, isAllowed } of rights) {
-    if (isAllowed) continue;
-    const key = `${right.group}/${right.resource}/${namespace ?? ''}/${right.without}`;
-    const known = missing.get(key);
-    if (known === undefined) missing.set(key, { right, namespace, verbs: [right.verb] });
-    else known.verbs.push(right.verb);
-  }
-  return [...missing.values()];
+  const missing = groupBy(rights, ({ right, namespace, isAllowed }) =>
+    isAllowed ? undefined : `${right.group}/${right.resource}/${namespace ?? ''}/${right.without}`,
+  );
+  return [...missing.values()].map((same) => ({ ...same[0], verbs: same.map(({ right }) => right.verb) }));
 }
 
 /** Returns `ACCOUNT may not get, list pods in mimir: no group can be rolled out`. */

@@ -8,6 +8,7 @@ import { isUnknown, type StatefulSetView } from '../../engine/snapshot.ts';
 import type { GroupDefinition } from '../../policies/definition.ts';
 import { matchesSelector } from '../../policies/label-selector.ts';
 import { holdingPartition, traitsOf } from '../../policies/strategies.ts';
+import { groupBy } from '../../policies/values/group-by.ts';
 import { itemsOf } from '../cluster-snapshot/listing.ts';
 import { plural } from '../output/text.ts';
 import { keptLeases } from './agent.ts';
@@ -60,14 +61,11 @@ export const strategies: GroupCheck = (facts) => {
 export const nameLabels: GroupCheck = (facts) => {
   const byName = facts.groups.filter((group) => profileOf(group).matchesPodsByNameLabel).flatMap((group) => membersOf(facts, group));
   if (byName.length === 0) return [];
-  const labels = new Map<string, StatefulSetView[]>();
-  const unlabelled: CheckResult[] = [];
-  for (const set of byName) {
-    const { namespace, name } = set;
-    const label = set.podLabels['name'];
-    if (label !== undefined) labels.set(`${namespace}/${label}`, [...(labels.get(`${namespace}/${label}`) ?? []), set]);
-    else unlabelled.push(result('FAIL', 'labels', `the pods of ${namespace}/${name} have no label "name"`, 'RG4013'));
-  }
+  const labelOf = ({ podLabels }: StatefulSetView): string | undefined => podLabels['name'];
+  const unlabelled = byName
+    .filter((set) => labelOf(set) === undefined)
+    .map(({ namespace, name }) => result('FAIL', 'labels', `the pods of ${namespace}/${name} have no label "name"`, 'RG4013'));
+  const labels = groupBy(byName, (set) => labelOf(set) && `${set.namespace}/${labelOf(set)}`);
   const shared = [...labels.values()].filter((sets) => sets.length > 1);
   const results = shared.map((sets) => {
     const names = sets.map(({ namespace, name }) => `${namespace}/${name}`).join(' and ');

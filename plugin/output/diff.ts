@@ -21,7 +21,7 @@ import type {
 } from '../difference.ts';
 import { type ExitCode, exitCodes, Failure } from '../failure.ts';
 import { waitsBesidesStops } from './explain.ts';
-import { valueText } from './plan/changes.ts';
+import { podValuesText, valueText } from './plan/changes.ts';
 import { deniedText, exceptionText, factText, stopAndEndText } from './plan/plan-text.ts';
 import type { TableLook } from './plan/table.ts';
 import { paragraph, piecesOf, plural } from './text.ts';
@@ -155,7 +155,7 @@ function notesOf(change: PlannedChange, group: GroupDifference): readonly string
   const rules = refusals.flatMap((refusal) => blockingResults(refusal.results));
   const hints = new Set(refusals.flatMap(({ hint }) => hint ?? []));
   if (refusals.length > 0) return [`DENIED by ${[...new Set(rules.map((result) => result.rule))].join(', ') || 'policy'}`, ...hints];
-  return [consequenceNote(change, group)];
+  return [...(change.running === undefined ? [] : [`in pods: ${podValuesText(change.running)}`]), consequenceNote(change, group)];
 }
 
 function consequenceNote(change: PlannedChange, group: GroupDifference): string {

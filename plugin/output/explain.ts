@@ -12,6 +12,7 @@ import { requestOf } from '../../engine/run/requests.ts';
 import { goalText, marks, missingText, openExceptions, phaseTitle, podsMissing, troubleOf, unreadText, unreadZones } from './group-text.ts';
 import {
   cancelCommand,
+  deadlineText,
   exceptionText,
   factText,
   overrideText,
@@ -44,6 +45,7 @@ export type ExplainedDecision = Pick<
   | 'stops'
   | 'permitted'
   | 'left'
+  | 'deadline'
   | 'warnings'
   | 'actions'
 > &
@@ -86,6 +88,7 @@ export function renderExplanation(explanation: Explanation, look: TableLook): st
     ...field('goal', goalText(decision, explanation.unread ?? unreadZones(decision)), look),
     ...field('zones', zonesText(explanation), look),
     ...trouble.flatMap(({ what }) => field('trouble', what, look, 'red')),
+    ...(decision.deadline === undefined ? [] : field('deadline', deadlineText(decision.deadline, explanation.nowMs), look)),
     ...(explanation.facts ?? []).flatMap(([label, text]) => field(label, text, look)),
     ...decision.stops.flatMap((stop) => {
       const text = stopsStep(decision, stop) ? stopText(stop, explanation.nowMs) : stopAndEndText(stop, explanation.nowMs);

@@ -35,7 +35,7 @@ import {
   zoneProgress,
   zoneWaitText,
 } from './group-text.ts';
-import { ageText, exceptionAndEndText, factText, passesText, shortDigest, stopAndEndText } from './plan/plan-text.ts';
+import { ageText, deadlineText, exceptionAndEndText, factText, passesText, shortDigest, stopAndEndText } from './plan/plan-text.ts';
 import type { TableLook } from './plan/table.ts';
 import { podText, shortPods } from './pod-text.ts';
 import { alignTable, type Column, type ItemColumn, itemTable, paragraph, plural, type Row, reasonSuffix } from './text.ts';
@@ -111,6 +111,7 @@ export function renderTree(live: LiveGroup, nowMs: number, look: TreeLook, facts
       ? []
       : paragraph('', `${live.unattended}; nothing is carried out`, look.columns).map((line) => look.paint('red', line))),
     ...(estimation === undefined ? [] : paragraph('', `end ${endText(estimation, nowMs)}`, look.columns)),
+    ...(decision.deadline === undefined ? [] : paragraph('', `deadline: ${deadlineText(decision.deadline, nowMs)}`, look.columns)),
     '',
     ...(live.unattended === undefined || live.from === 'here' ? [] : [look.paint('dim', asOfText(decision, nowMs))]),
     look.paint('bold', header),

@@ -30,7 +30,7 @@ import {
   zoneProgress,
   zoneWaitText,
 } from './group-text.ts';
-import { ageText, exceptionAndEndText, factText, leftText, spanText, stopAndEndText } from './plan/plan-text.ts';
+import { ageText, deadlineText, exceptionAndEndText, factText, leftText, spanText, stopAndEndText } from './plan/plan-text.ts';
 import type { TableLook } from './plan/table.ts';
 import { paragraph, plural } from './text.ts';
 
@@ -66,6 +66,7 @@ function momentOf({ decision, unattended, starting: newAgent }: LiveGroup, nowMs
       ...warningTexts(decision, nowMs).map((text) => ['warning', text] as const),
       ...(starting === undefined ? [] : [['pod', starting] as const]),
       ...(estimation === undefined ? [] : [['end', endText(estimation, nowMs)] as const]),
+      ...(decision.deadline === undefined ? [] : [['deadline', deadlineText(decision.deadline, nowMs)] as const]),
     ],
   };
 }

@@ -2,7 +2,7 @@
 import { type ExecFileException, execFile } from 'node:child_process';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { getOrCreate } from '../../policies/values/map.ts';
+import { getOrCreate, keptByObject } from '../../policies/values/map.ts';
 import { type Failure, notFoundFailure, usageFailure } from '../failure.ts';
 import {
   emptySource,
@@ -34,12 +34,10 @@ export async function readGit(spec: string, access: InputAccess): Promise<readon
 }
 
 /** The answers of Git by command. A command sees one state of the repository, so it asks each question once. */
-const answers = new WeakMap<InputAccess, Map<string, Promise<unknown>>>();
+const answersOf = keptByObject((_access: InputAccess) => new Map<string, Promise<unknown>>());
 
 function askedOnce<Answer>(access: InputAccess, question: string, ask: () => Promise<Answer>): Promise<Answer> {
-  const known = answers.get(access) ?? new Map<string, Promise<unknown>>();
-  answers.set(access, known);
-  return getOrCreate(known, question, ask) as Promise<Answer>;
+  return getOrCreate(answersOf(access), question, ask) as Promise<Answer>;
 }
 
 /** Reads as `readGit` does, but returns undefined for a missing path, and no file for a directory without documents. */

@@ -1,6 +1,7 @@
 // Evaluates conditions of policies: JsonLogic with *unknown* as a third value.
 import type { RulesLogic } from 'json-logic-js';
 import jsonLogic from 'json-logic-js';
+import { keptByObject } from '../values/map.ts';
 import { conditionFunctions, evaluating, isKnown, isThere, missing, read, readList, requireKnown, spend } from './evaluation.ts';
 import { checkShape, operationOf, operators } from './shape.ts';
 
@@ -45,15 +46,10 @@ interface Prepared {
   readonly problem?: string;
 }
 
-const preparedConditions = new WeakMap<object, Prepared>();
+const prepareOnce: (condition: object) => Prepared = keptByObject(prepareNew);
 
 function preparedOf(condition: unknown): Prepared {
-  if (typeof condition !== 'object' || condition === null) return prepareNew(condition);
-  const known = preparedConditions.get(condition);
-  if (known) return known;
-  const prepared = prepareNew(condition);
-  preparedConditions.set(condition, prepared);
-  return prepared;
+  return typeof condition === 'object' && condition !== null ? prepareOnce(condition) : prepareNew(condition);
 }
 
 function prepareNew(condition: unknown): Prepared {

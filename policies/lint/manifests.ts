@@ -6,6 +6,7 @@ import { valueAt } from '../schema/schema-walk.ts';
 import { holdingPartition, type StrategyName, strategyTraits } from '../strategies.ts';
 import { groupBy } from '../values/group-by.ts';
 import { isRecord } from '../values/is-record.ts';
+import { keptByObject } from '../values/map.ts';
 import { definitionOf, eachGroup, type LintCheck, type LintContext } from './context.ts';
 
 /** Reports members whose update strategy does not fit: pods would be replaced in all zones at once, or never. */
@@ -65,12 +66,8 @@ type Files = Pick<LintContext, 'load'>;
 
 /** Returns a function that remembers its answer for each load, because checks ask for each zone of each group. */
 function oncePerLoad<T>(read: (manifests: readonly Manifest[]) => T): (files: Files) => T {
-  const known = new WeakMap<LintContext['load'], T>();
-  return ({ load }) => {
-    const answer = known.get(load) ?? read(load.manifests);
-    known.set(load, answer);
-    return answer;
-  };
+  const answerOf = keptByObject(({ manifests }: LintContext['load']) => read(manifests));
+  return ({ load }) => answerOf(load);
 }
 
 /** Returns the manifests of StatefulSets by namespace and name. Several manifests of one name are versions, such as kustomize overlays. */

@@ -23,8 +23,10 @@ export function putNewest<Key, Value>(map: Map<Key, Value>, key: Key, value: Val
 export function keptByObject<Key extends object, Value>(compute: (key: Key) => Value): (key: Key) => Value {
   const known = new WeakMap<Key, { readonly value: Value }>();
   return (key) => {
-    const kept = known.get(key) ?? { value: compute(key) };
-    known.set(key, kept);
-    return kept.value;
+    const kept = known.get(key);
+    if (kept !== undefined) return kept.value;
+    const value = compute(key);
+    known.set(key, { value });
+    return value;
   };
 }

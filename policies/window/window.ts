@@ -7,7 +7,7 @@ import { messageOf } from '../error-message.ts';
 import type { FindingCode } from '../findings/codes.ts';
 import type { PolicyAction } from '../schema/rollout-policy.ts';
 import { defined } from '../values/defined.ts';
-import { putNewest } from '../values/map.ts';
+import { keptByObject, putNewest } from '../values/map.ts';
 
 interface WindowState {
   readonly isOpen: boolean;
@@ -254,12 +254,11 @@ interface Calendar {
 const calendars = new Map<string, Calendar | 'unreadable'>();
 const maxCalendars = 1_000;
 
-/** The keys of the calendars by schedule, because decisions ask for the same schedule again and again. */
-const calendarKeys = new WeakMap<Schedule, string>();
+/** Returns the key of the calendar of a schedule. Decisions ask for the same schedule again and again. */
+const calendarKey = keptByObject(({ timeZone, durationMs, cron }: Schedule) => `${timeZone} ${durationMs > 0} ${cron}`);
 
 function calendarOf(schedule: Schedule): Calendar | undefined {
-  const key = calendarKeys.get(schedule) ?? `${schedule.timeZone} ${schedule.durationMs > 0} ${schedule.cron}`;
-  calendarKeys.set(schedule, key);
+  const key = calendarKey(schedule);
   const known = calendars.get(key) ?? readCalendar(schedule);
   putNewest(calendars, key, known, maxCalendars);
   return known === 'unreadable' ? undefined : known;

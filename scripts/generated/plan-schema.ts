@@ -83,8 +83,26 @@ const definitions: Readonly<Record<string, Schema>> = {
     {
       before: { description: 'The old value. For a list that is compared as a set: the removed entries.' },
       after: { description: 'The new value. For a list that is compared as a set: the added entries.' },
+      running: {
+        ...listOf(ref('runningValue')),
+        description:
+          'The values in the pods, the most frequent first. Absent if all pods have `before`. If `before` equals `after`, the field changes only in pods.',
+      },
     },
   ),
+  runningValue: record(
+    'A value of a field in pods. Without `value`, the template of these pods does not have the field.',
+    { pods: count },
+    { value: { description: 'The value in the template that the pods run.' } },
+  ),
+  supersededRun: record('A run in progress that the change ends before it completes.', {
+    run: text,
+    kind: oneOf('rollout', 'rollback'),
+    to: { ...listOf(text), description: 'The change of the run: the new images, else the changed fields, else the revisions.' },
+    pods: count,
+    updated: { ...count, description: 'Number of pods that already have the template of the run.' },
+    replacedAgain: { ...count, description: 'Number of updated pods that get another template and are replaced again.' },
+  }),
   step: record(
     'One step of the plan.',
     {
@@ -172,6 +190,7 @@ const definitions: Readonly<Record<string, Schema>> = {
       timeline: listOf(ref('span')),
     },
     {
+      supersedes: ref('supersededRun'),
       stops: { ...listOf(ref('stop')), description: 'The stops that the plan meets, each with the commands or edits that end it.' },
       checksAfterWait: { ...listOf(ref('check')), description: 'The checks of waves that follow once the plan no longer waits.' },
       troubled: {

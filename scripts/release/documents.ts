@@ -13,7 +13,7 @@ export interface Component {
 }
 
 /** A package of npm with the checksum in the lock file. */
-export interface BundledComponent extends Component {
+export interface LockedComponent extends Component {
   readonly sha512: string;
 }
 
@@ -23,11 +23,16 @@ export interface Artefact {
 }
 
 /** Returns the packages of npm whose code is in the bundle. */
-export function bundledComponents(sources: readonly string[]): readonly BundledComponent[] {
+export function bundledComponents(sources: readonly string[]): readonly LockedComponent[] {
   // Greedy: a package can be in the node_modules of another one.
   const folders = new Set(sources.flatMap((path) => /^(?:.*\/)?node_modules\/(?:@[^/]+\/)?[^/]+/.exec(path)?.[0] ?? []));
+  return lockedComponents([...folders].sort());
+}
+
+/** Returns the packages of npm in these folders, with their checksums in the lock file. */
+function lockedComponents(folders: readonly string[]): readonly LockedComponent[] {
   const { packages } = JSON.parse(readFileSync('package-lock.json', 'utf8'));
-  const components = [...folders].sort().map((folder): BundledComponent => {
+  const components = folders.map((folder): LockedComponent => {
     const { name, version, license } = JSON.parse(readFileSync(`${folder}/package.json`, 'utf8'));
     const purl = `pkg:npm/${name.replace('@', '%40')}@${version}`;
     const sha512 = Buffer.from(packages[folder].integrity.replace('sha512-', ''), 'base64').toString('hex');
@@ -38,7 +43,7 @@ export function bundledComponents(sources: readonly string[]): readonly BundledC
 }
 
 /** Returns the list of components in SPDX 2.3. */
-export function bill({ version, source, time, commit }: Product, bundled: readonly BundledComponent[]): string {
+export function bill({ version, source, time, commit }: Product, bundled: readonly LockedComponent[]): string {
   const inputs = allInputs.filter((input) => input !== injector).map(componentOf);
   const product = { name: 'rollout-group', version, license: 'Apache-2.0', purl: `pkg:generic/rollout-group@${version}` };
   const components: readonly Component[] = [product, ...bundled, ...inputs];
@@ -75,7 +80,7 @@ export function bill({ version, source, time, commit }: Product, bundled: readon
 }
 
 /** Returns the statement that names the artefacts, the commit and the inputs. It has no times, so that it is the same in each run. */
-export function provenance(product: Product, artefacts: readonly Artefact[], bundled: readonly BundledComponent[]): string {
+export function provenance(product: Product, artefacts: readonly Artefact[], bundled: readonly LockedComponent[]): string {
   const { version, source, commit, isChanged, baseUrl } = product;
   return json({
     _type: 'https://in-toto.io/Statement/v1',
@@ -89,12 +94,28 @@ export function provenance(product: Product, artefacts: readonly Artefact[], bun
         resolvedDependencies: [
           { uri: `git+${source}`, digest: { gitCommit: commit } },
           ...allInputs.map((input) => ({ uri: componentOf(input).purl, digest: { sha256: input.sha256 } })),
-          ...bundled.map(({ purl, sha512 }) => ({ uri: purl, digest: { sha512 } })),
+          ...[...bundled, ...bundler()].map(({ purl, sha512 }) => ({ uri: purl, digest: { sha512 } })),
+          ...siteGenerator(),
         ],
       },
       runDetails: { builder: { id: `${source}/blob/main/scripts/release/release.ts` } },
     },
   });
+}
+
+/** Returns esbuild, whose executable is a package for this platform. */
+function bundler(): readonly LockedComponent[] {
+  return lockedComponents(['esbuild', `@esbuild/${process.platform}-${process.arch}`].map((name) => `node_modules/${name}`));
+}
+
+/** Returns each file of Python that pip accepts for the site. A package with compiled code has a file for each Python and processor. */
+function siteGenerator(): readonly { readonly uri: string; readonly digest: { readonly sha256: string } }[] {
+  const packages = readFileSync('scripts/site/requirements.txt', 'utf8').matchAll(
+    /^([a-z0-9-]+)==(\S+)((?: \\\n +--hash=sha256:[0-9a-f]{64})+)$/gm,
+  );
+  return [...packages].flatMap(([, name = '', version = '', hashes = '']) =>
+    (hashes.match(/[0-9a-f]{64}/g) ?? []).map((sha256) => ({ uri: `pkg:pypi/${name}@${version}`, digest: { sha256 } })),
+  );
 }
 
 function componentOf({ registry, name, version, architecture, license, sha256 }: Input): Component {

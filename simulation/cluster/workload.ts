@@ -1,5 +1,6 @@
 // Reads the fields of StatefulSets and pods for the models of controllers and kubelets, and computes revisions.
 
+import { keptByObject } from '../../policies/values/map.ts';
 import type { Actor, Json, ModelObject } from '../server/request.ts';
 
 export const statefulSetResource = 'statefulsets.apps';
@@ -81,18 +82,14 @@ export interface PodFacts {
   readonly service: string;
 }
 
-const facts: WeakMap<ModelObject, PodFacts> = new WeakMap();
-
 /** Returns the facts of the pod. Computes them once per version of the pod. */
-export function podFacts(pod: ModelObject): PodFacts {
-  const known = facts.get(pod);
-  if (known !== undefined) return known;
+export const podFacts = keptByObject((pod: ModelObject): PodFacts => {
   const { metadata } = pod;
   const spec = (pod['spec'] ?? {}) as PodSpec & { readonly subdomain?: string };
   const status = (pod['status'] ?? {}) as PodStatus;
   const ready = status.conditions?.find(({ type }) => type === 'Ready');
   const controller = metadata.ownerReferences?.find((reference) => reference.controller === true);
-  const found: PodFacts = {
+  return {
     namespace: metadata.namespace ?? '',
     name: metadata.name,
     uid: metadata.uid,
@@ -110,9 +107,7 @@ export function podFacts(pod: ModelObject): PodFacts {
     containers: spec.containers ?? [],
     service: spec.subdomain ?? '',
   };
-  facts.set(pod, found);
-  return found;
-}
+});
 
 /** Returns whether the name of the pod consists of the name of the StatefulSet and an ordinal. */
 export function isNamedAfter(pod: string, set: string): boolean {
@@ -149,17 +144,13 @@ export const controllerActor: Actor = { user: 'system:serviceaccount:kube-system
 /** The letters and digits of generated names in Kubernetes, chosen so that no words appear. */
 const alphabet = 'bcdfghjklmnpqrstvwxz2456789';
 
-const hashes: WeakMap<object, string> = new WeakMap();
-
 /** Returns the name of the ControllerRevision: the name of the StatefulSet and a hash of its template. */
 export function revisionName(set: ModelObject): string {
   return `${set.metadata.name}-${templateHash(specOf(set).template ?? {})}`;
 }
 
 /** Returns the same hash for equal templates, regardless of the order of fields. */
-function templateHash(template: PodTemplate): string {
-  const known = hashes.get(template);
-  if (known !== undefined) return known;
+const templateHash = keptByObject((template: PodTemplate): string => {
   const text = canonical(template);
   let high = 0x811c9dc5;
   let low = 0x01000193;
@@ -167,10 +158,8 @@ function templateHash(template: PodTemplate): string {
     high = Math.imul(high ^ text.charCodeAt(index), 0x01000193);
     low = Math.imul(low ^ high ^ index, 0x85ebca6b);
   }
-  const hash = `${letters(high >>> 0)}${letters(low >>> 0)}`;
-  hashes.set(template, hash);
-  return hash;
-}
+  return `${letters(high >>> 0)}${letters(low >>> 0)}`;
+});
 
 function letters(value: number): string {
   let rest = value;

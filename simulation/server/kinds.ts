@@ -1,6 +1,7 @@
 // Lists the kinds that the model of the API server serves, with their subresources and generations.
 import { type Resource, resources } from '../../cluster/request/resource.ts';
 import { zoneBudgetResource } from '../../policies/adopt/keys.ts';
+import { keptByObject } from '../../policies/values/map.ts';
 
 export interface ServedKind extends Resource {
   readonly singular: string;
@@ -82,17 +83,10 @@ export const projectKinds: readonly ServedKind[] = [
 ];
 
 /** Returns the name of a resource in the simulation: plural and group, such as `pods` or `statefulsets.apps`. */
-export function resourceOf(kind: Pick<ServedKind, 'plural' | 'group'>): string {
-  let name = resourceNames.get(kind);
-  if (name === undefined) {
-    name = kind.group === '' ? kind.plural : `${kind.plural}.${kind.group}`;
-    resourceNames.set(kind, name);
-  }
-  return name;
-}
-
-/** The name of each kind. One string per kind can be compared faster than a new concatenation. */
-const resourceNames = new WeakMap<object, string>();
+// One string per kind can be compared faster than a new concatenation.
+export const resourceOf = keptByObject(({ group, plural }: Pick<ServedKind, 'plural' | 'group'>): string =>
+  group === '' ? plural : `${plural}.${group}`,
+);
 
 export function hasSubresource(kind: ServedKind, subresource: string): boolean {
   if (subresource === 'status') return kind.hasStatus;

@@ -1,4 +1,6 @@
 // Implements the storage behind all front ends: the revision counter, the newest state of each object, and the recent history.
+
+import { keptByObject } from '../../policies/values/map.ts';
 import type { Commit, Json, ModelObject } from './request.ts';
 
 /** The revision before the first commit. A real cluster has several hundred commits before its first workload. */
@@ -155,14 +157,5 @@ export function keyOf({ metadata: { namespace = '', name } }: ModelObject): stri
   return `${namespace}/${name}`;
 }
 
-const texts = new WeakMap<Json, string>();
-
 /** Returns the object as text, encoded once per version. */
-export function textOf(object: Json): string {
-  let text = texts.get(object);
-  if (text === undefined) {
-    text = JSON.stringify(object);
-    texts.set(object, text);
-  }
-  return text;
-}
+export const textOf = keptByObject((object: Json): string => JSON.stringify(object));

@@ -1,15 +1,17 @@
 // The artefacts of a release, used as people use them. `npm run release -- VERSION` writes them into release/.
-import { spawnSync } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
+import { once } from 'node:events';
 import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { homedir, tmpdir } from 'node:os';
 import { basename, join, resolve } from 'node:path';
-import { afterAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it, onTestFinished } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
 import { installation } from '../../install/installation.ts';
 import { messageOf } from '../../policies/error-message.ts';
-import { bundledComponents } from '../../scripts/release/documents.ts';
+import { bundledComponents, provenance } from '../../scripts/release/documents.ts';
 import { fileFromNpm, type NodeInput } from '../../scripts/release/inputs.ts';
+import { findTool } from '../control-plane/binaries.ts';
 import { optionsOf } from '../install/given.ts';
 import { missingRelease, releaseFolder as release, unpackImage } from '../kit/release.ts';
 import { isLong } from '../kit/share.ts';
@@ -109,6 +111,25 @@ it('counts every package as a component, also those inside another package', () 
   const found = bundledComponents(sources);
   expect(found.map(({ purl }) => purl).sort()).toEqual([...new Set(expected.map(named))].sort());
   expect(found.filter(({ sha512 }) => !/^[0-9a-f]{128}$/.test(sha512))).toEqual([]);
+});
+
+it('names in its provenance the bundler, and every file that pip may install for the site', () => {
+  const product = { version: '1.2.3', commit: 'c', isChanged: false, time: 't', source: 's', baseUrl: 'b' };
+  const statement = JSON.parse(provenance(product, [], []));
+  const inputs: readonly { readonly uri: string; readonly digest: object }[] = statement.predicate.buildDefinition.resolvedDependencies;
+  const requirements = readFileSync('scripts/site/requirements.txt', 'utf8').replace(/^#.*\n/gm, '');
+  const words = requirements.split(/[\s\\]+/).filter((word) => word !== '');
+  const found = inputs.filter(({ uri }) => uri.startsWith('pkg:pypi/'));
+  expect(words).toEqual(
+    found.flatMap(({ uri, digest }, index) => [
+      ...(uri === found[index - 1]?.uri ? [] : [uri.replace('pkg:pypi/', '').replace('@', '==')]),
+      `--hash=sha256:${'sha256' in digest ? digest.sha256 : ''}`,
+    ]),
+  );
+  expect(words.filter((word) => /^(?:sphinx|myst-parser|furo)==/.test(word))).toHaveLength(3);
+  expect(inputs.map(({ uri }) => uri.replace(/@[\d.]+$/, ''))).toEqual(
+    expect.arrayContaining(['pkg:npm/esbuild', `pkg:npm/%40esbuild/${process.platform}-${process.arch}`]),
+  );
 });
 
 /** The newest supported Node.js. The tests run on an older one. */
@@ -287,6 +308,20 @@ if (missing !== undefined) {
         // A blob has the name of its content.
         for (const layer of layers) expect(sha256Of(layer)).toBe(basename(layer));
       }
+    });
+
+    it('keeps its digest in a registry, where both platforms are complete', { timeout: 300_000 }, async () => {
+      const crane = await findTool('crane', (line) => process.stderr.write(`${line}\n`));
+      const registry = spawn(crane, ['registry', 'serve', '--address', '127.0.0.1:0'], { stdio: ['ignore', 'ignore', 'pipe'] });
+      onTestFinished(() => void registry.kill());
+      const [started] = await once(registry.stderr, 'data');
+      const image = `127.0.0.1:${/ port (\d+)/.exec(`${started}`)?.[1]}/rollout-group-agent:${releasedVersion()}`;
+      const layout = folder('layout');
+      run('tar', ['-xf', join(release, 'image.tar'), '-C', layout]);
+      run(crane, ['push', layout, image]);
+      const { manifests } = JSON.parse(readFileSync(join(layout, 'index.json'), 'utf8'));
+      expect(run(crane, ['digest', image])).toBe(`${manifests[0].digest}\n`);
+      for (const architecture of ['amd64', 'arm64']) run(crane, ['validate', '--remote', image, '--platform', `linux/${architecture}`]);
     });
   });
 

@@ -221,6 +221,11 @@ describe('the published schema of a plan', () => {
     const { stdout, stderr } = await runInProcess(words);
     if (stdout === '') throw new Error(stderr);
     expect(validate(JSON.parse(stdout)) ? [] : validate.errors).toEqual([]);
+    // Every duration of the plan has p50 before p90.
+    JSON.parse(stdout, (_, value: Readonly<Record<string, unknown>> | null) => {
+      if (typeof value?.['p90Seconds'] === 'number') expect(value['p90Seconds']).toBeGreaterThanOrEqual(Number(value['p50Seconds']));
+      return value;
+    });
   });
 });
 

@@ -1,5 +1,7 @@
 // Builds the texts about the changes of a plan: a short field name, the old and the new value, and the effect.
-import type { GroupPlan, PlannedChange } from '../../../engine/plan/document.ts';
+import type { GroupPlan, PlannedChange, RunningValue } from '../../../engine/plan/document.ts';
+import { isSameValue } from '../../../policies/values/canonical-json.ts';
+import { listed } from '../../../policies/wording.ts';
 import { plural } from '../text.ts';
 
 interface ChangeLine {
@@ -52,10 +54,31 @@ export function changeText(change: PlannedChange): string {
   if (change.kind === 'created') return 'new';
   if (change.kind === 'deleted') return 'deleted';
   if (Array.isArray(before) || Array.isArray(after)) return listText(asList(before), asList(after));
+  if (change.running !== undefined) return textWithPods(change, change.running);
   if (before === undefined && after === undefined) return 'entries reordered';
   if (before === undefined) return `added ${valueText(after)}`;
   if (after === undefined) return `removed ${valueText(before)}`;
   return `${valueText(before)} -> ${sameImage(before, after) ?? valueText(after)}`;
+}
+
+/** Returns `a (6 pods) and b (3 pods) -> c`. The template is named if its value is in no pod. */
+function textWithPods({ before, after }: PlannedChange, running: readonly RunningValue[]): string {
+  const isIn = (wanted: unknown): boolean => running.some(({ value }) => isSameValue(value, wanted));
+  const name = (value: unknown): string => (value === undefined ? 'no value' : valueText(value));
+  if (running.every(({ value }) => isSameValue(value, after))) return `${name(before)} -> ${name(after)} (pods have it already)`;
+  const text = `${podValuesText(running)} -> ${sameImage(running[0]?.value, after) ?? name(after)}`;
+  if (isSameValue(before, after)) return `${text} (template has it already)`;
+  return isIn(before) ? text : `${text} (template: ${name(before)})`;
+}
+
+/** Returns `cache:1.0 (6 pods) and cache:1.1 (3 pods)`; only the value if it is the same in all pods. */
+export function podValuesText(running: readonly RunningValue[]): string {
+  const name = (value: unknown): string => (value === undefined ? 'no value' : (sameImage(running[0]?.value, value) ?? valueText(value)));
+  const texts = running.map(({ value, pods }, index) => {
+    const text = index === 0 && value !== undefined ? valueText(value) : name(value);
+    return running.length === 1 ? text : `${text} (${plural(pods, 'pod')})`;
+  });
+  return listed(texts, 'and');
 }
 
 function asList(value: unknown): readonly unknown[] {

@@ -139,7 +139,9 @@ function changes(group: GroupPlan): Html {
   if (lines.length === 0) return nothing;
   const safety = words.isOneZoneAtATime(group) ? html`<p>This plan disrupts at most one zone at a time.</p>` : nothing;
   const rows = lines.map((line) => [html`<code>${line.field}</code>`, html`<code>${line.value}</code>`, line.consequence]);
-  return html`<h3>Changes</h3>${htmlTable(['field', 'change', 'effect'], rows)}${safety}`;
+  const superseded = words.supersedesText(group);
+  const run = superseded === undefined ? nothing : html`<p>This plan ${superseded}.</p>`;
+  return html`<h3>Changes</h3>${htmlTable(['field', 'change', 'effect'], rows)}${run}${safety}`;
 }
 
 function refusals(group: GroupPlan, startMs: number | undefined): readonly Html[] {

@@ -6,6 +6,7 @@ import { type GroupPlan, namesText, type Plan } from '../../../engine/plan/docum
 import { isUntilPerson } from '../../../engine/rule.ts';
 import { shorten as clip } from '../../../policies/condition/variables.ts';
 import { canonicalJson } from '../../../policies/values/canonical-json.ts';
+import { groupBy } from '../../../policies/values/group-by.ts';
 import { waitCommands, waitsBesidesStops } from '../explain.ts';
 import { markdownCode, markdownDetails, markdownTable, markdownText } from '../markdown.ts';
 import { plural } from '../text.ts';
@@ -149,16 +150,17 @@ function waits(changed: readonly GroupPlan[], plan: Plan): Section {
 }
 
 function risks(changed: readonly GroupPlan[]): Section {
-  const groupsOf = new Map<string, string[]>();
-  for (const group of changed) {
-    for (const risk of group.risks) {
-      const text = `${risk.code} ${risk.severity}: ${markdownText(clip(risk.message, longestText))}${sourceSuffix(risk.source)}`;
-      groupsOf.set(text, [...(groupsOf.get(text) ?? []), groupName(group)]);
-    }
-  }
-  const items = [...groupsOf].map(([text, names]) => {
-    const more = names.length > 3 ? ` and ${plural(names.length - 3, 'more group')}` : '';
-    return [`- ${names.slice(0, 3).join(', ')}${more}: ${text}`];
+  const textOf = ({ code, severity, message, source }: GroupPlan['risks'][number]): string =>
+    `${code} ${severity}: ${markdownText(clip(message, longestText))}${sourceSuffix(source)}`;
+  const all = changed.flatMap((group) => group.risks.map((risk) => ({ name: groupName(group), text: textOf(risk) })));
+  const items = [...groupBy(all, ({ text }) => text)].map(([text, same]) => {
+    const more = same.length > 3 ? ` and ${plural(same.length - 3, 'more group')}` : '';
+    return [
+      `- ${same
+        .slice(0, 3)
+        .map(({ name }) => name)
+        .join(', ')}${more}: ${text}`,
+    ];
   });
   return listed('**Risks**', 'risk', items);
 }
@@ -222,7 +224,10 @@ function changeList(group: GroupPlan): string {
     (change) =>
       `- ${markdownCode(clip(change.field, longestText))}: ${markdownCode(clip(change.value, longestText))}, ${change.consequence}`,
   );
-  return lines.slice(0, 10).join('\n') + (lines.length > 10 ? `\n- ${plural(lines.length - 10, 'more change')}` : '');
+  const superseded = words.supersedesText(group);
+  const run = superseded === undefined ? [] : [`- ${markdownText(clip(superseded, longestText))}`];
+  const more = lines.length > 10 ? [`- ${plural(lines.length - 10, 'more change')}`] : [];
+  return [...lines.slice(0, 10), ...more, ...run].join('\n');
 }
 
 function stepTable(group: GroupPlan): string {

@@ -20,7 +20,7 @@ import { ruleCatalog } from '../../../engine/rules/catalog.ts';
 import { waitsForPartition } from '../../../engine/rules/strategy.ts';
 import type { Source } from '../../../policies/definition.ts';
 import { groupBy } from '../../../policies/values/group-by.ts';
-import { listed } from '../../../policies/wording.ts';
+import { firstOf, listed } from '../../../policies/wording.ts';
 import { zonePodsText } from '../pod-text.ts';
 import { plural } from '../text.ts';
 
@@ -159,6 +159,11 @@ export function sourceText(source: Source | undefined): string | undefined {
 export function factText(result: RuleResult, nowMs?: number): string {
   const fact = shownFact(result, nowMs);
   return result.limit === undefined ? fact : `${fact} (limit: ${result.limit})`;
+}
+
+/** Returns when the deadline fails the run: `the run fails at 2026-08-22 12:31 UTC (in 5m): the last progress was 5m ago (limit: 10m)`. */
+export function deadlineText(result: RuleResult, nowMs: number | undefined): string {
+  return `the run fails at ${untilText(result.earliestMs ?? 0, nowMs)} by ${result.rule}: ${factText(result, nowMs)}`;
 }
 
 /** Returns the fact with each instant as `2026-08-22 12:31 UTC`, and with `nowMs` also the time until then. */
@@ -338,6 +343,16 @@ export function outcomeText(group: GroupPlan): string {
 /** Reports whether neither the StatefulSets of the group nor the policies that bind it change. */
 function isSame({ outcome, changes, policyChanges }: GroupPlan): boolean {
   return outcome === 'unchanged' && changes.length === 0 && policyChanges === undefined;
+}
+
+/** Returns `supersedes run 3f2a (to mimir:2.17.1): 3 of 9 pods updated; these pods are replaced again`; undefined without such a run. */
+export function supersedesText({ supersedes }: Pick<GroupPlan, 'supersedes'>): string | undefined {
+  if (supersedes === undefined) return undefined;
+  const { run, kind, to, pods, updated, replacedAgain } = supersedes;
+  const what = `supersedes ${kind === 'rollback' ? 'rollback' : 'run'} ${run}${to.length === 0 ? '' : ` (to ${firstOf(to, 3)})`}`;
+  const which = replacedAgain < updated ? plural(replacedAgain, 'pod') : updated === 1 ? 'this pod' : 'these pods';
+  const again = replacedAgain === 0 ? '' : `; ${which} ${replacedAgain === 1 ? 'is' : 'are'} replaced again`;
+  return `${what}: ${updated} of ${plural(pods, 'pod')} updated${again}`;
 }
 
 /** Returns a changed policy: `RolloutPolicy mimir/safety changed: spec.rules, spec.limits`. */

@@ -101,8 +101,10 @@ function changeBlock(group: GroupPlan, look: TableLook): readonly string[] {
   const lines = alignRows(changeColumns, rows, { width, ellipsis: look.glyphs.ellipsis });
   const safety = words.isOneZoneAtATime(group) ? labelled('SAFETY', 'this plan disrupts at most one zone at a time', look) : [];
   const policies = words.policyTexts(group);
+  const superseded = words.supersedesText(group);
   return [
     ...lines.map((line, index) => label(index === 0 ? 'CHANGE' : '', look) + line),
+    ...(superseded === undefined ? [] : labelled('RUN', superseded, look)),
     ...safety,
     ...policies.flatMap((text, index) => labelled(index === 0 ? 'POLICIES' : '', text, look)),
   ];

@@ -215,6 +215,7 @@ async function mergedInputs(cluster: Cluster, options: LivePlanOptions, read: Cl
     current: others.current,
     desired: withRevisions(applyWhatIf(others.desired, groups, changes), current, itemsOf(listing.revisions)),
     written: desiredObjects.map(({ manifest }) => manifest),
+    revisions: itemsOf(listing.revisions),
     ...scenario,
     ...objectChanges(documents, others, isPartial(options) ? undefined : memberNames(allGroups)),
     denied: denialsOf(ready),

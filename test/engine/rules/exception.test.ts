@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import type { RuleResult } from '../../../engine/decision.ts';
 import { unusedExceptions, withException } from '../../../engine/rules/exception.ts';
-import type { ExceptionDefinition } from '../../../policies/definition.ts';
+import type { ExceptionDefinition, PolicyRuleDefinition } from '../../../policies/definition.ts';
 import { group } from '../../kit/groups.ts';
 import { kitNowMs } from '../../kit/objects.ts';
-import { ago, contextWith, exception, hourMs, line } from '../../kit/questions.ts';
+import { ago, contextWith, exception, hourMs, line, policy, policyRule } from '../../kit/questions.ts';
 
 const held: RuleResult = {
   rule: 'zone-gap',
@@ -33,6 +33,24 @@ describe('an exception', () => {
 
   it.each(['ok', 'skip'] as const)('leaves an answer of %s alone', (outcome) => {
     expect(ask([exception('zone-gap')], { ...held, outcome })).toEqual({ ...held, outcome });
+  });
+
+  const ofPolicyRule = (overrides: Partial<PolicyRuleDefinition>) => {
+    const policies = [policy({ name: 'change', rules: [policyRule({ name: 'ask', ...overrides })] })];
+    const context = contextWith(group(), { exceptions: [exception('change/ask')], policies });
+    return withException(context, { ...held, rule: 'change/ask' }, { zone: 'a' }).outcome;
+  };
+
+  it.each<Partial<PolicyRuleDefinition>>([
+    { effect: 'requireApproval' },
+    { effect: 'requireApprovedPlan' },
+    { onUnknown: 'requireApproval' },
+  ])('never replaces the approval that a policy rule demands: %j', (overrides) => {
+    expect(ofPolicyRule(overrides)).toBe('wait');
+  });
+
+  it('permits what a policy rule without approvals blocks', () => {
+    expect(ofPolicyRule({ effect: 'hold' })).toBe('ok');
   });
 
   it('is absent without one', () => {

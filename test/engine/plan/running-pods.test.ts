@@ -1,0 +1,147 @@
+import { describe, expect, it } from 'vitest';
+import type { GroupPlan } from '../../../engine/plan/document.ts';
+import { planGroups } from '../../../engine/plan/plan.ts';
+import { readPlanSnapshots } from '../../../engine/plan/world.ts';
+import { isUnknown, type Snapshot } from '../../../engine/snapshot.ts';
+import { changeText } from '../../../plugin/output/plan/changes.ts';
+import { renderPlanHtml } from '../../../plugin/output/plan/html.ts';
+import { renderPlanMarkdown } from '../../../plugin/output/plan/markdown.ts';
+import { supersedesText } from '../../../plugin/output/plan/plan-text.ts';
+import { renderPlanTable } from '../../../plugin/output/plan/table.ts';
+import { group } from '../../kit/groups.ts';
+import { manifest, planInput } from '../../kit/manifests.ts';
+import { kitNowMs } from '../../kit/objects.ts';
+import { ledgerOf, runOf } from '../../kit/questions.ts';
+import { checkOutput } from '../../plugin/output-schema.ts';
+import { look, planOf } from '../../plugin/plan-kit.ts';
+
+const zones = ['a', 'b', 'c'] as const;
+const groups = [group()];
+const image = (version: string) => `grafana/mimir:${version}`;
+const uidOf = (name: string) => `uid-${name}`;
+const objects = (version: string, spec: object = {}) =>
+  zones.map((zone) => {
+    const object = manifest(zone, { image: image(version), spec });
+    return { ...object, metadata: { ...Object(object).metadata, uid: uidOf(`ingester-zone-${zone}`) } };
+  });
+const snapshotsOf = (version: string): Snapshot => readPlanSnapshots(planInput({ groups, current: objects(version) })).before;
+const revisionIn = ({ statefulSets }: Snapshot, zone: string): string =>
+  statefulSets.find(({ name }) => name === `ingester-zone-${zone}`)?.status.updateRevision ?? '';
+const targetsIn = (snapshot: Snapshot) => Object.fromEntries(zones.map((zone) => [zone, revisionIn(snapshot, zone)]));
+
+/** The ControllerRevisions of a version, as Kubernetes keeps them. */
+const revisionsOf = (version: string) =>
+  objects(version).map((object, index) => ({
+    apiVersion: 'apps/v1',
+    kind: 'ControllerRevision',
+    metadata: {
+      name: revisionIn(snapshotsOf(version), zones[index] ?? ''),
+      ownerReferences: [{ kind: 'StatefulSet', uid: object.metadata.uid, controller: true }],
+    },
+    data: { spec: { template: { $patch: 'replace', ...Object(object).spec.template } } },
+  }));
+
+/** Returns a cluster whose StatefulSets have the template of `version`, while pods run the given versions, by zone and ordinal. */
+function cluster(version: string, podsAt: Readonly<Record<string, readonly string[]>>, run: object = {}): Snapshot {
+  const [now, before] = [snapshotsOf(version), snapshotsOf('1.0')];
+  const ledger = ledgerOf({
+    run: runOf({
+      target: targetsIn(now),
+      previous: targetsIn(before),
+      startedMs: kitNowMs - 60_000,
+      lastDisruptionMs: kitNowMs - 30_000,
+      ...run,
+    }),
+  });
+  const pods = now.pods.map((view) => ({
+    ...view,
+    pods: (isUnknown(view.pods) ? [] : view.pods).map((pod) => {
+      const zone = view.statefulSet.slice(-1);
+      return { ...pod, revision: revisionIn(snapshotsOf(podsAt[zone]?.[pod.ordinal] ?? '1.0'), zone) };
+    }),
+  }));
+  return { ...now, nowMs: kitNowMs, pods, ledgers: [ledger] };
+}
+
+function planTo(version: string, running: Snapshot, of = '1.1'): GroupPlan {
+  const revisions = ['1.0', '1.1', '1.2'].flatMap(revisionsOf);
+  const input = { groups, current: objects(of), desired: objects(version), running, revisions, nowMs: kitNowMs };
+  const [plan] = planGroups(planInput(input)).groups;
+  if (plan === undefined) throw new Error('no plan');
+  return plan;
+}
+
+const textsOf = ({ changes }: GroupPlan): readonly string[] => changes.map(changeText);
+
+describe('the change of a plan while pods run other templates than the StatefulSets have', () => {
+  it('starts from the images of the pods, and names the template that no pod runs', () => {
+    const plan = planTo('1.2', cluster('1.1', {}));
+    expect(plan.changes).toMatchObject([{ before: image('1.1'), after: image('1.2'), running: [{ value: image('1.0'), pods: 9 }] }]);
+    expect(textsOf(plan)).toEqual([`${image('1.0')} -> 1.2 (template: ${image('1.1')})`]);
+  });
+
+  it('names both images if pods run two', () => {
+    const plan = planTo('1.2', cluster('1.1', { a: ['1.1', '1.1', '1.1'], b: ['1.0', '1.0', '1.1'] }));
+    expect(textsOf(plan)).toEqual([`${image('1.0')} (5 pods) and 1.1 (4 pods) -> 1.2`]);
+  });
+
+  it('says that the pods have the image if they already have it', () => {
+    expect(textsOf(planTo('1.0', cluster('1.1', {})))).toEqual([`${image('1.1')} -> ${image('1.0')} (pods have it already)`]);
+  });
+
+  it('has the fields that change only in pods', () => {
+    const running = cluster('1.1', {});
+    const withGrace = objects('1.1').map((object) => {
+      const { template } = Object(object).spec;
+      return { ...object, spec: { ...Object(object).spec, template: { ...template, spec: { ...template.spec, hostNetwork: true } } } };
+    });
+    const input = { groups, current: objects('1.1'), desired: withGrace, running, revisions: revisionsOf('1.0'), nowMs: kitNowMs };
+    const [plan] = planGroups(planInput(input)).groups;
+    expect(plan === undefined ? [] : textsOf(plan)).toEqual(['false -> true', `${image('1.0')} -> 1.1 (template has it already)`]);
+  });
+
+  it('is the change of the StatefulSets if every pod has their template, or its revision is not kept', () => {
+    const all = { a: ['1.1', '1.1', '1.1'], b: ['1.1', '1.1', '1.1'], c: ['1.1', '1.1', '1.1'] };
+    const done = planTo('1.2', cluster('1.1', all, { outcome: 'completed', completedMs: kitNowMs }));
+    expect(done.changes[0]?.running).toBeUndefined();
+    const lost = planTo('1.2', cluster('1.1', { a: ['0.9', '0.9', '0.9'], b: ['0.9', '0.9', '0.9'], c: ['0.9', '0.9', '0.9'] }));
+    expect(lost.changes[0]?.running).toBeUndefined();
+  });
+});
+
+describe('a plan during a run', () => {
+  it('names the run that it supersedes, with the pods that are replaced again', () => {
+    const running = cluster('1.1', { a: ['1.0', '1.0', '1.1'] });
+    const [ledger] = running.ledgers;
+    const plan = planTo('1.2', running);
+    expect(plan.supersedes).toEqual({
+      run: ledger?.run?.id,
+      kind: 'rollout',
+      to: [image('1.1')],
+      pods: 9,
+      updated: 1,
+      replacedAgain: 1,
+    });
+    expect(supersedesText(plan)).toBe(
+      `supersedes run ${ledger?.run?.id} (to ${image('1.1')}): 1 of 9 pods updated; this pod is replaced again`,
+    );
+  });
+
+  it('names the superseded run in every format', () => {
+    const plan = planOf([planTo('1.2', cluster('1.1', { a: ['1.0', '1.0', '1.1'] }))]);
+    for (const text of [renderPlanTable(plan, look()), renderPlanMarkdown(plan), renderPlanHtml(plan)])
+      expect(text).toContain('1 of 9 pods updated; this pod is replaced again');
+    expect(() => checkOutput(JSON.stringify(plan))).not.toThrow();
+  });
+
+  it('supersedes nothing if the run replaced no pod yet, has ended, or has the requested template', () => {
+    const running = cluster('1.1', { a: ['1.0', '1.0', '1.1'] });
+    const none = cluster('1.1', {}, { lastDisruptionMs: kitNowMs - 90_000 });
+    const failed = cluster('1.1', { a: ['1.0', '1.0', '1.1'] }, { outcome: 'failed', failure: 'aborted', failedMs: kitNowMs });
+    expect([planTo('1.1', running), planTo('1.2', none), planTo('1.2', failed)].map(({ supersedes }) => supersedes)).toEqual([
+      undefined,
+      undefined,
+      undefined,
+    ]);
+  });
+});

@@ -1,0 +1,28 @@
+import { describe, expect, it } from 'vitest';
+import { parseAllDocuments } from 'yaml';
+import { readOptions } from '../../scripts/cluster/options.ts';
+import { stagesWith } from '../../scripts/cluster/stages.ts';
+
+interface Stage {
+  readonly metadata: { readonly name: string };
+  readonly spec: { readonly delay?: object };
+}
+
+describe('npm run cluster', () => {
+  it('reads the example, the start time of pods, and the version that fails', () => {
+    expect(readOptions([])).toEqual({ example: 'examples/quick-start', readySeconds: 5, isBroken: false });
+    expect(readOptions(['examples/kafka', '--ready', '20s'])).toEqual({ example: 'examples/kafka', readySeconds: 20, isBroken: false });
+    expect(readOptions(['--break'])).toMatchObject({ isBroken: true });
+    for (const words of [['--ready', '0'], ['--ready', 'soon'], ['nowhere'], ['examples/kafka', 'examples/consul']])
+      expect(() => readOptions(words), words.join(' ')).toThrow();
+  });
+
+  it('starts pods in the requested time, and fails those with an image of --break', () => {
+    const text = stagesWith(20, ['registry.example.com/cache:1.1.0']);
+    const stages = parseAllDocuments(text).map((document) => document.toJS() as Stage);
+    const ready = stages.find(({ metadata }) => metadata.name === 'pod-ready');
+    expect(ready?.spec.delay).toMatchObject({ durationMilliseconds: 20_000, jitterDurationMilliseconds: 24_000 });
+    expect(text).toContain('IN("registry.example.com/cache:1.1.0")');
+    expect(stagesWith(20, [])).not.toContain('IN(');
+  });
+});
