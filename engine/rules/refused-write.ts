@@ -1,4 +1,5 @@
 // Blocks the writes that the API server rejected until the agent repeats them. Only the rejected write waits, not the group.
+import { replicasText } from '../amount.ts';
 import type { GroupContext } from '../context.ts';
 import type { Action, RuleResult } from '../decision.ts';
 import { result } from '../rule.ts';
@@ -48,13 +49,13 @@ function describeWrite({ kind, target, to }: Write): string {
     case 'evictPod':
       return `the eviction of ${target}`;
     case 'scaleStatefulSet':
-      return `the change of ${target} to ${to} replicas`;
+      return `the change of ${target} to ${replicasText(to ?? 0)}`;
     case 'setPartition':
       return `the change of ${target} to partition ${to}`;
     case 'advanceCurrentRevision':
       return `the write of the current revision of ${target}`;
     case 'writeBackReplicas':
-      return `the report of ${to} replicas to ${target}`;
+      return `the report of ${replicasText(to ?? 0)} to ${target}`;
     default:
       return kind satisfies never;
   }
