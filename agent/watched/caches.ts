@@ -211,7 +211,7 @@ function watchBudgets({ onChange, served, ...common }: WatchParts) {
   const podBudgets = new Watched<CachedPodBudget>({
     ...common,
     resource: resources.podDisruptionBudgets,
-    project: (object) => ({ budget: observePodBudget(object), allowed: disruptionsAllowed(object) }),
+    project: (object) => ({ budget: observePodBudget(object), allowed: asJsonObject(object['status'])['disruptionsAllowed'] }),
     onChange: ({ namespace, view, before }) => {
       if (!isSameJson(view, before)) onChange({ kind: 'budget', namespace });
     },
@@ -323,10 +323,6 @@ function unreadObjects(statefulSets: WatchedKind, pods: WatchedKind): readonly U
     (kind: UnreadObject['kind']) =>
     ({ namespace, name, message }: InvalidObject): UnreadObject => ({ kind, namespace, name, unknown: message });
   return [...statefulSets.invalid().map(named('StatefulSet')), ...pods.invalid().map(named('Pod'))];
-}
-
-function disruptionsAllowed(object: KubernetesObject): unknown {
-  return asJsonObject(object['status'])['disruptionsAllowed'];
 }
 
 /** The cached objects of one kind and namespace that people write. */

@@ -36,12 +36,9 @@ export function choose(kubeconfig: Kubeconfig, options: ConnectionOptions): Choi
   const cluster = withClusterFlags(found?.value ?? {}, options);
   const file = context?.file ?? found?.file ?? user?.file;
   return {
-    ...(contextName !== undefined && { contextName }),
-    ...(clusterName !== undefined && { clusterName }),
-    ...(userName !== undefined && { userName }),
-    ...namespaceOf(options.namespace ?? context?.value.namespace),
+    ...present({ contextName, clusterName, userName, proxyUrl: cluster.proxyUrl }),
+    ...present({ namespace: (options.namespace ?? context?.value.namespace) || undefined }),
     server: serverOf(cluster, { kubeconfig, options, contextName, clusterName }),
-    ...(cluster.proxyUrl !== undefined && { proxyUrl: cluster.proxyUrl }),
     cluster,
     user: withUserFlags(user?.value ?? {}, options),
     origin: originOf(contextName, file),
@@ -149,10 +146,6 @@ function noClusterText({ kubeconfig, contextName }: ServerPlace): string {
   if (contextName !== undefined)
     return `no cluster is chosen: the context "${contextName}" of ${files} names no cluster; name one with --cluster`;
   return `no cluster is chosen: ${files} has no current-context; choose one with --context, or by kubectl config use-context`;
-}
-
-function namespaceOf(namespace: string | undefined): { readonly namespace?: string } {
-  return namespace === undefined || namespace === '' ? {} : { namespace };
 }
 
 function originOf(contextName: string | undefined, file: string | undefined): string {

@@ -6,7 +6,7 @@ import { type Connection, configurationFailure } from '../connection/connection.
 import type { Clock } from '../env.ts';
 import { type Choice, choose, inClusterContext, isEmpty } from './choice.ts';
 import { Credentials, type Delegated } from './credentials.ts';
-import { type ClusterEntry, type Kubeconfig, readKubeconfigs, type UserEntry } from './file.ts';
+import { type ClusterEntry, type Kubeconfig, present, readKubeconfigs, type UserEntry } from './file.ts';
 
 /** The flags of kubectl that choose a cluster and credentials. */
 export interface ConnectionOptions
@@ -50,11 +50,8 @@ export async function loadConnection(given: ConnectionOptions, process: Connecti
   const requestTimeoutMs = options.requestTimeout === undefined ? undefined : timeoutOf(options.requestTimeout);
   return {
     server,
-    ...(contextName !== undefined && { contextName }),
-    ...(clusterName !== undefined && { clusterName }),
-    ...(userName !== undefined && { userName }),
+    ...present({ contextName, clusterName, userName, requestTimeoutMs }),
     namespace: choice.namespace ?? 'default',
-    ...(requestTimeoutMs !== undefined && { requestTimeoutMs }),
     origin,
     authorize: () => credentials.authorize(),
     forget: (refused) => credentials.forget(refused),

@@ -42,20 +42,13 @@ export function refusalOf({ snapshot, nowMs }: Pick<GroupContext, 'snapshot' | '
 }
 
 function describeWrite({ kind, target, to }: Write): string {
-  switch (kind) {
-    case 'deletePod':
-      return `the deletion of ${target}`;
-    case 'evictPod':
-      return `the eviction of ${target}`;
-    case 'scaleStatefulSet':
-      return `the change of ${target} to ${to} replicas`;
-    case 'setPartition':
-      return `the change of ${target} to partition ${to}`;
-    case 'advanceCurrentRevision':
-      return `the write of the current revision of ${target}`;
-    case 'writeBackReplicas':
-      return `the report of ${to} replicas to ${target}`;
-    default:
-      return kind satisfies never;
-  }
+  const texts: Readonly<Record<Write['kind'], string>> = {
+    deletePod: `the deletion of ${target}`,
+    evictPod: `the eviction of ${target}`,
+    scaleStatefulSet: `the change of ${target} to ${to} replicas`,
+    setPartition: `the change of ${target} to partition ${to}`,
+    advanceCurrentRevision: `the write of the current revision of ${target}`,
+    writeBackReplicas: `the report of ${to} replicas to ${target}`,
+  };
+  return texts[kind];
 }
