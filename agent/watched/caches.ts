@@ -358,10 +358,7 @@ interface WrittenKind {
 type NamedContent = readonly [name: string, content: unknown];
 
 /** Returns a function that lists the objects that people write. Leaves out kinds that cannot be read. */
-function writtenObjects(
-  { clock }: Pick<ClusterEnv, 'clock'>,
-  kinds: readonly WrittenKind[],
-): (places: WrittenPlaces) => readonly WrittenObjects[] {
+function writtenObjects({ clock }: ClusterEnv, kinds: readonly WrittenKind[]): (places: WrittenPlaces) => readonly WrittenObjects[] {
   /** The time of the last equal direct list by kind and namespace, for all groups of the namespace (monotonic). */
   const confirmedMs = new Map<string, number>();
   return ({ namespace: own, agentNamespace }) =>

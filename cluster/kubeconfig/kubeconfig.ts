@@ -2,11 +2,12 @@
 import { BlockList, isIP, isIPv6 } from 'node:net';
 import { join } from 'node:path';
 import { messageOf } from '../../policies/error-message.ts';
+import { defined } from '../../policies/values/defined.ts';
 import { type Connection, configurationFailure } from '../connection/connection.ts';
 import type { Clock } from '../env.ts';
 import { type Choice, choose, inClusterContext, isEmpty } from './choice.ts';
 import { Credentials, type Delegated } from './credentials.ts';
-import { type ClusterEntry, type Kubeconfig, present, readKubeconfigs, type UserEntry } from './file.ts';
+import { type ClusterEntry, type Kubeconfig, readKubeconfigs, type UserEntry } from './file.ts';
 
 /** The flags of kubectl that choose a cluster and credentials. */
 export interface ConnectionOptions
@@ -50,7 +51,7 @@ export async function loadConnection(given: ConnectionOptions, process: Connecti
   const requestTimeoutMs = options.requestTimeout === undefined ? undefined : timeoutOf(options.requestTimeout);
   return {
     server,
-    ...present({ contextName, clusterName, userName, requestTimeoutMs }),
+    ...defined({ contextName, clusterName, userName, requestTimeoutMs }),
     namespace: choice.namespace ?? 'default',
     origin,
     authorize: () => credentials.authorize(),

@@ -1,6 +1,7 @@
 // Writes the texts of notifications: sentences for people, Slack messages, the body of a callback, and the status of a commit.
 import { formatDuration } from '../../policies/duration.ts';
 import { instantText } from '../../policies/instant.ts';
+import { cut } from '../../policies/text/shorten.ts';
 import { canonicalJson } from '../../policies/values/canonical-json.ts';
 import type { Hold, PodLines, Progress, RunFacts } from './facts.ts';
 import type { NotedEvent, RunNotes } from './notes.ts';
@@ -63,13 +64,6 @@ const stateTexts = {
   failed: 'has failed',
   superseded: 'ended early: another run replaced it',
 } as const satisfies Record<RunNotes['outcome'], string>;
-
-/** Shortens a text to `most` UTF-16 units with an ellipsis; never cuts a surrogate pair. */
-export function cut(text: string, most: number): string {
-  if (text.length <= most) return text;
-  const kept = text.slice(0, most - 1);
-  return `${/[\uD800-\uDBFF]$/.test(kept) ? kept.slice(0, -1) : kept}…`;
-}
 
 export const podsPerPage = 50;
 
