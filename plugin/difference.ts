@@ -244,8 +244,14 @@ export interface GroupSiblings {
   readonly missing: readonly string[];
 }
 
+type ZoneNames = Pick<ZoneDefinition, 'name' | 'statefulSet'>;
+
+interface ZonesOfGroup extends Pick<GroupDefinition, 'namespace' | 'name'> {
+  readonly zones: readonly ZoneNames[];
+}
+
 /** Compares the members of each group with its first zone. */
-export function siblingDifferences(objects: readonly ObjectContent[], groups: readonly GroupDefinition[]): readonly GroupSiblings[] {
+export function siblingDifferences(objects: readonly ObjectContent[], groups: readonly ZonesOfGroup[]): readonly GroupSiblings[] {
   const byName = new Map(objects.map((object) => [nameOf(object), object]));
   return groups.map((group) => {
     const found = group.zones.map((zone) => ({ zone, object: byName.get(`StatefulSet ${group.namespace}/${zone.statefulSet}`) }));
@@ -298,7 +304,7 @@ function isExpected(change: FieldChange): boolean {
 const marks = { statefulSet: '\ue000', zone: '\ue001' };
 
 /** Returns a function that replaces the names of a zone by placeholders, but only whole words that are no part of another zone's name. */
-function marking({ name, statefulSet }: ZoneDefinition, zones: readonly ZoneDefinition[]): (text: string) => string {
+function marking({ name, statefulSet }: ZoneNames, zones: readonly ZoneNames[]): (text: string) => string {
   const names = zones.flatMap((zone) => [zone.statefulSet, `zone-${zone.name}`]).sort((a, b) => b.length - a.length);
   const words = new RegExp(`(?<![A-Za-z0-9])(?:${names.map(escaped).join('|')})(?![A-Za-z0-9])`, 'g');
   const mark = (word: string) => (word === statefulSet ? marks.statefulSet : word === `zone-${name}` ? `zone-${marks.zone}` : word);
@@ -307,7 +313,7 @@ function marking({ name, statefulSet }: ZoneDefinition, zones: readonly ZoneDefi
 }
 
 /** Replaces the placeholders by the names of this zone. Values of the first zone are then shown with the names of this zone. */
-function withNames<Value>(value: Value, { name, statefulSet }: ZoneDefinition): Value {
+function withNames<Value>(value: Value, { name, statefulSet }: ZoneNames): Value {
   return mapTexts(value, [], (text) => text.replaceAll(marks.statefulSet, statefulSet).replaceAll(marks.zone, name));
 }
 

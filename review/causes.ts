@@ -1,33 +1,30 @@
-// Names the change of a definition that makes a rule block more on one side: a removed object, rule, window or member, or another limit.
-import type { RuleResult } from '../engine/decision.ts';
+// Names the change of a definition that makes a rule block more on one side: a removed object, rule, window or member, or another setting.
 import type { PolicyDefinition, Source, WindowDefinition } from '../policies/definition.ts';
-import { parseDuration } from '../policies/duration.ts';
 import { isSameValue } from '../policies/values/canonical-json.ts';
-import { type Flip, isOtherAnswer } from './compare.ts';
-import { type ChangedSetting, rulesOf } from './settings.ts';
-import { type BoundGroup, comparableText, type Pair, type Side } from './sides.ts';
-
-export interface Sides {
-  readonly before: Side;
-  readonly after: Side;
-}
+import { type Flip, isOfPolicy, isOfRule, type RuleFlip, strictFirst } from './compare.ts';
+import { type Cause, ownCause, shapeCause } from './setting-causes.ts';
+import type { ChangedSetting } from './settings.ts';
+import { type BoundGroup, comparableText, differs, type Pair, type Sides } from './sides.ts';
 
 /** The verbs for a definition that only the stricter side has: after a loosening it is gone, after a tightening it is new. */
 const verbs = {
-  loosened: { object: 'is removed', binding: 'no longer applies to', member: 'leaves', rule: 'no longer blocks' },
-  tightened: { object: 'is added', binding: 'now applies to', member: 'joins', rule: 'now blocks' },
+  loosened: { object: 'is removed', binding: 'no longer applies to', member: 'leaves' },
+  tightened: { object: 'is added', binding: 'now applies to', member: 'joins' },
 } as const;
 
-interface Cause {
-  /** The change as a clause, such as `RolloutPolicy mimir/calendar is removed`. */
-  readonly text: string;
-  /** The place of an object or member that only one side has. Absent: the places of the results. */
-  readonly source?: Source | undefined;
+/**
+ * Returns the change behind a difference: of the rule itself, of a setting that it reads, or else of a definition that every rule reads, such as
+ * the zones of a wave. Returns undefined if all of them are equal, or permit more where the rule permits less: then the difference comes from
+ * the state of the question.
+ */
+export function causeOf(flip: Flip, pair: Pair, sides: Sides, settings: readonly ChangedSetting[]): Cause | undefined {
+  const own = isOfRule(flip) ? (objectCause(flip, pair, sides) ?? ruleCause(flip, pair, sides, settings)) : undefined;
+  return own ?? shapeCause(flip, pair, settings);
 }
 
-/** Returns the change behind a difference. */
-export function causeOf(flip: Flip, pair: Pair, sides: Sides, settings: readonly ChangedSetting[]): Cause {
-  const { direction, rule } = flip;
+/** Returns the group, member or policy that only the stricter side has. */
+function objectCause(flip: RuleFlip, pair: Pair, sides: Sides): Cause | undefined {
+  const { direction } = flip;
   const [strict, loose] = strictFirst(direction);
   const verb = verbs[direction];
   const [strictGroup, looseGroup] = [pair[strict], pair[loose]];
@@ -40,32 +37,43 @@ export function causeOf(flip: Flip, pair: Pair, sides: Sides, settings: readonly
     return { text: `StatefulSet ${member.statefulSet} ${verb.member} ${name}`, source: sources[`zones.${member.name}`] };
   }
   const policy = policyOf(flip, strictGroup.policies);
-  if (policy !== undefined && !looseGroup.policies.some((other) => isSameObject(policy, other))) {
-    const isThere = sides[loose].bundle.policies.some((other) => isSameObject(policy, other));
-    const text = `RolloutPolicy ${policy.namespace}/${policy.name} ${isThere ? `${verb.binding} ${name}` : verb.object}`;
-    return { text, source: policy.source };
-  }
-  if (rule.includes('/')) return { text: policyRuleCause(rule, looseGroup, verb.object) };
-  const window = rule === 'window' ? windowOf(flip[strict], policy) : undefined;
-  if (window === undefined) return { text: limitCause(flip, name, verb.rule) ?? settingCause(flip, settings, name) };
-  const other = looseGroup.policies.find((one) => one.name === policy?.name)?.windows.find(({ name: found }) => found === window.name);
-  const text = `window ${window.name} of RolloutPolicy ${policy?.namespace}/${policy?.name}`;
-  if (other === undefined) return { text: `${text} ${verb.object}` };
-  return { text: comparableText(other) === comparableText(window) ? `the windows of ${name} change` : `${text} changes` };
-}
-
-/** Returns the side that blocks more, and the other side. */
-export function strictFirst(direction: Flip['direction']): readonly ['before' | 'after', 'before' | 'after'] {
-  return direction === 'loosened' ? ['before', 'after'] : ['after', 'before'];
+  if (policy === undefined || looseGroup.policies.some((other) => isSameObject(policy, other))) return undefined;
+  const isThere = sides[loose].bundle.policies.some((other) => isSameObject(policy, other));
+  const text = `RolloutPolicy ${policy.namespace}/${policy.name} ${isThere ? `${verb.binding} ${name}` : verb.object}`;
+  return { text, source: policy.source };
 }
 
 function memberOf({ group }: BoundGroup, statefulSet: string | undefined): BoundGroup['group']['zones'][number] | undefined {
   return group.zones.find((zone) => zone.statefulSet === statefulSet);
 }
 
-function policyRuleCause(rule: string, { policies }: BoundGroup, verb: string): string {
-  const isThere = policies.some((policy) => policy.rules.some(({ name }) => `${policy.name}/${name}` === rule));
-  return `rule ${rule} ${isThere ? 'changes' : verb}`;
+/** Returns the change of the rule, of its window, or of a setting that it reads; undefined if all of them are equal. */
+function ruleCause(flip: RuleFlip, pair: Pair, sides: Sides, settings: readonly ChangedSetting[]): Cause | undefined {
+  if (isOfPolicy(flip.rule)) return policyRuleCause(flip, pair);
+  return flip.rule === 'window' ? windowCause(flip, pair) : ownCause(flip, pair, sides, settings);
+}
+
+function policyRuleCause({ rule, direction }: RuleFlip, pair: Pair): Cause | undefined {
+  const named = ({ policies }: BoundGroup) =>
+    policies.flatMap((policy) => policy.rules.filter(({ name }) => `${policy.name}/${name}` === rule));
+  if (!differs(pair, named)) return undefined;
+  const loose = pair[strictFirst(direction)[1]];
+  const isThere = loose !== undefined && named(loose).length > 0;
+  return { text: `rule ${rule} ${isThere ? 'changes' : verbs[direction].object}` };
+}
+
+function windowCause(flip: RuleFlip, pair: Pair): Cause | undefined {
+  if (!differs(pair, ({ policies }) => policies.map(({ windows }) => windows))) return undefined;
+  const [strict, loose] = strictFirst(flip.direction);
+  const policy = policyOf(flip, pair[strict]?.policies ?? []);
+  const window = windowOf(flip[strict]?.source, policy);
+  const all: Cause = { text: `the windows of ${pair.namespace}/${pair.name} change` };
+  if (policy === undefined || window === undefined) return all;
+  const others = pair[loose]?.policies.find((one) => isSameObject(one, policy))?.windows ?? [];
+  const other = others.find(({ name }) => name === window.name);
+  const text = `window ${window.name} of RolloutPolicy ${policy.namespace}/${policy.name}`;
+  if (other === undefined) return { text: `${text} ${verbs[flip.direction].object}` };
+  return comparableText(other) === comparableText(window) ? all : { text: `${text} changes` };
 }
 
 /** Returns the policy of the stricter side that contains the rule, or the source of its result. */
@@ -78,78 +86,10 @@ function policyOf(flip: Flip, policies: readonly PolicyDefinition[]): PolicyDefi
   });
 }
 
-function windowOf(result: RuleResult | undefined, policy: PolicyDefinition | undefined): WindowDefinition | undefined {
-  const source: Source | undefined = result?.source;
+function windowOf(source: Source | undefined, policy: PolicyDefinition | undefined): WindowDefinition | undefined {
   return policy?.windows.find((window) => source !== undefined && isSameValue(window.source, source));
 }
 
 function isSameObject(a: PolicyDefinition, b: PolicyDefinition): boolean {
   return a.namespace === b.namespace && a.name === b.name;
-}
-
-/** The settings behind the rules of the engine. Another rule is named itself. */
-const settings: Readonly<Record<string, string>> = {
-  'zone-gap': 'the time between zones',
-  'delayed-downscale': 'the delay of a scale-down',
-  'prepare-downscale': 'the preparation of a scale-down',
-  'min-interval': 'the interval between replacements',
-  soak: 'the soak time',
-  'zone-budget': 'the maximum of unavailable pods',
-  'disruption-budget': 'the disruption budget',
-  'eviction-budget': 'the PodDisruptionBudget',
-  'scale-floor': 'the minimum of replicas',
-  'scale-ceiling': 'the maximum of replicas',
-  approval: 'the required approval',
-  gate: 'the gate',
-  'no-delete': 'the protection noDelete',
-  'no-downscale': 'the protection noDownscale',
-  'no-eviction': 'the protection noEviction',
-};
-
-/** Returns the change of the limit of a rule, or of a protection; undefined if the results of both sides do not show it. */
-function limitCause({ rule, before, after }: Flip, group: string, verb: string): string | undefined {
-  const what = `${settings[rule] ?? `the rule ${rule}`} of ${group}`;
-  // The results of a gate have limits of several kinds.
-  if (rule === 'gate') return undefined;
-  const [old, next] = [before?.limit, after?.limit].map((limit) => limit?.replace(/^at (?:least|most) /, ''));
-  if (old !== undefined && next !== undefined && old !== next) return `${what} ${changeVerb(old, next)} from ${old} to ${next}`;
-  return rule.startsWith('no-') && settings[rule] !== undefined
-    ? `${what} is ${verb === verbs.loosened.rule ? 'removed' : 'added'}`
-    : undefined;
-}
-
-/**
- * Returns the change of the only setting of the group that the rule reads and that differs. If several differ, returns that the rule blocks
- * less or more. If none differs, the limit comes from another object, such as a policy or a PodDisruptionBudget.
- */
-function settingCause(flip: Flip, changed: readonly ChangedSetting[], group: string): string {
-  const [only, ...others] = settingsOf(flip, changed);
-  if (only !== undefined && others.length === 0) return `the setting ${only.name} of ${group} ${only.change}`;
-  if (only !== undefined && [only, ...others].every(({ path }) => path.startsWith('rollout.waves'))) return `the waves of ${group} change`;
-  const what = `${settings[flip.rule] ?? `the rule ${flip.rule}`} of ${group}`;
-  const limit = flip[strictFirst(flip.direction)[0]]?.limit;
-  if (only !== undefined || limit === undefined || settings[flip.rule] === undefined) return `${what} ${verbs[flip.direction].rule}`;
-  return flip.direction === 'loosened' ? `${what} is removed, which was ${limit}` : `${what} is added: ${limit}`;
-}
-
-function settingsOf({ rule }: Flip, changed: readonly ChangedSetting[]): readonly ChangedSetting[] {
-  return changed.filter((setting) => rulesOf(setting).includes(rule));
-}
-
-/**
- * Reports whether the settings behind a difference contradict it: all have the opposite direction, or none has a direction and the whole answer
- * is the same. Such a difference comes from the state of the question, such as the time of a reading.
- */
-export function isContrary(flip: Flip, changed: readonly ChangedSetting[]): boolean {
-  const { question, answers, direction } = flip;
-  const found = settingsOf(flip, changed);
-  if (found.length === 0) return false;
-  const isOther = isOtherAnswer(answers.before, answers.after, question.nowMs);
-  return found.every((setting) => (setting.direction === 'changed' ? !isOther : setting.direction !== direction));
-}
-
-function changeVerb(old: string, next: string): string {
-  const [from, to] = [old, next].map((text) => parseDuration(text) ?? Number.parseFloat(text));
-  if (from === undefined || to === undefined || Number.isNaN(from) || Number.isNaN(to) || from === to) return 'changes';
-  return to < from ? 'falls' : 'rises';
 }

@@ -2,25 +2,38 @@
 import type { RuleResult } from '../engine/decision.ts';
 import type { Answer } from '../engine/policy-test/answer.ts';
 import { blocks, leadingResult } from '../engine/rule.ts';
+import { compareText } from '../policies/values/compare-text.ts';
+import type { Direction } from './document.ts';
 import type { Question } from './questions.ts';
 
 /** The answer of one side, at the instant of the question. */
 export type Answered = Pick<Answer, 'decision' | 'results' | 'warned' | 'pods' | 'replicas'>;
 
-/** A rule that blocks more on one side than on the other, and its results. `limits`: both sides permit the step, with different amounts. */
+/** A rule that blocks more on one side than on the other, and its results. `changed`: no rule does, but the agent replaces other pods. */
 export interface Flip {
   readonly question: Question;
-  readonly direction: 'loosened' | 'tightened';
+  readonly direction: Direction;
+  /** Empty for `changed`. */
   readonly rule: string;
   readonly before: RuleResult | undefined;
   readonly after: RuleResult | undefined;
   readonly answers: { readonly before: Answered; readonly after: Answered };
 }
 
+/** A difference that a rule makes. */
+export type RuleFlip = Flip & { readonly direction: 'loosened' | 'tightened' };
+
+export function isOfRule(flip: Flip): flip is RuleFlip {
+  return flip.direction !== 'changed';
+}
+
+/** Returns the side that blocks more, and the other side. */
+export function strictFirst(direction: Direction): readonly ['before' | 'after', 'before' | 'after'] {
+  return direction === 'loosened' ? ['before', 'after'] : ['after', 'before'];
+}
+
 /** Returns the rules that make the difference. Exchanged sides give the same rules with the other direction. */
 export function compareAnswers(question: Question, before: Answered, after: Answered): readonly Flip[] {
-  // The change leaves one side nothing to do, so the answers are not comparable.
-  if ((before.decision === 'done') !== (after.decision === 'done')) return [];
   const flip = (direction: Flip['direction'], rule: string): Flip => ({
     question,
     direction,
@@ -29,16 +42,31 @@ export function compareAnswers(question: Question, before: Answered, after: Answ
     before: strongest(before, rule),
     after: strongest(after, rule),
   });
-  return [
+  const others = replacesOthers(before, after) ? [flip('changed', '')] : [];
+  // The change leaves one side nothing to do, so no rule of this side is comparable.
+  if ((before.decision === 'done') !== (after.decision === 'done')) return others;
+  const ruled = [
     ...lostRules(question, before, after).map((rule) => flip('loosened', rule)),
     ...lostRules(question, after, before).map((rule) => flip('tightened', rule)),
   ];
+  return ruled.length > 0 ? ruled : others;
+}
+
+/** Reports whether both sides act or are done, and replace pods of different StatefulSets. */
+function replacesOthers(before: Answered, after: Answered): boolean {
+  const isFree = [before, after].every(({ decision }) => decision === 'act' || decision === 'done');
+  return isFree && setsOf(before).join() !== setsOf(after).join();
+}
+
+/** Returns the StatefulSets whose pods are replaced. */
+export function setsOf({ pods }: Pick<Answered, 'pods'>): readonly string[] {
+  return [...new Set(pods.map((pod) => pod.replace(/-\d+$/, '')))].sort(compareText);
 }
 
 /** Returns the rules that block or warn in `from`, and block less in `to`. */
 function lostRules({ nowMs }: Question, from: Answered, to: Answered): readonly string[] {
   const overall = severity(from, nowMs) - severity(to, nowMs);
-  const names = [...new Set([...from.results.filter(blocks).map(({ rule }) => rule), ...from.warned])];
+  const names = [...new Set([...from.results.filter(blocks).map(({ rule }) => rule), ...from.warned.filter(isOfPolicy)])];
   const lost = names.filter((rule) => {
     // A rule that was not evaluated blocks nothing if the whole answer is no stricter. Preparations are evaluated last.
     if (!to.warned.includes(rule) && strongest(to, rule) === undefined) return isLate(rule) ? overall > 0 : overall >= 0;
@@ -49,7 +77,12 @@ function lostRules({ nowMs }: Question, from: Answered, to: Answered): readonly 
 }
 
 function strengthIn(answer: Answered, rule: string, nowMs: number): number {
-  return strength(strongest(answer, rule), nowMs) + (answer.warned.includes(rule) ? 1 : 0);
+  return strength(strongest(answer, rule), nowMs) + (isOfPolicy(rule) && answer.warned.includes(rule) ? 1 : 0);
+}
+
+/** Reports whether the rule is a rule of a policy. Warnings of the engine are about the state of a question, and say nothing about policies. */
+export function isOfPolicy(rule: string): boolean {
+  return rule.includes('/');
 }
 
 function isLate(rule: string): boolean {

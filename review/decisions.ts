@@ -81,10 +81,11 @@ function hasMember({ zones }: GroupDefinition, statefulSet: string | undefined):
 /** Returns the objects of the namespace of the pair. A member without a manifest has the manifest of the other side, or a plain one. */
 export function ownObjects(pair: Pair, side: Side, other: Side): readonly unknown[] {
   const isOwn = (object: unknown): boolean => (fieldAt(object, ['metadata', 'namespace']) ?? 'default') === pair.namespace;
-  const members = new Map(
-    [pair.before, pair.after].flatMap((one) => (one?.group.zones ?? []).map((zone) => [zone.statefulSet, one?.group] as const)),
-  );
-  const mirrored = new Set([pair.before, pair.after].flatMap((one) => (one?.group.zones ?? []).flatMap(mirroredBy)));
+  const bound = [pair.before, pair.after].flatMap((one) => one ?? []);
+  // A plain StatefulSet has the strategy that its own side requires.
+  const ownLast = [...bound].sort((a, b) => Number(side.bundle.groups.includes(a.group)) - Number(side.bundle.groups.includes(b.group)));
+  const members = new Map(ownLast.flatMap(({ group }) => group.zones.map((zone) => [zone.statefulSet, group] as const)));
+  const mirrored = new Set(bound.flatMap(({ group }) => group.zones.flatMap(mirroredBy)));
   const isNeeded = (object: unknown): boolean => {
     const kind = String(fieldAt(object, ['kind']));
     if (kind === 'StatefulSet') return members.has(nameOf(object));
@@ -96,7 +97,7 @@ export function ownObjects(pair: Pair, side: Side, other: Side): readonly unknow
     (object) => isOwn(object) && isStatefulSet(object) && members.has(nameOf(object)) && !known.has(nameOf(object)),
   );
   for (const object of theirs) known.add(nameOf(object));
-  const plain = [...members].flatMap(([name, group]) => (group === undefined || known.has(name) ? [] : [plainSet(group, name)]));
+  const plain = [...members].flatMap(([name, group]) => (known.has(name) ? [] : [plainSet(group, name)]));
   return [...own, ...theirs, ...plain];
 }
 

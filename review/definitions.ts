@@ -2,8 +2,9 @@
 import type { GroupDefinition, PolicyDefinition, Source } from '../policies/definition.ts';
 import { defined } from '../policies/values/defined.ts';
 import type { Direction, PolicyEffect } from './document.ts';
-import { type ChangedSetting, changedFields, changedSettings, commonDirection, rulesOf, sharedZones } from './settings.ts';
-import { type BoundGroup, comparableText, type Pair } from './sides.ts';
+import type { SeenEffect } from './effects.ts';
+import { type ChangedSetting, changedFields, rulesOf, settingText, sharedZones, sourceOfSetting } from './settings.ts';
+import type { BoundGroup, Pair } from './sides.ts';
 
 interface Item {
   /** The definition as a subject: `rule safety/queue`. */
@@ -18,33 +19,38 @@ interface Item {
   readonly verbs?: readonly [removed: string, added: string];
 }
 
-/** Returns an effect without decisions for each changed definition that no effect in `known` explains. */
-export function unseenChanges(pair: Pair, known: readonly PolicyEffect[]): readonly PolicyEffect[] {
+/** Returns an effect without decisions for each changed definition that no seen effect explains. */
+export function unseenChanges(pair: Pair, settings: readonly ChangedSetting[], seen: readonly SeenEffect[]): readonly PolicyEffect[] {
   const { before, after } = pair;
+  const known = seen.map(({ effect: one }) => one);
   if (before === undefined || after === undefined) return missingGroup(pair, known);
   const [old, next] = [itemsOf(before, after), itemsOf(after, before)];
   const names = [...new Set([...old.keys(), ...next.keys()])];
   const items = names.flatMap((name): readonly PolicyEffect[] => {
     const [was, is] = [old.get(name), next.get(name)];
-    const change = changeOf(was, is);
-    if (change === undefined || isExplained(was ?? is, change.direction, known)) return [];
-    return [effect(pair, change.direction, { cause: `${name} ${change.verb}`, was: was?.source, is: is?.source })];
+    return changesOf(was, is)
+      .filter(({ direction }) => !isExplained(was ?? is, direction, known))
+      .map(({ direction, cause }) => effect(pair, direction, { cause, was: was?.source, is: is?.source }));
   });
-  return [...items, ...unseenSettings(pair, known)];
+  return [...items, ...unseenSettings(pair, settings, seen)];
 }
 
-/** Returns how a definition changes, with its verb; undefined if it does not change. */
-function changeOf(was: Item | undefined, is: Item | undefined): { readonly direction: Direction; readonly verb: string } | undefined {
+interface ItemChange {
+  readonly direction: Direction;
+  readonly cause: string;
+}
+
+/** Returns how a definition changes: as a whole, or each of its settings. */
+function changesOf(was: Item | undefined, is: Item | undefined): readonly ItemChange[] {
   const item = was ?? is;
-  if (item === undefined) return undefined;
-  const { verbs: [removed, added] = ['is removed', 'is added'], isRestriction = false } = item;
-  if (is === undefined) return { direction: isRestriction ? 'loosened' : 'changed', verb: removed };
-  if (was === undefined) return { direction: isRestriction ? 'tightened' : 'changed', verb: added };
-  if (comparableText(was.value) === comparableText(is.value)) return undefined;
-  const { path = 'inputs' } = item;
-  const changes = changedFields('RolloutPolicy', path, { before: was.value, after: is.value });
-  const [only] = changes;
-  return { direction: commonDirection(changes), verb: only !== undefined && only.path === path ? only.change : 'changes' };
+  if (item === undefined) return [];
+  const { what, path = 'inputs', verbs: [removed, added] = ['is removed', 'is added'], isRestriction = false } = item;
+  if (is === undefined) return [{ direction: isRestriction ? 'loosened' : 'changed', cause: `${what} ${removed}` }];
+  if (was === undefined) return [{ direction: isRestriction ? 'tightened' : 'changed', cause: `${what} ${added}` }];
+  return changedFields('RolloutPolicy', path, { before: was.value, after: is.value }).map((one) => {
+    const cause = one.path === path ? `${what} ${one.change}` : settingText({ ...one, name: one.path.slice(path.length + 1) }, what);
+    return { direction: one.direction, cause };
+  });
 }
 
 function missingGroup(pair: Pair, known: readonly PolicyEffect[]): readonly PolicyEffect[] {
@@ -75,9 +81,9 @@ function effect(pair: Pair, direction: Direction, { cause, was, is }: Change): P
 /** Reports whether an effect names the definition, or comes from a rule that reads it and has the same direction. */
 function isExplained(item: Item | undefined, own: Direction, known: readonly PolicyEffect[]): boolean {
   const { what = '', path = '' } = item ?? {};
-  const rules = path === 'windows' ? ['window'] : rulesOf({ path });
+  const rules = path === 'windows' ? ['window'] : (rulesOf({ path }) ?? []);
   return known.some(({ cause, rule = '', direction }) => {
-    return cause.startsWith(`${what} `) || (rules.includes(rule) && (own === 'changed' || own === direction));
+    return (cause.startsWith(`${what} `) || rules.includes(rule)) && (own === 'changed' || own === direction);
   });
 }
 
@@ -127,31 +133,15 @@ function leavingMembers({ group }: BoundGroup, other: GroupDefinition): readonly
 }
 
 /** Returns the changed settings of the group that no effect of the same direction explains. */
-function unseenSettings(pair: Pair, known: readonly PolicyEffect[]): readonly PolicyEffect[] {
-  const group = `${pair.namespace}/${pair.name}`;
-  return changedSettings(pair)
+function unseenSettings(pair: Pair, settings: readonly ChangedSetting[], seen: readonly SeenEffect[]): readonly PolicyEffect[] {
+  return settings
     .filter((setting) => {
-      const rules = rulesOf(setting);
-      return !known.some(
-        ({ rule = '', direction }) => rules.includes(rule) && (setting.direction === 'changed' || direction === setting.direction),
-      );
+      const isNamed = ({ effect: { rule = '' }, settings: named }: SeenEffect): boolean =>
+        named.includes(setting) || (rulesOf(setting)?.includes(rule) ?? false);
+      return !seen.some((one) => isNamed(one) && (setting.direction === 'changed' || one.effect.direction === setting.direction));
     })
     .map((setting) => {
-      const { name, change, direction } = setting;
-      const subject = name === 'zones' ? 'the order of zones' : `the setting ${name}`;
-      const [was, is] = [pair.before, pair.after].map((side) => side && sourceOf(setting, side.group));
-      return effect(pair, direction, { cause: `${subject} of ${group} ${change}`, was, is });
+      const [was, is] = [pair.before, pair.after].map((side) => side && sourceOfSetting(setting, side.group));
+      return effect(pair, setting.direction, { cause: settingText(setting, `${pair.namespace}/${pair.name}`), was, is });
     });
-}
-
-/** Returns the place of a setting, of the object that contains it, or of the group. */
-function sourceOf({ path, name }: ChangedSetting, { sources, zones }: GroupDefinition): Source | undefined {
-  const inRollout = path.startsWith('rollout.') && !path.startsWith('rollout.waves') ? `rollout.${name}` : name;
-  const candidates = [inRollout, ...zones.map((zone) => `zones.${zone.name}.${name}`)].flatMap(startsOf);
-  return candidates.map((candidate) => sources[candidate]).find((source) => source !== undefined) ?? sources[''];
-}
-
-function startsOf(path: string): readonly string[] {
-  const parts = path.split('.');
-  return parts.map((_, index) => parts.slice(0, parts.length - index).join('.')).filter((start) => start.includes('.') || start === path);
 }

@@ -4,7 +4,7 @@ import type { Source } from '../policies/definition.ts';
 import type { PolicyAction } from '../policies/schema/rollout-policy.ts';
 import { firstByKey } from '../policies/values/first-by-key.ts';
 
-/** `changed`: the definition differs, no question of the review has another answer, and no value permits more in every case. */
+/** `changed`: the definition differs, but no rule blocks more or less, and no value permits more in every case. */
 export type Direction = 'loosened' | 'tightened' | 'changed';
 
 /** A decision that both sides make differently. */
@@ -55,7 +55,7 @@ export interface PolicyEffect {
   readonly group: string;
   /** The change, as a clause: `the time between zones of mimir/ingester falls from 13h to 1h`. */
   readonly cause: string;
-  /** The rule that makes the difference; absent if no decision changes. */
+  /** The rule that makes the difference. Absent if no decision changes, and for a change of members, waves or replicas. */
   readonly rule?: string;
   readonly before?: RulePlace;
   readonly after?: RulePlace;

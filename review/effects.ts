@@ -3,53 +3,59 @@ import { blockingResults, blocks } from '../engine/rule.ts';
 import { formatDuration } from '../policies/duration.ts';
 import { defined } from '../policies/values/defined.ts';
 import { groupBy } from '../policies/values/group-by.ts';
-import { counted } from '../policies/wording.ts';
-import { causeOf, isContrary, type Sides, strictFirst } from './causes.ts';
-import { type Answered, endsByTime, type Flip, isOtherAnswer, waitOf } from './compare.ts';
+import { counted, listed } from '../policies/wording.ts';
+import { causeOf } from './causes.ts';
+import { type Answered, endsByTime, type Flip, isOfRule, isOtherAnswer, setsOf, strictFirst, waitOf } from './compare.ts';
 import type { ChangedDecision, PolicyEffect, RulePlace, SideDecision } from './document.ts';
-import { changedSettings } from './settings.ts';
-import { type BoundGroup, differs, type Pair } from './sides.ts';
+import type { Cause } from './setting-causes.ts';
+import { type ChangedSetting, sourceOfSetting } from './settings.ts';
+import type { Pair, Sides } from './sides.ts';
+
+/** An effect with the settings that its cause names. */
+export interface SeenEffect {
+  readonly effect: PolicyEffect;
+  readonly settings: readonly ChangedSetting[];
+}
+
+interface Compared {
+  readonly pair: Pair;
+  readonly sides: Sides;
+  readonly settings: readonly ChangedSetting[];
+}
 
 /** Returns one effect for each cause and direction, the effects with the most decisions first. */
-export function effectsOf(flips: readonly Flip[], pair: Pair, sides: Sides): readonly PolicyEffect[] {
-  const settings = changedSettings(pair);
-  const own = flips.filter((flip) => isOfWaves(flip, pair) && !isContrary(flip, settings) && !isSideEffect(flip, flips));
+export function effectsOf(flips: readonly Flip[], { pair, sides, settings }: Compared): readonly SeenEffect[] {
+  const own = flips.filter((flip) => !isSideEffect(flip, flips));
   const limits = groupBy(own, (flip) => (flip.before?.limit && flip.after?.limit ? limitKey(flip) : undefined));
-  const caused = own.map((flip) => ({ flip, cause: causeOf({ ...flip, ...placesOf(flip, limits) }, pair, sides, settings) }));
-  const effects = [...groupBy(caused, ({ flip, cause }) => `${flip.direction} ${cause.text}`).values()].map((same) => {
-    const [{ flip, cause }] = same;
-    return {
+  const caused = own.flatMap((flip) => {
+    const cause = causeOf({ ...flip, ...placesOf(flip, limits) }, pair, sides, settings);
+    return cause === undefined ? [] : [{ flip, cause }];
+  });
+  const ruled = new Set(caused.filter(({ flip }) => isOfRule(flip)).map(({ cause }) => cause.text));
+  // Other pods are replaced next after most changes of waves. Only a change without another effect needs to be told by them.
+  const told = caused.filter(({ flip, cause }) => isOfRule(flip) || !ruled.has(cause.text));
+  return [...groupBy(told, ({ flip, cause }) => `${flip.direction} ${cause.text}`).values()].map((same) => {
+    const { flip, cause } = same.find((one) => !one.cause.isShape) ?? same[0];
+    const effect = {
       direction: flip.direction,
       namespace: pair.namespace,
       group: pair.name,
       cause: cause.text,
-      rule: flip.rule,
-      ...(cause.source === undefined
-        ? defined({ before: placeOf(flip.before), after: placeOf(flip.after) })
-        : { [strictFirst(flip.direction)[0]]: { source: cause.source } }),
+      ...(cause.isShape ? {} : { rule: flip.rule }),
+      ...effectPlaces(flip, cause, pair),
       decisions: decisionsOf(telling(same.map((one) => one.flip))),
     };
+    return { effect, settings: cause.settings ?? [] };
   });
-  return effects;
 }
 
-/** The parts of the waves that decide the answers of a rule. */
-const waveParts: Readonly<Record<string, (side: BoundGroup) => unknown>> = {
-  soak: ({ group }) => group.rollout.waves.map(({ zones, amount, after }) => [zones, amount, after.soakMs]),
-  approval: ({ group }) => group.rollout.waves.map(({ zones, amount, before, after }) => [zones, amount, before.approval, after.approval]),
-  gate: ({ group }) => [
-    group.rollout.waves.map(({ zones, amount, before, after }) => [zones, amount, before.gates, after.gates]),
-    ...group.gates,
-  ],
-};
-
-/**
- * Returns false for a rule of waves whose part of the waves is the same on both sides. Such a rule is evaluated in another wave, because
- * another rule changed, such as the soak before it.
- */
-function isOfWaves({ rule }: Flip, pair: Pair): boolean {
-  const part = waveParts[rule];
-  return part === undefined || differs(pair, part);
+/** Returns the places of the definition that only the stricter side has, of the first setting, or of the results. */
+function effectPlaces({ direction, before, after }: Flip, cause: Cause, pair: Pair): Pick<PolicyEffect, 'before' | 'after'> {
+  if (cause.source !== undefined) return { [strictFirst(direction)[0]]: { source: cause.source } };
+  if (!cause.isShape) return defined({ before: placeOf(before), after: placeOf(after) });
+  const [setting] = cause.settings ?? [];
+  const [was, is] = [pair.before, pair.after].map((side) => side && sourceOfSetting(setting, side.group));
+  return defined({ before: was && { source: was }, after: is && { source: is } });
 }
 
 /**
@@ -141,6 +147,7 @@ function differenceOf(flip: Flip, when: string): string {
   const { question, answers, direction, rule } = flip;
   const { before, after } = answers;
   const { may, nowMs } = question;
+  if (direction === 'changed') return otherPodsText(before, after, when);
   const passes = isPassing(after) !== isPassing(before);
   if (passes && isPassing(after)) return `${may}${when} (was: ${stateText(before)})`;
   if (passes) return `${may.replace(' may ', ' may not ')}${when} (${stateText(after)}; was: allowed)`;
@@ -160,6 +167,12 @@ function differenceOf(flip: Flip, when: string): string {
 
 function isPassing({ decision }: Answered): boolean {
   return ['allow', 'warn', 'act', 'done'].includes(decision);
+}
+
+/** Returns which pods are replaced next, and which were before the change. */
+function otherPodsText(before: Answered, after: Answered, when: string): string {
+  const [was, is] = [before, after].map((answer) => (answer.pods.length === 0 ? undefined : `pods of ${listed(setsOf(answer), 'and')}`));
+  return `${is === undefined ? 'no further pod is replaced' : `${is} are replaced next`}${when} (was: ${was ?? 'no further pod'})`;
 }
 
 function podsText(may: string, before: Answered, after: Answered): string {

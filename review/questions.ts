@@ -40,6 +40,8 @@ export interface Member {
   readonly zone: string;
   /** The members with the same settings, itself included. */
   readonly alike: readonly Pick<Member, 'statefulSet' | 'zone'>[];
+  /** The members that the first one follows on either side. */
+  readonly leaders: readonly Pick<Member, 'statefulSet' | 'zone'>[];
 }
 
 /** The parts of both sides that determine the questions. */
@@ -109,7 +111,7 @@ interface Row extends Pick<Question, 'may' | 'action' | 'isDone'> {
 
 /** Returns the questions about one member in the plain state, and in the circumstances that the rules read. */
 export function memberQuestions(scene: Scene, member: Member): readonly Question[] {
-  const rows = [...clientRows(scene, member), ...scaleRows(scene, member), shrinkRow(scene, member)];
+  const rows = [...clientRows(scene, member), ...scaleRows(scene, member), shrinkRow(scene, member), growRow(member)];
   return rows.flatMap((row) => row.circumstances.map((one) => questionOf(scene, member, row, one)));
 }
 
@@ -208,7 +210,35 @@ function followersOf({ zones }: GroupDefinition, { name }: ZoneDefinition): read
   return zones.filter((zone) => zone.name !== name && found.has(zone.name));
 }
 
-/** Returns the question about a scale-down by the agent. Without a number that the group sets or copies, the agent scales nothing. */
+/** Reports whether the group sets or copies the number of the zone. Otherwise the agent does not scale the zone. */
+function isScaledByAgent({ replicas, follows }: ZoneDefinition): boolean {
+  return replicas.kind !== 'leader' || follows !== undefined;
+}
+
+/** Returns the question about a scale-up by the agent. */
+function growRow(member: Member): Row {
+  const { statefulSet, leaders } = member;
+  const below = { above: -1 };
+  return {
+    may: `${subject('zone', member, (one) => one.zone)} may grow`,
+    action: 'scaleUp',
+    isDone: ({ replicas }) => Object.keys(replicas).length > 0,
+    request: (zone, rest) => (isScaledByAgent(zone) && rest > 1 ? { action: 'none' } : undefined),
+    members: (group, zone) => ({
+      ...Object.fromEntries(followersOf(group, zone).map((follower) => [follower.statefulSet, below])),
+      [statefulSet]: below,
+    }),
+    circumstances: [
+      plain,
+      ...leaders.map((leader) => ({
+        when: `while a pod of zone ${leader.zone} is not ready`,
+        members: { [leader.statefulSet]: { notReady: 1 } },
+      })),
+    ],
+  };
+}
+
+/** Returns the question about a scale-down by the agent. */
 function shrinkRow(scene: Scene, member: Member): Row {
   const { statefulSet } = member;
   const { otherPod, otherShrank } = circumstancesOf(scene, member);
@@ -217,7 +247,7 @@ function shrinkRow(scene: Scene, member: Member): Row {
     may: `${subject('zone', member, (one) => one.zone)} may shrink`,
     action: 'scaleDown',
     isDone: ({ replicas }) => Object.keys(replicas).length > 0,
-    request: (zone) => (zone.replicas.kind === 'leader' && zone.follows === undefined ? undefined : { action: 'none' }),
+    request: (zone) => (isScaledByAgent(zone) ? { action: 'none' } : undefined),
     members: (group, zone) => ({
       ...Object.fromEntries(followersOf(group, zone).map((follower) => [follower.statefulSet, { above: 1 }])),
       [statefulSet]: { above: 1, preparedFor: longAgo },

@@ -1,15 +1,14 @@
 // Reviews the policies of a change: asks both sides the same questions, and names every change that loosens or tightens a decision.
 
-import { fieldAt } from '../engine/observe/raw.ts';
 import type { CaseResult } from '../engine/policy-test/policy-test.ts';
 import type { PolicyTest } from '../policies/schema/kinds.ts';
-import type { Sides } from './causes.ts';
 import { decisionsOf } from './decisions.ts';
 import { unseenChanges } from './definitions.ts';
 import type { Direction, PolicyEffect, PolicyReview } from './document.ts';
 import { effectsOf } from './effects.ts';
 import { exceptionEffects } from './exceptions.ts';
-import { type BoundGroup, comparableText, type Pair, pairGroups, type Side } from './sides.ts';
+import { changedSettings } from './settings.ts';
+import { type BoundGroup, budgetsOf, comparableText, type Pair, pairGroups, type Side, type Sides } from './sides.ts';
 import { testFlips } from './test-cases.ts';
 
 interface ReviewedTests {
@@ -36,18 +35,15 @@ function reviewPair(pair: Pair, sides: Sides, { nowMs, tests }: { readonly nowMs
   if (decidingText(pair.before, pair, sides.before) === decidingText(pair.after, pair, sides.after))
     return { effects: exceptions, asked: 0 };
   const { flips, asked } = decisionsOf(pair, sides, nowMs);
-  const effects = effectsOf([...flips, ...testFlips(pair, sides, tests)], pair, sides);
-  return { effects: [...effects, ...unseenChanges(pair, effects), ...exceptions], asked };
+  const settings = changedSettings(pair);
+  const seen = effectsOf([...flips, ...testFlips(pair, sides, tests)], { pair, sides, settings });
+  return { effects: [...seen.map(({ effect }) => effect), ...unseenChanges(pair, settings, seen), ...exceptions], asked };
 }
 
 /** Returns the text of every definition that decides about a group: its own, its policies, and the budgets of its namespace. */
-function decidingText(side: BoundGroup | undefined, { namespace }: Pair, { manifests }: Side): string {
-  const budgets = manifests.filter(
-    (object) =>
-      /DisruptionBudget$/.test(String(fieldAt(object, ['kind']))) &&
-      (fieldAt(object, ['metadata', 'namespace']) ?? 'default') === namespace,
-  );
-  return comparableText({ group: side?.group, policies: side?.policies ?? [], values: budgets.map((budget) => comparableText(budget)) });
+function decidingText(bound: BoundGroup | undefined, { namespace }: Pair, side: Side): string {
+  const budgets = budgetsOf(side, namespace).map((budget) => comparableText(budget));
+  return comparableText({ group: bound?.group, policies: bound?.policies ?? [], values: budgets });
 }
 
 /** Leaves out effects that another effect contains: a removed policy is one effect for each group. */

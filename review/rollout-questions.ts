@@ -4,18 +4,22 @@ import type { ApprovalDefinition, GroupDefinition, PolicyRuleDefinition } from '
 import { asksForApproval } from '../policies/rollout/rules-without-exception.ts';
 import type { GivenState } from '../policies/schema/policy-test.ts';
 import { compareText } from '../policies/values/compare-text.ts';
-import { counted } from '../policies/wording.ts';
+import { groupBy } from '../policies/values/group-by.ts';
+import { counted, listed } from '../policies/wording.ts';
 import { literalsOf, thresholdsOf } from './literals.ts';
 import { type Case, givenState, longAgo, type MemberState, type Question, restingReplicas, type Scene } from './questions.ts';
 import { type BoundGroup, differs, type Pair } from './sides.ts';
 import { sidesOf } from './times.ts';
 
-/** A point of a rollout: the number of updated pods of each StatefulSet. */
+/** The number of updated pods of each StatefulSet. */
+type UpdatedPods = Readonly<Record<string, number>>;
+
+/** A point of a rollout. Sides with other replicas reach the same point with other numbers of pods. */
 interface Point {
   readonly when: string;
   /** True for a point inside of a wave, where no condition of a wave is evaluated. */
   readonly isInside?: true;
-  readonly updated: Readonly<Record<string, number>>;
+  readonly updatedOn: (side: BoundGroup) => UpdatedPods;
 }
 
 /** The maximum number of waves of one side whose ends are asked about. A schedule can have 100 waves. */
@@ -24,17 +28,19 @@ const maxWaves = 8;
 /** Returns the questions about the rollout of a group. Both sides are asked at the ends of the waves of both sides. */
 export function rolloutQuestions(pair: Pair, scene: Scene): readonly Question[] {
   const points = pointsOf(pair, scene);
+  const [start] = points;
   const approvers = approverVariants(pair);
   const gates = gateVariants(pair);
   const plans = planVariants(pair);
-  const replaced = firstReplaced(points);
   return [
     ...points.flatMap((point) => [
       rollout(scene, point),
-      ...(isBegun(point) && !point.isInside ? [rollout(scene, point, { suffix: 'without a soak', rest: { waveAvailableFor: '0s' } })] : []),
+      ...(point !== start && !point.isInside
+        ? [rollout(scene, point, { suffix: 'without a soak', rest: { waveAvailableFor: '0s' } })]
+        : []),
       ...(point.isInside ? [] : [...approvers, ...plans, ...gates]).map((one) => rollout(scene, point, one)),
     ]),
-    ...(replaced === undefined ? [] : [rollout(scene, replaced, { suffix: '', readyFor: '0s' })]),
+    rollout(scene, firstReplaced, { suffix: '', readyFor: '0s' }),
     ...points
       .slice(0, 1)
       .flatMap((point) => [
@@ -55,7 +61,7 @@ interface Variant {
   readonly readyFor?: string;
 }
 
-function rollout(scene: Scene, { when, updated }: Point, variant: Variant = { suffix: '' }): Question {
+function rollout(scene: Scene, { when, updatedOn }: Point, variant: Variant = { suffix: '' }): Question {
   const { suffix, members = {}, of, rest = {}, readyFor = longAgo } = variant;
   return {
     may: 'pods may be replaced',
@@ -65,6 +71,7 @@ function rollout(scene: Scene, { when, updated }: Point, variant: Variant = { su
     nowMs: scene.instantOf('rollout'),
     isDone: ({ pods }) => pods.length > 0,
     build: (side): Case | undefined => {
+      const updated = updatedOn(side);
       const states = side.group.zones.map(({ statefulSet }): [string, MemberState] => {
         return [statefulSet, { readyFor, updated: updated[statefulSet] ?? 0, ...members[statefulSet] }];
       });
@@ -75,42 +82,79 @@ function rollout(scene: Scene, { when, updated }: Point, variant: Variant = { su
   };
 }
 
-function isBegun({ updated }: Point): boolean {
-  return Object.values(updated).some((count) => count > 0);
-}
-
-/** Returns the state after the first replacement of a pod: one pod of the first zone of the first wave. */
-function firstReplaced([first]: readonly Point[]): Point | undefined {
-  const [statefulSet] = Object.keys(first?.updated ?? {});
-  return statefulSet === undefined ? undefined : { when: 'after a pod was replaced', updated: { ...first?.updated, [statefulSet]: 1 } };
-}
+/** The state after the first replacement of a pod: one pod of the first zone of the first wave. */
+const firstReplaced: Point = {
+  when: 'after a pod was replaced',
+  updatedOn: ({ group }) =>
+    Object.fromEntries(
+      orderOf(group)
+        .slice(0, 1)
+        .map((statefulSet) => [statefulSet, 1]),
+    ),
+};
 
 /** Returns the start of the rollout, the end of each zone of each wave, and the end of each wave but the last, of both sides. */
 function pointsOf(pair: Pair, scene: Scene): readonly Point[] {
-  const points = new Map<string, Point>();
-  for (const { group } of sidesOf(pair)) {
-    const updated = Object.fromEntries(orderOf(group).map((statefulSet) => [statefulSet, 0]));
-    const add = (when: string, rest: Pick<Point, 'isInside'> = {}): void => {
-      const point = { when, updated: { ...updated }, ...rest };
-      const key = JSON.stringify(point.updated);
-      // At the end of a wave there are more questions than inside of a wave.
-      if (!points.has(key) || !point.isInside) points.set(key, point);
+  const sides = sidesOf(pair);
+  const start: Point = { when: '', updatedOn: () => ({}) };
+  const all = [start, ...sides.flatMap(({ group }) => wavePoints(group, scene))];
+  const keyOf = ({ updatedOn }: Point): string =>
+    JSON.stringify(sides.map((side) => Object.entries(updatedOn(side)).sort(([a], [b]) => compareText(a, b))));
+  const points = [...groupBy(all, keyOf).values()].map((same) => {
+    // At the end of a wave there are more questions than inside of a wave.
+    const [first = same[0], ...others] = same.filter(({ isInside }) => !isInside);
+    const equal = first.isInside ? same : others;
+    return { point: first, isClear: equal.every(({ when }) => when === first.when) };
+  });
+  // After a change of a wave, its end can be at two points, and a point can have two names.
+  return points.map(({ point, isClear }) => {
+    const isOnly = points.every((other) => other.point === point || other.point.when !== point.when);
+    return isClear && isOnly ? point : { ...point, when: countsText(pair, point) };
+  });
+}
+
+/** Returns the ends of the zones of each wave of a group, but not the end of the last wave. */
+function wavePoints({ zones: all, rollout: { waves } }: GroupDefinition, scene: Scene): readonly Point[] {
+  const ends = waves.slice(0, maxWaves).flatMap((wave, index) => {
+    const zones = all.filter(({ name }) => wave.zones.includes(name));
+    return zones.map(({ name, statefulSet }, place) => ({
+      wave,
+      name,
+      statefulSet,
+      isLast: place === zones.length - 1,
+      isEnd: index === waves.length - 1,
+    }));
+  });
+  return ends.flatMap(({ wave, name, isLast, isEnd }, index): readonly Point[] => {
+    if (isLast && isEnd) return [];
+    const reached = ends.slice(0, index + 1);
+    const updatedOn = ({ group }: BoundGroup): UpdatedPods => {
+      const updated: Record<string, number> = {};
+      for (const {
+        statefulSet,
+        wave: { amount },
+      } of reached) {
+        const zone = group.zones.find((one) => one.statefulSet === statefulSet);
+        const target = zone && waveTarget(amount, restingReplicas(group, zone, scene.replicas));
+        if (target !== undefined) updated[statefulSet] = Math.max(updated[statefulSet] ?? 0, target);
+      }
+      return updated;
     };
-    add('');
-    const { waves } = group.rollout;
-    const ends = waves.slice(0, maxWaves).flatMap((wave, index) => {
-      const zones = group.zones.filter(({ name }) => wave.zones.includes(name));
-      return zones.map((zone, place) => ({ wave, zone, isLast: place === zones.length - 1, isEnd: index === waves.length - 1 }));
-    });
-    for (const { wave, zone, isLast, isEnd } of ends) {
-      const target = waveTarget(wave.amount, restingReplicas(group, zone, scene.replicas));
-      updated[zone.statefulSet] = Math.max(updated[zone.statefulSet] ?? 0, target);
-      if (isLast && isEnd) continue;
-      if (isLast) add(`after wave ${wave.name}`);
-      else add(`after zone ${zone.name} of wave ${wave.name}`, { isInside: true });
-    }
-  }
-  return [...points.values()];
+    return [
+      isLast
+        ? { when: `after wave ${wave.name}`, updatedOn }
+        : { when: `after zone ${name} of wave ${wave.name}`, isInside: true, updatedOn },
+    ];
+  });
+}
+
+/** Returns a point by its numbers of updated pods: `with 1 updated pod in x-a and 3 updated pods in x-b`. */
+function countsText(pair: Pair, { updatedOn }: Point): string {
+  const counts = sidesOf(pair)
+    .slice(-1)
+    .flatMap((side) => Object.entries(updatedOn(side)));
+  const texts = counts.filter(([, count]) => count > 0).map(([statefulSet, count]) => `${counted(count, 'updated pod')} in ${statefulSet}`);
+  return `with ${listed(texts, 'and')}`;
 }
 
 /** Returns the StatefulSets in the order of their first wave. */

@@ -6,6 +6,7 @@ import type { PolicyRuleDefinition, ZoneDefinition } from '../policies/definitio
 import { formatDuration } from '../policies/duration.ts';
 import { type PolicyAction, policyAction } from '../policies/schema/rollout-policy.ts';
 import { canonicalJson } from '../policies/values/canonical-json.ts';
+import { firstByKey } from '../policies/values/first-by-key.ts';
 import { groupBy } from '../policies/values/group-by.ts';
 import { literalsOf, passingReadings, thresholdsOf } from './literals.ts';
 import { type Case, type Member, memberQuestions, type Question, type Scene } from './questions.ts';
@@ -56,7 +57,16 @@ function membersOf(pair: Pair, objects: readonly unknown[]): readonly Member[] {
   const classes = groupBy(names, ({ statefulSet }) => {
     return isTold ? statefulSet : comparableText((zones.get(statefulSet) ?? []).map((zone) => settingsOf(zone)));
   });
-  return [...classes.values()].map((alike) => ({ ...alike[0], alike }));
+  return [...classes.values()].map((alike) => ({ ...alike[0], alike, leaders: leadersOf(pair, alike[0].statefulSet) }));
+}
+
+/** Returns the members that a member follows on either side. */
+function leadersOf(pair: Pair, statefulSet: string): Member['leaders'] {
+  const leaders = sidesOf(pair).flatMap(({ group: { zones } }) => {
+    const own = zones.find((zone) => zone.statefulSet === statefulSet);
+    return zones.filter(({ name }) => name === own?.follows).map((zone) => ({ statefulSet: zone.statefulSet, zone: zone.name }));
+  });
+  return firstByKey(leaders, (leader) => leader.statefulSet);
 }
 
 function settingsOf({ name: _name, statefulSet: _statefulSet, follows, ...settings }: ZoneDefinition): unknown {

@@ -1,9 +1,10 @@
 // Compares the settings of a group field by field, and states for each changed one whether it permits more or less.
-import type { GroupDefinition, ZoneDefinition } from '../policies/definition.ts';
+import type { GroupDefinition, Source, ZoneDefinition } from '../policies/definition.ts';
 import { formatDuration } from '../policies/duration.ts';
-import { type DirectedKind, directionOf, hasDirectedFields, looserValues } from '../policies/schema/directions.ts';
+import { type DirectedKind, directionOf, looserValues } from '../policies/schema/directions.ts';
 import { groupBy } from '../policies/values/group-by.ts';
 import { isRecord } from '../policies/values/is-record.ts';
+import { listed } from '../policies/wording.ts';
 import type { Direction } from './document.ts';
 import { comparableText, type Pair } from './sides.ts';
 
@@ -28,18 +29,37 @@ export function changedFields(kind: DirectedKind, path: string, parts: Parts, na
   const { before, after } = parts;
   const field = path.slice(path.lastIndexOf('.') + 1);
   if (textOf(field, before) === textOf(field, after)) return [];
-  if (isRecord(before) && isRecord(after) && hasDirectedFields(kind, path)) {
+  if (isRecord(before) && isRecord(after) && before['kind'] === after['kind'] && !conditions.has(field)) {
     return [...new Set([...Object.keys(before), ...Object.keys(after)])].flatMap((key) =>
       changedFields(kind, `${path}.${key}`, { before: before[key], after: after[key] }, `${name}.${key}`),
     );
   }
   const setting = path.replace(/Ms$/, '');
-  const direction = directionOf(looserValues(kind, setting), before, after);
-  return [{ path: setting, name: name.replace(/Ms$/, ''), direction, change: changeText(parts, path.endsWith('Ms')) }];
+  const own = { path: setting, name: name.replace(/Ms$/, '') };
+  const looser = looserValues(kind, setting);
+  const direction = directionOf(looser, before, after);
+  const items = direction === 'changed' && (looser === 'fewer' || looser === 'more') ? changedItems(looser, parts) : [];
+  if (items.length > 0) return items.map((item) => ({ ...own, ...item }));
+  return [{ ...own, direction, change: changeText(parts, path.endsWith('Ms')) }];
+}
+
+/** The fields with a condition in JsonLogic, whose parts are no settings. */
+const conditions: ReadonlySet<string> = new Set(['when', 'pass']);
+
+/** Returns the items that a list loses and gains. Either loosens, and the other tightens. */
+function changedItems(looser: 'fewer' | 'more', { before, after }: Parts): readonly Pick<ChangedSetting, 'direction' | 'change'>[] {
+  if (!isTextList(before) || !isTextList(after) || before.length === 0 || after.length === 0) return [];
+  const lost = before.filter((item) => !after.includes(item));
+  const gained = after.filter((item) => !before.includes(item));
+  const [ofLost, ofGained] = looser === 'fewer' ? (['loosened', 'tightened'] as const) : (['tightened', 'loosened'] as const);
+  return [
+    { direction: ofLost, change: `no longer has ${listed(lost, 'and')}` },
+    { direction: ofGained, change: `also has ${listed(gained, 'and')}` },
+  ];
 }
 
 /** Returns the direction of several changes together: that of all, or `changed` if they differ. */
-export function commonDirection(changes: readonly Pick<ChangedSetting, 'direction'>[]): Direction {
+function commonDirection(changes: readonly Pick<ChangedSetting, 'direction'>[]): Direction {
   const [first = 'changed', ...others] = new Set(changes.map(({ direction }) => direction));
   return others.length === 0 ? first : 'changed';
 }
@@ -52,8 +72,8 @@ export function changedSettings({ before, after }: Pair): readonly ChangedSettin
   return [
     ...zoneSettings(before.group, after.group),
     ...changedFields('RolloutGroup', 'rollout', named('rollout')).map((one) => ({ ...one, name: one.name.replace(/^rollout\./, '') })),
-    ...changedItems('rollout.waves', named('waves')),
-    ...changedItems('gates', named('gates')),
+    ...changedParts('rollout.waves', named('waves')),
+    ...changedParts('gates', named('gates')),
     ...(['disruption', 'notify', 'labels', 'profile', 'zones'] as const).flatMap((name) =>
       changedFields('RolloutGroup', name, named(name)),
     ),
@@ -112,9 +132,12 @@ const zonePaths: Readonly<Record<Exclude<keyof ZoneDefinition, 'statefulSet'>, s
 function zoneSettings(before: GroupDefinition, after: GroupDefinition): readonly ChangedSetting[] {
   const all = sharedZones(before, after).flatMap((zone) => {
     const other = after.zones.find(({ statefulSet }) => statefulSet === zone.statefulSet);
-    return Object.entries(zonePaths).flatMap(([field, path]) =>
-      changedFields('RolloutGroup', path, { before: Reflect.get(zone, field), after: other && Reflect.get(other, field) }, field),
-    );
+    const hasOtherLeader = (zone.follows === undefined) !== (other?.follows === undefined);
+    return Object.entries(zonePaths).flatMap(([field, path]) => {
+      // A follower copies the number of its leader, so the number changes with `follows`.
+      if (field === 'replicas' && hasOtherLeader) return [];
+      return changedFields('RolloutGroup', path, { before: Reflect.get(zone, field), after: other && Reflect.get(other, field) }, field);
+    });
   });
   return [...groupBy(all, ({ name }) => name).values()].map((same) => {
     const [first] = same;
@@ -124,7 +147,7 @@ function zoneSettings(before: GroupDefinition, after: GroupDefinition): readonly
 }
 
 /** Returns the changes in a list of named items: of each item that both sides have, of the items themselves, and of their order. */
-function changedItems(path: 'rollout.waves' | 'gates', { before, after }: Parts): readonly ChangedSetting[] {
+function changedParts(path: 'rollout.waves' | 'gates', { before, after }: Parts): readonly ChangedSetting[] {
   const [old, next] = [itemsByName(before), itemsByName(after)];
   const listName = path.slice(path.lastIndexOf('.') + 1);
   const names = [...new Set([...old.keys(), ...next.keys()])];
@@ -143,11 +166,29 @@ function itemsByName(items: unknown): ReadonlyMap<string, unknown> {
   return new Map(list.map((item) => [isRecord(item) ? String(item['name']) : '', item]));
 }
 
+/** Returns the change of a setting of an object as a clause. */
+export function settingText({ name, change }: ChangedSetting, object: string): string {
+  return `${name === 'zones' ? 'the order of zones' : `the setting ${name}`} of ${object} ${change}`;
+}
+
+/** Returns the place of a setting, of the object that contains it, or of the group. */
+export function sourceOfSetting(setting: ChangedSetting | undefined, { sources, zones }: GroupDefinition): Source | undefined {
+  const { path = '', name = '' } = setting ?? {};
+  const inRollout = path.startsWith('rollout.') && !path.startsWith('rollout.waves') ? `rollout.${name}` : name;
+  const candidates = [inRollout, ...zones.map((zone) => `zones.${zone.name}.${name}`)].flatMap(startsOf);
+  return candidates.map((candidate) => sources[candidate]).find((source) => source !== undefined) ?? sources[''];
+}
+
+function startsOf(path: string): readonly string[] {
+  const parts = path.split('.');
+  return parts.map((_, index) => parts.slice(0, parts.length - index).join('.')).filter((start) => start.includes('.') || start === path);
+}
+
 function textOf(field: string, value: unknown): string {
   return value === undefined ? '' : comparableText({ [field]: value });
 }
 
-/** Returns the change of a value as a clause. Objects and long lists are not shown. */
+/** Returns the change of a value as a clause. Long values are not shown. */
 function changeText({ before, after }: Parts, isDuration: boolean): string {
   const [old, next] = [before, after].map((value) => valueText(value, isDuration));
   if (after === undefined) return `is removed${old === undefined ? '' : `, which was ${old}`}`;
@@ -157,33 +198,47 @@ function changeText({ before, after }: Parts, isDuration: boolean): string {
   return `${isNumber ? (after > before ? 'rises' : 'falls') : 'changes'} from ${old} to ${next}`;
 }
 
+function isTextList(value: unknown): value is readonly string[] {
+  return Array.isArray(value) && value.every((item) => typeof item === 'string');
+}
+
 const longestText = 60;
 
 function valueText(value: unknown, isDuration: boolean): string | undefined {
   if (typeof value === 'number' && isDuration) return formatDuration(value);
-  if (Array.isArray(value) && value.every((item) => typeof item === 'string')) return value.length === 0 ? 'none' : value.join(', ');
-  if (!['string', 'number', 'boolean'].includes(typeof value)) return undefined;
-  const text = String(value);
+  if (isTextList(value)) return value.length === 0 ? 'none' : value.join(', ');
+  if (value === undefined) return undefined;
+  const text = typeof value === 'string' ? value : JSON.stringify(value);
   return text.length > longestText ? undefined : text;
 }
 
-/** The rules that read a setting, by the start of its path. The longest start counts. */
+/**
+ * The rules that read a setting, by the start of its path. The longest start counts. A setting without an entry decides which pods a rollout
+ * replaces next, so every rule can give another answer. An empty list: no answer depends on the setting.
+ */
 const rulesByPath: Readonly<Record<string, readonly string[]>> = {
   'rollout.maxUnavailable': ['zone-budget'],
-  'rollout.replaceUnready': ['zone-budget'],
   'rollout.minInterval': ['min-interval'],
   'rollout.rotateBy': ['eviction-budget'],
   'rollout.deadlines': ['run-failed', 'progress-deadline', 'run-deadline'],
   'rollout.onFailure': ['run-failed', 'rolled-back'],
-  'rollout.waves': ['soak', 'approval', 'gate', 'wave-available', 'zone-budget'],
+  'rollout.historyLimit': [],
+  'rollout.onPolicyDeleted': [],
   'rollout.waves.before.approval': ['approval'],
   'rollout.waves.before.gates': ['gate', 'run-failed'],
   'rollout.waves.after.approval': ['approval'],
   'rollout.waves.after.gates': ['gate', 'run-failed'],
   'rollout.waves.after.soak': ['soak'],
   gates: ['gate', 'run-failed'],
+  // The questions give the readings.
+  'gates.prometheus': [],
+  'gates.http': [],
+  'gates.consul': [],
+  'gates.podsAvailable': [],
+  'gates.consul.passing': ['gate', 'run-failed'],
+  'gates.podsAvailable.minReadySeconds': ['gate', 'run-failed'],
+  notify: [],
   disruption: ['disruption-budget'],
-  replicas: ['replicas-owned', 'delayed-downscale'],
   'replicas.bounds': ['scale-floor', 'scale-ceiling'],
   'scaling.hold': ['scaling-hold'],
   'scaling.duringRollout': ['rollout-in-progress'],
@@ -196,7 +251,6 @@ const rulesByPath: Readonly<Record<string, readonly string[]>> = {
   'protect.noDelete': ['no-delete'],
   'protect.noEviction': ['no-eviction'],
   'members.zones.paused': ['paused'],
-  'members.zones.follows': ['leader-floor', 'replicas-owned'],
   'limits.maxUnavailable': ['zone-budget'],
   'limits.minReplicas': ['scale-floor'],
   'limits.maxReplicas': ['scale-ceiling'],
@@ -204,11 +258,11 @@ const rulesByPath: Readonly<Record<string, readonly string[]>> = {
   'limits.minInterval': ['min-interval'],
 };
 
-/** Returns the rules of the engine that read a setting. A difference in one of them shows the change of the setting. */
-export function rulesOf({ path }: Pick<ChangedSetting, 'path'>): readonly string[] {
+/** Returns the rules of the engine that read a setting: a difference in one of them shows its change. Undefined: every rule can show it. */
+export function rulesOf({ path }: Pick<ChangedSetting, 'path'>): readonly string[] | undefined {
   for (let start = path.replace(/Ms$/, ''); start !== ''; start = start.slice(0, Math.max(0, start.lastIndexOf('.')))) {
     const found = rulesByPath[start];
     if (found !== undefined) return found;
   }
-  return [];
+  return undefined;
 }

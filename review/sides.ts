@@ -1,4 +1,5 @@
 // Pairs the groups of the two sides of a review, and compares the definitions that bind them.
+import { fieldAt } from '../engine/observe/raw.ts';
 import type { ExceptionDefinition, GroupDefinition, PolicyBundle, PolicyDefinition } from '../policies/definition.ts';
 import { policiesFor } from '../policies/join.ts';
 import { canonicalJson } from '../policies/values/canonical-json.ts';
@@ -10,6 +11,11 @@ export interface Side {
   /** The Kubernetes objects of the revision. */
   readonly manifests: readonly unknown[];
   readonly agentNamespace: string;
+}
+
+export interface Sides {
+  readonly before: Side;
+  readonly after: Side;
 }
 
 /** A group on one side, with the policies that bind it. */
@@ -59,6 +65,15 @@ function bound({ bundle, agentNamespace }: Side, group: GroupDefinition): BoundG
     policies: policiesFor(bundle.policies, group, agentNamespace),
     exceptions: bundle.exceptions.filter((one) => one.namespace === group.namespace && one.group === group.name),
   };
+}
+
+/** Returns the disruption budgets of a namespace. */
+export function budgetsOf({ manifests }: Side, namespace: string): readonly unknown[] {
+  return manifests.filter(
+    (object) =>
+      /DisruptionBudget$/.test(String(fieldAt(object, ['kind']))) &&
+      (fieldAt(object, ['metadata', 'namespace']) ?? 'default') === namespace,
+  );
 }
 
 /**

@@ -196,6 +196,21 @@ const eventKinds = {
       podsAtMost: z.number().int().min(1).exactOptional(),
     },
   },
+  /**
+   * Lets a GitOps tool apply the manifests of all zones, or of one zone, by server-side apply: the template and the fields in `owns`, with
+   * the replicas and the partition that the StatefulSet had at first. With `image`, Git has that image, else the requested one.
+   */
+  reapply: {
+    by: 'people',
+    class: 'F18',
+    fields: {
+      zone: letter.exactOptional(),
+      image: z.string().min(1).exactOptional(),
+      owns: z.array(z.enum(['replicas', 'partition'])),
+      /** True if the tool takes the fields of other managers. Otherwise a conflict ends the apply. */
+      isForced: z.boolean(),
+    },
+  },
   pause: { by: 'people', fields: {} },
   resume: { by: 'people', fields: {} },
   /** Creates the RolloutGroup. Until then no object defines the native group, and its StatefulSets have no partition. */

@@ -5,6 +5,7 @@ import { desiredReplicas } from '../decide/replicas.ts';
 import type { RuleResult, Step, ZoneDecision } from '../decision.ts';
 import { blocks, leadingResult } from '../rule.ts';
 import { isUnknown, type Known, type Snapshot } from '../snapshot.ts';
+import type { World } from '../world/model.ts';
 import { createWorld, type Quantile } from '../world/world.ts';
 import { type Assumptions, defaultAssumptions, type PodTimes, podTimesOf, type Quantiles } from './document.ts';
 import { type ForwardRun, runForward, type Turn } from './forward.ts';
@@ -144,7 +145,7 @@ function forward({ snapshot, group, assumptions = defaultAssumptions }: Estimate
     run,
     isIdle: run.turns === 1 && run.end === 'done',
     zones: new Map([...zones].filter(([zone]) => begun.has(zone))),
-    approvals: approvalsGiven(snapshot, run),
+    approvals: approvalsGiven(snapshot, run.world).length,
     permitted,
   };
 }
@@ -153,12 +154,13 @@ function hasWork({ replicas, updated, available }: ZoneDecision): boolean {
   return updated < replicas || available < replicas;
 }
 
-/** Returns the number of approvals that the model assumed. Each wave and rule counts once. */
-function approvalsGiven({ intents }: Snapshot, { world }: ForwardRun): number {
-  const after = world.snapshot.intents;
-  if (isUnknown(intents) || isUnknown(after)) return 0;
+/** Returns the waves and rules whose approvals the model assumed, such as `wave rest`. */
+function approvalsGiven({ intents }: Snapshot, { snapshot }: World): readonly string[] {
+  const after = snapshot.intents;
+  if (isUnknown(intents) || isUnknown(after)) return [];
   const given = new Set(intents);
-  return new Set(after.filter((intent) => !given.has(intent)).map(({ wave, rule }) => `${wave}/${rule}`)).size;
+  const assumed = after.filter((intent) => !given.has(intent));
+  return [...new Set(assumed.map(({ wave, rule }) => (wave === undefined ? `rule ${rule}` : `wave ${wave}`)))];
 }
 
 function unfinishedReason({ run: { end, last }, permitted }: Forward): string {
@@ -186,6 +188,8 @@ export interface ScaleForecast {
   readonly changes: readonly ReplicaChange[];
   /** Why zones get another number than the requested one: bounds, and cancelled decreases. */
   readonly facts: readonly string[];
+  /** The waves and rules whose approvals the last change waits for, such as `wave rest`. The instants contain no time for people. */
+  readonly approvals: readonly string[];
   /** The result that stops the change of a zone without end; absent if each zone gets its number. */
   readonly stop?: RuleResult;
 }
@@ -201,8 +205,9 @@ export function forecastScale(snapshot: Snapshot, group: GroupDefinition, zoneNa
   const settings: Assumptions = { ...defaultAssumptions, gates: 'pass', approvals: 'given' };
   const changes = [...requested.changes];
   const waits = new Map<string, Set<string>>();
+  let approvals: readonly string[] = [];
   let first: Turn | undefined;
-  const onTurn = (turn: Turn): void => {
+  const onTurn = (turn: Turn, world: World): void => {
     first ??= turn;
     for (const { zone = '', results } of scaleSteps(turn)) {
       for (const { rule } of results.filter(blocks)) waits.set(zone, (waits.get(zone) ?? new Set()).add(rule));
@@ -212,13 +217,14 @@ export function forecastScale(snapshot: Snapshot, group: GroupDefinition, zoneNa
       const { zone, from, to } = action;
       changes.push({ zone, from, to, afterMs: turn.nowMs - nowMs, waitsFor: [...(waits.get(zone) ?? [])] });
       waits.delete(zone);
+      approvals = approvalsGiven(part, world);
     }
   };
   const run = runForward(createWorld(part, settings, 'p50'), requested.group, { onTurn, untilMs: nowMs + furthestMs });
   const stuck = scaleSteps(run.last).flatMap(({ results }) => results);
   const stop = run.end === 'done' ? undefined : leadingResult(stuck.filter(blocks));
   const facts = [...boundedFacts(part, requested.group), ...cancelledFacts(first)];
-  return { changes, facts: [...new Set(facts)], ...(stop === undefined ? {} : { stop }) };
+  return { changes, facts: [...new Set(facts)], approvals, ...(stop === undefined ? {} : { stop }) };
 }
 
 function scaleSteps({ decision }: Turn): readonly Step[] {

@@ -13,7 +13,7 @@ import { viewGroup } from '../observe/view.ts';
 import { storedResult } from '../rule.ts';
 import { isRejection } from '../rules/approval.ts';
 import { changeOf, recordedKind } from '../run/origin.ts';
-import { isOfRun } from '../run/requests.ts';
+import { isOfRun, requestOf as requestNameOf } from '../run/requests.ts';
 import type { RunState } from '../run/run-state.ts';
 import { type IntentView, isUnknown, type PodView, type Snapshot } from '../snapshot.ts';
 import { setPartition } from '../strategies/partition.ts';
@@ -163,9 +163,14 @@ function scaleRecord(previous: RolloutRun | undefined, turn: RunTurn, decision: 
     steps.length > 0 || turn.performed.some(({ action }) => isAboutReplicas(action)) || decision.zones.some((zone) => !zone.isReady);
   if (isRunning) return complete;
   const hasScaled = complete.spec.steps.some((step) => step.action === 'scale' && step.count > (step.failures ?? 0));
-  return hasScaled
-    ? ended(withFinalReplicas(complete, decision), 'completed', turn.startedMs)
-    : ended(complete, 'cancelled', turn.startedMs);
+  if (!hasScaled) return ended(complete, 'cancelled', turn.startedMs);
+  return ended(withFinalReplicas(complete, decision), isCancelled(complete, decision) ? 'cancelled' : 'completed', turn.startedMs);
+}
+
+/** Reports whether a person cancelled the change of a zone of the record before the zone had the requested replicas. */
+function isCancelled({ spec }: RolloutRun, { zones: now, warnings }: GroupDecision): boolean {
+  const isOpen = spec.zones.some(({ zone, toReplicas }) => now.some((one) => one.zone === zone && one.replicas !== toReplicas));
+  return isOpen && warnings.some((warning) => warning.rule === 'replica-source' && requestNameOf(warning) !== undefined);
 }
 
 /** Returns the record with the present replicas of its zones, without zones that have the same number as before, unless all have. */

@@ -22,7 +22,7 @@ import {
   trackInFlight,
   withoutFutureInstants,
 } from './states.ts';
-import { type AdvancedRun, advanceWaves } from './waves.ts';
+import { type AdvancedRun, advanceWaves, returnToUnfilledWave } from './waves.ts';
 
 /** Returns the run after this decision: a new run or the stored run. Undefined if no run is stored and no pod is outdated. */
 export function advanceRun(context: GroupContext): AdvancedRun | undefined {
@@ -64,7 +64,7 @@ function currentRun(context: GroupContext): RunState | undefined {
   const current =
     retry === undefined || known.outcome !== 'failed'
       ? known
-      : withAnswered(context, retryRun(known, nowMs), ['retry', 'abort'], retry.requestedBy.atMs);
+      : withAnswered(context, returnToUnfilledWave(context, retryRun(known, nowMs)), ['retry', 'abort'], retry.requestedBy.atMs);
   return current.outcome === 'running' ? abortWhenRequested(context, current) : current;
 }
 
@@ -72,8 +72,7 @@ function currentRun(context: GroupContext): RunState | undefined {
 function rollRest(context: GroupContext, known: RunState, target: RunCore['target']): RunningRun {
   // A pod that was created at the rolled-back revision, for example by a scale-up, is rolled back like the others.
   const kind = known.rolledBack === undefined || known.returning !== undefined ? 'rollout' : 'rollback';
-  const unfinished = known.outcome === 'completed' ? undefined : known;
-  return keepRolledBack(context, followingRun(context, { kind, target, previous: revisionsBefore(known) }, unfinished), known);
+  return keepRolledBack(context, followingRun(context, { kind, target, previous: revisionsBefore(known) }, known), known);
 }
 
 /** Reports whether zones no longer return before the others, because the group now has `skipOnRollback: false`: all zones roll in order. */

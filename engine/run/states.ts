@@ -59,7 +59,7 @@ export function failRun(run: RunningRun, failure: string, nowMs: number): Failed
   return { ...run, outcome: 'failed', failure, failedMs: nowMs };
 }
 
-/** Continues a failed run in its wave. Gates, soaks and deadlines start over. */
+/** Continues a failed run in its wave, or in an earlier wave that is unfilled again (`waves.ts`). Gates, soaks and deadlines start over. */
 export function retryRun(run: FailedRun, nowMs: number): RunningRun {
   const { openZone } = run;
   return {

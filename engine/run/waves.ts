@@ -84,6 +84,12 @@ function moveIntoWaves(context: GroupContext, run: UnfinishedRun): UnfinishedRun
   return index === undefined ? run : enterWave(run, index, context.nowMs);
 }
 
+/** Moves a retried run to an earlier wave that is unfilled again, for example because a canary pod came back at its earlier revision. */
+export function returnToUnfilledWave(context: GroupContext, run: UnfinishedRun): UnfinishedRun {
+  const index = run.returning === undefined ? firstUnfilledWave(context, run) : undefined;
+  return index === undefined || index >= run.wave ? run : enterWave(closeZone(run), index, context.nowMs);
+}
+
 /** Returns the index of the first unfilled wave, or undefined. A StatefulSet controller with a stale cache may unfill a completed wave. */
 function firstUnfilledWave(context: GroupContext, run: UnfinishedRun): number | undefined {
   const closed = closeZone(run);

@@ -7,7 +7,7 @@ import { type StrategyTraits, strategyTraits } from '../../policies/strategies.t
 import type { CommandContext } from '../context.ts';
 import { type ExitCode, refusedFailure, usageFailure } from '../failure.ts';
 import { returnsOfRollback, returnTexts } from '../live/history.ts';
-import { publishedRun, type Request, type RequestedGroup, type RequestFlags, readAndSubmit } from '../live/submit-request.ts';
+import { publishedRun, type Request, type RequestedGroup, type RequestFlags, readAndSubmit, readWithRun } from '../live/submit-request.ts';
 import { podTotals } from '../output/group-text.ts';
 import { plural, reasonSuffix } from '../output/text.ts';
 
@@ -16,18 +16,20 @@ export interface AbortFlags extends RequestFlags {
 }
 
 export function abort(context: CommandContext, options: AbortFlags): Promise<ExitCode> {
-  return readAndSubmit(context, options, (requested) => {
-    const { name } = requested;
-    const run = publishedRun(requested);
-    if (options.rollback === true) refuseRollback(requested, run);
-    if (run === undefined || run.outcome === 'completed') return { text: () => `${name}: no run is in progress; nothing was aborted\n` };
-    // A retried run can be aborted again, which is a new request.
-    const key = `${run.id} ${requested.cluster.env.clock.nowMs()}`;
-    if (options.rollback === true) return rollbackOf(requested, run, { options, key });
-    if (run.outcome === 'failed') return { text: () => `${name}: run ${run.id} has already ended: ${run.failure ?? 'it failed'}\n` };
-    const text = (by?: string): string => resultText(requested, options, by) + stoppedText(requested);
-    return { needsRequester: true, key, spec: { action: 'abort', runId: run.id }, text };
-  });
+  return readAndSubmit(context, options, (requested) => abortOf(requested, options), readWithRun);
+}
+
+function abortOf(requested: RequestedGroup, options: AbortFlags): Request | Promise<Request> {
+  const { name } = requested;
+  const run = publishedRun(requested);
+  if (options.rollback === true) refuseRollback(requested, run);
+  if (run === undefined || run.outcome === 'completed') return { text: () => `${name}: no run is in progress; nothing was aborted\n` };
+  // A retried run can be aborted again, which is a new request.
+  const key = `${run.id} ${requested.cluster.env.clock.nowMs()}`;
+  if (options.rollback === true) return rollbackOf(requested, run, { options, key });
+  if (run.outcome === 'failed') return { text: () => `${name}: run ${run.id} has already ended: ${run.failure ?? 'it failed'}\n` };
+  const text = (by?: string): string => resultText(requested, options, by) + stoppedText(requested);
+  return { needsRequester: true, key, spec: { action: 'abort', runId: run.id }, text };
 }
 
 /** Returns the abort that rolls the run back. Names the revisions to which pods return, as the engine decides them. */
@@ -45,7 +47,7 @@ async function rollbackOf(
       ? 'the updated pods return to their previous revision'
       : `${count === 0 ? 'no pod' : plural(count, 'pod')} ${count <= 1 ? 'returns' : 'return'} to an earlier revision`;
   const listing = `${what}${lines.length === 0 ? '' : ':'}\n${lines.map((line) => `  ${line}\n`).join('')}`;
-  const retry = `  Try again: kubectl rollout-group retry ${name}\n`;
+  const retry = `  After the rollback, try again: kubectl rollout-group retry ${name}\n`;
   const text = (by = ''): string =>
     run.outcome === 'failed'
       ? `${name}: run ${run.id} is rolled back, requested by ${by}${reasonSuffix(options.reason)}\n  it ended because: ${run.failure ?? 'it failed'}\n  ${listing}${retry}`
@@ -129,28 +131,30 @@ function runText({ kind, id }: Pick<PublishedRun, 'kind' | 'id'>): string {
 
 /** Continues a failed or aborted run, replaces pods with the wrong revision again, or rolls out a rolled-back revision again. */
 export function retry(context: CommandContext, options: RequestFlags): Promise<ExitCode> {
-  return readAndSubmit(context, options, (requested) => {
-    const { name, live } = requested;
-    const run = publishedRun(requested);
-    // Pods that came back at the wrong revision block a run that has not failed.
-    const isBlocked = live.decision.waits.some(({ rule }) => rule === 'pin-applied');
-    const pausing = live.decision.stops?.find(({ isAbort }) => isAbort === true);
-    const wasRolledBack = isRolledBack(live.decision);
-    if (pausing !== undefined && run?.outcome !== 'failed' && !wasRolledBack) refuseRetry(name, pausing);
-    if (run === undefined || (run.outcome !== 'failed' && !wasRolledBack && !isBlocked))
-      return { text: () => `${name} has no failed run; nothing was retried\n` };
-    return {
-      needsRequester: true,
-      concerns: (rule) => rule !== 'run-failed' && rule !== 'rolled-back',
-      // A run can fail again. Then an equal request would already exist and have no effect.
-      key: `${run.id} ${requested.cluster.env.clock.nowMs()}`,
-      spec: { action: 'retry', runId: run.id },
-      text: (by) =>
-        wasRolledBack
-          ? `${name}: the revision that was rolled back is rolled out again, requested by ${by}\n  the last run failed: ${run.rolledBack?.because ?? ''}\n  a new run starts with the first wave\n`
-          : run.outcome === 'failed'
-            ? `${name}: ${runText(run)} continues, requested by ${by}\n  it ended because: ${run.failure ?? 'it failed'}\n  soaks, gates and deadlines start over\n`
-            : `${name}: pods with the wrong revision are replaced again, requested by ${by}\n`,
-    };
-  });
+  return readAndSubmit(context, options, retryOf, readWithRun);
+}
+
+function retryOf(requested: RequestedGroup): Request {
+  const { name, live } = requested;
+  const run = publishedRun(requested);
+  // Pods that came back at the wrong revision block a run that has not failed.
+  const isBlocked = live.decision.waits.some(({ rule }) => rule === 'pin-applied');
+  const pausing = live.decision.stops?.find(({ isAbort }) => isAbort === true);
+  const wasRolledBack = isRolledBack(live.decision);
+  if (pausing !== undefined && run?.outcome !== 'failed' && !wasRolledBack) refuseRetry(name, pausing);
+  if (run === undefined || (run.outcome !== 'failed' && !wasRolledBack && !isBlocked))
+    return { text: () => `${name} has no failed run; nothing was retried\n` };
+  return {
+    needsRequester: true,
+    concerns: (rule) => rule !== 'run-failed' && rule !== 'rolled-back',
+    // A run can fail again. Then an equal request would already exist and have no effect.
+    key: `${run.id} ${requested.cluster.env.clock.nowMs()}`,
+    spec: { action: 'retry', runId: run.id },
+    text: (by) =>
+      wasRolledBack
+        ? `${name}: the revision that was rolled back is rolled out again, requested by ${by}\n  the last run failed: ${run.rolledBack?.because ?? ''}\n  a new run starts with the first wave, and needs its own approvals\n`
+        : run.outcome === 'failed'
+          ? `${name}: ${runText(run)} continues, requested by ${by}\n  it ended because: ${run.failure ?? 'it failed'}\n  soaks, gates and deadlines start over; the approvals of the run still count\n`
+          : `${name}: pods with the wrong revision are replaced again, requested by ${by}\n`,
+  };
 }

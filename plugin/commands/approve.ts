@@ -10,7 +10,15 @@ import { defined } from '../../policies/values/defined.ts';
 import { unreadLists } from '../cluster-snapshot/listing.ts';
 import type { CommandContext } from '../context.ts';
 import { type ExitCode, type Failure, refusedFailure, usageFailure } from '../failure.ts';
-import { publishedRun, type Request, type RequestedGroup, type RequestFlags, readAndSubmit } from '../live/submit-request.ts';
+import {
+  publishedRun,
+  type Request,
+  type RequestedGroup,
+  type RequestFlags,
+  readAndSubmit,
+  readWithRun,
+  refuseBeforeRun,
+} from '../live/submit-request.ts';
 import { endFlag, nameOf } from '../live/target.ts';
 import { instantText } from '../output/plan/plan-text.ts';
 import { reasonSuffix } from '../output/text.ts';
@@ -22,11 +30,11 @@ export interface ApproveOptions extends RequestFlags {
 }
 
 export function approve(context: CommandContext, options: ApproveOptions): Promise<ExitCode> {
-  return readAndSubmit(context, options, (requested) => answerRequest(requested, options, 'approve'));
+  return readAndSubmit(context, options, (requested) => answerRequest(requested, options, 'approve'), readWithRun);
 }
 
 export function reject(context: CommandContext, options: ApproveOptions): Promise<ExitCode> {
-  return readAndSubmit(context, options, (requested) => answerRequest(requested, options, 'reject'));
+  return readAndSubmit(context, options, (requested) => answerRequest(requested, options, 'reject'), readWithRun);
 }
 
 interface Approvable {
@@ -154,6 +162,7 @@ function subjectOf(requested: RequestedGroup, { wave, rule }: ApproveOptions, ac
   const waiting = waitingFor(requested);
   const [only, ...others] = waiting;
   if (only === undefined) {
+    refuseBeforeRun(requested);
     throw refusedFailure(`${requested.name} does not wait for an approval`, {
       todo: `kubectl rollout-group ${action} ${requested.name} --wave NAME, or see kubectl rollout-group explain ${requested.name}`,
     });

@@ -6,7 +6,7 @@ import { formatDuration } from '../../policies/duration.ts';
 import { listed } from '../../policies/wording.ts';
 import type { CommandContext } from '../context.ts';
 import { type ExitCode, refusedFailure, usageFailure } from '../failure.ts';
-import { publishedRun, type Request, type RequestedGroup, type RequestFlags, readAndSubmit } from '../live/submit-request.ts';
+import { publishedRun, type Request, type RequestedGroup, type RequestFlags, readAndSubmit, readWithRun } from '../live/submit-request.ts';
 import { confirmAlways, confirmByPrompt, type PromptFlags } from '../live/write-options.ts';
 
 export interface PromoteOptions extends RequestFlags, PromptFlags {
@@ -16,7 +16,7 @@ export interface PromoteOptions extends RequestFlags, PromptFlags {
 }
 
 export function run(context: CommandContext, options: PromoteOptions): Promise<ExitCode> {
-  return readAndSubmit(context, options, (requested) => promoteRequest(context, options, requested));
+  return readAndSubmit(context, options, (requested) => promoteRequest(context, options, requested), readWithRun);
 }
 
 function promoteRequest(context: CommandContext, options: PromoteOptions, requested: RequestedGroup): Request {

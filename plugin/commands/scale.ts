@@ -14,7 +14,7 @@ import { writeAgentNote } from '../live/notes.ts';
 import { remainingStops } from '../live/remaining-stops.ts';
 import type { RequestFlags } from '../live/submit-request.ts';
 import { accessFor, confirmByName, confirmByPrompt, type PromptFlags, printObjects, recordReason } from '../live/write-options.ts';
-import { forecastLines } from '../output/scale.ts';
+import { forecastTexts } from '../output/scale.ts';
 import { plural } from '../output/text.ts';
 
 export interface ScaleOptions extends RequestFlags, PromptFlags {
@@ -30,7 +30,8 @@ export function run(context: CommandContext, options: ScaleOptions): Promise<Exi
     const scale = await readScale(cluster, target);
     const from = replicasIn(scale);
     const change = `${target.shown} of ${name} from ${from} to ${options.replicas}`;
-    const { lines, isDecrease, isOpen } = previewOf(members, target, { from, to: options.replicas });
+    const { texts, isDecrease, isOpen } = previewOf(members, target, { from, to: options.replicas });
+    const lines = texts.map((text) => `  ${text}\n`).join('');
     if (from === options.replicas) {
       context.stdout.write(`${target.shown} of ${name} already has ${plural(from, 'replica')}\n${isOpen ? lines : ''}`);
       return exitCodes.done;
@@ -38,7 +39,7 @@ export function run(context: CommandContext, options: ScaleOptions): Promise<Exi
     const exceptions = refuseDenied(members, target, from, options);
     const concerns = (rule: string): boolean => rule === 'paused' || (rule === 'protected' && isDecrease);
     const notes = [...exceptions, ...(await remainingStops(cluster, members, { verb: 'scale', concerns }))];
-    if (options.dryRun !== undefined) await writeAgentNote(context, cluster, live, notes);
+    if (options.dryRun !== undefined) await writeAgentNote(context, cluster, live, [...texts, ...notes]);
     if (options.dryRun === 'client') return printObjects(context, [requestedScale(scale, options.replicas)]);
     const isServerDryRun = options.dryRun === 'server';
     const question = [`This scales ${change}.\n${lines}`, isDecrease, members.target.group] as const;
@@ -85,7 +86,7 @@ function refuseDenied(
 }
 
 interface Preview {
-  readonly lines: string;
+  readonly texts: readonly string[];
   /** True if the request or a zone goes to a lower number. */
   readonly isDecrease: boolean;
   /** True if a zone changes its replicas or keeps another number than the requested one. */
@@ -99,11 +100,11 @@ function previewOf(
   { from, to }: { readonly from: number; readonly to: number },
 ): Preview {
   const group = snapshot.groups.find((one) => one.namespace === namespace && one.name === name);
-  if (group === undefined) return { lines: '', isDecrease: to < from, isOpen: false };
+  if (group === undefined) return { texts: [], isDecrease: to < from, isOpen: false };
   const forecast = forecastScale(snapshot, group, zone.name, to);
   const { changes, facts } = forecast;
   const isDecrease = to < from || changes.some((change) => change.to < change.from);
-  return { lines: forecastLines(forecast), isDecrease, isOpen: changes.length + facts.length > 0 };
+  return { texts: forecastTexts(forecast), isDecrease, isOpen: changes.length + facts.length > 0 };
 }
 
 type Question = readonly [preview: string, isDecrease: boolean, group: string];

@@ -23,6 +23,7 @@ import { applyStop, deleteIntents } from '../live/intents.ts';
 import { type Member, type Members, readMembers, refuseUnguarded, refuseWhenDenied, writeEach } from '../live/members.ts';
 import { writeAgentNote } from '../live/notes.ts';
 import { remainingStops } from '../live/remaining-stops.ts';
+import { mismatchFailure, newDifferences } from '../live/revision-choice.ts';
 import type { RequestFlags } from '../live/submit-request.ts';
 import { type GroupName, nameOf } from '../live/target.ts';
 import { accessFor, confirmAlways, confirmByPrompt, findZone, type PromptFlags, printObjects } from '../live/write-options.ts';
@@ -98,15 +99,27 @@ async function chooseUndos(
   const zone = findZone(live, options.zone);
   const meant = members.filter((member) => zone === undefined || member.zone === zone);
   const revisions = await readRevisions(cluster, target.namespace, meant);
-  const { runs } = options.toCommit === undefined ? { runs: [] } : await readRuns(cluster, target);
+  const needsRuns = options.toCommit !== undefined || options.toRun !== undefined;
+  const { runs } = needsRuns ? await readRuns(cluster, target) : { runs: [] };
   const run = live.from === 'agent' ? live.decision.run : undefined;
   const undos = isUnknown(earlier) ? [] : earlier.filter(({ action }) => action === 'undo');
-  return meant
-    .map((member): MemberUndo => {
-      const to = chooseRevision(member, revisions.get(member.zone) ?? [], options, { run, runs, undos });
-      return { member, to };
-    })
-    .filter(({ member, to }) => member.view.status.updateRevision !== to.name);
+  const chosen = meant.map((member) => {
+    return { member, ...chooseRevision(member, revisions.get(member.zone) ?? [], options, { run, runs, undos }) };
+  });
+  if (chosen.some(({ isCounted }) => isCounted)) await refuseOtherTemplates(cluster, target, { chosen, revisions });
+  return chosen.filter(({ member, to }) => member.view.status.updateRevision !== to.name);
+}
+
+/** Throws Failure if the revisions are not one template. Only then reads the runs, to name those that rolled out one of the templates. */
+async function refuseOtherTemplates(
+  cluster: Cluster,
+  target: GroupName,
+  { chosen, revisions }: { readonly chosen: readonly MemberUndo[]; readonly revisions: ReadonlyMap<string, readonly Revision[]> },
+): Promise<void> {
+  const fields = newDifferences(target, chosen);
+  if (fields.length === 0) return;
+  const { runs } = await readRuns(cluster, target).catch(() => ({ runs: [] }));
+  throw mismatchFailure(target, { returns: chosen, fields, runs: runs.filter(({ kind }) => kind !== 'scale'), kept: revisions });
 }
 
 /**
@@ -124,7 +137,7 @@ function refuseDenied({ snapshot, live }: Members, undos: readonly MemberUndo[],
 }
 
 function isConfirmed(context: CommandContext, options: UndoOptions, preview: string): Promise<boolean> {
-  const isChosenByName = options.toRevision !== undefined || options.toCommit !== undefined;
+  const isChosenByName = [options.toRevision, options.toCommit, options.toRun].some((name) => name !== undefined);
   return (isChosenByName ? confirmAlways : confirmByPrompt)(context, options, preview);
 }
 

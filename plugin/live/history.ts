@@ -74,6 +74,8 @@ export interface UndoTarget {
   readonly toRevision?: string;
   /** The commit of an earlier run, or its first characters. */
   readonly toCommit?: string;
+  /** The id of an earlier run, or its first characters. */
+  readonly toRun?: string;
 }
 
 interface UndoHistory {
@@ -82,27 +84,35 @@ interface UndoHistory {
   readonly undos: readonly Pick<IntentView, 'undone'>[];
 }
 
+/** The revision to which a member returns. `isCounted`: chosen by its number or age among the revisions of this StatefulSet alone. */
+interface ChosenRevision {
+  readonly to: Revision;
+  readonly isCounted: boolean;
+}
+
 /**
  * Chooses the revision to undo to. In this order: the revision that the options name, the revision of an undo in force, the revision before
  * the newest run, the newest revision that is not current. Throws Failure without such a revision.
  */
-export function chooseRevision(member: Member, kept: readonly Revision[], target: UndoTarget, history: UndoHistory): Revision {
+export function chooseRevision(member: Member, kept: readonly Revision[], target: UndoTarget, history: UndoHistory): ChosenRevision {
   const { zone, view } = member;
-  const wanted = target.toRevision ?? revisionNameFor(member, target, history);
-  const revision = kept.find((one) => (wanted === undefined ? one.name !== view.status.updateRevision : isNamed(one, view.name, wanted)));
-  if (revision !== undefined) return revision;
+  const recorded = target.toRevision === undefined ? revisionNameFor(member, target, history) : undefined;
+  const wanted = target.toRevision ?? recorded;
+  const to = kept.find((one) => (wanted === undefined ? one.name !== view.status.updateRevision : isNamed(one, view.name, wanted)));
+  if (to !== undefined) return { to, isCounted: recorded === undefined };
   const names = kept.map(({ name, number }) => `${number} (${shortRevision(name, view.name)})`);
   throw notFoundFailure(
     `StatefulSet ${view.namespace}/${view.name} of zone ${zone} has no revision ${wanted ?? 'other than the current one'}`,
     {
       why: names.length === 0 ? 'the StatefulSet has no revisions' : `the StatefulSet has the revisions ${names.join(', ')}`,
-      todo: 'name one of them with --to-revision, or apply the earlier manifests',
+      todo: `name one of them with --zone ${zone} --to-revision, or a run of history with --to-run, or apply the earlier manifests`,
     },
   );
 }
 
-function revisionNameFor({ zone, view }: Member, { toCommit }: UndoTarget, { run, runs, undos }: UndoHistory): string | undefined {
+function revisionNameFor({ zone, view }: Member, { toCommit, toRun }: UndoTarget, { run, runs, undos }: UndoHistory): string | undefined {
   if (toCommit !== undefined) return revisionOfCommit(runs, toCommit, zone);
+  if (toRun !== undefined) return revisionOfRun(runs, toRun, zone);
   const current = view.status.updateRevision;
   const known = undos.flatMap(({ undone = [] }) => undone).filter((one) => one.zone === zone);
   const begun = known.find(({ revision, to }) => revision === current && to !== undefined)?.to;
@@ -128,6 +138,18 @@ function revisionOfCommit(runs: readonly RunRecord[], commit: string, zone: stri
   );
 }
 
+/** Returns the revision of the zone at the end of the run. Throws Failure if no such run or revision exists. */
+function revisionOfRun(runs: readonly RunRecord[], id: string, zone: string): string {
+  const found = runs.filter((run) => run.kind !== 'scale' && [run.id, ...(run.earlierIds ?? [])].some((one) => one.startsWith(id)));
+  const [record, ...others] = found;
+  const revision = others.length === 0 ? record?.zones.find((one) => one.zone === zone)?.toRevision : undefined;
+  if (revision !== undefined) return revision;
+  const missing = record === undefined ? `no run ${id} of pods is recorded` : `run ${record.id} has no revision of zone ${zone}`;
+  throw notFoundFailure(others.length > 0 ? `${found.length} runs start with ${id}` : missing, {
+    todo: 'name a run of kubectl rollout-group history, or a revision with --to-revision',
+  });
+}
+
 /** The return of a member to a revision. */
 interface MemberReturn {
   readonly zone: string;
@@ -137,21 +159,26 @@ interface MemberReturn {
   readonly revision?: Revision | undefined;
 }
 
-/** Returns a line for each member such as `a: 66bf5b4698 -> 6454649c64 (revision 1, cache:1.0.0), 3 pods`, and the number of all pods. */
+/**
+ * Returns lines such as `a: 66bf5b4698 -> 6454649c64 (revision 1, cache:1.0.0), 3 pods`, and the number of all pods. Only members with pods to
+ * replace have a line; if no pod is replaced, every member has, because its template changes.
+ */
 export function returnTexts(
   snapshot: Snapshot,
   returns: readonly MemberReturn[],
 ): { readonly lines: readonly string[]; readonly count: number } {
-  const counts = returns.map(({ set, to }) => podsToReplace(snapshot, set, to));
-  const lines = returns.map(({ zone, set, to, revision }, index) => {
+  const counted = returns.map((one) => ({ ...one, count: podsToReplace(snapshot, one.set, one.to) }));
+  const sum = counted.reduce((total, { count }) => total + count, 0);
+  const shown = sum === 0 ? counted : counted.filter(({ count }) => count > 0);
+  const lines = shown.map(({ zone, set, to, revision, count }) => {
     const short = (name: string): string => shortRevision(name, set.name);
     const images = Object.entries(revision === undefined ? {} : imagesOf(revision.template));
     const changed = images.filter(([container, image]) => set.images?.[container] !== image).map(([, image]) => shortImage(image));
     const about = [...(revision === undefined ? [] : [`revision ${revision.number}`]), ...new Set(changed)];
     const named = about.length === 0 ? '' : ` (${firstOf(about, 3)})`;
-    return `${zone}: ${short(set.status.updateRevision)} -> ${short(to)}${named}, ${plural(counts[index] ?? 0, 'pod')}`;
+    return `${zone}: ${short(set.status.updateRevision)} -> ${short(to)}${named}, ${plural(count, 'pod')}`;
   });
-  return { lines, count: counts.reduce((sum, one) => sum + one, 0) };
+  return { lines, count: sum };
 }
 
 /** Returns the return of each member by a rollback of the run: to the revision that the engine decides. */
@@ -172,7 +199,7 @@ export async function returnsOfRollback(
   });
 }
 
-type RunRecord = RolloutRun['spec'];
+export type RunRecord = RolloutRun['spec'];
 
 /** Adds images, changed fields and numbers of the revisions that Kubernetes keeps. Without permission to list them, runs stay unchanged. */
 export async function readImages(cluster: Cluster, namespace: string, runs: readonly ShownRun[]): Promise<readonly ShownRun[]> {
@@ -200,7 +227,7 @@ function changedFieldsOf(from: Revision, to: Revision): readonly string[] {
   return before === undefined || after === undefined ? [] : fieldDiff(before, after).map(({ path }) => path);
 }
 
-function imagesOf(template: JsonObject): Images {
+export function imagesOf(template: JsonObject): Images {
   return Object.fromEntries(imagesIn(valueAt(template, ['spec', 'containers'])));
 }
 

@@ -2,7 +2,7 @@
 import type { KubernetesObject } from '../../cluster/request/resource.ts';
 import type { PublishedRun } from '../../engine/publish/published.ts';
 import { type RequestedWith, requesterText, stopActions } from '../../engine/run/requests.ts';
-import { type IntentView, isUnknown, type Snapshot } from '../../engine/snapshot.ts';
+import { type IntentView, isUnknown, type Snapshot, setNamed } from '../../engine/snapshot.ts';
 import { intentObject, readIntent } from '../../policies/live/intents.ts';
 import type { RolloutIntent } from '../../policies/schema/kinds.ts';
 import { canonicalJson } from '../../policies/values/canonical-json.ts';
@@ -13,7 +13,7 @@ import { type CommandContext, suggestNext } from '../context.ts';
 import { type ExitCode, exitCodes, Failure, refusedFailure } from '../failure.ts';
 import { instantText } from '../output/plan/plan-text.ts';
 import { placeText } from '../output/text.ts';
-import { type LiveGroup, onlyGroup, type ReadGroups, type readGroups, readSnapshot, scopeOf } from './groups.ts';
+import { type LiveGroup, onlyGroup, type ReadGroups, type readGroups, readSnapshot, type Scope, scopeOf } from './groups.ts';
 import { applyIntent, applyStop, deleteIntents } from './intents.ts';
 import { findGroup } from './named-group.ts';
 import { writeAgentNote } from './notes.ts';
@@ -215,8 +215,51 @@ async function sendIntent(
   });
 }
 
+/** The time to wait for the decision of the agent about changed StatefulSets, and the pause between two reads. */
+const decisionWaitMs = 10_000;
+const rereadMs = 500;
+
+/**
+ * Reads the group for a request about its run. If a StatefulSet changed since the published decision, as after `apply`, waits up to 10 s
+ * for the next decision, which begins the run.
+ */
+export async function readWithRun(cluster: Cluster, scope: Scope): ReturnType<typeof readSnapshot> {
+  const { clock, timers } = cluster.env;
+  const endMs = clock.nowMs() + decisionWaitMs;
+  for (;;) {
+    const read = await readSnapshot(cluster, scope, () => false);
+    if (!read.groups.some((live) => isRunDue({ live, snapshot: read.snapshot })) || clock.nowMs() >= endMs) return read;
+    await new Promise<void>((resolve) => timers.after(rereadMs, resolve));
+  }
+}
+
+/** Reports whether a StatefulSet has a template for which the agent has not begun a run. A run that is running or failed stays current. */
+function isRunDue({ live: { decision, from }, snapshot }: Pick<RequestedGroup, 'live' | 'snapshot'>): boolean {
+  const { namespace, zones, run } = decision;
+  if (from !== 'agent' || snapshot === undefined || (run !== undefined && run.outcome !== 'completed')) return false;
+  return zones.some(({ zone, statefulSet, desiredRevision }) => {
+    const { generation, status } = setNamed(snapshot, namespace, statefulSet) ?? {};
+    if (status === undefined || generation === undefined) return false;
+    const known = [run?.target[zone] ?? desiredRevision, run?.rolledBack?.revisions[zone]];
+    return status.observedGeneration < generation || (known[0] !== undefined && !known.includes(status.updateRevision));
+  });
+}
+
+/** Throws Failure if the run of a changed StatefulSet has not begun, so that no request can name it. */
+export function refuseBeforeRun(requested: Pick<RequestedGroup, 'live' | 'name' | 'snapshot'>): void {
+  const { name } = requested;
+  if (isRunDue(requested)) {
+    throw refusedFailure(`no request was sent to ${name}: its run has not begun`, {
+      why: 'a StatefulSet of the group changed, and the agent has not decided since',
+      todo: `wait for the run, then repeat the command: kubectl rollout-group status ${name}`,
+    });
+  }
+}
+
 /** Returns the published run, for requests that name its id; undefined without a run. Throws Failure if no agent published the group. */
-export function publishedRun({ live, name }: Pick<RequestedGroup, 'live' | 'name'>): PublishedRun | undefined {
+export function publishedRun(requested: Pick<RequestedGroup, 'live' | 'name' | 'snapshot'>): PublishedRun | undefined {
+  const { live, name } = requested;
+  refuseBeforeRun(requested);
   if (live.from === 'agent') return live.decision.run;
   throw new Failure({
     exitCode: exitCodes.unreachable,

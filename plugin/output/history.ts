@@ -101,6 +101,7 @@ function noteOf(run: ShownRun, runs: readonly ShownRun[], unattended: string | u
   const { outcome, failure, waiting, cause, commit, earlierIds = [] } = run;
   if (outcome === 'abandoned') return 'the group was deleted, or another run started, before this run ended';
   if (failure !== undefined) return failure;
+  const revisions = revisionsText(run);
   const next = outcome === 'superseded' ? runs.slice(0, runs.indexOf(run)).findLast(({ kind }) => kind !== 'scale') : undefined;
   const parts = [
     outcome === 'running' ? unattended : undefined,
@@ -109,8 +110,23 @@ function noteOf(run: ShownRun, runs: readonly ShownRun[], unattended: string | u
     earlierIds.length === 0 ? undefined : `continues ${earlierIds.at(-1)}`,
     cause,
     commit,
+    revisions,
   ];
   return parts.filter((part) => part !== undefined).join(', ');
+}
+
+/** Returns `revision 3 in a, 2 in b and c` if the numbers differ, since `undo --to-revision` then means another template in each zone. */
+function revisionsText(run: ShownRun): string | undefined {
+  const numbered = run.zones.flatMap(({ zone, revisionNumber }) => (revisionNumber === undefined ? [] : [{ zone, revisionNumber }]));
+  const byNumber = [...groupBy(numbered, ({ revisionNumber }) => `${revisionNumber}`)];
+  if (byNumber.length < 2) return undefined;
+  const texts = byNumber.map(([number, same]) =>
+    inZones(
+      number,
+      same.map(({ zone }) => zone),
+    ),
+  );
+  return `revision ${texts.join(', ')}`;
 }
 
 function summary(runs: readonly ShownRun[]): string {
@@ -149,8 +165,9 @@ function requestText({ action, by, at, reason, about }: NonNullable<ShownRun['pe
 }
 
 function zoneText(shown: ShownZone): string {
-  const { zone, statefulSet = '', fromRevision, toRevision, fromReplicas, toReplicas } = shown;
-  const hashes = `${shortRevision(fromRevision ?? '?', statefulSet)} -> ${shortRevision(toRevision ?? '?', statefulSet)}`;
+  const { zone, statefulSet = '', fromRevision, toRevision, fromReplicas, toReplicas, revisionNumber } = shown;
+  const number = revisionNumber === undefined ? '' : `, revision ${revisionNumber}`;
+  const hashes = `${shortRevision(fromRevision ?? '?', statefulSet)} -> ${shortRevision(toRevision ?? '?', statefulSet)}${number}`;
   const { changedFields = [] } = shown;
   const change = changeText(changesOf(shown), '->') ?? (changedFields.length > 0 ? fieldsText(changedFields) : undefined);
   const revision = toRevision === undefined ? [] : [change === undefined ? hashes : `${change} (${hashes})`];

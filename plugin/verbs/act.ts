@@ -131,7 +131,7 @@ const abort: Verb = {
 const retry: Verb = {
   name: 'retry',
   summary: 'Continue a run that failed or was aborted',
-  description: `The run continues from its current state. Soaks, gates and deadlines start over. ${inRun}`,
+  description: `The run continues from its current state. Soaks, gates and deadlines start over; approvals still count. ${inRun}`,
   options: [],
   examples: ['retry ingester --reason "node was replaced"'],
   exits: requestExits,
@@ -146,14 +146,20 @@ const undo: Verb = {
   options: [
     {
       flags: '--to-revision <revision>',
-      description: 'Revision number from kubectl rollout history, or revision hash.',
+      description: 'Revision number from kubectl rollout history, or revision hash. Refused if it is not the same template in all zones.',
       completes: 'revision',
     },
+    { flags: '--to-run <run>', description: 'The revisions that the run of history rolled out.', completes: 'run' },
     { flags: '--to-commit <commit>', description: 'The revision that the recorded run of this commit rolled out.' },
     zone,
-    ...prompts('--to-revision and --to-commit need --yes.'),
+    ...prompts('--to-revision, --to-run and --to-commit need --yes.'),
   ],
-  examples: ['undo ingester --reason "memory leak"', 'undo ingester --to-revision 40 --yes', 'undo ingester --dry-run=client'],
+  examples: [
+    'undo ingester --reason "memory leak"',
+    'undo ingester --to-run 1c8e52f0aa --yes',
+    'undo ingester --to-revision 40 --yes',
+    'undo ingester --dry-run=client',
+  ],
   exits: { 5: 'denied by policy, or not confirmed', 6: 'only some of the members were written' },
   load: async () => (await import('../commands/undo.ts')).run,
 };

@@ -121,11 +121,6 @@ export function looserValues(kind: DirectedKind, path: string): Looser | undefin
   return undefined;
 }
 
-/** Reports whether settings below the path have directions, so that an object at the path is compared field by field. */
-export function hasDirectedFields(kind: DirectedKind, path: string): boolean {
-  return Object.keys(directions[kind]).some((other) => other.startsWith(`${path}.`));
-}
-
 /**
  * Returns whether the change of a setting from `before` to `after` permits more or less; `changed` if neither is true in every case. Durations
  * are in milliseconds.

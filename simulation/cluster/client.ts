@@ -1,6 +1,7 @@
 // Sends the writes of people and autoscalers to the API server, which asks the webhooks first.
 import { numberAt } from '../objects.ts';
 import { mergePatch, objectOf } from '../server/json.ts';
+import { applied, type Manifest } from '../server/managed-fields.ts';
 import type { Actor, Json, ModelObject } from '../server/request.ts';
 import { type Admit, admitAll, mostReviews, type ReviewedRequest } from './admitted.ts';
 import type { ClusterApi } from './world.ts';
@@ -72,6 +73,23 @@ export class Client {
       this.#server.change(by, reference, { ...change, ...stamp });
     };
     this.#inTurn(reference, (end) => this.#update({ reference, review, write }, callbacks, end));
+  }
+
+  /** Applies a manifest by server-side apply. Calls `denied` also after a conflict with another manager. */
+  apply(actor: Actor, reference: ObjectRef, manifest: Manifest, { done, denied }: Callbacks = {}): void {
+    let isApplied = true;
+    const review = (stored: ModelObject): ReviewedRequest | undefined => {
+      const result = applied(stored, manifest, '');
+      isApplied = !('conflicts' in result);
+      return 'conflicts' in result ? undefined : { ...requestOf(actor, reference, stored), oldObject: stored, object: result.object };
+    };
+    const write = (by: Actor): void => {
+      isApplied = this.#server.apply(by, reference, manifest);
+    };
+    const ended = (): void => (isApplied ? done?.() : denied?.());
+    this.#inTurn(reference, (end) =>
+      this.#update({ reference, review, write }, { done: ended, ...(denied === undefined ? {} : { denied }) }, end),
+    );
   }
 
   /** Writes the replicas through the subresource `scale` of a StatefulSet. */

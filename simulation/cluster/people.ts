@@ -7,8 +7,10 @@ import type { PeopleEvent } from '../scenario.ts';
 import type { Actor, Json, ModelObject } from '../server/request.ts';
 import type { Admit } from './admitted.ts';
 import { type PlannedGroup, withPlan } from './approved-plan.ts';
+import { type Autoscaler, createAutoscaler } from './autoscaler.ts';
 import { type Client, repeatMs } from './client.ts';
 import type { WantedStatefulSet } from './cluster.ts';
+import { type AppliedChange, Manifests } from './manifests.ts';
 import { Membership } from './membership.ts';
 import { type ReplicaOrigin, type ReplicaSource, resourceOfKind } from './replica-origins.ts';
 import type { Requests } from './requests.ts';
@@ -49,6 +51,7 @@ interface Desired {
 }
 
 const actor: Actor = { user: 'alice@example.com' };
+const gitOpsTool: Actor = { user: 'system:serviceaccount:argocd:argocd-application-controller' };
 const brokenImage = /^broken\//;
 /** The time that people wait after the template is repaired before they delete broken pods. */
 const clearAfterMs = 30_000;
@@ -62,6 +65,7 @@ export class People {
   readonly #random: Random;
   readonly #autoscaler: Autoscaler;
   readonly #membership: Membership;
+  readonly #manifests: Manifests;
   readonly #desired: Map<string, Desired>;
   readonly #numbers = new Map<string, number>();
   readonly #initialReplicas: Map<string, number>;
@@ -74,6 +78,13 @@ export class People {
     this.#autoscaler = createAutoscaler({ server, client, scheduler, namespace });
     this.#membership = new Membership({ server, client, scheduler, actor, namespace, group, statefulSets: this.#statefulSets });
     this.#desired = new Map(this.#statefulSets.map((name) => [name, desiredOf(this.#live(name))]));
+    this.#manifests = new Manifests({
+      ...options,
+      actor: gitOpsTool,
+      initial: new Map(this.#statefulSets.map((name) => [name, this.#live(name)])),
+      requested: (name) => this.#desired.get(name),
+      applied: (name, change) => this.#noteApplied(name, change),
+    });
     for (const { origin } of sources) if (origin !== undefined) this.#learnNumber(origin);
     this.#initialReplicas = new Map(this.#statefulSets.map((name) => [name, replicasAt(this.#live(name))]));
   }
@@ -90,8 +101,11 @@ export class People {
         this.#options.report(`ask for ${event.replicas} replicas${event.zone === undefined ? '' : ` of ${this.#setOf(event.zone)}`}`);
         return this.#setReplicas(event.replicas, event.zone);
       case 'restart':
-        this.#options.report(`restart ${event.zone === undefined ? 'the group' : this.#setOf(event.zone)}`);
-        return this.#restart(event.zone === undefined ? this.#statefulSets : [this.#setOf(event.zone)]);
+        this.#options.report(`restart ${this.#setsOf(event.zone).join(', ')}`);
+        return this.#restart(this.#setsOf(event.zone));
+      case 'reapply':
+        this.#options.report(`apply ${this.#setsOf(event.zone).join(', ')} from Git`);
+        return this.#manifests.apply(this.#setsOf(event.zone), event);
       case 'pause':
         this.#options.report('pause the group');
         this.#membership.pause();
@@ -165,6 +179,17 @@ export class People {
     }));
   }
 
+  /** Remembers what a GitOps tool wrote: it is requested from then on. */
+  #noteApplied(name: string, { images, replicas }: AppliedChange): void {
+    const want = this.#desired.get(name);
+    if (want !== undefined && images !== undefined) {
+      want.images = images;
+      want.lastGood = images;
+    }
+    const own = keyOf({ resource: statefulSetResource, name, path: ['spec', 'replicas'] });
+    if (replicas !== undefined && this.#numbers.has(own)) this.#numbers.set(own, replicas);
+  }
+
   /** Creates the RolloutGroup. Returns false if it exists. */
   #defineGroup(): boolean {
     const { server, client, namespace, group, definition } = this.#options;
@@ -180,6 +205,11 @@ export class People {
 
   #setOf(zone: string): string {
     return this.#statefulSets[zone.charCodeAt(0) - 97] ?? '';
+  }
+
+  /** Returns the StatefulSet of the zone; all without a zone. */
+  #setsOf(zone: string | undefined): readonly string[] {
+    return zone === undefined ? this.#statefulSets : [this.#setOf(zone)];
   }
 
   #live(name: string): ModelObject | undefined {
@@ -421,79 +451,4 @@ function keyOf({ resource, name }: ReplicaOrigin): string {
 
 function seconds(ms: number): string {
   return `${Math.round(ms / 1000)} s`;
-}
-
-interface AutoscalerOptions extends Pick<World, 'server' | 'scheduler'> {
-  readonly client: Client;
-  readonly namespace: string;
-}
-
-interface Autoscaler {
-  /** Writes the number to its origin, and cancels a pending write to the same origin. */
-  readonly scale: (origin: ReplicaOrigin, replicas: number, options: Scaling) => void;
-  /** Writes pending numbers at once. */
-  readonly finish: () => void;
-}
-
-interface Scaling {
-  readonly who: 'person' | 'machine';
-  readonly done?: () => void;
-  /** Called after a denied write. */
-  readonly denied?: () => void;
-  /** Returns whether a denied write is repeated. A person who scales by hand gives up. */
-  readonly isRepeated?: () => boolean;
-}
-
-const actors: Readonly<Record<'person' | 'machine', Actor>> = {
-  person: { user: 'alice@example.com' },
-  machine: { user: 'system:serviceaccount:kube-system:horizontal-pod-autoscaler' },
-};
-
-/** The sync period of the autoscaler (kube-controller-manager, --horizontal-pod-autoscaler-sync-period). */
-const syncMs = 15_000;
-
-/** Creates a model of the autoscaler. It makes a large change in two periods, half of the change in each. */
-function createAutoscaler({ server, client, scheduler, namespace }: AutoscalerOptions): Autoscaler {
-  const pending = new Map<string, { readonly write: () => void; readonly cancel: () => void }>();
-
-  const scale: Autoscaler['scale'] = (origin, replicas, { who, done = () => undefined, denied: giveUp, isRepeated = () => false }) => {
-    const key = `${origin.resource} ${origin.name}`;
-    pending.get(key)?.cancel();
-    pending.delete(key);
-    const write = (count: number): void => {
-      const reference = { resource: origin.resource, namespace, name: origin.name };
-      const denied = (): void => {
-        giveUp?.();
-        if (count === replicas && isRepeated()) scheduler.after(repeatMs, () => isRepeated() && write(count));
-      };
-      if (origin.path[0] === 'status') server.change(actors[who], reference, nested(origin.path, count), 'status');
-      else if (origin.resource === statefulSetResource) client.scale(actors[who], reference, count, { done, denied });
-      else client.change(actors[who], reference, () => nested(origin.path, count), { denied });
-    };
-    const from = numberAt(server.get(origin.resource, namespace, origin.name), ...origin.path);
-    if (who === 'person' || from === undefined || Math.abs(replicas - from) < 2) {
-      write(replicas);
-      return;
-    }
-    write(Math.round((from + replicas) / 2));
-    const cancel = scheduler.after(syncMs, () => {
-      pending.delete(key);
-      write(replicas);
-    });
-    pending.set(key, { write: () => write(replicas), cancel });
-  };
-  return {
-    scale,
-    finish: () => {
-      for (const { write, cancel } of pending.values()) {
-        cancel();
-        write();
-      }
-      pending.clear();
-    },
-  };
-}
-
-function nested(path: readonly string[], value: number): Json {
-  return path.reduceRight<unknown>((inner, key) => ({ [key]: inner }), value) as Json;
 }

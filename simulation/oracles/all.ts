@@ -1,11 +1,13 @@
 // Lists the judges of a simulation and creates them. The judges that need the book of places share one book.
 import { judgeAdmissions } from './admissions.ts';
 import { judgeAvailability } from './availability.ts';
+import { judgeDeadlines } from './deadlines.ts';
 import { DecisionJudge } from './decisions.ts';
 import { judgeEffort } from './effort.ts';
 import { judgeIsolation } from './isolation.ts';
 import { judgeLeadership } from './leadership.ts';
 import { LedgerJudge } from './ledgers.ts';
+import { judgeMasters } from './masters.ts';
 import type { Oracle, OracleFactory, Scene } from './oracle.ts';
 import { judgePartitions } from './partitions.ts';
 import { judgePins } from './pins.ts';
@@ -21,6 +23,7 @@ import { judgeRuns } from './runs.ts';
 import { SettlingJudge } from './settling.ts';
 import { judgeTargets } from './targets.ts';
 import { judgeWaves } from './waves.ts';
+import { judgeZones } from './zones.ts';
 
 export const bookJudges = {
   availability: judgeAvailability,
@@ -35,7 +38,9 @@ export const bookJudges = {
   reviews: (book) => new ReviewJudge(book),
   waves: judgeWaves,
   progress: judgeProgress,
+  zones: judgeZones,
   runs: judgeRuns,
+  deadlines: judgeDeadlines,
   rollbacks: judgeRollbacks,
   policies: judgePolicies,
 } as const satisfies Readonly<Record<string, (book: Book) => Oracle>>;
@@ -46,6 +51,7 @@ export const sceneJudges = {
   settling: (scene) => new SettlingJudge(scene),
   effort: judgeEffort,
   isolation: judgeIsolation,
+  masters: judgeMasters,
 } as const satisfies Readonly<Record<string, OracleFactory>>;
 
 export type JudgeName = keyof typeof bookJudges | keyof typeof sceneJudges;

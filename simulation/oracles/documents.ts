@@ -47,6 +47,8 @@ export interface RunText {
   /** True if the failure of the run causes no rollback: it is a rollback, or a person aborted it without a rollback. */
   readonly stays: boolean;
   readonly openZone: string | undefined;
+  /** The index of the wave. */
+  readonly wave: number;
   /** True if the run has replaced a pod. */
   readonly hasReplaced: boolean;
   /** The revisions that failed and that the run replaces by its target. */
@@ -88,7 +90,21 @@ export function readLedger(object: ModelObject): LedgerText | undefined {
       .flatMap(pinnedOf)
       .map((one) => [pinKey(one.zone, one.ordinal), one]),
   );
+  const run = runIn(value);
+  return {
+    group: textAt(value, 'group') ?? '',
+    epoch: numberAt(value, 'epoch'),
+    claims,
+    prepared,
+    pins,
+    rolling: textAt(value, 'run', 'outcome') === 'completed' ? [] : Object.keys(field(value, 'run', 'target') ?? {}),
+    ...(run === undefined ? {} : { run }),
+  };
+}
+
+function runIn(value: unknown): RunText | undefined {
   const id = textAt(value, 'run', 'id');
+  if (id === undefined) return undefined;
   const outcome = textAt(value, 'run', 'outcome') ?? '';
   const target: Readonly<Record<string, unknown>> = { ...(field(value, 'run', 'target') ?? {}) };
   const rolledBack: Readonly<Record<string, unknown>> = { ...(field(value, 'run', 'rolledBack', 'revisions') ?? {}) };
@@ -96,17 +112,9 @@ export function readLedger(object: ModelObject): LedgerText | undefined {
   const restores: Readonly<Record<string, unknown>> = { ...(field(value, 'run', 'restores') ?? {}) };
   const stays = textAt(value, 'run', 'kind') === 'rollback' || textAt(value, 'run', 'onFailure') === 'pause';
   const openZone = textAt(value, 'run', 'openZone');
+  const wave = numberAt(value, 'run', 'wave') ?? 0;
   const hasReplaced = (numberAt(value, 'run', 'lastDisruptionMs') ?? -1) >= (numberAt(value, 'run', 'startedMs') ?? 0);
-  const rolling = outcome === 'completed' ? [] : Object.keys(target);
-  return {
-    group: textAt(value, 'group') ?? '',
-    epoch: numberAt(value, 'epoch'),
-    claims,
-    prepared,
-    pins,
-    rolling,
-    ...(id === undefined ? {} : { run: { id, outcome, target, previous, stays, openZone, hasReplaced, rolledBack, restores } }),
-  };
+  return { id, outcome, target, previous, stays, openZone, wave, hasReplaced, rolledBack, restores };
 }
 
 export function pinKey(zone: string, ordinal: number): string {

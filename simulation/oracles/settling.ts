@@ -27,8 +27,10 @@ import { machineOf, type Oracle, type Scene } from './oracle.ts';
 /** The time in which records of finished work may follow: the run record, the published decision, Events, a status. */
 const afterworkMs = 60_000;
 const publishedWithinMs = 60_000;
-/** The time after the end of faults until a leader exists. */
+/** The longest time after the end of faults until a leader exists and knows every object. */
 const steadyMs = 45_000;
+/** The time after the first successful turn of the leader in which it may still read objects again. */
+const firstReadsMs = 3_000;
 /** The time within which a change must then cause a turn. */
 const wakeMs = 15_000;
 /** The longest time between two turns of an unfinished group: the longest pause (five minutes) and a turn. */
@@ -46,6 +48,8 @@ const checkEveryMs = 5_000;
 export class SettlingJudge implements Oracle {
   readonly #scene: Scene;
   #healingMs = Number.POSITIVE_INFINITY;
+  /** The time from which each change must cause a turn. */
+  #steadyMs = Number.POSITIVE_INFINITY;
   /** The time since which no work is left. */
   #convergedMs: number | undefined;
   /** The time of the first turn that reported that no work is left. */
@@ -80,7 +84,7 @@ export class SettlingJudge implements Oracle {
     else if (isDemand(commit)) this.#convergedMs = undefined;
     const what = isOurs || after.metadata.namespace !== scene.namespace ? undefined : wakingChange(commit, scene.group.kind === 'adopted');
     // While a watch is dead, the agent cannot know of a change. L8 checks that the agent closes the watch.
-    if (what !== undefined && atMs >= this.#healingMs + steadyMs && scene.isWatchDead?.() !== true) {
+    if (what !== undefined && atMs >= this.#steadyMs && scene.isWatchDead?.() !== true) {
       this.#unseen = { firstMs: this.#unseen?.firstMs ?? atMs, lastMs: atMs, what: this.#unseen?.what ?? what };
     }
     if (resource === podResource || resource === statefulSetResource || resource === configMapResource) this.#isDirty = true;
@@ -105,6 +109,8 @@ export class SettlingJudge implements Oracle {
     this.#noteWait(report, nowMs);
     this.#noteFailure(process, report, nowMs);
     if (!this.#isHealing()) return;
+    if (report.decision !== undefined && report.error === undefined && this.#isLeading(process))
+      this.#steadyMs = Math.min(this.#steadyMs, nowMs + firstReadsMs);
     if (report.decision?.outcome === 'done' && this.#convergedMs !== undefined) this.#doneMs ??= nowMs;
     const begunMs = nowMs - report.durationMs / machineOf(this.#scene, process).rate;
     const unseen = this.#unseen;
@@ -115,6 +121,7 @@ export class SettlingJudge implements Oracle {
 
   healingBegan(): void {
     this.#healingMs = this.#scene.nowMs();
+    this.#steadyMs = this.#healingMs + steadyMs;
     this.#lastTurnMs = this.#healingMs;
     if (this.#failed !== undefined) this.#failed = { ...this.#failed, sinceMs: this.#healingMs, atMs: this.#healingMs };
     this.#waiting = undefined;
@@ -174,10 +181,13 @@ export class SettlingJudge implements Oracle {
   }
 
   #noteFailure(process: string, { error }: TurnReport, atMs: number): void {
-    const isLeading = this.#scene.list(leaseResource).some((lease) => textAt(lease, 'spec', 'holderIdentity') === process);
     const before = this.#failed?.process === process ? this.#failed : undefined;
-    if (error !== undefined && isLeading) this.#failed = { process, sinceMs: before?.sinceMs ?? atMs, atMs };
+    if (error !== undefined && this.#isLeading(process)) this.#failed = { process, sinceMs: before?.sinceMs ?? atMs, atMs };
     else if (this.#failed?.process === process) this.#failed = undefined;
+  }
+
+  #isLeading(process: string): boolean {
+    return this.#scene.list(leaseResource).some((lease) => textAt(lease, 'spec', 'holderIdentity') === process);
   }
 
   /** Checks L8: the leader retries a failed turn soon after the faults, and then succeeds. */

@@ -30,7 +30,7 @@ const metadataFields = [
   'finalizers',
 ];
 
-/** Returns the metadata without empty and unknown fields. managedFields are not modelled. */
+/** Returns the metadata without empty and unknown fields. A request does not set managers (managed-fields.ts). */
 function cleanMetadata(metadata: Json): Json {
   const clean: Record<string, unknown> = {};
   for (const field of metadataFields) {

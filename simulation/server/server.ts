@@ -1,4 +1,5 @@
 // Models the API server: it serves requests and watches of agents as text, and gives the models of controllers and people direct access.
+import { secondText } from '../../policies/instant.ts';
 import { draw, streamOf } from '../random.ts';
 import type { Scheduler } from '../scheduler.ts';
 import { type DeleteOptions, remove } from './deletion.ts';
@@ -6,6 +7,7 @@ import { FrontEnd } from './front-end.ts';
 import { collectGarbage } from './garbage.ts';
 import { mergePatch, objectOf } from './json.ts';
 import { kubernetesKinds, projectKinds, resourceOf, type ServedKind } from './kinds.ts';
+import { applied, type Manifest } from './managed-fields.ts';
 import { Refusal } from './refusal.ts';
 import type { Actor, Json, ModelObject, ModelRequest, ModelResponse, ModelWatch, ServerObserver, WatchSink } from './request.ts';
 import { Requests } from './requests.ts';
@@ -123,6 +125,25 @@ export class ModelServer {
     if (subresource === 'binding') return bind(this.#core, target, String(objectOf(change['spec'])['nodeName'] ?? ''), options);
     const after = patch(this.#core, target, (stored) => mergePatch(stored, change), options);
     return after === before ? undefined : after;
+  }
+
+  /**
+   * Applies the manifest to the object by server-side apply. Returns false on a conflict, and if the object does not exist. Throws Refusal
+   * if the result is invalid.
+   */
+  apply(actor: Actor, { resource, namespace, name }: ObjectRef, manifest: Manifest): boolean {
+    const before = this.get(resource, namespace, name);
+    if (before === undefined) return false;
+    const result = applied(before, manifest, secondText(this.#core.wallMs()));
+    if ('conflicts' in result) return false;
+    const { object, managedFields } = result;
+    patch(this.#core, { kind: this.#kind(resource), namespace, name }, () => object, {
+      actor,
+      isDryRun: false,
+      subresource: '',
+      managedFields,
+    });
+    return true;
   }
 
   /** Deletes the object without a grace period. Finalizers still apply. Returns false if the object does not exist. */

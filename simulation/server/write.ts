@@ -5,6 +5,7 @@ import { secondText } from '../../policies/instant.ts';
 import { hasDefaultStatus, prepared } from './defaults.ts';
 import { isObject, isSame, objectOf } from './json.ts';
 import { resourceOf, type ServedKind } from './kinds.ts';
+import { type ManagerEntry, managersAfter } from './managed-fields.ts';
 import { alreadyExists, badRequest, conflict, internal, invalid, modified, mustNameVersion, notFound } from './refusal.ts';
 import type { Actor, Json, ModelObject } from './request.ts';
 import type { Storage } from './store.ts';
@@ -72,6 +73,8 @@ export function create(
 
 interface ReplaceOptions extends WriteOptions {
   readonly subresource: string;
+  /** The managers of the fields after an apply. */
+  readonly managedFields?: readonly ManagerEntry[];
 }
 
 /** Executes a PUT: replaces the stored object, or creates a missing Lease or Event. Throws Refusal. */
@@ -155,7 +158,9 @@ export function update(
   if (wanted === before && !withUnstoredDefault.has(before)) return before;
   const candidate = successor(kind, before, prepared(kind, wanted), options.subresource);
   validate(kind, candidate, before);
-  return keep(core, kind, { before, after: candidate }, options);
+  const managedFields = options.managedFields ?? managersAfter(before, candidate, options.actor, () => secondText(core.wallMs()));
+  const after = managedFields === undefined ? candidate : { ...candidate, metadata: { ...candidate.metadata, managedFields } };
+  return keep(core, kind, { before, after }, options);
 }
 
 /** Stores the new state of an object. Removes a terminating object instead if its grace period is 0 and no finalizer is left. */

@@ -25,15 +25,16 @@ const executables: readonly Executable[] = [
 /** The packages of Helm that have the version of Kubernetes for which charts are rendered without a cluster. */
 const capabilities = ['helm.sh/helm/v3/pkg/chartutil', 'helm.sh/helm/v3/pkg/lint/rules'];
 
-/** The tools that render manifests are built apart from the control plane, which starts without them. */
-const renderers = {
+/** These tools are built apart from the control plane, which starts without them. */
+const tools = {
   helm: { name: 'helm', package: 'helm.sh/helm/v3/cmd/helm', module: join(modules, 'renderers') },
   kustomize: { name: 'kustomize', package: 'sigs.k8s.io/kustomize/kustomize/v5', module: join(modules, 'renderers') },
+  crane: { name: 'crane', package: 'github.com/google/go-containerregistry/cmd/crane', module: join(modules, 'crane') },
 } as const satisfies Readonly<Record<string, Executable>>;
 
 /** Returns the path of a tool, in a folder of its own. Builds the tool if the cache lacks it. Throws without Go or its modules. */
-export async function findRenderer(name: keyof typeof renderers, progress: (line: string) => void): Promise<string> {
-  const tool = renderers[name];
+export async function findTool(name: keyof typeof tools, progress: (line: string) => void): Promise<string> {
+  const tool = tools[name];
   const release = version(tool.package.replace(/\/cmd\/.*/, ''), tool.module);
   const folder = join(cacheRoot(), `${name}-${release}_${process.platform}-${process.arch}`);
   if (isExecutable(join(folder, name))) return join(folder, name);
@@ -190,12 +191,12 @@ function linkerFlags({ name: built, module }: Executable): string {
   const kubernetes = kubernetesVersion();
   const [major = '', minor = ''] = kubernetes.slice(1).split('.');
   const set: readonly (readonly [string, string])[] =
-    built === renderers.helm.name
+    built === tools.helm.name
       ? [
           ['helm.sh/helm/v3/internal/version.version', version('helm.sh/helm/v3', module)],
           ...capabilities.flatMap((path) => [[`${path}.k8sVersionMajor`, major] as const, [`${path}.k8sVersionMinor`, minor] as const]),
         ]
-      : built === renderers.kustomize.name
+      : built in tools
         ? []
         : Object.entries({ gitVersion: kubernetes, gitMajor: major, gitMinor: minor }).map(([name, value]) => [
             `k8s.io/component-base/version.${name}`,

@@ -8,7 +8,7 @@ import { Agents } from '../../scripts/cluster/agents.ts';
 import { applyExample, untilReady } from '../../scripts/cluster/example.ts';
 import { applyObjects, readManifests } from '../../scripts/cluster/objects.ts';
 import { startServices } from '../../scripts/cluster/services.ts';
-import { findRenderer } from '../control-plane/binaries.ts';
+import { findTool } from '../control-plane/binaries.ts';
 import type { ApiClient, KubernetesObject } from '../control-plane/client.ts';
 import type { ControlPlane } from '../control-plane/control-plane.ts';
 import type { Identity } from '../control-plane/identities.ts';
@@ -88,7 +88,7 @@ describeOnControlPlane(
     let admin: ApiClient;
 
     beforeAll(async () => {
-      helmPath = await findRenderer('helm', (line) => process.stderr.write(`${line}\n`));
+      helmPath = await findTool('helm', (line) => process.stderr.write(`${line}\n`));
       admin = controlPlane().client;
       cpSync('dist', join(folder, 'dist'), { recursive: true });
       agents = new Agents(controlPlane(), {

@@ -13,7 +13,7 @@ import { canonicalJson } from '../../policies/values/canonical-json.ts';
 import { compareText } from '../../policies/values/compare-text.ts';
 import { kustomizeComponents, kustomizeOptions } from '../../scripts/chart/kustomize.ts';
 import { grafanaTable, grafanaValues } from '../../scripts/chart/values.ts';
-import { findRenderer } from '../control-plane/binaries.ts';
+import { findTool } from '../control-plane/binaries.ts';
 import { nameOf, optionsOf, rulesIn } from '../install/given.ts';
 
 const chart = 'deploy/helm/rollout-group';
@@ -172,7 +172,7 @@ describe.skipIf(!isRun)('the Helm chart', () => {
   let helm: string;
 
   beforeAll(async () => {
-    helm = await findRenderer('helm', (line) => process.stderr.write(`${line}\n`));
+    helm = await findTool('helm', (line) => process.stderr.write(`${line}\n`));
   }, 600_000);
 
   const render = (values: Values, namespace = 'rollout-group'): readonly InstallObject[] =>

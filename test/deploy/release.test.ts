@@ -1,15 +1,17 @@
 // The artefacts of a release, used as people use them. `npm run release -- VERSION` writes them into release/.
-import { spawnSync } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
+import { once } from 'node:events';
 import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { homedir, tmpdir } from 'node:os';
 import { basename, join, resolve } from 'node:path';
-import { afterAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it, onTestFinished } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
 import { installation } from '../../install/installation.ts';
 import { messageOf } from '../../policies/error-message.ts';
 import { bundledComponents, provenance } from '../../scripts/release/documents.ts';
 import { fileFromNpm, type NodeInput } from '../../scripts/release/inputs.ts';
+import { findTool } from '../control-plane/binaries.ts';
 import { optionsOf } from '../install/given.ts';
 import { missingRelease, releaseFolder as release, unpackImage } from '../kit/release.ts';
 import { isLong } from '../kit/share.ts';
@@ -306,6 +308,20 @@ if (missing !== undefined) {
         // A blob has the name of its content.
         for (const layer of layers) expect(sha256Of(layer)).toBe(basename(layer));
       }
+    });
+
+    it('keeps its digest in a registry, where both platforms are complete', { timeout: 300_000 }, async () => {
+      const crane = await findTool('crane', (line) => process.stderr.write(`${line}\n`));
+      const registry = spawn(crane, ['registry', 'serve', '--address', '127.0.0.1:0'], { stdio: ['ignore', 'ignore', 'pipe'] });
+      onTestFinished(() => void registry.kill());
+      const [started] = await once(registry.stderr, 'data');
+      const image = `127.0.0.1:${/ port (\d+)/.exec(`${started}`)?.[1]}/rollout-group-agent:${releasedVersion()}`;
+      const layout = folder('layout');
+      run('tar', ['-xf', join(release, 'image.tar'), '-C', layout]);
+      run(crane, ['push', layout, image]);
+      const { manifests } = JSON.parse(readFileSync(join(layout, 'index.json'), 'utf8'));
+      expect(run(crane, ['digest', image])).toBe(`${manifests[0].digest}\n`);
+      for (const architecture of ['amd64', 'arm64']) run(crane, ['validate', '--remote', image, '--platform', `linux/${architecture}`]);
     });
   });
 

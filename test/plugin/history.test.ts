@@ -65,6 +65,14 @@ it('the history names the zones of each image if the zones request different ima
   expect(shown(onlyA, { steps })).toEqual(['app:1 in a; app:2 in b and c', '7/9']);
 });
 
+it('the history names the numbers of the revisions, in the list only if they differ between zones', () => {
+  const numbered = (...numbers: readonly number[]) =>
+    runOf(['a', 'b', 'c'].map((name, index) => ({ ...zone(name, 'd2'), revisionNumber: numbers[index] ?? 0 })));
+  expect(renderRuns([numbered(5, 3, 3)], look())).toContain('revision 5 in a, 3 in b and c');
+  expect(renderRuns([numbered(3, 3, 3)], look())).not.toContain('3 in a');
+  expect(renderRun(numbered(5, 3, 3), look())).toContain('a 7c9 -> d2, revision 5');
+});
+
 it('the history names the earlier ids of a run', () => {
   const run = runOf([zone('a', 'd2')], { earlierIds: ['one', 'two'] });
   expect(renderRuns([run], look())).toContain('continues two');

@@ -474,8 +474,9 @@ describe('scale', () => {
   });
 
   it('changes nothing in a dry run', async () => {
-    const { stdout, writes } = await act('scale ingester --replicas 4 --dry-run client');
+    const { stdout, stderr, writes } = await act('scale ingester --replicas 4 --dry-run client');
     expect(writes).toEqual([]);
+    expect(stderr).toContain('note: zone a: from 2 to 4\nnote: zone b: from 2 to 4\n');
     expect(parse(stdout)).toMatchObject({ kind: 'Scale', spec: { replicas: 4 } });
   });
 });

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { hashText } from '../../policies/values/hash.ts';
-import { findRenderer } from '../control-plane/binaries.ts';
+import { findTool } from '../control-plane/binaries.ts';
 import { runInProcess } from './in-process.ts';
 import { ScratchRepository } from './review-kit.ts';
 
@@ -194,7 +194,7 @@ describe.skipIf(!hasGo)('Kustomize and Helm', () => {
 
   beforeAll(async () => {
     const say = (line: string): void => void process.stderr.write(`${line}\n`);
-    for (const name of ['helm', 'kustomize'] as const) symlinkSync(await findRenderer(name, say), join(path, name));
+    for (const name of ['helm', 'kustomize'] as const) symlinkSync(await findTool(name, say), join(path, name));
     symlinkSync(execFileSync('which', ['git'], { encoding: 'utf8' }).trim(), join(path, 'git'));
     for (const zone of zones) {
       const manifest = readFileSync(`examples/mimir-ingester/manifests/ingester-zone-${zone}.yaml`, 'utf8');

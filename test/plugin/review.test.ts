@@ -40,6 +40,7 @@ beforeAll(() => {
     repository.replace(manifest, /( +)image: grafana.mimir:\S+/g, `$&${fields.map((field) => `\n$1${field}`).join('')}`);
     repository.replace(manifest, /^( +)labels:$/gm, '$1annotations: { vault.example.com/token: s3cr3t-canary }\n$&');
   });
+  repository.branch('ascending', () => repository.replace('policies/ingester.yaml', 'order: descending', 'order: ascending'));
   repository.branch('formatted', () => {
     repository.git('mv', 'policies/calendar.yaml', 'policies/times.yaml');
     repository.replace('policies/times.yaml', '[rollout, scaleDown, restart]', '[restart, rollout,   scaleDown]');
@@ -164,6 +165,10 @@ describe('review', () => {
       status: 0,
       stdout: 'Review  main..formatted   no effect\n',
     });
+  });
+
+  it('counts a change that neither loosens nor tightens', async () => {
+    expect((await review('ascending')).stdout).toContain('ascending   1 other change\nCHANGED   the setting order of mimir/ingester');
   });
 
   it('finds the opposite in the reverted pull request', async () => {

@@ -111,6 +111,7 @@ describe('the scenario of a seed', () => {
           'request',
           'restart',
           'override',
+          'reapply',
           'pause',
           'resume',
           'defineGroup',

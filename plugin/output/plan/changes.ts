@@ -66,17 +66,18 @@ function textWithPods({ before, after }: PlannedChange, running: readonly Runnin
   const isIn = (wanted: unknown): boolean => running.some(({ value }) => isSameValue(value, wanted));
   const name = (value: unknown): string => (value === undefined ? 'no value' : valueText(value));
   if (running.every(({ value }) => isSameValue(value, after))) return `${name(before)} -> ${name(after)} (pods have it already)`;
-  const [first, ...others] = running;
-  const target = (others.length === 0 ? sameImage(first?.value, after) : undefined) ?? name(after);
-  const text = `${podValuesText(running)} -> ${target}`;
+  const text = `${podValuesText(running)} -> ${sameImage(running[0]?.value, after) ?? name(after)}`;
   if (isSameValue(before, after)) return `${text} (template has it already)`;
   return isIn(before) ? text : `${text} (template: ${name(before)})`;
 }
 
-/** Returns `a (6 pods) and b (3 pods)`; `a` for a single value. */
+/** Returns `cache:1.0 (6 pods) and cache:1.1 (3 pods)`; only the value if it is the same in all pods. */
 export function podValuesText(running: readonly RunningValue[]): string {
-  const name = ({ value }: RunningValue): string => (value === undefined ? 'no value' : valueText(value));
-  const texts = running.map((one) => (running.length === 1 ? name(one) : `${name(one)} (${plural(one.pods, 'pod')})`));
+  const name = (value: unknown): string => (value === undefined ? 'no value' : (sameImage(running[0]?.value, value) ?? valueText(value)));
+  const texts = running.map(({ value, pods }, index) => {
+    const text = index === 0 && value !== undefined ? valueText(value) : name(value);
+    return running.length === 1 ? text : `${text} (${plural(pods, 'pod')})`;
+  });
   return listed(texts, 'and');
 }
 

@@ -137,7 +137,10 @@ function testsText({ base, head }: NonNullable<EnvironmentReview['tests']>): str
   return before === after ? `${after}` : `${after} (before: ${before})`;
 }
 
-/** Returns the headline: `1 loosened, 2 tightened, 18 restarts`, or `no effect`. Effects of several environments count once. */
+/**
+ * Returns the headline: `1 loosened, 2 tightened, 1 other change, 18 restarts`, or `no effect` without any row of these kinds. Effects of
+ * several environments count once.
+ */
 export function headline(review: Review): string {
   const rows = reviewRows(review);
   const groups = review.environments.flatMap(({ plan }) => plannedGroups(plan));
@@ -147,6 +150,7 @@ export function headline(review: Review): string {
     ...(blocked === 0 ? [] : [`${plural(blocked, 'group')} blocked`]),
     ...(['loosened', 'tightened'] as const).filter((kind) => count(kind) > 0).map((kind) => `${count(kind)} ${kind}`),
     countsText([
+      [count('changed'), 'other change'],
       [count('failed'), 'failed test'],
       [groups.reduce((total, { totals }) => total + totals.restarts, 0), 'restart'],
       [groups.reduce((total, { totals }) => total + totals.scaleChanges, 0), 'scale change'],
@@ -175,7 +179,7 @@ export function summaryOf(environments: readonly EnvironmentReview[]): Summary {
   return { titles: only(summaryTitles), rows: cells.map(only) };
 }
 
-const summaryTitles = ['environment', 'plan', 'loosened', 'tightened', 'restarts', 'scales', 'tests'] as const;
+const summaryTitles = ['environment', 'plan', 'loosened', 'tightened', 'other', 'restarts', 'scales', 'tests'] as const;
 
 function summaryCells(one: EnvironmentReview): readonly string[] {
   const groups = plannedGroups(one.plan);
@@ -186,6 +190,7 @@ function summaryCells(one: EnvironmentReview): readonly string[] {
     first === undefined ? 'no changes' : outcomeText(first),
     String(countEffects(one.policies, 'loosened')),
     String(countEffects(one.policies, 'tightened')),
+    String(countEffects(one.policies, 'changed')),
     sum(({ totals }) => totals.restarts),
     sum(({ totals }) => totals.scaleChanges),
     one.tests === undefined ? '-' : one.tests.head.failed === 0 ? 'passed' : `${one.tests.head.failed} failed`,

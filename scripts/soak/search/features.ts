@@ -48,6 +48,9 @@ const features: Readonly<Record<string, IsSo>> = {
         (one.kind === 'request' && one.action === 'undo' && one.zone !== undefined) ||
         (one.kind === 'setImage' && one.image === firstImage && one.zones !== undefined),
     ),
+  'apply of a GitOps tool': ({ events }) => events.some(({ kind }) => kind === 'reapply'),
+  'apply that resets replicas': ({ events }) => events.some((one) => one.kind === 'reapply' && one.owns.includes('replicas')),
+  'apply that resets the partition': ({ events }) => events.some((one) => one.kind === 'reapply' && one.owns.includes('partition')),
   'window for rollouts': hasWindow('rollout'),
   'window for scale-downs': hasWindow('scaleDown'),
   'policy rule that ends at a time': hasRule('early'),

@@ -4,6 +4,7 @@ import { type DrawInput, event, lasting, ordinal, within, zone } from '../../../
 import type { PlacedFault } from '../../../simulation/faults/fault.ts';
 import { between, draw, oneOf, streamOf, wholeBetween } from '../../../simulation/random.ts';
 import { type GroupShape, persons, rights, type ScenarioEvent } from '../../../simulation/scenario.ts';
+import { firstImage } from './events.ts';
 
 type Events = readonly ScenarioEvent[];
 
@@ -14,6 +15,7 @@ export function drawnTogether(seed: number, input: DrawInput, events: Events): E
     ...drawnCuts(seed, input),
     ...drawnRevocations(seed, input),
     ...drawnPromotions(seed, input, events),
+    ...drawnReapplies(seed, input, events),
   ];
 }
 
@@ -74,6 +76,33 @@ function drawnRevocations(seed: number, input: DrawInput): Events {
     const atMs = Math.round(between(random, 5000, Math.max(6000, input.endMs - 200_000)));
     return event('rightsRevoked', { right: () => oneOf(random, rights), forMs: within(3000, 60_000) })(random, input, atMs);
   });
+}
+
+/**
+ * Returns applies of a GitOps tool. The first one makes the tool an owner before the first change, if no manager owns a field with another
+ * value. The later ones come during rollouts and changes of replicas. Seeds that are compared have none, because conflicts depend on timing.
+ */
+function drawnReapplies(seed: number, input: DrawInput, events: Events): Events {
+  const { group, isDrawn, endMs } = input;
+  if (!isDrawn('F18') || seed % 20 === 0 || draw(seed, 'has a GitOps tool') >= 0.4) return [];
+  const random = streamOf(seed, 'GitOps tool');
+  const changes = events.filter(({ kind }) => kind === 'setImage' || kind === 'setReplicas');
+  const replicas = random() < 0.4 ? (['replicas'] as const) : [];
+  const partition = group.strategy !== undefined && random() < 0.4 ? (['partition'] as const) : [];
+  const owns = [...replicas, ...partition];
+  const later = Array.from({ length: wholeBetween(random, 1, 5) }, (): ScenarioEvent => {
+    const chosenMs = changes.length === 0 ? between(random, 5000, endMs) : oneOf(random, changes).atMs + between(random, 1000, 90_000);
+    const atMs = Math.round(Math.min(chosenMs, endMs - 120_000));
+    return {
+      atMs,
+      kind: 'reapply',
+      owns,
+      isForced: random() < 0.7,
+      ...(random() < 0.3 ? { zone: zone(random, input, atMs) } : {}),
+      ...(random() < 0.2 ? { image: firstImage } : {}),
+    };
+  });
+  return [{ atMs: wholeBetween(random, 500, 4000), kind: 'reapply', owns, isForced: random() < 0.7 }, ...later];
 }
 
 /** Returns promotions of waves during rollouts, in half of the groups with waves. A person without a wave to promote does nothing. */

@@ -4,7 +4,7 @@ import { judge } from '../../../engine/judge/judge.ts';
 import type { RunState } from '../../../engine/run/run-state.ts';
 import type { GroupDefinition } from '../../../policies/definition.ts';
 import { adopted, group, wave } from '../../kit/groups.ts';
-import { kitNowMs, statefulSet } from '../../kit/objects.ts';
+import { kitNowMs, oldRevision, statefulSet } from '../../kit/objects.ts';
 import {
   ago,
   exception,
@@ -67,6 +67,13 @@ describe('a clock that went back', () => {
     const paced = group({ rollout: { minIntervalMs: minuteMs } });
     const before = withRun({ target: { a: 'rev-0' }, lastDisruptionMs: kitNowMs + hourMs });
     expect(decided(paced, { statefulSets: outdatedSets(), ...before })).toMatchObject({ wakeAtMs: kitNowMs + minuteMs - 1 });
+  });
+
+  it('keeps the interval when an outdated pod comes back after the run completed', () => {
+    const paced = group({ rollout: { minIntervalMs: minuteMs } });
+    const before = withRun({ outcome: 'completed', completedMs: ago(1), lastDisruptionMs: ago(minuteMs / 2) });
+    const state = { statefulSets: outdatedSets(), podChanges: { ...allUpdated, 'ingester-zone-a': { 0: { revision: oldRevision } } } };
+    expect(decided(paced, { ...state, ...before })).toMatchObject({ actions: [], waits: [{ rule: 'min-interval' }] });
   });
 });
 

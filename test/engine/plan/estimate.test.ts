@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { defaultAssumptions } from '../../../engine/plan/document.ts';
 import { type Estimate, type EstimateInput, estimateEnd, forecastScale, type SuccessorPod } from '../../../engine/plan/estimate.ts';
 import { isUnknown } from '../../../engine/snapshot.ts';
+import { forecastTexts } from '../../../plugin/output/scale.ts';
 import { holdingPartition } from '../../../policies/strategies.ts';
 import { group, wave } from '../../kit/groups.ts';
 import { kitNowMs, newRevision, outdatedStatefulSet, statefulSet } from '../../kit/objects.ts';
@@ -225,6 +226,7 @@ describe('the forecast of a scaling', () => {
   it('takes the direction from the zones, not from the earlier request, and counts delays and gaps', () => {
     expect(forecast(3, 6, 4)).toMatchInlineSnapshot(`
       {
+        "approvals": [],
         "facts": [],
         "lines": [
           "a 6-4 45s delayed-downscale prepare-downscale",
@@ -234,9 +236,20 @@ describe('the forecast of a scaling', () => {
     `);
   });
 
+  it('names the approval of the rollout for which the change waits', () => {
+    const approval = { count: 1, from: [] };
+    const waves = [wave('rest', ['a', 'b'], { before: { approval, gates: [] } })];
+    const rolling = group({ zones: counted(6).zones, rollout: { waves } });
+    const statefulSets = ['a', 'b'].map((name) => outdatedStatefulSet({ name: `ingester-zone-${name}`, replicas: 6 }));
+    const forecast = forecastScale(snapshotOf({ groups: [rolling], statefulSets }), rolling, 'a', 4);
+    expect(forecast).toMatchObject({ approvals: ['wave rest'] });
+    expect(forecastTexts(forecast)).toContain('the times assume that wave rest is approved at once');
+  });
+
   it('keeps the bounds, and names them', () => {
     expect(forecast(5, 5, 9)).toMatchInlineSnapshot(`
       {
+        "approvals": [],
         "facts": [
           "the group asks for 9 replicas; the bounds change that to 6 (at least 2, at most 6)",
         ],
@@ -257,6 +270,7 @@ describe('the forecast of a scaling', () => {
     const cancelled = { intents: [intent({ action: 'cancel', zone: 'a', replicas: 3 })] };
     expect(forecast(3, 6, 3, cancelled)).toMatchInlineSnapshot(`
       {
+        "approvals": [],
         "facts": [
           "zone a stays at 6 replicas: kim cancelled the decrease to 3. To continue it, run: kubectl rollout-group cancel mimir/ingester intent-1",
         ],

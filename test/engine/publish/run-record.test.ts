@@ -332,6 +332,20 @@ describe('the record of a change of replicas', () => {
     ]);
   });
 
+  it('is cancelled if a person cancelled the change of a zone after another zone has changed', () => {
+    const growing = { ...shrinking, steps: [step, { ...step, id: 'scale/b', zone: 'b', from: 6, to: 5 }] };
+    const asked = must(runRecord(undefined, turn(0, { decided: growing, performed: [done(scale)] }), 'scale'));
+    const zones = [
+      { ...decision.zones[0], replicas: 3 },
+      { ...decision.zones[1], replicas: 6 },
+    ].map((one) => ({ ...one, isReady: true }));
+    const source = { object: 'RolloutIntent mimir/cancel.b' };
+    const cancelled = { rule: 'replica-source', outcome: 'ok', fact: 'zone b stays at 6 replicas', source };
+    const outcomeWith = (warnings: readonly object[]) =>
+      runRecord(asked, turn(20, { decided: { steps: [], zones, warnings } }), 'scale')?.spec.outcome;
+    expect([outcomeWith([cancelled]), outcomeWith([])]).toEqual(['cancelled', 'completed']);
+  });
+
   it('is cancelled when the pods are told to stay', () => {
     const asked = must(runRecord(undefined, turn(0, { decided: shrinking, performed: [done(ask)] }), 'scale'));
     const stayed = must(runRecord(asked, turn(1, { decided: over, performed: [done({ ...ask, method: 'DELETE' })] }), 'scale'));

@@ -440,6 +440,7 @@ describe('the last wave', () => {
       kind: 'rollout',
       target: revisions(newRevision),
       previous: revisions(oldRevision),
+      lastDisruptionMs: ago(hourMs),
     });
   });
 });
@@ -472,6 +473,13 @@ describe('a failed run', () => {
       movableAsOfMs: kitNowMs,
       answered: [expect.any(String)],
     });
+  });
+
+  it('returns to a canary wave whose pods came back at the earlier revision', () => {
+    const inRest = { ...failed, wave: 1, waveStartedMs: ago(20 * minuteMs) };
+    const asked = { intents: [retry(ago(minuteMs))] };
+    expect(advanced(inRest, { statefulSets: outdated, ...asked }, three)?.run).toMatchObject({ outcome: 'running', wave: 0 });
+    expect(advanced(inRest, { ...updatedA, ...asked }, three)?.run).toMatchObject({ outcome: 'running', wave: 1 });
   });
 
   it('ends as failed if an abort is newer than the retry', () => {

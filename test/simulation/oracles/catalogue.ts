@@ -138,7 +138,12 @@ export const catalogue: readonly CatalogueEntry[] = [
     how: 'a disruption is never decided from a state older than a change that a process of the same machine made and saw succeed; no decision of a process reads an older state of an object in the zones of the group than an earlier one',
   },
   { id: 'S22', title: 'ownership', judgedBy: ['targets'] },
-  { id: 'S23', title: 'one master', leftOut: 'the model server has no managed fields' },
+  {
+    id: 'S23',
+    title: 'one master',
+    judgedBy: ['masters'],
+    how: 'of a StatefulSet, an agent writes only the replicas, the partition and its own labels and annotations; at the end, the status of a RolloutGroup counts exactly the fields of its StatefulSets that are neither from a manifest of a GitOps tool nor from the agent',
+  },
   { id: 'S24', title: 'no older policy', leftOut: 'the agent reads policies from a directory or the API server, not from Git' },
   {
     id: 'S25',
@@ -190,15 +195,15 @@ export const catalogue: readonly CatalogueEntry[] = [
   {
     id: 'S37',
     title: 'one wave after the other',
-    judgedBy: ['waves', 'progress'],
+    judgedBy: ['waves', 'progress', 'zones'],
     scope: 'native',
-    how: 'a pod is replaced only in a wave that includes it, after the pods, soaks, gates and verified approvals of the earlier waves; an unavailable pod may be replaced in any wave; only a zone that returns to a revision that it had skips soaks, gates and approvals, and it may precede the waves while other zones roll to a new revision; a rejection blocks until its deletion; soaks may be shorter by the errors of the clocks of agents; two decisions that replace a pod are at least `minInterval` apart; by the snapshot of each decision, a wave soaks and ends only while every pod of the group is available, and ends only if every status is current; a replaced pod is in the open zone, and a finished zone is closed',
+    how: 'a pod is replaced only in a wave that includes it, after the pods, soaks, gates and verified approvals of the earlier waves; an unavailable pod may be replaced in any wave; only a zone that returns to a revision that it had skips soaks, gates and approvals, and it may precede the waves while other zones roll to a new revision; a rejection blocks until its deletion; soaks may be shorter by the errors of the clocks of agents; two decisions that replace a pod are at least `minInterval` apart; by the snapshot of each decision, a wave soaks and ends only while every pod of the group is available, and ends only if every status is current; a replaced pod is in the open zone of the decision and of the stored run, a finished zone is closed, and a zone is left for another one of the same wave only when it has the pods of the wave, or to repair a pod',
   },
   {
     id: 'S38',
     title: 'a failed run stops',
-    judgedBy: ['runs'],
-    how: 'no pod is replaced later than 10 s after the ledger calls the run failed, or after a verified abort of the run, until a retry or another run',
+    judgedBy: ['runs', 'deadlines'],
+    how: 'no pod is replaced later than 10 s after the ledger calls the run failed, or after a verified abort of the run, until a retry or another run; a run fails if a replaced pod stays unavailable for the deadline after the last progress, at the next turn, give or take the errors of the clocks of agents',
   },
   {
     id: 'S39',
@@ -264,7 +269,7 @@ export const catalogue: readonly CatalogueEntry[] = [
     id: 'L10',
     title: 'no lost wake-up',
     judgedBy: ['settling'],
-    how: 'a turn begins within 15 s of each change, from 45 s after all faults on',
+    how: 'a turn begins within 15 s of each change, from 3 s after the first successful turn of the leader after all faults on, at the latest from 45 s after the faults on',
   },
   {
     id: 'L11',

@@ -1,0 +1,92 @@
+// Judges the deadline for progress (S38): a run fails when a replaced pod has stayed unavailable for so long, and no pod made progress.
+import type { TurnReport } from '../../agent/report.ts';
+import { intentResource, isTerminating, podResource, readyCondition, revisionLabelOf, textAt } from '../objects.ts';
+import type { Commit } from '../server/request.ts';
+import { disruptedByUs } from './availability.ts';
+import { machineOf, type Oracle } from './oracle.ts';
+import { exposedByUs } from './partitions.ts';
+import { type Book, isInRange, isOpen, type Place } from './places.ts';
+
+/** The age of the oldest state of a decision, and the precision of recorded times. */
+const toleranceMs = 12_000;
+
+/** Creates the judge. It sees each commit before the book records it. */
+export function judgeDeadlines(book: Book): Oracle {
+  const { deadlineSeconds } = book.scene.group;
+  return deadlineSeconds === undefined || book.scene.isGiven === true ? {} : new DeadlineJudge(book, deadlineSeconds * 1000);
+}
+
+class DeadlineJudge implements Oracle {
+  readonly #book: Book;
+  readonly #deadlineMs: number;
+  /** The last progress: a new run, a retry, a replacement, or an updated pod that becomes ready. */
+  #progressMs = 0;
+  #runId: string | undefined;
+  /** The furthest that the wall clock of any agent was ahead and behind. */
+  #aheadMs = 0;
+  #behindMs = 0;
+  #reported = '';
+
+  constructor(book: Book, deadlineMs: number) {
+    this.#book = book;
+    this.#deadlineMs = deadlineMs;
+  }
+
+  committed(commit: Commit): void {
+    this.#noteClock(commit.actor.process);
+    this.#noteRun(commit.atMs);
+    if (this.#isProgress(commit)) this.#progressMs = commit.atMs;
+  }
+
+  turnEnded(process: string, { decision, error }: TurnReport): void {
+    this.#noteClock(process);
+    const { runs, scene } = this.#book;
+    this.#noteRun(scene.nowMs());
+    const run = decision?.run;
+    const stored = runs.latest();
+    if (run?.outcome !== 'running' || error !== undefined || stored?.id !== run.id || stored.outcome !== 'running') return;
+    // The wall clocks of agents may have run apart since the last progress, and a turn may decide by an older snapshot.
+    const slackMs = this.#aheadMs + this.#behindMs + toleranceMs / Math.min(1, machineOf(scene, process).rate);
+    const ageMs = scene.nowMs() - this.#progressMs;
+    const stuck = ageMs - slackMs < this.#deadlineMs ? undefined : this.#stuckPlace(scene.nowMs() - this.#deadlineMs);
+    if (stuck === undefined || this.#reported === run.id) return;
+    this.#reported = run.id;
+    const what = `${stuck.zone.statefulSet}-${stuck.ordinal} has not come back for ${Math.round(ageMs)} ms`;
+    scene.violated('S38', `${process} goes on with run ${run.id}, and ${what}, with a deadline of ${this.#deadlineMs / 1000} s`);
+  }
+
+  /** Records the start of another run. */
+  #noteRun(atMs: number): void {
+    const runId = this.#book.runs.latest()?.id;
+    if (runId !== this.#runId) this.#progressMs = atMs;
+    this.#runId = runId;
+  }
+
+  #isProgress(commit: Commit): boolean {
+    const { resource, before, after } = commit;
+    if (resource === intentResource) return textAt(after, 'spec', 'action') === 'retry';
+    if (resource === podResource && before !== undefined && readyCondition(after).isTrue && !readyCondition(before).isTrue) return true;
+    return disruptedByUs(this.#book, commit) !== undefined || exposedByUs(this.#book, commit).length > 0;
+  }
+
+  /** Returns a place whose pod an agent replaced, and that has had no available pod since the time. */
+  #stuckPlace(sinceMs: number): Place | undefined {
+    const { zones, terms, scene } = this.#book;
+    const nowMs = scene.nowMs();
+    return zones
+      .filter(({ statefulSet, facts }) => terms.wasMember(statefulSet, sinceMs) && !facts.since(sinceMs).includes(undefined))
+      .flatMap(({ places }) => [...places.values()])
+      .find((place) => {
+        const { pod, open, downSinceMs, upAtMs } = place;
+        if (!isOpen(place, nowMs) || open === undefined || !isInRange(place)) return false;
+        const isTarget = pod === undefined || isTerminating(pod) || open.targets.has(revisionLabelOf(pod));
+        return isTarget && downSinceMs !== undefined && downSinceMs <= sinceMs && nowMs < upAtMs && place.requiredSinceMs <= sinceMs;
+      });
+  }
+
+  #noteClock(process: string | undefined): void {
+    const { wallErrorMs } = machineOf(this.#book.scene, process);
+    this.#aheadMs = Math.max(this.#aheadMs, wallErrorMs);
+    this.#behindMs = Math.max(this.#behindMs, -wallErrorMs);
+  }
+}

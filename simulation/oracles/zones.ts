@@ -1,0 +1,68 @@
+// Judges the open zone of a run by the stored ledger (S37): pods are replaced only there, and a zone stays open until its wave is complete.
+import { configMapResource, isTerminating, revisionLabelOf } from '../objects.ts';
+import { letterOf, type WaveShape, wavesOfShape } from '../scenario.ts';
+import type { Commit } from '../server/request.ts';
+import { disruptedByUs } from './availability.ts';
+import { isLedger, readLedger } from './documents.ts';
+import { knownSinceMs, type Oracle } from './oracle.ts';
+import { type Book, isInRange, wasDown, type Zone } from './places.ts';
+import { targetOf } from './waves.ts';
+
+/** Creates the judge. It sees each commit before the book records it. Drop-in groups and the groups of users are exempt. */
+export function judgeZones(book: Book): Oracle {
+  const { group, isGiven } = book.scene;
+  if (isGiven === true || group.kind === 'adopted') return {};
+  const waves = wavesOfShape(group) ?? [];
+  return {
+    committed: (commit) => {
+      checkReplaced(book, commit);
+      if (commit.resource === configMapResource && commit.type !== 'DELETED' && isLedger(commit.after)) checkLeft(book, commit, waves);
+    },
+  };
+}
+
+/** Checks that the pod is of the open zone of a run that the sender may have read or written. */
+function checkReplaced(book: Book, commit: Commit): void {
+  const place = disruptedByUs(book, commit);
+  if (place === undefined) return;
+  const name = book.terms.zoneName(place.zone.statefulSet);
+  const runs = book.runs.since(book.momentOf(commit).fromMs);
+  // The judge of progress finds a run without an open zone.
+  if (runs.some((run) => run?.openZone === undefined || run.openZone === name)) return;
+  const open = runs.at(-1)?.openZone ?? '';
+  book.scene.violated('S37', `${commit.actor.process ?? ''} replaces ${commit.after.metadata.name}, and the stored open zone is ${open}`);
+}
+
+/** Checks that a zone is left for another one of the same wave only when the wave has its pods there. */
+function checkLeft(book: Book, { before, after, actor, atMs }: Commit, waves: readonly WaveShape[]): void {
+  const [was, is] = [before === undefined ? undefined : readLedger(before)?.run, readLedger(after)?.run];
+  if (was?.openZone === undefined || is?.openZone === undefined || was.openZone === is.openZone) return;
+  const isSame = was.id === is.id && was.wave === is.wave && was.outcome === 'running' && is.outcome === 'running';
+  const zone = book.zones.find(({ statefulSet }) => book.terms.zoneName(statefulSet) === was.openZone);
+  const fromMs = knownSinceMs(book.scene, { actor, atMs });
+  if (!isSame || zone === undefined || !book.terms.wasMember(zone.statefulSet, fromMs)) return;
+  const letter = letterOf(book.zones.indexOf(zone));
+  const wave = waves[is.wave] ?? { zones: [letter] };
+  const lacking = wave.zones.includes(letter) ? lackOf(zone, wave, fromMs) : 0;
+  // An unavailable pod of another zone is repaired first.
+  const next = book.zones.find(({ statefulSet }) => book.terms.zoneName(statefulSet) === is.openZone);
+  const isRepair = [...(next?.places.values() ?? [])].some((place) => isInRange(place) && wasDown(place, { atMs, fromMs, aheadMs: 0 }));
+  if (lacking <= 0 || isRepair) return;
+  book.scene.violated(
+    'S37',
+    `${actor.process ?? ''} leaves zone ${was.openZone} for zone ${is.openZone}, and ${lacking} of its pods are still outdated`,
+  );
+}
+
+/** Returns how many pods the wave lacks in the zone by every state that the decision may have seen. */
+function lackOf(zone: Zone, wave: WaveShape, fromMs: number): number {
+  const seen = zone.facts.since(fromMs);
+  if (seen.includes(undefined) || new Set(seen.map((facts) => facts?.updateRevision)).size > 1) return 0;
+  const target = Math.min(...seen.map((facts) => targetOf(wave, facts?.replicas ?? 0)));
+  const outdated = [...zone.places.values()].filter(
+    (place) =>
+      isInRange(place) && place.pod !== undefined && !isTerminating(place.pod) && revisionLabelOf(place.pod) !== seen[0]?.updateRevision,
+  );
+  const replicas = Math.max(...seen.map((facts) => facts?.replicas ?? 0));
+  return Math.min(outdated.length, target - (replicas - outdated.length));
+}

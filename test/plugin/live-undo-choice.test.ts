@@ -1,0 +1,134 @@
+import { describe, expect, it } from 'vitest';
+import { rolling } from './live-kit.ts';
+import { adoptedObjects } from './live-objects.ts';
+import { act, apiVersion, asked, zones } from './live-requests-kit.ts';
+import type { FakeObject } from './served-objects.ts';
+
+const labels = { 'rollout-group': 'ingester' };
+type Zone = (typeof zones)[number];
+const revision = (zone: Zone, number: number, image: string, more: object = {}): FakeObject => ({
+  apiVersion: 'apps/v1',
+  kind: 'ControllerRevision',
+  metadata: {
+    name: `ingester-zone-${zone}-${image.replace(/\W/g, '')}`,
+    namespace: 'mimir',
+    ownerReferences: [{ apiVersion: 'apps/v1', kind: 'StatefulSet', name: `ingester-zone-${zone}`, uid: `uid-ingester-zone-${zone}` }],
+  },
+  revision: number,
+  data: { spec: { template: { $patch: 'replace', metadata: { labels }, spec: { containers: [{ name: 'ingester', image, ...more }] } } } },
+});
+
+const nameOf = (zone: Zone, image: string): string => `ingester-zone-${zone}-${image.replace(/\W/g, '')}`;
+const recordOf = (id: string, image: string, imageOfA = image): FakeObject => ({
+  apiVersion,
+  kind: 'RolloutRun',
+  metadata: { name: `ingester-${id}`, namespace: 'mimir' },
+  spec: {
+    group: 'ingester',
+    id,
+    kind: 'rollout',
+    outcome: 'completed',
+    startedAt: imageOfA === image ? '2026-01-01T00:00:00Z' : '2026-01-02T00:00:00Z',
+    waited: 0,
+    zones: zones.map((zone) => ({ zone, toRevision: nameOf(zone, zone === 'a' ? imageOfA : image) })),
+    steps: [],
+    waits: [],
+  },
+});
+
+function withContainer(object: FakeObject, fields: object): FakeObject {
+  const spec = Object(object['spec']);
+  const containers = [{ name: 'ingester', image: 'mimir:2', ...fields }];
+  return { ...object, spec: { ...spec, template: { ...spec.template, spec: { ...spec.template?.spec, containers } } } };
+}
+
+/** Zone a returned alone once, so its revisions have other numbers than those of the other zones. */
+const diverged = [
+  revision('a', 2, 'mimir:1'),
+  revision('a', 3, 'mimir:7'),
+  ...(['b', 'c'] as const).flatMap((zone) => [revision(zone, 2, 'mimir:7'), revision(zone, 3, 'mimir:1')]),
+  recordOf('run1', 'mimir:1'),
+  recordOf('run7', 'mimir:7'),
+  // The run of zone a alone has no common template, so no command names it.
+  recordOf('alone', 'mimir:1', 'mimir:7'),
+];
+
+describe('undo --to-revision if the numbers of the StatefulSets differ', () => {
+  const undo = (flags: string, extra: readonly FakeObject[] = diverged) => act(`undo ingester ${flags}`, { decision: rolling, extra });
+
+  it.each(['--yes', '--dry-run=client', '--dry-run=server'])('is refused with the revision of each zone, also with %s', async (flag) => {
+    const acted = await undo(`--to-revision 3 ${flag}`);
+    expect([acted.status, acted.stdout, acted.kept]).toEqual([5, '', []]);
+    expect(acted.stderr).toBe(`error: revision 3 is not the same template in all zones of mimir/ingester
+  why: each StatefulSet counts its own revisions; they differ in spec.template.spec.containers[ingester].image
+       ZONE  REVISION    IMAGES   ROLLED OUT BY
+       a     3 (mimir7)  mimir:7  run alone, 2026-01-02 00:00 UTC
+       b     3 (mimir1)  mimir:1  run alone, 2026-01-02 00:00 UTC
+       c     3 (mimir1)  mimir:1  run alone, 2026-01-02 00:00 UTC
+  do:  name one template by its run, or return zone by zone
+       kubectl rollout-group undo mimir/ingester --to-run run7 --yes
+       kubectl rollout-group undo mimir/ingester --to-run run1 --yes
+       kubectl rollout-group undo mimir/ingester --zone a --to-revision 3 --yes
+       kubectl rollout-group undo mimir/ingester --zone b --to-revision 3 --yes
+       kubectl rollout-group undo mimir/ingester --zone c --to-revision 3 --yes
+`);
+  });
+
+  it('names commands that work', async () => {
+    const ofRun = await undo('--to-run run1 --yes');
+    expect(ofRun.status, ofRun.stderr).toBe(0);
+    const undone = zones.map((zone) => ({ zone, revision: 'rev-2', to: nameOf(zone, 'mimir:1') }));
+    expect(asked(ofRun)).toEqual([{ group: 'ingester', action: 'undo', undone }]);
+    const ofZone = await undo('--zone a --to-revision 3 --yes');
+    expect(ofZone.status, ofZone.stderr).toBe(0);
+    expect(asked(ofZone)).toMatchObject([{ undone: [{ zone: 'a', to: nameOf('a', 'mimir:7') }] }]);
+  });
+
+  it('is refused for the previous revisions too, if no run says which revisions they are', async () => {
+    const { run: _run, ...decision } = rolling;
+    const acted = await act('undo ingester', { decision, extra: diverged });
+    expect([acted.status, acted.kept]).toEqual([5, []]);
+    expect(acted.stderr).toContain('each StatefulSet counts its own revisions');
+  });
+
+  it('names no run whose zones have other images, also if the zones have these images now', async () => {
+    const images = { a: 'mimir:7', b: 'mimir:1', c: 'mimir:1' };
+    const members = adoptedObjects({ updateRevision: 'rev-2' }).map((object) => {
+      const zone = zones.find((one) => object.metadata.name === `ingester-zone-${one}`);
+      return object.kind === 'StatefulSet' && zone !== undefined ? withContainer(object, { image: images[zone] }) : object;
+    });
+    const acted = await undo('--to-revision 3 --yes', [...members, ...diverged]);
+    expect([acted.status, acted.kept]).toEqual([5, []]);
+    expect(acted.stderr).not.toContain('--to-run alone');
+  });
+
+  it('is refused without a run if no run recorded the templates', async () => {
+    const acted = await undo(
+      '--to-revision 3 --yes',
+      diverged.filter(({ kind }) => kind !== 'RolloutRun'),
+    );
+    expect([acted.status, acted.kept]).toEqual([5, []]);
+    expect(acted.stderr).toContain('mimir:7  no recorded run\n');
+    expect(acted.stderr).not.toContain('--to-run');
+  });
+
+  it('passes differences that zones have now, names of zones, and equal numbers', async () => {
+    const args = (zone: Zone) => ({ args: [`-ring=ingester-zone-${zone}`, ...(zone === 'a' ? ['-canary'] : [])] });
+    const members = adoptedObjects({ updateRevision: 'rev-2' }).map((object) => {
+      const zone = zones.find((one) => object.metadata.name === `ingester-zone-${one}`);
+      if (object.kind !== 'StatefulSet' || zone === undefined) return object;
+      return withContainer(object, args(zone));
+    });
+    const acted = await undo('--to-revision 2 --yes', [...members, ...zones.map((zone) => revision(zone, 2, 'mimir:1', args(zone)))]);
+    expect(acted.status, acted.stderr).toBe(0);
+  });
+
+  it.each([
+    ['--to-run nothing --yes', 10],
+    ['--to-run run --yes', 10],
+    ['--to-run run1', 3],
+  ])('undo %s exits with %i', async (flags, status) => {
+    const acted = await undo(flags);
+    expect([acted.status, acted.kept]).toEqual([status, []]);
+  });
+});

@@ -1,0 +1,47 @@
+import { describe, expect, it } from 'vitest';
+import { History } from './history.ts';
+
+/** A run whose zone `a` is open, since a while. */
+function openA(): History {
+  const history = new History();
+  history.ledger('run1', 'running', 'r2', undefined, { openZone: 'a', wave: 0 });
+  return history.advance(20_000);
+}
+
+function opens(history: History, openZone: string, progress = {}): void {
+  history.ledger('run1', 'running', 'r2', undefined, { openZone, wave: 0, ...progress });
+}
+
+describe('the judge of open zones', () => {
+  it("finds 'S37' if a pod is replaced outside of the zone that the stored run has open", () => {
+    const history = openA();
+    history.announceAndTake('ing-a-2');
+    expect(history.found('S37')).toEqual([]);
+    history.announceAndTake('ing-b-2');
+    expect(history.found('S37')).toEqual(['a1 replaces ing-b-2, and the stored open zone is a']);
+  });
+
+  it('finds a zone that is left for another one while the wave lacks pods there', () => {
+    const history = openA();
+    history.replace('ing-a-2');
+    opens(history, 'b');
+    expect(history.found('S37')).toEqual(['a1 leaves zone a for zone b, and 2 of its pods are still outdated']);
+  });
+
+  it('accepts a zone that has its pods, another wave, another run, and a template that is new to the decision', () => {
+    const done = openA();
+    for (const pod of ['ing-a-0', 'ing-a-1', 'ing-a-2']) done.replace(pod);
+    opens(done, 'b');
+    const next = openA();
+    opens(next, 'b', { wave: 1 });
+    const other = openA();
+    other.ledger('run2', 'running', 'r2', undefined, { openZone: 'b', wave: 0 });
+    const changed = openA();
+    changed.change('statefulsets.apps', 'ing-a', ({ status }) => ({ status: { ...(status as object), updateRevision: 'r3' } }));
+    opens(changed, 'b');
+    const repair = openA();
+    repair.ready('ing-b-1', false);
+    opens(repair.advance(20_000), 'b');
+    expect([done, next, other, changed, repair].flatMap((history) => history.found('S37'))).toEqual([]);
+  });
+});
