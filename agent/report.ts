@@ -69,21 +69,18 @@ export interface TurnListener {
   readonly leadershipChanged?: (state: { readonly isLeader: boolean; readonly epoch?: number; readonly holder?: string }) => void;
 }
 
-export interface Degradations {
-  /** Adds a listener that is called from the next change on. */
-  readonly listen: (listener: Pick<TurnListener, 'degraded'>) => void;
-  /** Returns the function with which a part of the process reports its complete list. */
-  readonly of: (part: string) => (missing: readonly Degradation[]) => void;
-}
+export type Degradations = ReturnType<typeof degradationsOf>;
 
 /** Collects the degradations of all parts in one list with one entry for each id. Calls the listeners at each change. */
-export function degradationsOf(given: readonly Pick<TurnListener, 'degraded'>[]): Degradations {
+export function degradationsOf(given: readonly Pick<TurnListener, 'degraded'>[]) {
   const listeners = [...given];
   const parts = new Map<string, readonly Degradation[]>();
   let reported = '[]';
   return {
-    listen: (listener) => void listeners.push(listener),
-    of: (part) => (missing) => {
+    /** Adds a listener that is called from the next change on. */
+    listen: (listener: (typeof given)[number]) => void listeners.push(listener),
+    /** Returns the function with which a part of the process reports its complete list. */
+    of: (part: string) => (missing: readonly Degradation[]) => {
       parts.set(part, missing);
       const byId = new Map(
         [...parts.values()]

@@ -47,18 +47,17 @@ function check(what: string, text: string, grammar: RegExp): void {
   if (!grammar.test(text)) throw new RangeError(`${what} is not a host name: ${JSON.stringify(text.slice(0, 80))}`);
 }
 
-const parallelCalls = 32;
-
-/** Starts the tasks in order, at most 32 at a time. Returns their results in order, without undefined. Rejects if a task rejects. */
+/** Starts the tasks in order, at most `atMost` at a time. Returns their results in order, without undefined. Rejects if a task rejects. */
 export async function inParallel<Item, Result>(
   items: readonly Item[],
   task: (item: Item) => Promise<Result | undefined>,
+  atMost = 32,
 ): Promise<readonly Result[]> {
   const results: (Result | undefined)[] = [];
   const queue = items.entries();
   const worker = async (): Promise<void> => {
     for (const [index, item] of queue) results[index] = await task(item);
   };
-  await Promise.all(Array.from({ length: Math.min(parallelCalls, items.length) }, worker));
+  await Promise.all(Array.from({ length: Math.min(atMost, items.length) }, worker));
   return results.filter((result) => result !== undefined);
 }

@@ -69,7 +69,7 @@ const kindsOfGroups: ReadonlySet<string> = new Set(['RolloutPolicy', 'RolloutGro
 /** Returns the scope of these policies and of additional namespaces. */
 export function installScope(
   documents: readonly LoadedDocument[],
-  { groups }: Pick<PolicyBundle, 'groups'>,
+  { groups }: PolicyBundle,
   { agentNamespace, namespaces }: { readonly agentNamespace: string; readonly namespaces: readonly string[] },
 ): InstallScope {
   const named = documents.flatMap((document) => {

@@ -1,17 +1,7 @@
 // Describes the help of the program and of each verb, from the descriptions that the parser uses.
 import type { HelpEntry, HelpSection } from './output/text.ts';
 import { globalOptions, verbGroups, verbs } from './verbs/all.ts';
-import {
-  type ArgumentSpec,
-  argumentText,
-  connectionOptions,
-  exitsOf,
-  type OptionSpec,
-  optionText,
-  programName,
-  usageText,
-  type Verb,
-} from './verbs/verb.ts';
+import { argumentText, connectionOptions, exitsOf, type OptionSpec, optionText, programName, usageText, type Verb } from './verbs/verb.ts';
 
 const helpOption: OptionSpec = { flags: '-h, --help', description: 'Show help.' };
 
@@ -50,17 +40,13 @@ function verbSections(verb: Verb): readonly HelpSection[] {
   return [
     { entries: [{ text: `${summary}.` }, ...(description === undefined ? [] : [{ text: description }])] },
     { title: 'Usage', entries: [{ text: usageText(verb) }] },
-    { title: 'Arguments', entries: values.map(argumentEntry) },
+    { title: 'Arguments', entries: values.map((argument) => ({ label: argument.name.toUpperCase(), text: argumentText(argument) })) },
     { title: 'Flags', entries: options.map(optionEntry) },
     { title: 'Flags of all verbs', entries: [...globalOptions, helpOption].map(optionEntry) },
     { entries: usesCluster === true ? [{ text: `Also takes the connection flags. ${programName} --help lists them.` }] : [] },
     { title: 'Examples', entries: examples.map((example) => ({ text: `${programName} ${example}` })) },
     { title: 'Exit codes besides 0, 3 and 70', entries: exitsOf(verb).map(([code, text]) => ({ label: code.padStart(2), text })) },
   ].filter(({ entries }) => entries.length > 0);
-}
-
-function argumentEntry(argument: ArgumentSpec): HelpEntry {
-  return { label: argument.name.toUpperCase(), text: argumentText(argument) };
 }
 
 /** Returns the entry of a flag. Indents a flag without a short form, so that all long flags are aligned. */

@@ -3,6 +3,7 @@ import { mergePatch } from '../engine/diff/merge-patch.ts';
 import { profileOf } from '../engine/profiles.ts';
 import type { GroupDefinition } from '../policies/definition.ts';
 import { holdingPartition, traitsOf } from '../policies/strategies.ts';
+import { defined } from '../policies/values/defined.ts';
 import type { GivenGroup, GroupShape } from './scenario.ts';
 import { isObject } from './server/json.ts';
 import type { Json } from './server/request.ts';
@@ -180,9 +181,7 @@ function withoutServerFields(object: Json): Json {
   const { name, namespace, labels, annotations } = metadataOf(object);
   const metadata = {
     name,
-    ...(namespace === undefined ? {} : { namespace }),
-    ...(labels === undefined ? {} : { labels }),
-    ...(annotations === undefined ? {} : { annotations }),
+    ...defined({ namespace, labels, annotations }),
   };
   // A mirrored object may have its number of replicas in the status.
   const keepsStatus = isObject(status) && object['kind'] !== 'StatefulSet' && !`${object['apiVersion']}`.startsWith('rollout-group.dev/');

@@ -1,4 +1,6 @@
 // Reads Kubernetes objects for judges, models and texts: fields, places of pods, and times since the simulation began.
+
+import { tryParseJson } from '../policies/values/try-parse-json.ts';
 import { runStartMs } from './process/clock.ts';
 import type { Actor, ModelObject } from './server/request.ts';
 
@@ -38,14 +40,7 @@ export function listAt(value: unknown, ...path: readonly string[]): readonly unk
 }
 
 /** Parses JSON. Returns undefined if the text is invalid. */
-export function parsed(text: string | undefined): unknown {
-  if (text === undefined || text === '') return undefined;
-  try {
-    return JSON.parse(text) as unknown;
-  } catch {
-    return undefined;
-  }
-}
+export const parsed: (text: string | undefined) => unknown = tryParseJson;
 
 export function placeOf(pod: string): { readonly statefulSet: string; readonly ordinal: number } | undefined {
   const found = /^(.+)-(\d{1,9})$/.exec(pod);

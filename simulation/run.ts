@@ -1,5 +1,6 @@
 // Plays one scenario to its end under the judges, and returns violations, a timeline and the end state.
 
+import { defined } from '../policies/values/defined.ts';
 import type { FaultClass, PlacedFault, Point } from './faults/fault.ts';
 import { field, imagesOf } from './objects.ts';
 import { podsOf } from './oracles/converged.ts';
@@ -90,8 +91,7 @@ export async function runScenario(scenario: Scenario, options: RunOptions = {}):
   run.agents.close();
   return {
     violations: run.violations,
-    ...(unfinished === undefined ? {} : { unfinished }),
-    ...(convergedMs === undefined ? {} : { convergedMs }),
+    ...defined({ unfinished, convergedMs }),
     faults: run.faults.counts(),
     placed: run.faults.placed(),
     crashes: run.faults.crashes(),

@@ -21,8 +21,8 @@ const mayImport: Readonly<Record<Folder, readonly Folder[]>> = {
 /** Files that put parts together which otherwise know nothing of each other. */
 const compositions: Readonly<Record<string, readonly Folder[]>> = { 'agent/process/serve-webhook.ts': ['webhook'] };
 
-/** Reads the message of an error: so low and so small that every part may import it. */
-const everyPartMayImport = 'policies/error-message.ts';
+/** The files that are so low and so small that every part may import them. */
+const everyPartMayImport: readonly string[] = ['policies/error-message.ts', 'policies/values/defined.ts'];
 
 /** Packages that only some parts may import. */
 const packagesOf: Readonly<Record<string, readonly Folder[]>> = {
@@ -113,7 +113,7 @@ describe('the import rule', () => {
           if (target.startsWith('.')) {
             const part = join(file, '..', target).split('/')[0] as Folder;
             const allowed = [...mayImport[folder], ...(compositions[file] ?? [])];
-            const isAllowed = allowed.includes(part) || join(file, '..', target) === everyPartMayImport;
+            const isAllowed = allowed.includes(part) || everyPartMayImport.includes(join(file, '..', target));
             if (part !== folder && folders.includes(part) && !isAllowed) broken.push(`${file} imports ${target}`);
             if (!/\.(ts|yaml|css|md)$/.test(target)) broken.push(`${file} imports ${target} without its extension`);
           } else if (target.startsWith('node:')) {

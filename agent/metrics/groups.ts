@@ -158,7 +158,7 @@ function showPhases(
   known: KnownGroup,
   labels: { readonly namespace: string; readonly group: string },
   now: Instant,
-  { state, phaseSeconds }: Pick<GroupInstruments, 'state' | 'phaseSeconds'>,
+  { state, phaseSeconds }: GroupInstruments,
 ): void {
   for (const phase of phases) {
     state.set({ ...labels, phase }, phase === known.phase?.name ? 1 : 0);

@@ -4,6 +4,7 @@ import { viewGroup, type ZoneView } from '../../engine/observe/view.ts';
 import { activeMs, endedDurations, stalledSinceMs } from '../../engine/run/durations.ts';
 import { ledgerOf } from '../../engine/snapshot.ts';
 import type { GroupDefinition } from '../../policies/definition.ts';
+import { defined } from '../../policies/values/defined.ts';
 import { isRunRemembered, type TurnReport } from '../report.ts';
 import { groupKey, removedKeys } from '../wake-index.ts';
 import type { ownMetrics } from './catalog.ts';
@@ -74,9 +75,7 @@ export class RunMetrics {
       labels,
       hasDurations,
       replaced: this.#observePods(before, report, decision),
-      ...(decision.run === undefined ? {} : { run: decision.run }),
-      ...(deadlineMs === undefined ? {} : { deadlineMs }),
-      ...(sinceMs === undefined ? {} : { stalledSinceMs: sinceMs }),
+      ...defined({ run: decision.run, deadlineMs, stalledSinceMs: sinceMs }),
     });
     // A run that is not in the ledger ends again in a later turn.
     if (!isRunRemembered(report)) return;

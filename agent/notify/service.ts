@@ -51,11 +51,7 @@ export interface Call {
 }
 
 /** Sends a request to the service of the channel. Rejects if the response is missing or incomplete, or if the CA cannot be read. */
-export async function sendRequest(
-  { call, secret }: ServiceParts,
-  { ca }: Pick<ChannelDefinition, 'ca'>,
-  request: Call,
-): Promise<HttpResponse> {
+export async function sendRequest({ call, secret }: ServiceParts, { ca }: ChannelDefinition, request: Call): Promise<HttpResponse> {
   const trusted = ca === undefined ? {} : { ca: await secret(ca, 'text') };
   return await call({ timeoutMs: callTimeoutMs, maxBodyBytes, ...request, ...trusted });
 }

@@ -3,7 +3,7 @@ import type { Connection } from '../../cluster/connection/connection.ts';
 import { createExchanges } from '../../cluster/connection/http-exchange.ts';
 import { processClock, processEnv, processTimers } from '../../cluster/connection/process-env.ts';
 import { createKubernetesHttp, type KubernetesTransport } from '../../cluster/connection/transport.ts';
-import type { AgentEnv, Log } from '../env.ts';
+import type { Log } from '../env.ts';
 import type { AgentSettings } from '../flags/settings.ts';
 import { SourceHttp } from '../gates/source-http.ts';
 import type { Metrics } from '../metrics/metrics.ts';
@@ -15,14 +15,7 @@ export function processLog({ format, level }: AgentSettings['log']): Log {
   return createLog({ format, level, clock: processClock, write: (line) => void process.stderr.write(line) });
 }
 
-export interface RealEnv {
-  readonly env: AgentEnv;
-  /** The same ports with separate connections and rate limit, so that publications never delay actions. */
-  readonly writersEnv: AgentEnv;
-  /** The same ports without a rate limit: an admission request must be answered within seconds. */
-  readonly admissionEnv: AgentEnv;
-  readonly close: () => void;
-}
+export type RealEnv = ReturnType<typeof realEnv>;
 
 interface RealEnvOptions {
   readonly connection: Connection;
@@ -37,7 +30,7 @@ const maxServiceSockets = 16;
 /** The most connections to one metric source. A source that hangs has one open query for each gate. */
 const maxSourceSockets = 64;
 
-export function realEnv({ connection, settings, metrics, log, userAgent }: RealEnvOptions): RealEnv {
+export function realEnv({ connection, settings, metrics, log, userAgent }: RealEnvOptions) {
   const cluster = settings.agent.agentNamespace;
   const transport = (isLimited = true): KubernetesTransport =>
     createKubernetesHttp(connection, {
@@ -80,9 +73,11 @@ export function realEnv({ connection, settings, metrics, log, userAgent }: RealE
   };
   return {
     env: { ...processEnv(acting), ...rest, gates },
+    /** The same ports with separate connections and rate limit, so that publications never delay actions. */
     writersEnv: { ...processEnv(writing), ...rest, notify },
+    /** The same ports without a rate limit: an admission request must be answered within seconds. */
     admissionEnv: { ...processEnv(admission), ...rest },
-    close: () => {
+    close: (): void => {
       for (const one of [acting, writing, admission, pods, sources, services]) one.close();
     },
   };

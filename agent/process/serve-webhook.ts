@@ -2,6 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { agentName } from '../../policies/objects/agent-deployment.ts';
+import { defined } from '../../policies/values/defined.ts';
 import { type Certificates, startCertificates } from '../../webhook/certificates/certificates.ts';
 import { certificateFiles } from '../../webhook/certificates/file-source.ts';
 import { evictionCache } from '../../webhook/compat/eviction/eviction-cache.ts';
@@ -36,19 +37,13 @@ export interface ServeOptions {
   readonly metrics: Metrics;
 }
 
-export interface ServedWebhook {
-  readonly port: number;
-  /** Returns whether reviews can be answered: a certificate is served, and the caches, policies and budgets are known. */
-  readonly isReady: () => boolean;
-  /** Stops after the drain, so that no request is lost. */
-  readonly close: () => Promise<void>;
-}
+export type ServedWebhook = Awaited<ReturnType<typeof serveWebhook>>;
 
 /** The deadline of the native endpoints in milliseconds. Their webhook configurations allow 5 s. */
 const nativeLimitMs = 4_000;
 
 /** Starts the webhooks. Resolves when the server listens. Rejects if it cannot listen, or if the CA of clients cannot be read. */
-export async function serveWebhook(options: ServeOptions): Promise<ServedWebhook> {
+export async function serveWebhook(options: ServeOptions) {
   const { settings, webhook, env, metrics, followed } = options;
   const clientCa = webhook.clientCaFile === undefined ? undefined : readFileSync(webhook.clientCaFile, 'utf8');
   const certificates = certificatesOf(options);
@@ -69,9 +64,7 @@ export async function serveWebhook(options: ServeOptions): Promise<ServedWebhook
         port: webhook.port,
         requestTimeoutMs: webhook.requestTimeoutMs,
         drainMs: webhook.drainMs,
-        ...(clientCa === undefined ? {} : { clientCa }),
-        ...(webhook.address === undefined ? {} : { address: webhook.address }),
-        ...(settings.server.clusterValidation === undefined ? {} : { clusterValidation: settings.server.clusterValidation }),
+        ...defined({ clientCa, address: webhook.address, clusterValidation: settings.server.clusterValidation }),
       },
       endpoints: endpointsOf(options, budgets),
       tls: certificates,
@@ -86,8 +79,10 @@ export async function serveWebhook(options: ServeOptions): Promise<ServedWebhook
     });
     return {
       port: server.port,
-      isReady: () => server.isReady() && options.guard.isSettled() && budgets.isSettled(),
-      close: async () => {
+      /** Returns whether reviews can be answered: a certificate is served, and the caches, policies and budgets are known. */
+      isReady: (): boolean => server.isReady() && options.guard.isSettled() && budgets.isSettled(),
+      /** Stops after the drain, so that no request is lost. */
+      close: async (): Promise<void> => {
         await server.close();
         stop();
       },

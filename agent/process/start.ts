@@ -28,7 +28,7 @@ const afterDrainMs = 15_000;
 export async function start(settings: AgentSettings): Promise<void> {
   const log = processLog(settings.log);
   const metrics = new Metrics(processClock, version);
-  let parts: StartedParts | undefined;
+  let parts: Awaited<ReturnType<typeof startParts>> | undefined;
   let isEnding = false;
   const http = await startHttpServer({
     ...settings.server,
@@ -67,14 +67,8 @@ function connect({ kubernetes: { apiUrl, configFile } }: AgentSettings): Promise
   );
 }
 
-interface StartedParts {
-  readonly webhook: ServedWebhook | undefined;
-  readonly isReady: () => boolean;
-  readonly stop: () => Promise<void>;
-}
-
 /** Starts the agent, or only caches and policies for admission. Then starts the webhooks, if configured, and the writer of ready times. */
-async function startParts(real: RealEnv, settings: AgentSettings, metrics: Metrics, turns: TurnListener): Promise<StartedParts> {
+async function startParts(real: RealEnv, settings: AgentSettings, metrics: Metrics, turns: TurnListener) {
   const degradations = degradationsOf([metrics.listener, turns]);
   const leading = settings.runsAgent ? startLeading({ real, settings, metrics, turns, degradations }) : undefined;
   const admission = leading === undefined ? startAdmission(real.admissionEnv, settings.agent, degradations.of('admission')) : undefined;
@@ -98,8 +92,8 @@ async function startParts(real: RealEnv, settings: AgentSettings, metrics: Metri
   const stopCounting = countZoneBudgets(real.admissionEnv, followed.zoneBudgets, metrics.zoneBudgetObserved);
   return {
     webhook,
-    isReady: () => (leading?.agent.isReady() ?? true) && (webhook?.isReady() ?? true),
-    stop: async () => {
+    isReady: (): boolean => (leading?.agent.isReady() ?? true) && (webhook?.isReady() ?? true),
+    stop: async (): Promise<void> => {
       // The webhook answers during its drain, because the API server still calls this process, even after another process became leader.
       const served = webhook?.close();
       readyTimes.stop();
@@ -110,15 +104,6 @@ async function startParts(real: RealEnv, settings: AgentSettings, metrics: Metri
   };
 }
 
-interface Leading {
-  readonly agent: Agent;
-  readonly isLeading: () => boolean;
-  /** Adds a listener to changes of `isLeading`. */
-  readonly onChange: (listener: () => void) => void;
-  /** Stops the agent and its writers. `served` resolves when the webhook answers no further review. */
-  readonly handOver: (served: Promise<void> | undefined) => Promise<void>;
-}
-
 interface LeadingParts {
   readonly real: RealEnv;
   readonly settings: AgentSettings;
@@ -127,7 +112,7 @@ interface LeadingParts {
   readonly degradations: Degradations;
 }
 
-function startLeading({ real, settings: { agent: config }, metrics, turns, degradations }: LeadingParts): Leading {
+function startLeading({ real, settings: { agent: config }, metrics, turns, degradations }: LeadingParts) {
   let isLeading = false;
   const changed: (() => void)[] = [];
   const writers = createWriters({
@@ -152,8 +137,10 @@ function startLeading({ real, settings: { agent: config }, metrics, turns, degra
   return {
     agent,
     isLeading: () => isLeading,
-    onChange: (listener) => void changed.push(listener),
-    handOver: (served) => handOver(real.env, agent, writers, served),
+    /** Adds a listener to changes of `isLeading`. */
+    onChange: (listener: () => void) => void changed.push(listener),
+    /** Stops the agent and its writers. `served` resolves when the webhook answers no further review. */
+    handOver: (served: Promise<void> | undefined) => handOver(real.env, agent, writers, served),
   };
 }
 

@@ -21,17 +21,11 @@ interface WritersOptions {
   readonly onNotified?: (channel: string, result: string) => void;
 }
 
-interface Writers {
-  readonly listeners: readonly TurnListener[];
-  /** Begins the hand-over: from now on, a loss of leadership does not drop the pending writes, so that `close` can do them. */
-  readonly beginHandOver: () => void;
-  /** Does the pending writes and accepts no further write. */
-  readonly close: () => Promise<void>;
-}
+type Writers = ReturnType<typeof createWriters>;
 
 const flushMs = 5_000;
 
-export function createWriters({ env, config, mayWrite, onWrite, onNotified }: WritersOptions): Writers {
+export function createWriters({ env, config, mayWrite, onWrite, onNotified }: WritersOptions) {
   const objects = new GroupObjects(env, config.kubernetesTimeoutMs);
   const publisher = new DecisionPublisher({ env, config, objects, mayWrite, onWrite: (result) => onWrite?.('decision', result) });
   const events = new EventWriter({ env, config, objects, onWrite: (result) => onWrite?.('event', result) });
@@ -41,11 +35,13 @@ export function createWriters({ env, config, mayWrite, onWrite, onNotified }: Wr
   const notifier = env.notify === undefined ? [] : [new Notifier({ env, config, ...onResult })];
   const writers = [publisher, events, runs, ...notifier];
   return {
-    listeners: writers.map(({ listener }) => listener),
-    beginHandOver: () => {
+    listeners: writers.map(({ listener }): TurnListener => listener),
+    /** Begins the hand-over: from now on, a loss of leadership does not drop the pending writes, so that `close` can do them. */
+    beginHandOver: (): void => {
       for (const writer of writers) writer.beginHandOver();
     },
-    close: async () => {
+    /** Does the pending writes and accepts no further write. */
+    close: async (): Promise<void> => {
       await Promise.all(writers.map((writer) => writer.close()));
     },
   };

@@ -1,7 +1,7 @@
 // Reads directly from the API server, for turns and webhooks: the objects of a group, and the definitions and requests that people wrote.
 
 import type { ClusterEnv } from '../../cluster/env.ts';
-import { asJsonObject, isSameJson } from '../../cluster/request/json.ts';
+import { isSameJson } from '../../cluster/request/json.ts';
 import { getObject, listObjects, listProjected } from '../../cluster/request/read.ts';
 import { compareResourceVersions, resources } from '../../cluster/request/resource.ts';
 import type { Observed } from '../../engine/observe/cluster.ts';
@@ -53,15 +53,15 @@ export async function readFresh(
   for (const { name, object } of objects) {
     if (object === undefined) members.push({ name, set: undefined, pods: [], podsAsOf: '' });
     else {
-      const labelSelector = selectorText(asJsonObject(object['spec'])['selector']);
+      const set = cachedStatefulSet(object);
       const { items, resourceVersion } = await listProjected(env, resources.pods, {
         namespace,
-        labelSelector,
+        labelSelector: set.view.selector,
         project: cachedPod,
         site: 'fresh.pods',
         timeoutMs,
       });
-      members.push({ name, set: cachedStatefulSet(object), pods: items, podsAsOf: resourceVersion });
+      members.push({ name, set, pods: items, podsAsOf: resourceVersion });
     }
   }
   const statefulSets = new Map(members.map(({ name, set }) => [name, set]));
@@ -139,21 +139,6 @@ function readPod({ namespace, name, uid, resourceVersion }: ObservedPod): Change
 /** Removes repeated pods: several StatefulSets may select the same pods. */
 export function distinct(pods: readonly ObservedPod[]): readonly ObservedPod[] {
   return [...new Map(pods.map((pod) => [pod.uid, pod])).values()];
-}
-
-function selectorText(selector: unknown): string {
-  const { matchLabels, matchExpressions } = asJsonObject(selector);
-  const labels = Object.entries(asJsonObject(matchLabels)).map(([key, value]) => `${key}=${String(value)}`);
-  const expressions = Array.isArray(matchExpressions) ? matchExpressions.map(expressionText) : [];
-  return [...labels, ...expressions].join(',');
-}
-
-function expressionText(expression: unknown): string {
-  const { key, operator, values } = asJsonObject(expression);
-  const set = `(${Array.isArray(values) ? values.join(',') : ''})`;
-  if (operator === 'Exists') return String(key);
-  if (operator === 'DoesNotExist') return `!${String(key)}`;
-  return `${String(key)} ${operator === 'NotIn' ? 'notin' : 'in'} ${set}`;
 }
 
 interface CurrentParts {

@@ -210,7 +210,7 @@ async function patchStatefulSet(
 async function advanceCurrentRevision(
   env: Pick<ClusterEnv, 'kubernetes'>,
   { namespace, statefulSet: name, uid, resourceVersion, revision }: Extract<ObjectAction, { readonly kind: 'advanceCurrentRevision' }>,
-  { timeoutMs, mayAct }: Pick<ActOptions, 'timeoutMs' | 'mayAct'>,
+  { timeoutMs, mayAct }: ActOptions,
 ): Promise<ChangedObject | undefined> {
   const seen = await getObject(env, resources.statefulSets, { namespace, name }, { site: 'act.readStatefulSet', timeoutMs });
   const status = seen?.['status'];

@@ -11,6 +11,7 @@ import { emptySnapshot, isUnknown, type Ledger, type Snapshot } from '../../engi
 import { withoutPinsOf } from '../../engine/strategies/pinned/pins.ts';
 import type { GroupDefinition } from '../../policies/definition.ts';
 import { messageOf } from '../../policies/error-message.ts';
+import { defined } from '../../policies/values/defined.ts';
 import type { AgentConfig } from '../config.ts';
 import type { Leadership } from '../leadership.ts';
 import type { NextTurn } from '../loop.ts';
@@ -399,8 +400,7 @@ class Turn {
       performed: this.#performed.map(({ action, result, message }) => ({ action, result, ...(message === undefined ? {} : { message }) })),
       startedMs: this.#startedMs,
       durationMs: env.clock.monotonicMs() - this.#startedMonotonicMs,
-      ...(decision === undefined ? {} : { decision }),
-      ...(ledger === undefined ? {} : { ledger }),
+      ...defined({ decision, ledger }),
       ...(this.#reactionMs === undefined ? {} : { reactionMs: this.#reactionMs }),
       ...(this.#ledgerConflicts === 0 ? {} : { ledgerConflicts: this.#ledgerConflicts }),
       ...(error === undefined ? {} : { error }),

@@ -211,7 +211,7 @@ function watchBudgets({ onChange, served, ...common }: WatchParts) {
   const podBudgets = new Watched<CachedPodBudget>({
     ...common,
     resource: resources.podDisruptionBudgets,
-    project: (object) => ({ budget: observePodBudget(object), allowed: disruptionsAllowed(object) }),
+    project: (object) => ({ budget: observePodBudget(object), allowed: asJsonObject(object['status'])['disruptionsAllowed'] }),
     onChange: ({ namespace, view, before }) => {
       if (!isSameJson(view, before)) onChange({ kind: 'budget', namespace });
     },
@@ -325,10 +325,6 @@ function unreadObjects(statefulSets: WatchedKind, pods: WatchedKind): readonly U
   return [...statefulSets.invalid().map(named('StatefulSet')), ...pods.invalid().map(named('Pod'))];
 }
 
-function disruptionsAllowed(object: KubernetesObject): unknown {
-  return asJsonObject(object['status'])['disruptionsAllowed'];
-}
-
 /** The cached objects of one kind and namespace that people write. */
 interface WrittenObjects {
   readonly resource: Resource;
@@ -362,10 +358,7 @@ interface WrittenKind {
 type NamedContent = readonly [name: string, content: unknown];
 
 /** Returns a function that lists the objects that people write. Leaves out kinds that cannot be read. */
-function writtenObjects(
-  { clock }: Pick<ClusterEnv, 'clock'>,
-  kinds: readonly WrittenKind[],
-): (places: WrittenPlaces) => readonly WrittenObjects[] {
+function writtenObjects({ clock }: ClusterEnv, kinds: readonly WrittenKind[]): (places: WrittenPlaces) => readonly WrittenObjects[] {
   /** The time of the last equal direct list by kind and namespace, for all groups of the namespace (monotonic). */
   const confirmedMs = new Map<string, number>();
   return ({ namespace: own, agentNamespace }) =>

@@ -1,6 +1,8 @@
 // Chooses cluster, user and namespace from a kubeconfig and the flags of kubectl.
+
+import { defined } from '../../policies/values/defined.ts';
 import { type ConnectionFailure, configurationFailure } from '../connection/connection.ts';
-import { type ClusterEntry, type ContextEntry, type Entry, type Kubeconfig, present, type UserEntry } from './file.ts';
+import type { ClusterEntry, ContextEntry, Entry, Kubeconfig, UserEntry } from './file.ts';
 import type { ConnectionOptions } from './kubeconfig.ts';
 
 /** The chosen cluster and user, after the flags are applied. */
@@ -36,12 +38,9 @@ export function choose(kubeconfig: Kubeconfig, options: ConnectionOptions): Choi
   const cluster = withClusterFlags(found?.value ?? {}, options);
   const file = context?.file ?? found?.file ?? user?.file;
   return {
-    ...(contextName !== undefined && { contextName }),
-    ...(clusterName !== undefined && { clusterName }),
-    ...(userName !== undefined && { userName }),
-    ...namespaceOf(options.namespace ?? context?.value.namespace),
+    ...defined({ contextName, clusterName, userName, proxyUrl: cluster.proxyUrl }),
+    ...defined({ namespace: (options.namespace ?? context?.value.namespace) || undefined }),
     server: serverOf(cluster, { kubeconfig, options, contextName, clusterName }),
-    ...(cluster.proxyUrl !== undefined && { proxyUrl: cluster.proxyUrl }),
     cluster,
     user: withUserFlags(user?.value ?? {}, options),
     origin: originOf(contextName, file),
@@ -98,13 +97,13 @@ function withClusterFlags(entry: ClusterEntry, options: ConnectionOptions): Clus
     : { certificateAuthority, certificateAuthorityData, insecureSkipTlsVerify };
   const isNameGiven = options.tlsServerName !== undefined || options.server !== undefined;
   const server = options.server ?? entry.server;
-  return present({ ...rest, ...trust, server, tlsServerName: isNameGiven ? options.tlsServerName : tlsServerName });
+  return defined({ ...rest, ...trust, server, tlsServerName: isNameGiven ? options.tlsServerName : tlsServerName });
 }
 
 /** --token replaces the plugin and token of the file; --client-certificate and --client-key replace its certificate and key. */
 function withUserFlags(entry: UserEntry, options: ConnectionOptions): UserEntry {
   const { exec, authProvider, token, tokenFile, ...rest } = entry;
-  const user = present({
+  const user = defined({
     ...rest,
     ...(options.token === undefined ? { exec, authProvider, token, tokenFile } : { token: options.token }),
     ...(options.clientCertificate !== undefined && { clientCertificate: options.clientCertificate, clientCertificateData: undefined }),
@@ -149,10 +148,6 @@ function noClusterText({ kubeconfig, contextName }: ServerPlace): string {
   if (contextName !== undefined)
     return `no cluster is chosen: the context "${contextName}" of ${files} names no cluster; name one with --cluster`;
   return `no cluster is chosen: ${files} has no current-context; choose one with --context, or by kubectl config use-context`;
-}
-
-function namespaceOf(namespace: string | undefined): { readonly namespace?: string } {
-  return namespace === undefined || namespace === '' ? {} : { namespace };
 }
 
 function originOf(contextName: string | undefined, file: string | undefined): string {

@@ -2,6 +2,7 @@
 import { dirname, isAbsolute, join } from 'node:path';
 import { parse } from 'yaml';
 import { messageOf } from '../../policies/error-message.ts';
+import { defined } from '../../policies/values/defined.ts';
 import { configurationFailure } from '../connection/connection.ts';
 import { isJsonObject } from '../request/json.ts';
 
@@ -201,7 +202,7 @@ function clusterEntry(fields: Fields): ClusterEntry {
   const extension = fields
     .list('extensions')
     .find((each) => isJsonObject(each) && each['name'] === 'client.authentication.k8s.io/exec' && 'extension' in each);
-  return present({
+  return defined({
     server: fields.text('server'),
     certificateAuthority: fields.path('certificate-authority'),
     certificateAuthorityData: fields.text('certificate-authority-data'),
@@ -215,7 +216,7 @@ function clusterEntry(fields: Fields): ClusterEntry {
 function userEntry(fields: Fields): UserEntry {
   const provider = fields.fields('auth-provider');
   const exec = fields.fields('exec');
-  return present({
+  return defined({
     token: fields.text('token'),
     tokenFile: fields.path('tokenFile'),
     clientCertificate: fields.path('client-certificate'),
@@ -251,7 +252,7 @@ function execEntry(fields: Fields): ExecEntry {
     const variable = new Fields(item, fields.place(`env[${index}]`), fields.file);
     return [variable.text('name') ?? variable.refuse('name', 'text'), variable.text('value') ?? ''] as const;
   });
-  return present({
+  return defined({
     apiVersion: fields.text('apiVersion') ?? fields.refuse('apiVersion', 'client.authentication.k8s.io/v1'),
     // A bare name is searched in PATH; a relative path is relative to the file.
     command: /[/\\]/.test(command) && !isAbsolute(command) ? join(dirname(fields.file), command) : command,
@@ -264,18 +265,9 @@ function execEntry(fields: Fields): ExecEntry {
 }
 
 function contextEntry(fields: Fields): ContextEntry {
-  return present({ cluster: fields.text('cluster'), user: fields.text('user'), namespace: fields.text('namespace') });
+  return defined({ cluster: fields.text('cluster'), user: fields.text('user'), namespace: fields.text('namespace') });
 }
 
 function isTexts(value: unknown): value is readonly string[] {
   return Array.isArray(value) && value.every((each) => typeof each === 'string');
-}
-
-type Present<Value> = { [Key in keyof Value as undefined extends Value[Key] ? never : Key]: Value[Key] } & {
-  [Key in keyof Value as undefined extends Value[Key] ? Key : never]?: Exclude<Value[Key], undefined>;
-};
-
-/** Returns the value without the fields that are undefined. */
-export function present<Value extends object>(value: Value): Present<Value> {
-  return Object.fromEntries(Object.entries(value).filter(([, each]) => each !== undefined)) as Present<Value>;
 }

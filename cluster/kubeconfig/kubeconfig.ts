@@ -2,6 +2,7 @@
 import { BlockList, isIP, isIPv6 } from 'node:net';
 import { join } from 'node:path';
 import { messageOf } from '../../policies/error-message.ts';
+import { defined } from '../../policies/values/defined.ts';
 import { type Connection, configurationFailure } from '../connection/connection.ts';
 import type { Clock } from '../env.ts';
 import { type Choice, choose, inClusterContext, isEmpty } from './choice.ts';
@@ -50,11 +51,8 @@ export async function loadConnection(given: ConnectionOptions, process: Connecti
   const requestTimeoutMs = options.requestTimeout === undefined ? undefined : timeoutOf(options.requestTimeout);
   return {
     server,
-    ...(contextName !== undefined && { contextName }),
-    ...(clusterName !== undefined && { clusterName }),
-    ...(userName !== undefined && { userName }),
+    ...defined({ contextName, clusterName, userName, requestTimeoutMs }),
     namespace: choice.namespace ?? 'default',
-    ...(requestTimeoutMs !== undefined && { requestTimeoutMs }),
     origin,
     authorize: () => credentials.authorize(),
     forget: (refused) => credentials.forget(refused),

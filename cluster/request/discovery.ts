@@ -1,6 +1,7 @@
 // Discovers the kinds that the API server serves, and their paths.
 import { messageOf } from '../../policies/error-message.ts';
 import type { ClusterEnv } from '../env.ts';
+import { inParallel } from '../pods.ts';
 import { ApiFailure, TransportFailure } from './failure.ts';
 import { isJsonObject, type JsonObject } from './json.ts';
 import { parseBody } from './read.ts';
@@ -47,11 +48,7 @@ async function versionsOf(document: JsonObject, ask: (path: string) => Promise<J
   const named = classicGroups(document);
   // An unknown document is a failure: an empty result would mean that the server serves nothing.
   if (named === undefined) throw new TransportFailure('the API server lists no served kinds', { site, mayBeApplied: false });
-  const served: ServedVersion[] = [];
-  for (let at = 0; at < named.length; at += parallelReads) {
-    served.push(...(await Promise.all(named.slice(at, at + parallelReads).map((version) => readClassic(version, ask)))));
-  }
-  return served;
+  return inParallel(named, (version) => readClassic(version, ask), parallelReads);
 }
 
 /** Reads one version. Returns a failure for an extension server that is down, so that other groups stay known. */

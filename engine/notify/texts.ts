@@ -1,6 +1,7 @@
 // Writes the texts of notifications: sentences for people, Slack messages, the body of a callback, and the status of a commit.
 import { formatDuration } from '../../policies/duration.ts';
 import { instantText } from '../../policies/instant.ts';
+import { cut } from '../../policies/text/shorten.ts';
 import { canonicalJson } from '../../policies/values/canonical-json.ts';
 import type { Hold, PodLines, Progress, RunFacts } from './facts.ts';
 import type { NotedEvent, RunNotes } from './notes.ts';
@@ -57,27 +58,12 @@ function explainCommand({ namespace, group }: GroupName): string {
   return `kubectl rollout-group explain ${group} -n ${namespace}`;
 }
 
-function stateText({ outcome }: RunNotes, live: RunFacts | undefined): string {
-  switch (outcome) {
-    case 'running':
-      return live?.hold === undefined ? 'is under way' : 'waits';
-    case 'completed':
-      return 'is complete';
-    case 'failed':
-      return 'has failed';
-    case 'superseded':
-      return 'ended early: another run replaced it';
-    default:
-      return outcome satisfies never;
-  }
-}
-
-/** Shortens a text to `most` UTF-16 units with an ellipsis; never cuts a surrogate pair. */
-export function cut(text: string, most: number): string {
-  if (text.length <= most) return text;
-  const kept = text.slice(0, most - 1);
-  return `${/[\uD800-\uDBFF]$/.test(kept) ? kept.slice(0, -1) : kept}…`;
-}
+const stateTexts = {
+  running: 'is under way',
+  completed: 'is complete',
+  failed: 'has failed',
+  superseded: 'ended early: another run replaced it',
+} as const satisfies Record<RunNotes['outcome'], string>;
 
 export const podsPerPage = 50;
 
@@ -120,7 +106,7 @@ export function mainMessage(name: GroupName, run: RunNotes, live: RunFacts | und
   const ended = run.endedMs === undefined ? '' : `, ended ${timeText(run.endedMs)}`;
   const until = now?.hold?.untilMs === undefined ? '' : `, until ${timeText(now.hold.untilMs)} at the earliest`;
   const lines = [
-    `${sign} *${inline(`${name.namespace}/${name.group}`)}*: the ${run.kind} ${stateText(run, now)}`,
+    `${sign} *${inline(`${name.namespace}/${name.group}`)}*: the ${run.kind} ${now?.hold === undefined ? stateTexts[run.outcome] : 'waits'}`,
     run.outcome === 'running' ? inline(live?.goal ?? run.goal) : '',
     progress === undefined ? '' : inline(progressText(progress)),
     now?.hold === undefined ? '' : `Blocked by ${inline(holdText(now.hold))}${until}`,

@@ -11,10 +11,7 @@ interface Applier {
 }
 
 /** Returns the applier that the labels and annotations of a StatefulSet name; undefined without one. */
-export function applierOf(
-  { labels, annotations }: Pick<StatefulSetView, 'labels' | 'annotations'>,
-  argoCdNamespace: string,
-): Applier | undefined {
+export function applierOf({ labels, annotations }: StatefulSetView, argoCdNamespace: string): Applier | undefined {
   const { 'kustomize.toolkit.fluxcd.io/name': name = '', 'kustomize.toolkit.fluxcd.io/namespace': namespace = '' } = labels;
   if (name !== '' && namespace !== '') return { kind: 'Kustomization', namespace, name };
   const tracked = annotations['argocd.argoproj.io/tracking-id']?.split(':')[0] || labels['argocd.argoproj.io/instance'] || '';

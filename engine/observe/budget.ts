@@ -2,6 +2,7 @@
 import { goDurationMs } from '../../policies/duration.ts';
 import type { LabelSelector } from '../../policies/schema/scalars.ts';
 import { inspectPattern } from '../../policies/text/partition-pattern.ts';
+import { defined } from '../../policies/values/defined.ts';
 import { isUnknown, type Known, type PodBudgetView, type Unknown, type ZoneBudgetView } from '../snapshot.ts';
 import { identity } from './objects.ts';
 import { fieldAt, reader } from './raw.ts';
@@ -91,8 +92,7 @@ export function observePodBudget(raw: unknown): Known<PodBudgetView> {
     namespace,
     name,
     selector,
-    ...(maxUnavailable === undefined ? {} : { maxUnavailable }),
-    ...(minAvailable === undefined ? {} : { minAvailable }),
+    ...defined({ maxUnavailable, minAvailable }),
   };
 }
 

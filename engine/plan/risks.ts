@@ -3,6 +3,7 @@ import type { ExceptionDefinition, GroupDefinition } from '../../policies/defini
 import { formatDuration } from '../../policies/duration.ts';
 import { emptyFirstWaves } from '../../policies/rollout/empty-waves.ts';
 import { traitsOf } from '../../policies/strategies.ts';
+import { listOf } from '../../policies/values/list-of.ts';
 import { zonesText } from '../../policies/wording.ts';
 import { type GroupContext, minIntervalOf, sourceOf, zoneNamed } from '../context.ts';
 import { budgetHealth, budgetsFor } from '../disruption/pod-budget.ts';
@@ -92,8 +93,7 @@ function zoneLimitOf({ rules }: PlannedStep): number {
 }
 
 export function containersOf(member: unknown): readonly unknown[] {
-  const containers = fieldAt(member, ['spec', 'template', 'spec', 'containers']);
-  return Array.isArray(containers) ? containers : [];
+  return listOf(fieldAt(member, ['spec', 'template', 'spec', 'containers']));
 }
 
 const noReadinessProbe: RiskCheck = (_question, members) => {

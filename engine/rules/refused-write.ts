@@ -43,20 +43,13 @@ export function refusalOf({ snapshot, nowMs }: Pick<GroupContext, 'snapshot' | '
 }
 
 function describeWrite({ kind, target, to }: Write): string {
-  switch (kind) {
-    case 'deletePod':
-      return `the deletion of ${target}`;
-    case 'evictPod':
-      return `the eviction of ${target}`;
-    case 'scaleStatefulSet':
-      return `the change of ${target} to ${replicasText(to ?? 0)}`;
-    case 'setPartition':
-      return `the change of ${target} to partition ${to}`;
-    case 'advanceCurrentRevision':
-      return `the write of the current revision of ${target}`;
-    case 'writeBackReplicas':
-      return `the report of ${replicasText(to ?? 0)} to ${target}`;
-    default:
-      return kind satisfies never;
-  }
+  const texts: Readonly<Record<Write['kind'], string>> = {
+    deletePod: `the deletion of ${target}`,
+    evictPod: `the eviction of ${target}`,
+    scaleStatefulSet: `the change of ${target} to ${replicasText(to ?? 0)}`,
+    setPartition: `the change of ${target} to partition ${to}`,
+    advanceCurrentRevision: `the write of the current revision of ${target}`,
+    writeBackReplicas: `the report of ${replicasText(to ?? 0)} to ${target}`,
+  };
+  return texts[kind];
 }

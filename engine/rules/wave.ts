@@ -23,11 +23,7 @@ export interface WaveAnswer {
 }
 
 /** Returns how many pods of a zone the waves up to the current wave include. For a zone that returns before the waves, returns all its pods. */
-export function includedPods(
-  group: Pick<GroupDefinition, 'rollout'>,
-  { wave, returning }: Pick<RunState, 'wave' | 'returning'>,
-  { zone, replicas }: Pick<ZoneView, 'zone' | 'replicas'>,
-): number {
+export function includedPods(group: Pick<GroupDefinition, 'rollout'>, { wave, returning }: RunState, { zone, replicas }: ZoneView): number {
   if (returning?.includes(zone.name)) return replicas;
   const last = group.rollout.waves.slice(0, wave + 1).findLast(({ zones }) => zones.includes(zone.name));
   return last === undefined ? 0 : waveTarget(last.amount, replicas);

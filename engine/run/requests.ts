@@ -152,10 +152,7 @@ export function undoRequest(
 }
 
 /** Returns the undo that wrote the templates of a run, or the first of several; undefined if another change wrote one of them. */
-export function undoOf(
-  { intents }: Pick<GroupContext, 'intents'>,
-  { target, from = {} }: Pick<RunState, 'target' | 'from'>,
-): IntentView | undefined {
+export function undoOf({ intents }: GroupContext, { target, from = {} }: Pick<RunState, 'target' | 'from'>): IntentView | undefined {
   const written = Object.keys(target).filter((zone) => from[zone] !== undefined && from[zone] !== target[zone]);
   if (isUnknown(intents) || written.length === 0) return undefined;
   const undos = written.map((zone) =>

@@ -113,7 +113,7 @@ export async function listKnown(
 }
 
 /** Reports whether the kind is installed; true also if the discovery does not show it. Every user may read the discovery. */
-async function isInstalled({ env, timeoutMs }: Cluster, { group, version, plural }: Resource): Promise<boolean> {
+export async function isInstalled({ env, timeoutMs }: Cluster, { group, version, plural }: Resource): Promise<boolean> {
   if (!group.includes('.') || group.endsWith('.k8s.io')) return true;
   const path = `/apis/${group}/${version}`;
   const { status, body } = await env.kubernetes.request({ method: 'GET', path, timeoutMs, site: 'list.discovery' });
@@ -137,20 +137,8 @@ function forbiddenText({ plural, group }: Resource): string {
   return `no permission to list ${group === '' ? plural : `${plural}.${group}`}`;
 }
 
-interface WatchedListing {
-  /** Returns the current lists. A list that is not complete yet is absent. */
-  readonly current: () => Listing;
-  /** Watches more lists. Running watches continue. */
-  readonly add: (names: readonly ListedName[]) => void;
-  readonly stop: () => void;
-}
-
 /** Prepares the watches. Calls `onChange` after each change, and when a list becomes complete or unreadable. */
-export function watchListing(
-  { env, agentNamespace = usualAgentNamespace }: Cluster,
-  namespace: string | undefined,
-  onChange: () => void,
-): WatchedListing {
+export function watchListing({ env, agentNamespace = usualAgentNamespace }: Cluster, namespace: string | undefined, onChange: () => void) {
   /** The watches by list; undefined for a list whose objects are in the list of another watch. */
   const watches = new Map<ListedName, Reflector<KubernetesObject> | undefined>();
   const watch = (name: ListedName): Reflector<KubernetesObject> | undefined => {
@@ -170,8 +158,10 @@ export function watchListing(
     });
   };
   return {
-    current: () => Object.fromEntries([...watches].flatMap(([name, reflector]) => listOf(name, reflector))),
-    add: (names) => {
+    /** Returns the current lists. A list that is not complete yet is absent. */
+    current: (): Listing => Object.fromEntries([...watches].flatMap(([name, reflector]) => listOf(name, reflector))),
+    /** Watches more lists. Running watches continue. */
+    add: (names: readonly ListedName[]) => {
       for (const name of names) if (!watches.has(name)) watches.set(name, watch(name));
     },
     stop: () => {

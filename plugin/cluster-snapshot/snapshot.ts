@@ -13,7 +13,15 @@ import { boundInputs, metricsOf, newestMetrics } from '../../engine/publish/metr
 import type { PublishedDecision } from '../../engine/publish/published.ts';
 import { isStatusMapName } from '../../engine/publish/published.ts';
 import { readPublished } from '../../engine/publish/read.ts';
-import { isUnknown, type Known, type Ledger, type ReplicaSourceView, type Snapshot, type UnreadObject } from '../../engine/snapshot.ts';
+import {
+  allKnown,
+  isUnknown,
+  type Known,
+  type Ledger,
+  type ReplicaSourceView,
+  type Snapshot,
+  type UnreadObject,
+} from '../../engine/snapshot.ts';
 import type { GroupDefinition } from '../../policies/definition.ts';
 import { type LivePolicies, resolveLive } from '../../policies/live/sources.ts';
 import { usualAgentNamespace } from '../../policies/objects/agent-deployment.ts';
@@ -60,8 +68,9 @@ export function clusterSnapshot(
       ),
       pods: known(listing.pods, (items) => items.flatMap((item) => readable('Pod', item.metadata, observePod(item)))),
       nodes: known(listing.nodes, (items) => new Map(items.map(observeNode).map(({ name, isReady }) => [name, isReady]))),
-      zoneBudgets: known(listing.zoneBudgets, (items) => allOf(items, observeZoneBudget)),
-      podBudgets: known(listing.podBudgets, (items) => allOf(items, observePodBudget)),
+      // If one budget is unreadable, all are unknown, because that budget may be the smallest limit.
+      zoneBudgets: known(listing.zoneBudgets, (items) => allKnown(items.map(observeZoneBudget))),
+      podBudgets: known(listing.podBudgets, (items) => allKnown(items.map(observePodBudget))),
       replicaSources,
       gateReadings: [],
       metrics: newestMetrics(
@@ -83,17 +92,6 @@ export function ledgerOf(documents: Listing['documents'], namespace: string, gro
   if (documents !== undefined && isUnknown(documents)) return { unknown: documents.unknown };
   const object = itemsOf(documents).find(({ metadata }) => metadata.namespace === namespace && metadata.name === ledgerName(group));
   return decodeLedger(textIn(object, ledgerKey), { namespace, group });
-}
-
-/** Reads all budgets. If one budget is unreadable, all are unknown, because that budget may be the smallest limit. */
-function allOf<View>(items: readonly KubernetesObject[], read: (item: KubernetesObject) => Known<View>): Known<readonly View[]> {
-  const views: View[] = [];
-  for (const item of items) {
-    const view = read(item);
-    if (isUnknown(view)) return view;
-    views.push(view);
-  }
-  return views;
 }
 
 function known<Value>(

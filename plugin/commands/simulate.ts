@@ -184,22 +184,17 @@ function forPrograms({ simulation: { spans: _, ...simulation }, ...group }: Grou
   return { ...group, ...simulation };
 }
 
-interface ProgressLine {
-  readonly show: (group: string, progress: Progress) => void;
-  readonly clear: () => void;
-}
-
 const firstAfterMs = 1000;
 const everyMs = 200;
 /** The control sequence that erases the line and returns to its first column. */
 const erase = '\r\u001b[K';
 
-export function progressLine({ stderr, nowMs, quiet, env }: CommandContext): ProgressLine {
+export function progressLine({ stderr, nowMs, quiet, env }: CommandContext) {
   const startedMs = nowMs();
   let shownMs = Number.NEGATIVE_INFINITY;
   const isWanted = stderr.isTerminal && !quiet && env['TERM'] !== 'dumb';
   return {
-    show: (group, { what, done, of }) => {
+    show: (group: string, { what, done, of }: Progress) => {
       const now = nowMs();
       if (!isWanted || now - startedMs < firstAfterMs || now - shownMs < everyMs) return;
       shownMs = now;

@@ -198,8 +198,8 @@ async function found(cluster: Cluster, scope: Scope, sources: Sources): Promise<
 
 /** Returns the failure for the named groups that were not found; undefined if each was found. */
 export function absenceFailure(
-  { namespace }: Pick<Cluster, 'namespace'>,
-  { groups, listing, problems, world }: Pick<ReadGroups, 'groups' | 'listing' | 'problems' | 'world'>,
+  { namespace }: Cluster,
+  { groups, listing, problems, world }: ReadGroups,
   names: readonly GroupName[],
 ): Failure | undefined {
   const lost = names.filter((name) => !groups.some(({ decision }) => nameOf(decision) === nameOf(name)));
@@ -367,10 +367,7 @@ export interface Subject {
 }
 
 /** Finds a group, else a StatefulSet, else a pod of that name. Throws Failure if nothing matches. */
-export function findSubject(
-  { groups, listing }: Pick<ReadGroups, 'groups' | 'listing'>,
-  wanted: GroupName,
-): { readonly live: LiveGroup; readonly subject: Subject } {
+export function findSubject({ groups, listing }: ReadGroups, wanted: GroupName): { readonly live: LiveGroup; readonly subject: Subject } {
   const inNamespace = groups.filter(({ decision }) => decision.namespace === wanted.namespace);
   const group = inNamespace.find(({ decision }) => decision.group === wanted.group);
   if (group !== undefined) return { live: group, subject: {} };

@@ -159,7 +159,8 @@ function leaderOf({ zones, namespace, name }: GroupDefinition, wanted: string | 
   const leaders = zones.filter(({ follows }) => follows === undefined);
   if (wanted !== undefined) {
     const zone = zones.find((candidate) => candidate.name === wanted || candidate.statefulSet === wanted);
-    if (zone === undefined) throw usageFailure(`${namespace}/${name} has no zone ${wanted}`, `its leading zones: ${namesOf(leaders)}`);
+    if (zone === undefined)
+      throw usageFailure(`${namespace}/${name} has no zone ${wanted}`, `its leading zones: ${leaders.map(({ name }) => name).join(', ')}`);
     if (zone.follows !== undefined)
       throw usageFailure(`zone ${zone.name} follows ${zone.follows} and takes its replicas from there`, `scale ${zone.follows}`);
     return zone;
@@ -174,10 +175,6 @@ function leaderOf({ zones, namespace, name }: GroupDefinition, wanted: string | 
     throw usageFailure(`${namespace}/${name} has ${leaders.length} leading zones, and each has its own replicas`, todo);
   }
   return first;
-}
-
-function namesOf(zones: readonly ZoneDefinition[]): string {
-  return zones.map(({ name }) => name).join(', ');
 }
 
 function writtenElsewhere({ namespace, name }: GroupDefinition, { name: zone }: ZoneDefinition, why: string, todo: string): Failure {

@@ -17,14 +17,7 @@ export interface ScreenHost {
   readonly leave: (kind: 'interrupted' | 'quit') => void;
 }
 
-interface ScreenKeys {
-  /** Returns the lines of the frame and of the key bar. */
-  readonly drawn: (read: ReadGroups, nowMs: number) => [lines: readonly string[], footer: readonly string[]];
-  /** Listens to the keyboard; undefined without a terminal. */
-  readonly listen: () => Promise<Keyboard | undefined>;
-}
-
-export function createScreenKeys(context: CommandContext, screen: Screen, host: ScreenHost): ScreenKeys {
+export function createScreenKeys(context: CommandContext, screen: Screen, host: ScreenHost) {
   const { other = { name: 'details', frame: screen.frame } } = screen;
   let state: KeyState = { view: 'first' };
   let keyboard: Keyboard | undefined;
@@ -57,13 +50,15 @@ export function createScreenKeys(context: CommandContext, screen: Screen, host: 
   };
 
   return {
-    drawn: (read, nowMs) => {
+    /** Returns the lines of the frame and of the key bar. */
+    drawn: (read: ReadGroups, nowMs: number): [lines: readonly string[], footer: readonly string[]] => {
       const only = onlyGroup(read, screen);
       if (keyboard === undefined) return [screen.frame(read, nowMs), []];
       if (only === undefined) return [screen.frame(read, nowMs), [screen.look().paint('dim', 'q quit')]];
       return [bodyOf(read, only, nowMs), keyBar(state, other.name, screen.look())];
     },
-    listen: async () => {
+    /** Listens to the keyboard; undefined without a terminal. */
+    listen: async (): Promise<Keyboard | undefined> => {
       const opened = await context.keyboard?.(onKey);
       if (opened === undefined) return undefined;
       keyboard = opened;

@@ -198,7 +198,7 @@ function verifiedIntent(object: KubernetesObject, action: string, group: string)
 
 /** Writes the intent. If no webhook answers, only a pause can stop the group, so the failure of an abort names it. */
 async function sendIntent(
-  { cluster, name }: Pick<RequestedGroup, 'cluster' | 'name'>,
+  { cluster, name }: RequestedGroup,
   intent: KubernetesObject,
   { action, isDryRun }: { readonly action: IntentView['action']; readonly isDryRun: boolean },
 ): Promise<KubernetesObject> {

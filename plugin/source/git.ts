@@ -185,7 +185,7 @@ const kept = new Set([
 /** Runs git with `input` on its standard input. `message` is the first line of its standard error, without `fatal:`. */
 async function runGit(
   args: readonly string[],
-  { cwd, env }: Pick<InputAccess, 'cwd' | 'env'>,
+  { cwd, env }: InputAccess,
   input = '',
 ): Promise<{ readonly status: number; readonly stdout: Buffer; readonly message: string }> {
   const options = { cwd, env: gitEnvironment(env), timeout: timeoutMs, maxBuffer: 2 * maxTotalBytes, encoding: 'buffer' } as const;

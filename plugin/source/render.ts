@@ -3,7 +3,7 @@ import { execFile } from 'node:child_process';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, posix } from 'node:path';
-import { shorten } from '../../policies/condition/variables.ts';
+import { cut } from '../../policies/text/shorten.ts';
 import { exitCodes, Failure, notFoundFailure, usageFailure } from '../failure.ts';
 import type { Environment } from './environments.ts';
 import { exportTree, readGit, readGitPath } from './git.ts';
@@ -124,7 +124,7 @@ const longestCause = 600;
 function causeIn(stderr: string, folder: string): string {
   const [, text = stderr] = /^Error: (.*)/ms.exec(stderr) ?? [];
   const cause = text.replaceAll(`${folder}/`, '').replace(/^Use --debug flag .*/m, '');
-  return shorten(cause.replace(/[\s\p{Cc}\p{Bidi_Control}]+/gu, ' ').trim(), longestCause);
+  return cut(cause.replace(/[\s\p{Cc}\p{Bidi_Control}]+/gu, ' ').trim(), longestCause);
 }
 
 function toolFailed(tool: Tool, what: string, why: string): Failure {

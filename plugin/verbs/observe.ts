@@ -21,6 +21,8 @@ const heartbeat = {
   default: '60s',
 } as const;
 
+const groupOptions = [namespaceOption, allNamespacesOption, selectorOption, fromReportOption];
+
 const get: Verb = {
   name: 'get',
   summary: 'List groups, or show the zones and pods of one group',
@@ -71,10 +73,7 @@ const status: Verb = {
     { flags: '--fail-on-pause', description: 'Exit with 8 as soon as the group is paused or needs a person.' },
     { flags: '-w, --watch', description: 'Wait until the rollout ends; --watch=false reports once.', default: 'true' },
     heartbeat,
-    namespaceOption,
-    allNamespacesOption,
-    selectorOption,
-    fromReportOption,
+    ...groupOptions,
     outputOption('table', 'json', 'yaml', 'jsonl', 'jsonpath='),
   ],
   examples: ['status ingester -n mimir', 'status ingester --timeout 2h --fail-on-pause', 'status ingester --watch=false -o json'],
@@ -134,10 +133,7 @@ const events: Verb = {
     { flags: '-w, --watch', description: 'Print the recorded events, then each new event.' },
     { flags: '--timeout <duration>', description: 'With --watch: exit with 7 after this time; 0 for never.' },
     { flags: '--since <duration>', description: 'Only events newer than this, for example 2h.' },
-    namespaceOption,
-    allNamespacesOption,
-    selectorOption,
-    fromReportOption,
+    ...groupOptions,
     outputOption('table', 'json', 'yaml', 'jsonl', 'jsonpath='),
   ],
   examples: ['events ingester -n mimir', 'events -A --since 2h -w'],
@@ -152,13 +148,7 @@ const history: Verb = {
     { ...groupArgument, isRequired: false },
     { name: 'run', description: 'A run from the list; shows its steps.', completes: 'run' },
   ],
-  options: [
-    namespaceOption,
-    allNamespacesOption,
-    selectorOption,
-    fromReportOption,
-    outputOption('table', 'json', 'yaml', 'jsonpath=', 'custom-columns='),
-  ],
+  options: [...groupOptions, outputOption('table', 'json', 'yaml', 'jsonpath=', 'custom-columns=')],
   examples: ['history ingester -n mimir', 'history -A', 'history ingester 4f1c9a02'],
   exits: { 10: 'the group, the run or its record does not exist' },
   load: async () => (await import('../commands/history.ts')).run,

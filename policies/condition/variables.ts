@@ -2,6 +2,7 @@
 import { instantText } from '../instant.ts';
 import { runPhases } from '../rollout/phases.ts';
 import { policyAction } from '../schema/rollout-policy.ts';
+import { cut } from '../text/shorten.ts';
 import { boolean, type ConditionType, instant, listOf, mapOf, number, oneOf, record, text, typeAt } from './types.ts';
 
 /** The marker of a value that could not be read, with the reason. It has no other key. */
@@ -80,9 +81,9 @@ const messageLimits = { message: 2048, value: 256 } as const;
  */
 export function substitute(message: string, data: unknown): string {
   const result = message.replace(placeholder, (_, path: string) =>
-    shorten(printable(valueText(valueAt(data, path), path)), messageLimits.value),
+    cut(printable(valueText(valueAt(data, path), path)), messageLimits.value),
   );
-  return shorten(result, messageLimits.message);
+  return cut(result, messageLimits.message);
 }
 
 /** Returns the variables that a message names, in order of occurrence. */
@@ -115,9 +116,4 @@ function isInstantPath(path: string): boolean {
 /** Writes a space for every character that moves the cursor or changes the writing direction. */
 function printable(value: string): string {
   return value.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, ' ');
-}
-
-/** Cuts text to at most `length` characters, including an ellipsis. */
-export function shorten(value: string, length: number): string {
-  return value.length <= length ? value : `${value.slice(0, length - 1)}…`;
 }

@@ -83,11 +83,7 @@ export function setManifests(context: Files): readonly Manifest[] {
 }
 
 /** Returns the manifest of the StatefulSet of a zone: the first of several versions. */
-export function manifestOf(
-  context: Files,
-  { namespace }: Pick<GroupDefinition, 'namespace'>,
-  { statefulSet }: Pick<ZoneDefinition, 'statefulSet'>,
-): Manifest | undefined {
+export function manifestOf(context: Files, { namespace }: GroupDefinition, { statefulSet }: ZoneDefinition): Manifest | undefined {
   return setsByName(context).get(`${namespace}/${statefulSet}`)?.[0];
 }
 

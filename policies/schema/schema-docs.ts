@@ -67,20 +67,18 @@ function placesIn({ schema, doc }: FieldPlace): readonly FieldPlace[] {
   const parent = `${doc.path}${suffix}`;
   const fields = Object.entries(object.properties ?? {});
   const anyField = typeof object.additionalProperties === 'object' ? [[anyName, object.additionalProperties] as const] : [];
-  return [...fields, ...(anyField.some(([, values]) => hasFields(values)) ? anyField : [])].map(([name, field]) => ({
-    schema: field,
-    doc: fieldDoc(parent === '' ? name : `${parent}.${name}`, name, field, object.required?.includes(name) === true),
-  }));
+  return [...fields, ...(anyField.some(([, values]) => objectIn(values).object.properties !== undefined) ? anyField : [])].map(
+    ([name, field]) => ({
+      schema: field,
+      doc: fieldDoc(parent === '' ? name : `${parent}.${name}`, name, field, object.required?.includes(name) === true),
+    }),
+  );
 }
 
 function objectIn(schema: JsonSchema): { readonly object: JsonSchema; readonly suffix: string } {
   if (schema.items === undefined) return { object: schema, suffix: '' };
   const { object, suffix } = objectIn(schema.items);
   return { object, suffix: `[]${suffix}` };
-}
-
-function hasFields(schema: JsonSchema): boolean {
-  return objectIn(schema).object.properties !== undefined;
 }
 
 function fieldDoc(path: string, name: string, schema: JsonSchema, isRequired: boolean): FieldDoc {

@@ -1,4 +1,6 @@
 // Defines the requests that the webhooks review before the API server performs them.
+
+import { defined } from '../../policies/values/defined.ts';
 import type { Review } from '../../webhook/review/review.ts';
 import { textAt } from '../objects.ts';
 import type { Actor, Json } from '../server/request.ts';
@@ -71,8 +73,7 @@ export function objectReview(
     namespace,
     name,
     user: { name: actor.user, groups: groupsOf(actor) },
-    ...(object === undefined ? {} : { object }),
-    ...(oldObject === undefined ? {} : { oldObject }),
+    ...defined({ object, oldObject }),
     dryRun: false,
   };
 }

@@ -2,6 +2,7 @@
 
 import type { KubernetesHttp, KubernetesRequest, KubernetesResponse, KubernetesStream } from '../../cluster/env.ts';
 import { TransportFailure } from '../../cluster/request/failure.ts';
+import { defined } from '../../policies/values/defined.ts';
 import type { RequestFault } from '../faults/fault.ts';
 import { draw } from '../random.ts';
 import type { ModelRequest, ModelResponse } from '../server/request.ts';
@@ -85,9 +86,7 @@ export class Transport implements KubernetesHttp {
     return {
       method,
       path: this.#options.isPastShown() && isListOfCache(site) ? ofAnyVersion(path) : path,
-      ...(contentType === undefined ? {} : { contentType }),
-      ...(accept === undefined ? {} : { accept }),
-      ...(body === undefined ? {} : { body }),
+      ...defined({ contentType, accept, body }),
       actor: {
         user: this.#options.user,
         // Judges hold agents to the Lease, but webhooks write their claims without it.

@@ -81,11 +81,7 @@ export function remove(core: Core, target: Target, options: DeleteOptions, { act
 }
 
 /** Throws Refusal 409 if the object has another UID or another resource version. */
-export function refuseOther(
-  kind: ServedKind,
-  { metadata }: ModelObject,
-  { uid, resourceVersion }: Pick<DeleteOptions, 'uid' | 'resourceVersion'>,
-): void {
+export function refuseOther(kind: ServedKind, { metadata }: ModelObject, { uid, resourceVersion }: DeleteOptions): void {
   if (uid !== undefined && uid !== metadata.uid) {
     const why = `the UID in the precondition (${uid}) does not match the UID in record (${metadata.uid}). The object might have been deleted and then recreated`;
     throw preconditionFailed(kind, metadata.name, why);

@@ -106,11 +106,7 @@ function parseToken(token: string): { readonly revision: number; readonly after:
 function textOfList(kind: ServedKind, items: readonly ModelObject[], metadata: object): string {
   const name = `"kind":"${kind.kind}List"`;
   const version = `"apiVersion":"${apiVersionOf(kind)}"`;
-  const prefix = prefixOf(kind);
+  const prefix = `{"kind":"${kind.kind}","apiVersion":"${apiVersionOf(kind)}",`;
   const texts = kind.isCustom ? items.map(textOf) : items.map((item) => `{${textOf(item).slice(prefix.length)}`);
   return `{${name},${version},"metadata":${JSON.stringify(metadata)},"items":[${texts.join(',')}]}`;
-}
-
-function prefixOf(kind: ServedKind): string {
-  return `{"kind":"${kind.kind}","apiVersion":"${apiVersionOf(kind)}",`;
 }

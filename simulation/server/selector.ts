@@ -1,10 +1,11 @@
 // Implements the label and field selectors of lists and watches.
 import { matchesSelector as matches } from '../../policies/label-selector.ts';
 import type { LabelSelector } from '../../policies/schema/scalars.ts';
-import { isObject, objectOf } from './json.ts';
+import { textAt } from '../objects.ts';
+import { isObject } from './json.ts';
 import type { ServedKind } from './kinds.ts';
 import { badRequest, type Refusal } from './refusal.ts';
-import type { Json, ModelObject } from './request.ts';
+import type { ModelObject } from './request.ts';
 
 export type Selects = (object: ModelObject) => boolean;
 
@@ -85,19 +86,13 @@ function fieldRequirements(kind: ServedKind, text: string): readonly Selects[] {
       const isKnown = field === 'metadata.name' || field === 'metadata.namespace' || (isPod && podFields.includes(field));
       if (!isKnown) throw unknownField(kind, field);
       const keys = field.split('.');
-      return (object) => (fieldAt(object, keys) === wanted) !== (sign === '!=');
+      return (object) => ((textAt(object, ...keys) ?? '') === wanted) !== (sign === '!=');
     });
 }
 
 function unknownField(kind: ServedKind, field: string): Refusal {
   if (kind.isCustom || kind.plural === 'pods') return badRequest(`field label not supported: ${field}`);
   return badRequest(`"${field}" is not a known field selector: only "metadata.name", "metadata.namespace"`);
-}
-
-function fieldAt(object: Json, keys: readonly string[]): string {
-  let value: unknown = object;
-  for (const key of keys) value = objectOf(value)[key];
-  return typeof value === 'string' ? value : '';
 }
 
 /** Returns whether a `metav1.LabelSelector` selects the labels. An absent selector selects nothing, an empty selector everything. */

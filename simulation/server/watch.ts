@@ -2,7 +2,7 @@
 import { apiVersionOf } from '../../cluster/request/resource.ts';
 import type { WatchCache } from './front-end.ts';
 import type { ServedKind } from './kinds.ts';
-import { badRequest, expired, internal, type Refusal, statusOf } from './refusal.ts';
+import { badRequest, expired, internal, statusOf } from './refusal.ts';
 import type { Commit, Json, ModelObject, ModelWatch, WatchSink } from './request.ts';
 import type { Selects } from './selector.ts';
 import { textOf } from './store.ts';
@@ -84,7 +84,8 @@ class OpenWatch implements ModelWatch {
     // A real API server waits until the cache is current. The state of the storage gives the same result.
     const begin = start.isConsistent ? storage.revision : version;
     this.#sentRevision = start.revision === undefined ? begin : Math.max(start.revision, begin);
-    if (isTooOld) this.#send({ type: 'ERROR', object: statusOf(tooOld(start.revision ?? 0, cache.oldest())) });
+    if (isTooOld)
+      this.#send({ type: 'ERROR', object: statusOf(expired(`too old resource version: ${start.revision ?? 0} (${cache.oldest()})`)) });
     else if (start.revision !== undefined) this.#sendSince(start.revision, version);
     else this.#sendAll(begin);
     if (start.marksBeginning) this.#bookmark(begin, { 'k8s.io/initial-events-end': 'true' });
@@ -184,8 +185,4 @@ class OpenWatch implements ModelWatch {
 
 function lineOf(type: string, object: ModelObject): string {
   return `{"type":"${type}","object":${textOf(object)}}`;
-}
-
-function tooOld(revision: number, oldest: number): Refusal {
-  return expired(`too old resource version: ${revision} (${oldest})`);
 }

@@ -126,7 +126,7 @@ export type ParentResource = 'statefulsets' | 'deployments' | 'replicasets';
 /** Reads the workload of the review. Returns a problem text if it cannot be read or does not exist. `timeoutMs` is 0 if no time is left. */
 export async function readParent(
   env: Pick<ClusterEnv, 'kubernetes'>,
-  { resource, namespace, name }: Pick<Review, 'resource' | 'namespace' | 'name'>,
+  { resource, namespace, name }: Review,
   { of, site, timeoutMs }: { readonly of: readonly ParentResource[]; readonly site: string; readonly timeoutMs: number },
 ): Promise<{ readonly found: KubernetesObject } | { readonly problem: string }> {
   const what = `${resource.resource}/${name} in namespace ${namespace}`;

@@ -3,6 +3,7 @@ import type { Judgement, RuleResult } from '../../engine/decision.ts';
 import { describe } from '../../engine/judge/request-text.ts';
 import { blocks, denialParts, leadingResult } from '../../engine/rule.ts';
 import type { Source } from '../../policies/definition.ts';
+import { defined } from '../../policies/values/defined.ts';
 import { type Answer, boundedText, deny } from '../review/review.ts';
 
 /** Limit of the message in bytes. A terminal or log shows it in one line; the Event of the denial has all details. */
@@ -87,8 +88,7 @@ export function auditOf(
     outcome: judgement.outcome,
     decision: judgement.decisionId,
     policy: policyDigest,
-    ...(group === undefined ? {} : { group }),
-    ...(rule === undefined ? {} : { rule }),
+    ...defined({ group, rule }),
   };
 }
 

@@ -143,11 +143,7 @@ function isUnknownGroup({ code }: Finding): boolean {
 }
 
 /** Returns whether the API server has no RolloutGroup of the requested name. The agent may not know a group yet that is new or invalid. */
-async function isGroupAbsent(
-  env: Pick<WebhookEnv, 'clock' | 'kubernetes'>,
-  { object, namespace }: Pick<Review, 'object' | 'namespace'>,
-  call: Call,
-): Promise<boolean> {
+async function isGroupAbsent(env: Pick<WebhookEnv, 'clock' | 'kubernetes'>, { object, namespace }: Review, call: Call): Promise<boolean> {
   const { group, target } = specOf(object);
   const name = String(group ?? asJsonObject(target)['group']);
   const timeoutMs = Math.max(1, Math.min(longestReadsMs, leftMs(call, env.clock.monotonicMs()) / 2));

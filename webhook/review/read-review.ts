@@ -1,5 +1,6 @@
 // Parses the body of an admission request for the server. Refuses a body that is malformed, too deep or too large.
 import { isJsonObject, type JsonObject, parseJson } from '../../cluster/request/json.ts';
+import { defined } from '../../policies/values/defined.ts';
 import type { Review } from './review.ts';
 
 /** The HTTP status and text of a refusal. The text contains nothing of the body. */
@@ -87,9 +88,7 @@ function reviewOf(apiVersion: Review['apiVersion'], request: JsonObject): Review
       name: nameAt(userInfo['username'], 'request.userInfo.username'),
       groups: namesAt(userInfo['groups'], 'request.userInfo.groups'),
     },
-    ...(object === undefined ? {} : { object }),
-    ...(oldObject === undefined ? {} : { oldObject }),
-    ...(options === undefined ? {} : { options }),
+    ...defined({ object, oldObject, options }),
     dryRun: flagAt(request['dryRun'], 'request.dryRun'),
   };
 }

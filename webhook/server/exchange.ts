@@ -2,6 +2,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { type PlainAnswer, pathOf, wrongCluster } from '../../cluster/connection/http-server.ts';
 import type { Clock, LogFields, Timers } from '../../cluster/env.ts';
+import { defined } from '../../policies/values/defined.ts';
 import type { WebhookConfig } from '../config.ts';
 import { routeLabel, type WebhookEnv, type WebhookObserver } from '../env.ts';
 import { clientGone, type Decided, decide } from '../review/decide.ts';
@@ -108,8 +109,7 @@ async function review(exchange: Exchange, endpoint: ServedEndpoint): Promise<Pla
       route,
       allowed: answer.allowed,
       durationMs,
-      ...(answer.code === undefined ? {} : { code: answer.code }),
-      ...(failure === undefined ? {} : { failure }),
+      ...defined({ code: answer.code, failure }),
     });
     const fields = reviewFields(endpoint.path, read.review, decided, durationMs);
     if (failure === undefined) env.log.info('admission request', fields);
@@ -320,8 +320,7 @@ function reviewFields(path: string, review: Review, { answer, failure }: Decided
     user: bounded(review.user.name),
     dryRun: review.dryRun,
     allowed: answer.allowed,
-    ...(answer.code === undefined ? {} : { code: answer.code }),
-    ...(failure === undefined ? {} : { failure }),
+    ...defined({ code: answer.code, failure }),
     ms: Math.round(durationMs * 10) / 10,
   };
 }

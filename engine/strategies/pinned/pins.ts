@@ -29,10 +29,7 @@ export const keptTemplatesLimit = 96 * 1024;
  * own revision. A pin is dropped if the controller creates the pod at that revision anyway, or if the replacement never happened. A pod
  * that did not come back at the update revision keeps its pin and is replaced again. Unreadable zones keep their pins.
  */
-export function observedPins(
-  { group, view, snapshot }: Pick<GroupContext, 'group' | 'view' | 'snapshot'>,
-  run: RunState | undefined = view.ledger.run,
-): Pinned {
+export function observedPins({ group, view, snapshot }: GroupContext, run: RunState | undefined = view.ledger.run): Pinned {
   const isOver = run === undefined || run.outcome === 'completed';
   const pins = view.zones.flatMap((zone) => pinsOfZone(group, zone, { ledger: view.ledger, isOver }));
   // A completed rollout keeps no template. Otherwise only a later turn would drop it.

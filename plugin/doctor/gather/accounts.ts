@@ -1,5 +1,6 @@
 // Finds the account of each agent that decides in the namespaces of the groups, and reads the rights of the account by access reviews.
 
+import { inParallel } from '../../../cluster/pods.ts';
 import { ApiFailure, onStatus } from '../../../cluster/request/failure.ts';
 import { getObject } from '../../../cluster/request/read.ts';
 import { type KubernetesObject, resourceOf, resources } from '../../../cluster/request/resource.ts';
@@ -11,6 +12,7 @@ import type { GroupDefinition } from '../../../policies/definition.ts';
 import { agentName, usualAgentNamespace } from '../../../policies/objects/agent-deployment.ts';
 import { traitsOf } from '../../../policies/strategies.ts';
 import { defined } from '../../../policies/values/defined.ts';
+import { listOf } from '../../../policies/values/list-of.ts';
 import { itemsOf, type Listing } from '../../cluster-snapshot/listing.ts';
 import type { Cluster } from '../../connection.ts';
 import { type AgentLease, agentState, type LatestDecision, leaseOfNamespace, notRunningText, readAgentLeases } from '../../live/agent.ts';
@@ -283,11 +285,7 @@ async function reviewAll(cluster: Cluster, asked: readonly RightInNamespace[], s
     const answer = await post(cluster, 'authorization.k8s.io/v1', kind, { ...subject, resourceAttributes });
     return { ...one, isAllowed: fieldAt(answer, ['status', 'allowed']) === true };
   };
-  const facts: RightFact[] = [];
-  for (let start = 0; start < asked.length; start += atOnce) {
-    facts.push(...(await Promise.all(asked.slice(start, start + atOnce).map(review))));
-  }
-  return facts;
+  return inParallel(asked, review, atOnce);
 }
 
 /** Returns the user name of the connection; undefined if the API server does not return it. */
@@ -311,8 +309,7 @@ async function post({ env, timeoutMs }: Cluster, apiVersion: string, kind: strin
 }
 
 export function wordsOf(podSpec: unknown): readonly string[] {
-  const containers = fieldAt(podSpec, ['containers']);
-  const words = (Array.isArray(containers) ? containers : []).flatMap((container): readonly unknown[] =>
+  const words = listOf(fieldAt(podSpec, ['containers'])).flatMap((container): readonly unknown[] =>
     ['command', 'args'].flatMap((field) => fieldAt(container, [field]) ?? []),
   );
   return words.filter((word) => typeof word === 'string');

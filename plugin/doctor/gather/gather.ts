@@ -7,6 +7,7 @@ import { ledgerKey, ledgerLabel, releaseLabel } from '../../../engine/ledger/led
 import { observePodBudget } from '../../../engine/observe/budget.ts';
 import { observePod, observeStatefulSet } from '../../../engine/observe/objects.ts';
 import { fieldAt } from '../../../engine/observe/raw.ts';
+import { containersOf } from '../../../engine/plan/risks.ts';
 import { isUnknown, type Known } from '../../../engine/snapshot.ts';
 import { mirrorsOf } from '../../../install/scope.ts';
 import type { GroupDefinition } from '../../../policies/definition.ts';
@@ -15,13 +16,13 @@ import { secretKeysOf } from '../../../policies/integrations/channel.ts';
 import { loadObjects } from '../../../policies/live/objects.ts';
 import { usualAgentNamespace } from '../../../policies/objects/agent-deployment.ts';
 import { customResourceDefinition } from '../../../policies/schema/json-schema.ts';
-import { type Kind, kinds } from '../../../policies/schema/kinds.ts';
+import { type Kind, kinds, resourceOfKind } from '../../../policies/schema/kinds.ts';
 import { traitsOf } from '../../../policies/strategies.ts';
 import { isSameValue } from '../../../policies/values/canonical-json.ts';
 import { defined } from '../../../policies/values/defined.ts';
 import { tryParseJson } from '../../../policies/values/try-parse-json.ts';
 import { metricSources, notificationChannels } from '../../cluster-snapshot/kinds.ts';
-import { itemsOf, listKnown } from '../../cluster-snapshot/listing.ts';
+import { isInstalled, itemsOf, listKnown } from '../../cluster-snapshot/listing.ts';
 import type { Cluster } from '../../connection.ts';
 import { type AgentLease, type LatestDecision, readAgentLeases, readDecisions } from '../../live/agent.ts';
 import { failingChannels } from '../../live/notes.ts';
@@ -160,8 +161,7 @@ async function readMaxUnavailableGate({ env, timeoutMs }: Cluster, groups: reado
 }
 
 function operatorOf(object: KubernetesObject): readonly OperatorFact[] {
-  const containers = fieldAt(object, ['spec', 'template', 'spec', 'containers']);
-  const images = Array.isArray(containers) ? containers.map((container) => String(fieldAt(container, ['image']) ?? '')) : [];
+  const images = containersOf(object).map((container) => String(fieldAt(container, ['image']) ?? ''));
   const image = images.find((one) => /(?:^|\/)rollout-operator(?:-[\w-]+)?(?:[:@]|$)/.test(one));
   const replicas = fieldAt(object, ['status', 'replicas']) ?? 0;
   const { namespace = '', name } = object.metadata;
@@ -199,15 +199,9 @@ async function readKinds(cluster: Cluster): Promise<Known<readonly KindFact[]>> 
       if (live !== 'denied')
         return { kind, isServed: live !== undefined, isOurs: live !== undefined && includesFieldsOf(definition, live) };
       const isOurs = { unknown: 'no permission to get customresourcedefinitions, so its version is unknown' };
-      return { kind, isServed: await isServed(cluster, kind), isOurs };
+      return { kind, isServed: await isInstalled(cluster, resourceOfKind(kind)), isOurs };
     }),
   );
-}
-
-async function isServed({ env, timeoutMs }: Cluster, kind: Kind): Promise<boolean> {
-  const path = '/apis/rollout-group.dev/v1alpha1';
-  const { status, body } = await env.kubernetes.request({ method: 'GET', path, timeoutMs, site: 'doctor.served' });
-  return status === 200 && body.includes(`"kind":"${kind}"`);
 }
 
 /** Reports whether the installed definition has all fields of ours; the API server adds more fields. */

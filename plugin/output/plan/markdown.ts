@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto';
 import type { RuleResult } from '../../../engine/decision.ts';
 import { type GroupPlan, namesText, type Plan } from '../../../engine/plan/document.ts';
 import { isUntilPerson } from '../../../engine/rule.ts';
-import { shorten as clip } from '../../../policies/condition/variables.ts';
+import { cut as clip } from '../../../policies/text/shorten.ts';
 import { canonicalJson } from '../../../policies/values/canonical-json.ts';
 import { groupBy } from '../../../policies/values/group-by.ts';
 import { waitCommands, waitsBesidesStops } from '../explain.ts';

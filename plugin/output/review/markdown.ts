@@ -1,6 +1,6 @@
 // Renders a review as a comment on a pull request, within the size limit of GitHub: the summary first, then the effects, then the plans.
 import type { Plan } from '../../../engine/plan/document.ts';
-import { shorten } from '../../../policies/condition/variables.ts';
+import { cut } from '../../../policies/text/shorten.ts';
 import type { EnvironmentReview, Review } from '../../../review/document.ts';
 import { markdownCode, markdownDetails, markdownTable, markdownText } from '../markdown.ts';
 import { fitSections, groupForms, type Section } from '../plan/markdown.ts';
@@ -73,10 +73,10 @@ function rowSection(kind: ReviewRow['kind'], rows: readonly ReviewRow[], environ
 /** Returns a row with a list of its decisions, and with the first decision in its line. */
 function rowForms(row: ReviewRow, environments: readonly EnvironmentReview[]): readonly string[] {
   const place = row.place === '' ? '' : ` (${markdownCode(row.place)})`;
-  const line = (text: string): string => `- ${markdownText(shorten(text, longestText))}${place}`;
+  const line = (text: string): string => `- ${markdownText(cut(text, longestText))}${place}`;
   const short = line(rowText(row, environments));
   if (row.decisions.length < 2) return [short];
-  const decisions = row.decisions.map((text) => `  - ${markdownText(shorten(text, longestText))}`);
+  const decisions = row.decisions.map((text) => `  - ${markdownText(cut(text, longestText))}`);
   return [[line(rowText({ ...row, decisions: [] }, environments)), ...decisions].join('\n'), short];
 }
 

@@ -6,7 +6,6 @@ import type { ChannelNotes, NotedEvent, RunNotes } from '../../../engine/notify/
 import {
   callbackBody,
   commitStatus,
-  cut,
   escaped,
   eventMessage,
   mainMessage,
@@ -14,6 +13,7 @@ import {
   pageMessage,
   signedText,
 } from '../../../engine/notify/texts.ts';
+import { cut } from '../../../policies/text/shorten.ts';
 import { group } from '../../kit/groups.ts';
 import { snapshotOf } from '../../kit/snapshots.ts';
 

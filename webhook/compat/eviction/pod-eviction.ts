@@ -1,5 +1,6 @@
 // Serves /admission/pod-eviction, which decides evictions under ZoneAwarePodDisruptionBudgets as grafana/rollout-operator does.
 import type { ClusterEnv } from '../../../cluster/env.ts';
+import { inParallel } from '../../../cluster/pods.ts';
 import { getObject, listObjects } from '../../../cluster/request/read.ts';
 import { resources } from '../../../cluster/request/resource.ts';
 import { type DisruptionReason, type DisruptionVerdict, disruptionVerdict, zoneBudgetsFor } from '../../../engine/disruption/disruption.ts';
@@ -144,7 +145,7 @@ async function attempted({ env, cache }: EvictionJudge, request: BudgetRequest):
   const open = await cache.open({ namespace: budget.namespace, budget: budget.name, statefulSets: names }, remainingMs);
   // In a budget with partitions, only pods of the other zones count.
   const counted = budget.partition === undefined ? sets : sets.filter(({ uid }) => uid !== set.uid);
-  const pods = await listPodsOf(env, counted, remainingMs);
+  const pods = await inParallel(counted, (set) => podsOf(env, set, remainingMs()), listsAtOnce);
   const nowMs = env.clock.nowMs();
   const verdict = verdictOn(env, { pod, set, budgets: [budget], statefulSets: sets, pods, claims: open.claims, nowMs });
   if (!verdict.allowed) return { ...verdict, message: `${verdict.message}${causeOf(verdict, pods)}` };
@@ -261,15 +262,6 @@ async function listMembers(env: Port, budget: ZoneBudgetView, timeoutMs: number)
   const options = { namespace, ...(labelSelector === '' ? {} : { labelSelector }), site: 'eviction.statefulSets', timeoutMs };
   const listed = await listObjects(env, resources.statefulSets, options).catch(unknownBecause);
   return isUnknown(listed) ? listed : allKnown(listed.items.map(observeStatefulSet));
-}
-
-async function listPodsOf(env: Port, sets: readonly StatefulSetView[], leftMs: () => number): Promise<readonly PodsView[]> {
-  const views: PodsView[] = [];
-  for (let from = 0; from < sets.length; from += listsAtOnce) {
-    const batch = sets.slice(from, from + listsAtOnce);
-    views.push(...(await Promise.all(batch.map((set) => podsOf(env, set, leftMs())))));
-  }
-  return views;
 }
 
 /** Returns the pods that have the label `name` of the template and that the StatefulSet controls: foreign pods must not count. */
