@@ -25,7 +25,6 @@ function on({ url }: Pick<FakeApiServer, 'url'>, line: string, circumstances: In
   return runInProcess([...line.split(' '), '--server', url, ...(line.includes('-A') ? [] : ['-n', 'mimir'])], circumstances);
 }
 
-/** Decided a moment ago. */
 function now(decision: PublishedDecision): PublishedDecision {
   return { ...decision, decidedMs: Date.now() };
 }
