@@ -2,6 +2,7 @@
 import type { ExceptionDefinition, GroupDefinition, PolicyDefinition, Source } from '../policies/definition.ts';
 import { joinLimits, policiesFor } from '../policies/join.ts';
 import { compareText } from '../policies/values/compare-text.ts';
+import { keptByObject } from '../policies/values/map.ts';
 import { type GroupView, viewGroup, type ZoneView } from './observe/view.ts';
 import { type IntentView, isUnknown, type Known, type Snapshot } from './snapshot.ts';
 
@@ -18,8 +19,15 @@ export interface GroupContext {
   readonly intents: Known<readonly IntentView[]>;
 }
 
-/** Gathers the context of a group. Policies and requests are sorted, so that their order in the snapshot does not matter. */
+/** Returns the context of a group. Policies and requests are sorted, so that their order in the snapshot does not matter. */
 export function contextOf(snapshot: Snapshot, group: GroupDefinition): GroupContext {
+  return contextsOf(snapshot)(group);
+}
+
+/** A decision needs the context of one snapshot several times. */
+const contextsOf = keptByObject((snapshot: Snapshot) => keptByObject((group: GroupDefinition) => gather(snapshot, group)));
+
+function gather(snapshot: Snapshot, group: GroupDefinition): GroupContext {
   const policies = policiesFor(snapshot.policies, group, snapshot.agentNamespace);
   return {
     snapshot,

@@ -8,7 +8,7 @@ import type { Direction, PolicyEffect, PolicyReview } from './document.ts';
 import { effectsOf } from './effects.ts';
 import { exceptionEffects } from './exceptions.ts';
 import { changedSettings } from './settings.ts';
-import { type BoundGroup, budgetsOf, comparableText, type Pair, pairGroups, type Side, type Sides } from './sides.ts';
+import { type BoundGroup, budgetTexts, comparableText, type Pair, pairGroups, type Side, type Sides } from './sides.ts';
 import { testFlips } from './test-cases.ts';
 
 interface ReviewedTests {
@@ -42,8 +42,7 @@ function reviewPair(pair: Pair, sides: Sides, { nowMs, tests }: { readonly nowMs
 
 /** Returns the text of every definition that decides about a group: its own, its policies, and the budgets of its namespace. */
 function decidingText(bound: BoundGroup | undefined, { namespace }: Pair, side: Side): string {
-  const budgets = budgetsOf(side, namespace).map((budget) => comparableText(budget));
-  return comparableText({ group: bound?.group, policies: bound?.policies ?? [], values: budgets });
+  return comparableText({ group: bound?.group, policies: bound?.policies ?? [], values: budgetTexts(side, namespace) });
 }
 
 /** Leaves out effects that another effect contains: a removed policy is one effect for each group. */

@@ -1,10 +1,11 @@
 // Names the settings behind a difference: those that the rule reads, or else those that decide which pods a rollout replaces next.
 import type { LimitsDefinition, Source } from '../policies/definition.ts';
 import { parseDuration } from '../policies/duration.ts';
+import { isSameValue } from '../policies/values/canonical-json.ts';
 import { listed } from '../policies/wording.ts';
 import { type Flip, isOtherAnswer, strictFirst } from './compare.ts';
 import { type ChangedSetting, rulesOf, settingText, sharedZones } from './settings.ts';
-import { budgetsOf, comparableText, differs, type Pair, type Sides } from './sides.ts';
+import { budgetTexts, differs, type Pair, type Sides } from './sides.ts';
 
 export interface Cause {
   /** The change as a clause, such as `RolloutPolicy mimir/calendar is removed`. */
@@ -53,8 +54,8 @@ export function ownCause(flip: Flip, pair: Pair, sides: Sides, changed: readonly
 const ofBudgets: ReadonlySet<string> = new Set(['eviction-budget', 'disruption-budget', 'zone-budget']);
 
 function hasOtherBudget(rule: string, { namespace }: Pair, { before, after }: Sides): boolean {
-  const [old, next] = [before, after].map((side) => comparableText({ values: budgetsOf(side, namespace) }));
-  return ofBudgets.has(rule) && old !== next;
+  const [old, next] = [before, after].map((side) => budgetTexts(side, namespace));
+  return ofBudgets.has(rule) && !isSameValue(old, next);
 }
 
 /** Returns the settings that do not contradict a difference: of the same direction, or without a direction if the whole answer differs. */

@@ -3,7 +3,9 @@ import { fieldAt } from '../engine/observe/raw.ts';
 import type { ExceptionDefinition, GroupDefinition, PolicyBundle, PolicyDefinition } from '../policies/definition.ts';
 import { policiesFor } from '../policies/join.ts';
 import { canonicalJson } from '../policies/values/canonical-json.ts';
+import { groupBy } from '../policies/values/group-by.ts';
 import { isRecord } from '../policies/values/is-record.ts';
+import { keptByObject } from '../policies/values/map.ts';
 
 /** One side of a review: the policies and manifests of a revision, without errors. */
 export interface Side {
@@ -67,14 +69,22 @@ function bound({ bundle, agentNamespace }: Side, group: GroupDefinition): BoundG
   };
 }
 
-/** Returns the disruption budgets of a namespace. */
-export function budgetsOf({ manifests }: Side, namespace: string): readonly unknown[] {
-  return manifests.filter(
-    (object) =>
-      /DisruptionBudget$/.test(String(fieldAt(object, ['kind']))) &&
-      (fieldAt(object, ['metadata', 'namespace']) ?? 'default') === namespace,
+/** Returns the disruption budgets of a namespace as texts. Every group of a namespace has the same ones. */
+export function budgetTexts({ manifests }: Side, namespace: string): readonly string[] {
+  return (
+    budgetsByNamespace(manifests)
+      .get(namespace)
+      ?.map(({ text }) => text) ?? []
   );
 }
+
+const budgetsByNamespace = keptByObject((manifests: readonly unknown[]) => {
+  const budgets = manifests.filter((object) => /DisruptionBudget$/.test(String(fieldAt(object, ['kind']))));
+  const texts = budgets.map((budget) => {
+    return { namespace: String(fieldAt(budget, ['metadata', 'namespace']) ?? 'default'), text: comparableText(budget) };
+  });
+  return groupBy(texts, ({ namespace }) => namespace);
+});
 
 /**
  * Returns a definition as text, without the positions in files, and with sorted lists where the order has no meaning. Definitions with equal

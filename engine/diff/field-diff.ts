@@ -38,7 +38,8 @@ interface Walk {
 /** Returns the differences of two versions of an object. Skips status, server fields and defaults. `1024Mi` equals `1Gi`. */
 export function fieldDiff(before: ObjectContent, after: ObjectContent): readonly FieldChange[] {
   const walk: Walk = { kind: String(after['kind'] ?? before['kind'] ?? ''), changes: [] };
-  compareMaps(walk, { path: '', pattern: '', key: '' }, before, after);
+  // Unchanged files share their values, so most parts of two revisions are one object.
+  if (before !== after) compareMaps(walk, { path: '', pattern: '', key: '' }, before, after);
   return walk.changes;
 }
 
@@ -154,7 +155,7 @@ function alignLists(place: Place, before: readonly unknown[], after: readonly un
 }
 
 function compare(walk: Walk, place: Place, before: unknown, after: unknown): void {
-  if (isNothing(before, place.key) && isNothing(after, place.key)) return;
+  if (before === after || (isNothing(before, place.key) && isNothing(after, place.key))) return;
   if (isRecord(before) && isRecord(after)) compareMaps(walk, place, before, after);
   else if (isRecord(before) && isAbsent(after) && opened.test(place.pattern)) compareMaps(walk, place, before, {});
   else if (isRecord(after) && isAbsent(before) && opened.test(place.pattern)) compareMaps(walk, place, {}, after);

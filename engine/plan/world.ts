@@ -68,6 +68,15 @@ function snapshotBefore(input: PlanInput, { before, after }: PlanSnapshots, grou
 
 /** Returns the inputs of one group with the new budgets and mirrored objects, which are applied before the members. */
 export function snapshotAsked(input: PlanInput, snapshots: PlanSnapshots, group: GroupDefinition): Snapshot {
+  return askedOf(input)(snapshots)(group);
+}
+
+/** A plan needs the inputs of a group several times, and a group is selected from the objects of all groups. */
+const askedOf = keptByObject((input: PlanInput) =>
+  keptByObject((snapshots: PlanSnapshots) => keptByObject((group: GroupDefinition) => withNewBudgets(input, snapshots, group))),
+);
+
+function withNewBudgets(input: PlanInput, snapshots: PlanSnapshots, group: GroupDefinition): Snapshot {
   const before = snapshotBefore(input, snapshots, group);
   const { zoneBudgets, podBudgets, replicaSources } = snapshots.after;
   const { changedSources } = snapshots;

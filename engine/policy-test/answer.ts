@@ -128,7 +128,8 @@ function withPreparations(asked: CaseState, to?: { readonly zone: string; readon
     const prepared = { zone: view.zone.name, call, state: 'prepared', reportedMs: seenMs, seenMs, answeredMs: snapshot.nowMs } as const;
     return view.pods.filter((pod) => pod.ordinal >= firstLeaving).map(({ ordinal, uid }) => ({ ...prepared, ordinal, podUid: uid }));
   });
-  return withLedger(asked, (ledger) => ({ ...ledger, preparations }));
+  // The ledger of a case has no preparation yet.
+  return preparations.length === 0 ? snapshot : withLedger(asked, (ledger) => ({ ...ledger, preparations }));
 }
 
 /** Returns the state after the pods answered in the model: prepared, or with the failure that the case defines. */
@@ -149,9 +150,9 @@ function answered({ snapshot, given }: CaseState, actions: readonly Action[]): S
  */
 function runGiven(snapshot: Snapshot, group: GroupDefinition, given: GivenState): RunState | undefined {
   const context = contextOf(snapshot, group);
-  const waves = group.rollout.waves.map((wave) => waveProgress(context, wave));
   const lastMs = lastReplacementMs(context, given);
   if (lastMs === undefined) return undefined;
+  const waves = group.rollout.waves.map((wave) => waveProgress(context, wave));
   const open = waves.findIndex((wave) => !wave.isFilled);
   const openZone = open < 0 ? undefined : begunZone(given, waves[open], waves.slice(0, open));
   const hasBegun = openZone !== undefined;

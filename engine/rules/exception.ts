@@ -5,7 +5,7 @@ import { exceptionFor } from '../../policies/join.ts';
 import { canOverride } from '../../policies/rollout/rules-without-exception.ts';
 import { compareText } from '../../policies/values/compare-text.ts';
 import { listed } from '../../policies/wording.ts';
-import { pods } from '../amount.ts';
+import { pods, replicasText } from '../amount.ts';
 import type { GroupContext } from '../context.ts';
 import type { RuleResult } from '../decision.ts';
 import { blocks, result } from '../rule.ts';
@@ -90,7 +90,7 @@ function unusedText({ exceptions, nowMs, policies }: Parameters<typeof unusedExc
   const by = requestedBy === undefined ? '' : ` of ${requestedBy.user}`;
   const amounts = [
     ...(allow.anything === true ? ['any amount'] : []),
-    ...(allow.replicasAtLeast === undefined ? [] : [`${allow.replicasAtLeast} replicas or more`]),
+    ...(allow.replicasAtLeast === undefined ? [] : [`${replicasText(allow.replicasAtLeast)} or more`]),
     ...(allow.podsAtMost === undefined ? [] : [`at most ${pods(allow.podsAtMost)}`]),
   ];
   const place = zone === undefined ? 'in all zones' : `in zone ${zone}`;

@@ -88,7 +88,7 @@ function unexplainedEffects({ zones, parts, stops = [] }: GroupDifference): read
       ...(restarts === 0 || isCaused(zone, ['restart']) ? [] : [`the rollout restarts ${plural(restarts, 'pod')} of ${zone}`]),
       ...(from === to || isCaused(zone, ['replicas', 'created', 'deleted'])
         ? []
-        : [`the rollout scales ${zone} from ${from} to ${to} pods`]),
+        : [`the rollout scales ${zone} from ${from} to ${plural(to, 'pod')}`]),
     ];
   });
 }

@@ -171,7 +171,7 @@ function zoneText(shown: ShownZone): string {
   const { changedFields = [] } = shown;
   const change = changeText(changesOf(shown), '->') ?? (changedFields.length > 0 ? fieldsText(changedFields) : undefined);
   const revision = toRevision === undefined ? [] : [change === undefined ? hashes : `${change} (${hashes})`];
-  const replicas = toReplicas === undefined ? [] : [`${fromReplicas ?? '?'} -> ${toReplicas} replicas`];
+  const replicas = toReplicas === undefined ? [] : [`${fromReplicas ?? '?'} -> ${plural(toReplicas, 'replica')}`];
   return `${zone} ${[...revision, ...replicas].join(', ')}`.trim();
 }
 

@@ -78,8 +78,9 @@ interface WindowsAnswer {
  */
 export function joinWindows(policies: readonly (readonly WindowDefinition[])[], action: PolicyAction, nowMs: number): WindowsAnswer {
   const relevant = policies.map((windows) => windows.filter((window) => window.actions.includes(action)));
-  const { isOpen, denying, missing } = momentAt(relevant, nowMs);
-  const changesMs = changeAfter(relevant, nowMs);
+  const moment = momentAt(relevant, nowMs);
+  const { isOpen, denying, missing } = moment;
+  const changesMs = changeAfter(relevant, moment);
   const extents = [...denying, ...missing].map(({ inFlight }) => inFlight);
   return defined({
     isOpen,
@@ -135,8 +136,7 @@ function policyMoment(windows: readonly WindowDefinition[], atMs: number): Momen
 /** The maximum number of openings and closings that the search for the next change visits. Not every one changes the answer. */
 const searchSteps = 32;
 
-function changeAfter(policies: readonly (readonly WindowDefinition[])[], nowMs: number): number | undefined {
-  const { isOpen, sameUntilMs } = momentAt(policies, nowMs);
+function changeAfter(policies: readonly (readonly WindowDefinition[])[], { isOpen, sameUntilMs }: Moment): number | undefined {
   let changesMs = sameUntilMs;
   for (let count = 0; count < searchSteps && Number.isFinite(changesMs); count += 1) {
     const moment = momentAt(policies, changesMs);
@@ -169,8 +169,9 @@ export function checkSchedule({ cron: text, durationMs, timeZone }: Schedule): r
     const message = `The schedule restricts day of month (${dayOfMonth}) and day of week (${dayOfWeek}), which cron joins by or`;
     return [{ code: 'RG2402', field: 'cron', message }, ...problems];
   }
+  if (startsOf(cron, 1).length === 0) return [{ code: 'RG2405', field: 'cron', message: 'The schedule never starts' }, ...problems];
+  if (durationMs <= leastPeriodMs(text)) return problems;
   const periodMs = shortestPeriodMs(text, cron);
-  if (periodMs === undefined) return [{ code: 'RG2405', field: 'cron', message: 'The schedule never starts' }, ...problems];
   if (durationMs > periodMs) {
     const message = `The window lasts ${formatDuration(durationMs)} and opens again after ${formatDuration(periodMs)}`;
     problems.push({ code: 'RG2404', field: 'duration', message });
@@ -179,14 +180,22 @@ export function checkSchedule({ cron: text, durationMs, timeZone }: Schedule): r
 }
 
 /** The shortest periods by pattern: a running agent checks the same schedules again after each change of a policy or StatefulSet. */
-const periodsMs = new Map<string, number | undefined>();
+const periodsMs = new Map<string, number>();
 const maxPeriods = 1_000;
 
-/** Returns the shortest time from one start to the next; infinite for a single start, undefined if the schedule never starts. */
-function shortestPeriodMs(text: string, cron: Cron): number | undefined {
-  if (periodsMs.has(text)) return periodsMs.get(text);
+/** Returns a time that two starts have between them at least: a pattern with one minute and one hour starts once a day at most. */
+function leastPeriodMs(text: string): number {
+  const [minute = '', hour = ''] = text.trim().split(/\s+/);
+  const isOne = (field: string): boolean => /^\d+$/.test(field);
+  return isOne(minute) && isOne(hour) ? 24 * hourMs : isOne(minute) ? hourMs : minuteMs;
+}
+
+/** Returns the shortest time from one start to the next; infinite for a single start. */
+function shortestPeriodMs(text: string, cron: Cron): number {
+  const known = periodsMs.get(text);
+  if (known !== undefined) return known;
   const starts = startsOf(cron, startsCompared);
-  const periodMs = starts.length === 0 ? undefined : Math.min(...starts.slice(1).map((start, index) => start - (starts[index] ?? start)));
+  const periodMs = Math.min(...starts.slice(1).map((start, index) => start - (starts[index] ?? start)));
   putNewest(periodsMs, text, periodMs, maxPeriods);
   return periodMs;
 }

@@ -23,11 +23,15 @@ export interface AgentsOptions {
   readonly say: (line: string) => void;
 }
 
-interface Running {
-  readonly child: ChildProcess;
+export interface AgentPorts {
+  readonly pod: string;
   readonly webhookPort: number;
   /** The port of /ready and /metrics. */
   readonly serverPort: number;
+}
+
+interface Running extends Omit<AgentPorts, 'pod'> {
+  readonly child: ChildProcess;
   /** The process ends because its pod was deleted, or with the cluster. */
   isStopping: boolean;
 }
@@ -52,9 +56,11 @@ export class Agents {
     this.#loop = this.#follow();
   }
 
-  /** Returns the ports of a process; undefined if no process runs. */
-  ports(): Pick<Running, 'webhookPort' | 'serverPort'> | undefined {
-    return [...this.#running.values()].find(({ isStopping }) => !isStopping);
+  /** Returns the ports of each process, with the name of its pod. */
+  ports(): readonly AgentPorts[] {
+    return [...this.#running]
+      .filter(([, { isStopping }]) => !isStopping)
+      .map(([pod, { webhookPort, serverPort }]) => ({ pod, webhookPort, serverPort }));
   }
 
   /** Starts the processes again that ended by themselves. */

@@ -147,7 +147,7 @@ async function install(cluster: ControlPlane, { folder, example, stops }: Instal
     say,
   });
   stops.push(() => agents.stop());
-  const services = await startServices(cluster.servicesSocket, () => agents.ports()?.webhookPort);
+  const services = await startServices(cluster.servicesSocket, () => agents.ports()[0]?.webhookPort);
   stops.push(() => services.close());
   await untilTrusted(cluster.client);
   return agents;

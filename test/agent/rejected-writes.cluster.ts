@@ -114,7 +114,7 @@ describeOnControlPlane('a group with a rejected scale-down', (controlPlane) => {
       () => plugin('explain ingester', namespace),
       ({ stdout }) => stdout.includes('write-accepted'),
     );
-    const fact = 'the change of ingester-zone-b to 1 replicas did not succeed';
+    const fact = 'the change of ingester-zone-b to 1 replica did not succeed';
     expect(explained.stdout.replaceAll(/\s+/g, ' ')).toContain(fact);
     expect(explained.stdout.replaceAll(/\s+/g, ' ')).toContain('zone b keeps its pods');
     expect((await plugin('get ingester -o json', namespace)).stdout).toContain(fact);

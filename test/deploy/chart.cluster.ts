@@ -1,12 +1,15 @@
-// The Helm chart on a real API server, as a user meets it: install, roll a group, upgrade in the middle, roll back, uninstall.
+// The Helm chart on a real API server, as a user meets it: install with defaults, roll a group, upgrade in the middle, roll back, be paged
+// for a stuck group, upgrade again, uninstall. The tests are the parts of this story, in its order.
 import { execFile } from 'node:child_process';
 import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { delimiter, dirname, join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { parseAllDocuments, stringify } from 'yaml';
+import { messageOf } from '../../policies/error-message.ts';
 import { Agents } from '../../scripts/cluster/agents.ts';
 import { applyExample, untilReady } from '../../scripts/cluster/example.ts';
-import { applyObjects, readManifests } from '../../scripts/cluster/objects.ts';
+import { applyObjects, type Manifest, readManifests } from '../../scripts/cluster/objects.ts';
 import { startServices } from '../../scripts/cluster/services.ts';
 import { findTool } from '../control-plane/binaries.ts';
 import type { ApiClient, KubernetesObject } from '../control-plane/client.ts';
@@ -14,7 +17,10 @@ import type { ControlPlane } from '../control-plane/control-plane.ts';
 import type { Identity } from '../control-plane/identities.ts';
 import { describeOnControlPlane } from '../control-plane/suite.ts';
 import { eventually, untilTrusted } from '../control-plane/webhook.ts';
+import { chartCluster, withoutTimes } from '../documents/page.ts';
+import { checkPage } from '../documents/scratch.ts';
 import { runInProcess } from '../plugin/in-process.ts';
+import { prometheus, startAlerting } from './alerting.ts';
 
 const chart = 'deploy/helm/rollout-group';
 const namespace = 'rollout-group';
@@ -55,6 +61,14 @@ function earlierChart(): string {
   change('Chart.yaml', (text) => text.replace(/ersion: \d\S*/g, 'ersion: 0.0.1'));
   change('templates/definitions.yaml', (text) => text.replace(/description: [A-Z].*/, `description: ${earlier}`));
   return path;
+}
+
+const notPaged = ' (SKIPPED, for there is no executable prometheus)';
+
+/** Returns the StatefulSet with an image whose pods never become Ready. */
+function withBrokenImage(manifest: Manifest): Manifest {
+  const text = JSON.stringify(manifest);
+  return JSON.parse(text.replace(/registry\.example\.com\/cache:[\d.]+/g, 'registry.example.com/cache:broken'));
 }
 
 /** Kinds that the cluster itself writes, or that record what happened. */
@@ -98,7 +112,7 @@ describeOnControlPlane(
         env: {},
         say: () => undefined,
       });
-      services = await startServices(controlPlane().servicesSocket, () => agents.ports()?.webhookPort);
+      services = await startServices(controlPlane().servicesSocket, () => agents.ports()[0]?.webhookPort);
     }, 600_000);
     afterAll(async () => {
       await services.close();
@@ -138,11 +152,14 @@ describeOnControlPlane(
       (await admin.get<Workload>(`/api/v1/namespaces/${namespace}/secrets/rollout-group-agent-tls`)).data;
     const descriptionOf = async (): Promise<string> => JSON.stringify(await admin.list(definitions));
 
-    it('protects and rolls a group, survives upgrade and rollback in the middle of a run, and leaves nothing behind', async () => {
+    /** The objects before the installation. */
+    let before: readonly string[];
+
+    it('protects and rolls a group, and survives upgrade and rollback in the middle of a run', async () => {
       await applyExample(controlPlane(), readManifests(join(example, 'manifests')));
       await admin.patch('/api/v1/namespaces/shop', 'merge', { metadata: { labels: { 'rollout-group.dev/enforce': 'true' } } });
       await untilReady(controlPlane(), readManifests(join(example, 'manifests')), 60_000);
-      const before = await everyObject(admin);
+      before = await everyObject(admin);
 
       await done(helm('install', 'rollout-group', earlierChart(), '--create-namespace', '--wait', '--timeout', '90s'));
       await untilTrusted(admin);
@@ -179,7 +196,40 @@ describeOnControlPlane(
         ({ status }) => status === 0,
       );
       await admin.until<Group>(groups, 'the end of the run', (items) => items.some(({ status }) => status?.phase === 'Done'), 90_000);
+    }, 360_000);
 
+    const isPaged = prometheus !== undefined || process.env['CI'] !== undefined;
+    it.runIf(isPaged)(
+      `pages for a stuck group by the alerts of the chart, until it has its earlier version${isPaged ? '' : notPaged}`,
+      async () => {
+        const rendered = await done(helm('template', 'rollout-group', chart, '--set', 'prometheusRule.enabled=true'));
+        const rule = parseAllDocuments(rendered)
+          .map((document) => document.toJS())
+          .find(({ kind }) => kind === 'PrometheusRule');
+        const targets = agents.ports().map(({ pod, serverPort: port }) => ({ pod, port }));
+        const alerting = await startAlerting(controlPlane(), stringify(rule.spec), targets);
+        const summaries = async () => (await alerting.firing()).map(({ annotations }) => annotations['summary']);
+        try {
+          await applyObjects(admin, readManifests(join(example, 'manifests-next')).map(withBrokenImage));
+          const paged = await eventually('an alert', summaries, (texts) => texts.length > 0, 90_000);
+          expect(paged).toEqual(['Group shop/cache is stuck.']);
+          expect(await plugin(['undo', 'cache', '-n', 'shop', '--yes'])).toMatchObject({ status: 0 });
+          await admin.until<Group>(
+            groups,
+            'the end of the return',
+            (items) => items.some(({ status }) => status?.phase === 'Done'),
+            90_000,
+          );
+          await eventually('the end of the alert', summaries, (texts) => texts.length === 0, 90_000);
+        } finally {
+          await alerting.close();
+        }
+      },
+      360_000,
+    );
+
+    it('leaves nothing behind after a further upgrade, and deletes no pod', async () => {
+      await done(helm('upgrade', 'rollout-group', chart, '--wait', '--timeout', '90s'));
       const uids = (await admin.list(pods)).map(({ metadata }) => metadata.uid);
       await done(helm('uninstall', 'rollout-group', '--wait', '--timeout', '60s'));
       await admin.until(`/api/v1/namespaces/${namespace}/pods`, 'no pod of the agent', (items) => items.length === 0, 90_000);
@@ -225,14 +275,21 @@ describeOnControlPlane(
       await admin.delete(`${secrets}/given`);
     }, 240_000);
 
-    it('takes the kept CRDs over, tests the connection, and deletes the CRDs only if the values say so', async () => {
-      await done(helm('install', 'rollout-group', chart, '--set', 'replicas=1', '--wait', '--timeout', '90s'));
-      await untilTrusted(admin);
-      const tested = helm('test', 'rollout-group', '--timeout', '60s');
-      const output = await playTest(controlPlane(), agents);
-      await done(tested);
-      expect(output).toContain('the agent is ready, and its certificate is for rollout-group-agent.rollout-group.svc');
+    it('does what docs/helm.md shows: takes the kept CRDs over, tests the connection, upgrades, and uninstalls', async () => {
+      await admin.create('/api/v1/namespaces', { metadata: { name: 'mimir' } });
+      const played = playTest(controlPlane(), agents).catch(messageOf);
+      const env = {
+        KUBECONFIG: controlPlane().identities.admin.kubeconfig,
+        PATH: [dirname(helmPath), process.env['PATH']].join(delimiter),
+      };
+      expect(await checkPage('docs/helm.md', ({ cluster }) => cluster === chartCluster, { mask: withoutTimes, env })).toBe('');
+      expect(await played).toContain('the agent is ready, and its certificate is for rollout-group-agent.rollout-group.svc');
+      const kept = (await admin.list(definitions)).filter(({ metadata }) => metadata.name.endsWith('.rollout-group.dev'));
+      expect(kept.length).toBeGreaterThan(0);
+    }, 360_000);
 
+    it('deletes the CRDs only if the values say so', async () => {
+      await done(helm('install', 'rollout-group', chart, '--set', 'replicas=1', '--wait', '--timeout', '90s'));
       await done(helm('upgrade', 'rollout-group', chart, '--reuse-values', '--set', 'crds.keep=false', '--wait', '--timeout', '90s'));
       const uids = (await admin.list(pods)).map(({ metadata }) => metadata.uid);
       await done(helm('uninstall', 'rollout-group', '--wait', '--timeout', '60s'));
@@ -259,9 +316,9 @@ async function playTest({ client }: ControlPlane, agents: Agents): Promise<strin
   const path = `/api/v1/namespaces/${namespace}/pods`;
   const name = 'rollout-group-agent-test';
   const isTest = ({ metadata, status }: TestPod): boolean => metadata.name === name && status?.phase === 'Running';
-  const [pod] = (await client.until<TestPod>(path, 'the pod of the test', (items) => items.some(isTest))).filter(isTest);
+  const [pod] = (await client.until<TestPod>(path, 'the pod of the test', (items) => items.some(isTest), 240_000)).filter(isTest);
   const container = pod?.spec.containers[0];
-  const ports = agents.ports();
+  const [ports] = agents.ports();
   if (container === undefined || ports === undefined) throw new Error('there is no test, or no agent');
   const env: Record<string, string> = Object.fromEntries(container.env.map(({ name: variable, value }) => [variable, value]));
   const [, ...args] = container.command.map((word) => word.replace(/\$\((\w+)\)/g, (_, variable: string) => env[variable] ?? ''));

@@ -1,24 +1,21 @@
 // The dashboards and alerts on a real Prometheus that scrapes the agent and a real API server, during a rollout and during failures.
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { request } from 'node:https';
+import { readdirSync, readFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { join } from 'node:path';
-import { text } from 'node:stream/consumers';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { ControlPlane } from '../control-plane/control-plane.ts';
-import { createPrometheus, findPrometheus, login, type Prometheus } from '../control-plane/prometheus.ts';
 import { describeOnControlPlane } from '../control-plane/suite.ts';
 import { isReady, type Pod } from '../control-plane/workloads.ts';
 import { createWorld, merge, podsOf, replicas, setsOf, type World, write } from '../webhook/kit.ts';
+import { type Alerting, prometheus, startAlerting } from './alerting.ts';
 
 /** Has a native group `ingester` and an adopted group `store`. */
 const namespace = 'compat';
 const sets = ['ingester', 'store'].flatMap((group) => ['a', 'b'].map((zone) => `${group}-zone-${zone}`));
 
-const executable = findPrometheus();
 const name = 'dashboards and alerts on a real Prometheus';
-if (executable === undefined && process.env['CI'] === undefined)
+if (prometheus === undefined && process.env['CI'] === undefined)
   describe.skip(`SKIPPED: ${name}, for there is no executable prometheus`, () => it('is not run', () => undefined));
 else describeOnControlPlane(name, monitoringOnPrometheus);
 
@@ -40,54 +37,28 @@ interface Series {
   readonly values: readonly (readonly [atSeconds: number, value: string])[];
 }
 
-interface Alert {
-  readonly labels: Readonly<Record<string, string>>;
-  readonly annotations: Readonly<Record<string, string>>;
-  readonly state: 'pending' | 'firing';
-}
-
 /** The alert and the panel of a deviation that this suite has from the beginning: its webhooks are at a URL instead of a Service. */
 const [always, panelOfDeviation] = ['RolloutProtectionBypassed', 'overview.json Degraded parts'];
-
-/** Returns the alerts with seconds instead of minutes. */
-function fastRules(): string {
-  const rules = readFileSync('deploy/monitoring/alerts.yaml', 'utf8');
-  return rules.replace(/\b(for: |offset |\[)\d+m/g, (_, before) => `${before}10s`).replace(/> 1800/g, '> 15');
-}
 
 function monitoringOnPrometheus(controlPlane: () => ControlPlane): void {
   let cp: ControlPlane;
   let world: World;
-  let prometheus: Prometheus;
+  let alerting: Alerting;
   const beganAt = Date.now() / 1000;
 
   beforeAll(async () => {
-    if (executable === undefined) throw new Error('there is no executable prometheus: install it, or name it in PROMETHEUS_BINARY');
     cp = controlPlane();
     world = await createWorld(cp, { namespaces: [namespace], start: { flags: ['-run=all'] } });
     const spec = { rollout: { strategy: 'onDelete', deadlines: { progress: '10s', run: '1h' } } };
     await world.createGroup('native', namespace, { name: 'ingester', isProtected: false, spec });
     await world.createGroup('compat', namespace, { name: 'store', isProtected: false });
-    prometheus = await createPrometheus(executable, cp.authority.issueForServer(), { scrapes: scrapesOf(cp, world), rules: [rulesIn(cp)] });
-    await prometheus.start();
+    const targets = [{ pod: 'agent-0', port: world.first.agent.port }];
+    alerting = await startAlerting(cp, readFileSync('deploy/monitoring/alerts.yaml', 'utf8'), targets);
   });
   afterAll(async () => {
-    await prometheus.close();
+    await alerting.close();
     await world.close();
   });
-
-  async function ask<Answer>(path: string, parameters: Readonly<Record<string, string>> = {}): Promise<Answer> {
-    const url = `${prometheus.url()}/api/v1/${path}?${new URLSearchParams(parameters)}`;
-    const auth = `${login.user}:${login.password}`;
-    const body = await new Promise<string>((settle, fail) => {
-      request(url, { ca: cp.authority.certificate, auth }, (response) => text(response).then(settle, fail))
-        .on('error', fail)
-        .end();
-    });
-    const { status, data, error } = JSON.parse(body);
-    if (status !== 'success') throw new Error(`${path} ${JSON.stringify(parameters)}: ${error}`);
-    return data;
-  }
 
   /** The titles of the panels without a number since the suite began. */
   async function emptyPanels(): Promise<readonly string[]> {
@@ -97,7 +68,7 @@ function monitoringOnPrometheus(controlPlane: () => ControlPlane): void {
       for (const { expr } of targets) {
         const query = expr.replace(/\$(?:__rate_interval|__range)/g, '2m').replace(/\$(?:namespace|group)/g, '.+');
         const parameters = { query, start: `${beganAt}`, end: `${Date.now() / 1000}`, step: '1' };
-        const { result } = await ask<{ readonly result: readonly Series[] }>('query_range', parameters);
+        const { result } = await alerting.ask<{ readonly result: readonly Series[] }>('query_range', parameters);
         hasData ||= result.some(({ values }) => values.some(([, value]) => Number.isFinite(Number(value))));
       }
       if (!hasData) empty.push(title);
@@ -105,11 +76,8 @@ function monitoringOnPrometheus(controlPlane: () => ControlPlane): void {
     return empty;
   }
 
-  const firing = async (): Promise<readonly Alert[]> => {
-    const { alerts } = await ask<{ readonly alerts: readonly Alert[] }>('alerts');
-    return alerts.filter(({ state }) => state === 'firing');
-  };
-  const namesOf = (alerts: readonly Alert[]) => [...new Set(alerts.map(({ labels }) => labels['alertname']))].sort();
+  const names = async (): Promise<readonly (string | undefined)[]> =>
+    [...new Set((await alerting.firing()).map(({ labels }) => labels['alertname']))].sort();
   const setImage = async (image: string): Promise<void> => {
     const template = { spec: { template: { spec: { containers: [{ name: 'server', image }] } } } };
     for (const set of sets) await cp.client.patch(`${setsOf(namespace)}/${set}`, 'strategic', template);
@@ -129,13 +97,13 @@ function monitoringOnPrometheus(controlPlane: () => ControlPlane): void {
     const expected = panels.filter(({ description }) => description?.startsWith('Empty without ')).map(({ title }) => title);
     expect(expected).toContain(panelOfDeviation);
     await expect.poll(emptyPanels, { timeout: 30_000, interval: 2000 }).toEqual(expected.filter((title) => title !== panelOfDeviation));
-    await expect.poll(async () => namesOf(await firing()), { timeout: 60_000 }).toEqual([always]);
+    await expect.poll(names, { timeout: 60_000 }).toEqual([always]);
   });
 
   it('have data in the other panels after failures, and the alerts name the groups', async () => {
     await setImage('example.com/server:broken');
-    await expect.poll(async () => namesOf(await firing()), { timeout: 60_000 }).toEqual(['RolloutGroupStuck', always, 'RolloutRunFailed']);
-    const named = (await firing()).map(({ labels, annotations }) => `${labels['alertname']}: ${annotations['summary']}`);
+    await expect.poll(names, { timeout: 60_000 }).toEqual(['RolloutGroupStuck', always, 'RolloutRunFailed']);
+    const named = (await alerting.firing()).map(({ labels, annotations }) => `${labels['alertname']}: ${annotations['summary']}`);
     expect(named.sort()).toEqual([
       'RolloutGroupStuck: Group compat/store is stuck.',
       'RolloutProtectionBypassed: Requests may bypass the policies: webhook/configurations.',
@@ -152,43 +120,11 @@ function monitoringOnPrometheus(controlPlane: () => ControlPlane): void {
       expect(downscale.said).toContain('failed calling webhook');
       const path = `${podsOf(namespace)}/${sets[0]}-2`;
       expect((await write(world.admin, 'DELETE', `${path}?dryRun=All`)).said).toMatch(/^200 |^404 /);
-      return namesOf(await firing());
+      return names();
     };
     await expect
       .poll(outage, { timeout: 60_000, interval: 1000 })
       .toEqual(['RolloutGroupStuck', always, 'RolloutRunFailed', 'RolloutWebhookFailsOpen', 'RolloutWebhookUnavailable']);
     await expect.poll(emptyPanels, { timeout: 30_000, interval: 2000 }).toEqual([]);
   });
-}
-
-/** Writes the rules into the folder of the control plane. */
-function rulesIn({ folder: place }: ControlPlane): string {
-  const path = join(place, 'alerts.yaml');
-  writeFileSync(path, fastRules());
-  return path;
-}
-
-/** Returns the scrapes of the agent, as docs/runbooks.md describes them, and of the API server. */
-function scrapesOf({ url, authority, identities, folder: place }: ControlPlane, { first }: World): readonly object[] {
-  const file = (path: string, content: string): string => {
-    writeFileSync(join(place, path), content, { mode: 0o600 });
-    return join(place, path);
-  };
-  const tls_config = {
-    ca_file: file('scrape-ca.crt', authority.certificate),
-    cert_file: file('scrape.crt', identities.admin.certificate),
-    key_file: file('scrape.key', identities.admin.privateKey),
-  };
-  const labels = { namespace: 'rollout-group', pod: 'agent-0' };
-  return [
-    { job_name: 'agent', honor_labels: true, static_configs: [{ targets: [`127.0.0.1:${first.agent.port}`], labels }] },
-    {
-      job_name: 'apiserver',
-      scheme: 'https',
-      tls_config,
-      static_configs: [{ targets: [new URL(url).host] }],
-      scrape_interval: '2s',
-      scrape_timeout: '2s',
-    },
-  ];
 }

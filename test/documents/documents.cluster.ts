@@ -4,7 +4,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { describeWithBinaries } from '../control-plane/suite.ts';
 import { eventually } from '../control-plane/webhook.ts';
-import { type Session, withoutTimes } from './page.ts';
+import { chartCluster, type Session, withoutTimes } from './page.ts';
 import { checkPage, readPages } from './scratch.ts';
 
 /** A cluster as its terminal shows it. */
@@ -117,7 +117,8 @@ describeWithBinaries('the commands of the pages next to a cluster', () => {
   });
 
   const others = [...pages.keys()].filter((page) => page !== tutorial);
-  describe.each([...new Set(others.flatMap(clustersOf))])('next to npm run cluster -- %s', (words) => {
+  const clusters = new Set(others.flatMap(clustersOf).filter((words) => words !== chartCluster));
+  describe.each([...clusters])('next to npm run cluster -- %s', (words) => {
     let cluster: LocalCluster;
     beforeAll(async () => {
       cluster = await startCluster(words);

@@ -8,6 +8,7 @@
 // Comments that readers do not see, each on its own lines:
 // - `<!-- cluster: ARGUMENTS -->`: the blocks below run next to `npm run cluster -- ARGUMENTS`, until the next comment of this kind.
 //   `<!-- cluster: none -->` ends it. A block with nothing but `npm run cluster` does the same, and readers see it.
+//   With `<!-- cluster: chart -->` the blocks run in test/deploy/chart.cluster.ts, on a cluster without an installation.
 // - `<!-- before: COMMANDS -->`: these commands run first, and must succeed.
 // - `<!-- not run: REASON -->`: the next block is not run. ``<!-- not run `WORDS`: REASON -->`` leaves out the commands that start with
 //   these words.
@@ -47,6 +48,8 @@ interface Block {
 
 /** Programs that a block without a tag must not start with, because nothing would run it. */
 const programs = /^\s*(?:\$ |(?:kubectl|npm|node|helm|flux|skopeo|kustomize|promtool|sha256sum|git|rollout-group-agent)\s)/;
+/** The cluster of test/deploy/chart.cluster.ts. */
+export const chartCluster = 'chart';
 const clusterCommand = /^npm run cluster(?: -- (.*))?$/;
 
 /** Returns the commands of a page. Throws if a comment or a block has no end. */

@@ -198,7 +198,7 @@ describe('the differences of a group', () => {
       return renderDifference({ ...one, groups }, look({ ascii: true }));
     };
     expect(withEffects(changed, {}).split('\n')[0]).toBe('mimir/ingester   no differences in StatefulSets');
-    const named = '  the rollout scales b from 3 to 1 pods\n  the rollout restarts 2 pods of c\n';
+    const named = '  the rollout scales b from 3 to 1 pod\n  the rollout restarts 2 pods of c\n';
     expect(withEffects(changed, effects)).toContain(`mimir/ingester   no differences in StatefulSets\n${named}ConfigMap`);
     const stop = { rule: 'rolled-back', fact: 'it was rolled back', zones: ['c'], isBlocking: true, endsWith: 'retry' };
     const stopped = { ...changed, groups: changed.groups.map((one) => ({ ...one, stops: [stop] })) };
@@ -218,7 +218,7 @@ describe('the differences of a group', () => {
           spec.replicas
             - 3
             + 4                                       adds c-3
-        the rollout scales b from 3 to 1 pods
+        the rollout scales b from 3 to 1 pod
         the rollout restarts 2 pods of c
       "
     `);

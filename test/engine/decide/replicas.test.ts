@@ -120,7 +120,7 @@ describe('the replicas that bounds change', () => {
   const count = { kind: 'count', count: 1 } as const;
   it('name the bounds and their place', () => {
     expect(desired({ replicas: count, bounds: { min: 3, max: 60, multipleOf: 3, parity: 'odd' } })?.answer).toEqual(
-      answer('the group asks for 1 replicas; the bounds change that to 3', {
+      answer('the group asks for 1 replica; the bounds change that to 3', {
         limit: 'at least 3, at most 60, a multiple of 3, odd',
         source: line(2),
       }),
@@ -136,7 +136,7 @@ describe('the replicas that bounds change', () => {
     expect(desired({ replicas: count, bounds: { ...free, min: 3 } }, { policies: [limited] })).toEqual({
       replicas: 4,
       isForced: false,
-      answer: answer('the group asks for 1 replicas; the bounds change that to 4', { limit: 'at least 3', source: line(21) }),
+      answer: answer('the group asks for 1 replica; the bounds change that to 4', { limit: 'at least 3', source: line(21) }),
     });
   });
 

@@ -265,7 +265,7 @@ describe('a number that is null', () => {
     const floored = group({ zones: [{ name: 'a', bounds: { min: 2, multipleOf: 1, parity: 'any' } }] });
     expect(scale(floored, { to: undefined })).toMatchObject({
       outcome: 'deny',
-      results: expect.arrayContaining([expect.objectContaining({ rule: 'scale-floor', fact: 'zone a would have 1 replicas' })]),
+      results: expect.arrayContaining([expect.objectContaining({ rule: 'scale-floor', fact: 'zone a would have 1 replica' })]),
     });
     expect(scale(native, { from: undefined, to: 2 }).results.map(({ rule }) => rule)).toEqual(['scale-ceiling', 'window']);
     expect(scale(native, { to: undefined }).message).toBe('scale of statefulset/ingester-zone-a from 3 to null is allowed');

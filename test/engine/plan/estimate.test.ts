@@ -263,7 +263,7 @@ describe('the forecast of a scaling', () => {
       lines: [],
       facts: ['the group asks for 9 replicas; the bounds change that to 6 (at least 2, at most 6)'],
     });
-    expect(forecast(3, 2, 1).facts).toEqual(['the group asks for 1 replicas; the bounds change that to 2 (at least 2, at most 6)']);
+    expect(forecast(3, 2, 1).facts).toEqual(['the group asks for 1 replica; the bounds change that to 2 (at least 2, at most 6)']);
   });
 
   it('names the person who cancelled the decrease, and what stops the change without end', () => {

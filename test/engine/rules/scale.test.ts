@@ -239,7 +239,7 @@ describe('scale-floor', () => {
   const answer = (outcome: string, to: number, limit: number, source: object) => ({
     rule,
     outcome,
-    fact: `zone a would have ${to} replicas`,
+    fact: `zone a would have ${to === 1 ? '1 replica' : `${to} replicas`}`,
     limit: `at least ${limit}`,
     source,
   });

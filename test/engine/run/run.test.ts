@@ -25,7 +25,6 @@ function must<Value>(value: Value | undefined): Value {
   return value;
 }
 
-/** A run that has just begun. */
 const begun = {
   startedMs: kitNowMs,
   wave: 0,
