@@ -7,24 +7,20 @@ import { resourceOfKind, schemas } from '../../policies/schema/kinds.ts';
 import type { AgentConfig } from '../config.ts';
 import type { AgentEnv } from '../env.ts';
 
-export interface Channels {
-  /** Returns the channel for groups of the namespace, or the problem. A changed object counts within 30 s. Rejects if a read fails. */
-  readonly find: (name: string, namespace: string) => Promise<ChannelDefinition | { readonly problem: string }>;
-  readonly stop: () => void;
-}
+export type Channels = ReturnType<typeof channelSource>;
 
 const notificationChannels = resourceOfKind('NotificationChannel');
 
 /** The time after which a channel is read again. */
 const cacheMs = 30_000;
 
-type FoundChannel = Awaited<ReturnType<Channels['find']>>;
+type FoundChannel = ChannelDefinition | { readonly problem: string };
 
 export function channelSource(
   env: AgentEnv,
   { agentNamespace, policySources }: Pick<AgentConfig, 'agentNamespace' | 'policySources'>,
   timeoutMs: number,
-): Channels {
+) {
   const known = new Map<string, { readonly channel: FoundChannel; readonly atMs: number }>();
   const directory = policySources.includes('directory') ? env.policyDirectory : undefined;
   let files: ReadonlyMap<string, FoundChannel> | undefined;
@@ -60,7 +56,8 @@ export function channelSource(
   };
 
   return {
-    find: async (name, namespace) => {
+    /** Returns the channel for groups of the namespace, or the problem. A changed object counts within 30 s. Rejects if a read fails. */
+    find: async (name: string, namespace: string): Promise<FoundChannel> => {
       const channel = await readChannel(name);
       if ('problem' in channel) return channel;
       if (!channel.namespaces.includes(namespace)) return { problem: `the channel ${name} is not available to namespace ${namespace}` };

@@ -1,4 +1,6 @@
 // Parses the bodies of requests as the API server does, and rejects invalid objects and patches.
+
+import { tryParseJson } from '../../policies/values/try-parse-json.ts';
 import { isObject, jsonPatch, mergePatch, type Operation, objectOf } from './json.ts';
 import type { ServedKind } from './kinds.ts';
 import { badRequest, Refusal, unsupportedMediaType } from './refusal.ts';
@@ -8,27 +10,17 @@ import type { Json, ModelRequest } from './request.ts';
 export function objectIn({ body = '', contentType = 'application/json' }: ModelRequest, kind: ServedKind): Json {
   if (mediaTypeOf(contentType) !== 'application/json') throw unsupportedMediaType(kind);
   const shown = body === '' ? '<empty>' : body.slice(0, 30);
-  const unrecognized = (why: string): Refusal =>
-    badRequest(`the object provided is unrecognized (must be of type ${kind.kind}): ${why} (${shown})`);
-  let value: unknown;
-  try {
-    value = JSON.parse(body);
-  } catch {
-    throw unrecognized(`couldn't get version/kind; json parse error: ${body === '' ? 'unexpected end of JSON input' : 'it is no JSON'}`);
-  }
-  if (!isObject(value)) throw unrecognized("couldn't get version/kind; json parse error: it is not an object");
-  if (kind.isCustom && typeof value['kind'] !== 'string') throw unrecognized(`Object 'Kind' is missing in '${body}'`);
+  const unrecognized = (why: string): string => `the object provided is unrecognized (must be of type ${kind.kind}): ${why} (${shown})`;
+  const noJson = body === '' ? 'unexpected end of JSON input' : 'it is no JSON';
+  const value = parsed(body, unrecognized(`couldn't get version/kind; json parse error: ${noJson}`));
+  if (!isObject(value)) throw badRequest(unrecognized("couldn't get version/kind; json parse error: it is not an object"));
+  if (kind.isCustom && typeof value['kind'] !== 'string') throw badRequest(unrecognized(`Object 'Kind' is missing in '${body}'`));
   return value;
 }
 
 /** Returns the JSON of the body; undefined without a body. Throws Refusal. */
 export function optionalJson(body: string | undefined): unknown {
-  if (body === undefined || body === '') return undefined;
-  try {
-    return JSON.parse(body);
-  } catch {
-    throw badRequest('the body of the request is no JSON');
-  }
+  return body === undefined || body === '' ? undefined : parsed(body, 'the body of the request is no JSON');
 }
 
 /** Returns a function that applies a merge patch or JSON patch, or throws Refusal. Throws Refusal at once for other content types. */
@@ -68,12 +60,10 @@ function operationOf(value: unknown): Operation {
   return { op: typeof op === 'string' ? op : '', path: typeof path === 'string' ? path : '', value: given };
 }
 
-function parsed(body: string): unknown {
-  try {
-    return JSON.parse(body);
-  } catch {
-    throw badRequest('error decoding patch: unexpected end of JSON input');
-  }
+function parsed(body: string, problem = 'error decoding patch: unexpected end of JSON input'): unknown {
+  const value = tryParseJson(body);
+  if (value === undefined) throw badRequest(problem);
+  return value;
 }
 
 function typeNameOf(value: unknown): string {

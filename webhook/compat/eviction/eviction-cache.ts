@@ -214,13 +214,7 @@ async function orNotRecorded<Value>(verb: 'read' | 'write', attempt: () => Promi
 
 type RecordIdentity = Pick<EvictionPlace, 'namespace' | 'budget'>;
 
-/** The records of all budgets. A record is a ledger with claims only, and its zones are StatefulSets. */
-interface EvictionRecords {
-  /** Reads the stored record with a quorum read. Rejects if it cannot be read or parsed. */
-  readonly read: (identity: RecordIdentity) => Promise<Ledger>;
-  /** Stores `next` if the record is still `base`. Returns false otherwise; rejects if the outcome is unknown. */
-  readonly write: (identity: RecordIdentity, base: Ledger, next: Ledger) => Promise<boolean>;
-}
+type EvictionRecords = ReturnType<typeof evictionRecords>;
 
 /** Value of the label that distinguishes a record from the ledger of a group. */
 const recordLabel = 'evictions';
@@ -235,8 +229,11 @@ function recordName(budget: string): string {
   return name.length <= longestName ? name : `rollout-group-evictions-${hashText(budget)}`;
 }
 
-/** Returns the records. If ConfigMaps are forbidden and `isAlone` returns true, keeps the records in memory and reports this once. */
-function evictionRecords(env: WebhookEnv, { isAlone }: EvictionCacheOptions): EvictionRecords {
+/**
+ * Returns the records of all budgets. A record is a ledger with claims only, and its zones are StatefulSets. If ConfigMaps are forbidden
+ * and `isAlone` returns true, keeps the records in memory and reports this once.
+ */
+function evictionRecords(env: WebhookEnv, { isAlone }: EvictionCacheOptions) {
   const shared = new Map<string, SharedObject<Ledger>>();
   const memory = new Map<string, Ledger>();
   let isDegraded = false;
@@ -276,8 +273,11 @@ function evictionRecords(env: WebhookEnv, { isAlone }: EvictionCacheOptions): Ev
     joined(stored, memory.get(keyOf(identity)));
 
   return {
-    read: async (identity) => current(identity, await unlessForbidden(async () => (await objectOf(identity).read()).value)),
-    write: async (identity, base, next) => {
+    /** Reads the stored record with a quorum read. Rejects if it cannot be read or parsed. */
+    read: async (identity: RecordIdentity): Promise<Ledger> =>
+      current(identity, await unlessForbidden(async () => (await objectOf(identity).read()).value)),
+    /** Stores `next` if the record is still `base`. Returns false otherwise; rejects if the outcome is unknown. */
+    write: async (identity: RecordIdentity, base: Ledger, next: Ledger): Promise<boolean> => {
       const isBase = (stored?: Ledger): boolean => textOf(current(identity, stored)) === textOf(base);
       const isStored = await unlessForbidden(() => replaced(objectOf(identity), next, isBase));
       if (isStored === true) memory.delete(keyOf(identity));
