@@ -243,6 +243,8 @@ const eventKinds = {
   webhookAway: { by: 'cluster', class: 'F20', fields: { forMs: ms } },
   /** Delays the calls of all webhooks but the one on pod creation. The API server gives up after the timeout of the webhook. */
   webhookSlow: { by: 'cluster', class: 'F20', fields: { delayMs: ms, forMs: ms } },
+  /** Deletes the namespace of the group for good: creations are refused, and the namespace controller deletes all objects. */
+  terminateNamespace: { by: 'cluster', class: 'F25', fields: {} },
   crash: { by: 'process', class: 'F11', fields: { ...onProcess, restartAfterMs: ms } },
   stop: { by: 'process', fields: { ...onProcess, restartAfterMs: ms } },
   pauseProcess: { by: 'process', class: 'F12', fields: { ...onProcess, durationMs: ms } },
@@ -253,6 +255,8 @@ const eventKinds = {
   frontEndLags: { by: 'process', class: 'F10', fields: { frontEnd: ordinal, forMs: ms } },
   /** Makes every request of the agents fail, because they reach no API server. */
   cutOff: { by: 'process', class: 'F10', fields: { forMs: ms } },
+  /** Lets the process open no connection, as without free file descriptors: requests, calls to pods and queries fail. Open watches stay. */
+  noConnections: { by: 'process', class: 'F23', fields: { ...onProcess, forMs: ms } },
   /** Makes the API server deny these requests of the agents with 403; with `all`, it denies every request with 401. */
   rightsRevoked: { by: 'process', class: 'F25', fields: { right: z.enum(rights), forMs: ms } },
   /** Ends every open watch of the front end. If `isCompacted`, its history is lost. */

@@ -6,21 +6,30 @@ import { createGateServer, type GateServer } from './cluster/gate-server.ts';
 import { usualName } from './cluster/group-objects.ts';
 import type { PodAdmitted } from './cluster/pin-webhook.ts';
 import { kindsOf } from './cluster/replica-origins.ts';
-import type { Faults, RequestFault } from './faults/fault.ts';
+import type { Faults, Point, RequestFault } from './faults/fault.ts';
 import { drawnFaults, eitherFaults, placedFaults, podVerb, type RecordedFaults, recordedFaults } from './faults/source.ts';
 import { leaseResource } from './objects.ts';
 import { createOracles } from './oracles/all.ts';
 import { firstDifference } from './oracles/converged.ts';
 import { KnownClaims } from './oracles/documents.ts';
-import { ofGroup, ownerOf } from './oracles/groups.ts';
+import { ofGroup, ownerOf, whileTrue } from './oracles/groups.ts';
 import type { Oracle, Scene, Violation } from './oracles/oracle.ts';
+import { judgeTermination } from './oracles/termination.ts';
 import { type Admission, createAdmission } from './process/admission.ts';
 import { createAgentAdmission, objectOfPath } from './process/agent-requests.ts';
 import { Agents, agentNamespace, agentUser, leaseName } from './process/agents.ts';
 import { beginRunAt, runStartMs } from './process/clock.ts';
 import { installedWebhooks } from './process/installed.ts';
 import type { RunOptions, TimelineEntry } from './run.ts';
-import { type ClusterEvent, classOfEvent, type PeopleEvent, type Right, type Scenario, type ScenarioEvent } from './scenario.ts';
+import {
+  type ClusterEvent,
+  classOfEvent,
+  type PeopleEvent,
+  processLetter,
+  type Right,
+  type Scenario,
+  type ScenarioEvent,
+} from './scenario.ts';
 import { createScheduler, type Scheduler } from './scheduler.ts';
 import type { Actor, Answered, ModelObject, ModelRequest } from './server/request.ts';
 import { ModelServer } from './server/server.ts';
@@ -124,7 +133,7 @@ export class Run {
     if (!this.agents.isReady()) return 'not every agent is ready';
     // All pods of a group may be updated while its last wave still soaks.
     const decisions = this.#cluster.groups
-      .filter(({ shape }) => this.#scenario.given !== undefined || shape.waves !== undefined)
+      .filter(({ shape, isOver }) => !isOver() && (this.#scenario.given !== undefined || shape.waves !== undefined))
       .map(({ namespace, name }) => this.#decisions.get(`${namespace}/${name}`));
     const waiting = decisions.find((decision) => decision !== undefined && decision.outcome !== 'done');
     return waiting && `the agents wait: ${waiting.waits[0]?.fact ?? waiting.outcome}`;
@@ -186,7 +195,10 @@ export class Run {
     return this.scenes.flatMap((scene, index) => {
       // The judges ask for the claims of the group after each event.
       const oracles = [...this.#knownClaims.slice(index, index + 1), ...createOracles(scene)];
-      return groups.length < 2 ? oracles : oracles.map((oracle) => ofGroup(oracle, (object) => isOf(groups, index, object)));
+      if (groups.length < 2) return oracles;
+      const isOver = groups[index]?.isOver ?? (() => false);
+      const judges = [...oracles.map((oracle) => whileTrue(oracle, () => !isOver())), whileTrue(judgeTermination(scene), isOver)];
+      return judges.map((oracle) => ofGroup(oracle, (object) => isOf(groups, index, object)));
     });
   }
 
@@ -308,12 +320,13 @@ export class Run {
       ...this.faults,
       ofRequest: (point, verb) => {
         this.#judge((oracle) => oracle.sending?.(point, verb));
-        const outage = this.#outages.find(({ untilMs, sites }) => point.atMs < untilMs && sites.test(point.site));
-        const isMet = outage !== undefined && !this.#isHealing && verb !== podVerb;
-        const fault = isMet ? outage.fault : this.faults.ofRequest(point, verb);
+        const outage = this.#outageAt(point, verb);
+        const fault = outage === undefined ? this.faults.ofRequest(point, verb) : outage.fault;
         if (fault !== undefined) this.#judge((oracle) => oracle.faulted?.(point, fault));
         return fault;
       },
+      ofPodCall: (point) => (this.#isStarved(point) ? { class: 'F21', kind: 'refuse' } : this.faults.ofPodCall(point)),
+      ofGate: (point) => (this.#isStarved(point) ? { class: 'F22', kind: 'hang' } : this.faults.ofGate(point)),
       ofLine: (point, line = '') => {
         this.#options.observer?.lineArrived?.(point, line);
         const fault = this.faults.ofLine(point, line);
@@ -321,6 +334,19 @@ export class Run {
         return fault;
       },
     };
+  }
+
+  #outageAt(point: Point, verb: string): Outage | undefined {
+    if (this.#isHealing || verb === podVerb) return undefined;
+    return this.#outages.find(({ untilMs, sites, process }) => {
+      return point.atMs < untilMs && sites.test(point.site) && (process ?? processLetter(point.process)) === processLetter(point.process);
+    });
+  }
+
+  /** Returns whether the process can open no connection. */
+  #isStarved({ atMs, process }: Point): boolean {
+    const isOf = (outage: Outage): boolean => outage.process === processLetter(process) && atMs < outage.untilMs;
+    return !this.#isHealing && this.#outages.some(isOf);
   }
 
   #schedule(group: number, events: readonly ScenarioEvent[], index: number, wallMs: () => number): void {
@@ -340,7 +366,7 @@ export class Run {
         cluster: { happen: (happening) => this.#cluster.happen(happening, group) },
         server: this.#server,
         frontEnds,
-        failRequests: (fault, forMs, sites) => void this.#outages.push({ fault, untilMs: nowMs() + forMs, sites }),
+        failRequests: ({ forMs, ...outage }) => void this.#outages.push({ ...outage, untilMs: nowMs() + forMs }),
       };
       if (play(event, stage) && faultClass !== undefined) this.faults.happened(faultClass);
     });
@@ -352,6 +378,8 @@ interface Outage {
   readonly fault: RequestFault;
   readonly untilMs: number;
   readonly sites: RegExp;
+  /** The letter of the only process that it concerns, whose calls to pods and queries fail too. */
+  readonly process?: string;
 }
 
 /** Returns whether the object is of the group with this index, or of no group. */
@@ -372,7 +400,7 @@ export interface Stage {
   readonly server: Pick<ModelServer, 'change' | 'remove' | 'lagFrontEnd' | 'restartFrontEnd'>;
   readonly frontEnds: number;
   /** Makes the requests of the agents at these sites fail for a time. */
-  readonly failRequests: (fault: RequestFault, forMs: number, sites: RegExp) => void;
+  readonly failRequests: (outage: Omit<Outage, 'untilMs'> & { readonly forMs: number }) => void;
 }
 
 /** The failure of a request while the agents reach no API server. */
@@ -412,11 +440,14 @@ export function play(event: ScenarioEvent, stage: Stage): boolean {
       server.lagFrontEnd(event.frontEnd % frontEnds, nowMs() + event.forMs);
       return true;
     case 'cutOff':
-      stage.failRequests(cutOff, event.forMs, sitesOf.all);
+      stage.failRequests({ fault: cutOff, forMs: event.forMs, sites: sitesOf.all });
+      return true;
+    case 'noConnections':
+      stage.failRequests({ fault: cutOff, forMs: event.forMs, sites: sitesOf.all, process: event.process });
       return true;
     case 'rightsRevoked': {
       const status = event.right === 'all' ? 401 : 403;
-      stage.failRequests({ class: 'F25', kind: 'denied', status }, event.forMs, sitesOf[event.right]);
+      stage.failRequests({ fault: { class: 'F25', kind: 'denied', status }, forMs: event.forMs, sites: sitesOf[event.right] });
       return true;
     }
     case 'frontEndRestarts':

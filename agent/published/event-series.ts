@@ -1,5 +1,5 @@
 // Writes facts as Kubernetes Events for `EventWriter`: repetitions count in one Event. If many Events wait, facts of one kind are combined.
-import { isStatus } from '../../cluster/request/failure.ts';
+import { isNamespaceGone, isStatus } from '../../cluster/request/failure.ts';
 import { type KubernetesObject, resources } from '../../cluster/request/resource.ts';
 import { createObject, microTime, patchObject, type Target, targetOf } from '../../cluster/request/write.ts';
 import { messageOf } from '../../policies/error-message.ts';
@@ -202,7 +202,8 @@ export class EventSeries {
     const { env, onWrite } = this.#options;
     const series = this.#series.get(key);
     const isExpired = series === undefined || env.clock.nowMs() - series.lastMs > expiryMs;
-    const isRefused = isStatus(error, 400, 413, 422);
+    // In a namespace that is being deleted, no later request can succeed.
+    const isRefused = isStatus(error, 400, 413, 422) || isNamespaceGone(error);
     onWrite?.(isExpired || isRefused ? 'dropped' : 'failed');
     if (isExpired || isRefused) {
       this.#series.delete(key);

@@ -54,6 +54,13 @@ export function isStatus(error: unknown, ...codes: readonly number[]): error is 
   return error instanceof ApiFailure && codes.includes(error.status);
 }
 
+/** Reports whether the server refuses a new object because its namespace is being deleted or does not exist. */
+export function isNamespaceGone(error: unknown): boolean {
+  if (isStatus(error, 404)) return error.details['kind'] === 'namespaces';
+  const causes = isStatus(error, 403) ? error.details['causes'] : undefined;
+  return Array.isArray(causes) && causes.some((cause) => asJsonObject(cause)['reason'] === 'NamespaceTerminating');
+}
+
 /** Returns a handler for a rejected request: answers with these HTTP status codes become the value, every other error is thrown again. */
 export function onStatus<const Value>(value: Value, ...codes: readonly number[]): (error: unknown) => Value {
   return (error) => {

@@ -101,7 +101,7 @@ function openGroup(group: GroupDefinition, registration: RegistrationFact): read
   const { namespace, name, zones } = group;
   const { isOptedIn = true, deniesDownscale = false } = registration.namespaces.find((one) => one.name === namespace) ?? {};
   const set = (Object.keys(effects) as Protection[]).filter((field) => zones.some((zone) => zone[field]));
-  if (isOptedIn || set.length === 0) return [];
+  if ((registration.isRegistered && isOptedIn) || set.length === 0) return [];
   const hasOther = profileOf(group).downscaleWebhook !== undefined;
   if (hasOther && isUnknown(deniesDownscale)) return skipped('webhooks', `${namespace}/${name}: ${deniesDownscale.unknown}`);
   if (hasOther && deniesDownscale === true) return [];

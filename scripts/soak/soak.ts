@@ -54,10 +54,11 @@ function comparedOf(seed: number): Checks['compared'] {
   return seed % 40 === 20 ? ['writes'] : [];
 }
 
-/** Plays one scenario with all checks and prints its timeline. */
+/** Plays one scenario twice, with the comparisons that fit it, and prints its timeline. A stored plan gets all comparisons. */
 async function playOne(asked: SoakArguments): Promise<Failure | undefined> {
   const scenario = asked.plan === undefined ? scenarioOf(asked.seed ?? 0) : scenarioFrom(asked.plan);
-  const { result, failure } = await judge(scenario, { isRepeated: true, compared: ['ends', 'writes'] });
+  const compared = asked.plan === undefined ? comparedOf(scenario.seed) : (['ends', 'writes'] as const);
+  const { result, failure } = await judge(scenario, { isRepeated: true, compared });
   if (failure === undefined || !asked.isShrinking) {
     const told = await runScenario(failure?.scenario ?? scenario, { keepsTimeline: true });
     say([...timelineLines(told), '', `trace ${told.traceHash}, ${told.events} events, ${Math.round(told.endMs / 1000)} virtual seconds`]);

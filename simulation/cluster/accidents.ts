@@ -5,12 +5,13 @@ import { between, type Random, streamOf } from '../random.ts';
 import type { ClusterEvent } from '../scenario.ts';
 import type { DisruptionController } from './budgets.ts';
 import type { Kubelets } from './kubelet.ts';
+import { terminateNamespace } from './namespace-controller.ts';
 import type { Nodes } from './nodes.ts';
 import type { PinWebhook } from './pin-webhook.ts';
 import type { StatefulSetController } from './statefulset-controller.ts';
 import type { World } from './world.ts';
 
-interface AccidentsOptions extends Pick<World, 'scheduler' | 'seed'> {
+interface AccidentsOptions extends Pick<World, 'server' | 'scheduler' | 'seed'> {
   readonly namespace: string;
   readonly statefulSets: readonly string[];
   readonly kubelets: Kubelets;
@@ -41,6 +42,10 @@ export class Accidents {
   happen(event: ClusterEvent): boolean {
     const pod = 'ordinal' in event ? `${this.#options.statefulSets[event.zone.charCodeAt(0) - 97] ?? ''}-${event.ordinal}` : '';
     switch (event.kind) {
+      case 'terminateNamespace':
+        this.#options.report(`the namespace ${this.#options.namespace} is deleted`);
+        terminateNamespace(this.#options, this.#options.namespace, this.#random);
+        return true;
       case 'podFails':
         this.#options.report(`${pod} fails for ${seconds(event.forMs)}`);
         return this.#lasting(event.forMs, this.#options.kubelets.fail(this.#options.namespace, pod));

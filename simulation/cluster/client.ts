@@ -51,7 +51,7 @@ export class Client {
     const { name, namespace = '' } = object['metadata'] as ModelObject['metadata'];
     this.#inTurn({ resource, namespace, name }, (end) =>
       this.#admit({ operation: 'CREATE', resource, subresource: '', namespace, name, actor, object }, (verdict) => {
-        const isNew = this.#server.get(resource, namespace, name) === undefined;
+        const isNew = this.#server.get(resource, namespace, name) === undefined && !this.#server.isTerminating(namespace);
         if (verdict.isAllowed && isNew) this.#server.create(verdict.actor, resource, verdict.object);
         end(verdict.isAllowed ? done : denied);
       }),

@@ -112,11 +112,14 @@ export function startCluster({ server, scheduler, wallMs, scenario, admitted, ad
     groups: started.map(({ view }) => view),
     policies: groups[0].objects.policies,
     /** Performs or begins the event of a group. Returns false if the event has no effect, for example because the pod is absent. */
-    happen: (event: PeopleEvent | ClusterEvent, index = 0): boolean => started[index]?.happen(event) ?? false,
+    happen: (event: PeopleEvent | ClusterEvent, index = 0): boolean => {
+      const group = started[index];
+      return group !== undefined && !group.view.isOver() && group.happen(event);
+    },
     /** Ends all accidents, drains and pauses. Replaces broken images, and restores members and update strategies. */
     heal: (): void => {
       for (const { accidents } of started) accidents.heal();
-      for (const { people, requests } of started) {
+      for (const { people, requests } of started.filter(({ view }) => !view.isOver())) {
         people.heal();
         if (given === undefined || webhook !== undefined) requests.heal(given === undefined ? persons : []);
       }
@@ -182,7 +185,16 @@ function startGroup({ world, group, admission, models, report }: GroupInput) {
   });
   const accidents = new Accidents({ ...world, ...models, namespace, statefulSets, report: (what) => report('cluster', what) });
   const happen = (event: PeopleEvent | ClusterEvent): boolean => (isByPeople(event) ? people.happen(event) : accidents.happen(event));
-  const view = { namespace, name, statefulSets, shape, wanted: (): readonly WantedStatefulSet[] => people.wanted() };
+  /** Returns whether the namespace was deleted. Then people want nothing more. */
+  const isOver = (): boolean => world.server.isTerminating(namespace);
+  const view = {
+    namespace,
+    name,
+    statefulSets,
+    shape,
+    isOver,
+    wanted: (): readonly WantedStatefulSet[] => (isOver() ? [] : people.wanted()),
+  };
   return { view, people, requests, accidents, happen };
 }
 

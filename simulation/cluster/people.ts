@@ -351,7 +351,7 @@ export class People {
 
   #createAgain(name: string): void {
     const want = this.#desired.get(name);
-    if (want?.absent === undefined) return;
+    if (want?.absent === undefined || this.#options.server.isTerminating(this.#options.namespace)) return;
     const { manifest, uid } = want.absent;
     if (this.#live(name)?.metadata.uid === uid) {
       this.#options.scheduler.after(stillGoingMs, () => this.#createAgain(name));

@@ -149,6 +149,8 @@ export class StatefulSetController {
   }
 
   #reconcile(set: ModelObject): boolean {
+    // The API server would refuse its pods.
+    if (this.#options.server.isTerminating(set.metadata.namespace ?? '')) return true;
     this.#adoptRevisions(set);
     const updateRevision = this.#ensureRevision(set);
     const adopted = this.#adopt(set);

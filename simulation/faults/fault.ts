@@ -24,6 +24,7 @@ export const faultClasses = [
   'F20',
   'F21',
   'F22',
+  'F23',
   'F25',
 ] as const;
 export type FaultClass = (typeof faultClasses)[number];

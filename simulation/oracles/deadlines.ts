@@ -77,9 +77,11 @@ class DeadlineJudge implements Oracle {
       .filter(({ statefulSet, facts }) => terms.wasMember(statefulSet, sinceMs) && !facts.since(sinceMs).includes(undefined))
       .flatMap(({ places }) => [...places.values()])
       .find((place) => {
-        const { pod, open, downSinceMs, upAtMs } = place;
-        if (!isOpen(place, nowMs) || open === undefined || !isInRange(place)) return false;
-        const isTarget = pod === undefined || isTerminating(pod) || open.targets.has(revisionLabelOf(pod));
+        const { pod, downSinceMs, upAtMs, zone } = place;
+        if (!isOpen(place, nowMs) || !isInRange(place)) return false;
+        const targets = this.#book.targetsSince(zone, nowMs);
+        // A pod that is outdated again, or that a stale controller created, waits for its replacement.
+        const isTarget = pod === undefined || isTerminating(pod) || targets.includes(revisionLabelOf(pod));
         return isTarget && downSinceMs !== undefined && downSinceMs <= sinceMs && nowMs < upAtMs && place.requiredSinceMs <= sinceMs;
       });
   }

@@ -73,6 +73,24 @@ export function ofGroup(oracle: Oracle, isOurs: (object: Named) => boolean): Ora
   };
 }
 
+/** Returns the judge, which judges nothing while the condition is false. */
+export function whileTrue(oracle: Oracle, isTrue: () => boolean): Oracle {
+  return {
+    sending: (point, verb) => void (isTrue() && oracle.sending?.(point, verb)),
+    faulted: (point, fault) => void (isTrue() && oracle.faulted?.(point, fault)),
+    committed: (commit) => void (isTrue() && oracle.committed?.(commit)),
+    answered: (answered) => void (isTrue() && oracle.answered?.(answered)),
+    turnEnded: (process, report) => void (isTrue() && oracle.turnEnded?.(process, report)),
+    podCalled: (call) => void (isTrue() && oracle.podCalled?.(call)),
+    gateAnswered: (answer) => void (isTrue() && oracle.gateAnswered?.(answer)),
+    podAdmitted: (pod) => void (isTrue() && oracle.podAdmitted?.(pod)),
+    reviewed: (reviewed) => void (isTrue() && oracle.reviewed?.(reviewed)),
+    processChanged: (process, change) => void (isTrue() && oracle.processChanged?.(process, change)),
+    healingBegan: () => void (isTrue() && oracle.healingBegan?.()),
+    ended: () => void (isTrue() && oracle.ended?.()),
+  };
+}
+
 function targetOf({ namespace, name, request }: Answered): Named {
   const object = parsed(request.body) as Json | undefined;
   return { namespace, name: name === '' ? (textAt(object, 'metadata', 'name') ?? '') : name, object };

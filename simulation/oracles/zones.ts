@@ -4,7 +4,7 @@ import { letterOf, type WaveShape, wavesOfShape } from '../scenario.ts';
 import type { Commit } from '../server/request.ts';
 import { disruptedByUs } from './availability.ts';
 import { isLedger, readLedger } from './documents.ts';
-import { knownSinceMs, type Oracle } from './oracle.ts';
+import { knownSinceMs, type Moment, type Oracle } from './oracle.ts';
 import { type Book, isInRange, wasDown, type Zone } from './places.ts';
 import { targetOf } from './waves.ts';
 
@@ -13,10 +13,15 @@ export function judgeZones(book: Book): Oracle {
   const { group, isGiven } = book.scene;
   if (isGiven === true || group.kind === 'adopted') return {};
   const waves = wavesOfShape(group) ?? [];
+  /** The time at which the open zone was opened. */
+  let openedMs = 0;
   return {
     committed: (commit) => {
       checkReplaced(book, commit);
-      if (commit.resource === configMapResource && commit.type !== 'DELETED' && isLedger(commit.after)) checkLeft(book, commit, waves);
+      if (commit.resource !== configMapResource || commit.type === 'DELETED' || !isLedger(commit.after)) return;
+      if (readLedger(commit.after)?.run?.openZone === book.runs.latest()?.openZone) return;
+      checkLeft(book, commit, { waves, openedMs });
+      openedMs = commit.atMs;
     },
   };
 }
@@ -33,25 +38,39 @@ function checkReplaced(book: Book, commit: Commit): void {
   book.scene.violated('S37', `${commit.actor.process ?? ''} replaces ${commit.after.metadata.name}, and the stored open zone is ${open}`);
 }
 
+interface Open {
+  readonly waves: readonly WaveShape[];
+  readonly openedMs: number;
+}
+
 /** Checks that a zone is left for another one of the same wave only when the wave has its pods there. */
-function checkLeft(book: Book, { before, after, actor, atMs }: Commit, waves: readonly WaveShape[]): void {
+function checkLeft(book: Book, { before, after, actor, atMs }: Commit, { waves, openedMs }: Open): void {
   const [was, is] = [before === undefined ? undefined : readLedger(before)?.run, readLedger(after)?.run];
   if (was?.openZone === undefined || is?.openZone === undefined || was.openZone === is.openZone) return;
   const isSame = was.id === is.id && was.wave === is.wave && was.outcome === 'running' && is.outcome === 'running';
   const zone = book.zones.find(({ statefulSet }) => book.terms.zoneName(statefulSet) === was.openZone);
   const fromMs = knownSinceMs(book.scene, { actor, atMs });
-  if (!isSame || zone === undefined || !book.terms.wasMember(zone.statefulSet, fromMs)) return;
+  // After a denied replacement the zone from before is open again.
+  if (!isSame || zone === undefined || zone.disruptedMs < openedMs || !book.terms.wasMember(zone.statefulSet, fromMs)) return;
   const letter = letterOf(book.zones.indexOf(zone));
   const wave = waves[is.wave] ?? { zones: [letter] };
   const lacking = wave.zones.includes(letter) ? lackOf(zone, wave, fromMs) : 0;
-  // An unavailable pod of another zone is repaired first.
   const next = book.zones.find(({ statefulSet }) => book.terms.zoneName(statefulSet) === is.openZone);
-  const isRepair = [...(next?.places.values() ?? [])].some((place) => isInRange(place) && wasDown(place, { atMs, fromMs, aheadMs: 0 }));
+  const isRepair = next !== undefined && repairable(next, { atMs, fromMs, aheadMs: 0 });
   if (lacking <= 0 || isRepair) return;
   book.scene.violated(
     'S37',
     `${actor.process ?? ''} leaves zone ${was.openZone} for zone ${is.openZone}, and ${lacking} of its pods are still outdated`,
   );
+}
+
+/** Returns whether the zone has an outdated pod that a decision may have seen unavailable: it is repaired first. */
+function repairable({ places, facts }: Zone, moment: Moment): boolean {
+  const target = facts.latest()?.updateRevision;
+  return [...places.values()].some((place) => {
+    const { pod } = place;
+    return isInRange(place) && wasDown(place, moment) && (pod === undefined || revisionLabelOf(pod) !== target);
+  });
 }
 
 /** Returns how many pods the wave lacks in the zone by every state that the decision may have seen. */

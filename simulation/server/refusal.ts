@@ -147,6 +147,13 @@ export function budgetExceeded(message: string, retryAfterSeconds?: number): Ref
 }
 
 /** Returns the refusal of RBAC. */
+/** The answer of the admission plugin NamespaceLifecycle to a creation. */
+export function namespaceTerminating(kind: ServedKind, name: string, namespace: string): Refusal {
+  const message = `${resourceOf(kind)} "${name}" is forbidden: unable to create new content in namespace ${namespace} because it is being terminated`;
+  const cause = { reason: 'NamespaceTerminating', message: `namespace ${namespace} is being terminated`, field: 'metadata.namespace' };
+  return new Refusal(403, 'Forbidden', message, { details: { ...detailsOf(kind, name), causes: [cause] } });
+}
+
 export function forbidden(
   kind: ServedKind,
   { user, verb, namespace, name, subresource }: Readonly<Record<'user' | 'verb' | 'namespace' | 'name' | 'subresource', string>>,

@@ -49,7 +49,7 @@ export class ModelServer {
     const storage = new Storage(() => scheduler.nowMs());
     const all = [...kubernetesKinds, ...kinds];
     this.#kinds = new Map(all.map((kind) => [resourceOf(kind), kind]));
-    this.#core = { storage, wallMs, newUid: uidsOf(seed) };
+    this.#core = { storage, wallMs, newUid: uidsOf(seed), terminating: new Set() };
     this.#frontEnds = Array.from({ length: frontEnds }, (_, index) => new FrontEnd({ scheduler, storage, seed, index }));
     storage.onCommit((commit) => {
       for (const observer of this.#observers) observer.committed?.(commit);
@@ -178,6 +178,15 @@ export class ModelServer {
 
   permit(...permissions: readonly string[]): void {
     for (const permission of permissions) this.#requests.forbidden.delete(permission);
+  }
+
+  /** Refuses creations in the namespace from now on. The namespace controller deletes its objects. */
+  terminateNamespace(namespace: string): void {
+    this.#core.terminating.add(namespace);
+  }
+
+  isTerminating(namespace: string): boolean {
+    return this.#core.terminating.has(namespace);
   }
 
   /** Makes the front end show no new state until that time (scheduler clock). Reads without a resource version stay current. */

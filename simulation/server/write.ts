@@ -6,7 +6,17 @@ import { hasDefaultStatus, prepared } from './defaults.ts';
 import { isObject, isSame, objectOf } from './json.ts';
 import { resourceOf, type ServedKind } from './kinds.ts';
 import { type ManagerEntry, managersAfter } from './managed-fields.ts';
-import { alreadyExists, badRequest, conflict, internal, invalid, modified, mustNameVersion, notFound } from './refusal.ts';
+import {
+  alreadyExists,
+  badRequest,
+  conflict,
+  internal,
+  invalid,
+  modified,
+  mustNameVersion,
+  namespaceTerminating,
+  notFound,
+} from './refusal.ts';
 import type { Actor, Json, ModelObject } from './request.ts';
 import type { Storage } from './store.ts';
 import { misfitOf, validate } from './validate.ts';
@@ -19,6 +29,8 @@ export interface Core {
   /** Returns the wall-clock time of the API server. */
   readonly wallMs: () => number;
   readonly newUid: () => string;
+  /** The namespaces that are being deleted: nothing can be created there. */
+  readonly terminating: Set<string>;
 }
 
 export interface Target {
@@ -64,6 +76,7 @@ export function create(
   } as unknown as ModelObject;
   const { storage } = core;
   const resource = resourceOf(kind);
+  if (core.terminating.has(namespace)) throw namespaceTerminating(kind, finished.metadata.name, namespace);
   if (storage.collection(resource).get(namespace, finished.metadata.name) !== undefined) throw alreadyExists(kind, finished.metadata.name);
   if (isDryRun) return finished;
   const created = storage.commit({ type: 'ADDED', resource, object: finished, actor });

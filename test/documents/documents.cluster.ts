@@ -1,59 +1,10 @@
 // The commands that pages show next to a cluster of `npm run cluster` are run, and print what the pages show.
-import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { describeWithBinaries } from '../control-plane/suite.ts';
-import { eventually } from '../control-plane/webhook.ts';
+import { agentStart, kubeconfigOf, type LocalCluster, startCluster } from './local-cluster.ts';
 import { chartCluster, type Session, withoutTimes } from './page.ts';
 import { checkPage, readPages } from './scratch.ts';
-
-/** A cluster as its terminal shows it. */
-interface LocalCluster {
-  readonly child: ChildProcessWithoutNullStreams;
-  readonly said: () => string;
-  /** Waits until the cluster says something that matches, also before the call. */
-  readonly until: (words: RegExp) => Promise<RegExpMatchArray>;
-  /** Sends SIGTERM. Returns the exit code. */
-  readonly stop: () => Promise<number | null>;
-}
-
-/** Runs the script of package.json as npm does, without its build, which would replace the executables of other suites. */
-async function startCluster(words: string): Promise<LocalCluster> {
-  const { scripts } = JSON.parse(readFileSync('package.json', 'utf8'));
-  const child = spawn('sh', ['-c', `${scripts.cluster} --ready 1 ${words}`], { stdio: 'pipe' });
-  let said = '';
-  const ended = new Promise<number | null>((settle) => child.on('close', settle));
-  for (const stream of [child.stdout, child.stderr]) {
-    stream.on('data', (chunk: Buffer) => {
-      said += chunk.toString();
-    });
-  }
-  const cluster: LocalCluster = {
-    child,
-    said: () => said,
-    until: async (expected) => {
-      const found = await eventually(
-        `${expected}`,
-        async () => expected.exec(said) ?? child.exitCode ?? said,
-        (one) => typeof one !== 'string',
-        90_000,
-      );
-      if (found === null || typeof found !== 'object') throw new Error(`npm run cluster ended with ${child.exitCode}: ${said}`);
-      return found;
-    },
-    stop: () => {
-      child.kill('SIGTERM');
-      return ended;
-    },
-  };
-  await cluster.until(/^r starts an agent/m);
-  return cluster;
-}
-
-/** Returns the file that a cluster named when it was ready. */
-function kubeconfigOf({ said }: LocalCluster): string {
-  return /KUBECONFIG="(.*)"/.exec(said())?.[1] ?? '';
-}
 
 function isAlive(processId: number): boolean {
   try {
@@ -63,7 +14,6 @@ function isAlive(processId: number): boolean {
   }
 }
 
-const agentStart = /^the agent (\S+) runs: pid (\d+), log (\S+)$/m;
 /** For the commands of a page on a machine that does other work. */
 const timeoutMs = 600_000;
 const tutorial = 'docs/getting-started.md';

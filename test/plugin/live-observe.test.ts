@@ -25,7 +25,6 @@ function on({ url }: Pick<FakeApiServer, 'url'>, line: string, circumstances: In
   return runInProcess([...line.split(' '), '--server', url, ...(line.includes('-A') ? [] : ['-n', 'mimir'])], circumstances);
 }
 
-/** Decided a moment ago. */
 function now(decision: PublishedDecision): PublishedDecision {
   return { ...decision, decidedMs: Date.now() };
 }
@@ -432,9 +431,8 @@ describe('history', () => {
     ];
     const { stdout } = await ask([record, ...kept], 'history ingester', {});
     expect(stdout).toContain('4f1c9a02  rollout  mimir:2.17.1      1/20  2026-08-02');
-    expect((await ask([record, ...kept], 'history ingester 4f1c', {})).stdout).toContain(
-      'zone     a mimir:2.16.0 -> 2.17.1 (7c9 -> d2, revision 1)',
-    );
+    const whole = await ask([record, ...kept], 'history ingester 4f1c', {});
+    expect(whole.stdout).toContain('zone     a mimir:2.16.0 -> 2.17.1 (7c9 -> d2, revision 1)');
     const [{ zones }] = JSON.parse((await ask([record, ...kept], 'history ingester -o json', {})).stdout).runs;
     expect((await ask([record], 'history ingester -o jsonpath={.runs[*].outcome}', {})).stdout).toBe('completed');
     expect((await ask([record], 'history ingester -o custom-columns=RUN:.id', {})).stdout).toBe('RUN\n4f1c9a02\n');

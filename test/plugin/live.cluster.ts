@@ -265,5 +265,9 @@ describeOnControlPlane('the verbs of a running cluster', (controlPlane) => {
       expect(bundle(line).stderr, line).toMatch(/^note: agent not running: Lease expired \d+s ago/m);
     }
     expect(bundle('doctor').stdout).toMatch(/agent not running: Lease expired/);
+    const next = 'plan --set image=example.com/server:9';
+    const [planned] = JSON.parse(bundle(`${next} -o json`).stdout).groups;
+    expect(planned).toMatchObject({ outcome: 'waits', totals: { restarts: (await group.pods()).length } });
+    expect(bundle(next).stdout).not.toContain('completes');
   });
 });

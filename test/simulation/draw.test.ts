@@ -135,6 +135,7 @@ describe('the scenario of a seed', () => {
           'frontEndLags',
           'cutOff',
           'rightsRevoked',
+          'noConnections',
         ],
         'frontEndRestarts',
       ].sort(),

@@ -5,6 +5,7 @@ import { countable, withoutFaults } from '../../scripts/soak/search/compare.ts';
 import { scenarioOf } from '../../scripts/soak/search/draw.ts';
 import { runScenario } from '../../simulation/run.ts';
 import type { Scenario } from '../../simulation/scenario.ts';
+import type { Answered } from '../../simulation/server/request.ts';
 import { defectMessages } from '../../simulation/stage.ts';
 import { quietScenario } from './scenarios.ts';
 
@@ -140,4 +141,32 @@ it('knows what the agent says when it has caught itself, in the words of the age
   const agent = files.map((name) => readFileSync(join(root, name), 'utf8')).join('\n');
   // The last one is what simulation/process/agent-process.ts listens for.
   for (const message of [...defectMessages, 'listener failed']) expect(agent).toContain(`'${message}'`);
+});
+
+describe('rare faults', () => {
+  it('let one process open no connection while another takes the Lease', async () => {
+    const events = [{ atMs: 15_000, kind: 'noConnections', process: 'b', forMs: 60_000 } as const, ...rollout.events];
+    const result = await runScenario({ ...rollout, agents: 2, events }, { keepsTimeline: true });
+    expect([result.violations, result.unfinished, result.faults]).toEqual([[], undefined, { F23: 1 }]);
+    expect(result.writes['delete pods']).toBe(9);
+    expect(result.timeline.map(({ what }) => what)).toContain('the Lease passes from b1 to a1');
+  });
+
+  it('delete the namespace of a second group during its rollout, and the first group rolls as usual', async () => {
+    const { group, events } = rollout;
+    const deleted = { atMs: 26_000, kind: 'terminateNamespace' } as const;
+    const others = [{ namespace: 'mimir-dev', name: 'ingester', group, events: [...events, deleted] }];
+    const refused: string[] = [];
+    const observer = {
+      answered: ({ status, namespace, resource }: Answered) => void (status === 403 && refused.push(`${namespace} ${resource}`)),
+    };
+    const result = await runScenario({ ...rollout, others }, { observer });
+    expect([result.violations, result.unfinished, result.faults]).toEqual([[], undefined, { F25: 1 }]);
+    expect(result.endState).toMatchObject({
+      'ingester-zone-a': '3 replicas of app:2, 3 pods of app:2',
+      'mimir-dev/ingester-zone-a': 'nothing',
+    });
+    expect(new Set(refused)).toEqual(new Set(['mimir-dev events.events.k8s.io']));
+    expect(refused.length).toBeLessThan(40);
+  });
 });

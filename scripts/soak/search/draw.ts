@@ -61,8 +61,16 @@ function drawnOthers(seed: number, first: GroupShape): readonly OtherGroup[] {
     const { group, events } = scenarioOfGroup(seed + otherSeeds * (index + 1));
     const isNeighbour = name === neighbour;
     const isKept = (event: ScenarioEvent): boolean => isOfGroup(event) && (event.kind !== 'override' || !isNeighbour);
-    return { ...name, group: besides(first, group, isNeighbour), events: events.filter(isKept) };
+    const own = events.filter(isKept);
+    return { ...name, group: besides(first, group, isNeighbour), events: isNeighbour ? own : withTermination(seed, own) };
   });
+}
+
+/** Lets most of the second namespaces be deleted in the middle of the faults. */
+function withTermination(seed: number, events: readonly ScenarioEvent[]): readonly ScenarioEvent[] {
+  if (draw(seed, 'the namespace is deleted') >= 0.7) return events;
+  const atMs = Math.round(between(streamOf(seed, 'deletion of the namespace'), 20_000, safetyMs - 60_000));
+  return [...events, { atMs, kind: 'terminateNamespace' } as const].sort((one, other) => one.atMs - other.atMs);
 }
 
 /**

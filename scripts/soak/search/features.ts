@@ -61,6 +61,7 @@ const features: Readonly<Record<string, IsSo>> = {
   minInterval: ({ group }) => group.minIntervalSeconds !== undefined,
   'second group in the namespace': ({ others = [] }) => others.some(({ namespace }) => namespace === neighbour.namespace),
   'group in a second namespace': ({ others = [] }) => others.some(({ namespace }) => namespace !== neighbour.namespace),
+  'namespace that is deleted': ({ others = [] }) => others.some(({ events }) => events.some(({ kind }) => kind === 'terminateNamespace')),
 };
 
 /** The names of all features. */

@@ -3,7 +3,7 @@
 import { type DrawInput, event, lasting, ordinal, within, zone } from '../../../simulation/faults/drawn.ts';
 import type { PlacedFault } from '../../../simulation/faults/fault.ts';
 import { between, draw, oneOf, streamOf, wholeBetween } from '../../../simulation/random.ts';
-import { type GroupShape, persons, rights, type ScenarioEvent } from '../../../simulation/scenario.ts';
+import { type GroupShape, letterOf, persons, rights, type ScenarioEvent } from '../../../simulation/scenario.ts';
 import { firstImage } from './events.ts';
 
 type Events = readonly ScenarioEvent[];
@@ -14,6 +14,7 @@ export function drawnTogether(seed: number, input: DrawInput, events: Events): E
     ...drawnBlindness(seed, input, events),
     ...drawnCuts(seed, input),
     ...drawnRevocations(seed, input),
+    ...drawnStarvation(seed, input),
     ...drawnPromotions(seed, input, events),
     ...drawnReapplies(seed, input, events),
   ];
@@ -103,6 +104,18 @@ function drawnReapplies(seed: number, input: DrawInput, events: Events): Events 
     };
   });
   return [{ atMs: wholeBetween(random, 500, 4000), kind: 'reapply', owns, isForced: random() < 0.7 }, ...later];
+}
+
+/** Returns times in which one process can open no connection. The others go on. */
+function drawnStarvation(seed: number, input: DrawInput): Events {
+  const { isDrawn, agents, endMs } = input;
+  if (!isDrawn('F23') || draw(seed, 'opens no connections') >= 0.5) return [];
+  const random = streamOf(seed, 'starvation');
+  return Array.from({ length: wholeBetween(random, 1, 4) }, (): ScenarioEvent => {
+    const atMs = Math.round(between(random, 5000, endMs - 80_000));
+    const process = letterOf(wholeBetween(random, 0, agents));
+    return { atMs, kind: 'noConnections', process, forMs: within(3000, 60_000)(random, input, atMs) };
+  });
 }
 
 /** Returns promotions of waves during rollouts, in half of the groups with waves. A person without a wave to promote does nothing. */

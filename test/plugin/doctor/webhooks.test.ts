@@ -59,6 +59,9 @@ describe('the registration of the webhooks', () => {
     expect(said({ ...open, isRegistered: false }, [native])).toEqual([
       `FAIL mimir/ingester has noDownscale and noDelete: no webhook is registered, ${can}`,
     ]);
+    expect(said({ ...well, isRegistered: false }, [native])).toEqual([
+      `FAIL mimir/ingester has noDownscale and noDelete: no webhook is registered, ${can}`,
+    ]);
     expect(said(open, [native])[0]).toBe(
       `FAIL mimir/ingester has noDownscale and noDelete: the webhooks do not protect namespace mimir, ${can}. Run: ${label}`,
     );

@@ -3,7 +3,9 @@ import { admittingDefects } from './catalogue/admitting.ts';
 import { countingDefects } from './catalogue/counting.ts';
 import { leadershipDefects } from './catalogue/leadership.ts';
 import { ledgerDefects } from './catalogue/ledger.ts';
+import { masterDefects } from './catalogue/masters.ts';
 import { mixingDefects } from './catalogue/mixing.ts';
+import { namespaceDefects } from './catalogue/namespaces.ts';
 import { pinnedDefects } from './catalogue/pinned.ts';
 import { policyDefects } from './catalogue/policies.ts';
 import { preparingDefects } from './catalogue/preparing.ts';
@@ -32,4 +34,6 @@ export const defects: readonly Defect[] = [
   ...returningDefects,
   ...policyDefects,
   ...mixingDefects,
+  ...masterDefects,
+  ...namespaceDefects,
 ];

@@ -55,12 +55,16 @@ describe('the judge of deadlines', () => {
     expect([...retried.found('S38'), ...replaced.found('S38')]).toEqual([]);
   });
 
-  it('does not judge a pod that came back at another revision, as a stale StatefulSet controller creates it', () => {
+  it('does not judge a pod at another revision: a stale controller created it, or the template changed since', () => {
     const history = new History({ deadlineSeconds: 60 });
     history.ledger('run1', 'running', 'r2');
     history.advance(20_000).announceAndTake('ing-a-2');
     history.advance(5000).replace('ing-a-2', 'r1', false);
     turn(history.advance(90_000));
-    expect(history.found('S38')).toEqual([]);
+    const again = stuck();
+    again.change('statefulsets.apps', 'ing-a', ({ status }) => ({ status: { ...(status as object), updateRevision: 'r3' } }));
+    again.ledger('run1', 'running', 'r3');
+    turn(again.advance(90_000));
+    expect([...history.found('S38'), ...again.found('S38')]).toEqual([]);
   });
 });

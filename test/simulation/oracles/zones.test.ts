@@ -23,6 +23,7 @@ describe('the judge of open zones', () => {
 
   it('finds a zone that is left for another one while the wave lacks pods there', () => {
     const history = openA();
+    history.announceAndTake('ing-a-2');
     history.replace('ing-a-2');
     opens(history, 'b');
     expect(history.found('S37')).toEqual(['a1 leaves zone a for zone b, and 2 of its pods are still outdated']);
@@ -33,15 +34,21 @@ describe('the judge of open zones', () => {
     for (const pod of ['ing-a-0', 'ing-a-1', 'ing-a-2']) done.replace(pod);
     opens(done, 'b');
     const next = openA();
+    next.announceAndTake('ing-a-2');
     opens(next, 'b', { wave: 1 });
     const other = openA();
+    other.announceAndTake('ing-a-2');
     other.ledger('run2', 'running', 'r2', undefined, { openZone: 'b', wave: 0 });
     const changed = openA();
+    changed.announceAndTake('ing-a-2');
     changed.change('statefulsets.apps', 'ing-a', ({ status }) => ({ status: { ...(status as object), updateRevision: 'r3' } }));
     opens(changed, 'b');
     const repair = openA();
     repair.ready('ing-b-1', false);
     opens(repair.advance(20_000), 'b');
-    expect([done, next, other, changed, repair].flatMap((history) => history.found('S37'))).toEqual([]);
+    const reverted = openA();
+    opens(reverted, 'b');
+    opens(reverted, 'a');
+    expect([done, next, other, changed, repair, reverted].flatMap((history) => history.found('S37'))).toEqual([]);
   });
 });

@@ -24,8 +24,8 @@ export const survivors: readonly Survivor[] = [
     edits: [
       {
         file: 'engine/observe/cluster.ts',
-        find: "const uid = pod.owner?.kind === 'StatefulSet' ? pod.owner.uid : '';",
-        replace: "const uid = pod.owner?.kind === 'StatefulSet' ? pod.owner.name : '';",
+        find: "owner?.kind === 'StatefulSet' ? owner.uid : undefined",
+        replace: "owner?.kind === 'StatefulSet' ? owner.name : undefined",
       },
       { file: 'engine/observe/cluster.ts', find: 'owned.get(set.uid) ?? []', replace: 'owned.get(set.name) ?? []' },
     ],

@@ -78,6 +78,30 @@ export const waveDefects: readonly Defect[] = [
     breaks: ['S37'],
   },
   {
+    id: 'zones-take-turns',
+    title: 'after each pod the zone with the fewest updated pods continues, although another zone is open',
+    edits: [
+      {
+        file: 'engine/decide/roll.ts',
+        find: 'return [...progress.zones].sort((a, b) => Number(b.view === first) - Number(a.view === first));',
+        replace: 'return [...progress.zones].sort((a, b) => a.view.updated - b.view.updated);',
+      },
+    ],
+    breaks: ['S37'],
+  },
+  {
+    id: 'deadline-comes-late',
+    title: 'a run fails only after three times its deadline for progress',
+    edits: [
+      {
+        file: 'engine/rules/roll.ts',
+        find: 'context.nowMs - lastProgressMs(context.view.zones, run) >= progressMs) {',
+        replace: 'context.nowMs - lastProgressMs(context.view.zones, run) >= 3 * progressMs) {',
+      },
+    ],
+    breaks: ['S38'],
+  },
+  {
     id: 'abort-ignored',
     title: 'a run continues although a person aborted it',
     edits: [

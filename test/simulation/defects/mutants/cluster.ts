@@ -103,8 +103,8 @@ export const clusterMutants: readonly Mutant[] = [
     [
       'relist-keeps-deleted-objects',
       'objects that a new list does not contain stay in the cache',
-      '.filter(({ namespace, name }) => !listed.get(namespace)?.has(name));',
-      '.filter(({ namespace, name }) => listed.get(namespace)?.has(name) === false && name === namespace);',
+      'listed.has(`${namespace}/${name}`));',
+      'listed.has(`${namespace}/${name}`) && name === namespace);',
     ],
   ]),
 ];
