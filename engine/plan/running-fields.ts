@@ -4,6 +4,7 @@ import { isRecord } from '../../policies/values/is-record.ts';
 import { type FieldChange, fieldDiff, type ObjectContent } from '../diff/field-diff.ts';
 import { fieldAt } from '../observe/raw.ts';
 import { templateOfRevision } from '../observe/revisions.ts';
+import { countRevisions } from '../run/revisions.ts';
 import type { PodView } from '../snapshot.ts';
 import type { RunningValue } from './document.ts';
 
@@ -23,9 +24,7 @@ export interface RunningMember {
 
 /** Compares the templates of the pods with the template of `after`. Leaves out pods whose revision Kubernetes no longer keeps. */
 export function comparePods(after: ObjectContent, { object, updateRevision, pods, revisions }: RunningMember): readonly PodTemplate[] {
-  const counts = new Map<string, number>();
-  for (const { revision } of pods) counts.set(revision, (counts.get(revision) ?? 0) + 1);
-  return [...counts].flatMap(([revision, count]) => {
+  return [...countRevisions(pods)].flatMap(([revision, count]) => {
     const template = templateNamed(revision, { object, updateRevision, revisions });
     if (template === undefined) return [];
     return [{ pods: count, changes: fieldDiff(templateOnly(template), templateOnly(templateOf(after))) }];

@@ -3,6 +3,7 @@ import type { GroupDefinition } from '../../policies/definition.ts';
 import { fieldDiff, type ObjectContent } from '../diff/field-diff.ts';
 import { viewGroup } from '../observe/view.ts';
 import { changeOf, recordedKind } from '../run/origin.ts';
+import { countRevisions, revisionBefore } from '../run/revisions.ts';
 import type { RunState } from '../run/run-state.ts';
 import type { Snapshot } from '../snapshot.ts';
 import type { SupersededRun } from './document.ts';
@@ -36,8 +37,8 @@ export function supersededRun(group: GroupDefinition, { snapshot, successor, tem
     return { pods: pods.length, updated, replacedAgain: successor.target[name] === run.target[name] ? 0 : updated };
   });
   const sum = (count: (one: (typeof counts)[number]) => number): number => counts.reduce((total, one) => total + count(one), 0);
-  const texts = members.flatMap(({ zone: { name, statefulSet } }) => {
-    const revisions = [(run.from ?? run.previous)[name], run.target[name]] as const;
+  const texts = members.flatMap(({ zone: { name, statefulSet }, pods }) => {
+    const revisions = [revisionBefore(run, name, countRevisions(pods)), run.target[name]] as const;
     return changesBetween(...revisions, (revision) => templateOf(statefulSet, revision));
   });
   return {

@@ -14,6 +14,7 @@ import { storedResult } from '../rule.ts';
 import { isRejection } from '../rules/approval.ts';
 import { changeOf, recordedKind } from '../run/origin.ts';
 import { isOfRun, requestOf as requestNameOf } from '../run/requests.ts';
+import { type RevisionCounts, revisionBefore } from '../run/revisions.ts';
 import type { RunState } from '../run/run-state.ts';
 import { type IntentView, isUnknown, type PodView, type Snapshot } from '../snapshot.ts';
 import { setPartition } from '../strategies/partition.ts';
@@ -48,7 +49,7 @@ function rolloutRecord(previous: RolloutRun | undefined, turn: RunTurn, decision
   if (previous?.spec.id === run.id) return runState(previous, turn, decision, run);
   if (previous?.spec.outcome === 'running') {
     const isJoin = previous.metadata.name === recordName(turn.group.name, changeOf(run));
-    return isJoin ? runState(withTarget(previous, run), turn, decision, run) : ended(previous, 'superseded', turn.startedMs);
+    return isJoin ? runState(withTarget(previous, run, decision), turn, decision, run) : ended(previous, 'superseded', turn.startedMs);
   }
   // A run that needs to replace no pod begins and ends in one turn.
   const isAtOnce = run.outcome === 'completed' && run.startedMs >= turn.snapshot.nowMs;
@@ -59,7 +60,7 @@ function rolloutRecord(previous: RolloutRun | undefined, turn: RunTurn, decision
     startedAt: timeText(run.startedMs),
     zones: turn.group.zones.slice(0, runLimits.zones).map(({ name, statefulSet }) => {
       const zone = decision.zones.find((one) => one.zone === name);
-      const [from, to] = [revisionBefore(run, name, zone), run.target[name]];
+      const [from, to] = [revisionBefore(run, name, revisionsOf(zone)), run.target[name]];
       return {
         zone: name,
         statefulSet,
@@ -72,22 +73,18 @@ function rolloutRecord(previous: RolloutRun | undefined, turn: RunTurn, decision
   return runState(began, turn, decision, run);
 }
 
-/**
- * Returns the revision of a zone before the run. If the change leaves the template of the zone, this is the revision of its outdated pods: the
- * run still has to replace the pods that the run before it left. A return of some zones replaces no outdated pod of the other zones.
- */
-function revisionBefore({ from, previous, target, returning }: RunState, name: string, zone: ZoneDecision | undefined): string | undefined {
-  if (returning?.includes(name) === false) return target[name];
-  const before = (from ?? previous)[name];
-  const outdated = before === target[name] ? zone?.revisions.find(({ revision }) => revision !== '' && revision !== before) : undefined;
-  return outdated?.revision ?? before;
+function revisionsOf(zone: ZoneDecision | undefined): RevisionCounts {
+  return new Map(zone?.revisions.map(({ revision, ordinals }) => [revision, ordinalsOf(ordinals).length]));
 }
 
-function withTarget(record: RolloutRun, run: RunState): RolloutRun {
-  const { id, target, from = run.previous } = run;
-  const zones = record.spec.zones.map((zone) => {
-    const [fromRevision, toRevision] = [from[zone.zone], target[zone.zone]];
-    return { ...zone, ...defined({ fromRevision: fromRevision === toRevision ? undefined : fromRevision, toRevision }) };
+/** Returns the record with the targets of a run that joins it. Pods of a zone that gets another target still run the revision from before. */
+function withTarget(record: RolloutRun, run: RunState, decision: GroupDecision): RolloutRun {
+  const { id, target } = run;
+  const zones = record.spec.zones.map((known) => {
+    const toRevision = target[known.zone];
+    if (toRevision === known.toRevision) return known;
+    const zone = decision.zones.find((one) => one.zone === known.zone);
+    return { ...known, ...defined({ fromRevision: revisionBefore(run, known.zone, revisionsOf(zone)), toRevision }) };
   });
   const earlierIds = [...(record.spec.earlierIds ?? []), record.spec.id].slice(-runLimits.earlierIds);
   return { ...record, spec: { ...record.spec, id, earlierIds, zones } };
@@ -144,9 +141,9 @@ function withPods(record: RolloutRun, { zones: now }: GroupDecision): RolloutRun
   return isSame ? record : { ...record, spec: { ...record.spec, zones } };
 }
 
-/** Reports whether the change was reverted before the run replaced a pod. */
-function isReverted({ spec: { zones, steps } }: RolloutRun): boolean {
-  return steps.length === 0 && zones.every(({ fromRevision, toRevision }) => fromRevision === toRevision);
+/** Reports whether the change was reverted before the run replaced a pod. An undo that replaces no pod is complete. */
+function isReverted({ spec: { kind, zones, steps } }: RolloutRun): boolean {
+  return kind !== 'rollback' && steps.length === 0 && zones.every(({ fromRevision, toRevision }) => fromRevision === toRevision);
 }
 
 function scaleRecord(previous: RolloutRun | undefined, turn: RunTurn, decision: GroupDecision): RolloutRun | undefined {

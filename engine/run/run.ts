@@ -10,6 +10,7 @@ import { freezingPartition } from '../rules/pod-state.ts';
 import { type IntentView, isUnknown, isWithinClockSkew } from '../snapshot.ts';
 import { causedBy, isRollingBack, recordedKind, rolledBackZones, withOrigin } from './origin.ts';
 import { abortRequests, requesterText, unanswered, type VerifiedRequest, withAnswered } from './requests.ts';
+import { countRevisions, mostFrequent } from './revisions.ts';
 import type { FailedRun, RunCore, RunningRun, RunState } from './run-state.ts';
 import {
   closeZone,
@@ -246,11 +247,8 @@ function targetOf(context: GroupContext): Readonly<Record<string, string>> {
 function majorityRevisions(context: GroupContext): Readonly<Record<string, string>> {
   const revisions: Record<string, string> = {};
   for (const view of context.view.zones) {
-    const counts = new Map<string, number>();
-    const available = view.pods.filter(({ ordinal }) => view.available.has(ordinal));
-    for (const pod of available) counts.set(pod.revision, (counts.get(pod.revision) ?? 0) + 1);
-    const most = [...counts].sort(([a, x], [b, y]) => y - x || (a < b ? -1 : 1))[0];
-    if (most !== undefined) revisions[view.zone.name] = most[0];
+    const most = mostFrequent(countRevisions(view.pods.filter(({ ordinal }) => view.available.has(ordinal))));
+    if (most !== undefined) revisions[view.zone.name] = most;
   }
   return revisions;
 }

@@ -127,6 +127,11 @@ describe('a plan during a run', () => {
     );
   });
 
+  it('names what the superseded run changes in its pods, not in a template that no pod ran', () => {
+    const from = targetsIn(snapshotsOf('0.9'));
+    expect(planTo('1.2', cluster('1.1', { a: ['1.0', '1.0', '1.1'] }, { from })).supersedes?.to).toEqual([image('1.1')]);
+  });
+
   it('names the superseded run in every format', () => {
     const plan = planOf([planTo('1.2', cluster('1.1', { a: ['1.0', '1.0', '1.1'] }))]);
     for (const text of [renderPlanTable(plan, look()), renderPlanMarkdown(plan), renderPlanHtml(plan)])

@@ -5,6 +5,7 @@ import { bytesOf } from '../../../engine/publish/bounds.ts';
 import type { TakenAction } from '../../../engine/publish/published.ts';
 import { type RunTurn, replacedPodCount, runRecord } from '../../../engine/publish/run-record.ts';
 import { type RolloutRun, schemas } from '../../../policies/schema/kinds.ts';
+import { groupBy } from '../../../policies/values/group-by.ts';
 import { group } from '../../kit/groups.ts';
 import { kitNowMs, outdatedStatefulSet } from '../../kit/objects.ts';
 import { type RunFields, withFields } from '../../kit/questions.ts';
@@ -33,6 +34,21 @@ const target = { namespace: 'mimir', zone: 'a', statefulSet: 'ingester-zone-a', 
 const evict = (ordinal: number): Action => ({ kind: 'evictPod', ...target, pod: `ingester-zone-a-${ordinal}`, ordinal });
 const done = (action: Action): TakenAction => ({ action, result: 'done' });
 const waiting = { phase: 'Waiting', outcome: 'wait', waits: [soaking], steps: [] };
+
+/** A decision whose pods run these revisions: by zone, the revision of each ordinal from 0. */
+function running(pods: Readonly<Record<string, readonly string[]>>) {
+  const zones = decision.zones.map((zone) => {
+    const ofZone = (pods[zone.zone] ?? []).map((revision, ordinal) => ({ revision, ordinals: `${ordinal}` }));
+    const revisions = [...groupBy(ofZone, ({ revision }) => revision)].map(([revision, same]) => ({
+      revision,
+      ordinals: same.map(({ ordinals }) => ordinals).join(','),
+    }));
+    return { ...zone, revisions };
+  });
+  return { zones };
+}
+
+const changes = ({ spec }: RolloutRun) => spec.zones.map(({ zone, fromRevision, toRevision }) => [zone, fromRevision, toRevision]);
 
 /** The first run of the change of a later run. */
 const ofChange = { joined: { id: run.id, startedMs: run.startedMs } };
@@ -155,11 +171,13 @@ describe('the record of a rollout', () => {
 
   it('goes on when the other zones get their new template a moment later, as when manifests are applied one by one', () => {
     const before = { target: { a: 'a-2', b: 'b-1' }, previous: { a: 'a-1', b: 'b-1' } };
-    const first = recordAfter(turn(0, { run: before }));
-    const joined = must(runRecord(first, turn(1, { run: { ...before, id: 'other', ...ofChange, target: { a: 'a-2', b: 'b-2' } } })));
+    const decided = running({ a: ['a-1', 'a-1'], b: ['b-1', 'b-1'] });
+    const first = recordAfter(turn(0, { run: before, decided }));
+    const next = { ...before, id: 'other', ...ofChange, target: { a: 'a-2', b: 'b-2' } };
+    const joined = must(runRecord(first, turn(1, { run: next, decided: running({ a: ['a-1', 'a-2'], b: ['b-1', 'b-1'] }) })));
     expect([joined.metadata.name, joined.spec.outcome, joined.spec.id]).toEqual([first.metadata.name, 'running', 'other']);
     expect(joined.spec.earlierIds).toEqual([run.id]);
-    expect(joined.spec.zones.map(({ zone, fromRevision, toRevision }) => [zone, fromRevision, toRevision])).toEqual([
+    expect(changes(joined)).toEqual([
       ['a', 'a-1', 'a-2'],
       ['b', 'b-1', 'b-2'],
     ]);
@@ -182,12 +200,13 @@ describe('the record of a rollout', () => {
       from: before.target,
       origin: { isUndo: true as const },
     };
-    const began = must(runRecord(first, turn(2, { run: { ...back, id: 'one', target: { a: 'a-1', b: 'b-2' } } })));
-    const joined = must(
-      runRecord(began, turn(3, { run: { ...back, id: 'two', joined: { id: 'one', startedMs: 0 }, target: { a: 'a-1', b: 'b-1' } } })),
-    );
+    const decided = running({ a: ['a-2', 'a-2'], b: ['b-2', 'b-2'] });
+    const began = must(runRecord(first, turn(2, { run: { ...back, id: 'one', target: { a: 'a-1', b: 'b-2' } }, decided })));
+    expect(changes(began)[1]).toEqual(['b', 'b-2', 'b-2']);
+    const next = { ...back, id: 'two', joined: { id: 'one', startedMs: 0 }, target: { a: 'a-1', b: 'b-1' } };
+    const joined = must(runRecord(began, turn(3, { run: next, decided: running({ a: ['a-1', 'a-1'], b: ['b-2', 'b-2'] }) })));
     expect([joined.metadata.name, joined.spec.id, joined.spec.outcome]).toEqual([began.metadata.name, 'two', 'running']);
-    expect(joined.spec.zones.map(({ zone, fromRevision, toRevision }) => [zone, fromRevision, toRevision])).toEqual([
+    expect(changes(joined)).toEqual([
       ['a', 'a-2', 'a-1'],
       ['b', 'b-2', 'b-1'],
     ]);
@@ -200,15 +219,34 @@ describe('the record of a rollout', () => {
     const superseded = recordAfter(turn(0, { run: first }), turn(1, { run: back }));
     const next = must(runRecord(superseded, turn(1, { run: back, decided: { zones } })));
     expect(next.spec.zones.map(({ fromRevision, toRevision }) => [fromRevision, toRevision])).toEqual([
-      ['a-2', 'a-1'],
+      ['a-1', 'a-1'],
       ['b-1', 'b-2'],
     ]);
     // A return of zone a alone replaces no pod of zone b, so the record does not name the template of zone b as its change.
-    const returning = must(runRecord(superseded, turn(1, { run: { ...back, kind: 'rollback', returning: ['a'] }, decided: { zones } })));
+    const undone = { ...back, kind: 'rollback' as const, returning: ['a'] };
+    const returning = must(runRecord(superseded, turn(1, { run: undone, decided: running({ a: ['a-2'], b: ['b-1'] }) })));
     expect(returning.spec.zones.map(({ fromRevision, toRevision }) => [fromRevision, toRevision])).toEqual([
       ['a-2', 'a-1'],
       ['b-2', 'b-2'],
     ]);
+  });
+
+  it('comes from what most outdated pods run, not from a template that no pod ran', () => {
+    const next = { target: { a: 'a-3', b: 'b-3' }, previous: { a: 'a-1', b: 'b-1' }, from: { a: 'a-2', b: 'b-2' } };
+    const after = recordAfter(turn(0, { run: next, decided: running({ a: ['a-1', 'a-1', 'a-2'], b: ['b-1'] }) }));
+    expect(changes(after)).toEqual([
+      ['a', 'a-1', 'a-3'],
+      ['b', 'b-1', 'b-3'],
+    ]);
+    const undo = { ...next, kind: 'rollback' as const, target: next.previous, origin: { isUndo: true as const } };
+    const undone = recordAfter(turn(0, { run: undo, decided: running({ a: ['a-1', 'a-1', 'a-2'], b: ['b-1'] }) }));
+    expect(changes(undone)).toEqual([
+      ['a', 'a-2', 'a-1'],
+      ['b', 'b-1', 'b-1'],
+    ]);
+    const ended = { ...undo, outcome: 'completed' as const, startedMs: kitNowMs, completedMs: kitNowMs };
+    const unmoved = recordAfter(turn(0, { run: ended, decided: running({ a: ['a-1'], b: ['b-1'] }) }));
+    expect([unmoved.spec.outcome, changes(unmoved)[0]]).toEqual(['completed', ['a', 'a-1', 'a-1']]);
   });
 
   it('counts a pod that was replaced in two waves once', () => {
