@@ -35,6 +35,7 @@ export default defineConfig({
         'test/agent/pinned.cluster.ts',
         'test/agent/adopted/adopted.cluster.ts',
         'test/deploy/monitoring.cluster.ts',
+        'test/plugin/surface.cluster.ts',
       ]),
     },
     testTimeout: 120_000,
