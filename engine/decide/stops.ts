@@ -265,8 +265,8 @@ function stopsOfResults(context: GroupContext, zoneResults: readonly ZoneResult[
 }
 
 /**
- * Returns the requester of the rejection with this source, every zone of its wave, and the commands that end it; undefined for another source.
- * A step shows the rejection only for its own zone.
+ * Returns the requester of the rejection with this source, every zone that it blocks, and the commands that end it; undefined for another
+ * source. A step shows the rejection only for its own zone, but later waves wait for the rejected wave.
  */
 function endsOfRejection(
   { group, intents }: GroupContext,
@@ -279,9 +279,11 @@ function endsOfRejection(
   const by = requestedBy?.user;
   const name = `${group.namespace}/${group.name}`;
   const subject = wave === undefined ? `--rule ${rule}` : `--wave ${wave}`;
+  const { waves } = group.rollout;
+  const index = waves.findIndex((one) => one.name === wave);
   return {
     endsWith: `kubectl rollout-group cancel ${name} ${rejection.name}`,
     alternatives: [`kubectl rollout-group approve ${name} ${subject} (as ${by})`],
-    ...defined({ by, zones: group.rollout.waves.find((one) => one.name === wave)?.zones }),
+    ...defined({ by, zones: index < 0 ? undefined : [...new Set(waves.slice(index).flatMap(({ zones }) => zones))] }),
   };
 }

@@ -134,14 +134,14 @@ function reservedText({ verb, zone, ordinal, from, to }: Claim): string {
   return verb === 'scaleDown' ? `scale zone ${zone} from ${from} to ${to}` : `partition ${to} of zone ${zone}`;
 }
 
-/** Returns the waits. A wait keeps its start while the same rule blocks one of the same zones with the same outcome. */
+/** Returns the waits. A wait keeps its start while the same rule, from the same object, blocks one of the same zones with the same outcome. */
 function waitsOf(decision: GroupDecision, previous: PublishedDecision | undefined, atMs: number): readonly PublishedWait[] {
   return decision.waits.map((wait) => {
     const held = new Set(decision.steps.filter((step) => step.results.some((one) => isSame(one, wait))).map(({ zone }) => zone));
     const zones = decision.zones.map(({ zone }) => zone).filter((zone) => held.has(zone));
-    const before = previous?.waits.find(
-      (one) => one.rule === wait.rule && one.outcome === wait.outcome && one.zones.some((zone) => zones.includes(zone)),
-    );
+    const isOfWait = ({ rule, outcome, source }: PublishedWait): boolean =>
+      rule === wait.rule && outcome === wait.outcome && source?.object === wait.source?.object;
+    const before = previous?.waits.find((one) => isOfWait(one) && one.zones.some((zone) => zones.includes(zone)));
     return { ...wait, sinceMs: before?.sinceMs ?? atMs, zones };
   });
 }

@@ -16,7 +16,7 @@ import { firstOf, listed, zonesText } from '../../policies/wording.ts';
 import { ifNotInstalled, rolloutIntents } from '../cluster-snapshot/kinds.ts';
 import { type Cluster, withCluster } from '../connection.ts';
 import { type CommandContext, suggestNext } from '../context.ts';
-import { type ExitCode, exitCodes, Failure, type FailureDetails } from '../failure.ts';
+import { type ExitCode, exitCodes, Failure, type FailureDetails, usageFailure } from '../failure.ts';
 import type { LiveGroup } from '../live/groups.ts';
 import { chooseRevision, type Revision, readRevisions, readRuns, returnTexts, type UndoTarget } from '../live/history.ts';
 import { applyStop, deleteIntents } from '../live/intents.ts';
@@ -41,7 +41,9 @@ interface MemberUndo {
   readonly to: Revision;
 }
 
-export function run(context: CommandContext, options: UndoOptions): Promise<ExitCode> {
+export async function run(context: CommandContext, options: UndoOptions): Promise<ExitCode> {
+  const flags = revisionFlags(options);
+  if (flags.length > 1) throw usageFailure(`${listed(flags, 'and')} exclude each other`, 'name one of them');
   return withCluster(context, options, accessFor(options.dryRun), async (cluster) => {
     const members = await readMembers(cluster, options.group);
     const { target, name } = members;
@@ -136,8 +138,13 @@ function refuseDenied({ snapshot, live }: Members, undos: readonly MemberUndo[],
   return judgeTogether(snapshot, requests).flatMap((judgement) => refuseWhenDenied(judgement, name));
 }
 
+/** Returns the given flags that choose a revision. */
+function revisionFlags({ toRevision, toRun, toCommit }: UndoTarget): readonly string[] {
+  return Object.keys(defined({ '--to-revision': toRevision, '--to-run': toRun, '--to-commit': toCommit }));
+}
+
 function isConfirmed(context: CommandContext, options: UndoOptions, preview: string): Promise<boolean> {
-  const isChosenByName = [options.toRevision, options.toCommit, options.toRun].some((name) => name !== undefined);
+  const isChosenByName = revisionFlags(options).length > 0;
   return (isChosenByName ? confirmAlways : confirmByPrompt)(context, options, preview);
 }
 

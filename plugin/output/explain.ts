@@ -141,11 +141,10 @@ function verdict(explanation: Explanation): string {
   return (
     waitVerdict(decision, trouble.length > 0, stop) ??
     doubt ??
+    (unexpected && `. The group waits: ${factText(unexpected, explanation.nowMs)}.`) ??
     exception ??
     stopped ??
-    (unexpected === undefined
-      ? '. Nothing is wrong; the group continues by itself.'
-      : `. The group waits: ${factText(unexpected, explanation.nowMs)}.`)
+    '. Nothing is wrong; the group continues by itself.'
   );
 }
 

@@ -351,6 +351,18 @@ describe('the explanation of a group', () => {
       expect(verdictOf({ rule }), rule).toMatch(/\. The group waits: it waits(?: \(limit: 1\))?\.\n/);
   });
 
+  it('does not say that the group continues by itself next to a wait that a person must end', () => {
+    const [wait] = rolling.waits;
+    const waits = [{ ...wait, rule: 'partition-kept', outcome: 'wait', fact: 'it waits' }] as PublishedDecision['waits'];
+    const stop = { rule: 'undone', fact: 'anna undid rev-3', zones: ['b'], isBlocking: false, endsWith: 'cancel' };
+    const permitted = [{ rule: 'zone-budget', outcome: 'ok' as const, fact: 'permitted', earliestMs: nowMs + 60_000 }];
+    for (const more of [{ stops: [stop] }, { permitted }]) {
+      const text = explained({ ...rolling, phase: 'Waiting', outcome: 'wait', waits, ...more });
+      expect(text).toMatch(/\. The group waits: it waits/);
+      expect(text).not.toMatch(/continues (?:by itself|only because)/);
+    }
+  });
+
   it('names allowed disruptions with requester and time', () => {
     const reservations = [{ what: 'evict pod 1 of zone b', user: 'kim', atMs: kitNowMs - 18_000 }];
     expect(explained({ ...rolling, openClaims: 2, reservations })).toContain('  allowed  evict pod 1 of zone b, for kim, 1m ago\n');

@@ -53,6 +53,16 @@ const diverged = [
   recordOf('alone', 'mimir:1', 'mimir:7'),
 ];
 
+it.each([
+  ['--to-revision 3 --to-run run7', '--to-revision and --to-run'],
+  ['--to-run run7 --to-commit abc', '--to-run and --to-commit'],
+  ['--to-revision 3 --to-run run7 --to-commit abc', '--to-revision, --to-run and --to-commit'],
+])('undo %s is refused', async (flags, named) => {
+  const acted = await act(`undo ingester ${flags} --yes`, { decision: rolling, extra: diverged });
+  expect([acted.status, acted.kept]).toEqual([3, []]);
+  expect(acted.stderr).toContain(`${named} exclude each other`);
+});
+
 describe('undo --to-revision if the numbers of the StatefulSets differ', () => {
   const undo = (flags: string, extra: readonly FakeObject[] = diverged) => act(`undo ingester ${flags}`, { decision: rolling, extra });
 

@@ -39,7 +39,7 @@ function rejecting(name: string, run: Partial<RunningRun>, updated: readonly str
   const [rejected] = definition.rollout.waves.filter((one) => one.name === name);
   const context = contextOf(snapshot, definition);
   const why = rejected && context.view.ledger.run && whyNotRejected(context, context.view.ledger.run, rejected);
-  return { isStopped, why };
+  return { isStopped, why, zones: decision.stops.find(({ rule }) => rule === 'approval')?.zones };
 }
 
 const previous = { a: 'rev-1', b: 'rev-1', c: 'rev-1' };
@@ -59,7 +59,7 @@ describe('a rejection', () => {
     ['of the end of a wave whose pods are replaced', 'second', { ...started, wave: 1, waveAvailableMs: ago(minuteMs) }, ['a', 'b']],
     ['of a started wave, if the waves changed since', 'first', { ...started, waves: 'older' }, []],
   ])('%s stops the run', (_name, wanted, run, updated) => {
-    expect(rejecting(wanted, run, updated)).toEqual({ isStopped: true, why: undefined });
+    expect(rejecting(wanted, run, updated)).toMatchObject({ isStopped: true, why: undefined });
   });
 
   it('of a wave that is next stops each zone of the wave, not only the zone of the step', () => {
@@ -78,6 +78,13 @@ describe('a rejection', () => {
     expect(stops.map(({ rule, zones }) => ({ rule, zones }))).toEqual([{ rule: 'approval', zones: ['b', 'c'] }]);
   });
 
+  it.each([
+    ['first', {}, [], ['a', 'b', 'c']],
+    ['third', started, [], ['c']],
+  ] as const)('of wave %s also stops the zones of later waves', (name, run, updated, zones) => {
+    expect(rejecting(name, run, updated).zones).toEqual(zones);
+  });
+
   it.each<[string, string, Partial<RunningRun>, readonly string[], string]>([
     ['of a started wave', 'first', started, [], 'wave first has already started'],
     ['of a started last wave', 'third', { ...started, wave: 2 }, ['a', 'b'], 'wave third has already started'],
@@ -90,6 +97,6 @@ describe('a rejection', () => {
       'a return to the previous template needs no approval (skipOnRollback)',
     ],
   ])('%s stops nothing and is refused', (_name, wanted, run, updated, why) => {
-    expect(rejecting(wanted, run, updated)).toEqual({ isStopped: false, why });
+    expect(rejecting(wanted, run, updated)).toMatchObject({ isStopped: false, why });
   });
 });

@@ -12,6 +12,7 @@ import type { Claim, Snapshot } from '../../../engine/snapshot.ts';
 import type { GroupDefinition } from '../../../policies/definition.ts';
 import { gate, group } from '../../kit/groups.ts';
 import { kitNowMs, oldRevision, outdatedStatefulSet, statefulSet } from '../../kit/objects.ts';
+import { intent } from '../../kit/questions.ts';
 import { type SnapshotOverrides, snapshotOf } from '../../kit/snapshots.ts';
 
 type Input = Parameters<typeof publishedDecision>[0];
@@ -128,6 +129,14 @@ describe('a published decision', () => {
     const podChanges = { 'ingester-zone-a': Object.fromEntries(Array.from({ length: 80 }, (_, ordinal) => [ordinal, { isReady: false }])) };
     const { pods, omitted } = publish({ groups: [group({ zones: ['a'] })], statefulSets: [big], podChanges });
     expect([pods.length, omitted]).toEqual([50, ['pods: 30']]);
+  });
+
+  it('restarts the time of a pause that replaces another pause', () => {
+    const paused = (name: string) => ({ ...rolling, intents: [intent({ name, action: 'pause' })] });
+    const sinceOf = ({ waits }: PublishedDecision) => waits.map(({ rule, sinceMs }) => [rule, sinceMs - kitNowMs]);
+    const first = publish(paused('one'));
+    expect(sinceOf(publish({ ...paused('one'), nowMs: kitNowMs + 60_000 }, { previous: first }))).toEqual([['paused', 0]]);
+    expect(sinceOf(publish({ ...paused('two'), nowMs: kitNowMs + 60_000 }, { previous: first }))).toEqual([['paused', 60_000]]);
   });
 
   it('keeps since when the phase and each wait have been', () => {
