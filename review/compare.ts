@@ -1,7 +1,7 @@
 // Compares the answers of both sides to one question: which rules block only on one side, and by how much a wait differs.
 import type { RuleResult } from '../engine/decision.ts';
 import type { Answer } from '../engine/policy-test/answer.ts';
-import { blocks, leadingResult } from '../engine/rule.ts';
+import { blocks } from '../engine/rule.ts';
 import { compareText } from '../policies/values/compare-text.ts';
 import type { Direction } from './document.ts';
 import type { Question } from './questions.ts';
@@ -13,7 +13,7 @@ export type Answered = Pick<Answer, 'decision' | 'results' | 'warned' | 'pods' |
 export interface Flip {
   readonly question: Question;
   readonly direction: Direction;
-  /** Empty for `changed`. */
+  /** Empty if no rule makes the difference: for `changed`, and for another number of pods that no budget limits. */
   readonly rule: string;
   readonly before: RuleResult | undefined;
   readonly after: RuleResult | undefined;
@@ -73,7 +73,7 @@ function lostRules({ nowMs }: Question, from: Answered, to: Answered): readonly 
     return strengthIn(from, rule, nowMs) > strengthIn(to, rule, nowMs);
   });
   if (lost.length > 0 || overall <= 0) return lost;
-  return [changedLimit(from, to) ?? leadingResult(from.results)?.rule ?? 'zone-budget'];
+  return [fullBudget(from, to) ?? ''];
 }
 
 function strengthIn(answer: Answered, rule: string, nowMs: number): number {
@@ -89,10 +89,18 @@ function isLate(rule: string): boolean {
   return rule === 'prepare-downscale' || rule === 'delayed-downscale';
 }
 
-/** Returns the first rule with another limit on the other side. It explains a different number of pods. */
-function changedLimit(from: Answered, to: Answered): string | undefined {
-  return from.results.find(({ rule, limit }) => limit !== undefined && to.results.some((one) => one.rule === rule && one.limit !== limit))
-    ?.rule;
+/** The rules that limit the number of pods that are replaced at once. */
+export const ofBudgets: ReadonlySet<string> = new Set(['eviction-budget', 'disruption-budget', 'zone-budget']);
+
+/**
+ * Returns the budget that has another limit on the other side, and lets no further pod be replaced. Every other rule answers alike on both
+ * sides, so it explains no other number of pods. A wave can also end before a budget is full.
+ */
+function fullBudget(from: Answered, to: Answered): string | undefined {
+  const isOther = ({ rule, limit }: RuleResult): boolean =>
+    limit !== undefined && to.results.some((one) => one.rule === rule && one.limit !== limit);
+  const isFull = ({ rule, limit }: RuleResult): boolean => rule !== 'zone-budget' || from.pods.length >= Number(limit);
+  return from.results.find((one) => ofBudgets.has(one.rule) && isOther(one) && isFull(one))?.rule;
 }
 
 function strongest({ results }: Answered, rule: string): RuleResult | undefined {

@@ -3,7 +3,7 @@ import type { LimitsDefinition, Source } from '../policies/definition.ts';
 import { parseDuration } from '../policies/duration.ts';
 import { isSameValue } from '../policies/values/canonical-json.ts';
 import { listed } from '../policies/wording.ts';
-import { type Flip, isOtherAnswer, strictFirst } from './compare.ts';
+import { type Flip, isOtherAnswer, ofBudgets, strictFirst } from './compare.ts';
 import { type ChangedSetting, rulesOf, settingText, sharedZones } from './settings.ts';
 import { budgetTexts, differs, type Pair, type Sides } from './sides.ts';
 
@@ -49,9 +49,6 @@ export function ownCause(flip: Flip, pair: Pair, sides: Sides, changed: readonly
   const group = `${pair.namespace}/${pair.name}`;
   return { text: limitText(flip, group) ?? ownText(flip, own, group), settings: own };
 }
-
-/** The rules that read the disruption budgets in the manifests. */
-const ofBudgets: ReadonlySet<string> = new Set(['eviction-budget', 'disruption-budget', 'zone-budget']);
 
 function hasOtherBudget(rule: string, { namespace }: Pair, { before, after }: Sides): boolean {
   const [old, next] = [before, after].map((side) => budgetTexts(side, namespace));

@@ -296,6 +296,13 @@ describe('the order of zones', () => {
     expect(roll(everyone, undefined).run?.isMovable).toBe(false);
   });
 
+  it('fails the run at its progress deadline also while the settings pause every zone', () => {
+    const rollout = { deadlines: { progressMs: 20 * minuteMs } };
+    const everyone = group({ rollout, zones: ['a', 'b', 'c'].map((name) => ({ name, paused: true })) });
+    const run = runOf({ openZone: 'a', lastDisruptionMs: ago(hourMs), inFlightSinceMs: ago(hourMs) });
+    expect(roll(everyone, run, podsIn({ a: { 2: { ...stuck, revision: newRevision } } })).run).toMatchObject({ outcome: 'failed' });
+  });
+
   it('waits in a zone that a person paused, and counts no time of the wait', () => {
     const paused = roll(native, runOf({ openZone: 'a' }), { intents: [intent({ action: 'pause', zone: 'a' })] });
     expect(blockedSteps(paused)).toEqual(['roll/a wait: paused']);
