@@ -55,10 +55,21 @@ export function tightestException(context: GroupContext, answers: readonly RuleR
   return limiting.sort((a, b) => mostPods(a) - mostPods(b) || compareText(a.name, b.name))[0];
 }
 
-/** Returns a clause with the name, the requester, the end and the reason of an exception. */
-export function permissionText({ name, requestedBy, expiresMs, reason }: ExceptionDefinition): string {
+/** Returns a clause with the name, the requester, the limits, the zone, the end and the reason of an exception. */
+export function permissionText(exception: ExceptionDefinition): string {
+  const { name, requestedBy, expiresMs, reason } = exception;
   const by = requestedBy === undefined ? '' : ` of ${requestedBy.user}`;
-  return `permitted by exception ${name}${by} until ${preciseText(expiresMs)} (${reason})`;
+  return `permitted by exception ${name}${by} for ${scopeText(exception)} until ${preciseText(expiresMs)} (${reason})`;
+}
+
+/** Returns a text such as `at most 2 pods in zone b`. */
+function scopeText({ allow, zone }: Pick<ExceptionDefinition, 'allow' | 'zone'>): string {
+  const amounts = [
+    ...(allow.anything === true ? ['any amount'] : []),
+    ...(allow.replicasAtLeast === undefined ? [] : [`${replicasText(allow.replicasAtLeast)} or more`]),
+    ...(allow.podsAtMost === undefined ? [] : [`at most ${pods(allow.podsAtMost)}`]),
+  ];
+  return `${listed(amounts, 'or')} ${zone === undefined ? 'in all zones' : `in zone ${zone}`}`;
 }
 
 /** Returns the results that pass only because of an exception, each once, sorted by the end of the exception. */
@@ -86,16 +97,10 @@ export function unusedExceptions(
 }
 
 function unusedText({ exceptions, nowMs, policies }: Parameters<typeof unusedExceptions>[0], one: ExceptionDefinition): string {
-  const { name, requestedBy, allow, zone, notBeforeMs = nowMs, expiresMs, reason, rule } = one;
+  const { name, requestedBy, notBeforeMs = nowMs, expiresMs, reason, rule } = one;
   const by = requestedBy === undefined ? '' : ` of ${requestedBy.user}`;
-  const amounts = [
-    ...(allow.anything === true ? ['any amount'] : []),
-    ...(allow.replicasAtLeast === undefined ? [] : [`${replicasText(allow.replicasAtLeast)} or more`]),
-    ...(allow.podsAtMost === undefined ? [] : [`at most ${pods(allow.podsAtMost)}`]),
-  ];
-  const place = zone === undefined ? 'in all zones' : `in zone ${zone}`;
   const from = notBeforeMs > nowMs ? ` from ${preciseText(notBeforeMs)}` : '';
-  const fact = `exception ${name}${by} permits ${listed(amounts, 'or')} ${place}${from} until ${preciseText(expiresMs)} (${reason})`;
+  const fact = `exception ${name}${by} permits ${scopeText(one)}${from} until ${preciseText(expiresMs)} (${reason})`;
   if (!canOverride(rule, policies)) return `${fact}, but the rule accepts no exception`;
   const others = exceptions.filter((other) => other.name !== name && other.rule === rule && overlap(one, other, nowMs));
   if (others.length === 0) return `${fact}; no step needs it now`;

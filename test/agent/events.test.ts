@@ -248,8 +248,8 @@ describe('Kubernetes Events', () => {
     const used = all().filter(({ reason }) => reason === 'ExceptionUsed');
     const permission = 'safety/moves: the storage moves; permitted by exception exception-1';
     expect(used.map(({ type, action, note, series }) => [type, action, note, series])).toEqual([
-      ['Warning', 'Roll', `${permission} of admin until 2026-03-02T13:00:00.000Z (see CHG-1)`, undefined],
-      ['Warning', 'Roll', `${permission} until 2026-03-02T14:00:00.000Z (see CHG-1)`, undefined],
+      ['Warning', 'Roll', `${permission} of admin for any amount in all zones until 2026-03-02T13:00:00.000Z (see CHG-1)`, undefined],
+      ['Warning', 'Roll', `${permission} for any amount in all zones until 2026-03-02T14:00:00.000Z (see CHG-1)`, undefined],
     ]);
   });
 

@@ -154,7 +154,7 @@ spec:
   ])('is named in a plan as %s', async (format, end) => {
     const { stdout } = await runInProcess(['plan', ...rollout, ...at, '-o', format, '--width', '200'], { cwd: cwd() });
     expect(stdout.replace(/\s+/g, ' ').replaceAll('&#58;', ':')).toContain(
-      `permitted by exception two-at-once until ${end} (see INC-2114)`,
+      `permitted by exception two-at-once for at most 9 pods in all zones until ${end} (see INC-2114)`,
     );
   });
 

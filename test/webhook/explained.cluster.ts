@@ -86,7 +86,7 @@ describeOnControlPlane(
         () => write(admin, 'PATCH', `${setsOf('native')}/ingester-zone-b?dryRun=All`, replicas(2), merge),
         ({ isRefused }) => !isRefused,
       );
-      const said = /no-downscale: .*permitted by exception shrink-b of anna until 20\S+ \(cost\)/;
+      const said = /no-downscale: .*permitted by exception shrink-b of anna for any amount in all zones until 20\S+ \(cost\)/;
       expect(scaled.warnings).toMatch(said);
       expect(await write(admin, 'PATCH', `${setsOf('native')}/ingester-zone-b`, replicas(2), merge)).toMatchObject({ isRefused: false });
       const found = await eventually(

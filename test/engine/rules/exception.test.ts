@@ -14,10 +14,14 @@ const held: RuleResult = {
   source: line(1),
   earliestMs: kitNowMs + 5,
 };
+const permittedFor = (scope: string): RuleResult => ({
+  ...permitted,
+  fact: permitted.fact.replace('any amount in all zones', scope),
+});
 const permitted: RuleResult = {
   rule: 'zone-gap',
   outcome: 'ok',
-  fact: 'zone b shrank 1h ago; permitted by exception exception-1 until 2026-03-02T13:00:00.000Z (see CHG-1)',
+  fact: 'zone b shrank 1h ago; permitted by exception exception-1 for any amount in all zones until 2026-03-02T13:00:00.000Z (see CHG-1)',
   limit: '2h',
   source: line(30),
   earliestMs: kitNowMs + hourMs,
@@ -68,12 +72,12 @@ describe('an exception', () => {
     expect(ask([exception('zone-gap', overrides)])).toEqual(held);
   });
 
-  it.each<[string, Partial<ExceptionDefinition>]>([
-    ['of the zone', { zone: 'a' }],
-    ['from this instant on', { notBeforeMs: kitNowMs }],
-    ['from a while ago on', { notBeforeMs: ago(hourMs) }],
-  ])('%s is in force', (_name, overrides) => {
-    expect(ask([exception('zone-gap', overrides)])).toEqual(permitted);
+  it.each<[string, Partial<ExceptionDefinition>, string]>([
+    ['of the zone', { zone: 'a' }, 'any amount in zone a'],
+    ['from this instant on', { notBeforeMs: kitNowMs }, 'any amount in all zones'],
+    ['from a while ago on', { notBeforeMs: ago(hourMs) }, 'any amount in all zones'],
+  ])('%s is in force', (_name, overrides, scope) => {
+    expect(ask([exception('zone-gap', overrides)])).toEqual(permittedFor(scope));
   });
 
   it('does not apply when there are two, because none of them is preferred', () => {
@@ -85,11 +89,11 @@ describe('an exception', () => {
 
   const short = { ...held, fact: 'zone b shrank 1h ago; exception exception-1 does not allow this amount' };
   it.each<[string, ExceptionDefinition['allow'], object, RuleResult]>([
-    ['of replicas allows that many', { replicasAtLeast: 3 }, { to: 3 }, permitted],
-    ['of replicas allows more', { replicasAtLeast: 3 }, { to: 4 }, permitted],
+    ['of replicas allows that many', { replicasAtLeast: 3 }, { to: 3 }, permittedFor('3 replicas or more in all zones')],
+    ['of replicas allows more', { replicasAtLeast: 3 }, { to: 4 }, permittedFor('3 replicas or more in all zones')],
     ['of replicas allows no fewer', { replicasAtLeast: 3 }, { to: 2 }, short],
     ['of replicas says nothing of pods', { replicasAtLeast: 3 }, { podCount: 1 }, short],
-    ['of pods allows that many', { podsAtMost: 2 }, { podCount: 2 }, permitted],
+    ['of pods allows that many', { podsAtMost: 2 }, { podCount: 2 }, permittedFor('at most 2 pods in all zones')],
     ['of pods allows no more', { podsAtMost: 2 }, { podCount: 3 }, short],
     ['of pods says nothing of replicas', { podsAtMost: 2 }, { to: 1 }, short],
     ['of nothing allows nothing', {}, { to: 9, podCount: 0 }, short],
