@@ -21,7 +21,11 @@ export function mostFrequent(counts: RevisionCounts): string | undefined {
  * or failed run counts only if pods run it. Without outdated pods, returns the revision from before the run; a rollback leaves such a zone as
  * it is. A return of some zones replaces no pod of the other zones.
  */
-export function revisionBefore({ kind, from, previous, target, returning }: RunState, zone: string, pods: RevisionCounts): string | undefined {
+export function revisionBefore(
+  { kind, from, previous, target, returning }: RunState,
+  zone: string,
+  pods: RevisionCounts,
+): string | undefined {
   const to = target[zone];
   if (returning?.includes(zone) === false) return to;
   const outdated = mostFrequent(new Map([...pods].filter(([revision]) => revision !== '' && revision !== to)));
