@@ -185,7 +185,8 @@ function rollWave(turn: WaveTurn, observations: readonly RuleResult[]): RollDeci
     const { step: _, warnings, ...decided } = attempt;
     return extended(decided, { steps, warnings: [...observations, ...warnings] });
   }
-  return { steps, actions: [], warnings: observations, wantedReadings: [], run: countMovableTime(run, false, context.nowMs) };
+  const inTime = countMovableTime(failIfLate(context, run), false, context.nowMs);
+  return { steps, actions: [], warnings: observations, wantedReadings: [], run: inTime };
 }
 
 function returnsFirst(zone: string): RuleResult {
