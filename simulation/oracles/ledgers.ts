@@ -212,9 +212,12 @@ export class LedgerJudge implements Oracle {
     }
     const isChanged = claim.resourceVersion !== undefined && pod.metadata.resourceVersion !== claim.resourceVersion;
     const open = this.#open.get(keyOf(claim));
-    const longestMs = unappliedMs / Math.max(1, machineOf(scene, by).rate);
+    const sinceMs = open?.sinceMs ?? 0;
+    const { rate, elapsedSinceMs = (fromMs) => (atMs - fromMs) * rate } = machineOf(scene, by);
+    // The rate of the clock may have changed since the claim was stored.
+    const ageMs = Math.max(atMs - sinceMs, elapsedSinceMs(sinceMs));
     const isItsOwn = open?.by === by && !this.#unanswered.has(`${by} ${claim.uid}`);
-    if (isChanged || isItsOwn || atMs - (open?.sinceMs ?? 0) >= longestMs) return;
+    if (isChanged || isItsOwn || ageMs >= unappliedMs) return;
     scene.violated(
       'S19',
       `${by} drops the claim ${describe(claim)} of ${open?.by ?? 'another process'} although ${pod.metadata.name} is unchanged`,

@@ -20,6 +20,8 @@ export interface Violation {
 
 export interface MachineState {
   readonly rate: number;
+  /** Returns the milliseconds that the clock has counted since `fromMs`. If absent, the rate has not changed since. */
+  readonly elapsedSinceMs?: (fromMs: number) => number;
   readonly wallErrorMs: number;
   /** The time of the last jump of the wall clock, on the scheduler's clock. */
   readonly jumpedAtMs?: number;

@@ -130,13 +130,14 @@ export class Agents {
     this.#holds.release();
   }
 
-  /** Returns the rate and the wall-clock error of the machine of a process such as `a1`, and the last suspension of its living process. */
+  /** Returns the state of the clock of the machine of a process such as `a1`, and the last suspension of its living process. */
   clockOf(process: string): MachineState {
     const { clock, running } = this.#machines.get(processLetter(process)) ?? {};
     if (clock === undefined) return { rate: 1, wallErrorMs: 0 };
     const { pausedAtMs = 0, pausedUntilMs = 0 } = running?.life.time ?? {};
     const wallErrorMs = clock.wallMs() - runStartMs - this.#options.scheduler.nowMs();
-    return { rate: clock.rate(), wallErrorMs, jumpedAtMs: clock.jumpedAtMs(), pausedAtMs, pausedUntilMs };
+    const { elapsedSinceMs } = clock;
+    return { rate: clock.rate(), elapsedSinceMs, wallErrorMs, jumpedAtMs: clock.jumpedAtMs(), pausedAtMs, pausedUntilMs };
   }
 
   /** Returns the names of living processes, such as `a1`. */

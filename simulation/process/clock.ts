@@ -20,13 +20,14 @@ export type MachineClock = ReturnType<typeof createMachineClock>;
 
 /** Creates a clock with this rate. Its wall clock is correct at the start of the simulation. */
 export function createMachineClock(scheduler: Pick<Scheduler, 'nowMs'>, rate = 1) {
-  let current = rate;
-  let anchor = { nowMs: scheduler.nowMs(), elapsedMs: scheduler.nowMs() * rate };
+  let era = { fromMs: scheduler.nowMs(), countedMs: scheduler.nowMs() * rate, rate };
+  /** The times with different rates, oldest first. */
+  const eras = [era];
   let jumpedMs = 0;
   let jumpedAtMs = 0;
   const listeners = new Set<() => void>();
   /** Returns the milliseconds that this clock has counted since the simulation began. Never decreases. */
-  const elapsedMs = (): number => anchor.elapsedMs + (scheduler.nowMs() - anchor.nowMs) * current;
+  const elapsedMs = (): number => era.countedMs + (scheduler.nowMs() - era.fromMs) * era.rate;
   return {
     elapsedMs,
     // Without the addition, a rounding error could turn a whole millisecond into the millisecond before it.
@@ -38,14 +39,20 @@ export function createMachineClock(scheduler: Pick<Scheduler, 'nowMs'>, rate = 1
     /** Returns the time of the last jump of the wall clock, on the scheduler's clock. */
     jumpedAtMs: () => jumpedAtMs,
     /** Returns the milliseconds of this clock per true millisecond. */
-    rate: () => current,
+    rate: () => era.rate,
+    /** Returns the milliseconds that this clock has counted since `fromMs` on the scheduler's clock. */
+    elapsedSinceMs: (fromMs: number): number => {
+      const then = eras.findLast((one) => one.fromMs <= fromMs) ?? era;
+      return elapsedMs() - then.countedMs - (fromMs - then.fromMs) * then.rate;
+    },
     /** Corrects the rate and the wall clock from now on. */
     mend: (): void => {
-      anchor = { nowMs: scheduler.nowMs(), elapsedMs: elapsedMs() };
-      jumpedMs = anchor.nowMs - anchor.elapsedMs;
-      jumpedAtMs = anchor.nowMs;
-      if (current === 1) return;
-      current = 1;
+      const nowMs = scheduler.nowMs();
+      jumpedMs = nowMs - elapsedMs();
+      jumpedAtMs = nowMs;
+      if (era.rate === 1) return;
+      era = { fromMs: nowMs, countedMs: elapsedMs(), rate: 1 };
+      eras.push(era);
       for (const listener of [...listeners]) listener();
     },
     /** Calls the listener after each change of the rate. Returns a function that removes the listener. */

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { emptyLedger } from '../../../engine/snapshot.ts';
 import { openWork } from '../../../simulation/oracles/converged.ts';
 import { KnownClaims } from '../../../simulation/oracles/documents.ts';
+import { createMachineClock } from '../../../simulation/process/clock.ts';
 import { controller, History } from './history.ts';
 
 describe('S19', () => {
@@ -55,6 +56,23 @@ describe('S19', () => {
     expect(forget('b1', (history) => history.advance(119_000))).toHaveLength(1);
     // Somebody else ends it, and so the request that was announced must fail.
     expect(forget('b1', (history) => history.take('ing-a-2', controller))).toEqual([]);
+  });
+
+  it('counts the age of a claim by a clock whose rate has changed since', () => {
+    const forget = (process: string): readonly string[] => {
+      const history = new History();
+      history.announce([history.claimOf('ing-a-2')], history.agent('a1'));
+      const machine = createMachineClock(history.scene, 2);
+      const { elapsedSinceMs } = machine;
+      history.advance(60_000);
+      machine.mend();
+      history.clocks.set('b1', { rate: machine.rate(), elapsedSinceMs, wallErrorMs: 0 });
+      history.announce([], history.agent(process), 2);
+      return history.found('S19');
+    };
+    expect(forget('b1')).toEqual([]);
+    // The clock of this process was never fast.
+    expect(forget('c1')).toHaveLength(1);
   });
 
   it('finds a process that forgets its own claim without knowing the outcome of its request', () => {

@@ -55,6 +55,7 @@ describe('the clocks of a process', () => {
     await scheduler.runUntil(20_000);
     // 2,000 of its milliseconds had passed, 8,000 true ones are left.
     expect(fired).toEqual([9000]);
+    expect([0, 400, 1000, 5000].map(machine.elapsedSinceMs)).toEqual([21_000, 20_200, 19_000, 15_000]);
   });
 });
 
