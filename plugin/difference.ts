@@ -5,7 +5,7 @@ import { objectKey } from '../engine/observe/raw.ts';
 import { comparedMember, manifestOf } from '../engine/plan/changes.ts';
 import type { GroupPlan, ObjectChange, Plan, PlannedChange, Refusal } from '../engine/plan/document.ts';
 import type { GroupDefinition, ZoneDefinition } from '../policies/definition.ts';
-import { canonicalJson, isSameValue } from '../policies/values/canonical-json.ts';
+import { canonicalJson } from '../policies/values/canonical-json.ts';
 import { defined } from '../policies/values/defined.ts';
 import { isRecord } from '../policies/values/is-record.ts';
 
@@ -101,9 +101,8 @@ export function groupDifferences(plan: Plan, sources: Sources): readonly GroupDi
 }
 
 /** Reports whether a StatefulSet differs. A field that differs only in pods is no difference of the objects. */
-function isOfMember({ kind, before, after, running }: PlannedChange): boolean {
-  const isOnlyInPods = running !== undefined && isSameValue(before, after);
-  return kind !== 'source' && kind !== 'budget' && !isOnlyInPods;
+function isOfMember({ kind }: PlannedChange): boolean {
+  return kind !== 'source' && kind !== 'budget' && kind !== 'pods';
 }
 
 interface Member {

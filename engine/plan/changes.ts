@@ -1,14 +1,14 @@
 // Finds the changes of a plan: differences of zones, joined for zones that change in the same way, and changed disruption budgets.
 import type { GroupDefinition } from '../../policies/definition.ts';
 import { matchesSelector } from '../../policies/label-selector.ts';
-import { canonicalJson, isSameValue } from '../../policies/values/canonical-json.ts';
+import { canonicalJson } from '../../policies/values/canonical-json.ts';
 import { defined } from '../../policies/values/defined.ts';
 import { isRecord } from '../../policies/values/is-record.ts';
 import { type FieldChange, fieldDiff, type ObjectContent } from '../diff/field-diff.ts';
 import { fieldAt, objectKey } from '../observe/raw.ts';
 import { isUnknown, podsNamed, type Snapshot, type StatefulSetView, setNamed } from '../snapshot.ts';
 import type { PlannedChange, Refusal } from './document.ts';
-import { changedOnlyInPods, comparePods, joinValues, type RunningMember, valuesInPods } from './running-fields.ts';
+import { type ChangedPods, haveValue, joinPods, type RunningMember, templateChanges } from './running-fields.ts';
 
 interface Compared {
   readonly current: readonly unknown[];
@@ -20,7 +20,7 @@ interface Compared {
 
 /** Returns the changes of a group: replica sources, members in the order of zones, and budgets. Changes of several zones appear once. */
 export function plannedChanges(group: GroupDefinition, compared: Compared, refused: readonly Refusal[]): readonly PlannedChange[] {
-  const byText = new Map<string, PlannedChange>();
+  const byText = new Map<string, PlannedChange & InPods>();
   for (const zone of group.zones) {
     const before = manifestOf(compared.current, 'StatefulSet', group.namespace, zone.statefulSet);
     const after = manifestOf(compared.desired, 'StatefulSet', group.namespace, zone.statefulSet);
@@ -28,21 +28,28 @@ export function plannedChanges(group: GroupDefinition, compared: Compared, refus
     const running = setNamed(compared.before, group.namespace, zone.statefulSet);
     const pods = podsNamed(compared.before, group.namespace, zone.statefulSet) ?? [];
     const { revisions = [] } = compared;
-    const ofPods = { updateRevision: running?.status.updateRevision, pods: isUnknown(pods) ? [] : pods, revisions };
-    for (const { running: values = [], ...change } of changesOf(before, after, { isRefused, ofPods })) {
+    const ofPods = { updateRevision: running?.status.updateRevision, pods: isUnknown(pods) ? undefined : pods, revisions };
+    for (const { changedPods = noPods, ...change } of changesOf(before, after, { isRefused, ofPods })) {
       const counted = withRunningReplicas(change, running?.replicas);
       const key = canonicalJson(counted);
       const known = byText.get(key);
-      const all = joinValues([...(known?.running ?? []), ...values]);
-      byText.set(key, { ...counted, zones: [...(known?.zones ?? []), zone.name], running: all });
+      const all = joinPods(known?.changedPods ?? noPods, changedPods);
+      byText.set(key, { ...counted, zones: [...(known?.zones ?? []), zone.name], changedPods: all });
     }
   }
-  return [...sourceChanges(group, compared), ...[...byText.values()].map(withoutUsualValues), ...budgetChanges(group, compared)];
+  return [...sourceChanges(group, compared), ...[...byText.values()].map(withRunningValues), ...budgetChanges(group, compared)];
 }
 
-/** Leaves out the values in the pods if all pods have the value of the StatefulSet. */
-function withoutUsualValues({ running = [], ...change }: PlannedChange): PlannedChange {
-  return running.every(({ value }) => isSameValue(value, change.before)) ? change : { ...change, running };
+interface InPods {
+  readonly changedPods?: ChangedPods;
+}
+
+const noPods: ChangedPods = { values: [], pods: 0, areKnown: true };
+
+/** Adds the values in the pods, unless every pod has the value of the StatefulSet. */
+function withRunningValues({ changedPods = noPods, ...change }: PlannedChange & InPods): PlannedChange {
+  const isUsual = change.kind !== 'pods' && haveValue(change.before, changedPods);
+  return isUsual ? change : { ...change, running: changedPods.values };
 }
 
 /** Returns a change for each mirrored object whose requested replicas differ. It names every zone that does not mirror another object. */
@@ -92,24 +99,23 @@ function withoutField(object: ObjectContent, [key, ...rest]: readonly string[], 
   return isRecord(inner) ? { ...object, [key]: withoutField(inner, rest, field) } : object;
 }
 
-type ZoneChange = Omit<PlannedChange, 'zones'>;
+type ZoneChange = Omit<PlannedChange, 'zones' | 'running'>;
 
 function changesOf(
   before: ObjectContent | undefined,
   after: ObjectContent | undefined,
   { isRefused, ofPods }: { readonly isRefused: boolean; readonly ofPods: Omit<RunningMember, 'object'> },
-): readonly ZoneChange[] {
+): readonly (ZoneChange & InPods)[] {
   if (before === undefined && after === undefined) return [];
   if (before === undefined) return [{ kind: 'created', field: 'metadata.name', consequence: isRefused ? 'refused' : 'scaleUp' }];
   if (after === undefined) return [{ kind: 'deleted', field: 'metadata.name', consequence: isRefused ? 'refused' : 'none' }];
   const changes = fieldDiff(comparedMember(before, after), after);
   const ofTemplate = changes.filter(isOfTemplate);
   if (ofTemplate.length === 0) return changes.map((change) => plannedChange(change, isRefused));
-  const templates = comparePods(after, { ...ofPods, object: before });
-  return [...changes, ...changedOnlyInPods(ofTemplate, templates)].map((change) => ({
-    ...plannedChange(change, isRefused),
-    ...(isOfTemplate(change) ? { running: valuesInPods(change, templates) } : {}),
-  }));
+  const ofPodTemplates = templateChanges(ofTemplate, after, { ...ofPods, object: before });
+  const rows = changes.map((change) => ofPodTemplates.find((one) => one.change === change) ?? { change });
+  const onlyInPods = ofPodTemplates.filter(({ kind }) => kind === 'pods');
+  return [...rows, ...onlyInPods].map(({ change, ...inPods }) => ({ ...plannedChange(change, isRefused), ...inPods }));
 }
 
 function isOfTemplate({ path }: FieldChange): boolean {

@@ -6,15 +6,21 @@ import type { PublishedPod } from '../publish/published.ts';
 
 /** A difference between the current and the requested state, and its consequence. */
 export interface PlannedChange {
-  /** `source` is a change of the mirrored object, and `budget` of a disruption budget. All other kinds are changes of StatefulSets of the group. */
-  readonly kind: 'template' | 'replicas' | 'settings' | 'created' | 'deleted' | 'source' | 'budget';
+  /**
+   * `source` is a change of the mirrored object, and `budget` of a disruption budget. `pods` is a change of the pod template that only pods
+   * have, because they run another template than their StatefulSet has. All other kinds are changes of StatefulSets of the group.
+   */
+  readonly kind: 'template' | 'pods' | 'replicas' | 'settings' | 'created' | 'deleted' | 'source' | 'budget';
   /** Zones that change in the same way. */
   readonly zones: readonly string[];
   /** Path of the field, such as `spec.template.spec.containers[mimir].image`. For `source` and `budget`, starts with kind and name of the object. */
   readonly field: string;
   readonly before?: unknown;
   readonly after?: unknown;
-  /** The values in the pods, the most frequent first; absent if all pods have `before`. A field with `before` as `after` changes only in pods. */
+  /**
+   * The pods that have this change, by their present value, the most frequent first; absent if all pods have `before`. The other pods have the
+   * requested value, or change at an enclosing or inner field. For a list: the removed entries instead of the value.
+   */
   readonly running?: readonly RunningValue[];
   readonly consequence: 'restart' | 'scaleUp' | 'scaleDown' | 'none' | 'refused';
 }

@@ -1,5 +1,6 @@
 // Compares the pod templates that pods run with a requested template: during a rollout and after a rollback they differ from the StatefulSet.
-import { isSameValue } from '../../policies/values/canonical-json.ts';
+import { canonicalJson, isSameValue } from '../../policies/values/canonical-json.ts';
+import { defined } from '../../policies/values/defined.ts';
 import { isRecord } from '../../policies/values/is-record.ts';
 import { type FieldChange, fieldDiff, type ObjectContent } from '../diff/field-diff.ts';
 import { fieldAt } from '../observe/raw.ts';
@@ -8,35 +9,70 @@ import { countRevisions } from '../run/revisions.ts';
 import type { PodView } from '../snapshot.ts';
 import type { RunningValue } from './document.ts';
 
-interface PodTemplate {
-  readonly pods: number;
-  /** The differences between the template of the pods and the requested template. */
-  readonly changes: readonly FieldChange[];
-}
-
 export interface RunningMember {
   readonly object: ObjectContent;
   readonly updateRevision: string | undefined;
-  readonly pods: readonly Pick<PodView, 'revision'>[];
+  /** Undefined if the pods could not be read. */
+  readonly pods: readonly Pick<PodView, 'revision'>[] | undefined;
   /** The ControllerRevisions that Kubernetes keeps, of any StatefulSet. */
   readonly revisions: readonly unknown[];
 }
 
-/** Compares the templates of the pods with the template of `after`. Leaves out pods whose revision Kubernetes no longer keeps. */
-export function comparePods(after: ObjectContent, { object, updateRevision, pods, revisions }: RunningMember): readonly PodTemplate[] {
-  return [...countRevisions(pods)].flatMap(([revision, count]) => {
-    const template = templateNamed(revision, { object, updateRevision, revisions });
+/** The pods that a change changes, by their present value. */
+export interface ChangedPods {
+  readonly values: readonly RunningValue[];
+  /** The number of all pods. */
+  readonly pods: number;
+  /** False if the template of a pod could not be read. */
+  readonly areKnown: boolean;
+}
+
+/** A change of the pod template. `pods`: the StatefulSet does not have this change. */
+interface TemplateChange {
+  readonly kind: 'template' | 'pods';
+  readonly change: FieldChange;
+  readonly changedPods: ChangedPods;
+}
+
+/**
+ * Returns the changes of the StatefulSet's template, then the changes that only pods have, each with its pods. Every template that pods run is
+ * compared with the requested one. So a pod without a parent of a field appears at the change of the parent.
+ */
+export function templateChanges(
+  ofObject: readonly FieldChange[],
+  after: ObjectContent,
+  { pods, ...member }: RunningMember,
+): readonly TemplateChange[] {
+  const templates = [...countRevisions(pods ?? [])].flatMap(([revision, count]) => {
+    const template = templateNamed(revision, member);
     if (template === undefined) return [];
-    return [{ pods: count, changes: fieldDiff(templateOnly(template), templateOnly(templateOf(after))) }];
+    const changes = fieldDiff(templateOnly(template), templateOnly(templateOf(after)));
+    return [{ pods: count, changes: new Map(changes.map((change) => [changeKey(change), change])) }];
+  });
+  const known = templates.reduce((sum, template) => sum + template.pods, 0);
+  const found = new Map(ofObject.map((change) => [changeKey(change), { kind: 'template' as TemplateChange['kind'], change }]));
+  for (const [key, { before: _before, ...change }] of templates.flatMap(({ changes }) => [...changes]))
+    if (!found.has(key)) found.set(key, { kind: 'pods', change });
+  return [...found].map(([key, row]) => {
+    const values = templates.flatMap(({ pods: count, changes }): readonly RunningValue[] => {
+      const change = changes.get(key);
+      return change === undefined ? [] : [{ pods: count, ...defined({ value: change.before }) }];
+    });
+    return { ...row, changedPods: { values, pods: pods?.length ?? 0, areKnown: known === pods?.length } };
   });
 }
 
-/** Returns the pod template of a revision: that of the StatefulSet for its update revision, else that of the ControllerRevision. */
+/** Returns equal texts for changes of one field. A list is compared as a set, so its changes are equal only if they add the same entries. */
+function changeKey({ path, after }: FieldChange): string {
+  return canonicalJson([path, Array.isArray(after) ? after : null]);
+}
+
+/** Returns the pod template of a revision. A status older than its spec still names the revision before the change of the StatefulSet. */
 export function templateNamed(
   revision: string,
   { object, updateRevision, revisions }: Omit<RunningMember, 'pods'>,
 ): ObjectContent | undefined {
-  return revision === updateRevision ? templateOf(object) : templateOfRevision(object, revision, revisions);
+  return templateOfRevision(object, revision, revisions) ?? (revision === updateRevision ? templateOf(object) : undefined);
 }
 
 function templateOnly(template: unknown): ObjectContent {
@@ -48,28 +84,23 @@ function templateOf(object: ObjectContent): ObjectContent | undefined {
   return isRecord(template) ? template : undefined;
 }
 
-/** Returns the values of a field in the pods. A field that the pods do not change has the requested value. A list has no single value. */
-export function valuesInPods({ path, before, after }: FieldChange, templates: readonly PodTemplate[]): readonly RunningValue[] {
-  const values = templates.map(({ pods, changes }): RunningValue => {
-    const change = changes.find((one) => one.path === path);
-    const value = change === undefined ? after : change.before;
-    return { pods, ...(value === undefined ? {} : { value }) };
-  });
-  return [before, after, ...values.map(({ value }) => value)].some(Array.isArray) ? [] : values;
+/** Joins the pods of two zones that change in the same way. */
+export function joinPods(one: ChangedPods, other: ChangedPods): ChangedPods {
+  return {
+    values: joinValues([...one.values, ...other.values]),
+    pods: one.pods + other.pods,
+    areKnown: one.areKnown && other.areKnown,
+  };
 }
 
-/** Returns the fields that change in pods although the StatefulSet already has the requested value. */
-export function changedOnlyInPods(known: readonly FieldChange[], templates: readonly PodTemplate[]): readonly FieldChange[] {
-  const paths = new Set(known.map(({ path }) => path));
-  const others = templates.flatMap(({ changes }) =>
-    changes.filter(({ path, after, before }) => !paths.has(path) && ![before, after].some(Array.isArray)),
-  );
-  const first = others.filter(({ path }, index) => others.findIndex((one) => one.path === path) === index);
-  return first.map(({ before: _before, ...change }) => ({ ...change, ...('after' in change ? { before: change.after } : {}) }));
+/** Reports whether no pod is known to differ from the StatefulSet: every pod has `before`, as without a run. */
+export function haveValue(before: unknown, { values, pods, areKnown }: ChangedPods): boolean {
+  const changed = values.reduce((sum, value) => sum + value.pods, 0);
+  return values.every(({ value }) => isSameValue(value, before)) && (changed === pods || !areKnown);
 }
 
 /** Adds the counts of equal values, the most frequent first. */
-export function joinValues(values: readonly RunningValue[]): readonly RunningValue[] {
+function joinValues(values: readonly RunningValue[]): readonly RunningValue[] {
   const joined: RunningValue[] = [];
   for (const one of values) {
     const index = joined.findIndex(({ value }) => isSameValue(value, one.value));

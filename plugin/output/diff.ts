@@ -21,7 +21,7 @@ import type {
 } from '../difference.ts';
 import { type ExitCode, exitCodes, Failure } from '../failure.ts';
 import { waitsBesidesStops } from './explain.ts';
-import { podValuesText, valueText } from './plan/changes.ts';
+import { podsText, valueText } from './plan/changes.ts';
 import { deniedText, exceptionText, factText, stopAndEndText } from './plan/plan-text.ts';
 import type { TableLook } from './plan/table.ts';
 import { paragraph, piecesOf, plural } from './text.ts';
@@ -155,7 +155,9 @@ function notesOf(change: PlannedChange, group: GroupDifference): readonly string
   const rules = refusals.flatMap((refusal) => blockingResults(refusal.results));
   const hints = new Set(refusals.flatMap(({ hint }) => hint ?? []));
   if (refusals.length > 0) return [`DENIED by ${[...new Set(rules.map((result) => result.rule))].join(', ') || 'policy'}`, ...hints];
-  return [...(change.running === undefined ? [] : [`in pods: ${podValuesText(change.running)}`]), consequenceNote(change, group)];
+  const { running } = change;
+  const pods = running?.length === 0 ? 'only in the template' : running && `in pods: ${podsText(change, running)}`;
+  return [...(pods === undefined ? [] : [pods]), consequenceNote(change, group)];
 }
 
 function consequenceNote(change: PlannedChange, group: GroupDifference): string {

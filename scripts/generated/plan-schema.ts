@@ -75,7 +75,7 @@ const definitions: Readonly<Record<string, Schema>> = {
   change: record(
     'A difference between the running and the requested objects.',
     {
-      kind: oneOf('template', 'replicas', 'settings', 'created', 'deleted', 'source', 'budget'),
+      kind: oneOf('template', 'pods', 'replicas', 'settings', 'created', 'deleted', 'source', 'budget'),
       zones: listOf(text),
       field: text,
       consequence: oneOf('restart', 'scaleUp', 'scaleDown', 'none', 'refused'),

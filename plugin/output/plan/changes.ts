@@ -50,33 +50,42 @@ function shortField(field: string, nameContainer: boolean): string {
 
 /** Returns `a -> b`. List entries and new or removed values are shown as `added …` and `removed …`. */
 export function changeText(change: PlannedChange): string {
-  const { before, after } = change;
-  if (change.kind === 'created') return 'new';
-  if (change.kind === 'deleted') return 'deleted';
+  const { kind, before, after, running } = change;
+  if (kind === 'created') return 'new';
+  if (kind === 'deleted') return 'deleted';
+  if (running === undefined) return objectText(before, after);
+  if (running.length === 0) return `${objectText(before, after)} (only in the template)`;
+  const pods = podsText(change, running);
+  const text = isOfEntries(change, running) ? pods : `${pods} -> ${sameImage(running[0]?.value, after) ?? nameOf(after)}`;
+  if (kind === 'pods') return `${text} (only in pods)`;
+  const isInPods = running.some(({ value }) => isSameValue(value, before));
+  return isInPods ? text : `${text} (template: ${isOfEntries(change, running) ? objectText(before, after) : nameOf(before)})`;
+}
+
+function objectText(before: unknown, after: unknown): string {
   if (Array.isArray(before) || Array.isArray(after)) return listText(asList(before), asList(after));
-  if (change.running !== undefined) return textWithPods(change, change.running);
   if (before === undefined && after === undefined) return 'entries reordered';
   if (before === undefined) return `added ${valueText(after)}`;
   if (after === undefined) return `removed ${valueText(before)}`;
   return `${valueText(before)} -> ${sameImage(before, after) ?? valueText(after)}`;
 }
 
-/** Returns `a (6 pods) and b (3 pods) -> c`. The template is named if its value is in no pod. */
-function textWithPods({ before, after }: PlannedChange, running: readonly RunningValue[]): string {
-  const isIn = (wanted: unknown): boolean => running.some(({ value }) => isSameValue(value, wanted));
-  const name = (value: unknown): string => (value === undefined ? 'no value' : valueText(value));
-  if (running.every(({ value }) => isSameValue(value, after))) return `${name(before)} -> ${name(after)} (pods have it already)`;
-  const text = `${podValuesText(running)} -> ${sameImage(running[0]?.value, after) ?? name(after)}`;
-  if (isSameValue(before, after)) return `${text} (template has it already)`;
-  return isIn(before) ? text : `${text} (template: ${name(before)})`;
+function nameOf(value: unknown): string {
+  return value === undefined ? 'no value' : valueText(value);
 }
 
-/** Returns `cache:1.0 (6 pods) and cache:1.1 (3 pods)`; only the value if it is the same in all pods. */
-export function podValuesText(running: readonly RunningValue[]): string {
-  const name = (value: unknown): string => (value === undefined ? 'no value' : (sameImage(running[0]?.value, value) ?? valueText(value)));
+/** Reports whether the change adds, removes or reorders entries of a list. Such a change has no single value. */
+function isOfEntries({ before, after }: PlannedChange, running: readonly RunningValue[]): boolean {
+  const values = [before, after, ...running.map(({ value }) => value)];
+  return values.some(Array.isArray) || values.every((value) => value === undefined);
+}
+
+/** Returns `cache:1.0 (6 pods) and 1.1 (3 pods)`, and for a list `added x (6 pods)`. */
+export function podsText(change: PlannedChange, running: readonly RunningValue[]): string {
   const texts = running.map(({ value, pods }, index) => {
-    const text = index === 0 && value !== undefined ? valueText(value) : name(value);
-    return running.length === 1 ? text : `${text} (${plural(pods, 'pod')})`;
+    const short = index === 0 ? undefined : sameImage(running[0]?.value, value);
+    const text = isOfEntries(change, running) ? objectText(value, change.after) : (short ?? nameOf(value));
+    return `${text} (${plural(pods, 'pod')})`;
   });
   return listed(texts, 'and');
 }

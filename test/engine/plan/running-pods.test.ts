@@ -3,6 +3,8 @@ import type { GroupPlan } from '../../../engine/plan/document.ts';
 import { planGroups } from '../../../engine/plan/plan.ts';
 import { readPlanSnapshots } from '../../../engine/plan/world.ts';
 import { isUnknown, type Snapshot } from '../../../engine/snapshot.ts';
+import { groupDifferences } from '../../../plugin/difference.ts';
+import { renderDifference } from '../../../plugin/output/diff.ts';
 import { changeText } from '../../../plugin/output/plan/changes.ts';
 import { renderPlanHtml } from '../../../plugin/output/plan/html.ts';
 import { renderPlanMarkdown } from '../../../plugin/output/plan/markdown.ts';
@@ -77,7 +79,7 @@ describe('the change of a plan while pods run other templates than the StatefulS
   it('starts from the images of the pods, and names the template that no pod runs', () => {
     const plan = planTo('1.2', cluster('1.1', {}));
     expect(plan.changes).toMatchObject([{ before: image('1.1'), after: image('1.2'), running: [{ value: image('1.0'), pods: 9 }] }]);
-    expect(textsOf(plan)).toEqual([`${image('1.0')} -> 1.2 (template: ${image('1.1')})`]);
+    expect(textsOf(plan)).toEqual([`${image('1.0')} (9 pods) -> 1.2 (template: ${image('1.1')})`]);
   });
 
   it('names both images if pods run two', () => {
@@ -85,8 +87,8 @@ describe('the change of a plan while pods run other templates than the StatefulS
     expect(textsOf(plan)).toEqual([`${image('1.0')} (5 pods) and 1.1 (4 pods) -> 1.2`]);
   });
 
-  it('says that the pods have the image if they already have it', () => {
-    expect(textsOf(planTo('1.0', cluster('1.1', {})))).toEqual([`${image('1.1')} -> ${image('1.0')} (pods have it already)`]);
+  it('says that only the template changes if the pods have the image already', () => {
+    expect(textsOf(planTo('1.0', cluster('1.1', {})))).toEqual([`${image('1.1')} -> 1.0 (only in the template)`]);
   });
 
   it('has the fields that change only in pods', () => {
@@ -97,7 +99,7 @@ describe('the change of a plan while pods run other templates than the StatefulS
     });
     const input = { groups, current: objects('1.1'), desired: withGrace, running, revisions: revisionsOf('1.0'), nowMs: kitNowMs };
     const [plan] = planGroups(planInput(input)).groups;
-    expect(plan === undefined ? [] : textsOf(plan)).toEqual(['false -> true', `${image('1.0')} -> 1.1 (template has it already)`]);
+    expect(plan === undefined ? [] : textsOf(plan)).toEqual(['false -> true', `${image('1.0')} (9 pods) -> 1.1 (only in pods)`]);
   });
 
   it('is the change of the StatefulSets if every pod has their template, or its revision is not kept', () => {
@@ -106,6 +108,139 @@ describe('the change of a plan while pods run other templates than the StatefulS
     expect(done.changes[0]?.running).toBeUndefined();
     const lost = planTo('1.2', cluster('1.1', { a: ['0.9', '0.9', '0.9'], b: ['0.9', '0.9', '0.9'], c: ['0.9', '0.9', '0.9'] }));
     expect(lost.changes[0]?.running).toBeUndefined();
+  });
+});
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** StatefulSets whose only container has these fields. */
+const withContainer = (container: Fields) =>
+  zones.map((zone) => {
+    const uid = uidOf(`ingester-zone-${zone}`);
+    const object = manifest(zone, { container: { image: image('1.0'), ...container } });
+    return { ...object, metadata: { ...Object(object).metadata, uid } };
+  });
+
+interface Mixed {
+  readonly pods: Fields;
+  readonly object: Fields;
+  readonly asked: Fields;
+  /** The zones whose first pod has the template of the StatefulSet. */
+  readonly updated?: readonly string[];
+  readonly change?: (snapshot: Snapshot) => Snapshot;
+}
+
+/** Plans `asked` while the StatefulSets have `object` and nearly all pods have `pods`: fields of the only container. */
+function planMixed({ pods: old, object, asked, updated = [], change = (snapshot) => snapshot }: Mixed): GroupPlan {
+  const current = withContainer(object);
+  const now = readPlanSnapshots(planInput({ groups, current })).before;
+  const views = now.pods.map((view) => ({
+    ...view,
+    pods: (isUnknown(view.pods) ? [] : view.pods).map((pod) =>
+      pod.ordinal === 0 && updated.includes(view.statefulSet.slice(-1)) ? pod : { ...pod, revision: 'old' },
+    ),
+  }));
+  const revisions = withContainer(old).map(({ metadata, ...rest }) => ({
+    metadata: { name: 'old', ownerReferences: [{ kind: 'StatefulSet', uid: metadata.uid, controller: true }] },
+    data: { spec: Object(rest).spec },
+  }));
+  const running = change({ ...now, nowMs: kitNowMs, pods: views });
+  const [plan] = planGroups(planInput({ groups, current, desired: withContainer(asked), running, revisions, nowMs: kitNowMs })).groups;
+  if (plan === undefined) throw new Error('no plan');
+  return plan;
+}
+
+/** The changes as `field: text`, with the field's path inside the container. */
+const rowsOf = (plan: GroupPlan): readonly string[] =>
+  plan.changes.map((change) => `${change.field.replace('spec.template.spec.containers[ingester].', '')}: ${changeText(change)}`);
+
+const variable = (name: string, value = '1') => ({ name, value });
+const [foo, bar, baz] = [variable('FOO'), variable('BAR'), variable('BAZ')];
+const texts = (...entries: readonly object[]): string => entries.map((entry) => JSON.stringify(entry)).join(' ');
+
+describe('a change of a field of which pods lack an enclosing field', () => {
+  it('counts only the pods that have the enclosing field, and names the enclosing field for the other pods', () => {
+    const plan = planMixed({ pods: {}, object: { env: [foo] }, asked: { env: [foo, baz] }, updated: ['a'] });
+    expect(rowsOf(plan)).toEqual([`env[BAZ]: no value (1 pod) -> ${texts(baz)}`, `env: added ${texts(foo, baz)} (8 pods) (only in pods)`]);
+  });
+
+  it('claims nothing about pods if no pod changes at this field', () => {
+    const plan = planMixed({ pods: {}, object: { env: [foo] }, asked: { env: [foo, baz] } });
+    expect(rowsOf(plan)).toEqual([
+      `env[BAZ]: added ${texts(baz)} (only in the template)`,
+      `env: added ${texts(foo, baz)} (9 pods) (only in pods)`,
+    ]);
+  });
+
+  it('names an inner field of the pods if the StatefulSet lacks the enclosing field', () => {
+    const limits = (memory: string) => ({ resources: { limits: { memory } } });
+    const plan = planMixed({ pods: limits('1Gi'), object: {}, asked: limits('2Gi') });
+    expect(rowsOf(plan)).toEqual([
+      `resources: added {"limits":{"memory":"2Gi"}} (only in the template)`,
+      'resources.limits.memory: 1Gi (9 pods) -> 2Gi (only in pods)',
+    ]);
+    const [difference] = groupDifferences(planOf([plan]), { current: [] });
+    expect(difference?.parts.flatMap(({ changes }) => changes.map(({ field }) => field))).toEqual([
+      'spec.template.spec.containers[ingester].resources',
+    ]);
+  });
+});
+
+describe('the difference of the objects while pods run another template', () => {
+  const shown = (plan: GroupPlan): string =>
+    renderDifference({ groups: groupDifferences(planOf([plan]), { current: [] }), objects: [] }, look());
+
+  it('says which pods have the change, or that only the template has it', () => {
+    const request = { pods: {}, object: { env: [foo] }, asked: { env: [foo, baz] } };
+    expect(shown(planMixed({ ...request, updated: ['a'] }))).toContain('in pods: no value (1 pod)');
+    expect(shown(planMixed(request))).toContain('only in the template');
+  });
+});
+
+describe('a change of a list', () => {
+  it('names the entries that only pods get and lose', () => {
+    const plan = planMixed({ pods: { args: ['-a', '-x'] }, object: { args: ['-a', '-b'] }, asked: { args: ['-a', '-b', '-c'] } });
+    expect(rowsOf(plan)).toEqual(['args: added -c (only in the template)', 'args: added -b -c, removed -x (9 pods) (only in pods)']);
+  });
+
+  it('is one change if the pods and the StatefulSet get the same entries', () => {
+    const plan = planMixed({ pods: { args: ['-x'] }, object: { args: ['-y'] }, asked: { args: ['-c'] }, updated: ['a', 'b'] });
+    expect(rowsOf(plan)).toEqual(['args: added -c, removed -x (7 pods) and added -c, removed -y (2 pods)']);
+  });
+
+  it('is no difference of the objects if only the pods have another order', () => {
+    const asked = { env: [foo, bar], image: image('1.1') };
+    const plan = planMixed({ pods: { env: [bar, foo] }, object: { env: [foo, bar] }, asked });
+    expect(rowsOf(plan)).toEqual([`image: ${image('1.0')} -> 1.1`, 'env: entries reordered (9 pods) (only in pods)']);
+    const [difference] = groupDifferences(planOf([plan]), { current: [] });
+    expect(difference?.parts.flatMap(({ changes }) => changes.map(({ field }) => field))).toEqual([
+      'spec.template.spec.containers[ingester].image',
+    ]);
+    expect(() => checkOutput(JSON.stringify(planOf([plan])))).not.toThrow();
+  });
+});
+
+describe('what is known of the pods', () => {
+  it('is the ControllerRevision while the status is older than the spec of the StatefulSet', () => {
+    const change = (snapshot: Snapshot): Snapshot => ({
+      ...snapshot,
+      statefulSets: snapshot.statefulSets.map((set) => ({
+        ...set,
+        generation: 2,
+        status: { ...set.status, observedGeneration: 1, updateRevision: 'old' },
+      })),
+    });
+    const images = { pods: { image: image('1.0') }, object: { image: image('1.1') }, asked: { image: image('1.2') } };
+    expect(rowsOf(planMixed({ ...images, change }))).toEqual([`image: ${image('1.0')} (9 pods) -> 1.2 (template: ${image('1.1')})`]);
+  });
+
+  it('is counted, so that pods that could not be read are not in the count', () => {
+    const change = (snapshot: Snapshot): Snapshot => ({
+      ...snapshot,
+      pods: snapshot.pods.map((view) => (view.statefulSet.endsWith('c') ? { ...view, pods: { unknown: 'forbidden' } } : view)),
+    });
+    const images = { pods: { image: image('1.0') }, object: { image: image('1.1') }, asked: { image: image('1.2') } };
+    expect(rowsOf(planMixed({ ...images, change }))).toEqual([`image: ${image('1.0')} (6 pods) -> 1.2 (template: ${image('1.1')})`]);
   });
 });
 
