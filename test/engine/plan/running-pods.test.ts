@@ -4,6 +4,7 @@ import { planGroups } from '../../../engine/plan/plan.ts';
 import { readPlanSnapshots } from '../../../engine/plan/world.ts';
 import { isUnknown, type Snapshot } from '../../../engine/snapshot.ts';
 import { groupDifferences } from '../../../plugin/difference.ts';
+import { renderDifference } from '../../../plugin/output/diff.ts';
 import { changeText } from '../../../plugin/output/plan/changes.ts';
 import { renderPlanHtml } from '../../../plugin/output/plan/html.ts';
 import { renderPlanMarkdown } from '../../../plugin/output/plan/markdown.ts';
@@ -160,10 +161,7 @@ const texts = (...entries: readonly object[]): string => entries.map((entry) => 
 describe('a change of a field of which pods lack an enclosing field', () => {
   it('counts only the pods that have the enclosing field, and names the enclosing field for the other pods', () => {
     const plan = planMixed({ pods: {}, object: { env: [foo] }, asked: { env: [foo, baz] }, updated: ['a'] });
-    expect(rowsOf(plan)).toEqual([
-      `env[BAZ]: no value (1 pod) -> ${texts(baz)}`,
-      `env: added ${texts(foo, baz)} (8 pods) (only in pods)`,
-    ]);
+    expect(rowsOf(plan)).toEqual([`env[BAZ]: no value (1 pod) -> ${texts(baz)}`, `env: added ${texts(foo, baz)} (8 pods) (only in pods)`]);
   });
 
   it('claims nothing about pods if no pod changes at this field', () => {
@@ -181,9 +179,21 @@ describe('a change of a field of which pods lack an enclosing field', () => {
       `resources: added {"limits":{"memory":"2Gi"}} (only in the template)`,
       'resources.limits.memory: 1Gi (9 pods) -> 2Gi (only in pods)',
     ]);
-    expect(groupDifferences(planOf([plan]), { current: [] })[0]?.parts.flatMap(({ changes }) => changes.map(({ field }) => field))).toEqual([
+    const [difference] = groupDifferences(planOf([plan]), { current: [] });
+    expect(difference?.parts.flatMap(({ changes }) => changes.map(({ field }) => field))).toEqual([
       'spec.template.spec.containers[ingester].resources',
     ]);
+  });
+});
+
+describe('the difference of the objects while pods run another template', () => {
+  const shown = (plan: GroupPlan): string =>
+    renderDifference({ groups: groupDifferences(planOf([plan]), { current: [] }), objects: [] }, look());
+
+  it('says which pods have the change, or that only the template has it', () => {
+    const request = { pods: {}, object: { env: [foo] }, asked: { env: [foo, baz] } };
+    expect(shown(planMixed({ ...request, updated: ['a'] }))).toContain('in pods: no value (1 pod)');
+    expect(shown(planMixed(request))).toContain('only in the template');
   });
 });
 
