@@ -6,6 +6,7 @@ import { pods } from '../amount.ts';
 import { type GroupContext, zoneNamed } from '../context.ts';
 import type { Action, GroupDecision, RuleResult, Step } from '../decision.ts';
 import { driftText } from '../diff/field-writers.ts';
+import { imageOfZone } from '../diff/zone-image.ts';
 import { claimNote, describeReadiness, type ZoneView } from '../observe/view.ts';
 import { profileOf } from '../profiles.ts';
 import { blocks, type Check, isLimitOfZero, result, resultsOf, stepOutcome } from '../rule.ts';
@@ -83,8 +84,7 @@ function planWarnings(context: GroupContext, run: RunState | undefined): readonl
 }
 
 /**
- * Returns a warning if the zones request different images while no pod is left to replace. Images are compared by name and tag or digest, as
- * each zone can have a registry. An apply writes one StatefulSet after the other. Until the StatefulSet controller observes a write, the
+ * Returns a warning if the zones request different images while no pod is left to replace. An apply writes one StatefulSet after the other. Until the StatefulSet controller observes a write, the
  * outdated pods of that zone do not count as outdated, so there is no warning.
  */
 function imageWarnings({ view: { zones } }: GroupContext, run: RunState | undefined): readonly RuleResult[] {
@@ -92,7 +92,7 @@ function imageWarnings({ view: { zones } }: GroupContext, run: RunState | undefi
   const isChanging = (view: ZoneView): boolean => view.outdated.length > 0 || view.unknown !== undefined || oldStatusOf(view) !== undefined;
   if (isUnfinished || zones.some(isChanging)) return [];
   const images = zones.flatMap(({ zone, set }) =>
-    Object.entries(set?.images ?? {}).map(([container, image]) => ({ container, image: image.replace(/^.*\//, ''), zone: zone.name })),
+    Object.entries(set?.images ?? {}).map(([container, image]) => ({ container, image: imageOfZone(image), zone: zone.name })),
   );
   const different = [...groupBy(images, ({ container }) => container)].flatMap(([container, ofContainer]) => {
     const parts = [...groupBy(ofContainer, ({ image }) => image)].map(

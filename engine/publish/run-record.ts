@@ -13,7 +13,7 @@ import { viewGroup } from '../observe/view.ts';
 import { storedResult } from '../rule.ts';
 import { isRejection } from '../rules/approval.ts';
 import { changeOf, recordedKind } from '../run/origin.ts';
-import { isOfRun, requestOf as requestNameOf } from '../run/requests.ts';
+import { cancelRequests, isOfRun, requestOf as requestNameOf } from '../run/requests.ts';
 import { type RevisionCounts, revisionBefore } from '../run/revisions.ts';
 import type { RunState } from '../run/run-state.ts';
 import { type IntentView, isUnknown, type PodView, type Snapshot } from '../snapshot.ts';
@@ -161,13 +161,16 @@ function scaleRecord(previous: RolloutRun | undefined, turn: RunTurn, decision: 
   if (isRunning) return complete;
   const hasScaled = complete.spec.steps.some((step) => step.action === 'scale' && step.count > (step.failures ?? 0));
   if (!hasScaled) return ended(complete, 'cancelled', turn.startedMs);
-  return ended(withFinalReplicas(complete, decision), isCancelled(complete, decision) ? 'cancelled' : 'completed', turn.startedMs);
+  return ended(withFinalReplicas(complete, decision), isCancelled(complete, turn, decision) ? 'cancelled' : 'completed', turn.startedMs);
 }
 
-/** Reports whether a person cancelled the change of a zone of the record before the zone had the requested replicas. */
-function isCancelled({ spec }: RolloutRun, { zones: now, warnings }: GroupDecision): boolean {
-  const isOpen = spec.zones.some(({ zone, toReplicas }) => now.some((one) => one.zone === zone && one.replicas !== toReplicas));
-  return isOpen && warnings.some((warning) => warning.rule === 'replica-source' && requestNameOf(warning) !== undefined);
+/** Reports whether a person cancelled the decrease of a zone of the record before that zone had the requested replicas. */
+function isCancelled({ spec }: RolloutRun, { snapshot, group }: RunTurn, { zones: now, warnings }: GroupDecision): boolean {
+  const inForce = new Set(warnings.flatMap((warning) => (warning.rule === 'replica-source' ? (requestNameOf(warning) ?? []) : [])));
+  if (inForce.size === 0) return false;
+  const open = spec.zones.filter(({ zone, toReplicas }) => now.some((one) => one.zone === zone && one.replicas !== toReplicas));
+  const ofZones = open.flatMap(({ zone }) => cancelRequests(contextOf(snapshot, group), zone));
+  return ofZones.some(({ name }) => inForce.has(name));
 }
 
 /** Returns the record with the present replicas of its zones, without zones that have the same number as before, unless all have. */

@@ -107,13 +107,16 @@ export async function listKnown(
     if (isStatus(error, 404)) return [];
     // The API server checks permissions first, so it answers 403 also for a kind that is not installed.
     if (isStatus(error, 403))
-      return (await isInstalled(cluster, resource)) ? { unknown: forbiddenText(resource), denial: error.message } : [];
+      return (await mayBeInstalled(cluster, resource)) ? { unknown: forbiddenText(resource), denial: error.message } : [];
     throw error;
   }
 }
 
-/** Reports whether the kind is installed; true also if the discovery does not show it. Every user may read the discovery. */
-export async function isInstalled({ env, timeoutMs }: Cluster, { group, version, plural }: Resource): Promise<boolean> {
+/**
+ * Returns false only if the discovery shows that the kind is not installed: it answers 404, or 200 without the kind. Any other answer, such as
+ * 403 or 503, shows nothing, so callers tell the user of the missing permission, and not of a missing kind.
+ */
+export async function mayBeInstalled({ env, timeoutMs }: Cluster, { group, version, plural }: Resource): Promise<boolean> {
   if (!group.includes('.') || group.endsWith('.k8s.io')) return true;
   const path = `/apis/${group}/${version}`;
   const { status, body } = await env.kubernetes.request({ method: 'GET', path, timeoutMs, site: 'list.discovery' });

@@ -1,6 +1,8 @@
 // Checks that an undo returns all zones to one template, because each StatefulSet counts its own revisions.
 import type { ObjectContent } from '../../engine/diff/field-diff.ts';
+import { imageOfZone } from '../../engine/diff/zone-image.ts';
 import { canonicalJson } from '../../policies/values/canonical-json.ts';
+import { isRecord } from '../../policies/values/is-record.ts';
 import { firstOf } from '../../policies/wording.ts';
 import { siblingDifferences } from '../difference.ts';
 import { type Failure, refusedFailure } from '../failure.ts';
@@ -18,7 +20,8 @@ interface ZoneReturn {
 
 /**
  * Returns the fields in which the chosen templates differ between zones. Leaves out the differences that the zones have now, such as an
- * argument of one zone: an undo keeps these. Other images in zones are no setting of the zones, but another change.
+ * argument of one zone: an undo keeps these. Other images in zones are no setting of the zones, but another change, unless only their
+ * registries differ.
  */
 export function newDifferences({ namespace, group: name }: GroupName, returns: readonly ZoneReturn[]): readonly string[] {
   const zones = returns.map(({ member }) => ({ name: member.zone, statefulSet: member.view.name }));
@@ -40,7 +43,20 @@ function templateIn({ object }: Member): unknown {
 }
 
 function memberWith({ view: { namespace, name } }: Member, template: unknown): ObjectContent {
-  return { kind: 'StatefulSet', metadata: { namespace, name }, spec: { template } };
+  return { kind: 'StatefulSet', metadata: { namespace, name }, spec: { template: withImagesOfZone(template) } };
+}
+
+/** Returns the template with the images of its containers as zones are compared, without registries. */
+function withImagesOfZone(template: unknown): unknown {
+  const shorten = (container: unknown): unknown =>
+    isRecord(container) && typeof container['image'] === 'string' ? { ...container, image: imageOfZone(container['image']) } : container;
+  const spec = isRecord(template) ? template['spec'] : undefined;
+  if (!isRecord(template) || !isRecord(spec)) return template;
+  const lists = ['containers', 'initContainers'].flatMap((name) => {
+    const list = spec[name];
+    return Array.isArray(list) ? [[name, list.map(shorten)] as const] : [];
+  });
+  return { ...template, spec: { ...spec, ...Object.fromEntries(lists) } };
 }
 
 interface Mismatch {

@@ -52,8 +52,9 @@ function missingIn(scene: Scene): string | undefined {
     const set = scene.get(statefulSetResource, scene.namespace, name);
     if (set === undefined) return name;
     const first = numberAt(set, 'spec', 'ordinals', 'start') ?? 0;
-    const pod = `${name}-${first}`;
-    if (scene.get(podResource, scene.namespace, pod) === undefined) return pod;
+    const pods = Array.from({ length: numberAt(set, 'spec', 'replicas') ?? 1 }, (_, index) => `${name}-${first + index}`);
+    const missing = pods.find((pod) => scene.get(podResource, scene.namespace, pod) === undefined);
+    if (missing !== undefined) return missing;
   }
   return undefined;
 }

@@ -1,7 +1,7 @@
 // The artefacts of a release, used as people use them. `npm run release -- VERSION` writes them into release/.
 import { spawn, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { once } from 'node:events';
+import { type EventEmitter, on } from 'node:events';
 import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { homedir, tmpdir } from 'node:os';
 import { basename, join, resolve } from 'node:path';
@@ -142,6 +142,18 @@ const newestNode: NodeInput = {
   license: 'MIT',
   sha256: '6d747cda21df616c78e9ed4f8a816cbacd25f24c1abb4d9aa26773d000e24bd9',
 };
+
+/** Returns the port in the output of a registry that starts. The output can arrive in parts. */
+async function portIn(output: EventEmitter): Promise<string> {
+  let text = '';
+  // A loop over the stream itself would close it, and the registry would end at its next line.
+  for await (const [chunk] of on(output, 'data', { close: ['end'] })) {
+    text += `${chunk}`;
+    const port = / port (\d+)\s/.exec(text)?.[1];
+    if (port !== undefined) return port;
+  }
+  throw new Error(`the registry ended: ${text}`);
+}
 
 /** Returns the path of the newest Node.js, which is downloaded once for all runs, or why there is none. */
 function newestNodePath(): { readonly path: string } | { readonly reason: string } {
@@ -314,8 +326,7 @@ if (missing !== undefined) {
       const crane = await findTool('crane', (line) => process.stderr.write(`${line}\n`));
       const registry = spawn(crane, ['registry', 'serve', '--address', '127.0.0.1:0'], { stdio: ['ignore', 'ignore', 'pipe'] });
       onTestFinished(() => void registry.kill());
-      const [started] = await once(registry.stderr, 'data');
-      const image = `127.0.0.1:${/ port (\d+)/.exec(`${started}`)?.[1]}/rollout-group-agent:${releasedVersion()}`;
+      const image = `127.0.0.1:${await portIn(registry.stderr)}/rollout-group-agent:${releasedVersion()}`;
       const layout = folder('layout');
       run('tar', ['-xf', join(release, 'image.tar'), '-C', layout]);
       run(crane, ['push', layout, image]);

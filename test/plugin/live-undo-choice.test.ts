@@ -6,7 +6,7 @@ import type { FakeObject } from './served-objects.ts';
 
 const labels = { 'rollout-group': 'ingester' };
 type Zone = (typeof zones)[number];
-const revision = (zone: Zone, number: number, image: string, more: object = {}): FakeObject => ({
+const revision = (zone: Zone, number: number, image: string, more: object = {}, others: readonly object[] = []): FakeObject => ({
   apiVersion: 'apps/v1',
   kind: 'ControllerRevision',
   metadata: {
@@ -15,7 +15,11 @@ const revision = (zone: Zone, number: number, image: string, more: object = {}):
     ownerReferences: [{ apiVersion: 'apps/v1', kind: 'StatefulSet', name: `ingester-zone-${zone}`, uid: `uid-ingester-zone-${zone}` }],
   },
   revision: number,
-  data: { spec: { template: { $patch: 'replace', metadata: { labels }, spec: { containers: [{ name: 'ingester', image, ...more }] } } } },
+  data: {
+    spec: {
+      template: { $patch: 'replace', metadata: { labels }, spec: { containers: [{ name: 'ingester', image, ...more }, ...others] } },
+    },
+  },
 });
 
 const nameOf = (zone: Zone, image: string): string => `ingester-zone-${zone}-${image.replace(/\W/g, '')}`;
@@ -36,9 +40,9 @@ const recordOf = (id: string, image: string, imageOfA = image): FakeObject => ({
   },
 });
 
-function withContainer(object: FakeObject, fields: object): FakeObject {
+function withContainer(object: FakeObject, fields: object, others: readonly object[] = []): FakeObject {
   const spec = Object(object['spec']);
-  const containers = [{ name: 'ingester', image: 'mimir:2', ...fields }];
+  const containers = [{ name: 'ingester', image: 'mimir:2', ...fields }, ...others];
   return { ...object, spec: { ...spec, template: { ...spec.template, spec: { ...spec.template?.spec, containers } } } };
 }
 
@@ -131,6 +135,21 @@ describe('undo --to-revision if the numbers of the StatefulSets differ', () => {
     });
     const acted = await undo('--to-revision 2 --yes', [...members, ...zones.map((zone) => revision(zone, 2, 'mimir:1', args(zone)))]);
     expect(acted.status, acted.stderr).toBe(0);
+  });
+
+  it('passes images that differ only in the registries of the zones, also of other containers', async () => {
+    const image = (zone: Zone, tag: number): string => `${zone}.example.com/m/mimir:${tag}`;
+    const sidecar = (zone: Zone) => ({ name: 'sidecar', image: `${zone}.example.com/proxy:1` });
+    const members = adoptedObjects({ updateRevision: 'rev-2' }).map((object) => {
+      const zone = zones.find((one) => object.metadata.name === `ingester-zone-${one}`);
+      if (object.kind !== 'StatefulSet' || zone === undefined) return object;
+      return withContainer(object, { image: image(zone, 2) }, [sidecar(zone)]);
+    });
+    const earlier = zones.map((zone) => revision(zone, 2, image(zone, 1), {}, [sidecar(zone)]));
+    const acted = await undo('--to-revision 2 --yes', [...members, ...earlier]);
+    expect(acted.status, acted.stderr).toBe(0);
+    const mixed = zones.map((zone) => revision(zone, 2, image(zone, zone === 'a' ? 7 : 1), {}, [sidecar(zone)]));
+    expect((await undo('--to-revision 2 --yes', [...members, ...mixed])).status).toBe(5);
   });
 
   it.each([

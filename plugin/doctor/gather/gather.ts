@@ -22,7 +22,7 @@ import { isSameValue } from '../../../policies/values/canonical-json.ts';
 import { defined } from '../../../policies/values/defined.ts';
 import { tryParseJson } from '../../../policies/values/try-parse-json.ts';
 import { metricSources, notificationChannels } from '../../cluster-snapshot/kinds.ts';
-import { isInstalled, itemsOf, listKnown } from '../../cluster-snapshot/listing.ts';
+import { itemsOf, listKnown, mayBeInstalled } from '../../cluster-snapshot/listing.ts';
 import type { Cluster } from '../../connection.ts';
 import { type AgentLease, type LatestDecision, readAgentLeases, readDecisions } from '../../live/agent.ts';
 import { failingChannels } from '../../live/notes.ts';
@@ -199,7 +199,7 @@ async function readKinds(cluster: Cluster): Promise<Known<readonly KindFact[]>> 
       if (live !== 'denied')
         return { kind, isServed: live !== undefined, isOurs: live !== undefined && includesFieldsOf(definition, live) };
       const isOurs = { unknown: 'no permission to get customresourcedefinitions, so its version is unknown' };
-      return { kind, isServed: await isInstalled(cluster, resourceOfKind(kind)), isOurs };
+      return { kind, isServed: await mayBeInstalled(cluster, resourceOfKind(kind)), isOurs };
     }),
   );
 }

@@ -1,9 +1,10 @@
 // Builds the texts about a review that every format shares: its headline, a line for each group, and the counts of an environment.
+import { replicasText } from '../../../engine/amount.ts';
 import type { GroupPlan, Plan, Risk } from '../../../engine/plan/document.ts';
 import { groupBy } from '../../../policies/values/group-by.ts';
 import { listed } from '../../../policies/wording.ts';
 import { countEffects, type EnvironmentReview, imageChanges, type PolicyEffect, type Review } from '../../../review/document.ts';
-import { byAttention, countsText, outcomeText, replicasText, shownFact, sourceText, spanText } from '../plan/plan-text.ts';
+import { byAttention, countsText, outcomeText, shownFact, sourceText, spanText } from '../plan/plan-text.ts';
 import { inZones, plural, reasonSuffix } from '../text.ts';
 
 /** Returns the groups that the change moves, that StatefulSets leave, or that are blocked, sorted by need of attention. */
@@ -32,7 +33,7 @@ export function groupText(group: GroupPlan): string {
   const hasNoEffect = restarts === 0 && group.outcome === 'complete' && imageChanges(group).length > 0;
   return [
     ...imageChanges(group).map(({ before, after, zones }) => inZones(`image ${before} -> ${after}`, zones)),
-    ...scaled.map((zone) => `zone ${zone.zone} ${replicasText(zone).replace('→', '->')} replicas`),
+    ...scaled.map((zone) => `zone ${zone.zone} ${zone.replicasBefore} -> ${replicasText(zone.replicasAfter)}`),
     ...(hasNoEffect ? ['no pod restarts'] : []),
     countsText([
       [restarts, 'restart'],

@@ -8,7 +8,7 @@ import { type RolloutRun, schemas } from '../../../policies/schema/kinds.ts';
 import { groupBy } from '../../../policies/values/group-by.ts';
 import { group } from '../../kit/groups.ts';
 import { kitNowMs, outdatedStatefulSet } from '../../kit/objects.ts';
-import { type RunFields, withFields } from '../../kit/questions.ts';
+import { intent, type RunFields, withFields } from '../../kit/questions.ts';
 import { snapshotOf } from '../../kit/snapshots.ts';
 
 const minute = 60_000;
@@ -379,9 +379,14 @@ describe('the record of a change of replicas', () => {
     ].map((one) => ({ ...one, isReady: true }));
     const source = { object: 'RolloutIntent mimir/cancel.b' };
     const cancelled = { rule: 'replica-source', outcome: 'ok', fact: 'zone b stays at 6 replicas', source };
-    const outcomeWith = (warnings: readonly object[]) =>
-      runRecord(asked, turn(20, { decided: { steps: [], zones, warnings } }), 'scale')?.spec.outcome;
-    expect([outcomeWith([cancelled]), outcomeWith([])]).toEqual(['cancelled', 'completed']);
+    const outcomeWith = (zone: string, warnings: readonly object[]) => {
+      const intents = [intent({ name: 'cancel.b', action: 'cancel', zone })];
+      const ending = turn(20, { snapshot: { ...snapshot, intents }, decided: { steps: [], zones, warnings } });
+      return runRecord(asked, ending, 'scale')?.spec.outcome;
+    };
+    expect([outcomeWith('b', [cancelled]), outcomeWith('b', [])]).toEqual(['cancelled', 'completed']);
+    // The cancellation of another zone cancels no change of the record.
+    expect(outcomeWith('c', [cancelled])).toBe('completed');
   });
 
   it('is cancelled when the pods are told to stay', () => {
