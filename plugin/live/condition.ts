@@ -4,6 +4,7 @@ import { isAtRest } from '../../engine/decision.ts';
 import type { PublishedDecision } from '../../engine/publish/published.ts';
 import { goesBack, isRolledBack, type PersonNeeded, personNeeded } from '../../engine/publish/status.ts';
 import { type ExitCode, exitCodes, usageFailure } from '../failure.ts';
+import { isRunOfOlderTemplate } from './template-change.ts';
 
 type Condition =
   | { readonly kind: 'complete' | 'paused' }
@@ -49,7 +50,7 @@ function isMet(condition: Condition, judged: Judged): boolean {
     case 'zone':
       return isZoneDone(condition.zone, decision) && isCurrent;
     case 'wave':
-      return isWaveDone(condition.wave, judged) && isCurrent;
+      return isWaveDone(condition.wave, judged) && isCurrent && !isRunOfOlderTemplate(decision);
   }
 }
 

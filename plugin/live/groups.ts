@@ -32,6 +32,7 @@ import { type AgentFacts, readAgentFacts, unseenText } from '../doctor/gather/ac
 import { type Failure, notFoundFailure } from '../failure.ts';
 import { releaseFailure } from './removed-group.ts';
 import { type GroupName, nameOf } from './target.ts';
+import { isNewerThan } from './template-change.ts';
 
 export interface Scope {
   /** Undefined for all namespaces. */
@@ -312,12 +313,7 @@ function haveMembersChanged(decision: PublishedDecision, { statefulSets }: Listi
     const object = objects.find(({ metadata }) => metadata.name === zone.statefulSet);
     const set = object === undefined ? undefined : observeStatefulSet(object);
     if (set === undefined || isUnknown(set)) return false;
-    const { observedGeneration, updateRevision } = set.status;
-    if (observedGeneration < set.generation || set.replicas !== zone.replicas) return true;
-    // Only a zone that is reported as fully updated can be mistaken for finished.
-    const isReportedUpdated = zone.updated === zone.replicas && zone.replicas > 0;
-    const isRolledBack = decision.run?.rolledBack?.revisions[zone.zone] === updateRevision;
-    return isReportedUpdated && !isRolledBack && !zone.revisions.some(({ revision }) => revision === updateRevision);
+    return isNewerThan(decision, zone, set) || set.replicas !== zone.replicas;
   });
 }
 

@@ -1,11 +1,12 @@
 // Submits a request of the user as a RolloutIntent, for a group or its published run.
 import type { KubernetesObject } from '../../cluster/request/resource.ts';
-import type { PublishedRun } from '../../engine/publish/published.ts';
+import type { PublishedDecision, PublishedRun } from '../../engine/publish/published.ts';
 import { type RequestedWith, requesterText, stopActions } from '../../engine/run/requests.ts';
 import { type IntentView, isUnknown, type Snapshot, setNamed } from '../../engine/snapshot.ts';
 import { intentObject, readIntent } from '../../policies/live/intents.ts';
 import type { RolloutIntent } from '../../policies/schema/kinds.ts';
 import { canonicalJson } from '../../policies/values/canonical-json.ts';
+import { defined } from '../../policies/values/defined.ts';
 import { ifNotInstalled, rolloutIntents } from '../cluster-snapshot/kinds.ts';
 import { type Cluster, type ConnectionFlags, withCluster } from '../connection.ts';
 import { uncalledBy, uncalledText } from '../connection-failure.ts';
@@ -16,9 +17,10 @@ import { placeText } from '../output/text.ts';
 import { type LiveGroup, onlyGroup, type ReadGroups, type readGroups, readSnapshot, type Scope, scopeOf } from './groups.ts';
 import { applyIntent, applyStop, deleteIntents } from './intents.ts';
 import { findGroup } from './named-group.ts';
-import { writeAgentNote } from './notes.ts';
+import { notesOn, writeAgentNote } from './notes.ts';
 import { remainingStops } from './remaining-stops.ts';
 import { type GroupName, nameOf } from './target.ts';
+import { isNewerThan, isRunOfOlderTemplate } from './template-change.ts';
 import { accessFor, type DryRun, printObjects } from './write-options.ts';
 
 export interface RequestFlags extends ConnectionFlags {
@@ -221,39 +223,51 @@ const rereadMs = 500;
 
 /**
  * Reads the group for a request about its run. If a StatefulSet changed since the published decision, as after `apply`, waits up to 10 s
- * for the next decision, which begins the run.
+ * for the next decision, which begins the run. Does not wait for an agent that does not run.
  */
 export async function readWithRun(cluster: Cluster, scope: Scope): ReturnType<typeof readSnapshot> {
   const { clock, timers } = cluster.env;
   const endMs = clock.nowMs() + decisionWaitMs;
   for (;;) {
     const read = await readSnapshot(cluster, scope, () => false);
-    if (!read.groups.some((live) => isRunDue({ live, snapshot: read.snapshot })) || clock.nowMs() >= endMs) return read;
+    if (!read.groups.some((live) => isRunDue({ live, snapshot: read.snapshot }))) return read;
+    const { unattended } = await notesOn(cluster, read);
+    const groups = read.groups.map((live) => ({ ...live, ...defined({ unattended: unattended.get(nameOf(live.decision)) }) }));
+    if (groups.every((live) => live.unattended !== undefined) || clock.nowMs() >= endMs) return { ...read, groups };
     await new Promise<void>((resolve) => timers.after(rereadMs, resolve));
   }
 }
 
-/** Reports whether a StatefulSet has a template for which the agent has not begun a run. A run that is running or failed stays current. */
+/** Reports whether the next decision of the agent begins a run. A run that is running or failed stays current. */
 function isRunDue({ live: { decision, from }, snapshot }: Pick<RequestedGroup, 'live' | 'snapshot'>): boolean {
-  const { namespace, zones, run } = decision;
-  if (from !== 'agent' || snapshot === undefined || (run !== undefined && run.outcome !== 'completed')) return false;
-  return zones.some(({ zone, statefulSet, desiredRevision }) => {
-    const { generation, status } = setNamed(snapshot, namespace, statefulSet) ?? {};
-    if (status === undefined || generation === undefined) return false;
-    const known = [run?.target[zone] ?? desiredRevision, run?.rolledBack?.revisions[zone]];
-    return status.observedGeneration < generation || (known[0] !== undefined && !known.includes(status.updateRevision));
+  if (from !== 'agent' || snapshot === undefined || !isRunOver(decision)) return false;
+  return decision.zones.some((zone) => {
+    const set = setNamed(snapshot, decision.namespace, zone.statefulSet);
+    return set !== undefined && isNewerThan(decision, zone, set);
   });
+}
+
+function isRunOver({ run }: PublishedDecision): boolean {
+  return run === undefined || run.outcome === 'completed';
 }
 
 /** Throws Failure if the run of a changed StatefulSet has not begun, so that no request can name it. */
 export function refuseBeforeRun(requested: Pick<RequestedGroup, 'live' | 'name' | 'snapshot'>): void {
-  const { name } = requested;
+  const { live, name } = requested;
+  const what = `no request was sent to ${name}: its run has not begun`;
   if (isRunDue(requested)) {
-    throw refusedFailure(`no request was sent to ${name}: its run has not begun`, {
-      why: 'a StatefulSet of the group changed, and the agent has not decided since',
-      todo: `wait for the run, then repeat the command: kubectl rollout-group status ${name}`,
+    const { unattended } = live;
+    throw refusedFailure(what, {
+      why: `a StatefulSet of the group changed, and ${unattended ?? 'the agent has not decided since'}`,
+      todo:
+        unattended === undefined
+          ? `wait for the run, then repeat the command: kubectl rollout-group status ${name}`
+          : `kubectl rollout-group doctor -n ${live.decision.namespace}`,
     });
   }
+  if (live.from !== 'agent' || !isRunOver(live.decision) || !isRunOfOlderTemplate(live.decision)) return;
+  const [wait] = live.decision.waits;
+  throw refusedFailure(what, { ...defined({ why: wait?.fact }), todo: `kubectl rollout-group explain ${name}` });
 }
 
 /** Returns the published run, for requests that name its id; undefined without a run. Throws Failure if no agent published the group. */

@@ -6,6 +6,7 @@ import { gatesWithReading, goesBack } from '../../engine/publish/status.ts';
 import { strategyTraits } from '../../policies/strategies.ts';
 import { defined } from '../../policies/values/defined.ts';
 import type { LiveGroup, Subject } from '../live/groups.ts';
+import { updatedRevision } from '../live/template-change.ts';
 import { type Explanation, renderExplanation } from './explain.ts';
 import {
   asOfText,
@@ -18,7 +19,6 @@ import {
   troubledPods,
   troubleOf,
   unreadZones,
-  updatedRevision,
   waveText,
   zoneWaitText,
 } from './group-text.ts';

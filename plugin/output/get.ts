@@ -7,6 +7,7 @@ import { strategyTraits } from '../../policies/strategies.ts';
 import { shorten } from '../../policies/text/shorten.ts';
 import type { Facts } from '../live/facts.ts';
 import type { LiveGroup } from '../live/groups.ts';
+import { updatedRevision } from '../live/template-change.ts';
 import {
   asOfText,
   changeText,
@@ -28,7 +29,6 @@ import {
   summaryText,
   unreadText,
   unreadZones,
-  updatedRevision,
   warningTexts,
   waveText,
   type ZoneProgress,

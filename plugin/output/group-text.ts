@@ -37,6 +37,7 @@ import type { Phase } from '../../policies/rollout/phases.ts';
 import { groupBy } from '../../policies/values/group-by.ts';
 import { type ImageChange, partsOf } from '../live/facts.ts';
 import type { LiveGroup } from '../live/groups.ts';
+import { updatedRevision } from '../live/template-change.ts';
 import { ageText, exceptionText, factText, instantText, spanText } from './plan/plan-text.ts';
 import { podText } from './pod-text.ts';
 import type { Style } from './terminal.ts';
@@ -144,11 +145,6 @@ function updatedPods(zone: PublishedZone): (pod: PublishedPod) => boolean {
   const target = revisions.find(({ revision }) => revision === updatedRevision(zone));
   const ordinals = new Set(target === undefined ? [] : ordinalsIn(target.ordinals, countedLimit));
   return ({ pod, state }) => state === 'starting' || (state !== 'leaving' && ordinals.has(Number(pod.slice(statefulSet.length + 1))));
-}
-
-/** Returns the revision of updated pods; undefined if unknown. Earlier versions publish it only as the last revision of the pods. */
-export function updatedRevision({ desiredRevision, updated, revisions }: PublishedZone): string | undefined {
-  return desiredRevision ?? (updated === 0 ? undefined : revisions.at(-1)?.revision);
 }
 
 /** Returns a revision without the name of its StatefulSet, at most 10 characters long. */

@@ -34,13 +34,15 @@ export interface FakeOptions extends ServedLimits {
   readonly stamp?: { readonly user: string; readonly groups: readonly string[] };
   /** Answers an access review: whether the right is granted. If absent, no review is served. */
   readonly isAllowed?: (right: { readonly resource: string; readonly verb: string; readonly namespace?: string }) => boolean;
+  /** Called after each answer to a GET that is no watch, with its path. */
+  readonly onRead?: (path: string) => void;
   /** True if no webhook answers: only new requests that stop a group succeed, as install/webhooks.ts registers them. */
   readonly isWebhookAway?: boolean;
 }
 
 export async function fakeApiServer(
   initial: readonly FakeObject[],
-  { forbiddenWrites = [], dryRunsOnly = [], stamp, isAllowed, isWebhookAway = false, ...limits }: FakeOptions = {},
+  { forbiddenWrites = [], dryRunsOnly = [], stamp, isAllowed, isWebhookAway = false, onRead, ...limits }: FakeOptions = {},
 ): Promise<FakeApiServer> {
   const { api, put, objects } = serveObjects(initial, limits, { clock: processClock, timers: processTimers });
   const { server } = api;
@@ -87,6 +89,7 @@ export async function fakeApiServer(
     const { status, headers, body } = response;
     answer.writeHead(status, headers);
     answer.end(body);
+    if (request.method === 'GET') onRead?.(request.path);
   }
 
   function isNewStop({ body = '' }: ModelRequest, { plural, name }: Address): boolean {

@@ -127,6 +127,24 @@ export const missing: PublishedDecision = publish({
   podChanges: { 'ingester-zone-a': { 19: updated } },
 });
 
+/** The last run is completed. The StatefulSet of zone b does not exist, so no run begins for the new template of the others. */
+export const withoutNextRun: PublishedDecision = publish({
+  absent: ['ingester-zone-b'],
+  ledgers: [
+    {
+      ...ledger,
+      run: {
+        ...run,
+        target: run.previous,
+        wave: 3,
+        waveStartedMs: kitNowMs - 600_000,
+        outcome: 'completed',
+        completedMs: kitNowMs - 300_000,
+      },
+    },
+  ],
+});
+
 const partitioned: GroupDefinition = { ...definition, rollout: { ...definition.rollout, strategy: 'partition' } };
 const pinned: GroupDefinition = { ...definition, rollout: { ...definition.rollout, strategy: 'pinned' } };
 
