@@ -54,9 +54,9 @@ function checkLeft(book: Book, { before, after, actor, atMs }: Commit, { waves, 
   if (!isSame || zone === undefined || zone.disruptedMs < openedMs || !book.terms.wasMember(zone.statefulSet, fromMs)) return;
   const letter = letterOf(book.zones.indexOf(zone));
   const wave = waves[is.wave] ?? { zones: [letter] };
-  const lacking = wave.zones.includes(letter) ? lackOf(zone, wave, fromMs) : 0;
+  const lacking = wave.zones.includes(letter) ? lackOf(book, zone, { wave, fromMs }) : 0;
   const next = book.zones.find(({ statefulSet }) => book.terms.zoneName(statefulSet) === is.openZone);
-  const isRepair = next !== undefined && repairable(next, { atMs, fromMs, aheadMs: 0 });
+  const isRepair = next !== undefined && repairable(book, next, { atMs, fromMs, aheadMs: 0 });
   if (lacking <= 0 || isRepair) return;
   book.scene.violated(
     'S37',
@@ -65,22 +65,28 @@ function checkLeft(book: Book, { before, after, actor, atMs }: Commit, { waves, 
 }
 
 /** Returns whether the zone has an outdated pod that a decision may have seen unavailable: it is repaired first. */
-function repairable({ places, facts }: Zone, moment: Moment): boolean {
-  const target = facts.latest()?.updateRevision;
-  return [...places.values()].some((place) => {
+function repairable(book: Book, zone: Zone, moment: Moment): boolean {
+  const targets = book.targetsSince(zone, moment.fromMs);
+  return [...zone.places.values()].some((place) => {
     const { pod } = place;
-    return isInRange(place) && wasDown(place, moment) && (pod === undefined || revisionLabelOf(pod) !== target);
+    const isOutdated = pod === undefined || targets.some((target) => target !== revisionLabelOf(pod));
+    return isInRange(place) && wasDown(place, moment) && isOutdated;
   });
 }
 
+interface WaveMoment {
+  readonly wave: WaveShape;
+  readonly fromMs: number;
+}
+
 /** Returns how many pods the wave lacks in the zone by every state that the decision may have seen. */
-function lackOf(zone: Zone, wave: WaveShape, fromMs: number): number {
+function lackOf(book: Book, zone: Zone, { wave, fromMs }: WaveMoment): number {
+  const [revision, ...others] = new Set(book.targetsSince(zone, fromMs));
+  if (revision === undefined || others.length > 0) return 0;
   const seen = zone.facts.since(fromMs);
-  if (seen.includes(undefined) || new Set(seen.map((facts) => facts?.updateRevision)).size > 1) return 0;
   const target = Math.min(...seen.map((facts) => targetOf(wave, facts?.replicas ?? 0)));
   const outdated = [...zone.places.values()].filter(
-    (place) =>
-      isInRange(place) && place.pod !== undefined && !isTerminating(place.pod) && revisionLabelOf(place.pod) !== seen[0]?.updateRevision,
+    (place) => isInRange(place) && place.pod !== undefined && !isTerminating(place.pod) && revisionLabelOf(place.pod) !== revision,
   );
   const replicas = Math.max(...seen.map((facts) => facts?.replicas ?? 0));
   return Math.min(outdated.length, target - (replicas - outdated.length));

@@ -8,6 +8,14 @@ function openA(): History {
   return history.advance(20_000);
 }
 
+/** A rollback of the update revision r2 to r1, whose zone `a` is open, since a while. These pods are at r2. */
+function rollsBackA(...failed: readonly string[]): History {
+  const history = new History();
+  for (const pod of failed) history.replace(pod);
+  history.ledger('run1', 'running', 'r1', 'r2', { openZone: 'a', wave: 0 });
+  return history.advance(20_000);
+}
+
 function opens(history: History, openZone: string, progress = {}): void {
   history.ledger('run1', 'running', 'r2', undefined, { openZone, wave: 0, ...progress });
 }
@@ -50,5 +58,23 @@ describe('the judge of open zones', () => {
     opens(reverted, 'b');
     opens(reverted, 'a');
     expect([done, next, other, changed, repair, reverted].flatMap((history) => history.found('S37'))).toEqual([]);
+  });
+
+  it('counts the pods of a rollback by the revision to which it returns, and not by the update revision', () => {
+    const returnsTo = (history: History, pod: string): void => {
+      history.announceAndTake(pod);
+      history.replace(pod, 'r1');
+      history.ledger('run1', 'running', 'r1', 'r2', { openZone: 'b', wave: 0 });
+    };
+    const done = rollsBackA('ing-a-2', 'ing-b-2');
+    returnsTo(done, 'ing-a-2');
+    expect(done.found('S37')).toEqual([]);
+    const early = rollsBackA('ing-a-1', 'ing-a-2', 'ing-b-2');
+    returnsTo(early, 'ing-a-2');
+    expect(early.found('S37')).toEqual(['a1 leaves zone a for zone b, and 1 of its pods are still outdated']);
+    const repair = rollsBackA('ing-a-1', 'ing-a-2', 'ing-b-2');
+    repair.ready('ing-b-2', false);
+    returnsTo(repair.advance(20_000), 'ing-a-2');
+    expect(repair.found('S37')).toEqual([]);
   });
 });
