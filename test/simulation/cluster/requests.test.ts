@@ -26,6 +26,7 @@ function world(decision: object | undefined) {
       resource === 'configmaps' || resource === 'rolloutintents.rollout-group.dev'
         ? undefined
         : ({ ...definition, status: { decision } } as unknown as ModelObject),
+    isTerminating: () => false,
     list: (resource: string) => (resource === 'rolloutintents.rollout-group.dev' ? [...created] : []),
     create: (_actor: unknown, _resource: string, object: ModelObject) => created.push(object),
     remove: (_actor: unknown, { name }: { readonly name: string }) =>
