@@ -18,17 +18,12 @@ export function mostFrequent(counts: RevisionCounts): string | undefined {
 
 /**
  * Returns the revision of a zone before the run: that of most of its outdated pods, because the run replaces them. A template of a superseded
- * or failed run counts only if pods run it. Without outdated pods, returns the revision from before the run; a rollback leaves such a zone as
- * it is. A return of some zones replaces no pod of the other zones.
+ * or failed run counts only if pods run it. Without outdated pods, returns the revision from before the run. A return of some zones replaces
+ * no pod of the other zones.
  */
-export function revisionBefore(
-  { kind, from, previous, target, returning }: RunState,
-  zone: string,
-  pods: RevisionCounts,
-): string | undefined {
+export function revisionBefore({ from, previous, target, returning }: RunState, zone: string, pods: RevisionCounts): string | undefined {
   const to = target[zone];
   if (returning?.includes(zone) === false) return to;
   const outdated = mostFrequent(new Map([...pods].filter(([revision]) => revision !== '' && revision !== to)));
-  if (outdated === undefined && kind === 'rollback' && pods.size > 0) return to;
   return outdated ?? ((from ?? previous)[zone] === to ? to : previous[zone]);
 }
