@@ -320,11 +320,13 @@ describeOnControlPlane('the word of people', (controlPlane) => {
     };
     await expect.poll(() => shown('kind', 'outcome'), { timeout: 10_000 }).toEqual(['rollback completed', 'rollout superseded']);
     const table = await ok(anna, 'history', 'ingester');
-    expect(table.split('\n')[1]).toMatch(/^\w+ +rollback +server:2 +1\/6 .* undo by .* \(memory leak\)$/);
+    expect(table.split('\n')[1]).toMatch(/^\w+ +rollback +server:2 in a +1\/2 .* undo by .* \(memory leak\)$/);
     const [{ steps, zones }] = JSON.parse(await ok(anna, 'history', 'ingester', '-o', 'json')).runs;
-    expect(zones.map(({ fromImages, toImages }: ImagesOfZone) => [fromImages, toImages].map((one) => Object.values(one)))).toEqual(
-      ['a', 'b', 'c'].map(() => [['example.com/server:3'], ['example.com/server:2']]),
-    );
+    // The pods of the zones b and c never ran the undone template.
+    expect(zones.map(({ fromImages, toImages }: ImagesOfZone) => [fromImages, toImages].map((one) => Object.values(one)))).toContainEqual([
+      ['example.com/server:3'],
+      ['example.com/server:2'],
+    ]);
     expect(steps.map(({ pods, count }: { readonly pods: string; readonly count: number }) => [pods, count])).toEqual([['1', 1]]);
     await group.setImage('example.com/server:3');
     const { waits } = await untilHeld('undone');
