@@ -62,11 +62,6 @@ export function pods(count: number): string {
   return `${count} ${count === 1 ? 'pod' : 'pods'}`;
 }
 
-/** Returns `1 replica` or `3 replicas`. */
-export function replicasText(count: number): string {
-  return `${count} ${count === 1 ? 'replica' : 'replicas'}`;
-}
-
 /** Returns the ordinals of ranges such as `0-3,5`; undefined if they do not ascend or are more than `most`. Never builds a longer list. */
 export function ordinalsIn(ranges: string, most: number): readonly number[] | undefined {
   const ordinals: number[] = [];

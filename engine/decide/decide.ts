@@ -6,7 +6,8 @@ import { traitsOf } from '../../policies/strategies.ts';
 import { defined } from '../../policies/values/defined.ts';
 import { groupBy } from '../../policies/values/group-by.ts';
 import { keptByObject } from '../../policies/values/map.ts';
-import { ordinalRanges, pods, replicasText } from '../amount.ts';
+import { counted } from '../../policies/wording.ts';
+import { ordinalRanges, pods } from '../amount.ts';
 import { contextOf, type GroupContext } from '../context.ts';
 import { type Decision, type GroupDecision, noGoal, type RuleResult, type Step, type Stop, type ZoneDecision } from '../decision.ts';
 import { isCrashing, type ZoneView } from '../observe/view.ts';
@@ -126,7 +127,7 @@ function goalOf(context: GroupContext, steps: readonly Step[], stops: readonly S
   const all = context.view.zones.reduce((sum, view) => sum + view.replicas, 0);
   const scaling = steps
     .filter((step) => step.kind !== 'roll' && step.to !== undefined)
-    .map((step) => `zone ${step.zone} to ${replicasText(step.to ?? 0)}`);
+    .map((step) => `zone ${step.zone} to ${counted(step.to ?? 0, 'replica')}`);
   const progress = `${updated} of ${pods(all)} updated`;
   const parts = [...(outdated > 0 ? [progress] : []), ...scaling];
   if (parts.length > 0) return parts.join('; ');

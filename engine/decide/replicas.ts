@@ -3,7 +3,7 @@
 import { fitsBounds } from '../../policies/bounds.ts';
 import type { BoundsDefinition, LimitsDefinition, ZoneDefinition } from '../../policies/definition.ts';
 import { isSameValue } from '../../policies/values/canonical-json.ts';
-import { replicasText } from '../amount.ts';
+import { counted } from '../../policies/wording.ts';
 import { boundSource, contextOf, type GroupContext, intentsOf, limitSource, sourceOf, zoneNamed } from '../context.ts';
 import type { RuleResult } from '../decision.ts';
 import type { ZoneView } from '../observe/view.ts';
@@ -76,7 +76,7 @@ function fromLeader(context: GroupContext, view: ZoneView, leaderName: string): 
     const answer = result('replica-source', 'unknown', `leader zone ${leaderName} could not be read`, { source });
     return { replicas: view.replicas, isForced: false, answer };
   }
-  const answer = result('replica-source', 'ok', `leader zone ${leaderName} has ${replicasText(leader.replicas)}`, { source });
+  const answer = result('replica-source', 'ok', `leader zone ${leaderName} has ${counted(leader.replicas, 'replica')}`, { source });
   return { replicas: leader.replicas, isForced: false, answer };
 }
 
@@ -112,12 +112,13 @@ function apiGroupOf(apiVersion: string): string {
 
 function within(context: GroupContext, view: ZoneView, asked: number, who: string): DesiredReplicas {
   const replicas = boundedReplicas(asked, view.zone.bounds, context.limits);
-  if (replicas === asked) return { replicas, isForced: false, answer: result('replica-source', 'ok', `${who} ${replicasText(asked)}`) };
+  if (replicas === asked)
+    return { replicas, isForced: false, answer: result('replica-source', 'ok', `${who} ${counted(asked, 'replica')}`) };
   const source =
     replicas === context.limits.minReplicas
       ? limitSource(context, 'minReplicas')
       : boundSource(context, view.zone.name, 'maxReplicas', replicas);
-  const fact = `${who} ${replicasText(asked)}; the bounds change that to ${replicas}`;
+  const fact = `${who} ${counted(asked, 'replica')}; the bounds change that to ${replicas}`;
   return { replicas, isForced: false, answer: result('replica-source', 'ok', fact, { limit: describeBounds(view.zone.bounds), source }) };
 }
 

@@ -84,8 +84,8 @@ function planWarnings(context: GroupContext, run: RunState | undefined): readonl
 }
 
 /**
- * Returns a warning if the zones request different images while no pod is left to replace. An apply writes one StatefulSet after the other. Until the StatefulSet controller observes a write, the
- * outdated pods of that zone do not count as outdated, so there is no warning.
+ * Returns a warning if the zones request different images while no pod is left to replace. An apply writes one StatefulSet after the other.
+ * Until the StatefulSet controller observes a write, the outdated pods of that zone do not count as outdated, so there is no warning.
  */
 function imageWarnings({ view: { zones } }: GroupContext, run: RunState | undefined): readonly RuleResult[] {
   const isUnfinished = run !== undefined && run.outcome !== 'completed';

@@ -1,5 +1,5 @@
 // Decides which zone changes its replicas now, to which number and after which preparations, or why no zone does.
-import { replicasText } from '../amount.ts';
+import { counted } from '../../policies/wording.ts';
 import type { GroupContext } from '../context.ts';
 import type { Action, RuleResult, Step } from '../decision.ts';
 import type { ZoneView } from '../observe/view.ts';
@@ -100,7 +100,7 @@ function cancellation({ context, zone, from, to }: ScaleQuestion, cancelled: Int
   if (cancelled === undefined) return [];
   const { namespace, name } = context.group;
   const end = `kubectl rollout-group cancel ${namespace}/${name} ${cancelled.name}`;
-  const fact = `zone ${zone.zone.name} stays at ${replicasText(from)}: ${requesterText(cancelled)} cancelled the decrease to ${to}. To continue it, run: ${end}`;
+  const fact = `zone ${zone.zone.name} stays at ${counted(from, 'replica')}: ${requesterText(cancelled)} cancelled the decrease to ${to}. To continue it, run: ${end}`;
   return [result('replica-source', 'ok', fact, { source: objectOf(cancelled) })];
 }
 

@@ -6,7 +6,7 @@ import { extended } from '../../policies/values/defined.ts';
 import { hashText } from '../../policies/values/hash.ts';
 import { isRecord } from '../../policies/values/is-record.ts';
 import { keptByObject } from '../../policies/values/map.ts';
-import { replicasText } from '../amount.ts';
+import { counted } from '../../policies/wording.ts';
 import { emptySnapshot, isUnknown, type Known, type PodView, type Snapshot, type StatefulSetView, setNamed } from '../snapshot.ts';
 import { observePodBudget, observeZoneBudget } from './budget.ts';
 import { observePod, observeStatefulSet } from './objects.ts';
@@ -25,7 +25,7 @@ export const modelledPodLimit = 5_000;
 /** Returns why the model lacks pods of the StatefulSet, and what to change; undefined up to the limit. */
 export function unmodelledPods(name: string, replicas: number): string | undefined {
   if (replicas <= modelledPodLimit) return undefined;
-  return `StatefulSet ${name} would have ${replicasText(replicas)}, but at most ${modelledPodLimit} pods of a StatefulSet can be modelled; reduce the replicas`;
+  return `StatefulSet ${name} would have ${counted(replicas, 'replica')}, but at most ${modelledPodLimit} pods of a StatefulSet can be modelled; reduce the replicas`;
 }
 
 interface ManifestOptions {

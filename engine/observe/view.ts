@@ -4,8 +4,7 @@ import type { GroupDefinition, ZoneDefinition } from '../../policies/definition.
 import { traitsOf } from '../../policies/strategies.ts';
 import { groupBy } from '../../policies/values/group-by.ts';
 import { keptByObject } from '../../policies/values/map.ts';
-import { listed } from '../../policies/wording.ts';
-import { replicasText } from '../amount.ts';
+import { counted, listed } from '../../policies/wording.ts';
 import { profileOf } from '../profiles.ts';
 import { earliest } from '../rule.ts';
 import { restoredRevision } from '../run/states.ts';
@@ -108,7 +107,7 @@ export function describeReadiness(view: ZoneView): string {
   if (unknown !== undefined) return unknown;
   const decrease = claims.find(({ verb }) => verb === 'scaleDown');
   if (decrease !== undefined && unavailable === 0 && surplus.length === 0)
-    return `zone ${zone.name} shrinks from ${replicas} to ${decrease.to === undefined ? 'fewer replicas' : replicasText(decrease.to)}`;
+    return `zone ${zone.name} shrinks from ${replicas} to ${decrease.to === undefined ? 'fewer replicas' : counted(decrease.to, 'replica')}`;
   const available = `zone ${zone.name} has ${replicas - unavailable} of ${replicas} pods available`;
   const exposed = exposedByPartition.length === 0 ? '' : `, ${exposedByPartition.length} exposed by the partition`;
   const leaving = surplus.length === 0 ? '' : ` and ${surplus.length} surplus ${surplus.length === 1 ? 'pod' : 'pods'} to delete`;

@@ -3,7 +3,7 @@
 import type { GroupDefinition, ZoneDefinition } from '../../policies/definition.ts';
 import type { PolicyTestCase } from '../../policies/schema/policy-test.ts';
 import { defined } from '../../policies/values/defined.ts';
-import { replicasText } from '../amount.ts';
+import { counted } from '../../policies/wording.ts';
 import type { AdmissionRequest } from '../decision.ts';
 import { blocks } from '../rule.ts';
 import { type Snapshot, type StatefulSetView, setNamed } from '../snapshot.ts';
@@ -62,7 +62,8 @@ function askScale(asked: CaseState, request: Request): Asking {
   const { zone, set } = member;
   const { action, from = set.replicas, to, user, groups } = request;
   if (to === undefined) return { problem: `the request ${action} has no field "to"` };
-  if (from !== set.replicas) return { problem: `zone ${zone.name} has ${replicasText(set.replicas)}, so it is not scaled from ${from}` };
+  if (from !== set.replicas)
+    return { problem: `zone ${zone.name} has ${counted(set.replicas, 'replica')}, so it is not scaled from ${from}` };
   if (action === 'scaleUp' ? to <= from : to >= from) return { problem: `from ${from} to ${to} is not a ${action}` };
   const base = { namespace: set.namespace, statefulSet: set.name, from, to, dryRun: false, ...defined({ user, groups }) };
   const answers = (request.via ?? writePaths).map((via) => {

@@ -6,7 +6,7 @@ import type { GivenState } from '../../policies/schema/policy-test.ts';
 import { holdingPartition, traitsOf } from '../../policies/strategies.ts';
 import { defined } from '../../policies/values/defined.ts';
 import { getOrCreate, keptByObject } from '../../policies/values/map.ts';
-import { replicasText } from '../amount.ts';
+import { counted } from '../../policies/wording.ts';
 import { contextOf } from '../context.ts';
 import { controllerLabels, snapshotFromManifests, unmodelledPods, withReportedReplicas } from '../observe/manifests.ts';
 import { profileOf } from '../profiles.ts';
@@ -127,7 +127,7 @@ function impossible({ name }: ZoneDefinition, state: ZoneState, set: StatefulSet
     ...(outside === undefined ? [] : [`zone ${name} has no pod ${outside}; its ordinals are ${set.firstOrdinal} to ${end - 1}`]),
     ...(['ready', 'updated'] as const).flatMap((field) => {
       const count = state[field] ?? 0;
-      return count > set.replicas ? [`zone ${name} has ${replicasText(set.replicas)}, so ${count} cannot be ${field}`] : [];
+      return count > set.replicas ? [`zone ${name} has ${counted(set.replicas, 'replica')}, so ${count} cannot be ${field}`] : [];
     }),
     ...(state.ready !== undefined && state.unready !== undefined ? [`zone ${name}: set either ready or unready, not both`] : []),
   ];

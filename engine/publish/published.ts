@@ -1,5 +1,6 @@
 // Defines the limits, names and texts of published decisions, whose readers need neither the agent nor the permission to read pods.
-import { ordinalRanges, replicasText } from '../amount.ts';
+import { counted } from '../../policies/wording.ts';
+import { ordinalRanges } from '../amount.ts';
 import type { Action } from '../decision.ts';
 import type { PublishedDecision } from './read.ts';
 
@@ -73,7 +74,7 @@ export function actionText(action: Action): string {
       }`;
     }
     case 'writeBackReplicas':
-      return `report ${replicasText(action.replicas)} to ${action.resourceKind} ${action.name}`;
+      return `report ${counted(action.replicas, 'replica')} to ${action.resourceKind} ${action.name}`;
     case 'advanceCurrentRevision':
       return `set the current revision of ${action.statefulSet} to ${action.revision}`;
     default:

@@ -4,8 +4,8 @@ import { preciseText } from '../../policies/instant.ts';
 import { exceptionFor } from '../../policies/join.ts';
 import { canOverride } from '../../policies/rollout/rules-without-exception.ts';
 import { compareText } from '../../policies/values/compare-text.ts';
-import { listed } from '../../policies/wording.ts';
-import { pods, replicasText } from '../amount.ts';
+import { counted, listed } from '../../policies/wording.ts';
+import { pods } from '../amount.ts';
 import type { GroupContext } from '../context.ts';
 import type { RuleResult } from '../decision.ts';
 import { blocks, result } from '../rule.ts';
@@ -66,7 +66,7 @@ export function permissionText(exception: ExceptionDefinition): string {
 function scopeText({ allow, zone }: Pick<ExceptionDefinition, 'allow' | 'zone'>): string {
   const amounts = [
     ...(allow.anything === true ? ['any amount'] : []),
-    ...(allow.replicasAtLeast === undefined ? [] : [`${replicasText(allow.replicasAtLeast)} or more`]),
+    ...(allow.replicasAtLeast === undefined ? [] : [`${counted(allow.replicasAtLeast, 'replica')} or more`]),
     ...(allow.podsAtMost === undefined ? [] : [`at most ${pods(allow.podsAtMost)}`]),
   ];
   return `${listed(amounts, 'or')} ${zone === undefined ? 'in all zones' : `in zone ${zone}`}`;

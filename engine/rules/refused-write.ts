@@ -1,5 +1,5 @@
 // Blocks the writes that the API server rejected until the agent repeats them. Only the rejected write waits, not the group.
-import { replicasText } from '../amount.ts';
+import { counted } from '../../policies/wording.ts';
 import type { GroupContext } from '../context.ts';
 import type { Action, RuleResult } from '../decision.ts';
 import { result } from '../rule.ts';
@@ -46,10 +46,10 @@ function describeWrite({ kind, target, to }: Write): string {
   const texts: Readonly<Record<Write['kind'], string>> = {
     deletePod: `the deletion of ${target}`,
     evictPod: `the eviction of ${target}`,
-    scaleStatefulSet: `the change of ${target} to ${replicasText(to ?? 0)}`,
+    scaleStatefulSet: `the change of ${target} to ${counted(to ?? 0, 'replica')}`,
     setPartition: `the change of ${target} to partition ${to}`,
     advanceCurrentRevision: `the write of the current revision of ${target}`,
-    writeBackReplicas: `the report of ${replicasText(to ?? 0)} to ${target}`,
+    writeBackReplicas: `the report of ${counted(to ?? 0, 'replica')} to ${target}`,
   };
   return texts[kind];
 }

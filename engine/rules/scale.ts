@@ -1,8 +1,10 @@
 // Defines the rules that a change of replicas must pass, upwards and downwards.
+
 import type { ZoneDefinition } from '../../policies/definition.ts';
 import { formatDuration } from '../../policies/duration.ts';
 import { defined, extended } from '../../policies/values/defined.ts';
-import { pods, replicasText } from '../amount.ts';
+import { counted } from '../../policies/wording.ts';
+import { pods } from '../amount.ts';
 import { boundSource, type GroupContext, sourceOf, zoneNamed } from '../context.ts';
 import type { RuleResult } from '../decision.ts';
 import { claimNote, describeReadiness, isServing, type ZoneView } from '../observe/view.ts';
@@ -80,7 +82,7 @@ function scaleFloor({ context, zone, to, isForced }: ScaleQuestion): RuleResult 
   const floor = Math.max(profileOf(context.group).leastReplicas, zone.zone.bounds.min ?? 0, context.limits.minReplicas ?? 0);
   if (floor === 0) return result('scale-floor', 'skip', 'no floor is set');
   const source = boundSource(context, zone.zone.name, 'minReplicas', floor);
-  return result('scale-floor', to >= floor ? 'ok' : 'no', `zone ${zone.zone.name} would have ${replicasText(to)}`, {
+  return result('scale-floor', to >= floor ? 'ok' : 'no', `zone ${zone.zone.name} would have ${counted(to, 'replica')}`, {
     limit: `at least ${floor}`,
     source,
   });
@@ -92,7 +94,7 @@ export function scaleCeiling({ context, zone, to, isForced }: ScaleQuestion): Ru
   if (isForced) return result('scale-ceiling', 'skip', 'replicas are forced');
   if (!Number.isFinite(ceiling)) return result('scale-ceiling', 'skip', 'no ceiling is set');
   const source = boundSource(context, zone.zone.name, 'maxReplicas', ceiling);
-  return result('scale-ceiling', to <= ceiling ? 'ok' : 'no', `zone ${zone.zone.name} would have ${replicasText(to)}`, {
+  return result('scale-ceiling', to <= ceiling ? 'ok' : 'no', `zone ${zone.zone.name} would have ${counted(to, 'replica')}`, {
     limit: `at most ${ceiling}`,
     source,
   });
@@ -103,7 +105,7 @@ function leaderFloor({ context, zone, to, isForced }: ScaleQuestion): RuleResult
   if (leader?.set === undefined || isForced || !profileOf(context.group).checksEveryDownscale)
     return result('leader-floor', 'skip', 'the zone waits for no leader');
   const floor = Math.max(leader.replicas, leader.pods.length);
-  const fact = `leader zone ${leader.zone.name} has ${replicasText(leader.replicas)} and ${pods(leader.pods.length)}`;
+  const fact = `leader zone ${leader.zone.name} has ${counted(leader.replicas, 'replica')} and ${pods(leader.pods.length)}`;
   return result('leader-floor', to >= floor ? 'ok' : 'wait', fact, {
     limit: `at least ${floor}`,
     source: sourceOf(context, `zones.${zone.zone.name}.follows`),

@@ -10,7 +10,7 @@ import { canonicalJson } from '../../policies/values/canonical-json.ts';
 import { extended } from '../../policies/values/defined.ts';
 import { hashText } from '../../policies/values/hash.ts';
 import { keptByObject } from '../../policies/values/map.ts';
-import { replicasText } from '../amount.ts';
+import { counted } from '../../policies/wording.ts';
 import type { GroupContext } from '../context.ts';
 import { templateDigest } from '../diff/field-diff.ts';
 import { approvedPlanAnnotation } from '../observe/objects.ts';
@@ -116,7 +116,7 @@ function compare(context: GroupContext): PlanComparison | undefined {
     const { template, replicas = set.replicas } = named;
     return [
       ...(template === set.template ? [] : [{ fact: `the pod template of zone ${zone} is not the approved one`, now: set.template }]),
-      ...(replicas === set.replicas ? [] : [{ fact: `zone ${zone} has ${replicasText(set.replicas)} instead of ${replicas}` }]),
+      ...(replicas === set.replicas ? [] : [{ fact: `zone ${zone} has ${counted(set.replicas, 'replica')} instead of ${replicas}` }]),
     ];
   });
   const mixed = ids.length > 1 ? [{ fact: `the zones name different plans (${ids.join(', ')})` }] : [];

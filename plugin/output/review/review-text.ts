@@ -1,8 +1,7 @@
 // Builds the texts about a review that every format shares: its headline, a line for each group, and the counts of an environment.
-import { replicasText } from '../../../engine/amount.ts';
 import type { GroupPlan, Plan, Risk } from '../../../engine/plan/document.ts';
 import { groupBy } from '../../../policies/values/group-by.ts';
-import { listed } from '../../../policies/wording.ts';
+import { counted, listed } from '../../../policies/wording.ts';
 import { countEffects, type EnvironmentReview, imageChanges, type PolicyEffect, type Review } from '../../../review/document.ts';
 import { byAttention, countsText, outcomeText, shownFact, sourceText, spanText } from '../plan/plan-text.ts';
 import { inZones, plural, reasonSuffix } from '../text.ts';
@@ -33,7 +32,7 @@ export function groupText(group: GroupPlan): string {
   const hasNoEffect = restarts === 0 && group.outcome === 'complete' && imageChanges(group).length > 0;
   return [
     ...imageChanges(group).map(({ before, after, zones }) => inZones(`image ${before} -> ${after}`, zones)),
-    ...scaled.map((zone) => `zone ${zone.zone} ${zone.replicasBefore} -> ${replicasText(zone.replicasAfter)}`),
+    ...scaled.map((zone) => `zone ${zone.zone} ${zone.replicasBefore} -> ${counted(zone.replicasAfter, 'replica')}`),
     ...(hasNoEffect ? ['no pod restarts'] : []),
     countsText([
       [restarts, 'restart'],
