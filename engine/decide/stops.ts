@@ -70,6 +70,18 @@ export function isOfStop(result: RuleResult, { rule, source }: Pick<Stop, 'rule'
   return result.rule === rule && (source === undefined || result.source?.object === source.object);
 }
 
+const templateRules: ReadonlySet<string> = new Set(['run-failed', 'rolled-back', 'undone']);
+
+/** Reports whether the stop or result blocks a template, so that another template ends it without a request. */
+export function blocksTemplate({ rule }: Pick<Stop, 'rule'>): boolean {
+  return templateRules.has(rule);
+}
+
+/** Returns the stops of the present templates: a failed run, an undone revision, and a revision that was or is being rolled back. */
+export function templateStops(stops: readonly Stop[]): readonly Stop[] {
+  return stops.filter((stop) => blocksTemplate(stop) && (stop.isBlocking || stop.rule === 'rolled-back'));
+}
+
 /** Returns the stop of a failed run, or of a revision that was rolled back; none while a rollback is about to follow. */
 function stopsOfRun(context: GroupContext, run: RunState | undefined): readonly Stop[] {
   if (run === undefined || rollsBack(context, run)) return [];
@@ -85,7 +97,7 @@ const otherTemplate = 'apply another pod template';
 function failedStop({ group }: GroupContext, run: FailedRun, name: string): Stop {
   const fact = run.onFailure === undefined ? `the run failed: ${run.failure}` : `the run was ${run.failure}`;
   const rollback = traitsOf(group).canRollBack ? [rollbackCommand(name)] : [];
-  const undo = run.kind === 'rollout' ? [...rollback, `kubectl rollout-group undo ${name}`] : [];
+  const undo = run.kind === 'rollout' ? [...rollback, undoCommand(name)] : [];
   const zones = group.zones.map((zone) => zone.name);
   return { rule: 'run-failed', fact, zones, isBlocking: true, endsWith: retryCommand(name), alternatives: [...undo, otherTemplate] };
 }
@@ -96,12 +108,20 @@ function rolledBackStop({ view }: GroupContext, run: RunState, name: string): St
   const isOver = run.outcome === 'completed';
   const because = run.rolledBack?.because ?? '';
   const fact = `the update revision is blocked, because it ${isOver ? 'was' : 'is being'} rolled back: ${because}`;
-  const ends = isOver ? { endsWith: retryCommand(name), alternatives: [otherTemplate] } : { endsWith: otherTemplate };
+  // An undo gives the StatefulSet the template that its pods run or return to, and replaces no further pod.
+  const undo = undoCommand(name);
+  const ends = isOver
+    ? { endsWith: retryCommand(name), alternatives: [undo, otherTemplate] }
+    : { endsWith: undo, alternatives: [otherTemplate] };
   return { rule: 'rolled-back', fact, zones: kept.map(({ zone }) => zone.name), isBlocking: isOver, ...ends };
 }
 
 function retryCommand(name: string): string {
   return `kubectl rollout-group retry ${name}`;
+}
+
+function undoCommand(name: string): string {
+  return `kubectl rollout-group undo ${name}`;
 }
 
 function rollbackCommand(name: string): string {

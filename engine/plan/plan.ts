@@ -5,6 +5,7 @@ import { isSameValue } from '../../policies/values/canonical-json.ts';
 import { defined } from '../../policies/values/defined.ts';
 import { pods } from '../amount.ts';
 import { contextOf, type GroupContext } from '../context.ts';
+import { decideGroup } from '../decide/decide.ts';
 import { isOfStop } from '../decide/stops.ts';
 import type { RuleResult, Stop } from '../decision.ts';
 import type { ObjectContent } from '../diff/field-diff.ts';
@@ -40,7 +41,7 @@ import { assumedMetrics, runForward, type Turn } from './forward.ts';
 import { groupRisks } from './risks.ts';
 import { templateNamed } from './running-fields.ts';
 import { checksAfterWait, requestedScales, type TracedStep, traceRequested, traceTurn } from './steps.ts';
-import { successorTrace, supersededRun } from './superseded-run.ts';
+import { endedStops, successorTrace, supersededRun } from './superseded-run.ts';
 import { desiredGroup, type PlanSnapshots, permittedLater, readPlanSnapshots, requestedWorld, snapshotAsked } from './world.ts';
 
 /** A group that is blocked because members are missing in the compared objects. The results say what to change. */
@@ -213,7 +214,7 @@ function planGroup(input: PlanInput, group: GroupDefinition, snapshots: PlanSnap
     group: group.name,
     outcome,
     changes,
-    ...supersededIn(input, group, asked, likely),
+    ...endedIn(input, group, asked, likely),
     waves,
     refused: likely.refused,
     risks: groupRisks({
@@ -250,18 +251,23 @@ function planGroup(input: PlanInput, group: GroupDefinition, snapshots: PlanSnap
   };
 }
 
-function supersededIn(
+/** Returns the run and the blocks of the present templates that the change ends. */
+function endedIn(
   { current, revisions = [] }: PlanInput,
   group: GroupDefinition,
   snapshot: Snapshot,
-  { successor }: Forward,
-): Pick<GroupPlan, 'supersedes'> {
+  { successor, atStart }: Forward,
+): Pick<GroupPlan, 'supersedes' | 'ends'> {
   const templateOf = (statefulSet: string, revision: string): ObjectContent | undefined => {
     const object = manifestOf(current, 'StatefulSet', group.namespace, statefulSet);
     const updateRevision = setNamed(snapshot, group.namespace, statefulSet)?.status.updateRevision;
     return object === undefined ? undefined : templateNamed(revision, { object, updateRevision, revisions });
   };
-  return defined({ supersedes: supersededRun(group, { snapshot, successor, templateOf }) });
+  const ends = endedStops(decideGroup({ ...snapshot, hasAssumedTimes: true }, group).stops, atStart);
+  return defined({
+    supersedes: supersededRun(group, { snapshot, successor, templateOf }),
+    ends: ends.length === 0 ? undefined : ends,
+  });
 }
 
 /** Returns the durations of a plan that completes. */
@@ -311,6 +317,8 @@ interface Forward {
   readonly steps: readonly TracedStep[];
   readonly waits: GroupPlan['waits'];
   readonly stops: readonly Stop[];
+  /** The stops of the first decision. */
+  readonly atStart: readonly Stop[];
   readonly checks: NonNullable<GroupPlan['checksAfterWait']>;
   /** The run that superseded the run in progress; undefined if no run did. */
   readonly successor: RunState | undefined;
@@ -354,7 +362,8 @@ function forward(input: PlanInput, group: GroupDefinition, snapshots: PlanSnapsh
   const ended = [...met].filter(({ endsWith }) => !left.some((stop) => stop.endsWith === endsWith));
   const times = { startMs: snapshots.nowMs, endMs: last.nowMs };
   const checks = later.length === 0 ? [] : checksAfterWait(contextOf(world.snapshot, requested.group), last.decision);
-  return { group, refused, permitted, steps: traced, waits, stops: [...ended, ...left], checks, successor, world, end, ...times };
+  const ofRun = { successor, atStart: atStart ?? [], world, end };
+  return { group, refused, permitted, steps: traced, waits, stops: [...ended, ...left], checks, ...ofRun, ...times };
 }
 
 /** Simulates the group with both durations. If nothing is to do, no duration counts. */

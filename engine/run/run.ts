@@ -226,7 +226,7 @@ function continuesChange(run: RunState, before: RunState): boolean {
 }
 
 /** Reports whether the run changes only zones that the templates of the run before it did not change. */
-function addsZones(run: RunState, { target, previous, from = previous, base = from }: RunState): boolean {
+export function addsZones(run: RunState, { target, previous, from = previous, base = from }: RunState): boolean {
   return Object.keys(run.target).every((zone) => run.target[zone] === target[zone] || target[zone] === base[zone]);
 }
 

@@ -10,7 +10,6 @@ import type { LiveGroup } from '../live/groups.ts';
 import { updatedRevision } from '../live/template-change.ts';
 import {
   asOfText,
-  changeText,
   countedLimit,
   downText,
   endText,
@@ -35,6 +34,7 @@ import {
   zoneProgress,
   zoneWaitText,
 } from './group-text.ts';
+import { changeText } from './image-text.ts';
 import { ageText, deadlineText, exceptionAndEndText, factText, passesText, shortDigest, stopAndEndText } from './plan/plan-text.ts';
 import type { TableLook } from './plan/table.ts';
 import { podText, shortPods } from './pod-text.ts';

@@ -34,14 +34,12 @@ import { leadingResult } from '../../engine/rule.ts';
 import { isUnknown, type Known } from '../../engine/snapshot.ts';
 import { formatDuration } from '../../policies/duration.ts';
 import type { Phase } from '../../policies/rollout/phases.ts';
-import { groupBy } from '../../policies/values/group-by.ts';
-import { type ImageChange, partsOf } from '../live/facts.ts';
 import type { LiveGroup } from '../live/groups.ts';
 import { updatedRevision } from '../live/template-change.ts';
 import { ageText, exceptionText, factText, instantText, spanText } from './plan/plan-text.ts';
 import { podText } from './pod-text.ts';
 import type { Style } from './terminal.ts';
-import { inZones, plural } from './text.ts';
+import { plural } from './text.ts';
 
 /** Returns the names of the zones whose StatefulSet does not exist or was not read completely. Their counts are meaningless. */
 export function unreadZones({
@@ -442,35 +440,6 @@ function estimatedTimes({ p50Ms, p90Ms }: LikelyEnd, nowMs: number): Readonly<Re
     p50At: new Date(p50Ms).toISOString(),
     ...(p90Ms === undefined ? {} : { p90Seconds: seconds(p90Ms), p90At: new Date(p90Ms).toISOString() }),
   };
-}
-
-/**
- * Returns `mimir:2.16.0 -> 2.17.1, and 1 more`, or undefined without a known image change. If the zones request different images, returns a
- * part for each list of zones: `mimir:2.17.1 -> 2.16.0 in a; mimir:2.16.0 -> 2.17.1 in b and c`.
- */
-export function changeText(changes: readonly ImageChange[], arrow: string): string | undefined {
-  const parts = [...groupBy(changes, ({ zones = [] }) => zones.join()).values()].map(([first, ...others]) => {
-    return inZones(`${imageText(first, arrow)}${others.length > 0 ? `, and ${others.length} more` : ''}`, first.zones);
-  });
-  return parts.length === 0 ? undefined : parts.join('; ');
-}
-
-/** Returns `mimir:2.17.1`: the last part of the repository with the tag, or the start of the digest. */
-export function shortImage(image: string): string {
-  const { repository, tag, digest } = partsOf(image);
-  return `${repository.slice(repository.lastIndexOf('/') + 1)}:${tag ?? digest?.slice(0, 12) ?? 'latest'}`;
-}
-
-/** Shows the last part of an unchanged repository once, and the digests if the tag is unchanged too. */
-function imageText({ from, to }: ImageChange, arrow: string): string {
-  const [before, after] = [partsOf(from), partsOf(to)];
-  if (before.repository !== after.repository) return `${from} ${arrow} ${to}`;
-  const name = before.repository.slice(before.repository.lastIndexOf('/') + 1);
-  const versionOf = ({ tag, digest }: typeof before): string => {
-    const short = digest?.slice(0, 12);
-    return (before.tag === after.tag ? (short ?? tag) : (tag ?? short)) ?? 'latest';
-  };
-  return `${name}:${versionOf(before)} ${arrow} ${versionOf(after)}`;
 }
 
 /** Returns a text such as `mimir/ingester is paused. To end it: kubectl rollout-group resume mimir/ingester`. */

@@ -9,7 +9,6 @@ import { defined } from '../../policies/values/defined.ts';
 import type { Estimation, Facts } from '../live/facts.ts';
 import type { LiveGroup } from '../live/groups.ts';
 import {
-  changeText,
   currentRoll,
   downText,
   endText,
@@ -30,6 +29,7 @@ import {
   zoneProgress,
   zoneWaitText,
 } from './group-text.ts';
+import { changeText } from './image-text.ts';
 import { ageText, deadlineText, exceptionAndEndText, factText, leftText, spanText, stopAndEndText } from './plan/plan-text.ts';
 import type { TableLook } from './plan/table.ts';
 import { paragraph, plural } from './text.ts';

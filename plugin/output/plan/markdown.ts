@@ -224,10 +224,9 @@ function changeList(group: GroupPlan): string {
     (change) =>
       `- ${markdownCode(clip(change.field, longestText))}: ${markdownCode(clip(change.value, longestText))}, ${change.consequence}`,
   );
-  const superseded = words.supersedesText(group);
-  const run = superseded === undefined ? [] : [`- ${markdownText(clip(superseded, longestText))}`];
+  const ended = words.endedTexts(group).map((text) => `- ${markdownText(clip(text, longestText))}`);
   const more = lines.length > 10 ? [`- ${plural(lines.length - 10, 'more change')}`] : [];
-  return [...lines.slice(0, 10), ...more, ...run].join('\n');
+  return [...lines.slice(0, 10), ...more, ...ended].join('\n');
 }
 
 function stepTable(group: GroupPlan): string {
