@@ -164,6 +164,8 @@ export interface ZoneDecision {
   readonly revisions: readonly { readonly revision: string; readonly ordinals: string }[];
   /** `ZoneView.desiredRevision`: pods at this revision count as updated. Absent while it is unknown. */
   readonly desiredRevision?: string;
+  /** The outdated pods that stay outdated, because no wave includes them. Absent without such pods. */
+  readonly podsInNoWave?: number;
   /** Why the counts are meaningless: the StatefulSet does not exist, or the zone could not be read. Absent for a zone that was read. */
   readonly unread?: 'missing' | 'unreadable';
   /** `StatefulSetView.drift`. */

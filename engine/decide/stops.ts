@@ -7,7 +7,7 @@ import { groupBy } from '../../policies/values/group-by.ts';
 import { listed } from '../../policies/wording.ts';
 import { type GroupContext, sourceOf } from '../context.ts';
 import type { RuleResult, Step, Stop } from '../decision.ts';
-import type { GroupView } from '../observe/view.ts';
+import type { GroupView, ZoneView } from '../observe/view.ts';
 import { blocks, earliestAfter } from '../rule.ts';
 import { agentRuns } from '../rules/agent-access.ts';
 import { isRejection } from '../rules/approval.ts';
@@ -15,6 +15,7 @@ import { overrideCommand, withException } from '../rules/exception.ts';
 import { ignoresProgress, isOfCalendarOrPolicy, policyAnswer, windowResult } from '../rules/policy.ts';
 import { pauseFact } from '../rules/roll.ts';
 import { rejectionsAhead } from '../rules/wave.ts';
+import { podsLeft } from '../run/included.ts';
 import { rolledBackZones } from '../run/origin.ts';
 import { objectOf, pauses, requesterText, requestOf, requestPlace, stopActions } from '../run/requests.ts';
 import { rollsBack } from '../run/run.ts';
@@ -39,26 +40,31 @@ export function stopsOf(context: GroupContext, steps: readonly Step[], runAfter:
   const stops = [
     ...stopsOfRun(context, runAfter),
     ...pausedBySettings(context),
-    ...intents.map((intent) => requestedStop(context, intent, steps)),
+    ...intents.map((intent) => requestedStop(context, intent, steps, runAfter)),
     ...stopsOfResults(context, [...zoneResults.filter(isStop), ...ahead]),
   ];
   const instants = [...stops.map(({ untilMs }) => untilMs), ...zoneResults.map(({ result }) => result.earliestMs)];
   // Some outputs show only the first stop, so the stops that block a step come first, and of these the widest.
   const names = context.group.zones.map(({ name }) => name);
   const inZoneOrder = stops.map((stop) => ({ ...stop, zones: stop.zones.toSorted((a, b) => names.indexOf(a) - names.indexOf(b)) }));
-  const ordered = heldByPeople(context, inZoneOrder).toSorted(
+  const ordered = heldByPeople(context, inZoneOrder, runAfter).toSorted(
     (a, b) => Number(isOfStep(b, steps)) - Number(isOfStep(a, steps)) || b.zones.length - a.zones.length,
   );
   const results = zoneResults.map(({ result }) => result);
   return { stops: ordered, results, wakeAtMs: earliestAfter(context.nowMs, instants) };
 }
 
-/** Returns the stops. They keep `endsBy` only if stops that a person must end cover every zone with outdated pods. */
-function heldByPeople({ view }: GroupContext, stops: readonly Stop[]): readonly Stop[] {
+/** Returns the stops. They keep `endsBy` only if stops that a person must end cover every zone with a pod to replace. */
+function heldByPeople(context: GroupContext, stops: readonly Stop[], run: RunState | undefined): readonly Stop[] {
   const held = stops.flatMap(({ isBlocking, endsBy, zones }) => (isBlocking && endsBy !== undefined ? zones : []));
-  const open = view.zones.filter(({ outdated }) => outdated.length > 0);
+  const open = openZones(context, run);
   const areHeld = open.length > 0 && open.every(({ zone }) => held.includes(zone.name));
   return stops.map(({ endsBy, ...stop }) => ({ ...stop, ...defined({ endsBy: areHeld && stop.isBlocking ? endsBy : undefined }) }));
+}
+
+/** Returns the zones with pods to replace. */
+function openZones({ group, view }: GroupContext, run: RunState | undefined): readonly ZoneView[] {
+  return view.zones.filter((zone) => podsLeft(group, run, zone) > 0);
 }
 
 function isOfStep(stop: Pick<Stop, 'rule' | 'source'>, steps: readonly Step[]): boolean {
@@ -121,7 +127,7 @@ export function isStopRequest(context: Pick<GroupContext, 'nowMs'>, intent: Inte
   return stopActions.includes(intent.action) || pauses(context, intent, run);
 }
 
-function requestedStop(context: GroupContext, intent: IntentView, steps: readonly Step[]): Stop {
+function requestedStop(context: GroupContext, intent: IntentView, steps: readonly Step[], run: RunState | undefined): Stop {
   const { group } = context;
   const name = `${group.namespace}/${group.name}`;
   const zones = group.zones.map((zone) => zone.name).filter((zone) => intent.zone === undefined || intent.zone === zone);
@@ -131,7 +137,7 @@ function requestedStop(context: GroupContext, intent: IntentView, steps: readonl
   switch (intent.action) {
     case 'protect': {
       const fact = `${requesterText(intent)} protects ${requestPlace(intent)}${exposedText(context.view, intent)}`;
-      const isBlocking = concernsOutdated(context, intent) || isOfStep({ rule: 'protected', ...common }, steps);
+      const isBlocking = concernsOutdated(openZones(context, run), intent) || isOfStep({ rule: 'protected', ...common }, steps);
       return { rule: 'protected', fact, ...common, zones, isBlocking, endsWith: cancel };
     }
     case 'undo':
@@ -142,7 +148,7 @@ function requestedStop(context: GroupContext, intent: IntentView, steps: readonl
       const isAbort = intent.action === 'abort' ? { isAbort: true as const } : {};
       const fact = `${pauseFact(context, intent)}${exposedText(context.view, intent)}`;
       // A pause also blocks the removal of replicas.
-      const isBlocking = concernsOutdated(context, intent) || isOfStep({ rule: 'paused', ...common }, steps);
+      const isBlocking = concernsOutdated(openZones(context, run), intent) || isOfStep({ rule: 'paused', ...common }, steps);
       return { rule: 'paused', fact, ...common, zones, isBlocking, endsWith, ...isAbort };
     }
   }
@@ -156,9 +162,9 @@ export function exposedText({ zones }: GroupView, { zone: only, ordinals }: Pick
   return names.length === 0 ? '' : `; the StatefulSet controller still replaces ${listed(names, 'and')}: the partition exposes ${them}`;
 }
 
-/** Reports whether the pause or protection concerns an outdated pod. If no pod is outdated, it concerns the next rollout. */
-function concernsOutdated({ view }: GroupContext, { zone: only, ordinals }: IntentView): boolean {
-  const outdated = view.zones.flatMap(({ zone, outdated: pods }) => pods.map(({ ordinal }) => ({ zone: zone.name, ordinal })));
+/** Reports whether the pause or protection concerns an outdated pod. If no pod is to be replaced, it concerns the next rollout. */
+function concernsOutdated(open: readonly ZoneView[], { zone: only, ordinals }: IntentView): boolean {
+  const outdated = open.flatMap(({ zone, outdated: pods }) => pods.map(({ ordinal }) => ({ zone: zone.name, ordinal })));
   const isMeant = (ordinal: number): boolean => ordinals === undefined || ordinals.includes(ordinal);
   return outdated.length === 0 || outdated.some(({ zone, ordinal }) => (only === undefined || only === zone) && isMeant(ordinal));
 }
