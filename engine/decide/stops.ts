@@ -16,7 +16,7 @@ import { ignoresProgress, isOfCalendarOrPolicy, policyAnswer, windowResult } fro
 import { pauseFact } from '../rules/roll.ts';
 import { rejectionsAhead } from '../rules/wave.ts';
 import { podsLeft } from '../run/included.ts';
-import { rolledBackZones } from '../run/origin.ts';
+import { isRollingBack, rolledBackZones } from '../run/origin.ts';
 import { objectOf, pauses, requesterText, requestOf, requestPlace, stopActions } from '../run/requests.ts';
 import { rollsBack } from '../run/run.ts';
 import type { FailedRun, RunState } from '../run/run-state.ts';
@@ -99,11 +99,12 @@ function failedStop({ group }: GroupContext, run: FailedRun, name: string): Stop
 function rolledBackStop({ view }: GroupContext, run: RunState, name: string): Stop | undefined {
   const kept = rolledBackZones(view, run);
   if (kept.length === 0) return undefined;
-  const isOver = run.outcome === 'completed';
+  const isUnderWay = run.outcome === 'running' && (isRollingBack(run) || kept.some(({ outdated }) => outdated.length > 0));
   const because = run.rolledBack?.because ?? '';
-  const fact = `the update revision is blocked, because it ${isOver ? 'was' : 'is being'} rolled back: ${because}`;
-  const ends = isOver ? { endsWith: retryCommand(name), alternatives: [otherTemplate] } : { endsWith: otherTemplate };
-  return { rule: 'rolled-back', fact, zones: kept.map(({ zone }) => zone.name), isBlocking: isOver, ...ends };
+  const fact = `the update revision is blocked, because it ${isUnderWay ? 'is being' : 'was'} rolled back: ${because}`;
+  // A retry is answered at the end of the run.
+  const ends = run.outcome === 'completed' ? { endsWith: retryCommand(name), alternatives: [otherTemplate] } : { endsWith: otherTemplate };
+  return { rule: 'rolled-back', fact, zones: kept.map(({ zone }) => zone.name), isBlocking: run.outcome === 'completed', ...ends };
 }
 
 function retryCommand(name: string): string {

@@ -7,7 +7,7 @@ import { judgeTogether } from '../../engine/judge/judge.ts';
 import { fieldAt } from '../../engine/observe/raw.ts';
 import { effectsOfRevisions, type RevisionEffects } from '../../engine/plan/controller.ts';
 import { goesBack } from '../../engine/publish/status.ts';
-import { changeAnnotations } from '../../engine/run/origin.ts';
+import { changeAnnotations, isRollingBack } from '../../engine/run/origin.ts';
 import { undoRequest } from '../../engine/run/requests.ts';
 import { type IntentView, isUnknown, type Known } from '../../engine/snapshot.ts';
 import { intentObject } from '../../policies/live/intents.ts';
@@ -87,6 +87,8 @@ function nothingText(name: string, { decision }: LiveGroup, nowMs: number): stri
   const stop = stops.find(({ rule }) => rule === 'rolled-back');
   if (run === undefined || stop === undefined)
     return `the update revision of ${name} is already the requested or previous revision; nothing was undone\n`;
+  const isAfterwards = run.outcome === 'running' && !isRollingBack({ ...run, kind: goesBack(run) ? 'rollback' : 'rollout' });
+  if (isAfterwards) return `${name} already returned to the earlier revision; nothing was undone\n  ${stopAndEndText(stop, nowMs)}\n`;
   const returns = stop.isBlocking ? 'returned' : 'returns';
   return `run ${run.id} already ${returns} ${name} to the earlier revision; nothing was undone\n  ${stopAndEndText(stop, nowMs)}\n`;
 }
