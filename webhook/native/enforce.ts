@@ -193,7 +193,7 @@ class Enforcement {
       const common = { ...(group === undefined ? {} : { group: `${namespace}/${group.name}` }), policyDigest: seen.policyDigest };
       if (judged.isAllowed) return admitted(judged, { common, isPreview, isDryRun: isDryRun(review) });
       const isEviction = target.kind === 'pod' && target.verb === 'evictPod';
-      return { answer: denialOf(judged.judgement, { ...common, namespace, nowMs: seen.nowMs, isEviction }), claims: [] };
+      return { answer: denialOf(judged.judgement, { ...common, namespace, isEviction }), claims: [] };
     };
     const what = describe(review, target);
     const answer = group === undefined ? decided(snapshot).answer : await this.#queueOf(group).submit({ call, what, decide: decided });
