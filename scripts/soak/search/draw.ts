@@ -238,20 +238,20 @@ function drawnWaveChanges(seed: number, { group, endMs, isDrawn }: DrawInput, ev
     return [];
   const random = streamOf(seed, 'changes of waves');
   const [first, ...rest] = group.waves;
-  return Array.from({ length: wholeBetween(random, 1, 3) }).flatMap((_, index): readonly WaveChange[] => {
+  return Array.from({ length: wholeBetween(random, 1, 3) }, (_, index): WaveChange => {
     const atMs = Math.round(Math.min(oneOf(random, rollouts).atMs + between(random, 3000, 90_000), endMs - 60_000));
     const other = withDrawnWaves(seed + otherSeeds * (index + 3), group).waves ?? [];
-    // A person often removes the first wave, or the extra waves.
-    const waves = oneOf(random, [
-      other,
-      other,
-      rest,
-      rest.slice(0, -1),
-      group.waves ?? [],
-      first === undefined ? [] : [first, first, ...rest],
-    ]);
-    return waves.length === 0 ? [] : [{ atMs, kind: 'setWaves', waves }];
+    // A person often removes a wave at the front, or adds one there.
+    const edited = [rest, rest.slice(1), group.waves ?? [], first === undefined ? [] : [first, first, ...rest]];
+    const waves = oneOf(random, [other, other, ...edited.filter((one) => isComplete(group, one))]);
+    return { atMs, kind: 'setWaves', waves };
   });
+}
+
+/** Returns whether the waves include every pod of the group. */
+function isComplete({ zones }: GroupShape, waves: readonly WaveShape[]): boolean {
+  const whole = waves.filter(({ pods, percent }) => pods === undefined && percent === undefined);
+  return Array.from({ length: zones }, (_, index) => letterOf(index)).every((zone) => whole.some((wave) => wave.zones.includes(zone)));
 }
 
 type WaveChange = Extract<ScenarioEvent, { readonly kind: 'setWaves' }>;
