@@ -2,7 +2,7 @@
 import type { Stop } from '../../engine/decision.ts';
 import { requestOf } from '../../engine/run/requests.ts';
 import { defined } from '../../policies/values/defined.ts';
-import { zonesText } from '../../policies/wording.ts';
+import { counted, zonesText } from '../../policies/wording.ts';
 import { ifNotInstalled, rolloutIntents } from '../cluster-snapshot/kinds.ts';
 import { withCluster } from '../connection.ts';
 import { type CommandContext, suggestNext, writeNotes } from '../context.ts';
@@ -16,7 +16,7 @@ import { endFlag } from '../live/target.ts';
 import { accessFor, findZone } from '../live/write-options.ts';
 import { podsInFlight } from '../output/group-text.ts';
 import { instantText } from '../output/plan/plan-text.ts';
-import { placeText, plural, reasonSuffix } from '../output/text.ts';
+import { placeText, reasonSuffix } from '../output/text.ts';
 
 export interface ResumeOptions extends RequestFlags {
   readonly zone?: string;
@@ -57,7 +57,7 @@ function effectText({ decision }: LiveGroup, only: string | undefined): string {
     .reduce((sum, { count }) => sum + count, 0);
   const others = decision.zones.filter((zone) => !isPaused(zone)).map(({ zone }) => zone);
   return [
-    ...(inFlightCount === 0 ? [] : [`${plural(inFlightCount, 'pod')} in flight will finish`]),
+    ...(inFlightCount === 0 ? [] : [`${counted(inFlightCount, 'pod')} in flight will finish`]),
     `no further pod${only === undefined ? '' : ` of zone ${only}`} is replaced`,
     // Zones roll one at a time, so the engine starts no zone past a zone that a person paused.
     ...(only === undefined || others.length === 0

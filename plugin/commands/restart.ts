@@ -5,6 +5,7 @@ import { type KubernetesObject, resources } from '../../cluster/request/resource
 import { patchObject } from '../../cluster/request/write.ts';
 import { judgeTogether } from '../../engine/judge/judge.ts';
 import { secondText } from '../../policies/instant.ts';
+import { counted } from '../../policies/wording.ts';
 import { type Cluster, withCluster } from '../connection.ts';
 import { type CommandContext, suggestNext } from '../context.ts';
 import { type ExitCode, exitCodes, Failure } from '../failure.ts';
@@ -13,7 +14,7 @@ import { writeAgentNote } from '../live/notes.ts';
 import { remainingStops } from '../live/remaining-stops.ts';
 import type { RequestFlags } from '../live/submit-request.ts';
 import { accessFor, confirmByPrompt, findZone, type PromptFlags, printObjects, recordReason } from '../live/write-options.ts';
-import { placeText, plural } from '../output/text.ts';
+import { placeText } from '../output/text.ts';
 
 export interface RestartOptions extends RequestFlags, PromptFlags {
   readonly zone?: string;
@@ -36,7 +37,7 @@ export function run(context: CommandContext, options: RestartOptions): Promise<E
     );
     const exceptions = judgements.flatMap((judgement) => refuseWhenDenied(judgement, name));
     const pods = meant.reduce((sum, { view }) => sum + view.replicas, 0);
-    const what = `${plural(pods, 'pod')} of ${placeText(name, zone)}`;
+    const what = `${counted(pods, 'pod')} of ${placeText(name, zone)}`;
     const annotations = { 'kubectl.kubernetes.io/restartedAt': secondText(cluster.env.clock.nowMs()) };
     const patch: TemplatePatch = { spec: { template: { metadata: { annotations } } } };
     const restarted = meant.map((member) => member.zone);

@@ -1,16 +1,7 @@
 // Builds the texts about a live group that every display shares: counts, revisions, pods in flight, waits, images and estimated end.
 import { ordinalsIn } from '../../engine/amount.ts';
 import { isOfStop } from '../../engine/decide/stops.ts';
-import {
-  type GroupDecision,
-  isAtRest,
-  isMoving,
-  noGoal,
-  type RuleOutcome,
-  type RuleResult,
-  type Stop,
-  type ZoneDecision,
-} from '../../engine/decision.ts';
+import { type GroupDecision, isAtRest, isMoving, noGoal, type RuleOutcome, type Stop, type ZoneDecision } from '../../engine/decision.ts';
 import type { Estimate, LikelyEnd } from '../../engine/plan/estimate.ts';
 import type {
   PublishedDecision,
@@ -24,6 +15,7 @@ import {
   endsText,
   isTroubled,
   missingSetsText,
+  openExceptions,
   type PersonNeeded,
   rolledBackRule,
   stopFact,
@@ -35,13 +27,14 @@ import { isUnknown, type Known } from '../../engine/snapshot.ts';
 import { formatDuration } from '../../policies/duration.ts';
 import type { Phase } from '../../policies/rollout/phases.ts';
 import { groupBy } from '../../policies/values/group-by.ts';
+import { counted } from '../../policies/wording.ts';
 import { type ImageChange, partsOf } from '../live/facts.ts';
 import type { LiveGroup } from '../live/groups.ts';
 import { updatedRevision } from '../live/template-change.ts';
 import { ageText, exceptionText, factText, instantText, spanText } from './plan/plan-text.ts';
 import { podText } from './pod-text.ts';
 import type { Style } from './terminal.ts';
-import { inZones, plural } from './text.ts';
+import { inZones } from './text.ts';
 
 /** Returns the names of the zones whose StatefulSet does not exist or was not read completely. Their counts are meaningless. */
 export function unreadZones({
@@ -233,7 +226,7 @@ function decisionParts(decision: PublishedDecision, isShort: boolean, nowMs: num
     return [ended ?? decision.run?.failure ?? firstWait(decision, isShort, nowMs)];
   }
   const trouble = troubleText(decision, isShort);
-  const inFlight = podsInFlight(decision).map(({ zone, count }) => `${plural(count, 'pod')} of ${zone}`);
+  const inFlight = podsInFlight(decision).map(({ zone, count }) => `${counted(count, 'pod')} of ${zone}`);
   const missing = isAtRest(decision) ? podsMissing(decision) : 0;
   if (missing > 0) return [trouble, missingText(missing)];
   if (namedRule(decision) !== undefined) return [trouble, firstWait(decision, isShort, nowMs)];
@@ -262,9 +255,9 @@ function stopPart(decision: PublishedDecision, isShort: boolean): string {
   const named = namedStop(decision);
   const [first, ...more] = stops.filter((stop) => stop !== named);
   if (first === undefined) return '';
-  if (isShort && named !== undefined) return `+${plural(more.length + 1, 'stop')}`;
+  if (isShort && named !== undefined) return `+${counted(more.length + 1, 'stop')}`;
   const text = isShort ? shortStop(first) : `${stopTitle(first)}: ${first.fact}`;
-  return `${text}${more.length === 0 ? '' : ` and ${plural(more.length, 'other stop')}`}`;
+  return `${text}${more.length === 0 ? '' : ` and ${counted(more.length, 'other stop')}`}`;
 }
 
 function namedStop(decision: PublishedDecision): Stop | undefined {
@@ -290,27 +283,12 @@ export function warningTexts({ warnings, stops = [] }: PublishedDecision, nowMs:
   return others.map((warning) => `${warning.rule}: ${factText(warning, nowMs)}`);
 }
 
-/**
- * Returns the exceptions in use, then the unused ones that have not ended. The fact of an exception omits the fact of a stop that the same
- * rule still causes in other zones, because the outputs show the stop next to the exception.
- */
-export function openExceptions(
-  { permitted = [], unusedExceptions = [], stops = [] }: Pick<PublishedDecision, 'permitted' | 'unusedExceptions' | 'stops'>,
-  nowMs: number,
-): readonly RuleResult[] {
-  const used = permitted.map((result): RuleResult => {
-    const stop = stops.find(({ rule, fact }) => rule === result.rule && result.fact.startsWith(`${fact}; `));
-    return stop === undefined ? result : { ...result, fact: result.fact.slice(stop.fact.length + 2) };
-  });
-  return [...used, ...unusedExceptions.filter(({ earliestMs = nowMs }) => earliestMs > nowMs)];
-}
-
 /** Returns the first open exception and the number of the other exceptions; in the short form, only the total number. */
 function exceptionPart(decision: PublishedDecision, { isShort, nowMs }: InfoLook): string {
   const [first, ...more] = openExceptions(decision, nowMs ?? decision.decidedMs);
   if (first === undefined) return '';
-  if (isShort === true) return plural(more.length + 1, 'exception');
-  return `${exceptionText(first, nowMs)}${more.length === 0 ? '' : ` and ${plural(more.length, 'other exception')}`}`;
+  if (isShort === true) return counted(more.length + 1, 'exception');
+  return `${exceptionText(first, nowMs)}${more.length === 0 ? '' : ` and ${counted(more.length, 'other exception')}`}`;
 }
 
 /** Counts the unavailable pods of the zones that could be read. */
@@ -322,7 +300,7 @@ export function podsMissing(decision: Pick<PublishedDecision, 'zones'> & Paramet
 }
 
 export function missingText(count: number): string {
-  return `${plural(count, 'pod')} ${count === 1 ? 'is' : 'are'} not available`;
+  return `${counted(count, 'pod')} ${count === 1 ? 'is' : 'are'} not available`;
 }
 
 export function troubledPods({ pods }: Pick<PublishedDecision, 'pods'>, zone?: string): readonly PublishedPod[] {
@@ -352,8 +330,8 @@ export function troubleText(decision: PublishedDecision, isShort = false): strin
   const troubled = troubledPods(decision);
   const [first] = troubled;
   if (first === undefined) return '';
-  if (isShort) return `${plural(troubled.length, 'pod')} failing`;
-  return `${podTrouble(first)}${troubled.length === 1 ? '' : `, and ${plural(troubled.length - 1, 'more pod')}`}`;
+  if (isShort) return `${counted(troubled.length, 'pod')} failing`;
+  return `${podTrouble(first)}${troubled.length === 1 ? '' : `, and ${counted(troubled.length - 1, 'more pod')}`}`;
 }
 
 function firstWait(decision: PublishedDecision, isShort: boolean, nowMs: number | undefined): string {
@@ -375,7 +353,7 @@ export function readingText(reading: PublishedReading): string {
 export function endText(estimate: Known<Estimate>, nowMs: number): string {
   if (isUnknown(estimate)) return `unknown: ${estimate.unknown}`;
   const { end, approvals } = estimate;
-  const people = approvals === 0 ? '' : `, plus ${plural(approvals, 'approval')}`;
+  const people = approvals === 0 ? '' : `, plus ${counted(approvals, 'approval')}`;
   return `${rangeText(end, nowMs)}${people}; ${timesText(estimate)}`;
 }
 
