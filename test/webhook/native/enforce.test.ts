@@ -135,6 +135,39 @@ describe('protected objects are protected on every path', () => {
   });
 });
 
+it('a restart of an undone template is denied; the manifest without the annotation and any other template pass, and end the block with a warning', async () => {
+  const world = enforceWorld();
+  world.workloads.setImage('ingester-zone-a', 'app:2');
+  await world.env.advance(1000);
+  const set = world.set('a');
+  const undone = [{ zone: 'a', revision: (set['status'] as Json)['updateRevision'] }];
+  world.api.put('rolloutintents.rollout-group.dev', {
+    metadata: { name: 'undo.ingester', namespace: 'mimir' },
+    spec: { group: 'ingester', action: 'undo', undone },
+  });
+  const process = await world.start();
+  await world.env.advance(1000);
+  const template = fromSpec(set)['template'] as Json;
+  const withAnnotation = (key: string): Json => ({
+    ...template,
+    metadata: { ...(template['metadata'] as Json), annotations: { [key]: 'now' } },
+  });
+  const restarted = withAnnotation('kubectl.kubernetes.io/restartedAt');
+  const ask = (old: ModelObject, to: Json) => world.env.finish(process.ask(updateOf(old, withSpec({ template: to }))));
+  expect(await ask(set, restarted)).toMatchObject({
+    allowed: false,
+    message: expect.stringContaining('a restart would roll out a blocked template'),
+  });
+  expect(await ask(set, withAnnotation('checksum/config'))).toMatchObject({
+    allowed: true,
+    warnings: [expect.stringMatching(/^undone: the new template ends a block: .* undid the revisions/)],
+  });
+  const applied = world.api.change('statefulsets.apps', 'mimir', set.metadata.name, { spec: { template: restarted } });
+  expect(applied).toBeDefined();
+  await world.env.advance(1000);
+  expect(await ask(world.set('a'), template)).toMatchObject({ allowed: true });
+});
+
 describe('removal of protection, in one request or in two (threat 10)', () => {
   const label = 'rollout-group';
 
