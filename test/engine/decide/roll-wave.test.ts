@@ -139,7 +139,7 @@ describe('a wave', () => {
   it('carries what gates observe', () => {
     const gated = group({
       gates: [gate({ mode: 'observe' })],
-      rollout: { waves: [wave('all', ['a'], { before: { gates: ['errors'] } })] },
+      rollout: { waves: [wave('all', ['a', 'b', 'c'], { before: { gates: ['errors'] } })] },
     });
     expect(roll(gated, runOf())).toMatchObject({ warnings: [{ rule: 'gate', outcome: 'wait' }], actions: [{ kind: 'deletePod' }] });
   });
