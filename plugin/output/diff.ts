@@ -156,7 +156,7 @@ function notesOf(change: PlannedChange, group: GroupDifference): readonly string
   const hints = new Set(refusals.flatMap(({ hint }) => hint ?? []));
   if (refusals.length > 0) return [`DENIED by ${[...new Set(rules.map((result) => result.rule))].join(', ') || 'policy'}`, ...hints];
   const { running } = change;
-  const pods = running?.length === 0 ? 'only in the template' : running && `in pods: ${podsText(change, running)}`;
+  const pods = running?.length === 0 ? 'the pods have it' : running && `in pods: ${podsText(change, running)}`;
   return [...(pods === undefined ? [] : [pods]), consequenceNote(change, group)];
 }
 

@@ -10,9 +10,6 @@ import type { LiveGroup } from '../live/groups.ts';
 import { updatedRevision } from '../live/template-change.ts';
 import {
   asOfText,
-  changeText,
-  countedLimit,
-  downText,
   endText,
   factMsOf,
   goalText,
@@ -27,18 +24,17 @@ import {
   seenAtMs,
   shortRevision,
   summaryText,
-  unreadText,
   unreadZones,
   warningTexts,
   waveText,
-  type ZoneProgress,
-  zoneProgress,
   zoneWaitText,
 } from './group-text.ts';
+import { changeText } from './image-text.ts';
 import { ageText, deadlineText, exceptionAndEndText, factText, passesText, shortDigest, stopAndEndText } from './plan/plan-text.ts';
 import type { TableLook } from './plan/table.ts';
 import { podText, shortPods } from './pod-text.ts';
 import { alignTable, type Column, type ItemColumn, itemTable, paragraph, plural, type Row, reasonSuffix } from './text.ts';
+import { countedLimit, downText, noWaveParts, unreadText, type ZoneProgress, zoneProgress } from './zone-progress.ts';
 
 interface GroupsTable {
   readonly groups: readonly LiveGroup[];
@@ -213,13 +209,15 @@ function zoneState({ done, inFlight, failing, toDo }: ZoneProgress): string {
 }
 
 function zoneInfo(progress: ZoneProgress, zone: PublishedZone, decision: PublishedDecision): string {
-  const { inFlight, toDo, done } = progress;
-  const wait = inFlight === 0 && toDo > 0 ? zoneWaitText(decision, zone.zone) : undefined;
+  const { inFlight, toDo, inNoWave = 0, done } = progress;
+  const left = toDo - inNoWave;
+  const wait = inFlight === 0 && left > 0 ? zoneWaitText(decision, zone.zone) : undefined;
   const down = downText(progress);
   const parts = [
     ...down,
-    ...(toDo > 0 && (down.length > 0 || done > 0 || wait === undefined) ? [`${toDo} to go`] : []),
+    ...(left > 0 && (down.length > 0 || done > 0 || wait === undefined) ? [`${left} to go`] : []),
     ...(wait === undefined ? [] : [wait]),
+    ...noWaveParts(progress),
     ...strategyText(zone),
   ];
   return parts.join(', ');

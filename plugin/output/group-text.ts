@@ -1,5 +1,4 @@
 // Builds the texts about a live group that every display shares: counts, revisions, pods in flight, waits, images and estimated end.
-import { ordinalsIn } from '../../engine/amount.ts';
 import { isOfStop } from '../../engine/decide/stops.ts';
 import {
   type GroupDecision,
@@ -12,18 +11,12 @@ import {
   type ZoneDecision,
 } from '../../engine/decision.ts';
 import type { Estimate, LikelyEnd } from '../../engine/plan/estimate.ts';
-import type {
-  PublishedDecision,
-  PublishedMetric,
-  PublishedPod,
-  PublishedReading,
-  PublishedStep,
-  PublishedZone,
-} from '../../engine/publish/published.ts';
+import type { PublishedDecision, PublishedMetric, PublishedPod, PublishedReading, PublishedStep } from '../../engine/publish/published.ts';
 import {
   endsText,
   isTroubled,
   missingSetsText,
+  noWaveTexts,
   type PersonNeeded,
   rolledBackRule,
   stopFact,
@@ -34,14 +27,12 @@ import { leadingResult } from '../../engine/rule.ts';
 import { isUnknown, type Known } from '../../engine/snapshot.ts';
 import { formatDuration } from '../../policies/duration.ts';
 import type { Phase } from '../../policies/rollout/phases.ts';
-import { groupBy } from '../../policies/values/group-by.ts';
-import { type ImageChange, partsOf } from '../live/facts.ts';
 import type { LiveGroup } from '../live/groups.ts';
-import { updatedRevision } from '../live/template-change.ts';
 import { ageText, exceptionText, factText, instantText, spanText } from './plan/plan-text.ts';
 import { podText } from './pod-text.ts';
 import type { Style } from './terminal.ts';
-import { inZones, plural } from './text.ts';
+import { plural } from './text.ts';
+import { zoneProgress } from './zone-progress.ts';
 
 /** Returns the names of the zones whose StatefulSet does not exist or was not read completely. Their counts are meaningless. */
 export function unreadZones({
@@ -54,11 +45,6 @@ export function unreadZones({
   const isUnread = ({ zone, unread }: Pick<ZoneDecision, 'zone' | 'unread'>): boolean =>
     unread !== undefined || steps.some(({ id }) => id === `view/${zone}`);
   return zones.filter(isUnread).map(({ zone }) => zone);
-}
-
-/** Returns why the counts of a zone are meaningless. */
-export function unreadText({ unread, statefulSet }: Pick<ZoneDecision, 'unread' | 'statefulSet'>): string {
-  return unread === 'missing' ? `StatefulSet ${statefulSet} does not exist` : 'could not be read';
 }
 
 /** Returns the goal of the group. The goal of unread zones is unknown. */
@@ -83,38 +69,6 @@ export function partText(decision: Pick<PublishedDecision, 'zones' | 'steps'>, p
   return totals.areKnown ? `${totals[part]}/${totals.desired}` : '?';
 }
 
-export interface ZoneProgress {
-  readonly zone: string;
-  /** The pods at the update revision, as in every count of updated pods: also those that are not available. */
-  readonly updated: number;
-  /** The updated and available pods. */
-  readonly done: number;
-  /** The terminating, starting or unavailable pods, without the failing pods. */
-  readonly inFlight: number;
-  /** The pods that do not become available by themselves. */
-  readonly failing: number;
-  readonly toDo: number;
-  /** Why the counts are meaningless; absent for a zone that was read. */
-  readonly unread?: string;
-}
-
-/** Counts the done, in-flight, failing and outdated pods of one zone, each pod once. An unavailable pod of any revision is in flight or failing. */
-export function zoneProgress(view: PublishedZone, pods: readonly PublishedPod[]): ZoneProgress {
-  const { zone, replicas, updated, available } = view;
-  const down = Math.max(0, replicas - available);
-  const failing = Math.min(down, troubledPods({ pods }, zone).length);
-  const isUpdated = updatedPods(view);
-  const unavailableCount = pods.filter((pod) => pod.zone === zone && isUpdated(pod)).length;
-  const done = Math.min(Math.max(0, updated - unavailableCount), replicas - down);
-  const toDo = Math.max(0, replicas - down - done);
-  return { zone, updated, done, inFlight: down - failing, failing, toDo, ...(view.unread && { unread: unreadText(view) }) };
-}
-
-/** Returns `1 failing` and `2 in flight`, each only if there is such a pod. */
-export function downText({ failing, inFlight }: Pick<ZoneProgress, 'failing' | 'inFlight'>): readonly string[] {
-  return [...(failing > 0 ? [`${failing} failing`] : []), ...(inFlight > 0 ? [`${inFlight} in flight`] : [])];
-}
-
 /** Returns the rule that blocks the roll of the zone, or the zone or wave that goes first; undefined if its pods may be replaced now. */
 export function zoneWaitText({ steps, waits, wave }: RollSteps, zone: string): string | undefined {
   const own = steps.findLast((step) => step.kind === 'roll' && step.zone === zone);
@@ -135,17 +89,6 @@ export function currentRoll<Item extends Pick<PublishedStep, 'kind'>>({ steps }:
 export type RollSteps = Pick<GroupDecision, 'waits' | 'wave'> & {
   readonly steps: readonly Pick<PublishedStep, 'id' | 'kind' | 'zone' | 'results'>[];
 };
-
-/** The maximum number of pods of a zone that are counted one by one. */
-export const countedLimit = 10_000;
-
-/** Returns a predicate that is true if a pod is starting, or if it runs the update revision and is not leaving. */
-function updatedPods(zone: PublishedZone): (pod: PublishedPod) => boolean {
-  const { statefulSet, revisions } = zone;
-  const target = revisions.find(({ revision }) => revision === updatedRevision(zone));
-  const ordinals = new Set(target === undefined ? [] : ordinalsIn(target.ordinals, countedLimit));
-  return ({ pod, state }) => state === 'starting' || (state !== 'leaving' && ordinals.has(Number(pod.slice(statefulSet.length + 1))));
-}
 
 /** Returns a revision without the name of its StatefulSet, at most 10 characters long. */
 export function shortRevision(revision: string, statefulSet: string): string {
@@ -236,6 +179,7 @@ function decisionParts(decision: PublishedDecision, isShort: boolean, nowMs: num
   const inFlight = podsInFlight(decision).map(({ zone, count }) => `${plural(count, 'pod')} of ${zone}`);
   const missing = isAtRest(decision) ? podsMissing(decision) : 0;
   if (missing > 0) return [trouble, missingText(missing)];
+  if (isAtRest(decision) && !isShort) return [trouble, ...noWaveTexts(decision.zones)];
   if (namedRule(decision) !== undefined) return [trouble, firstWait(decision, isShort, nowMs)];
   return [trouble, inFlight.length === 0 || isShort ? inFlight.join(', ') : `${inFlight.join(', ')} in flight`];
 }
@@ -442,35 +386,6 @@ function estimatedTimes({ p50Ms, p90Ms }: LikelyEnd, nowMs: number): Readonly<Re
     p50At: new Date(p50Ms).toISOString(),
     ...(p90Ms === undefined ? {} : { p90Seconds: seconds(p90Ms), p90At: new Date(p90Ms).toISOString() }),
   };
-}
-
-/**
- * Returns `mimir:2.16.0 -> 2.17.1, and 1 more`, or undefined without a known image change. If the zones request different images, returns a
- * part for each list of zones: `mimir:2.17.1 -> 2.16.0 in a; mimir:2.16.0 -> 2.17.1 in b and c`.
- */
-export function changeText(changes: readonly ImageChange[], arrow: string): string | undefined {
-  const parts = [...groupBy(changes, ({ zones = [] }) => zones.join()).values()].map(([first, ...others]) => {
-    return inZones(`${imageText(first, arrow)}${others.length > 0 ? `, and ${others.length} more` : ''}`, first.zones);
-  });
-  return parts.length === 0 ? undefined : parts.join('; ');
-}
-
-/** Returns `mimir:2.17.1`: the last part of the repository with the tag, or the start of the digest. */
-export function shortImage(image: string): string {
-  const { repository, tag, digest } = partsOf(image);
-  return `${repository.slice(repository.lastIndexOf('/') + 1)}:${tag ?? digest?.slice(0, 12) ?? 'latest'}`;
-}
-
-/** Shows the last part of an unchanged repository once, and the digests if the tag is unchanged too. */
-function imageText({ from, to }: ImageChange, arrow: string): string {
-  const [before, after] = [partsOf(from), partsOf(to)];
-  if (before.repository !== after.repository) return `${from} ${arrow} ${to}`;
-  const name = before.repository.slice(before.repository.lastIndexOf('/') + 1);
-  const versionOf = ({ tag, digest }: typeof before): string => {
-    const short = digest?.slice(0, 12);
-    return (before.tag === after.tag ? (short ?? tag) : (tag ?? short)) ?? 'latest';
-  };
-  return `${name}:${versionOf(before)} ${arrow} ${versionOf(after)}`;
 }
 
 /** Returns a text such as `mimir/ingester is paused. To end it: kubectl rollout-group resume mimir/ingester`. */

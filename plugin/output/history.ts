@@ -3,7 +3,8 @@ import { replacedPodCount, type ShownRun, type ShownZone } from '../../engine/pu
 import { groupBy } from '../../policies/values/group-by.ts';
 import { listed } from '../../policies/wording.ts';
 import type { ImageChange } from '../live/facts.ts';
-import { changeText, shortImage, shortRevision } from './group-text.ts';
+import { shortRevision } from './group-text.ts';
+import { changeText, shortImage } from './image-text.ts';
 import { spanText } from './plan/plan-text.ts';
 import type { TableLook } from './plan/table.ts';
 import { shortPods } from './pod-text.ts';

@@ -139,6 +139,7 @@ const definitions: Readonly<Record<string, Schema>> = {
     { zone: text, statefulSet: text, replicasBefore: count, replicasAfter: count, restarts: count },
     {
       afterWait: { ...listOf(text), description: 'Pods that are replaced once the plan no longer waits. They count as restarts.' },
+      podsInNoWave: { ...count, description: 'Number of pods that are outdated at the end of the plan, because no wave includes them.' },
       released: {
         ...listOf(text),
         description:
@@ -191,6 +192,10 @@ const definitions: Readonly<Record<string, Schema>> = {
     },
     {
       supersedes: ref('supersededRun'),
+      ends: {
+        ...listOf(ref('stop')),
+        description: 'The blocks of the present templates that the change ends: a failed run, a rollback or an undo.',
+      },
       stops: { ...listOf(ref('stop')), description: 'The stops that the plan meets, each with the commands or edits that end it.' },
       checksAfterWait: { ...listOf(ref('check')), description: 'The checks of waves that follow once the plan no longer waits.' },
       troubled: {

@@ -10,11 +10,11 @@ interface ChangeLine {
   readonly consequence: string;
 }
 
-/** Returns one line per change of the group. `fullPaths` keeps the full path of each field. */
+/** Returns one line per change of the group, and one for the pods that no change explains. `fullPaths` keeps the full path of each field. */
 export function changeLines(group: GroupPlan, { fullPaths = false } = {}): readonly ChangeLine[] {
   const containers = new Set(group.changes.map((change) => containerOf(change.field)).filter((name) => name !== undefined));
   const restarted = new Set<string>();
-  return group.changes.map((change) => {
+  const lines = group.changes.map((change) => {
     const zones = zonesText(group, change);
     const isRepeated = change.consequence === 'restart' && restarted.has(zones);
     if (change.consequence === 'restart') restarted.add(zones);
@@ -24,6 +24,17 @@ export function changeLines(group: GroupPlan, { fullPaths = false } = {}): reado
       consequence: isRepeated ? 'same restart' : consequenceText(group, change),
     };
   });
+  return [...lines, ...outdatedLines(group)];
+}
+
+/** Returns a line for the zones whose pods restart although no change concerns their template: a rollout of these zones is not complete. */
+function outdatedLines({ changes, zones }: GroupPlan): readonly ChangeLine[] {
+  const changed = new Set(changes.filter(({ consequence }) => consequence === 'restart').flatMap((change) => change.zones));
+  const others = zones.filter(({ zone, restarts, released }) => restarts > 0 && released === undefined && !changed.has(zone));
+  if (changes.length === 0 || others.length === 0) return [];
+  const count = others.reduce((sum, { restarts }) => sum + restarts, 0);
+  const value = `unchanged, but pods are outdated  (${others.map(({ zone }) => zone).join(', ')})`;
+  return [{ field: 'template', value, consequence: restartText(count) }];
 }
 
 function fieldText(change: PlannedChange, isFull: boolean, nameContainer: boolean): string {
@@ -54,10 +65,10 @@ export function changeText(change: PlannedChange): string {
   if (kind === 'created') return 'new';
   if (kind === 'deleted') return 'deleted';
   if (running === undefined) return objectText(before, after);
-  if (running.length === 0) return `${objectText(before, after)} (only in the template)`;
+  if (running.length === 0) return `${objectText(before, after)} (the pods have it)`;
   const pods = podsText(change, running);
   const text = isOfEntries(change, running) ? pods : `${pods} -> ${sameImage(running[0]?.value, after) ?? nameOf(after)}`;
-  if (kind === 'pods') return `${text} (only in pods)`;
+  if (kind === 'pods') return `${text} (the template has it)`;
   const isInPods = running.some(({ value }) => isSameValue(value, before));
   return isInPods ? text : `${text} (template: ${isOfEntries(change, running) ? objectText(before, after) : nameOf(before)})`;
 }

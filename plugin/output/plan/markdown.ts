@@ -66,10 +66,9 @@ function headline({ groups, policyChanges = [], otherChanges = [], denied = [] }
   return groups.every((group) => group.changes.length === 0) ? 'no changes' : 'no restarts';
 }
 
-const outcomeMarks: Readonly<Record<GroupPlan['outcome'], string>> = {
+const outcomeMarks: Readonly<Partial<Record<GroupPlan['outcome'], string>>> = {
   blocked: '**blocked**',
   waits: '**waits**',
-  complete: 'completes',
   unchanged: 'no restarts',
 };
 
@@ -78,7 +77,7 @@ function overview(changed: readonly GroupPlan[]): Section {
     const { restarts, scaleChanges, p50Seconds, p90Seconds } = group.totals;
     const cells = [
       groupName(group),
-      outcomeMarks[group.outcome],
+      outcomeMarks[group.outcome] ?? words.outcomeText(group),
       String(restarts),
       String(scaleChanges),
       words.spanText(p50Seconds),
@@ -224,10 +223,9 @@ function changeList(group: GroupPlan): string {
     (change) =>
       `- ${markdownCode(clip(change.field, longestText))}: ${markdownCode(clip(change.value, longestText))}, ${change.consequence}`,
   );
-  const superseded = words.supersedesText(group);
-  const run = superseded === undefined ? [] : [`- ${markdownText(clip(superseded, longestText))}`];
+  const ended = words.endedTexts(group).map((text) => `- ${markdownText(clip(text, longestText))}`);
   const more = lines.length > 10 ? [`- ${plural(lines.length - 10, 'more change')}`] : [];
-  return [...lines.slice(0, 10), ...more, ...run].join('\n');
+  return [...lines.slice(0, 10), ...more, ...ended].join('\n');
 }
 
 function stepTable(group: GroupPlan): string {

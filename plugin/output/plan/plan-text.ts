@@ -20,7 +20,7 @@ import { ruleCatalog } from '../../../engine/rules/catalog.ts';
 import { waitsForPartition } from '../../../engine/rules/strategy.ts';
 import type { Source } from '../../../policies/definition.ts';
 import { groupBy } from '../../../policies/values/group-by.ts';
-import { firstOf, listed } from '../../../policies/wording.ts';
+import { firstOf, listed, zonesText } from '../../../policies/wording.ts';
 import { zonePodsText } from '../pod-text.ts';
 import { plural } from '../text.ts';
 
@@ -335,8 +335,9 @@ const outcomeWords: Readonly<Record<GroupPlan['outcome'], string>> = {
   waits: 'waits',
 };
 
-/** Returns the outcome of a group; a group without restarts may still get another policy. */
+/** Returns the outcome of a group; a group without restarts may still get another policy, and pods may be in no wave. */
 export function outcomeText(group: GroupPlan): string {
+  if (group.outcome === 'complete' && group.zones.some(({ podsInNoWave }) => podsInNoWave !== undefined)) return 'completes its waves';
   return group.outcome === 'unchanged' && !isSame(group) ? 'no restarts, policy changes' : outcomeWords[group.outcome];
 }
 
@@ -353,6 +354,27 @@ export function supersedesText({ supersedes }: Pick<GroupPlan, 'supersedes'>): s
   const which = replacedAgain < updated ? plural(replacedAgain, 'pod') : updated === 1 ? 'this pod' : 'these pods';
   const again = replacedAgain === 0 ? '' : `; ${which} ${replacedAgain === 1 ? 'is' : 'are'} replaced again`;
   return `${what}: ${updated} of ${plural(pods, 'pod')} updated${again}`;
+}
+
+/** Returns a sentence without subject for the run that the change supersedes, and for each block of the present templates that it ends. */
+export function endedTexts(group: Pick<GroupPlan, 'supersedes' | 'ends' | 'zones'>): readonly string[] {
+  const superseded = supersedesText(group);
+  const { ends = [], zones } = group;
+  const placeOf = (stop: Stop): string => (stop.zones.length === zones.length ? '' : ` of ${zonesText(stop.zones)}`);
+  return [...(superseded === undefined ? [] : [superseded]), ...ends.map((stop) => `ends a block${placeOf(stop)}: ${stopFact(stop)}`)];
+}
+
+/** Returns a text such as `waits for the approval of wave rest (1 from oncall)` for each approval of a plan, also after its wait. */
+export function approvalTexts({ waves, checksAfterWait = [] }: Pick<GroupPlan, 'waves' | 'checksAfterWait'>): readonly string[] {
+  const planned = waves.flatMap(({ name, steps }) => {
+    const approvals = steps.filter(({ kind }) => kind === 'approval');
+    return approvals.map(({ rules }) => {
+      const { rule = 'approval', limit } = rules.find((result) => result.outcome === 'wait' && lacksApproval(result)) ?? {};
+      return `${rule === 'approval' ? `wave ${name}` : `rule ${rule}`}${limit === undefined ? '' : ` (${limit})`}`;
+    });
+  });
+  const later = checksAfterWait.filter(({ kinds }) => kinds.includes('approval')).map(({ wave }) => `wave ${wave}`);
+  return [...planned, ...later].map((text) => `waits for the approval of ${text}`);
 }
 
 /** Returns a changed policy: `RolloutPolicy mimir/safety changed: spec.rules, spec.limits`. */

@@ -2,6 +2,7 @@
 import type { RuleResult } from '../../../engine/decision.ts';
 import { type GroupPlan, namesText, type Plan } from '../../../engine/plan/document.ts';
 import { isUntilPerson } from '../../../engine/rule.ts';
+import { shorten } from '../../../policies/text/shorten.ts';
 import type { OutputStream } from '../../context.ts';
 import { waitCommands, waitsBesidesStops } from '../explain.ts';
 import { alignRows, type Column, paragraph, type Row, styledParagraph } from '../text.ts';
@@ -87,24 +88,36 @@ function groupLines(plan: Plan, group: GroupPlan, look: TableLook): readonly str
   return blocks.filter((block) => block.length > 0).flatMap((block, index) => (index === 0 ? block : ['', ...block]));
 }
 
+/** The maximum length of a value in characters, if it is below its row. */
+const longestValue = 400;
+
 const changeColumns: readonly Column[] = [
   { title: '', align: 'left', isFlexible: true },
   { title: '', align: 'left', isFlexible: true },
   { title: '', align: 'left' },
 ];
 
+/** Returns the changes, what they end, and the policies. A value that does not fit into its row is below the row. */
 function changeBlock(group: GroupPlan, look: TableLook): readonly string[] {
-  const rows = changeLines(group, { fullPaths: look.isWide === true }).map((line) => ({
-    cells: [line.field, line.value, line.consequence],
-  }));
+  const changes = changeLines(group, { fullPaths: look.isWide === true });
   const width = look.columns === undefined ? undefined : look.columns - labelWidth;
-  const lines = alignRows(changeColumns, rows, { width, ellipsis: look.glyphs.ellipsis });
+  const longest = (texts: readonly string[]): number => Math.max(0, ...texts.map(({ length }) => length));
+  const others = longest(changes.map(({ field }) => field)) + longest(changes.map(({ consequence }) => consequence)) + 4;
+  const isBelow = ({ value }: (typeof changes)[number]): boolean => width !== undefined && value.length + others > width;
+  const rows = changes.map((line) => ({ cells: [line.field, isBelow(line) ? '' : line.value, line.consequence] }));
+  const lines = alignRows(changeColumns, rows, { width, ellipsis: look.glyphs.ellipsis }).flatMap((row, index) => {
+    const { [index]: change } = changes;
+    const below = change !== undefined && isBelow(change) ? shorten(change.value, longestValue, look.glyphs.ellipsis) : '';
+    return [
+      label(index === 0 ? 'CHANGE' : '', look) + row,
+      ...(below === '' ? [] : paragraph(' '.repeat(labelWidth + 2), below, look.columns)),
+    ];
+  });
   const safety = words.isOneZoneAtATime(group) ? labelled('SAFETY', 'this plan disrupts at most one zone at a time', look) : [];
   const policies = words.policyTexts(group);
-  const superseded = words.supersedesText(group);
   return [
-    ...lines.map((line, index) => label(index === 0 ? 'CHANGE' : '', look) + line),
-    ...(superseded === undefined ? [] : labelled('RUN', superseded, look)),
+    ...lines,
+    ...words.endedTexts(group).flatMap((text, index) => labelled(index === 0 ? 'RUN' : '', text, look)),
     ...safety,
     ...policies.flatMap((text, index) => labelled(index === 0 ? 'POLICIES' : '', text, look)),
   ];
