@@ -3,11 +3,11 @@ import { ordinalRanges, ordinalsIn } from '../../engine/amount.ts';
 import type { Stop } from '../../engine/decision.ts';
 import type { PublishedDecision, PublishedPod, PublishedWait, PublishedZone } from '../../engine/publish/published.ts';
 import { gatesWithReading, leftMemberText } from '../../engine/publish/status.ts';
+import { updatedRevision } from '../../engine/publish/template-change.ts';
 import { strategyTraits } from '../../policies/strategies.ts';
 import { shorten } from '../../policies/text/shorten.ts';
 import type { Facts } from '../live/facts.ts';
 import type { LiveGroup } from '../live/groups.ts';
-import { updatedRevision } from '../live/template-change.ts';
 import {
   asOfText,
   countedLimit,

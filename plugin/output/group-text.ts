@@ -30,12 +30,12 @@ import {
   stopTitle,
   waitsForAllowed,
 } from '../../engine/publish/status.ts';
+import { updatedRevision } from '../../engine/publish/template-change.ts';
 import { leadingResult } from '../../engine/rule.ts';
 import { isUnknown, type Known } from '../../engine/snapshot.ts';
 import { formatDuration } from '../../policies/duration.ts';
 import type { Phase } from '../../policies/rollout/phases.ts';
 import type { LiveGroup } from '../live/groups.ts';
-import { updatedRevision } from '../live/template-change.ts';
 import { ageText, exceptionText, factText, instantText, spanText } from './plan/plan-text.ts';
 import { podText } from './pod-text.ts';
 import type { Style } from './terminal.ts';
