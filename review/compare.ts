@@ -7,7 +7,7 @@ import type { Direction } from './document.ts';
 import type { Question } from './questions.ts';
 
 /** The answer of one side, at the instant of the question. */
-export type Answered = Pick<Answer, 'decision' | 'results' | 'warned' | 'pods' | 'replicas'>;
+export type Answered = Pick<Answer, 'decision' | 'results' | 'warned' | 'pods' | 'inNoWave' | 'replicas'>;
 
 /** A rule that blocks more on one side than on the other, and its results. `changed`: no rule does, but the agent replaces other pods. */
 export interface Flip {
@@ -42,14 +42,20 @@ export function compareAnswers(question: Question, before: Answered, after: Answ
     before: strongest(before, rule),
     after: strongest(after, rule),
   });
-  const others = replacesOthers(before, after) ? [flip('changed', '')] : [];
+  const isOfWaves = leavesOthers({ before, after });
+  const others = isOfWaves || replacesOthers(before, after) ? [flip('changed', '')] : [];
   // The change leaves one side nothing to do, so no rule of this side is comparable.
   if ((before.decision === 'done') !== (after.decision === 'done')) return others;
   const ruled = [
     ...lostRules(question, before, after).map((rule) => flip('loosened', rule)),
     ...lostRules(question, after, before).map((rule) => flip('tightened', rule)),
   ];
-  return ruled.length > 0 ? ruled : others;
+  return ruled.length > 0 && !isOfWaves ? ruled : [...ruled, ...others];
+}
+
+/** Reports whether the waves of the sides leave pods of different StatefulSets outdated. */
+export function leavesOthers({ before, after }: Flip['answers']): boolean {
+  return (before.inNoWave ?? []).join() !== (after.inNoWave ?? []).join();
 }
 
 /** Reports whether both sides act or are done, and replace pods of different StatefulSets. */

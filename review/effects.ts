@@ -5,7 +5,7 @@ import { defined } from '../policies/values/defined.ts';
 import { groupBy } from '../policies/values/group-by.ts';
 import { counted, listed } from '../policies/wording.ts';
 import { causeOf } from './causes.ts';
-import { type Answered, endsByTime, type Flip, isOfRule, isOtherAnswer, setsOf, strictFirst, waitOf } from './compare.ts';
+import { type Answered, endsByTime, type Flip, isOfRule, isOtherAnswer, leavesOthers, setsOf, strictFirst, waitOf } from './compare.ts';
 import type { ChangedDecision, PolicyEffect, RulePlace, SideDecision } from './document.ts';
 import type { Cause } from './setting-causes.ts';
 import { type ChangedSetting, sourceOfSetting } from './settings.ts';
@@ -33,7 +33,7 @@ export function effectsOf(flips: readonly Flip[], { pair, sides, settings }: Com
   });
   const ruled = new Set(caused.filter(({ flip }) => isOfRule(flip)).map(({ cause }) => cause.text));
   // Other pods are replaced next after most changes of waves. Only a change without another effect needs to be told by them.
-  const told = caused.filter(({ flip, cause }) => isOfRule(flip) || !ruled.has(cause.text));
+  const told = caused.filter(({ flip, cause }) => isOfRule(flip) || leavesOthers(flip.answers) || !ruled.has(cause.text));
   return [...groupBy(told, ({ flip, cause }) => `${flip.direction} ${cause.text}`).values()].map((same) => {
     const { flip, cause } = same.find((one) => !one.cause.isShape) ?? same[0];
     const effect = {
@@ -84,7 +84,8 @@ function placesOf(flip: Flip, limits: ReadonlyMap<string, readonly [Flip, ...Fli
 
 /** Returns the differences that tell most: those in what passes or when, else those of the whole answer, else all. */
 function telling(flips: readonly Flip[]): readonly Flip[] {
-  const isOther = ({ answers: { before, after }, question }: Flip): boolean => isOtherAnswer(before, after, question.nowMs);
+  const isOther = ({ answers, question }: Flip): boolean =>
+    leavesOthers(answers) || isOtherAnswer(answers.before, answers.after, question.nowMs);
   const isClear = (flip: Flip): boolean => {
     const { before, after } = flip.answers;
     return isOther(flip) && (isPassing(before) || isPassing(after) || (endsByTime(before) && endsByTime(after)));
@@ -147,7 +148,7 @@ function differenceOf(flip: Flip, when: string): string {
   const { question, answers, direction, rule } = flip;
   const { before, after } = answers;
   const { may, nowMs } = question;
-  if (direction === 'changed') return otherPodsText(before, after, when);
+  if (direction === 'changed') return leavesOthers(answers) ? outdatedText(before, after) : otherPodsText(before, after, when);
   const passes = isPassing(after) !== isPassing(before);
   if (passes && isPassing(after)) return `${may}${when} (was: ${stateText(before)})`;
   if (passes) return `${may.replace(' may ', ' may not ')}${when} (${stateText(after)}; was: allowed)`;
@@ -173,6 +174,13 @@ function isPassing({ decision }: Answered): boolean {
 function otherPodsText(before: Answered, after: Answered, when: string): string {
   const [was, is] = [before, after].map((answer) => (answer.pods.length === 0 ? undefined : `pods of ${listed(setsOf(answer), 'and')}`));
   return `${is === undefined ? 'no further pod is replaced' : `${is} are replaced next`}${when} (was: ${was ?? 'no further pod'})`;
+}
+
+/** Returns which pods no wave includes, and which none included before the change. */
+function outdatedText(before: Answered, after: Answered): string {
+  const [was, is] = [before, after].map(({ inNoWave = [] }) => (inNoWave.length === 0 ? undefined : `pods of ${listed(inNoWave, 'and')}`));
+  if (is === undefined) return `every pod is updated (was: ${was} stayed outdated, because no wave included them)`;
+  return `${is} stay outdated, because no wave includes them (was: ${was === undefined ? 'every pod is updated' : was})`;
 }
 
 function podsText(may: string, before: Answered, after: Answered): string {

@@ -20,6 +20,7 @@ const untold: Readonly<Record<string, string>> = {
   drift: 'a story has no managed fields; test/engine/diff/field-writers.test.ts',
   'granted-before':
     'what others refuse after admission; test/engine/judge/admission-claims.test.ts and test/webhook/native/enforce-race.test.ts',
+  'in-no-wave': 'it only warns, as in waves-leave-pods-out',
   'ledger-full': 'a hundred claims are no story; test/engine/rules has the table',
   'ordinals-kept': 'a write that the stories do not have; test/engine/judge/admission-claims.test.ts',
   'pin-applied': 'the webhook of a story is always there; test/engine/strategies/pinned/pins.test.ts',

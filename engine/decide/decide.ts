@@ -9,7 +9,7 @@ import { keptByObject } from '../../policies/values/map.ts';
 import { counted } from '../../policies/wording.ts';
 import { ordinalRanges, pods } from '../amount.ts';
 import { contextOf, type GroupContext } from '../context.ts';
-import { type Decision, type GroupDecision, noGoal, type RuleResult, type Step, type Stop, type ZoneDecision } from '../decision.ts';
+import { type Decision, type GroupDecision, noGoal, type RuleResult, type Step, updatedWord, type ZoneDecision } from '../decision.ts';
 import { isCrashing, type ZoneView } from '../observe/view.ts';
 import { leftWithPartition, lookAgainMs } from '../release/left.ts';
 import { blockingResults, blocks, earliest, earliestAfter, result } from '../rule.ts';
@@ -17,6 +17,7 @@ import { permittedResults } from '../rules/exception.ts';
 import { stuckInstants } from '../rules/pod-state.ts';
 import { refusalOf } from '../rules/refused-write.ts';
 import { nextDeadline, oldStatusOf } from '../rules/roll.ts';
+import { podsInNoWave } from '../run/included.ts';
 import { phaseOfRun } from '../run/origin.ts';
 import { advanceRun, withRollback } from '../run/run.ts';
 import type { RunState } from '../run/run-state.ts';
@@ -66,11 +67,11 @@ export function decideGroup(snapshot: Snapshot, group: GroupDefinition): GroupDe
   return {
     namespace: group.namespace,
     group: group.name,
-    goal: goalOf(context, planned, stopping.stops),
+    goal: goalOf(context, planned, { stops: stopping.stops, run: roll.run }),
     phase: phaseOf(context, { steps, actions, outcome, run: roll.run }),
     outcome,
     ...(wave === undefined ? {} : { wave }),
-    zones: context.view.zones.map(zoneDecision),
+    zones: context.view.zones.map((view) => withPodsInNoWave(context, roll.run, view)),
     steps,
     actions,
     waits,
@@ -121,14 +122,20 @@ function distinctBlocking(results: readonly RuleResult[]): readonly RuleResult[]
   });
 }
 
-function goalOf(context: GroupContext, steps: readonly Step[], stops: readonly Stop[]): string {
+function goalOf(
+  context: GroupContext,
+  steps: readonly Step[],
+  { stops, run }: Pick<GroupDecision, 'stops'> & { readonly run: RunState | undefined },
+): string {
   const outdated = context.view.zones.reduce((sum, view) => sum + view.outdated.length, 0);
+  const inNoWave = context.view.zones.reduce((sum, view) => sum + podsInNoWave(context.group, run, view), 0);
   const updated = context.view.zones.reduce((sum, view) => sum + view.updated, 0);
   const all = context.view.zones.reduce((sum, view) => sum + view.replicas, 0);
   const scaling = steps
     .filter((step) => step.kind !== 'roll' && step.to !== undefined)
     .map((step) => `zone ${step.zone} to ${counted(step.to ?? 0, 'replica')}`);
-  const progress = `${updated} of ${pods(all)} updated`;
+  const word = updatedWord(context.view.zones.map(zoneDecision));
+  const progress = `${updated} of ${pods(all)} ${word}${inNoWave === 0 ? '' : `, ${inNoWave} in no wave`}`;
   const parts = [...(outdated > 0 ? [progress] : []), ...scaling];
   if (parts.length > 0) return parts.join('; ');
   if (stops.some(({ rule }) => rule === 'rolled-back')) return 'keep the revision before the rollback';
@@ -168,6 +175,11 @@ function waitsForLeader({ view: { zones } }: GroupContext, results: readonly Rul
   return waits.length > 0 && waits.every(({ rule }) => rule === 'leader-ready') && !zones.some(isBroken);
 }
 
+function withPodsInNoWave({ group }: GroupContext, run: RunState | undefined, view: ZoneView): ZoneDecision {
+  const count = podsInNoWave(group, run, view);
+  return count === 0 ? zoneDecision(view) : { ...zoneDecision(view), podsInNoWave: count };
+}
+
 /** Returns the description of a zone. An unchanged zone without claims keeps its view object. */
 const zoneDecision = keptByObject((view: ZoneView): ZoneDecision => {
   const { desiredRevision } = view;
@@ -183,6 +195,7 @@ const zoneDecision = keptByObject((view: ZoneView): ZoneDecision => {
     isReady: view.isReady,
     revisions,
     ...(desiredRevision === '' ? {} : { desiredRevision }),
+    ...(desiredRevision !== '' && desiredRevision !== view.set?.status.updateRevision ? { isReturned: true } : {}),
     ...(view.unknown === undefined ? {} : { unread: view.isMissing ? 'missing' : 'unreadable' }),
     ...defined({ drift: view.set?.drift }),
   };

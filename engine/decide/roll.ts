@@ -36,6 +36,7 @@ import {
 } from '../rules/roll.ts';
 import { beforeWave, underWay, type WaveAnswer, wavesDigestOf } from '../rules/wave.ts';
 import { comparedPlan } from '../run/approved-plan.ts';
+import { hasPodsLeft, noWaveWarnings, podsLeft } from '../run/included.ts';
 import { recordedKind } from '../run/origin.ts';
 import { rollbackWarnings, withEarlierRetries } from '../run/run.ts';
 import type { RunState, UnfinishedRun } from '../run/run-state.ts';
@@ -62,6 +63,7 @@ export function decideRoll(context: GroupContext, advanced: AdvancedRun | undefi
       ...decision.warnings,
       ...strategy.warnOfRestarts(context, decision.run),
       ...rollbackWarnings(context, decision.run),
+      ...noWaveWarnings(context, decision.run),
       ...planWarnings(context, decision.run),
       ...imageWarnings(context, decision.run),
     ],
@@ -87,9 +89,10 @@ function planWarnings(context: GroupContext, run: RunState | undefined): readonl
  * Returns a warning if the zones request different images while no pod is left to replace. An apply writes one StatefulSet after the other.
  * Until the StatefulSet controller observes a write, the outdated pods of that zone do not count as outdated, so there is no warning.
  */
-function imageWarnings({ view: { zones } }: GroupContext, run: RunState | undefined): readonly RuleResult[] {
+function imageWarnings({ group, view: { zones } }: GroupContext, run: RunState | undefined): readonly RuleResult[] {
   const isUnfinished = run !== undefined && run.outcome !== 'completed';
-  const isChanging = (view: ZoneView): boolean => view.outdated.length > 0 || view.unknown !== undefined || oldStatusOf(view) !== undefined;
+  const isChanging = (view: ZoneView): boolean =>
+    podsLeft(group, run, view) > 0 || view.unknown !== undefined || oldStatusOf(view) !== undefined;
   if (isUnfinished || zones.some(isChanging)) return [];
   const images = zones.flatMap(({ zone, set }) =>
     Object.entries(set?.images ?? {}).map(([container, image]) => ({ container, image: imageOfZone(image), zone: zone.name })),
@@ -122,8 +125,8 @@ const returnDelayMs = 1_000;
  * Returns a waiting step if the run completes the return of some zones now, and other zones have outdated pods: the next decision starts their
  * rollout as another run.
  */
-function stepsAfterReturn({ view, nowMs }: GroupContext, run: RunState): readonly Step[] {
-  const next = view.zones.find(({ outdated }) => outdated.length > 0);
+function stepsAfterReturn({ group, view, nowMs }: GroupContext, run: RunState): readonly Step[] {
+  const next = view.zones.find((zone) => podsLeft(group, run, zone) > 0);
   if (next === undefined || run.returning === undefined || view.ledger.run?.outcome === 'completed') return [];
   const fact = `${zonesText(run.returning)} returned to the previous template; the other zones start at the first wave`;
   const results = [result('zones-returned', 'wait', fact, { earliestMs: nowMs + returnDelayMs })];
@@ -138,8 +141,8 @@ function waitAfterWave(context: GroupContext, { run, progress, after }: RunInWav
   const current = failIfLate(context, run);
   const failed = current.outcome === 'failed' ? [result('run-failed', 'no', current.failure)] : [];
   const undone = context.view.zones.map((view) => undoneResult(context, view)).find((answer) => answer !== undefined);
-  const next = context.view.zones.some(({ outdated }) => outdated.length > 0) ? 'roll' : 'wait';
-  const ended = [...failed, agentAccess(context, next) ?? [], undone ?? [], pausedAhead(context)].flat();
+  const next = hasPodsLeft(context, run) ? 'roll' : 'wait';
+  const ended = [...failed, agentAccess(context, next) ?? [], undone ?? [], pausedAhead(context, run)].flat();
   const results = progress.isAvailable
     ? [...ended, ...after]
     : [...ended, ...unavailableZones(context), progressDeadline(context, current)];
@@ -148,9 +151,9 @@ function waitAfterWave(context: GroupContext, { run, progress, after }: RunInWav
   return { steps: [step], run: countMovableTime(current, !results.some(isPersonOrCalendar), context.nowMs) };
 }
 
-/** Returns a pause if every zone with outdated pods is paused, so that the next wave cannot start. */
-function pausedAhead(context: GroupContext): readonly RuleResult[] {
-  const open = context.view.zones.filter(({ outdated }) => outdated.length > 0);
+/** Returns a pause if every zone with a pod to replace is paused, so that the next wave cannot start. */
+function pausedAhead(context: GroupContext, run: RunState): readonly RuleResult[] {
+  const open = context.view.zones.filter((view) => podsLeft(context.group, run, view) > 0);
   const pauses = open.map(({ zone }) => notPaused(context, zone));
   return pauses.every(({ outcome }) => outcome === 'wait') ? pauses.slice(0, 1) : [];
 }

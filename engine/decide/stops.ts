@@ -7,7 +7,7 @@ import { groupBy } from '../../policies/values/group-by.ts';
 import { listed } from '../../policies/wording.ts';
 import { type GroupContext, sourceOf } from '../context.ts';
 import type { RuleResult, Step, Stop } from '../decision.ts';
-import type { GroupView } from '../observe/view.ts';
+import type { GroupView, ZoneView } from '../observe/view.ts';
 import { blocks, earliestAfter } from '../rule.ts';
 import { agentRuns } from '../rules/agent-access.ts';
 import { isRejection } from '../rules/approval.ts';
@@ -15,7 +15,8 @@ import { overrideCommand, withException } from '../rules/exception.ts';
 import { ignoresProgress, isOfCalendarOrPolicy, policyAnswer, windowResult } from '../rules/policy.ts';
 import { pauseFact } from '../rules/roll.ts';
 import { rejectionsAhead } from '../rules/wave.ts';
-import { rolledBackZones } from '../run/origin.ts';
+import { podsLeft } from '../run/included.ts';
+import { isRollingBack, rolledBackZones } from '../run/origin.ts';
 import { objectOf, pauses, requesterText, requestOf, requestPlace, stopActions } from '../run/requests.ts';
 import { rollsBack } from '../run/run.ts';
 import type { FailedRun, RunState } from '../run/run-state.ts';
@@ -39,26 +40,31 @@ export function stopsOf(context: GroupContext, steps: readonly Step[], runAfter:
   const stops = [
     ...stopsOfRun(context, runAfter),
     ...pausedBySettings(context),
-    ...intents.map((intent) => requestedStop(context, intent, steps)),
+    ...intents.map((intent) => requestedStop(context, intent, steps, runAfter)),
     ...stopsOfResults(context, [...zoneResults.filter(isStop), ...ahead]),
   ];
   const instants = [...stops.map(({ untilMs }) => untilMs), ...zoneResults.map(({ result }) => result.earliestMs)];
   // Some outputs show only the first stop, so the stops that block a step come first, and of these the widest.
   const names = context.group.zones.map(({ name }) => name);
   const inZoneOrder = stops.map((stop) => ({ ...stop, zones: stop.zones.toSorted((a, b) => names.indexOf(a) - names.indexOf(b)) }));
-  const ordered = heldByPeople(context, inZoneOrder).toSorted(
+  const ordered = heldByPeople(context, inZoneOrder, runAfter).toSorted(
     (a, b) => Number(isOfStep(b, steps)) - Number(isOfStep(a, steps)) || b.zones.length - a.zones.length,
   );
   const results = zoneResults.map(({ result }) => result);
   return { stops: ordered, results, wakeAtMs: earliestAfter(context.nowMs, instants) };
 }
 
-/** Returns the stops. They keep `endsBy` only if stops that a person must end cover every zone with outdated pods. */
-function heldByPeople({ view }: GroupContext, stops: readonly Stop[]): readonly Stop[] {
+/** Returns the stops. They keep `endsBy` only if stops that a person must end cover every zone with a pod to replace. */
+function heldByPeople(context: GroupContext, stops: readonly Stop[], run: RunState | undefined): readonly Stop[] {
   const held = stops.flatMap(({ isBlocking, endsBy, zones }) => (isBlocking && endsBy !== undefined ? zones : []));
-  const open = view.zones.filter(({ outdated }) => outdated.length > 0);
+  const open = openZones(context, run);
   const areHeld = open.length > 0 && open.every(({ zone }) => held.includes(zone.name));
   return stops.map(({ endsBy, ...stop }) => ({ ...stop, ...defined({ endsBy: areHeld && stop.isBlocking ? endsBy : undefined }) }));
+}
+
+/** Returns the zones with pods to replace. */
+function openZones({ group, view }: GroupContext, run: RunState | undefined): readonly ZoneView[] {
+  return view.zones.filter((zone) => podsLeft(group, run, zone) > 0);
 }
 
 function isOfStep(stop: Pick<Stop, 'rule' | 'source'>, steps: readonly Step[]): boolean {
@@ -105,11 +111,13 @@ function failedStop({ group }: GroupContext, run: FailedRun, name: string): Stop
 function rolledBackStop({ view }: GroupContext, run: RunState, name: string): Stop | undefined {
   const kept = rolledBackZones(view, run);
   if (kept.length === 0) return undefined;
-  const isOver = run.outcome === 'completed';
+  const isUnderWay = run.outcome === 'running' && (isRollingBack(run) || kept.some(({ outdated }) => outdated.length > 0));
   const because = run.rolledBack?.because ?? '';
-  const fact = `the update revision is blocked, because it ${isOver ? 'was' : 'is being'} rolled back: ${because}`;
+  const fact = `the update revision is blocked, because it ${isUnderWay ? 'is being' : 'was'} rolled back: ${because}`;
   // An undo gives the StatefulSet the template that its pods run or return to, and replaces no further pod.
   const undo = undoCommand(name);
+  const isOver = run.outcome === 'completed';
+  // A retry is answered at the end of the run.
   const ends = isOver
     ? { endsWith: retryCommand(name), alternatives: [undo, otherTemplate] }
     : { endsWith: undo, alternatives: [otherTemplate] };
@@ -141,7 +149,7 @@ export function isStopRequest(context: Pick<GroupContext, 'nowMs'>, intent: Inte
   return stopActions.includes(intent.action) || pauses(context, intent, run);
 }
 
-function requestedStop(context: GroupContext, intent: IntentView, steps: readonly Step[]): Stop {
+function requestedStop(context: GroupContext, intent: IntentView, steps: readonly Step[], run: RunState | undefined): Stop {
   const { group } = context;
   const name = `${group.namespace}/${group.name}`;
   const zones = group.zones.map((zone) => zone.name).filter((zone) => intent.zone === undefined || intent.zone === zone);
@@ -151,7 +159,7 @@ function requestedStop(context: GroupContext, intent: IntentView, steps: readonl
   switch (intent.action) {
     case 'protect': {
       const fact = `${requesterText(intent)} protects ${requestPlace(intent)}${exposedText(context.view, intent)}`;
-      const isBlocking = concernsOutdated(context, intent) || isOfStep({ rule: 'protected', ...common }, steps);
+      const isBlocking = concernsOutdated(openZones(context, run), intent) || isOfStep({ rule: 'protected', ...common }, steps);
       return { rule: 'protected', fact, ...common, zones, isBlocking, endsWith: cancel };
     }
     case 'undo':
@@ -162,7 +170,7 @@ function requestedStop(context: GroupContext, intent: IntentView, steps: readonl
       const isAbort = intent.action === 'abort' ? { isAbort: true as const } : {};
       const fact = `${pauseFact(context, intent)}${exposedText(context.view, intent)}`;
       // A pause also blocks the removal of replicas.
-      const isBlocking = concernsOutdated(context, intent) || isOfStep({ rule: 'paused', ...common }, steps);
+      const isBlocking = concernsOutdated(openZones(context, run), intent) || isOfStep({ rule: 'paused', ...common }, steps);
       return { rule: 'paused', fact, ...common, zones, isBlocking, endsWith, ...isAbort };
     }
   }
@@ -176,9 +184,9 @@ export function exposedText({ zones }: GroupView, { zone: only, ordinals }: Pick
   return names.length === 0 ? '' : `; the StatefulSet controller still replaces ${listed(names, 'and')}: the partition exposes ${them}`;
 }
 
-/** Reports whether the pause or protection concerns an outdated pod. If no pod is outdated, it concerns the next rollout. */
-function concernsOutdated({ view }: GroupContext, { zone: only, ordinals }: IntentView): boolean {
-  const outdated = view.zones.flatMap(({ zone, outdated: pods }) => pods.map(({ ordinal }) => ({ zone: zone.name, ordinal })));
+/** Reports whether the pause or protection concerns an outdated pod. If no pod is to be replaced, it concerns the next rollout. */
+function concernsOutdated(open: readonly ZoneView[], { zone: only, ordinals }: IntentView): boolean {
+  const outdated = open.flatMap(({ zone, outdated: pods }) => pods.map(({ ordinal }) => ({ zone: zone.name, ordinal })));
   const isMeant = (ordinal: number): boolean => ordinals === undefined || ordinals.includes(ordinal);
   return outdated.length === 0 || outdated.some(({ zone, ordinal }) => (only === undefined || only === zone) && isMeant(ordinal));
 }

@@ -5,6 +5,7 @@ import { pods } from '../amount.ts';
 import { contextOf } from '../context.ts';
 import { type GroupDecision, replacedBy } from '../decision.ts';
 import type { ZoneView } from '../observe/view.ts';
+import { podsLeft } from '../run/included.ts';
 import { isRollingBack } from '../run/origin.ts';
 import { rollbackDelayMs, withRollback } from '../run/run.ts';
 import type { FailedRun, RunState } from '../run/run-state.ts';
@@ -19,7 +20,7 @@ export interface RevisionEffects {
   readonly atOnce: readonly string[];
   /** The run of the first decision after the change. */
   readonly run: RunState | undefined;
-  /** The zones without a new revision whose pods are outdated, and do not return either. */
+  /** The zones without a new revision whose pods the waves replace, and that do not return either. */
   readonly others: readonly string[];
 }
 
@@ -39,7 +40,7 @@ export function effectsOfRevisions(snapshot: Snapshot, group: GroupDefinition, r
   });
   const run = first?.run;
   const returns = ({ zone }: ZoneView): boolean => run?.returning?.includes(zone.name) ?? run?.kind === 'rollback';
-  const isOther = (view: ZoneView): boolean => view.outdated.length > 0 && !revisions.has(view.zone.statefulSet) && !returns(view);
+  const isOther = (view: ZoneView): boolean => podsLeft(group, run, view) > 0 && !revisions.has(view.zone.statefulSet) && !returns(view);
   const others = contextOf(world.snapshot, group).view.zones.filter(isOther);
   return { atOnce: steps.map((one) => atOnceText(snapshot, group, one)), run, others: others.map(({ zone }) => zone.name) };
 }

@@ -17,6 +17,7 @@ import { blocks, isUntilPerson } from '../rule.ts';
 import { agentRuns } from '../rules/agent-access.ts';
 import { permittedResults } from '../rules/exception.ts';
 import { activeMs } from '../run/durations.ts';
+import { podsLeft } from '../run/included.ts';
 import type { RunState } from '../run/run-state.ts';
 import { type PodView, type Snapshot, setNamed } from '../snapshot.ts';
 import type { World } from '../world/model.ts';
@@ -323,6 +324,8 @@ interface Forward {
   /** The run that superseded the run in progress; undefined if no run did. */
   readonly successor: RunState | undefined;
   readonly world: World;
+  /** The number of pods that stay outdated, because no wave includes them, by zone. */
+  readonly inNoWave: ReadonlyMap<string, number>;
   readonly end: 'done' | 'held' | 'limit';
   readonly startMs: number;
   readonly endMs: number;
@@ -354,7 +357,9 @@ function forward(input: PlanInput, group: GroupDefinition, snapshots: PlanSnapsh
   const waits = [...(end === 'done' ? [] : last.decision.waits), ...rolledBack];
   const { refused, permitted } = requested;
   const traced = [...atOnce, ...asked, ...steps];
-  const later = viewGroup(world.snapshot, requested.group).zones.filter((view) => podsAfterWait(view, end).length > 0);
+  const later = viewGroup(world.snapshot, requested.group).zones.filter(
+    (view) => podsAfterWait(requested.group, view, { world, end }).length > 0,
+  );
   const isAhead = ({ isBlocking, zones }: Stop): boolean =>
     waits.length > 0 && isBlocking && later.some(({ zone }) => zones.includes(zone.name));
   const blocking = stopsOfResults(last.decision.stops, waits);
@@ -362,8 +367,11 @@ function forward(input: PlanInput, group: GroupDefinition, snapshots: PlanSnapsh
   const ended = [...met].filter(({ endsWith }) => !left.some((stop) => stop.endsWith === endsWith));
   const times = { startMs: snapshots.nowMs, endMs: last.nowMs };
   const checks = later.length === 0 ? [] : checksAfterWait(contextOf(world.snapshot, requested.group), last.decision);
+  const inNoWave = new Map(
+    last.decision.zones.flatMap(({ zone, podsInNoWave }) => (podsInNoWave === undefined ? [] : [[zone, podsInNoWave]])),
+  );
   const ofRun = { successor, atStart: atStart ?? [], world, end };
-  return { group, refused, permitted, steps: traced, waits, stops: [...ended, ...left], checks, ...ofRun, ...times };
+  return { group, refused, permitted, steps: traced, waits, stops: [...ended, ...left], checks, inNoWave, ...ofRun, ...times };
 }
 
 /** Simulates the group with both durations. If nothing is to do, no duration counts. */
@@ -431,7 +439,8 @@ function plannedStep(
   };
 }
 
-function zoneTotals(group: GroupDefinition, before: Snapshot, { world, end }: Forward, steps: readonly PlannedStep[]): GroupPlan['zones'] {
+function zoneTotals(group: GroupDefinition, before: Snapshot, forward: Forward, steps: readonly PlannedStep[]): GroupPlan['zones'] {
+  const { world, inNoWave } = forward;
   const isMember = ({ name }: ZoneDefinition): boolean => world.snapshot.groups.some(({ zones }) => zones.some((one) => one.name === name));
   const isReleased = !group.zones.some(isMember) && termsOf(group) !== undefined;
   const replicasIn = (snapshot: Snapshot, name: string): number => setNamed(snapshot, group.namespace, name)?.replicas ?? 0;
@@ -439,7 +448,8 @@ function zoneTotals(group: GroupDefinition, before: Snapshot, { world, end }: Fo
     const { zone, outdated } = view;
     const rolled = steps.flatMap((step) => (step.kind === 'roll' && step.zone === zone.name ? step.pods : []));
     // The agent replaces no pod of a zone that leaves the group. The highest ordinals are replaced first, as in a step.
-    const afterWait = (isMember(zone) ? podsAfterWait(view, end) : []).map(({ name }) => name).reverse();
+    const afterWait = (isMember(zone) ? podsAfterWait(group, view, forward) : []).map(({ name }) => name);
+    const podsInNoWave = inNoWave.get(zone.name);
     const released = (isReleased ? outdated : []).map(({ name }) => name).reverse();
     return {
       zone: zone.name,
@@ -450,16 +460,22 @@ function zoneTotals(group: GroupDefinition, before: Snapshot, { world, end }: Fo
       restarts: rolled.length + afterWait.length + released.length,
       ...(afterWait.length === 0 ? {} : { afterWait }),
       ...(released.length === 0 ? {} : { released }),
+      ...defined({ podsInNoWave }),
     };
   });
 }
 
-/** Returns the pods that are replaced after the wait at the end of a simulation: the outdated pods, or the pods that were rolled back. */
-function podsAfterWait({ outdated, pods: members, set, desiredRevision }: ZoneView, end: Forward['end']): readonly PodView[] {
+/**
+ * Returns the pods that are replaced after the wait at the end of a simulation, from the highest ordinal: the outdated pods that the waves
+ * include, or the pods that were rolled back.
+ */
+function podsAfterWait(group: GroupDefinition, view: ZoneView, { world, end }: Pick<Forward, 'world' | 'end'>): readonly PodView[] {
+  const { outdated, pods: members, set, desiredRevision } = view;
   const requested = set?.status.updateRevision;
   const isRolledBack = requested !== undefined && requested !== desiredRevision;
-  if (isRolledBack) return members.filter(({ revision }) => revision !== requested);
-  return end === 'done' ? [] : outdated;
+  if (isRolledBack) return members.filter(({ revision }) => revision !== requested).reverse();
+  const { run } = viewGroup(world.snapshot, group).ledger;
+  return end === 'done' ? [] : outdated.toReversed().slice(0, podsLeft(group, run, view));
 }
 
 function span(step: PlannedStep): readonly TimelineSpan[] {

@@ -3,6 +3,7 @@ import type { ExceptionDefinition, GroupDefinition } from '../../policies/defini
 import { formatDuration } from '../../policies/duration.ts';
 import { emptyFirstWaves } from '../../policies/rollout/empty-waves.ts';
 import { traitsOf } from '../../policies/strategies.ts';
+import { defined } from '../../policies/values/defined.ts';
 import { listOf } from '../../policies/values/list-of.ts';
 import { zonesText } from '../../policies/wording.ts';
 import { type GroupContext, minIntervalOf, sourceOf, zoneNamed } from '../context.ts';
@@ -12,6 +13,7 @@ import { fieldAt } from '../observe/raw.ts';
 import { termsOf } from '../release/terms.ts';
 import { isLimitOfZero } from '../rule.ts';
 import { isFastTrack } from '../rules/wave.ts';
+import { noWaveText } from '../run/included.ts';
 import type { RunState } from '../run/run-state.ts';
 import { strategyOf } from '../strategies/strategy.ts';
 import { manifestOf } from './changes.ts';
@@ -222,6 +224,15 @@ const changedByRestart: RiskCheck = ({ context }) =>
     .filter(({ rule }) => rule === 'restart-version')
     .map(({ fact, source }) => ({ code: 'RG5016', severity: 'warning', message: fact, ...(source === undefined ? {} : { source }) }));
 
+/** Finds pods that stay outdated because no wave includes them. */
+const podsWithoutWave: RiskCheck = ({ context, zones }) =>
+  zones.flatMap(({ zone, podsInNoWave = 0 }): readonly Risk[] => {
+    const source = sourceOf(context, `waves.${context.group.rollout.waves.at(-1)?.name}`);
+    return podsInNoWave === 0
+      ? []
+      : [{ code: 'RG5017', severity: 'warning', message: noWaveText(zone, podsInNoWave), ...defined({ source }) }];
+  });
+
 const riskChecks: readonly RiskCheck[] = [
   serialBudget,
   orderedReady,
@@ -238,4 +249,5 @@ const riskChecks: readonly RiskCheck[] = [
   leavingMember,
   unmodelled,
   changedByRestart,
+  podsWithoutWave,
 ];

@@ -23,6 +23,8 @@ export interface Answer {
   /** Rules that applied and only warn. */
   readonly warned: readonly string[];
   readonly pods: readonly string[];
+  /** The StatefulSets with pods that stay outdated, because no wave includes them. Absent without such pods. */
+  readonly inNoWave?: readonly string[];
   /** Replicas that the agent would write now, per zone. */
   readonly replicas: Readonly<Record<string, number>>;
   /** The waves before and after the decision, by index; absent outside a rollout. */
@@ -74,6 +76,7 @@ export function decided(asked: CaseState): Answer {
     results: decision.steps.flatMap((step) => step.results),
     warned: decision.warnings.map((answer) => answer.rule),
     ...effectsOf(decision),
+    ...inNoWaveOf(decision),
     ...(decision.run === undefined ? {} : { waves: { from: run?.wave ?? 0, to: decision.run.wave } }),
   };
 }
@@ -96,6 +99,11 @@ function effectsOf({ actions }: GroupDecision): Pick<Answer, 'pods' | 'replicas'
   const replicas = actions.flatMap((action): [string, number][] => (action.kind === 'scaleStatefulSet' ? [[action.zone, action.to]] : []));
   const pods = actions.flatMap(replacedBy).map(({ pod }) => pod);
   return { pods, replicas: Object.fromEntries(replicas) };
+}
+
+function inNoWaveOf({ zones }: GroupDecision): Pick<Answer, 'inNoWave'> {
+  const inNoWave = zones.flatMap(({ statefulSet, podsInNoWave }) => (podsInNoWave === undefined ? [] : [statefulSet]));
+  return inNoWave.length === 0 ? {} : { inNoWave };
 }
 
 function decisionMessage(decision: GroupDecision): string {

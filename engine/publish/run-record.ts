@@ -66,11 +66,16 @@ function rolloutRecord(previous: RolloutRun | undefined, turn: RunTurn, decision
         statefulSet,
         ...(from ? { fromRevision: from } : {}),
         ...(to ? { toRevision: to } : {}),
-        ...defined({ pods: zone?.replicas }),
+        ...defined({ pods: zone && podsOfRun(zone) }),
       };
     }),
   });
   return runState(began, turn, decision, run);
+}
+
+/** Returns the number of pods that the run updates: those that the waves include. */
+function podsOfRun({ replicas, podsInNoWave = 0 }: ZoneDecision): number {
+  return replicas - podsInNoWave;
 }
 
 function revisionsOf(zone: ZoneDecision | undefined): RevisionCounts {
@@ -134,8 +139,9 @@ function withOrigin(record: RolloutRun, run: RunState): RolloutRun {
 /** Returns the record with the largest number of pods of each zone: a run also replaces pods that a scale-up added. */
 function withPods(record: RolloutRun, { zones: now }: GroupDecision): RolloutRun {
   const zones = record.spec.zones.map((zone) => {
-    const replicas = now.find((one) => one.zone === zone.zone)?.replicas ?? 0;
-    return zone.pods === undefined || zone.pods >= replicas ? zone : { ...zone, pods: replicas };
+    const present = now.find((one) => one.zone === zone.zone);
+    const pods = present === undefined ? 0 : podsOfRun(present);
+    return zone.pods === undefined || zone.pods >= pods ? zone : { ...zone, pods };
   });
   const isSame = zones.every((zone, index) => zone === record.spec.zones[index]);
   return isSame ? record : { ...record, spec: { ...record.spec, zones } };

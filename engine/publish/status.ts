@@ -7,6 +7,7 @@ import type { GroupDecision, LeftMember, RuleResult, Stop } from '../decision.ts
 import { fieldAt } from '../observe/raw.ts';
 import { lacksApproval } from '../rules/approval.ts';
 import { reasonOf } from '../rules/catalog.ts';
+import { noWaveText } from '../run/included.ts';
 import { requestOf } from '../run/requests.ts';
 import { newRevisions } from '../run/run.ts';
 import { type Snapshot, setNamed } from '../snapshot.ts';
@@ -147,7 +148,7 @@ function conditionsOf(published: PublishedDecision, { generation, previous }: St
   });
 }
 
-/** Returns the condition Ready: every zone is up to date, complete and available. */
+/** Returns the condition Ready: every pod is available, and every pod that the waves include is up to date. */
 function ready(published: PublishedDecision): Verdict {
   const type = 'Ready';
   const { outcome, zones, waits, goal } = published;
@@ -157,12 +158,24 @@ function ready(published: PublishedDecision): Verdict {
   if (isRolledBack(published)) return { type, status: 'False', ...rollbackReason(published) };
   if (first?.outcome === 'unknown') return { type, status: 'Unknown', reason: reasonOf(first.rule), message: waitText(first) };
   const unready = zones.filter((zone) => !zone.isReady);
-  if (outcome === 'done' && unready.length === 0)
-    return { type, status: 'True', reason: 'Complete', message: 'every zone is up to date and available' };
+  if (outcome === 'done' && unready.length === 0) return { type, status: 'True', ...completeReason(published) };
   if (first !== undefined) return { type, status: 'False', reason: reasonOf(first.rule), message: waitText(first) };
   if (outcome !== 'done') return { type, status: 'False', reason: 'InProgress', message: goal };
   const names = unready.map((zone) => `${zone.zone} has ${zone.available} of ${zone.replicas} pods available`);
   return { type, status: 'False', reason: 'PodsUnavailable', message: `zone ${names.join(', zone ')}` };
+}
+
+/** Returns the reason and the message of a group whose waves are done. Like a StatefulSet with a partition, it is ready with outdated pods. */
+function completeReason({ zones }: PublishedDecision): Pick<Condition, 'reason' | 'message'> {
+  const texts = noWaveTexts(zones);
+  if (texts.length === 0) return { reason: 'Complete', message: 'every zone is up to date and available' };
+  const message = ['every wave is done, and every pod is available', ...texts].join('; ').slice(0, longestMessage);
+  return { reason: 'WavesComplete', message };
+}
+
+/** Returns a text for each zone with outdated pods that no wave includes. */
+export function noWaveTexts(zones: PublishedDecision['zones']): readonly string[] {
+  return zones.flatMap(({ zone, podsInNoWave = 0 }) => (podsInNoWave === 0 ? [] : [noWaveText(zone, podsInNoWave)]));
 }
 
 const missingReason = 'StatefulSetMissing';

@@ -87,6 +87,13 @@ export const ruleCatalog: readonly RuleEntry[] = [
       'The same request was allowed more than 30 seconds ago and was not carried out, for example because another webhook or a PodDisruptionBudget denied it. The grant expires two minutes after it was given. Until then a repetition of this request is denied.',
   },
   {
+    id: 'in-no-wave',
+    reason: 'PodsNotInWave',
+    onlyWarns: true,
+    title: 'the waves include every outdated pod',
+    outcomes: ['wait'],
+  },
+  {
     id: 'leader-floor',
     reason: 'LeaderNotShrunk',
     endsByItself: true,

@@ -1,11 +1,10 @@
 // Checks a wave: approval and gates before its first pod; soak, gates and approval after its last pod.
-import type { ApprovalDefinition, GroupDefinition, WaveDefinition } from '../../policies/definition.ts';
+import type { ApprovalDefinition, WaveDefinition } from '../../policies/definition.ts';
 import { formatDuration } from '../../policies/duration.ts';
 import { defined } from '../../policies/values/defined.ts';
 import { waveTarget } from '../amount.ts';
 import { type GroupContext, sourceOf } from '../context.ts';
 import type { RuleResult } from '../decision.ts';
-import type { ZoneView } from '../observe/view.ts';
 import { ageSince, blocks, result } from '../rule.ts';
 import { isRollingBack } from '../run/origin.ts';
 import { digestOfWaves, objectOf, requesterText, skipRequest, type VerifiedRequest } from '../run/requests.ts';
@@ -20,13 +19,6 @@ export interface WaveAnswer {
   readonly wantedReadings: readonly { readonly gate: string; readonly fromMs: number }[];
   /** The failure of the run when a gate failed too often. */
   readonly failure?: string;
-}
-
-/** Returns how many pods of a zone the waves up to the current wave include. For a zone that returns before the waves, returns all its pods. */
-export function includedPods(group: Pick<GroupDefinition, 'rollout'>, { wave, returning }: RunState, { zone, replicas }: ZoneView): number {
-  if (returning?.includes(zone.name)) return replicas;
-  const last = group.rollout.waves.slice(0, wave + 1).findLast(({ zones }) => zones.includes(zone.name));
-  return last === undefined ? 0 : waveTarget(last.amount, replicas);
 }
 
 export function isFastTrack(context: GroupContext, run: RunState): boolean {
@@ -53,10 +45,10 @@ export function asksBefore({ group }: GroupContext, { before }: WaveDefinition, 
   return before.approval !== undefined && (!hasReplacedSince(run, run.waveStartedMs) || run.waves !== digestOfWaves(group));
 }
 
-/** Returns the digest of the waves, to be recorded with a replacement; {} if no wave requires an approval before its first pod. */
+/** Returns the digest of the waves, to be recorded with a replacement; {} for one wave without an approval before its first pod. */
 export function wavesDigestOf({ rollout, gates }: GroupContext['group']): Pick<RunState, 'waves'> {
-  const isAsked = rollout.waves.some(({ before }) => before.approval !== undefined);
-  return isAsked ? { waves: digestOfWaves({ rollout, gates }) } : {};
+  const isNeeded = rollout.waves.length > 1 || rollout.waves[0]?.before.approval !== undefined;
+  return isNeeded ? { waves: digestOfWaves({ rollout, gates }) } : {};
 }
 
 /** Returns the rejections of later waves and of the end of this wave, once for each zone of a rejected wave. The run stops there. */

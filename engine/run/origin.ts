@@ -111,7 +111,10 @@ export function phaseOfRun(view: GroupView, run: RunState | undefined): RunPhase
   return run === undefined || rolledBackZones(view, run).length === 0 ? 'Done' : 'RolledBack';
 }
 
-/** Reports whether the run returns pods to an earlier revision while the StatefulSets still name the failed template. */
-export function isRollingBack({ kind, rolledBack }: RunState): boolean {
-  return kind === 'rollback' && rolledBack !== undefined;
+/**
+ * Reports whether the run returns pods to an earlier revision while the StatefulSets still name the failed template. A run after this
+ * rollback, such as the undo of another zone, also names the failed revisions, but it does not start from them.
+ */
+export function isRollingBack({ kind, previous, rolledBack }: Pick<RunState, 'kind' | 'previous' | 'rolledBack'>): boolean {
+  return kind === 'rollback' && Object.entries(rolledBack?.revisions ?? {}).some(([zone, failed]) => previous[zone] === failed);
 }

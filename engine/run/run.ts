@@ -8,6 +8,7 @@ import type { ZoneView } from '../observe/view.ts';
 import { result } from '../rule.ts';
 import { freezingPartition } from '../rules/pod-state.ts';
 import { type IntentView, isUnknown, isWithinClockSkew } from '../snapshot.ts';
+import { hasPodsLeft, isInWave, podsLeft } from './included.ts';
 import { causedBy, isRollingBack, recordedKind, rolledBackZones, withOrigin } from './origin.ts';
 import { abortRequests, requesterText, unanswered, type VerifiedRequest, withAnswered } from './requests.ts';
 import { countRevisions, mostFrequent } from './revisions.ts';
@@ -25,7 +26,7 @@ import {
 } from './states.ts';
 import { type AdvancedRun, advanceWaves, returnToUnfilledWave } from './waves.ts';
 
-/** Returns the run after this decision: a new run or the stored run. Undefined if no run is stored and no pod is outdated. */
+/** Returns the run after this decision: a new run or the stored run. Undefined if no run is stored and no wave has a pod to replace. */
 export function advanceRun(context: GroupContext): AdvancedRun | undefined {
   const { run: stored } = context.view.ledger;
   const followed = currentRun(context);
@@ -52,14 +53,17 @@ function currentRun(context: GroupContext): RunState | undefined {
   const { nowMs } = context;
   const { run: stored } = context.view.ledger;
   const target = targetOf(context);
-  // A run would count pods that it did not expose as pods of its wave, so it starts after the freeze.
-  const hasOutdated = context.view.zones.some((zone) => zone.outdated.length > 0) && !isUnfrozen(context);
-  if (stored === undefined)
-    return hasOutdated ? followingRun(context, { kind: 'rollout', target, previous: majorityRevisions(context) }) : undefined;
+  if (stored === undefined) {
+    const first = followingRun(context, { kind: 'rollout', target, previous: majorityRevisions(context) });
+    return mayBegin(context, first) ? first : undefined;
+  }
   const timely = withoutFutureInstants(stored, (instantMs) => isWithinClockSkew(context, instantMs), nowMs);
   const known = withoutReturned(context, withoutFormerZones(timely, target, nowMs));
-  if (!isSameValue(known.target, target)) return afterChange(context, known, target, hasOutdated);
-  if ((known.outcome === 'completed' || endsReturn(context, known)) && hasOutdated) return rollRest(context, known, target);
+  if (!isSameValue(known.target, target)) return afterChange(context, known, target);
+  if (known.outcome === 'completed' || endsReturn(context, known)) {
+    const rest = rollRest(context, known, target);
+    if (mayBegin(context, rest)) return rest;
+  }
   const retry = known.outcome === 'failed' ? retryRequest(context, known, known.failedMs) : undefined;
   // An abort that is newer than the retry still stops the run.
   const current =
@@ -67,6 +71,11 @@ function currentRun(context: GroupContext): RunState | undefined {
       ? known
       : withAnswered(context, returnToUnfilledWave(context, retryRun(known, nowMs)), ['retry', 'abort'], retry.requestedBy.atMs);
   return current.outcome === 'running' ? abortWhenRequested(context, current) : current;
+}
+
+/** Reports whether a run may begin: it has a pod to replace. It would count pods that it did not expose as its own, so it waits for the freeze. */
+function mayBegin(context: GroupContext, run: RunState): boolean {
+  return hasPodsLeft(context, run) && !isUnfrozen(context);
 }
 
 /** Returns the run that replaces the outdated pods which `known` leaves: it is completed, or it no longer returns zones before the others. */
@@ -104,26 +113,31 @@ function withoutFormerZones(run: RunState, target: RunCore['target'], nowMs: num
   return enterWave(target[rest.openZone ?? ''] === undefined ? closeZone(rest) : rest, 0, nowMs);
 }
 
-function afterChange(context: GroupContext, known: RunState, target: RunCore['target'], hasOutdated: boolean): RunState {
+function afterChange(context: GroupContext, known: RunState, target: RunCore['target']): RunState {
+  const { group, view } = context;
   // While a zone is unread, its outdated pods are unknown, so no other run starts.
-  if (context.view.zones.some((view) => view.unknown !== undefined) || isUnfrozen(context)) return known;
+  if (view.zones.some((zone) => zone.unknown !== undefined) || isUnfrozen(context)) return known;
+  const next = supersede(context, known, target);
+  const isConcerned = (zone: ZoneView): boolean => isInWave(group, zone.zone.name) || podsLeft(group, next, zone) > 0;
+  // The template of a zone without a pod in any wave changes no run.
+  if (!view.zones.some((zone) => target[zone.zone.name] !== known.target[zone.zone.name] && isConcerned(zone))) return { ...known, target };
   if (known.outcome === 'failed') {
     // A zone that joins the group is no reason to continue a failed run.
     if (Object.keys(known.target).every((zone) => known.target[zone] === target[zone])) return { ...known, target };
     if (keepsFailedTemplate(context, known, target)) return known;
   }
-  if (hasOutdated) return supersede(context, known, target);
-  const wave = context.group.rollout.waves.length;
+  if (hasPodsLeft(context, next)) return next;
   // Pods that run the new templates already may still be unavailable, so the run completes only after the checks that end every run.
-  return known.outcome === 'completed' ? { ...known, target } : { ...supersede(context, known, target), wave };
+  return known.outcome === 'completed' ? { ...known, target } : { ...next, wave: group.rollout.waves.length };
 }
 
 /**
- * Reports whether a zone with outdated pods still has the template of the failed run, without a retry of the run. The template of another zone
- * must not continue an aborted rollout in this zone.
+ * Reports whether a zone with pods to replace still has the template of the failed run, without a retry of the run. The template of another
+ * zone must not continue an aborted rollout in this zone.
  */
 function keepsFailedTemplate(context: GroupContext, known: FailedRun, target: RunCore['target']): boolean {
-  const isKept = ({ zone: { name }, outdated }: ZoneView): boolean => outdated.length > 0 && known.target[name] === target[name];
+  const isKept = (view: ZoneView): boolean =>
+    podsLeft(context.group, known, view) > 0 && known.target[view.zone.name] === target[view.zone.name];
   return context.view.zones.some(isKept) && retryRequest(context, known, known.failedMs) === undefined;
 }
 
@@ -173,11 +187,11 @@ function revisionsBefore({ target, previous, returning = [] }: RunState): RunCor
 }
 
 /**
- * Reports whether a template change is a rollback. If other zones with outdated pods do not return, `returning` has the zones that do: they
+ * Reports whether a template change is a rollback. If other zones with pods to replace do not return, `returning` has the zones that do: they
  * go first, because they skip soaks and approvals. Without soaks and approvals, all zones roll in the usual order.
  */
 function returnOf(
-  { view, group: { rollout } }: GroupContext,
+  { view, group }: GroupContext,
   known: RunState,
   { target, restores }: Pick<RunCore, 'target' | 'restores'>,
 ): { readonly isBack: boolean; readonly returning?: readonly string[] } {
@@ -187,12 +201,13 @@ function returnOf(
   const goesBack = (view: ZoneView): boolean =>
     isChanged(view) ? known.target[view.zone.name] !== undefined : (known.returning?.includes(view.zone.name) ?? known.kind === 'rollback');
   const mayBeBack = view.zones.some(isChanged) && (known.kind === 'rollback' || view.zones.some((one) => isChanged(one) && goesBack(one)));
-  if (mayBeBack && view.zones.every((one) => isRestored(one) || (!isChanged(one) && one.outdated.length === 0))) return { isBack: true };
-  const isAsked = rollout.waves.some(
+  const isAtRest = (one: ZoneView): boolean => !isChanged(one) && podsLeft(group, undefined, one) === 0;
+  if (mayBeBack && view.zones.every((one) => isRestored(one) || isAtRest(one))) return { isBack: true };
+  const isAsked = group.rollout.waves.some(
     ({ before, after }) => after.soakMs > 0 || before.approval !== undefined || after.approval !== undefined,
   );
   const zones = view.zones.filter((one) => isRestored(one) && goesBack(one) && one.outdated.length > 0).map(({ zone }) => zone.name);
-  return zones.length > 0 && isAsked && rollout.skipOnRollback ? { isBack: true, returning: zones } : { isBack: false };
+  return zones.length > 0 && isAsked && group.rollout.skipOnRollback ? { isBack: true, returning: zones } : { isBack: false };
 }
 
 /**
@@ -212,8 +227,11 @@ function keepRolledBack(context: GroupContext, run: RunningRun, { rolledBack, re
 
 /** Returns the run as a part of the change that the running run `before` belongs to, if the run continues that change. */
 function joinChange(run: RunState, before: RunState | undefined): RunState {
-  if (before?.outcome !== 'running' || run.id === before.id || recordedKind(run) !== recordedKind(before)) return run;
-  return continuesChange(run, before) ? { ...run, joined: before.joined ?? { id: before.id, startedMs: before.startedMs } } : run;
+  if (before?.outcome !== 'running' || run.id === before.id) return run;
+  // Between the writes of one apply, the zones may return to the templates of an undo only in part.
+  const isSameKind = recordedKind(run) === recordedKind(before);
+  const joins = isSameKind ? continuesChange(run, before) : addsZones(run, before) && !hasReplaced(before);
+  return joins ? { ...run, joined: before.joined ?? { id: before.id, startedMs: before.startedMs } } : run;
 }
 
 /**
@@ -221,8 +239,12 @@ function joinChange(run: RunState, before: RunState | undefined): RunState {
  * can cause several runs, because its StatefulSets are written one after another.
  */
 function continuesChange(run: RunState, before: RunState): boolean {
-  const { startedMs } = before.joined ?? before;
-  return !hasReplacedSince(before, startedMs) || addsZones(run, before);
+  return !hasReplaced(before) || addsZones(run, before);
+}
+
+/** Reports whether the change of the run has replaced a pod. */
+function hasReplaced(run: RunState): boolean {
+  return hasReplacedSince(run, (run.joined ?? run).startedMs);
 }
 
 /** Reports whether the run changes only zones that the templates of the run before it did not change. */

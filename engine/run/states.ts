@@ -100,7 +100,7 @@ export function clearWaveAvailable(run: UnfinishedRun): UnfinishedRun {
   return waveAvailableMs === undefined ? run : rest;
 }
 
-/** Records the replacement of pods of a zone. `digest` is empty if no wave requires an approval before its first pod. */
+/** Records the replacement of pods of a zone. `digest` is empty for one wave without an approval before its first pod. */
 export function recordReplacement(
   run: UnfinishedRun,
   { zone, digest, nowMs }: { readonly zone: string; readonly digest: Pick<RunCore, 'waves'>; readonly nowMs: number },

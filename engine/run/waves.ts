@@ -1,6 +1,5 @@
 // Moves a run through its waves: measures the progress of a wave, and decides when the wave ends and which wave follows.
 import type { WaveDefinition } from '../../policies/definition.ts';
-import { waveTarget } from '../amount.ts';
 import { type GroupContext, zoneNamed } from '../context.ts';
 import type { RuleResult } from '../decision.ts';
 import type { ZoneView } from '../observe/view.ts';
@@ -10,6 +9,8 @@ import { isStuck } from '../rules/pod-state.ts';
 import { oldStatusOf } from '../rules/roll.ts';
 import { afterWave, asksBefore, isFastTrack } from '../rules/wave.ts';
 import type { PodView } from '../snapshot.ts';
+import { podsOfWave, podsUpTo, zonesOfWave } from './included.ts';
+import { digestOfWaves } from './requests.ts';
 import type { RunState, UnfinishedRun } from './run-state.ts';
 import { brokeBeforeRun, clearWaveAvailable, closeZone, completeRun, enterWave, failRun, markWaveAvailable } from './states.ts';
 
@@ -77,11 +78,15 @@ function waveAfter(context: GroupContext, run: UnfinishedRun): number {
   return index < context.group.rollout.waves.length ? index : (firstUnfilledWave(context, run) ?? index);
 }
 
-/** Moves a run that is past the last wave, for example because waves were removed, to the first unfilled wave if there is one. */
+/**
+ * Moves a run that is past the last wave to the first unfilled wave if there is one. If the waves changed since the last replacement, the
+ * number of the wave may mean a later wave, so the run also moves to an earlier unfilled wave.
+ */
 function moveIntoWaves(context: GroupContext, run: UnfinishedRun): UnfinishedRun {
-  if (run.wave < context.group.rollout.waves.length) return run;
-  const index = firstUnfilledWave(context, run);
-  return index === undefined ? run : enterWave(run, index, context.nowMs);
+  const isPast = run.wave >= context.group.rollout.waves.length;
+  const isChanged = run.waves !== undefined && run.returning === undefined && run.waves !== digestOfWaves(context.group);
+  const index = isPast || isChanged ? firstUnfilledWave(context, run) : undefined;
+  return index === undefined || (index >= run.wave && !isPast) ? run : enterWave(run, index, context.nowMs);
 }
 
 /** Moves a retried run to an earlier wave that is unfilled again, for example because a canary pod came back at its earlier revision. */
@@ -109,9 +114,10 @@ export function whyNotRejected(context: GroupContext, run: RunState, wave: WaveD
 /** Closes the open zone when all its pods are available and the wave replaces no further pod of it. */
 function closeFinishedZone(context: GroupContext, run: UnfinishedRun): UnfinishedRun {
   const open = zoneNamed(context, run.openZone);
-  const wave = context.group.rollout.waves[run.wave];
+  const { group } = context;
+  const wave = group.rollout.waves[run.wave];
   if (open === undefined || !open.isReady || wave === undefined) return run;
-  const hasMore = wave.zones.includes(open.zone.name) && waveTarget(wave.amount, open.replicas) > open.updated && open.outdated.length > 0;
+  const hasMore = zonesOfWave(group, run, wave).includes(open.zone.name) && podsUpTo(podsOfWave(group, run, open, wave), open) > 0;
   return hasMore ? run : closeZone(run);
 }
 
@@ -147,18 +153,16 @@ export function waveProgress(context: GroupContext, wave: WaveDefinition, run?: 
   const stuckIn = (view: ZoneView): number =>
     run === undefined ? 0 : view.outdated.filter((pod) => mayRepair(context, run, view, pod) && isStuck(context, view, pod)).length;
   const broken = context.view.zones.filter((view) => stuckIn(view) > 0).map((view) => view.zone.name);
-  const members = run?.returning ?? wave.zones;
+  const members = zonesOfWave(context.group, run, wave);
   const outside = [...(run?.openZone === undefined ? [] : [run.openZone]), ...broken].filter((name) => !members.includes(name));
   const zones = [...new Set([...outside, ...members])].flatMap((name) => {
     const view = zoneNamed(context, name);
     if (view === undefined) return [];
     const isInWave = members.includes(name);
-    const target = !isInWave ? 0 : run?.returning === undefined ? waveTarget(wave.amount, view.replicas) : view.replicas;
+    const target = isInWave ? podsOfWave(context.group, run, view, wave) : 0;
     // The StatefulSet controller replaces the pods that the partition exposes, also those beyond the wave.
     const exposed = isInWave ? view.exposedByPartition.length : 0;
-    // A deleted pod whose successor does not exist yet counts as replaced.
-    const left = Math.min(target - view.updated - view.pendingPods, view.outdated.length);
-    return [{ view, target, remaining: Math.max(0, stuckIn(view), exposed, left) }];
+    return [{ view, target, remaining: Math.max(stuckIn(view), exposed, podsUpTo(target, view)) }];
   });
   const isFilled = zones.every((zone) => zone.remaining === 0 && zone.view.unknown === undefined);
   return { wave, zones, isFilled, isAvailable: isFilled && context.view.zones.every((zone) => zone.isReady) };

@@ -9,7 +9,7 @@ import { result } from '../rule.ts';
 import { inFlightBefore, isClaimed, isStuck, isUp, waitsForLower } from '../rules/pod-state.ts';
 import { isProtected } from '../rules/protected.ts';
 import type { RollQuestion } from '../rules/roll.ts';
-import { includedPods } from '../rules/wave.ts';
+import { includedPods } from '../run/included.ts';
 import type { RunState } from '../run/run-state.ts';
 import type { PodView } from '../snapshot.ts';
 import type { Allowance, ChosenPod, Strategy } from './strategy.ts';

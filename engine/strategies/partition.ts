@@ -18,7 +18,7 @@ import {
   waitsForLower,
 } from '../rules/pod-state.ts';
 import { oldStatusOf, type RollQuestion } from '../rules/roll.ts';
-import { includedPods } from '../rules/wave.ts';
+import { includedPods } from '../run/included.ts';
 import type { RunState } from '../run/run-state.ts';
 import type { Claim, PodView, Snapshot, StatefulSetView } from '../snapshot.ts';
 import { replacePods } from './on-delete.ts';

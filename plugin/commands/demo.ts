@@ -9,9 +9,9 @@ import type { GroupDefinition } from '../../policies/definition.ts';
 import { policyDigest } from '../../policies/digest.ts';
 import type { CommandContext } from '../context.ts';
 import { type ExitCode, exitCodes } from '../failure.ts';
-import { zoneProgress } from '../output/group-text.ts';
 import { renderPlanTable } from '../output/plan/table.ts';
 import { type Moment, renderFrame, transitionKey, transitionLine } from '../output/status.ts';
+import { zoneProgress } from '../output/zone-progress.ts';
 import { readPolicyFiles } from '../policy-files.ts';
 import { applyWhatIf, parseWhatIf } from '../source/what-if.ts';
 

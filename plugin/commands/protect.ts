@@ -14,9 +14,10 @@ import { agentNamespaceFor } from '../live/notes.ts';
 import { type RequestedGroup, type RequestFlags, readAndSubmit } from '../live/submit-request.ts';
 import { endFlag } from '../live/target.ts';
 import { findZone } from '../live/write-options.ts';
-import { countedLimit, unreadZones } from '../output/group-text.ts';
+import { unreadZones } from '../output/group-text.ts';
 import { instantText } from '../output/plan/plan-text.ts';
 import { placeText, reasonSuffix } from '../output/text.ts';
+import { countedLimit } from '../output/zone-progress.ts';
 
 export interface ProtectOptions extends RequestFlags {
   readonly zone?: string;

@@ -1,6 +1,6 @@
 // The verb status: shows the progress of a group and returns an exit code for success, failure, wait or timeout.
 import type { PublishedDecision } from '../../engine/publish/published.ts';
-import { personNeeded } from '../../engine/publish/status.ts';
+import { noWaveTexts, personNeeded } from '../../engine/publish/status.ts';
 import { endsByItself } from '../../engine/rules/catalog.ts';
 import { type Cluster, type ConnectionFlags, withCluster } from '../connection.ts';
 import { type CommandContext, type OutputStream, suggestNext, writeNotes } from '../context.ts';
@@ -156,7 +156,12 @@ function progressText(decision: PublishedDecision, nowMs: number): string {
 
 /** Returns the text for a wait that timed out, that the user ended, or whose agent does not run; empty for any other ending. */
 function endingText({ name, verdict: { condition } }: StatusCall, ending: Ending, why: string): string {
-  const { unattended } = onlyGroup(ending.read);
+  const { unattended, decision } = onlyGroup(ending.read);
+  const isOfCondition = ({ zone, statefulSet }: PublishedDecision['zones'][number]): boolean =>
+    condition.kind === 'zone' && [zone, statefulSet].includes(condition.zone);
+  const [inNoWave] = noWaveTexts(decision.zones.filter(isOfCondition));
+  if (ending.kind === 'verdict' && ending.exitCode === exitCodes.waiting && inNoWave !== undefined)
+    return `ended before ${conditionText(condition)}; ${inNoWave}. To update them, add a wave with percent: 100\n`;
   if (ending.kind === 'interrupted' || ending.kind === 'quit')
     return `${unattended ?? 'the rollout continues'}. Run: kubectl rollout-group status ${nameOf(name)}\n`;
   const explain = /(?:Run|To end it): /.test(why) ? '' : `. Run: kubectl rollout-group explain ${nameOf(name)}`;

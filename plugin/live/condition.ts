@@ -44,11 +44,11 @@ function isMet(condition: Condition, judged: Judged): boolean {
   const isCurrent = !isOutdated && !isRolledBack(decision);
   switch (condition.kind) {
     case 'complete':
-      return isCurrent && isOver(decision) && decision.zones.every(isZoneUpdated);
+      return isCurrent && isOver(decision) && decision.zones.every(areWavesDone);
     case 'paused':
       return !areStopsOutdated && isPaused(decision);
     case 'zone':
-      return isZoneDone(condition.zone, decision) && isCurrent;
+      return isZoneUpdated(zoneIn(decision, condition.zone)) && isCurrent;
     case 'wave':
       return isWaveDone(condition.wave, judged) && isCurrent && !isRunOfOlderTemplate(decision);
   }
@@ -67,14 +67,21 @@ function isOver({ outcome, phase }: PublishedDecision): boolean {
   return outcome === 'done' || isAtRest({ phase });
 }
 
-/** Reports whether every pod of the zone is available at the update revision, which the phase of the group alone does not show. */
-function isZoneUpdated({ replicas, updated, available, unread }: PublishedDecision['zones'][number]): boolean {
-  return unread === undefined && updated === replicas && available >= replicas;
+type Zone = PublishedDecision['zones'][number];
+
+/** Reports whether the waves have no pod left in the zone, and every pod is available. The phase of the group alone does not show that. */
+function areWavesDone({ replicas, updated, available, unread, podsInNoWave = 0 }: Zone): boolean {
+  return unread === undefined && updated + podsInNoWave === replicas && available >= replicas;
 }
 
-function isZoneDone(name: string, { zones, namespace, group }: PublishedDecision): boolean {
+/** Reports whether every pod of the zone is available at the update revision. */
+function isZoneUpdated(zone: Zone): boolean {
+  return areWavesDone(zone) && zone.podsInNoWave === undefined;
+}
+
+function zoneIn({ zones, namespace, group }: PublishedDecision, name: string): Zone {
   const zone = zones.find((candidate) => candidate.zone === name || candidate.statefulSet === name);
-  if (zone !== undefined) return isZoneUpdated(zone);
+  if (zone !== undefined) return zone;
   throw usageFailure(`${namespace}/${group} has no zone ${name}`, `its zones: ${zones.map((one) => one.zone).join(', ')}`);
 }
 
@@ -89,7 +96,7 @@ function isWaveDone(wanted: string, { decision, waves }: Judged): boolean {
       waves.length === 0 ? 'wave numbers start at 1' : `its waves: ${waves.join(', ')}`,
     );
   }
-  if (isOver(decision) && decision.zones.every(isZoneUpdated)) return true;
+  if (isOver(decision) && decision.zones.every(areWavesDone)) return true;
   if (index < 0 && wave?.name !== wanted) {
     throw usageFailure(
       `the waves of ${namespace}/${group} are not readable here, so wave ${wanted} cannot be found`,
@@ -104,13 +111,21 @@ function isAboutToRollBack({ run, warnings }: PublishedDecision): boolean {
   return Object.entries(run.target).some(([zone, revision]) => (run.previous[zone] ?? revision) !== revision);
 }
 
+/** Reports whether no wave updates the zone completely, and the waves are done with it. */
+function isInNoWave(zone: Zone): boolean {
+  return areWavesDone(zone) && zone.podsInNoWave !== undefined;
+}
+
 export interface VerdictOptions {
   readonly condition: Condition;
   /** True if waiting ends when a person must act. */
   readonly failOnPause: boolean;
 }
 
-/** Returns the exit code if waiting ends: the condition is met, the run failed or was aborted, or, with `failOnPause`, a person must act. */
+/**
+ * Returns the exit code if waiting ends: the condition is met, the run failed or was aborted, no wave updates the zone of the condition, or,
+ * with `failOnPause`, a person must act.
+ */
 export function verdictOn(judged: Judged, { condition, failOnPause }: VerdictOptions): ExitCode | undefined {
   const { decision, isOutdated, areStopsOutdated } = judged;
   if (isMet(condition, judged)) return exitCodes.done;
@@ -119,6 +134,8 @@ export function verdictOn(judged: Judged, { condition, failOnPause }: VerdictOpt
   if (decision.phase === 'Failed' || decision.run?.outcome === 'failed' || isRolledBack(decision)) return exitCodes.failed;
   // An unverified abort only pauses the group. It also ends the wait, because the group does not continue by itself.
   if (!areStopsOutdated && decision.stops?.some(({ isAbort }) => isAbort === true) === true) return exitCodes.failed;
+  // The waves of the group are done with the zone, so only other waves meet the condition.
+  if (condition.kind === 'zone' && isInNoWave(zoneIn(decision, condition.zone))) return exitCodes.waiting;
   return failOnPause && !areStopsOutdated && personNeeded(decision) !== undefined ? exitCodes.waiting : undefined;
 }
 

@@ -2,7 +2,7 @@
 
 import { ordinalsIn } from '../../engine/amount.ts';
 import type { PublishedDecision, PublishedStep, PublishedZone } from '../../engine/publish/published.ts';
-import { gatesWithReading, goesBack } from '../../engine/publish/status.ts';
+import { gatesWithReading, goesBack, noWaveTexts } from '../../engine/publish/status.ts';
 import { updatedRevision } from '../../engine/publish/template-change.ts';
 import { strategyTraits } from '../../policies/strategies.ts';
 import { defined } from '../../policies/values/defined.ts';
@@ -10,7 +10,6 @@ import type { LiveGroup, Subject } from '../live/groups.ts';
 import { type Explanation, renderExplanation } from './explain.ts';
 import {
   asOfText,
-  countedLimit,
   currentRoll,
   metricText,
   readingText,
@@ -26,6 +25,7 @@ import { ageText, shortDigest } from './plan/plan-text.ts';
 import type { TableLook } from './plan/table.ts';
 import { podText, shortPods } from './pod-text.ts';
 import { reasonSuffix } from './text.ts';
+import { countedLimit } from './zone-progress.ts';
 
 interface LiveExplanation {
   readonly live: LiveGroup;
@@ -114,7 +114,8 @@ function waitFacts(decision: PublishedDecision, { zone: name, pod }: Subject): r
   if (pod !== undefined && revisionOf(pod, zone) === updatedRevision(zone)) return [];
   const wait = zoneWaitText(decision, zone.zone);
   const wave = decision.wave === undefined ? '' : ` (wave ${waveText(decision)})`;
-  return wait === undefined ? [] : [['zone', `${zone.zone}: ${wait}${wave}`]];
+  const isAhead = wait !== undefined && zone.updated + (zone.podsInNoWave ?? 0) < zone.replicas;
+  return [...(isAhead ? [`${zone.zone}: ${wait}${wave}`] : []), ...noWaveTexts([zone])].map((text): Fact => ['zone', text]);
 }
 
 function revisionOf(pod: string, { statefulSet, revisions }: PublishedZone): string | undefined {

@@ -1,15 +1,23 @@
 // Renders why a group progresses, waits or is blocked: its goal, each next step with every evaluated rule, and the commands to act.
 import { editText, isOfStop } from '../../engine/decide/stops.ts';
-import { type GroupDecision, isAtRest, type RuleOutcome, type RuleResult, type Step, type Stop } from '../../engine/decision.ts';
+import {
+  type GroupDecision,
+  isAtRest,
+  type RuleOutcome,
+  type RuleResult,
+  type Step,
+  type Stop,
+  updatedWord,
+} from '../../engine/decision.ts';
 import type { GroupPlan, Refusal } from '../../engine/plan/document.ts';
 import { actionText, type PublishedDecision } from '../../engine/publish/published.ts';
-import { isMisplacedUntilRetry, missingSetsText } from '../../engine/publish/status.ts';
+import { isMisplacedUntilRetry, missingSetsText, noWaveTexts } from '../../engine/publish/status.ts';
 import { blockingResults, blocks, isLimitOfZero } from '../../engine/rule.ts';
 import { isRejection, lacksApproval, lacksRequesters } from '../../engine/rules/approval.ts';
 import { endsByItself } from '../../engine/rules/catalog.ts';
 import { waitsForPartition } from '../../engine/rules/strategy.ts';
 import { requestOf } from '../../engine/run/requests.ts';
-import { goalText, marks, missingText, openExceptions, phaseTitle, podsMissing, troubleOf, unreadText, unreadZones } from './group-text.ts';
+import { goalText, marks, missingText, openExceptions, phaseTitle, podsMissing, troubleOf, unreadZones } from './group-text.ts';
 import {
   cancelCommand,
   deadlineText,
@@ -27,6 +35,7 @@ import type { TableLook } from './plan/table.ts';
 import { zonePodsText } from './pod-text.ts';
 import type { Style } from './terminal.ts';
 import { paragraph, plural, styledParagraph } from './text.ts';
+import { unreadText } from './zone-progress.ts';
 
 /** A step with its pods, or with their number if the step comes from a published status. */
 type ExplainedStep = Step & { readonly podCount?: number };
@@ -149,8 +158,10 @@ function verdict(explanation: Explanation): string {
 }
 
 function doneVerdict(explanation: Explanation): string {
-  const { phase, stops, left: [left] = [] } = explanation.decision;
-  const text = phase === 'RolledBack' ? 'Every pod keeps its earlier revision' : 'Nothing is left to do';
+  const { phase, stops, zones, left: [left] = [] } = explanation.decision;
+  const inNoWave = noWaveTexts(zones).join('; ');
+  const done = inNoWave === '' ? 'Nothing is left to do' : `Every wave is done; ${inNoWave}`;
+  const text = phase === 'RolledBack' ? 'Every pod keeps its earlier revision' : done;
   return `. ${text}${stopVerdict(explanation, stops) ?? (left === undefined ? '.' : `, but ${left.fact}.`)}`;
 }
 
@@ -196,7 +207,7 @@ function zonesText({ decision, unread = unreadZones(decision) }: Explanation): s
     .map((zone) =>
       unread.includes(zone.zone)
         ? `${zone.zone} ${unreadText(zone)}`
-        : `${zone.zone} ${zone.updated}/${zone.replicas} updated, ${zone.available} available${zone.isReady ? '' : ', not ready'}`,
+        : `${zone.zone} ${zone.updated}/${zone.replicas} ${updatedWord([zone])}, ${zone.available} available${zone.isReady ? '' : ', not ready'}`,
     )
     .join('; ');
 }

@@ -1,6 +1,6 @@
 // Renders groups for get: a table with one line per group, or one group with its zones and its pods in flight.
 import { ordinalRanges, ordinalsIn } from '../../engine/amount.ts';
-import type { Stop } from '../../engine/decision.ts';
+import { type Stop, updatedWord } from '../../engine/decision.ts';
 import type { PublishedDecision, PublishedPod, PublishedWait, PublishedZone } from '../../engine/publish/published.ts';
 import { gatesWithReading, leftMemberText } from '../../engine/publish/status.ts';
 import { updatedRevision } from '../../engine/publish/template-change.ts';
@@ -10,8 +10,6 @@ import type { Facts } from '../live/facts.ts';
 import type { LiveGroup } from '../live/groups.ts';
 import {
   asOfText,
-  countedLimit,
-  downText,
   endText,
   factMsOf,
   goalText,
@@ -26,12 +24,9 @@ import {
   seenAtMs,
   shortRevision,
   summaryText,
-  unreadText,
   unreadZones,
   warningTexts,
   waveText,
-  type ZoneProgress,
-  zoneProgress,
   zoneWaitText,
 } from './group-text.ts';
 import { changeText } from './image-text.ts';
@@ -39,6 +34,7 @@ import { ageText, deadlineText, exceptionAndEndText, factText, passesText, short
 import type { TableLook } from './plan/table.ts';
 import { podText, shortPods } from './pod-text.ts';
 import { alignTable, type Column, type ItemColumn, itemTable, paragraph, plural, type Row, reasonSuffix } from './text.ts';
+import { countedLimit, downText, noWaveParts, unreadText, type ZoneProgress, zoneProgress } from './zone-progress.ts';
 
 interface GroupsTable {
   readonly groups: readonly LiveGroup[];
@@ -139,7 +135,9 @@ function headLines(live: LiveGroup, nowMs: number, look: TableLook, change = '')
   const name = `${decision.namespace}/${decision.group}`;
   const phase = `${was}${phaseTitle(decision.phase)}`;
   const wave = decision.wave === undefined ? '' : `   wave ${waveText(decision)}`;
-  const counts = areKnown ? `${was}${updated} of ${desired} updated   ${was}${available} available` : '? updated   ? available';
+  const counts = areKnown
+    ? `${was}${updated} of ${desired} ${updatedWord(decision.zones)}   ${was}${available} available`
+    : '? updated   ? available';
   const room = look.columns === undefined ? Number.POSITIVE_INFINITY : Math.max(0, look.columns - name.length - phase.length - 3);
   const hasRoom = change !== '' && wave.length + change.length + counts.length + 6 <= room;
   const rest = hasRoom ? `${wave}   ${change}   ${counts}` : `${wave}   ${counts}`;
@@ -213,13 +211,15 @@ function zoneState({ done, inFlight, failing, toDo }: ZoneProgress): string {
 }
 
 function zoneInfo(progress: ZoneProgress, zone: PublishedZone, decision: PublishedDecision): string {
-  const { inFlight, toDo, done } = progress;
-  const wait = inFlight === 0 && toDo > 0 ? zoneWaitText(decision, zone.zone) : undefined;
+  const { inFlight, toDo, inNoWave = 0, done } = progress;
+  const left = toDo - inNoWave;
+  const wait = inFlight === 0 && left > 0 ? zoneWaitText(decision, zone.zone) : undefined;
   const down = downText(progress);
   const parts = [
     ...down,
-    ...(toDo > 0 && (down.length > 0 || done > 0 || wait === undefined) ? [`${toDo} to go`] : []),
+    ...(left > 0 && (down.length > 0 || done > 0 || wait === undefined) ? [`${left} to go`] : []),
     ...(wait === undefined ? [] : [wait]),
+    ...noWaveParts(progress),
     ...strategyText(zone),
   ];
   return parts.join(', ');

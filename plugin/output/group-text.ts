@@ -1,5 +1,4 @@
 // Builds the texts about a live group that every display shares: counts, revisions, pods in flight, waits, images and estimated end.
-import { ordinalsIn } from '../../engine/amount.ts';
 import { isOfStop } from '../../engine/decide/stops.ts';
 import {
   type GroupDecision,
@@ -12,25 +11,18 @@ import {
   type ZoneDecision,
 } from '../../engine/decision.ts';
 import type { Estimate, LikelyEnd } from '../../engine/plan/estimate.ts';
-import type {
-  PublishedDecision,
-  PublishedMetric,
-  PublishedPod,
-  PublishedReading,
-  PublishedStep,
-  PublishedZone,
-} from '../../engine/publish/published.ts';
+import type { PublishedDecision, PublishedMetric, PublishedPod, PublishedReading, PublishedStep } from '../../engine/publish/published.ts';
 import {
   endsText,
   isTroubled,
   missingSetsText,
+  noWaveTexts,
   type PersonNeeded,
   rolledBackRule,
   stopFact,
   stopTitle,
   waitsForAllowed,
 } from '../../engine/publish/status.ts';
-import { updatedRevision } from '../../engine/publish/template-change.ts';
 import { leadingResult } from '../../engine/rule.ts';
 import { isUnknown, type Known } from '../../engine/snapshot.ts';
 import { formatDuration } from '../../policies/duration.ts';
@@ -40,6 +32,7 @@ import { ageText, exceptionText, factText, instantText, spanText } from './plan/
 import { podText } from './pod-text.ts';
 import type { Style } from './terminal.ts';
 import { plural } from './text.ts';
+import { zoneProgress } from './zone-progress.ts';
 
 /** Returns the names of the zones whose StatefulSet does not exist or was not read completely. Their counts are meaningless. */
 export function unreadZones({
@@ -52,11 +45,6 @@ export function unreadZones({
   const isUnread = ({ zone, unread }: Pick<ZoneDecision, 'zone' | 'unread'>): boolean =>
     unread !== undefined || steps.some(({ id }) => id === `view/${zone}`);
   return zones.filter(isUnread).map(({ zone }) => zone);
-}
-
-/** Returns why the counts of a zone are meaningless. */
-export function unreadText({ unread, statefulSet }: Pick<ZoneDecision, 'unread' | 'statefulSet'>): string {
-  return unread === 'missing' ? `StatefulSet ${statefulSet} does not exist` : 'could not be read';
 }
 
 /** Returns the goal of the group. The goal of unread zones is unknown. */
@@ -81,38 +69,6 @@ export function partText(decision: Pick<PublishedDecision, 'zones' | 'steps'>, p
   return totals.areKnown ? `${totals[part]}/${totals.desired}` : '?';
 }
 
-export interface ZoneProgress {
-  readonly zone: string;
-  /** The pods at the update revision, as in every count of updated pods: also those that are not available. */
-  readonly updated: number;
-  /** The updated and available pods. */
-  readonly done: number;
-  /** The terminating, starting or unavailable pods, without the failing pods. */
-  readonly inFlight: number;
-  /** The pods that do not become available by themselves. */
-  readonly failing: number;
-  readonly toDo: number;
-  /** Why the counts are meaningless; absent for a zone that was read. */
-  readonly unread?: string;
-}
-
-/** Counts the done, in-flight, failing and outdated pods of one zone, each pod once. An unavailable pod of any revision is in flight or failing. */
-export function zoneProgress(view: PublishedZone, pods: readonly PublishedPod[]): ZoneProgress {
-  const { zone, replicas, updated, available } = view;
-  const down = Math.max(0, replicas - available);
-  const failing = Math.min(down, troubledPods({ pods }, zone).length);
-  const isUpdated = updatedPods(view);
-  const unavailableCount = pods.filter((pod) => pod.zone === zone && isUpdated(pod)).length;
-  const done = Math.min(Math.max(0, updated - unavailableCount), replicas - down);
-  const toDo = Math.max(0, replicas - down - done);
-  return { zone, updated, done, inFlight: down - failing, failing, toDo, ...(view.unread && { unread: unreadText(view) }) };
-}
-
-/** Returns `1 failing` and `2 in flight`, each only if there is such a pod. */
-export function downText({ failing, inFlight }: Pick<ZoneProgress, 'failing' | 'inFlight'>): readonly string[] {
-  return [...(failing > 0 ? [`${failing} failing`] : []), ...(inFlight > 0 ? [`${inFlight} in flight`] : [])];
-}
-
 /** Returns the rule that blocks the roll of the zone, or the zone or wave that goes first; undefined if its pods may be replaced now. */
 export function zoneWaitText({ steps, waits, wave }: RollSteps, zone: string): string | undefined {
   const own = steps.findLast((step) => step.kind === 'roll' && step.zone === zone);
@@ -133,17 +89,6 @@ export function currentRoll<Item extends Pick<PublishedStep, 'kind'>>({ steps }:
 export type RollSteps = Pick<GroupDecision, 'waits' | 'wave'> & {
   readonly steps: readonly Pick<PublishedStep, 'id' | 'kind' | 'zone' | 'results'>[];
 };
-
-/** The maximum number of pods of a zone that are counted one by one. */
-export const countedLimit = 10_000;
-
-/** Returns a predicate that is true if a pod is starting, or if it runs the update revision and is not leaving. */
-function updatedPods(zone: PublishedZone): (pod: PublishedPod) => boolean {
-  const { statefulSet, revisions } = zone;
-  const target = revisions.find(({ revision }) => revision === updatedRevision(zone));
-  const ordinals = new Set(target === undefined ? [] : ordinalsIn(target.ordinals, countedLimit));
-  return ({ pod, state }) => state === 'starting' || (state !== 'leaving' && ordinals.has(Number(pod.slice(statefulSet.length + 1))));
-}
 
 /** Returns a revision without the name of its StatefulSet, at most 10 characters long. */
 export function shortRevision(revision: string, statefulSet: string): string {
@@ -234,6 +179,7 @@ function decisionParts(decision: PublishedDecision, isShort: boolean, nowMs: num
   const inFlight = podsInFlight(decision).map(({ zone, count }) => `${plural(count, 'pod')} of ${zone}`);
   const missing = isAtRest(decision) ? podsMissing(decision) : 0;
   if (missing > 0) return [trouble, missingText(missing)];
+  if (isAtRest(decision) && !isShort) return [trouble, ...noWaveTexts(decision.zones)];
   if (namedRule(decision) !== undefined) return [trouble, firstWait(decision, isShort, nowMs)];
   return [trouble, inFlight.length === 0 || isShort ? inFlight.join(', ') : `${inFlight.join(', ')} in flight`];
 }

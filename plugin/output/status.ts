@@ -1,7 +1,7 @@
 // Renders the progress of a rollout: a frame for a terminal, one line per transition for logs.
-import { type GroupDecision, isAtRest } from '../../engine/decision.ts';
+import { type GroupDecision, isAtRest, updatedWord } from '../../engine/decision.ts';
 import type { PublishedPod } from '../../engine/publish/published.ts';
-import { leftMemberText, stopTitle, waitsForAllowed } from '../../engine/publish/status.ts';
+import { leftMemberText, noWaveTexts, stopTitle, waitsForAllowed } from '../../engine/publish/status.ts';
 import { isUnknown } from '../../engine/snapshot.ts';
 import { secondText } from '../../policies/instant.ts';
 import { shorten } from '../../policies/text/shorten.ts';
@@ -10,7 +10,6 @@ import type { Estimation, Facts } from '../live/facts.ts';
 import type { LiveGroup } from '../live/groups.ts';
 import {
   currentRoll,
-  downText,
   endText,
   openExceptions,
   partText,
@@ -24,15 +23,14 @@ import {
   unreadZones,
   warningTexts,
   waveText,
-  type ZoneProgress,
   zoneEndText,
-  zoneProgress,
   zoneWaitText,
 } from './group-text.ts';
 import { changeText } from './image-text.ts';
 import { ageText, deadlineText, exceptionAndEndText, factText, leftText, spanText, stopAndEndText } from './plan/plan-text.ts';
 import type { TableLook } from './plan/table.ts';
 import { paragraph, plural } from './text.ts';
+import { downText, noWaveParts, type ZoneProgress, zoneProgress } from './zone-progress.ts';
 
 /** Returns the lines of one frame, including the estimated end if there is an estimate. */
 export function renderStatus(live: LiveGroup, nowMs: number, look: TableLook, facts: Facts = {}): readonly string[] {
@@ -101,6 +99,7 @@ function factsOf(live: LiveGroup, nowMs: number): readonly string[] {
   const exceptions = openExceptions(decision, nowMs).map(({ exception }) => exception);
   const hasProblem =
     decision.waits.length + stops.length + exceptions.length + (decision.left ?? []).length > 0 ||
+    (isAtRest(decision) && noWaveTexts(decision.zones).length > 0) ||
     troubledPods(decision).length > 0 ||
     unattended !== undefined;
   const working = decision.zones.filter((zone) => zone.available < zone.replicas && !unread.includes(zone.zone)).map(({ zone }) => zone);
@@ -108,7 +107,7 @@ function factsOf(live: LiveGroup, nowMs: number): readonly string[] {
     decision.phase.toLowerCase(),
     ...(wave === undefined ? [] : [`wave=${Math.min(wave.index + 1, wave.count)}/${wave.count}`, `name=${wave.name}`]),
     ...(working.length === 0 ? [] : [`zone=${working.join(',')}`]),
-    `updated=${partText(decision, 'updated')}`,
+    `${decision.zones.every(({ isReturned }) => isReturned === true) ? 'returned' : 'updated'}=${partText(decision, 'updated')}`,
     `available=${partText(decision, 'available')}`,
     ...(decision.waits.length === 0 ? [] : [`waits=${[...new Set(decision.waits.map(({ rule }) => rule))].join(',')}`]),
     ...(stops.length === 0 ? [] : [`stops=${stops.join(',')}`]),
@@ -119,7 +118,13 @@ function factsOf(live: LiveGroup, nowMs: number): readonly string[] {
 
 /** Returns a key of the phase, wave, zones, failing pods, waits, stops, exceptions and agent state. A new key is a transition. */
 export function statusKey({ decision, unattended }: LiveGroup): string {
-  const zones = decision.zones.map((zone) => [zone.zone, zone.available < zone.replicas, zone.updated === zone.replicas, zone.replicas]);
+  const zones = decision.zones.map((zone) => [
+    zone.zone,
+    zone.available < zone.replicas,
+    zone.updated === zone.replicas,
+    zone.replicas,
+    zone.podsInNoWave,
+  ]);
   const waits = decision.waits.map(({ rule, outcome }) => [rule, outcome]);
   const stops = (decision.stops ?? []).map(({ rule, fact }) => [rule, fact]);
   const troubled = troubledPods(decision).map(({ pod }) => pod);
@@ -192,7 +197,7 @@ function zoneLine(progress: ZoneProgress, nameWidth: number, { decision, zoneEnd
   const forEnds = Math.max(0, ...Object.values(zoneEnds).map((end = '') => end.length + 2));
   const room = (look.columns ?? 80) - nameWidth - 44 - (look.columns === undefined ? 0 : forEnds);
   // A narrow terminal has no room for the word.
-  const word = room < 18 ? '' : ' updated';
+  const word = room < 18 ? '' : ` ${updatedWord([progress])}`;
   const width = Math.max(10, Math.min(40, room - word.length));
   const count = (progress.unread === undefined ? `${updated}/${total}` : '?').padStart(7);
   const parts = [zoneText(progress, decision), zoneEnds[zone]].filter((part) => part !== undefined).join(', ');
@@ -218,19 +223,25 @@ function bar(progress: ZoneProgress, width: number, { glyphs, paint }: TableLook
 }
 
 function zoneText(progress: ZoneProgress, decision: RollSteps): string {
-  const { zone, done, toDo, unread } = progress;
+  const { zone, done, toDo, inNoWave = 0, unread } = progress;
   if (unread !== undefined) return unread;
+  if (toDo === 0 && downText(progress).length === 0) return 'done';
+  const left = toDo - inNoWave;
   const down = downText(progress);
-  if (down.length > 0) return [...down, `${toDo} to go`].join(', ');
-  if (toDo === 0) return 'done';
-  return (done === 0 ? zoneWaitText(decision, zone) : undefined) ?? `${toDo} to go`;
+  const wait = down.length === 0 && done === 0 ? zoneWaitText(decision, zone) : undefined;
+  const toGo = left === 0 && inNoWave > 0 ? [] : [wait ?? `${left} to go`];
+  return [...down, ...toGo, ...noWaveParts(progress)].join(', ');
+}
+
+function doneText(zones: readonly ZoneProgress[]): string {
+  return zones.some(({ inNoWave }) => inNoWave !== undefined) ? 'every wave is done' : 'done';
 }
 
 function nowText(moment: Moment): string {
   const { decision, zones, nowMs, unattended } = moment;
   if (unattended !== undefined) return `${unattended}; nothing is carried out`;
   if (decision.phase === 'RolledBack') return 'the requested revision failed; every pod keeps its earlier revision';
-  if (decision.outcome === 'done') return 'done';
+  if (decision.outcome === 'done') return doneText(zones);
   const inFlight = zones.filter((zone) => zone.inFlight > 0).map((zone) => `${plural(zone.inFlight, 'pod')} of ${zone.zone}`);
   if (inFlight.length > 0 && !waitsForAllowed(decision)) return `now: ${inFlight.join(', ')} in flight`;
   const [wait] = decision.waits;
@@ -262,7 +273,7 @@ export function transitionLine(moment: Moment): string {
 export function transitionKey(moment: Moment): string {
   const { decision, zones } = moment;
   const working = workingZones(moment);
-  const finished = zones.filter((zone) => zone.done === totalOf(zone)).length;
+  const finished = zones.filter((zone) => zone.done + (zone.inNoWave ?? 0) === totalOf(zone)).length;
   const waits = working.length === 0 ? decision.waits.map((wait) => wait.rule) : [];
   return [decision.outcome === 'done', decision.wave?.index, finished, ...working, ...waits].join(' ');
 }

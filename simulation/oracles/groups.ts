@@ -68,6 +68,7 @@ export function ofGroup(oracle: Oracle, isOurs: (object: Named) => boolean): Ora
       if (isOurs({ namespace, name, object: object ?? oldObject })) oracle.reviewed?.(reviewed);
     },
     processChanged: (process, change) => oracle.processChanged?.(process, change),
+    directoryChanged: (state) => oracle.directoryChanged?.(state),
     healingBegan: () => oracle.healingBegan?.(),
     ended: () => oracle.ended?.(),
   };
@@ -86,6 +87,7 @@ export function whileTrue(oracle: Oracle, isTrue: () => boolean): Oracle {
     podAdmitted: (pod) => void (isTrue() && oracle.podAdmitted?.(pod)),
     reviewed: (reviewed) => void (isTrue() && oracle.reviewed?.(reviewed)),
     processChanged: (process, change) => void (isTrue() && oracle.processChanged?.(process, change)),
+    directoryChanged: (state) => void (isTrue() && oracle.directoryChanged?.(state)),
     healingBegan: () => void (isTrue() && oracle.healingBegan?.()),
     ended: () => void (isTrue() && oracle.ended?.()),
   };

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { zoneProgress } from '../../plugin/output/group-text.ts';
+import { zoneProgress } from '../../plugin/output/zone-progress.ts';
 
 const zone = { zone: 'a', statefulSet: 'ingester-zone-a', replicas: 3, available: 2, isReady: false, desiredRevision: 'rev-1' };
 const crash = { zone: 'a', pod: 'ingester-zone-a-2', state: 'crashing', reason: 'CrashLoopBackOff' } as const;

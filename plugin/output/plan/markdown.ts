@@ -66,10 +66,9 @@ function headline({ groups, policyChanges = [], otherChanges = [], denied = [] }
   return groups.every((group) => group.changes.length === 0) ? 'no changes' : 'no restarts';
 }
 
-const outcomeMarks: Readonly<Record<GroupPlan['outcome'], string>> = {
+const outcomeMarks: Readonly<Partial<Record<GroupPlan['outcome'], string>>> = {
   blocked: '**blocked**',
   waits: '**waits**',
-  complete: 'completes',
   unchanged: 'no restarts',
 };
 
@@ -78,7 +77,7 @@ function overview(changed: readonly GroupPlan[]): Section {
     const { restarts, scaleChanges, p50Seconds, p90Seconds } = group.totals;
     const cells = [
       groupName(group),
-      outcomeMarks[group.outcome],
+      outcomeMarks[group.outcome] ?? words.outcomeText(group),
       String(restarts),
       String(scaleChanges),
       words.spanText(p50Seconds),

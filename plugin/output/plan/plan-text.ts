@@ -335,8 +335,9 @@ const outcomeWords: Readonly<Record<GroupPlan['outcome'], string>> = {
   waits: 'waits',
 };
 
-/** Returns the outcome of a group; a group without restarts may still get another policy. */
+/** Returns the outcome of a group; a group without restarts may still get another policy, and pods may be in no wave. */
 export function outcomeText(group: GroupPlan): string {
+  if (group.outcome === 'complete' && group.zones.some(({ podsInNoWave }) => podsInNoWave !== undefined)) return 'completes its waves';
   return group.outcome === 'unchanged' && !isSame(group) ? 'no restarts, policy changes' : outcomeWords[group.outcome];
 }
 

@@ -224,6 +224,13 @@ export const clusterCodes = {
     explanation:
       'A pod that restarts now, for any reason, comes back at another revision than the one that it runs. The message names the pods or the zone, and the revision.',
   },
+  RG5017: {
+    title: 'Pods stay outdated because no wave includes them',
+    severity: 'warning',
+    explanation:
+      'The run is completed when every wave is done. The waves leave out a zone, or update less than 100 percent of it, so its other pods keep their revision. They are replaced when a later wave includes them, or when the template returns to an earlier one.',
+    hint: 'to update these pods too, add a last wave with the zone and percent: 100',
+  },
   RG6001: {
     title: 'No agent holds the Lease',
     explanation:

@@ -125,7 +125,8 @@ export const policyCodes = {
   RG2203: {
     title: 'The waves never finish a zone',
     severity: 'warning',
-    explanation: 'No wave updates 100 percent of the zone. The last pods stay outdated, and the rollout never completes.',
+    explanation:
+      'No wave updates 100 percent of the zone. A run is completed when every wave is done, and the other pods of the zone stay outdated. `plan`, `get` and `status` name them.',
     hint: 'add a last wave with percent: 100',
   },
   RG2204: {

@@ -270,7 +270,15 @@ describe('RG5009, a canary without pods', () => {
     expect(planned(1)).toEqual([]);
     expect(planned(0, waves, 'grafana/mimir:2.16.0')).toEqual([]);
     expect(planned(0, [wave('canary', ['a', 'b'], { pods: 1 }), ...waves.slice(1)])).toEqual([]);
-    expect(planned(0, waves.slice(0, 1))).toEqual([]);
+    expect(planned(0, waves.slice(0, 1))?.filter(({ code }) => code === 'RG5009')).toEqual([]);
+  });
+
+  it('leaves pods outdated that no wave includes (RG5017)', () => {
+    expect(planned(3, waves.slice(0, 1))?.map(({ code, severity, message }) => `${code} ${severity}: ${message}`)).toEqual([
+      'RG5017 warning: 2 pods of zone a stay outdated: no wave includes them',
+      'RG5017 warning: 3 pods of zone b stay outdated: no wave includes them',
+      'RG5017 warning: 3 pods of zone c stay outdated: no wave includes them',
+    ]);
   });
 });
 

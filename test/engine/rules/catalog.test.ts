@@ -80,6 +80,7 @@ describe('a wait', () => {
       'approval',
       'approved-plan',
       'drift',
+      'in-no-wave',
       'partition-kept',
       'paused',
       'pin-webhook',

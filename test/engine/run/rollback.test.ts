@@ -3,6 +3,7 @@ import { decideGroup } from '../../../engine/decide/decide.ts';
 import type { AdmissionRequest, GroupDecision } from '../../../engine/decision.ts';
 import { judge } from '../../../engine/judge/judge.ts';
 import { defaultAssumptions } from '../../../engine/plan/document.ts';
+import { recordedKind } from '../../../engine/run/origin.ts';
 import { rollbackDelayMs } from '../../../engine/run/run.ts';
 import type { RunState } from '../../../engine/run/run-state.ts';
 import { type IntentView, isUnknown, type Ledger, type Snapshot } from '../../../engine/snapshot.ts';
@@ -82,6 +83,38 @@ function going({ actions }: GroupDecision): readonly string[] {
 function said(action: IntentView['action'], atMs: number, more: Partial<IntentView> = {}): IntentView {
   return intent({ action, requestedBy: { user: 'anna', groups: [], atMs }, ...more });
 }
+
+describe('a run of another zone after a rollback', () => {
+  const stopsOf = ({ stops }: GroupDecision) => stops.filter(({ rule }) => rule === 'rolled-back');
+  const was = 'the update revision is blocked, because it was rolled back: gate errors';
+
+  it('does not say that the rolled-back revision is being rolled back', () => {
+    const forward = decided({ run: rolledBack, b: { status: { updateRevision: 'rev-3' } } });
+    expect(forward.run).toMatchObject({ kind: 'rollout', outcome: 'running', rolledBack: { revisions: { a: newRevision } } });
+    expect(stopsOf(forward)).toMatchObject([{ fact: was, zones: ['a'], isBlocking: false, endsWith: 'apply another pod template' }]);
+    const { run } = forward;
+    if (run === undefined) throw new Error('the test expected a run');
+    const undo = decided({ run, b: { status: { updateRevision: oldRevision } }, pods: { b: { 2: { revision: 'rev-3' } } } });
+    expect(undo.run).toMatchObject({ kind: 'rollback', outcome: 'running', rolledBack: { revisions: { a: newRevision } } });
+    expect(stopsOf(undo)).toMatchObject([{ fact: was, isBlocking: false }]);
+  });
+
+  it('is recorded with its own kind and cause, and reads its gates', () => {
+    const { run } = decided({ run: rolledBack, b: { status: { updateRevision: 'rev-3' } } });
+    if (run === undefined) throw new Error('the test expected a run');
+    const back = decided({ run, b: { status: { updateRevision: oldRevision } }, pods: { b: { 2: { revision: 'rev-3' } } } }).run;
+    expect([back && recordedKind(back), back?.origin]).toEqual(['rollout', undefined]);
+  });
+
+  it('says so while pods still return', () => {
+    const running = withFields(rolledBack, { wave: 1, outcome: 'running' });
+    const fact = 'the update revision is blocked, because it is being rolled back: gate errors';
+    expect(stopsOf(decided({ run: running, pods: { b: { 2: { revision: newRevision } } } }))).toMatchObject([{ fact }]);
+    // Another template of zone b does not end the return of zone a.
+    const more = decided({ run: running, b: { status: { updateRevision: 'rev-3' } }, pods: { a: { 2: { revision: newRevision } } } });
+    expect(stopsOf(more)).toMatchObject([{ fact, zones: ['a'] }]);
+  });
+});
 
 describe('a run that fails', () => {
   it('stands as failed until it has been told, then every pod goes back', () => {

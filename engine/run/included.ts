@@ -1,0 +1,90 @@
+// Counts the pods of a zone that the waves of a run include, and the outdated pods that no wave includes.
+import type { GroupDefinition, WaveDefinition } from '../../policies/definition.ts';
+import { pods, waveTarget } from '../amount.ts';
+import type { GroupContext } from '../context.ts';
+import type { RuleResult } from '../decision.ts';
+import type { ZoneView } from '../observe/view.ts';
+import { result } from '../rule.ts';
+import type { RunState } from './run-state.ts';
+
+type Waves = Pick<GroupDefinition, 'rollout'>;
+type Group = Pick<GroupDefinition, 'rollout' | 'zones'>;
+
+/** The part of a run that decides which pods its waves include. Absent: a rollout. */
+type IncludingRun = Pick<RunState, 'kind' | 'target' | 'restores' | 'returning'> | undefined;
+
+/** Reports whether the run returns the zone to its revision from before the change. */
+function returnsZone(run: IncludingRun, zone: string): boolean {
+  if (run?.returning !== undefined) return run.returning.includes(zone);
+  return run?.kind === 'rollback' && run.target[zone] !== undefined && run.target[zone] === run.restores?.[zone];
+}
+
+/** Reports whether a wave names the zone. */
+export function isInWave({ rollout: { waves } }: Waves, zone: string): boolean {
+  return waves.some(({ zones }) => zones.includes(zone));
+}
+
+/** Returns the zones of a wave, in their order. The last wave of a return also has the returning zones that no wave names. */
+export function zonesOfWave(group: Group, run: IncludingRun, wave: WaveDefinition): readonly string[] {
+  if (run?.returning !== undefined) return run.returning;
+  if (run?.kind !== 'rollback' || group.rollout.waves.at(-1) !== wave) return wave.zones;
+  return [...wave.zones, ...group.zones.map(({ name }) => name).filter((name) => returnsZone(run, name) && !isInWave(group, name))];
+}
+
+/** Returns how many pods of the zone are updated at the end of the wave. A return takes every pod, so the last wave of a zone has all of them. */
+export function podsOfWave({ rollout: { waves } }: Waves, run: IncludingRun, { zone, replicas }: ZoneView, wave: WaveDefinition): number {
+  const last = waves.findLast(({ zones }) => zones.includes(zone.name)) ?? waves.at(-1);
+  const isWhole = returnsZone(run, zone.name) && (run?.returning !== undefined || last === wave);
+  return isWhole ? replicas : waveTarget(wave.amount, replicas);
+}
+
+/** Returns how many pods of a zone the waves up to the current wave include. For a zone that returns before the waves, returns all its pods. */
+export function includedPods(group: Group, run: RunState, view: ZoneView): number {
+  const { name } = view.zone;
+  const reached = group.rollout.waves.slice(0, run.wave + 1);
+  const wave = reached.findLast((one) => one.zones.includes(name) || zonesOfWave(group, run, one).includes(name));
+  return wave === undefined ? 0 : podsOfWave(group, run, view, wave);
+}
+
+/** Returns the number of outdated pods that remain until `target` pods are updated. A deleted pod without a successor yet counts as replaced. */
+export function podsUpTo(target: number, { updated, pendingPods, outdated }: ZoneView): number {
+  return Math.max(0, Math.min(target - updated - pendingPods, outdated.length));
+}
+
+/** Returns the number of outdated pods of a zone that the waves of the run include, or that the partition exposes. */
+export function podsLeft(group: Waves, run: IncludingRun, view: ZoneView): number {
+  const { zone, replicas, outdated, exposedByPartition } = view;
+  if (outdated.length === 0) return 0;
+  if (returnsZone(run, zone.name)) return outdated.length;
+  let included = 0;
+  // The last wave of a zone is the largest, unless lint reports the waves (RG2201).
+  for (const { zones, amount } of group.rollout.waves.toReversed()) {
+    if (zones.includes(zone.name)) included = Math.max(included, waveTarget(amount, replicas));
+    if (included >= replicas) break;
+  }
+  return Math.max(isInWave(group, zone.name) ? exposedByPartition.length : 0, podsUpTo(included, view));
+}
+
+/** Reports whether the waves of the run include an outdated pod, so that the run can replace a pod. */
+export function hasPodsLeft({ group, view }: Pick<GroupContext, 'group' | 'view'>, run: IncludingRun): boolean {
+  return view.zones.some((zone) => podsLeft(group, run, zone) > 0);
+}
+
+/** Returns the number of outdated pods of a zone that stay outdated, because no wave includes them. */
+export function podsInNoWave(group: Waves, run: IncludingRun, view: ZoneView): number {
+  return view.outdated.length - podsLeft(group, run, view);
+}
+
+/** Returns a warning for each zone with outdated pods that no wave includes. */
+export function noWaveWarnings({ group, view }: Pick<GroupContext, 'group' | 'view'>, run: IncludingRun): readonly RuleResult[] {
+  return view.zones.flatMap((zone) => {
+    const count = podsInNoWave(group, run, zone);
+    return count === 0 ? [] : [result('in-no-wave', 'wait', noWaveText(zone.zone.name, count))];
+  });
+}
+
+/** Returns `3 pods of zone c stay outdated: no wave includes them`. */
+export function noWaveText(zone: string, count: number): string {
+  const [stay, them] = count === 1 ? ['stays', 'it'] : ['stay', 'them'];
+  return `${pods(count)} of zone ${zone} ${stay} outdated: no wave includes ${them}`;
+}

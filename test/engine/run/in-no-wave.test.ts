@@ -1,0 +1,115 @@
+import { describe, expect, it } from 'vitest';
+import { decideGroup } from '../../../engine/decide/decide.ts';
+import type { RunState } from '../../../engine/run/run-state.ts';
+import { group, wave } from '../../kit/groups.ts';
+import { newRevision, oldRevision, type PodChanges } from '../../kit/objects.ts';
+import { ago, hourMs, intent, ledgerOf, minuteMs, outdatedSets, type RunFields, runOf, updatedPods } from '../../kit/questions.ts';
+import { podsIn } from '../../kit/rolls.ts';
+import { snapshotOf } from '../../kit/snapshots.ts';
+
+const zones = ['a', 'b', 'c'];
+const revisions = (a: string, b = a, c = a) => ({ a, b, c });
+/** Zone a completely, two of three pods of zone b, and no pod of zone c. */
+const partial = group({ rollout: { waves: [wave('a', ['a']), wave('half', ['b'], { amount: { percent: 50 } })] } });
+const done = runOf({
+  target: revisions(newRevision),
+  previous: revisions(oldRevision),
+  wave: 2,
+  outcome: 'completed',
+  completedMs: ago(minuteMs),
+});
+const filled = { a: updatedPods(), b: { 1: { revision: newRevision }, 2: { revision: newRevision } } };
+
+interface State {
+  readonly run?: RunState;
+  readonly of?: typeof partial;
+  readonly revision?: Readonly<Record<string, string>>;
+  readonly pods?: Readonly<Record<string, PodChanges>>;
+  readonly intents?: readonly ReturnType<typeof intent>[];
+}
+
+function decided({ run, of = partial, revision = {}, pods = filled, intents = [] }: State) {
+  const statefulSets = zones.flatMap((zone) => outdatedSets([zone], { status: { updateRevision: revision[zone] ?? newRevision } }));
+  const ledgers = run === undefined ? [] : [ledgerOf({ run })];
+  return decideGroup(snapshotOf({ groups: [of], statefulSets, ledgers, intents, ...podsIn(pods) }), of);
+}
+
+function running(fields: RunFields = {}): RunState {
+  return runOf({ target: revisions(newRevision), previous: revisions(oldRevision), wave: 1, startedMs: ago(hourMs), ...fields });
+}
+
+describe('pods that no wave includes', () => {
+  it('stay outdated when the run is completed', () => {
+    const decision = decided({ run: running({ waveStartedMs: ago(minuteMs) }) });
+    expect(decision).toMatchObject({ phase: 'Done', outcome: 'done', run: { outcome: 'completed' }, steps: [] });
+    expect(decision.goal).toBe('5 of 9 pods updated, 4 in no wave');
+    expect(decision.zones.map(({ podsInNoWave }) => podsInNoWave)).toEqual([undefined, 1, 3]);
+    expect(decision.warnings.map(({ rule, fact }) => `${rule}: ${fact}`)).toEqual([
+      'in-no-wave: 1 pod of zone b stays outdated: no wave includes it',
+      'in-no-wave: 3 pods of zone c stay outdated: no wave includes them',
+    ]);
+  });
+
+  it('begin no run: after a completed run, in a group without a run, and for a zone that joins', () => {
+    const { c: _c, ...known } = done.target;
+    for (const run of [done, undefined, { ...done, target: known }]) {
+      const decision = decided(run === undefined ? {} : { run });
+      expect([decision.outcome, decision.run?.id]).toEqual(['done', run?.id]);
+    }
+  });
+
+  it('begin a run as soon as a wave includes one of them', () => {
+    const whole = group({ rollout: { waves: [wave('all', zones)] } });
+    const decision = decided({ run: done, of: whole });
+    expect(decision.run).toMatchObject({ kind: 'rollout', outcome: 'running', previous: revisions(oldRevision) });
+    expect(decision.zones.every(({ podsInNoWave }) => podsInNoWave === undefined)).toBe(true);
+  });
+
+  it('end a run whose waves become shorter', () => {
+    const whole = running({ wave: 2 });
+    expect(decided({ run: whole })).toMatchObject({ outcome: 'done', run: { id: whole.id, outcome: 'completed' } });
+  });
+});
+
+describe('another template of a zone in no wave', () => {
+  const revision = { c: 'rev-3' };
+
+  it('neither begins a run nor starts the waves of the run over', () => {
+    const run = running({ wave: 1, waveStartedMs: ago(minuteMs) });
+    const decision = decided({ run, revision, pods: { a: updatedPods() } });
+    expect(decision.run).toMatchObject({ id: run.id, wave: 1, target: revisions(newRevision, newRevision, 'rev-3') });
+    expect(decided({ run: done, revision }).run).toMatchObject({ id: done.id, outcome: 'completed' });
+    const failed = running({ outcome: 'failed', failure: 'gate', failedMs: ago(minuteMs) });
+    expect(decided({ run: failed, revision, pods: { a: updatedPods() } }).run).toMatchObject({ id: failed.id, outcome: 'failed' });
+  });
+
+  it('does not keep a failed run, if the other zones get another template', () => {
+    const failed = running({ outcome: 'failed', failure: 'gate', failedMs: ago(minuteMs) });
+    const fixed = decided({ run: failed, revision: { a: 'rev-3', b: 'rev-3' } });
+    expect(fixed.run).toMatchObject({ kind: 'rollout', outcome: 'running', target: revisions('rev-3', 'rev-3', newRevision) });
+  });
+});
+
+describe('a return of the zones in waves', () => {
+  it('is a rollback, although a zone in no wave stays outdated, and takes every pod of these zones', () => {
+    const back = { revision: oldRevision };
+    const pods = { a: { 0: back, 1: back, 2: { revision: newRevision } }, b: { 2: { revision: newRevision } } };
+    const decision = decided({ run: done, revision: { a: oldRevision, b: oldRevision }, pods });
+    expect(decision.run).toMatchObject({ kind: 'rollback', outcome: 'running' });
+    expect(decision.zones.map(({ podsInNoWave }) => podsInNoWave)).toEqual([undefined, undefined, 3]);
+    const next = decided({
+      run: { ...decision.run, wave: 1 } as RunState,
+      revision: { a: oldRevision, b: oldRevision },
+      pods: { b: pods.b },
+    });
+    expect(next.actions).toMatchObject([{ kind: 'deletePod', zone: 'b', ordinal: 2 }]);
+  });
+});
+
+describe('a pause', () => {
+  it('holds the group if it covers every zone with a pod to replace', () => {
+    const pause = intent({ action: 'pause', zone: 'b' });
+    const decision = decided({ run: running(), pods: { a: updatedPods() }, intents: [pause] });
+    expect(decision.stops).toMatchObject([{ rule: 'paused', zones: ['b'], endsBy: 'person' }]);
+  });
+});
