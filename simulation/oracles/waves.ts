@@ -222,7 +222,10 @@ class WaveJudge implements Oracle {
     const replicas = Math.max(...zone.facts.since(moment.fromMs).map((facts) => facts?.replicas ?? 0));
     const count = this.#updated(zone, places, moment) + places.length;
     const letter = letterOf(zones.indexOf(zone));
-    const index = this.#waves.findIndex((wave) => wave.zones.includes(letter) && targetOf(wave, replicas) >= count);
+    const including = this.#waves.findIndex((wave) => wave.zones.includes(letter) && targetOf(wave, replicas) >= count);
+    const last = this.#waves.findLastIndex((wave) => wave.zones.includes(letter));
+    // A return takes every pod: the last wave of the zone has the pods that no wave updates.
+    const index = including < 0 && this.#hadRevision(zone, revision ?? '') ? (last < 0 ? this.#waves.length - 1 : last) : including;
     const what = `${actor.process ?? ''} replaces ${named(places)}`;
     const why = index < 0 ? 'no wave includes it' : this.#missing(index, { ...moment, isReturn });
     if (why !== undefined) scene.violated('S37', `${what}${index < 0 ? '' : ` in ${waveName(index)}`}, and ${why}`);
