@@ -283,8 +283,8 @@ export interface Ledger {
 
 /** An object that exists or may exist and could not be read. */
 export interface UnreadObject extends Unknown {
-  /** `Ledger`: the ledger of the group with this name. */
-  readonly kind: 'StatefulSet' | 'Pod' | 'Ledger';
+  /** `Ledger`: the ledger of the group with this name. `Group`: an object that may define a group. */
+  readonly kind: 'StatefulSet' | 'Pod' | 'Ledger' | 'Group';
   /** Absent: every namespace. */
   readonly namespace?: string;
   /** Absent: every object of the kind. */
@@ -327,7 +327,7 @@ export interface Snapshot {
   readonly unprotected?: readonly string[];
   /** Namespaces that are being deleted; only admission reads them. */
   readonly endingNamespaces?: readonly string[];
-  /** Unreadable StatefulSets and ledgers. Every value that depends on such an object is unknown. */
+  /** Unreadable objects. Every value that depends on such an object is unknown. */
   readonly unread?: readonly UnreadObject[];
   /** Namespace of the agent. Only policies in it may name other namespaces. */
   readonly agentNamespace?: string;

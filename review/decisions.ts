@@ -66,9 +66,13 @@ function askerOf(pair: Pair, own: BoundGroup | undefined, side: Side, other: Sid
 const ofProgress: ReadonlySet<string> = new Set(['replica-write-in-flight', 'pods-in-flight']);
 
 /** Returns the answer about the question alone: the agent can do other things, such as calling pods. */
-function ofQuestion({ isDone, action }: Question, answer: Answered): Answered | undefined {
+function ofQuestion({ isDone, isAboutOrder, action }: Question, answer: Answered): Answered | undefined {
   // The replicas are not at rest, for example outside the bounds, so a scale-down decides about the rollout.
   if (action === 'rollout' && answer.results.some(({ rule }) => rule === 'replica-source')) return undefined;
+  if (isAboutOrder) {
+    const results = answer.results.filter(({ rule }) => rule !== 'paused');
+    return { ...answer, results, decision: isDone?.(answer) ? 'act' : 'wait' };
+  }
   if (isDone === undefined || answer.decision === 'done') return answer;
   const results = answer.results.filter(({ rule }) => !ofProgress.has(rule));
   return { ...answer, results, decision: isDone(answer) ? 'act' : answer.decision === 'act' ? 'wait' : answer.decision };

@@ -3,6 +3,7 @@ import type { PolicyQuestion } from '../engine/policy-test/policy-test.ts';
 import type { GroupDefinition, ZoneDefinition } from '../policies/definition.ts';
 import type { GivenState } from '../policies/schema/policy-test.ts';
 import type { PolicyAction } from '../policies/schema/rollout-policy.ts';
+import { defined } from '../policies/values/defined.ts';
 import { listed } from '../policies/wording.ts';
 import type { BoundGroup } from './sides.ts';
 
@@ -24,6 +25,8 @@ export interface Question {
   readonly isCase?: true;
   /** Reports whether the agent does what the question asks for. Absent for a request of a client. */
   readonly isDone?: (answer: { readonly pods: readonly string[]; readonly replicas: Readonly<Record<string, number>> }) => boolean;
+  /** True if the agent must wait for another zone, which the state pauses. So an agent with nothing to do waits, too. */
+  readonly isAboutOrder?: true;
   /** Returns state and request for the group of one side; undefined if the side cannot have them. */
   readonly build: (side: BoundGroup) => Case | undefined;
 }
@@ -101,7 +104,7 @@ interface Circumstance {
 }
 
 /** One kind of question about a member, and the circumstances in which it is asked. */
-interface Row extends Pick<Question, 'may' | 'action' | 'isDone'> {
+interface Row extends Pick<Question, 'may' | 'action' | 'isDone' | 'isAboutOrder'> {
   readonly circumstances: readonly Circumstance[];
   /** Returns the request about the zone with its resting replicas; undefined if the zone cannot have it. */
   readonly request: (zone: ZoneDefinition, rest: number) => Request | undefined;
@@ -111,14 +114,15 @@ interface Row extends Pick<Question, 'may' | 'action' | 'isDone'> {
 
 /** Returns the questions about one member in the plain state, and in the circumstances that the rules read. */
 export function memberQuestions(scene: Scene, member: Member): readonly Question[] {
-  const rows = [...clientRows(scene, member), ...scaleRows(scene, member), shrinkRow(scene, member), growRow(member)];
+  const shrink = shrinkRow(scene, member);
+  const rows = [...clientRows(scene, member), ...scaleRows(scene, member), shrink, growRow(member), beforeLeaderRow(shrink, member)];
   return rows.flatMap((row) => row.circumstances.map((one) => questionOf(scene, member, row, one)));
 }
 
 const noStates = (): Readonly<Record<string, MemberState>> => ({});
 
 function questionOf(scene: Scene, { statefulSet }: Member, row: Row, { when, members, rest }: Circumstance): Question {
-  const { may, action, isDone, request, members: needed = noStates } = row;
+  const { may, action, isDone, isAboutOrder, request, members: needed = noStates } = row;
   return {
     may,
     when,
@@ -126,7 +130,7 @@ function questionOf(scene: Scene, { statefulSet }: Member, row: Row, { when, mem
     statefulSet,
     asksAgent: isDone !== undefined,
     nowMs: scene.instantOf(action),
-    ...(isDone === undefined ? {} : { isDone }),
+    ...defined({ isDone, isAboutOrder }),
     build: (side) => {
       const zone = side.group.zones.find((one) => one.statefulSet === statefulSet);
       const asked = zone && request(zone, restingReplicas(side.group, zone, scene.replicas));
@@ -235,6 +239,18 @@ function growRow(member: Member): Row {
         members: { [leader.statefulSet]: { notReady: 1 } },
       })),
     ],
+  };
+}
+
+/** Returns the question about a scale-down of a follower while its leader still has the number of pods from which both shrink. */
+function beforeLeaderRow(shrink: Row, { leaders }: Member): Row {
+  return {
+    ...shrink,
+    isAboutOrder: true,
+    circumstances: leaders.map(({ statefulSet, zone }) => ({
+      when: `before zone ${zone}`,
+      members: { [statefulSet]: { above: 1, paused: true } },
+    })),
   };
 }
 

@@ -8,7 +8,8 @@ import type { Direction, PolicyEffect, PolicyReview } from './document.ts';
 import { effectsOf } from './effects.ts';
 import { exceptionEffects } from './exceptions.ts';
 import { changedSettings } from './settings.ts';
-import { type BoundGroup, budgetTexts, comparableText, type Pair, pairGroups, type Side, type Sides } from './sides.ts';
+import { decidingText, type Pair, pairGroups, type Sides } from './sides.ts';
+import { type Change, splitChange } from './split.ts';
 import { testFlips } from './test-cases.ts';
 
 interface ReviewedTests {
@@ -30,19 +31,26 @@ export function reviewPolicies(sides: Sides, nowMs: number, { cases, tests }: Re
 
 const order: readonly Direction[] = ['loosened', 'tightened', 'changed'];
 
-function reviewPair(pair: Pair, sides: Sides, { nowMs, tests }: { readonly nowMs: number } & Pick<ReviewedTests, 'tests'>): PolicyReview {
-  const exceptions = exceptionEffects(pair, nowMs);
-  if (decidingText(pair.before, pair, sides.before) === decidingText(pair.after, pair, sides.after))
-    return { effects: exceptions, asked: 0 };
+function reviewPair(pair: Pair, sides: Sides, options: ReviewOptions): PolicyReview {
+  const exceptions = exceptionEffects(pair, options.nowMs);
+  const ends = [decidingText(pair.before, pair, sides.before), decidingText(pair.after, pair, sides.after)];
+  if (ends[0] === ends[1]) return { effects: exceptions, asked: 0 };
+  const reviews = splitChange({ pair, sides }, ends).map((change) => reviewChange(change, options));
+  return {
+    effects: [...reviews.flatMap(({ effects }) => effects), ...exceptions],
+    asked: reviews.reduce((sum, { asked }) => sum + asked, 0),
+  };
+}
+
+interface ReviewOptions extends Pick<ReviewedTests, 'tests'> {
+  readonly nowMs: number;
+}
+
+function reviewChange({ pair, sides }: Change, { nowMs, tests }: ReviewOptions): PolicyReview {
   const { flips, asked } = decisionsOf(pair, sides, nowMs);
   const settings = changedSettings(pair);
   const seen = effectsOf([...flips, ...testFlips(pair, sides, tests)], { pair, sides, settings });
-  return { effects: [...seen.map(({ effect }) => effect), ...unseenChanges(pair, settings, seen), ...exceptions], asked };
-}
-
-/** Returns the text of every definition that decides about a group: its own, its policies, and the budgets of its namespace. */
-function decidingText(bound: BoundGroup | undefined, { namespace }: Pair, side: Side): string {
-  return comparableText({ group: bound?.group, policies: bound?.policies ?? [], values: budgetTexts(side, namespace) });
+  return { effects: [...seen.map(({ effect }) => effect), ...unseenChanges(pair, settings, seen)], asked };
 }
 
 /** Leaves out effects that another effect contains: a removed policy is one effect for each group. */

@@ -11,7 +11,7 @@ import { groupBy } from '../policies/values/group-by.ts';
 import { literalsOf, passingReadings, thresholdsOf } from './literals.ts';
 import { type Case, type Member, memberQuestions, type Question, type Scene } from './questions.ts';
 import { rolloutQuestions } from './rollout-questions.ts';
-import { type BoundGroup, comparableText, differs, type Pair } from './sides.ts';
+import { type BoundGroup, comparableText, differs, isBudget, type Pair } from './sides.ts';
 import { clearInstant, hoursRead, sidesOf, windowEdges } from './times.ts';
 
 /** The maximum number of members that are asked about. */
@@ -75,8 +75,7 @@ function settingsOf({ name: _name, statefulSet: _statefulSet, follows, ...settin
 
 /** Reports whether only one side has a disruption budget, or both have different ones of one name. */
 function hasOtherBudget(objects: readonly unknown[]): boolean {
-  const budgets = objects.filter((object) => /DisruptionBudget$/.test(String(fieldAt(object, ['kind']))));
-  return [...groupBy(budgets, canonicalJson).values()].some(({ length }) => length % 2 !== 0);
+  return [...groupBy(objects.filter(isBudget), canonicalJson).values()].some(({ length }) => length % 2 !== 0);
 }
 
 function readsNames(pair: Pair): boolean {

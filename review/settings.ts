@@ -1,4 +1,5 @@
 // Compares the settings of a group field by field, and states for each changed one whether it permits more or less.
+import { masked } from '../engine/diff/field-secrets.ts';
 import type { GroupDefinition, Source, ZoneDefinition } from '../policies/definition.ts';
 import { formatDuration } from '../policies/duration.ts';
 import { type DirectedKind, directionOf, looserValues } from '../policies/schema/directions.ts';
@@ -40,7 +41,9 @@ export function changedFields(kind: DirectedKind, path: string, parts: Parts, na
   const direction = directionOf(looser, before, after);
   const items = direction === 'changed' && (looser === 'fewer' || looser === 'more') ? changedItems(looser, parts) : [];
   if (items.length > 0) return items.map((item) => ({ ...own, ...item }));
-  return [{ ...own, direction, change: changeText(parts, path.endsWith('Ms')) }];
+  // The path of an endpoint can have a query with a credential.
+  const shown = masked(kind, { path: setting, pattern: setting }, before, after);
+  return [{ ...own, direction, change: changeText(shown, path.endsWith('Ms')) }];
 }
 
 /** The fields with a condition in JsonLogic, whose parts are no settings. */

@@ -61,12 +61,21 @@ function pairOf(before: BoundGroup | undefined, after: BoundGroup | undefined): 
   return { namespace, name, ...(before && { before }), ...(after && { after }) };
 }
 
-function bound({ bundle, agentNamespace }: Side, group: GroupDefinition): BoundGroup {
+export function bound({ bundle, agentNamespace }: Side, group: GroupDefinition): BoundGroup {
   return {
     group,
     policies: policiesFor(bundle.policies, group, agentNamespace),
     exceptions: bundle.exceptions.filter((one) => one.namespace === group.namespace && one.group === group.name),
   };
+}
+
+/** Returns the text of every definition that decides about a group: its own, its policies, and the budgets of its namespace. */
+export function decidingText(side: BoundGroup | undefined, { namespace }: Pick<Pair, 'namespace'>, of: Side): string {
+  return comparableText({ group: side?.group, policies: side?.policies ?? [], values: budgetTexts(of, namespace) });
+}
+
+export function isBudget(object: unknown): boolean {
+  return /DisruptionBudget$/.test(String(fieldAt(object, ['kind'])));
 }
 
 /** Returns the disruption budgets of a namespace as texts. Every group of a namespace has the same ones. */
@@ -79,8 +88,7 @@ export function budgetTexts({ manifests }: Side, namespace: string): readonly st
 }
 
 const budgetsByNamespace = keptByObject((manifests: readonly unknown[]) => {
-  const budgets = manifests.filter((object) => /DisruptionBudget$/.test(String(fieldAt(object, ['kind']))));
-  const texts = budgets.map((budget) => {
+  const texts = manifests.filter(isBudget).map((budget) => {
     return { namespace: String(fieldAt(budget, ['metadata', 'namespace']) ?? 'default'), text: comparableText(budget) };
   });
   return groupBy(texts, ({ namespace }) => namespace);

@@ -109,6 +109,10 @@ const groupShape = z.strictObject({
   rules: z.array(ruleShape).min(1).exactOptional(),
   /** A run to the previous template waits for soaks too (`skipOnRollback: false`). */
   soaksOnReturn: z.literal(true).exactOptional(),
+  /** A native group changes its replicas during a rollout too (`scaling.duringRollout: allow`). */
+  scalesDuringRollout: z.literal(true).exactOptional(),
+  /** The windows and rules are in the policy directory of the agents, and not in objects. */
+  hasPolicyDirectory: z.literal(true).exactOptional(),
 });
 export type GroupShape = Data<typeof groupShape>;
 
@@ -160,6 +164,10 @@ export type PersonRequest = (typeof personRequests)[number];
 export const rights = ['ledger', 'lease', 'act', 'read', 'publish', 'all'] as const;
 export type Right = (typeof rights)[number];
 
+/** The states of the policies of a group. The last two concern only a directory. */
+export const policyStates = ['removed', 'invalid', 'truncated', 'unreadable'] as const;
+export type PolicyState = 'whole' | (typeof policyStates)[number];
+
 const onZone = { zone: letter };
 const onPod = { zone: letter, ordinal };
 /** The process is a letter, which the process keeps when it restarts. */
@@ -185,6 +193,13 @@ const eventKinds = {
   },
   /** Restarts all zones, or one zone: changes the annotation in the pod template that `restart` of the plugin changes. */
   restart: { by: 'people', fields: { zone: letter.exactOptional() } },
+  /** Lets a GitOps tool write other waves into the RolloutGroup. */
+  setWaves: { by: 'people', class: 'F18', fields: { waves: z.array(wave).min(1) } },
+  /**
+   * Changes the windows and rules for a time. `removed`: Git lacks them. `invalid`: the agents cannot use them. Only in a directory:
+   * `truncated` files are half-written, and an `unreadable` directory cannot be read.
+   */
+  setPolicies: { by: 'people', class: 'F19', fields: { to: z.enum(policyStates), forMs: ms } },
   /** Creates an exception from a rule, by default from the windows, that ends after `forMs`, as the plugin does. */
   override: {
     by: 'people',
@@ -243,6 +258,11 @@ const eventKinds = {
   webhookAway: { by: 'cluster', class: 'F20', fields: { forMs: ms } },
   /** Delays the calls of all webhooks but the one on pod creation. The API server gives up after the timeout of the webhook. */
   webhookSlow: { by: 'cluster', class: 'F20', fields: { delayMs: ms, forMs: ms } },
+  /**
+   * Lets an agent of another version lead for a moment, and write the ledger. An `older` agent drops the fields that it does not know, a
+   * `newer` one of the same major format adds fields, and one of the `next` major format writes a ledger that no agent here reads, for a time.
+   */
+  otherVersion: { by: 'cluster', class: 'F24', fields: { version: z.enum(['older', 'newer', 'next']), forMs: ms } },
   /** Deletes the namespace of the group for good: creations are refused, and the namespace controller deletes all objects. */
   terminateNamespace: { by: 'cluster', class: 'F25', fields: {} },
   crash: { by: 'process', class: 'F11', fields: { ...onProcess, restartAfterMs: ms } },

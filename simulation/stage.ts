@@ -25,6 +25,7 @@ import {
   type ClusterEvent,
   classOfEvent,
   type PeopleEvent,
+  type PolicyState,
   processLetter,
   type Right,
   type Scenario,
@@ -90,7 +91,8 @@ export class Run {
       this.#addToTimeline(who, what);
     };
     const admission = this.#createAdmission();
-    this.#cluster = startCluster({ server, scheduler, wallMs, scenario, admitted, admission, report });
+    const directoryChanged = (state: PolicyState): void => this.#judge((oracle) => oracle.directoryChanged?.(state));
+    this.#cluster = startCluster({ server, scheduler, wallMs, scenario, admitted, admission, directoryChanged, report });
     this.scenes = this.#cluster.groups.map((_, index) => this.#createScene(index, admission));
     this.#oracles = [...this.#createOracles(), ...(options.observer === undefined ? [] : [options.observer])];
     this.#observeServer();
@@ -265,7 +267,7 @@ export class Run {
       frontEnds,
       faults: this.#observedFaults(),
       namespaces: [...new Set(this.#cluster.groups.map(({ namespace }) => namespace))],
-      policies: this.#cluster.policies,
+      policyDirectory: this.#cluster.policyDirectory,
       listenerOf: (process) => ({
         turnEnded: (report) => {
           this.#note(process, 'turn', report.performed.length, report.error ?? '');

@@ -51,8 +51,6 @@ export interface Guard {
 export interface NativeGuard extends Guard, Pick<PlacementGuard, 'groups'> {
   /** Stores departures for all processes. Rejects if the write failed. */
   readonly keep: (namespace: string, departures: readonly Departure[], timeoutMs: number) => Promise<void>;
-  /** Reports whether further groups may exist that could not be read. */
-  readonly hasUnreadGroups: () => boolean;
   /** Receives an object that was read from the API server. The agent then repairs a watch that lost a change of the object. */
   readonly readPast?: (kind: 'statefulSet' | 'pod', object: KubernetesObject) => void;
 }

@@ -51,6 +51,7 @@ interface GuardParts {
 
 /** The watches of the kinds that can define groups. */
 const groupWatches: ReadonlySet<string> = new Set(['watch/statefulsets', 'watch/rolloutgroups']);
+const unreadGroups: UnreadObject = { kind: 'Group', unknown: 'a kind that defines groups could not be read' };
 /** The longest timeout of a request to the API server, because a webhook must answer within a few seconds. */
 const longestRequestMs = 2_000;
 /** The longest timeout of a read of the departures, which few decisions need. */
@@ -137,7 +138,7 @@ export class AdmissionGuard {
   }
 
   /** Reports whether a kind that defines groups cannot be read, for example until the agent gets the right to list it. */
-  hasUnreadGroups(): boolean {
+  #hasUnreadGroups(): boolean {
     return this.#parts.caches
       .degradations()
       .some(({ id, reason }) => groupWatches.has(id) && (reason === 'forbidden' || reason === 'unreachable'));
@@ -220,7 +221,7 @@ export class AdmissionGuard {
     const seen = knownSnapshot({ ...this.#parts, policies: () => active }, namespace, {
       fresh,
       metrics,
-      unread: stored.flatMap(({ problem }) => problem ?? []),
+      unread: [...stored.flatMap(({ problem }) => problem ?? []), ...(this.#hasUnreadGroups() ? [unreadGroups] : [])],
     });
     const free = this.#unprotected.update(namespace, seen, departed);
     const observed = stored.flatMap(({ group, ledger }) => {
@@ -255,7 +256,7 @@ export class AdmissionGuard {
 
   /** Returns the groups; undefined before the caches are filled, and while an unreadable kind may define further groups. */
   #seenGroups(): readonly GroupDefinition[] | undefined {
-    return this.#parts.caches.isSettled() && !this.hasUnreadGroups() ? this.#parts.policies()?.groups : undefined;
+    return this.#parts.caches.isSettled() && !this.#hasUnreadGroups() ? this.#parts.policies()?.groups : undefined;
   }
 }
 

@@ -6,7 +6,7 @@ import { defined } from '../../policies/values/defined.ts';
 import { groupBy } from '../../policies/values/group-by.ts';
 import { listed } from '../../policies/wording.ts';
 import { type GroupContext, sourceOf } from '../context.ts';
-import type { RuleResult, Step, Stop } from '../decision.ts';
+import type { GroupDecision, RuleResult, Step, Stop } from '../decision.ts';
 import type { GroupView, ZoneView } from '../observe/view.ts';
 import { blocks, earliestAfter } from '../rule.ts';
 import { agentRuns } from '../rules/agent-access.ts';
@@ -76,6 +76,18 @@ export function isOfStop(result: RuleResult, { rule, source }: Pick<Stop, 'rule'
   return result.rule === rule && (source === undefined || result.source?.object === source.object);
 }
 
+const templateRules: ReadonlySet<string> = new Set(['run-failed', 'rolled-back', 'undone']);
+
+/** Reports whether the stop or result blocks a template, so that another template ends it without a request. */
+export function blocksTemplate({ rule }: Pick<Stop, 'rule'>): boolean {
+  return templateRules.has(rule);
+}
+
+/** Returns the stops of the present templates: a failed run, an undone revision, and a revision that was or is being rolled back. */
+export function templateStops(stops: readonly Stop[]): readonly Stop[] {
+  return stops.filter((stop) => blocksTemplate(stop) && (stop.isBlocking || stop.rule === 'rolled-back'));
+}
+
 /** Returns the stop of a failed run, or of a revision that was rolled back; none while a rollback is about to follow. */
 function stopsOfRun(context: GroupContext, run: RunState | undefined): readonly Stop[] {
   if (run === undefined || rollsBack(context, run)) return [];
@@ -91,7 +103,7 @@ const otherTemplate = 'apply another pod template';
 function failedStop({ group }: GroupContext, run: FailedRun, name: string): Stop {
   const fact = run.onFailure === undefined ? `the run failed: ${run.failure}` : `the run was ${run.failure}`;
   const rollback = traitsOf(group).canRollBack ? [rollbackCommand(name)] : [];
-  const undo = run.kind === 'rollout' ? [...rollback, `kubectl rollout-group undo ${name}`] : [];
+  const undo = run.kind === 'rollout' ? [...rollback, undoCommand(name)] : [];
   const zones = group.zones.map((zone) => zone.name);
   return { rule: 'run-failed', fact, zones, isBlocking: true, endsWith: retryCommand(name), alternatives: [...undo, otherTemplate] };
 }
@@ -102,13 +114,35 @@ function rolledBackStop({ view }: GroupContext, run: RunState, name: string): St
   const isUnderWay = run.outcome === 'running' && (isRollingBack(run) || kept.some(({ outdated }) => outdated.length > 0));
   const because = run.rolledBack?.because ?? '';
   const fact = `the update revision is blocked, because it ${isUnderWay ? 'is being' : 'was'} rolled back: ${because}`;
+  // An undo gives the StatefulSet the template that its pods run or return to, and replaces no further pod.
+  const undo = undoCommand(name);
+  const isOver = run.outcome === 'completed';
   // A retry is answered at the end of the run.
-  const ends = run.outcome === 'completed' ? { endsWith: retryCommand(name), alternatives: [otherTemplate] } : { endsWith: otherTemplate };
-  return { rule: 'rolled-back', fact, zones: kept.map(({ zone }) => zone.name), isBlocking: run.outcome === 'completed', ...ends };
+  const ends = isOver
+    ? { endsWith: retryCommand(name), alternatives: [undo, otherTemplate] }
+    : { endsWith: undo, alternatives: [otherTemplate] };
+  return { rule: 'rolled-back', fact, zones: kept.map(({ zone }) => zone.name), isBlocking: isOver, ...ends };
+}
+
+/**
+ * Reports whether a text offers a command that has no effect without an agent. The webhook that records requesters is part of the agent: if
+ * it does not answer, the API server denies the request.
+ */
+export function needsAgent(text: string): boolean {
+  return /kubectl rollout-group (?:approve|promote|override|retry) /.test(text);
+}
+
+/** Reports whether the group would continue without the stop. A stop of a group that has nothing to do is no reason to act. */
+export function stopsStep({ phase }: Pick<GroupDecision, 'phase'>, { isBlocking }: Stop): boolean {
+  return isBlocking && phase !== 'Done';
 }
 
 function retryCommand(name: string): string {
   return `kubectl rollout-group retry ${name}`;
+}
+
+function undoCommand(name: string): string {
+  return `kubectl rollout-group undo ${name}`;
 }
 
 function rollbackCommand(name: string): string {

@@ -356,6 +356,9 @@ function imagePullPolicy(image: string): string {
   return !image.includes('@') && (!name.includes(':') || name.endsWith(':latest')) ? 'Always' : 'IfNotPresent';
 }
 
+/** `kubectl apply` stores the whole manifest in this annotation. */
+export const lastAppliedAnnotation = 'kubectl.kubernetes.io/last-applied-configuration';
+
 const serverFields: ReadonlySet<string> = new Set([
   'status',
   'metadata.uid',
@@ -367,7 +370,7 @@ const serverFields: ReadonlySet<string> = new Set([
   'metadata.managedFields',
   'metadata.selfLink',
   // A copy of an earlier manifest, with its secrets.
-  'metadata.annotations.kubectl.kubernetes.io/last-applied-configuration',
+  `metadata.annotations.${lastAppliedAnnotation}`,
   'spec.template.metadata.creationTimestamp',
   'spec.volumeClaimTemplates[].status',
   'spec.volumeClaimTemplates[].apiVersion',

@@ -7,7 +7,7 @@ import { isRecord } from '../../policies/values/is-record.ts';
 import { tryParseJson } from '../../policies/values/try-parse-json.ts';
 import { counted } from '../../policies/wording.ts';
 import { fieldAt } from '../observe/raw.ts';
-import { entryKey, entryNamed, fieldStep, keyOf, type ObjectContent } from './field-diff.ts';
+import { entryKey, entryNamed, fieldDiff, fieldStep, keyOf, lastAppliedAnnotation, type ObjectContent } from './field-diff.ts';
 
 /** A manager that wrote the current value of a field. `atMs`: its last write of the object. */
 export interface FieldWriter {
@@ -17,7 +17,7 @@ export interface FieldWriter {
   readonly atMs?: number;
 }
 
-/** A field of a StatefulSet whose value comes from no manifest: neither an applier nor the creator of the object owns it. */
+/** A field of a StatefulSet whose value comes from no manifest: no applier wrote it, and the creator of the object does not own it. */
 interface DriftedField {
   /** The path, as in `FieldChange`. */
   readonly field: string;
@@ -144,13 +144,14 @@ function ownership(fields: unknown, steps: readonly Step[]): 'field' | 'around' 
 }
 
 /**
- * Returns the drifted fields of `spec` by path: neither an applier nor the creator owns them, so their values are in no manifest. Empty without
- * such a field, and if no applier owns a part of the pod template, because then no manifest is known. A field that a manager removed leaves
- * no trace in managed fields.
+ * Returns the drifted fields of `spec` by path: neither an applier nor the creator owns them, and the last applied manifest, if it is known,
+ * does not have their values. Empty without such a field, and if no applier owns a part of the pod template, because then no manifest is
+ * known. A field that a manager removed leaves no trace in managed fields.
  */
 export function driftedFields(live: unknown): readonly DriftedField[] {
   const entries = managerEntries(live).filter(({ subresource = '' }) => subresource === '');
-  if (!entries.some((entry) => isApplier(entry) && fieldAt(entry['fieldsV1'], ['f:spec', 'f:template']) !== undefined)) return [];
+  const appliers = entries.filter((entry) => isApplier(entry) && fieldAt(entry['fieldsV1'], ['f:spec', 'f:template']) !== undefined);
+  if (appliers.length === 0) return [];
   const fromManifests = entries.filter((entry) => isApplier(entry) || isCreator(entry));
   const known = fromManifests.flatMap((entry) => fieldAt(entry['fieldsV1'], ['f:spec']) ?? []);
   const place = { path: 'spec', list: '', value: fieldAt(live, ['spec']) };
@@ -159,7 +160,29 @@ export function driftedFields(live: unknown): readonly DriftedField[] {
     .flatMap((entry) => fieldsBeyond(fieldAt(entry['fieldsV1'], ['f:spec']), known, place).map((field) => driftedField(field, entry)))
     .filter(({ field }) => !changedOnPurpose.has(field))
     .sort((a, b) => compareText(a.field, b.field) || (b.atMs ?? 0) - (a.atMs ?? 0) || compareText(a.manager, b.manager));
-  return found.filter(({ field }, index) => field !== found[index - 1]?.field);
+  const differing = found.length === 0 ? undefined : changedSinceApply(live, appliers);
+  return found.filter(
+    ({ field }, index) => field !== found[index - 1]?.field && differing?.some((path) => isPartOf(path, field)) !== false,
+  );
+}
+
+/**
+ * Returns the paths in which the object differs from the manifest in its annotation: client-side apply owns no field that has the requested
+ * value already. Undefined if the newest applier of the template stored no manifest, and if one of them uses server-side apply, which owns
+ * each requested field.
+ */
+function changedSinceApply(live: unknown, appliers: readonly ObjectContent[]): readonly string[] | undefined {
+  const [newest] = appliers.toSorted((a, b) => (writer(b).atMs ?? 0) - (writer(a).atMs ?? 0));
+  const hasStored = fieldAt(newest, ['fieldsV1', 'f:metadata', 'f:annotations', `f:${lastAppliedAnnotation}`]) !== undefined;
+  const manifest = tryParseJson(fieldAt(live, ['metadata', 'annotations', lastAppliedAnnotation]));
+  if (!hasStored || !isRecord(manifest) || !isRecord(live) || appliers.some(({ operation }) => operation === 'Apply')) return undefined;
+  return fieldDiff(manifest, live).map(({ path }) => path);
+}
+
+/** Reports whether one of two paths is the other path, or a part of it. */
+function isPartOf(a: string, b: string): boolean {
+  const [short, long] = a.length < b.length ? [a, b] : [b, a];
+  return long.startsWith(short) && (long.length === short.length || '.['.includes(long.charAt(short.length)));
 }
 
 /** Returns the number of drifted fields and the first of them; undefined without a drifted field. */

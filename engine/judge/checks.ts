@@ -3,8 +3,12 @@
 import { labelKeys } from '../../policies/adopt/keys.ts';
 import type { GroupDefinition } from '../../policies/definition.ts';
 import { defined } from '../../policies/values/defined.ts';
+import { counted } from '../../policies/wording.ts';
 import { contextOf, type GroupContext, sourceOf } from '../context.ts';
-import type { RuleResult } from '../decision.ts';
+import { decideGroup } from '../decide/decide.ts';
+import { desiredReplicas } from '../decide/replicas.ts';
+import { templateStops } from '../decide/stops.ts';
+import type { RuleResult, Stop } from '../decision.ts';
 import { disruptionVerdict } from '../disruption/disruption.ts';
 import { viewGroup, type ZoneView } from '../observe/view.ts';
 import { profileOf } from '../profiles.ts';
@@ -15,6 +19,7 @@ import { prepareDownscale } from '../rules/prepare.ts';
 import { protectedFromOthers } from '../rules/protected.ts';
 import { checkReplicas, type ScaleQuestion, setLeavesRules } from '../rules/scale.ts';
 import { strategyKept, type UpdateRequest } from '../rules/strategy.ts';
+import { undoRequest } from '../run/requests.ts';
 import { type Claim, isUnknown, type PodView, type Snapshot, type StatefulSetView, setNamed } from '../snapshot.ts';
 import { exposedClaims } from '../strategies/partition.ts';
 import { groupOf, podNamed, type RequestOf } from './admission-claims.ts';
@@ -40,11 +45,21 @@ export function checkScale(snapshot: Snapshot, request: RequestOf<'scale'>): Ver
   }
   // The API server sets 1 for a manifest without replicas, so null means 1.
   const change = { ...request, from: from ?? 1, to: to ?? 1 };
-  return forMember(snapshot, request, (member) => (change.to < change.from ? checkShrink(member, change) : checkGrowth(member, change)));
+  return forMember(snapshot, request, (member) => {
+    const verdict = change.to < change.from ? checkShrink(member, change) : checkGrowth(member, change);
+    return verdict.results.some(blocks) ? verdict : { ...verdict, warnings: [...(verdict.warnings ?? []), ...setBack(member, change)] };
+  });
 }
 
 function checkGrowth({ context, zone }: Member, request: Change): Verdict {
   return request.from === request.to ? { results: [] } : checkReplicas(scaleQuestionOf(context, zone, request), userOf(request));
+}
+
+/** Returns that the agent will change the requested replicas again; [] if other clients set them, or their number is unknown. */
+function setBack({ context, zone }: Member, { from, to }: Change): readonly string[] {
+  const desired = from === to ? undefined : desiredReplicas(context, zone);
+  if (desired === undefined || blocks(desired.answer) || desired.replicas === to) return [];
+  return [`the agent sets zone ${zone.zone.name} to ${counted(desired.replicas, 'replica')}, because ${desired.answer.fact}`];
 }
 
 function checkShrink({ context, zone }: Member, request: Change): Verdict {
@@ -69,9 +84,18 @@ export function checkUpdate(snapshot: Snapshot, request: UpdateRequest): Verdict
     // A policy that holds delays the rollout, not the write of the template. A policy that denies blocks the write itself.
     const denials = policies.results.filter(({ outcome }) => outcome === 'no');
     const permitted = denials.map((one) => withException(context, one, { zone: zone.zone.name, podCount: 1 }));
-    return { results: [...strategy, ...permitted], policies };
+    const warnings = blocksOfTemplate(context, zone).map(({ rule, fact }) => `${rule}: the new template ends a block: ${fact}`);
+    return { results: [...strategy, ...permitted], policies, warnings };
   });
-  return { ...scale, ...change, results: [...scale.results, ...change.results] };
+  const warnings = [...(scale.warnings ?? []), ...(change.warnings ?? [])];
+  return { ...scale, ...change, results: [...scale.results, ...change.results], warnings };
+}
+
+/** Returns the stops of the present template of the zone, which another template ends without a request. */
+function blocksOfTemplate({ snapshot, group, intents }: GroupContext, { zone: { name }, set }: ZoneView): readonly Stop[] {
+  const isOfZone = ({ rule, zones }: Stop): boolean =>
+    rule === 'undone' ? undoRequest({ intents }, name, set?.status.updateRevision) !== undefined : zones.includes(name);
+  return templateStops(decideGroup(snapshot, group).stops).filter(isOfZone);
 }
 
 /** Checks the deletion of a StatefulSet. Without a group, the label that forbids a downscale forbids the deletion too. */
@@ -91,11 +115,19 @@ export function checkStatefulSetDeletion(snapshot: Snapshot, request: RequestOf<
   });
 }
 
-/** Checks a restart, which replaces every pod, one after another. */
+/**
+ * Checks a restart, which replaces every pod, one after another. It changes the template, so it would end the block of a failed, rolled-back or
+ * undone template and roll this template out.
+ */
 export function checkRestart(snapshot: Snapshot, request: RequestOf<'restart'>): Verdict {
-  return forMember(snapshot, request, ({ context, zone }) =>
-    withPolicies({ context, action: 'restart', zone, ...userOf(request) }, [], Math.max(zone.replicas, zone.pods.length)),
-  );
+  return forMember(snapshot, request, ({ context, zone }) => {
+    const own = blocksOfTemplate(context, zone).map(({ rule, fact, source, untilMs: earliestMs, isBlocking }) => {
+      const limit = `another template${rule === 'rolled-back' && isBlocking ? ', or retry' : ''}`;
+      const details = { source, earliestMs, ...(rule === 'run-failed' ? {} : { limit }) };
+      return result(rule, rule === 'run-failed' ? 'no' : 'wait', `a restart would roll out a blocked template: ${fact}`, details);
+    });
+    return withPolicies({ context, action: 'restart', zone, ...userOf(request) }, own, Math.max(zone.replicas, zone.pods.length));
+  });
 }
 
 export function checkPod(snapshot: Snapshot, request: RequestOf<'deletePod' | 'evictPod'>): Verdict {

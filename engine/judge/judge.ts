@@ -4,13 +4,14 @@ import { podNamesOf } from '../../policies/objects/agent-deployment.ts';
 import { canOverride } from '../../policies/rollout/rules-without-exception.ts';
 import { defined } from '../../policies/values/defined.ts';
 import { type Action, type AdmissionRequest, asksToPrepare, type Judgement, type RuleResult } from '../decision.ts';
+import { unreadReasonOf } from '../observe/view.ts';
 import { blocks, denialText, isPreparation, leadingResult, result } from '../rule.ts';
 import { overrideCommand, permittedResults } from '../rules/exception.ts';
 import { isOfCalendarOrPolicy, type PolicyAnswer } from '../rules/policy.ts';
-import type { Snapshot } from '../snapshot.ts';
+import { type Snapshot, setNamed } from '../snapshot.ts';
 import { announcedByAgent, grantedBefore, groupOf, podNamed } from './admission-claims.ts';
 import { checkPod, checkRestart, checkScale, checkStatefulSetDeletion, checkUpdate } from './checks.ts';
-import { protectionKept } from './protection.ts';
+import { protectionKept, protectiveLabels } from './protection.ts';
 import { decisionId, describe } from './request-text.ts';
 
 export interface Verdict {
@@ -91,11 +92,14 @@ function overrideOf(snapshot: Snapshot, denied: readonly Pick<Judgement, 'reques
     .join(' && ');
 }
 
+function statefulSetOf(snapshot: Snapshot, request: AdmissionRequest): string | undefined {
+  return 'pod' in request ? podNamed(snapshot, request.namespace, request.pod)?.set.name : request.statefulSet;
+}
+
 /** Returns the group and the zone of the member that the request concerns; {} if it is not a member of a group. */
 function memberOf(snapshot: Snapshot, request: AdmissionRequest): { readonly group?: GroupDefinition; readonly zone?: string } {
-  const { namespace } = request;
-  const statefulSet = 'pod' in request ? podNamed(snapshot, namespace, request.pod)?.set.name : request.statefulSet;
-  const group = statefulSet === undefined ? undefined : groupOf(snapshot, namespace, statefulSet);
+  const statefulSet = statefulSetOf(snapshot, request);
+  const group = statefulSet === undefined ? undefined : groupOf(snapshot, request.namespace, statefulSet);
   return defined({ group, zone: group?.zones.find((one) => one.statefulSet === statefulSet)?.name });
 }
 
@@ -103,8 +107,20 @@ function memberOf(snapshot: Snapshot, request: AdmissionRequest): { readonly gro
 function verdictOn(snapshot: Snapshot, request: AdmissionRequest): Verdict {
   const exemption = namespaceEnds(snapshot, request) ?? announcedByAgent(snapshot, request);
   if (exemption !== undefined) return { results: [exemption] };
+  const unread = unreadGroup(snapshot, request);
+  if (unread !== undefined) return { results: [], unjudged: unread };
   const verdict = checkKind(snapshot, request);
   return { ...verdict, results: [...verdict.results, ...protectionKept(snapshot, request), ...grantedBefore(snapshot, request)] };
+}
+
+/** Returns that a StatefulSet may have a group that could not be read. With a protective label it is protected without a group. */
+function unreadGroup(snapshot: Snapshot, request: AdmissionRequest): string | undefined {
+  const { namespace } = request;
+  const name = statefulSetOf(snapshot, request);
+  if (name === undefined || groupOf(snapshot, namespace, name) !== undefined) return undefined;
+  const { labels = {} } = setNamed(snapshot, namespace, name) ?? {};
+  if (protectiveLabels.some((label) => labels[label] !== undefined)) return undefined;
+  return unreadReasonOf(snapshot, 'Group', namespace, name) && `the group of StatefulSet ${name} could not be read`;
 }
 
 function checkKind(snapshot: Snapshot, request: AdmissionRequest): Verdict {

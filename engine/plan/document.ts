@@ -116,6 +116,8 @@ export interface GroupPlan {
   readonly changes: readonly PlannedChange[];
   /** Absent if the change ends no run in progress. */
   readonly supersedes?: SupersededRun;
+  /** The blocks of the present templates that the change ends: a failed run, a rollback or an undo. Absent without such a block. */
+  readonly ends?: readonly Stop[];
   readonly waves: readonly PlannedWave[];
   readonly refused: readonly Refusal[];
   readonly risks: readonly Risk[];

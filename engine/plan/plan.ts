@@ -3,8 +3,9 @@ import type { GroupDefinition, ZoneDefinition } from '../../policies/definition.
 import { policiesFor } from '../../policies/join.ts';
 import { isSameValue } from '../../policies/values/canonical-json.ts';
 import { defined } from '../../policies/values/defined.ts';
-import { pods } from '../amount.ts';
+import { counted } from '../../policies/wording.ts';
 import { contextOf, type GroupContext } from '../context.ts';
+import { decideGroup } from '../decide/decide.ts';
 import { isOfStop } from '../decide/stops.ts';
 import type { RuleResult, Stop } from '../decision.ts';
 import type { ObjectContent } from '../diff/field-diff.ts';
@@ -41,7 +42,7 @@ import { assumedMetrics, runForward, type Turn } from './forward.ts';
 import { groupRisks } from './risks.ts';
 import { templateNamed } from './running-fields.ts';
 import { checksAfterWait, requestedScales, type TracedStep, traceRequested, traceTurn } from './steps.ts';
-import { successorTrace, supersededRun } from './superseded-run.ts';
+import { endedStops, successorTrace, supersededRun } from './superseded-run.ts';
 import { desiredGroup, type PlanSnapshots, permittedLater, readPlanSnapshots, requestedWorld, snapshotAsked } from './world.ts';
 
 /** A group that is blocked because members are missing in the compared objects. The results say what to change. */
@@ -214,7 +215,7 @@ function planGroup(input: PlanInput, group: GroupDefinition, snapshots: PlanSnap
     group: group.name,
     outcome,
     changes,
-    ...supersededIn(input, group, asked, likely),
+    ...endedIn(input, group, asked, likely),
     waves,
     refused: likely.refused,
     risks: groupRisks({
@@ -251,18 +252,23 @@ function planGroup(input: PlanInput, group: GroupDefinition, snapshots: PlanSnap
   };
 }
 
-function supersededIn(
+/** Returns the run and the blocks of the present templates that the change ends. */
+function endedIn(
   { current, revisions = [] }: PlanInput,
   group: GroupDefinition,
   snapshot: Snapshot,
-  { successor }: Forward,
-): Pick<GroupPlan, 'supersedes'> {
+  { successor, atStart }: Forward,
+): Pick<GroupPlan, 'supersedes' | 'ends'> {
   const templateOf = (statefulSet: string, revision: string): ObjectContent | undefined => {
     const object = manifestOf(current, 'StatefulSet', group.namespace, statefulSet);
     const updateRevision = setNamed(snapshot, group.namespace, statefulSet)?.status.updateRevision;
     return object === undefined ? undefined : templateNamed(revision, { object, updateRevision, revisions });
   };
-  return defined({ supersedes: supersededRun(group, { snapshot, successor, templateOf }) });
+  const ends = endedStops(decideGroup({ ...snapshot, hasAssumedTimes: true }, group).stops, atStart);
+  return defined({
+    supersedes: supersededRun(group, { snapshot, successor, templateOf }),
+    ends: ends.length === 0 ? undefined : ends,
+  });
 }
 
 /** Returns the durations of a plan that completes. */
@@ -312,6 +318,8 @@ interface Forward {
   readonly steps: readonly TracedStep[];
   readonly waits: GroupPlan['waits'];
   readonly stops: readonly Stop[];
+  /** The stops of the first decision. */
+  readonly atStart: readonly Stop[];
   readonly checks: NonNullable<GroupPlan['checksAfterWait']>;
   /** The run that superseded the run in progress; undefined if no run did. */
   readonly successor: RunState | undefined;
@@ -362,7 +370,8 @@ function forward(input: PlanInput, group: GroupDefinition, snapshots: PlanSnapsh
   const inNoWave = new Map(
     last.decision.zones.flatMap(({ zone, podsInNoWave }) => (podsInNoWave === undefined ? [] : [[zone, podsInNoWave]])),
   );
-  return { group, refused, permitted, steps: traced, waits, stops: [...ended, ...left], checks, successor, world, inNoWave, end, ...times };
+  const ofRun = { successor, atStart: atStart ?? [], world, end };
+  return { group, refused, permitted, steps: traced, waits, stops: [...ended, ...left], checks, inNoWave, ...ofRun, ...times };
 }
 
 /** Simulates the group with both durations. If nothing is to do, no duration counts. */
@@ -474,7 +483,7 @@ function span(step: PlannedStep): readonly TimelineSpan[] {
   const kind = step.kind === 'check' ? 'wait' : step.kind;
   const label =
     step.kind === 'roll'
-      ? pods(step.pods.length)
+      ? counted(step.pods.length, 'pod')
       : step.kind === 'scaleUp' || step.kind === 'scaleDown'
         ? `${step.from} to ${step.to}`
         : (step.waitsFor ?? step.kind);

@@ -1,22 +1,39 @@
-// Finds the run in progress that a change supersedes, and counts the pods that the run updated.
+// Finds what a change of templates ends: the run in progress, with the pods that it updated, and the blocks of the present templates.
 import type { GroupDefinition } from '../../policies/definition.ts';
+import { templateStops } from '../decide/stops.ts';
+import type { Stop } from '../decision.ts';
 import { fieldDiff, type ObjectContent } from '../diff/field-diff.ts';
 import { viewGroup } from '../observe/view.ts';
 import { changeOf, recordedKind } from '../run/origin.ts';
 import { countRevisions, revisionBefore } from '../run/revisions.ts';
+import { addsZones } from '../run/run.ts';
 import type { RunState } from '../run/run-state.ts';
 import type { Snapshot } from '../snapshot.ts';
 import type { SupersededRun } from './document.ts';
 
-/** Returns a function that receives the run of every turn, and returns the run that superseded `before`. A run that joins it is the same change. */
+/**
+ * Returns a function that receives the run of every turn, and returns the run that superseded `before`. A run that only adds zones rolls out the
+ * same change.
+ */
 export function successorTrace(before: RunState | undefined): (run: RunState | undefined) => RunState | undefined {
   let known = before;
   let successor: RunState | undefined;
   return (run) => {
     if (run !== undefined && known?.outcome === 'running' && known.id === before?.id && run.id !== known.id) successor ??= run;
     known = run;
-    return successor !== undefined && before !== undefined && changeOf(successor) !== changeOf(before) ? successor : undefined;
+    if (successor === undefined || before === undefined) return undefined;
+    return changeOf(successor) !== changeOf(before) || !addsZones(successor, before) ? successor : undefined;
   };
+}
+
+/** Returns the stops of templates that are in force before a change and not after it, each with the zones in which it ended. */
+export function endedStops(before: readonly Stop[], after: readonly Stop[]): readonly Stop[] {
+  const kept = templateStops(after);
+  return templateStops(before).flatMap((stop) => {
+    const same = kept.find(({ rule, source }) => rule === stop.rule && source?.object === stop.source?.object);
+    const zones = stop.zones.filter((zone) => same?.zones.includes(zone) !== true);
+    return zones.length === 0 ? [] : [{ ...stop, zones }];
+  });
 }
 
 interface Superseding {

@@ -45,10 +45,10 @@ export function asksBefore({ group }: GroupContext, { before }: WaveDefinition, 
   return before.approval !== undefined && (!hasReplacedSince(run, run.waveStartedMs) || run.waves !== digestOfWaves(group));
 }
 
-/** Returns the digest of the waves, to be recorded with a replacement; {} if no wave requires an approval before its first pod. */
+/** Returns the digest of the waves, to be recorded with a replacement; {} for one wave without an approval before its first pod. */
 export function wavesDigestOf({ rollout, gates }: GroupContext['group']): Pick<RunState, 'waves'> {
-  const isAsked = rollout.waves.some(({ before }) => before.approval !== undefined);
-  return isAsked ? { waves: digestOfWaves({ rollout, gates }) } : {};
+  const isNeeded = rollout.waves.length > 1 || rollout.waves[0]?.before.approval !== undefined;
+  return isNeeded ? { waves: digestOfWaves({ rollout, gates }) } : {};
 }
 
 /** Returns the rejections of later waves and of the end of this wave, once for each zone of a rejected wave. The run stops there. */

@@ -31,7 +31,7 @@ export interface RunCore {
   readonly wave: number;
   /** Start of the current wave: the time at which the previous wave was done; in the first wave, the start of the run. */
   readonly waveStartedMs: number;
-  /** Digest of the waves when the run last replaced a pod; absent if no wave requires an approval before its first pod. */
+  /** Digest of the waves when the run last replaced a pod; absent for one wave without an approval before its first pod. */
   readonly waves?: string;
   /** Time of the last replacement of a pod, in this run or in an earlier run. */
   readonly lastDisruptionMs?: number;

@@ -227,8 +227,11 @@ function keepRolledBack(context: GroupContext, run: RunningRun, { rolledBack, re
 
 /** Returns the run as a part of the change that the running run `before` belongs to, if the run continues that change. */
 function joinChange(run: RunState, before: RunState | undefined): RunState {
-  if (before?.outcome !== 'running' || run.id === before.id || recordedKind(run) !== recordedKind(before)) return run;
-  return continuesChange(run, before) ? { ...run, joined: before.joined ?? { id: before.id, startedMs: before.startedMs } } : run;
+  if (before?.outcome !== 'running' || run.id === before.id) return run;
+  // Between the writes of one apply, the zones may return to the templates of an undo only in part.
+  const isSameKind = recordedKind(run) === recordedKind(before);
+  const joins = isSameKind ? continuesChange(run, before) : addsZones(run, before) && !hasReplaced(before);
+  return joins ? { ...run, joined: before.joined ?? { id: before.id, startedMs: before.startedMs } } : run;
 }
 
 /**
@@ -236,12 +239,16 @@ function joinChange(run: RunState, before: RunState | undefined): RunState {
  * can cause several runs, because its StatefulSets are written one after another.
  */
 function continuesChange(run: RunState, before: RunState): boolean {
-  const { startedMs } = before.joined ?? before;
-  return !hasReplacedSince(before, startedMs) || addsZones(run, before);
+  return !hasReplaced(before) || addsZones(run, before);
+}
+
+/** Reports whether the change of the run has replaced a pod. */
+function hasReplaced(run: RunState): boolean {
+  return hasReplacedSince(run, (run.joined ?? run).startedMs);
 }
 
 /** Reports whether the run changes only zones that the templates of the run before it did not change. */
-function addsZones(run: RunState, { target, previous, from = previous, base = from }: RunState): boolean {
+export function addsZones(run: RunState, { target, previous, from = previous, base = from }: RunState): boolean {
   return Object.keys(run.target).every((zone) => run.target[zone] === target[zone] || target[zone] === base[zone]);
 }
 

@@ -100,7 +100,7 @@ export function clearWaveAvailable(run: UnfinishedRun): UnfinishedRun {
   return waveAvailableMs === undefined ? run : rest;
 }
 
-/** Records the replacement of pods of a zone. `digest` is empty if no wave requires an approval before its first pod. */
+/** Records the replacement of pods of a zone. `digest` is empty for one wave without an approval before its first pod. */
 export function recordReplacement(
   run: UnfinishedRun,
   { zone, digest, nowMs }: { readonly zone: string; readonly digest: Pick<RunCore, 'waves'>; readonly nowMs: number },
@@ -158,7 +158,11 @@ export function revertProgress(run: RunState, before: RunState | undefined): Run
 }
 
 /** Returns the revision to which the zone returned from `revision`; undefined if the run did not roll this revision back. */
-export function restoredRevision(run: RunState | undefined, zone: string, revision: string | undefined): string | undefined {
+export function restoredRevision(
+  run: Pick<RunCore, 'target' | 'restores' | 'rolledBack'> | undefined,
+  zone: string,
+  revision: string | undefined,
+): string | undefined {
   if (revision === undefined || run?.rolledBack?.revisions[zone] !== revision) return undefined;
   return run.target[zone] ?? run.restores?.[zone];
 }

@@ -10,6 +10,7 @@ import { oldStatusOf } from '../rules/roll.ts';
 import { afterWave, asksBefore, isFastTrack } from '../rules/wave.ts';
 import type { PodView } from '../snapshot.ts';
 import { podsOfWave, podsUpTo, zonesOfWave } from './included.ts';
+import { digestOfWaves } from './requests.ts';
 import type { RunState, UnfinishedRun } from './run-state.ts';
 import { brokeBeforeRun, clearWaveAvailable, closeZone, completeRun, enterWave, failRun, markWaveAvailable } from './states.ts';
 
@@ -77,11 +78,15 @@ function waveAfter(context: GroupContext, run: UnfinishedRun): number {
   return index < context.group.rollout.waves.length ? index : (firstUnfilledWave(context, run) ?? index);
 }
 
-/** Moves a run that is past the last wave, for example because waves were removed, to the first unfilled wave if there is one. */
+/**
+ * Moves a run that is past the last wave to the first unfilled wave if there is one. If the waves changed since the last replacement, the
+ * number of the wave may mean a later wave, so the run also moves to an earlier unfilled wave.
+ */
 function moveIntoWaves(context: GroupContext, run: UnfinishedRun): UnfinishedRun {
-  if (run.wave < context.group.rollout.waves.length) return run;
-  const index = firstUnfilledWave(context, run);
-  return index === undefined ? run : enterWave(run, index, context.nowMs);
+  const isPast = run.wave >= context.group.rollout.waves.length;
+  const isChanged = run.waves !== undefined && run.returning === undefined && run.waves !== digestOfWaves(context.group);
+  const index = isPast || isChanged ? firstUnfilledWave(context, run) : undefined;
+  return index === undefined || (index >= run.wave && !isPast) ? run : enterWave(run, index, context.nowMs);
 }
 
 /** Moves a retried run to an earlier wave that is unfilled again, for example because a canary pod came back at its earlier revision. */

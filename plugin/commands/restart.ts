@@ -3,17 +3,22 @@ import { isStatus } from '../../cluster/request/failure.ts';
 import { getObject } from '../../cluster/request/read.ts';
 import { type KubernetesObject, resources } from '../../cluster/request/resource.ts';
 import { patchObject } from '../../cluster/request/write.ts';
+import { blocksTemplate, templateStops } from '../../engine/decide/stops.ts';
 import { judgeTogether } from '../../engine/judge/judge.ts';
+import { endsText, stopFact } from '../../engine/publish/status.ts';
 import { secondText } from '../../policies/instant.ts';
+import { isSameValue } from '../../policies/values/canonical-json.ts';
+import { counted } from '../../policies/wording.ts';
 import { type Cluster, withCluster } from '../connection.ts';
 import { type CommandContext, suggestNext } from '../context.ts';
-import { type ExitCode, exitCodes, Failure } from '../failure.ts';
-import { type Member, readMembers, refuseUnguarded, refuseWhenDenied, writeEach } from '../live/members.ts';
+import { type ExitCode, exitCodes, Failure, refusedFailure } from '../failure.ts';
+import { type Member, type Members, readMembers, refuseUnguarded, refuseWhenDenied, writeEach } from '../live/members.ts';
 import { writeAgentNote } from '../live/notes.ts';
 import { remainingStops } from '../live/remaining-stops.ts';
 import type { RequestFlags } from '../live/submit-request.ts';
+import { planTemplates, planTexts } from '../live/template-plan.ts';
 import { accessFor, confirmByPrompt, findZone, type PromptFlags, printObjects, recordReason } from '../live/write-options.ts';
-import { placeText, plural } from '../output/text.ts';
+import { placeText } from '../output/text.ts';
 
 export interface RestartOptions extends RequestFlags, PromptFlags {
   readonly zone?: string;
@@ -21,32 +26,28 @@ export interface RestartOptions extends RequestFlags, PromptFlags {
 
 export function run(context: CommandContext, options: RestartOptions): Promise<ExitCode> {
   return withCluster(context, options, accessFor(options.dryRun), async (cluster) => {
-    const { name, live, members, snapshot } = await readMembers(cluster, options.group);
+    const group = await readMembers(cluster, options.group);
+    const { name, live, members, snapshot } = group;
     const zone = findZone(live, options.zone);
     const meant = members.filter((member) => zone === undefined || member.zone === zone);
-    for (const member of meant) refuseUnguarded(member, `a restart of ${name}`);
-    const judgements = judgeTogether(
-      snapshot,
-      meant.map(({ view }) => ({
-        kind: 'restart',
-        namespace: view.namespace,
-        statefulSet: view.name,
-        dryRun: options.dryRun !== undefined,
-      })),
-    );
-    const exceptions = judgements.flatMap((judgement) => refuseWhenDenied(judgement, name));
-    const pods = meant.reduce((sum, { view }) => sum + view.replicas, 0);
-    const what = `${plural(pods, 'pod')} of ${placeText(name, zone)}`;
+    const exceptions = refuseDenied(group, meant, options);
     const annotations = { 'kubectl.kubernetes.io/restartedAt': secondText(cluster.env.clock.nowMs()) };
     const patch: TemplatePatch = { spec: { template: { metadata: { annotations } } } };
+    const templates = new Map(meant.map(({ object }) => [object.metadata.name, withAnnotations(object, annotations)]));
+    const planned = await planTemplates(cluster, group, templates);
+    const pods = meant.reduce((sum, { view }) => sum + view.replicas, 0);
+    const what = `${counted(pods, 'pod')} of ${placeText(name, zone)}`;
+    const lines = [...(planned?.lines ?? []), ...planTexts(planned)];
+    const listing = lines.map((line) => `  ${line}\n`).join('');
     const restarted = meant.map((member) => member.zone);
     const stops = await remainingStops(cluster, { live, snapshot }, { verb: 'restart', restarted });
-    const writeAllNotes = () => writeAgentNote(context, cluster, live, [...new Set([...exceptions, ...stops])]);
+    // A dry run prints objects instead of the listing.
+    const ofDryRun = options.dryRun === undefined ? [] : [[`this replaces ${what} in the order of the group`, ...lines].join('; ')];
+    const writeAllNotes = () => writeAgentNote(context, cluster, live, [...new Set([...exceptions, ...ofDryRun, ...stops])]);
     if (options.dryRun !== undefined) await writeAllNotes();
     if (options.dryRun === 'client') {
       const patches = meant.map(({ object }) => ({ apiVersion: 'apps/v1', kind: 'StatefulSet', metadata: identityOf(object), ...patch }));
-      printObjects(context, patches);
-      return exitCodes.done;
+      return printObjects(context, patches);
     }
     const isDryRun = options.dryRun === 'server';
     const restartAll = () =>
@@ -56,15 +57,46 @@ export function run(context: CommandContext, options: RestartOptions): Promise<E
         isDryRun,
       });
     if (isDryRun) return printObjects(context, await restartAll());
-    if (!(await confirmByPrompt(context, options, `This replaces ${what} in the order of the group.\n`))) return exitCodes.refused;
+    if (!(await confirmByPrompt(context, options, `This replaces ${what} in the order of the group.\n${listing}`)))
+      return exitCodes.refused;
     for (const about of await restartAll()) {
       await recordReason(context, cluster, { reason: 'Restarted', action: 'Restart', note: options.reason, about });
     }
-    context.stdout.write(`${what} will be replaced in the order of the group${stops.length === 0 ? '' : ' once nothing blocks it'}\n`);
+    const when = stops.length === 0 ? '' : ' once nothing blocks it';
+    context.stdout.write(`${what} will be replaced in the order of the group${when}\n${listing}`);
     await writeAllNotes();
     suggestNext(context, `status ${name}`, `get ${name} -w`);
     return exitCodes.done;
   });
+}
+
+/**
+ * Returns the exceptions that permit the restart. Throws Failure if a rule denies it, if its template is blocked, or if Kubernetes would
+ * replace the pods at once.
+ */
+function refuseDenied({ live, name, snapshot }: Members, meant: readonly Member[], { dryRun }: RestartOptions): readonly string[] {
+  for (const member of meant) refuseUnguarded(member, `a restart of ${name}`);
+  const undo = `to restart the pods at the template before: kubectl rollout-group undo ${name}, then repeat the command`;
+  // Without a definition, only the published decision knows the blocks.
+  const [stop] = live.definition === undefined ? templateStops(live.decision.stops ?? []) : [];
+  if (stop !== undefined && meant.some(({ zone }) => stop.zones.includes(zone)))
+    throw refusedFailure(`a restart of ${name} would roll out a blocked template`, { why: stopFact(stop), todo: endsText(stop) });
+  const judgements = judgeTogether(
+    snapshot,
+    meant.map(({ view }) => ({ kind: 'restart', namespace: view.namespace, statefulSet: view.name, dryRun: dryRun !== undefined })),
+  );
+  return judgements.flatMap((judgement) => refuseWhenDenied(judgement, name, (leading) => (blocksTemplate(leading) ? [undo] : [])));
+}
+
+/** Returns the pod template of a StatefulSet with these annotations. */
+function withAnnotations(object: KubernetesObject, annotations: object): object {
+  const template = templateOf(object);
+  const { metadata } = template;
+  return { ...template, metadata: { ...metadata, annotations: { ...metadata?.annotations, ...annotations } } };
+}
+
+function templateOf({ spec }: KubernetesObject) {
+  return Object(Object(spec).template);
 }
 
 interface TemplatePatch {
@@ -94,12 +126,14 @@ async function restartOne(
       if (!isStatus(error, 409) || attempt === attempts) throw error;
     }
     const now = await getObject(env, resources.statefulSets, { namespace, name }, { site: 'act.readMember', timeoutMs });
-    // A new StatefulSet with this name was not part of the judgement.
+    // A new StatefulSet with this name, or another template, was not part of the judgement.
     if (now === undefined || now.metadata.uid !== uid)
       throw new Failure({
         exitCode: exitCodes.stale,
         what: `StatefulSet ${namespace}/${name} was deleted, and perhaps created again, in the meantime`,
       });
+    if (!isSameValue(templateOf(now), templateOf(object)))
+      throw new Failure({ exitCode: exitCodes.stale, what: `StatefulSet ${namespace}/${name} got another template in the meantime` });
     resourceVersion = now.metadata.resourceVersion ?? '';
     uid = now.metadata.uid;
   }

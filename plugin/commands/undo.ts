@@ -7,12 +7,12 @@ import { judgeTogether } from '../../engine/judge/judge.ts';
 import { fieldAt } from '../../engine/observe/raw.ts';
 import { effectsOfRevisions, type RevisionEffects } from '../../engine/plan/controller.ts';
 import { goesBack } from '../../engine/publish/status.ts';
-import { changeAnnotations, isRollingBack } from '../../engine/run/origin.ts';
+import { changeAnnotations } from '../../engine/run/origin.ts';
 import { undoRequest } from '../../engine/run/requests.ts';
-import { type IntentView, isUnknown, type Known } from '../../engine/snapshot.ts';
-import { intentObject } from '../../policies/live/intents.ts';
+import { type IntentView, isUnknown, type Known, type Snapshot } from '../../engine/snapshot.ts';
+import { intentObject, readIntent } from '../../policies/live/intents.ts';
 import { defined } from '../../policies/values/defined.ts';
-import { firstOf, listed, zonesText } from '../../policies/wording.ts';
+import { counted, firstOf, listed, zonesText } from '../../policies/wording.ts';
 import { ifNotInstalled, rolloutIntents } from '../cluster-snapshot/kinds.ts';
 import { type Cluster, withCluster } from '../connection.ts';
 import { type CommandContext, suggestNext } from '../context.ts';
@@ -26,9 +26,9 @@ import { remainingStops } from '../live/remaining-stops.ts';
 import { mismatchFailure, newDifferences } from '../live/revision-choice.ts';
 import type { RequestFlags } from '../live/submit-request.ts';
 import { type GroupName, nameOf } from '../live/target.ts';
+import { planTemplates, planTexts } from '../live/template-plan.ts';
 import { accessFor, confirmAlways, confirmByPrompt, findZone, type PromptFlags, printObjects } from '../live/write-options.ts';
 import { stopAndEndText } from '../output/plan/plan-text.ts';
-import { plural } from '../output/text.ts';
 import { templateManager } from '../source/cluster/managed-fields.ts';
 import { handOver } from '../source/cluster/server-apply.ts';
 
@@ -56,14 +56,16 @@ export async function run(context: CommandContext, options: UndoOptions): Promis
     const exceptions = refuseDenied(members, undos, name);
     const restarted = undos.map(({ member }) => member.zone);
     const stops = await remainingStops(cluster, members, { verb: 'undo', restarted });
+    const intent = undoIntent(target, undos, options.reason ?? earlierReason(earlier, undos));
+    const templates = new Map(undos.map(({ member, to }) => [member.view.name, to.template]));
+    const planned = await planTemplates(cluster, members, templates, requestsAfter(members, { intent, undos }));
     const effects = effectsOf(members, undos);
-    const kept = [...continuedTexts(name, effects), ...keptTexts(name, undos)];
+    const kept = [...planTexts(planned), ...continuedTexts(name, effects), ...keptTexts(name, undos)];
     const { what, lines } = returnOf(members, undos);
     // A dry run prints objects instead of the preview.
     const ofPreview = options.dryRun === undefined ? [] : [`${what}: ${lines.join('; ')}`, ...effects.atOnce, ...kept];
     const notes = [...new Set([...exceptions, ...stops, ...ofPreview])];
     const writeNotes = () => writeAgentNote(context, cluster, members.live, notes);
-    const intent = undoIntent(target, undos, options.reason ?? earlierReason(earlier, undos));
     if (options.dryRun !== undefined) await writeNotes();
     if (options.dryRun === 'client') return printObjects(context, [intent, ...undos.map(restoredObject)]);
     const preview = `${what}:\n${[...lines, ...effects.atOnce, ...kept].map((text) => `  ${text}\n`).join('')}`;
@@ -78,19 +80,13 @@ export async function run(context: CommandContext, options: UndoOptions): Promis
   });
 }
 
-/** Returns why nothing is left to undo: a run rolled the update revision back, or the requested revision already is the update revision. */
+/** Returns why nothing is left to undo: a failed run is a rollback, or the requested revision already is the update revision. */
 function nothingText(name: string, { decision }: LiveGroup, nowMs: number): string {
   const { run, stops = [] } = decision;
   const failed = run !== undefined && goesBack(run) ? stops.find(({ rule }) => rule === 'run-failed') : undefined;
   if (failed !== undefined)
     return `run ${run?.id} of ${name} ${run?.kind === 'rollback' ? 'is already a rollback' : 'already returns to the earlier revisions'}; nothing was undone\n  ${stopAndEndText(failed, nowMs)}\n`;
-  const stop = stops.find(({ rule }) => rule === 'rolled-back');
-  if (run === undefined || stop === undefined)
-    return `the update revision of ${name} is already the requested or previous revision; nothing was undone\n`;
-  const isAfterwards = run.outcome === 'running' && !isRollingBack({ ...run, kind: goesBack(run) ? 'rollback' : 'rollout' });
-  if (isAfterwards) return `${name} already returned to the earlier revision; nothing was undone\n  ${stopAndEndText(stop, nowMs)}\n`;
-  const returns = stop.isBlocking ? 'returned' : 'returns';
-  return `run ${run.id} already ${returns} ${name} to the earlier revision; nothing was undone\n  ${stopAndEndText(stop, nowMs)}\n`;
+  return `the update revision of ${name} is already the requested or previous revision; nothing was undone\n`;
 }
 
 /** Returns the members of the chosen zones whose update revision differs from the requested one. */
@@ -172,11 +168,25 @@ async function write(
     throw new Failure(partialUndo(details, nameOf(target), undos));
   });
   const written = await stop();
-  // An earlier undo may block the revision that is requested now, so it is deleted.
-  const isBlocked = ({ action, undone = [] }: IntentView): boolean =>
-    action === 'undo' && undone.some(({ zone, revision }) => undos.some(({ member, to }) => member.zone === zone && to.name === revision));
-  if (!isDryRun) await deleteIntents(cluster, target, isBlocked);
+  if (!isDryRun) await deleteIntents(cluster, target, (earlier) => isReplaced(earlier, undos));
   return [written, ...(isDryRun ? tried : await writeAll(false))];
+}
+
+/** Reports whether an earlier undo blocks a revision that is requested now. It is deleted. */
+function isReplaced({ action, undone = [] }: IntentView, undos: readonly MemberUndo[]): boolean {
+  return (
+    action === 'undo' && undone.some(({ zone, revision }) => undos.some(({ member, to }) => member.zone === zone && to.name === revision))
+  );
+}
+
+/** Returns the requests of the cluster after the undo. */
+function requestsAfter(
+  { snapshot }: Members,
+  { intent, undos }: { readonly intent: KubernetesObject; readonly undos: readonly MemberUndo[] },
+): Snapshot['intents'] {
+  const { intents } = snapshot;
+  const written = readIntent(intent);
+  return isUnknown(intents) || isUnknown(written) ? intents : [...intents.filter((one) => !isReplaced(one, undos)), written];
 }
 
 /** Returns the failure of an undo whose request is written, while a webhook that does not answer prevents the change of the templates. */
@@ -226,7 +236,7 @@ function returnOf({ name, snapshot }: Members, undos: readonly MemberUndo[]): { 
   const returns = undos.map(({ member: { zone, view: set }, to }) => ({ zone, set, to: to.name, revision: to }));
   const { lines, count } = returnTexts(snapshot, returns);
   const replaced =
-    count === 0 ? 'no pod is replaced' : `${plural(count, 'pod')} ${count === 1 ? 'is' : 'are'} replaced in the order of the group`;
+    count === 0 ? 'no pod is replaced' : `${counted(count, 'pod')} ${count === 1 ? 'is' : 'are'} replaced in the order of the group`;
   return { what: `${name} returns to an earlier revision; ${replaced}`, lines };
 }
 

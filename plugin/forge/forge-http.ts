@@ -7,6 +7,7 @@ import { tryParseJson } from '../../policies/values/try-parse-json.ts';
 import { type ExitCode, exitCodes, Failure, usageFailure } from '../failure.ts';
 import { visible } from '../output/text.ts';
 import { version } from '../version.ts';
+import { pauseMs, type Repeating, rateLimitMs } from './retry.ts';
 
 interface ForgeHttpOptions {
   readonly name: 'GitHub' | 'GitLab';
@@ -59,8 +60,6 @@ const timeoutMs = 30_000;
 const maxBodyBytes = 32 * 1024 * 1024;
 /** The most attempts at one request, and the most redirects. */
 const maxAttempts = 4;
-/** The longest wait for one rate limit, in milliseconds. */
-const longestWaitMs = 120_000;
 /** GitHub allows 2,500 comments on a pull request. */
 const maxPages = 100;
 
@@ -72,11 +71,11 @@ export function createForgeHttp(options: ForgeHttpOptions): ForgeHttp {
     for (let attempt = 1; ; attempt += 1) {
       const isLast = attempt === maxAttempts;
       const response = await exchange(httpRequest(options, request, url)).catch((error: unknown) => {
-        if (isRepeatable(request) && !isLast) return undefined;
+        if (repeatingOf(request).isRepeatable && !isLast) return undefined;
         throw noAnswer(options, request, publicMessage(error));
       });
       const nextUrl = redirectOf(options, response, url);
-      const waitMs = nextUrl === undefined ? pauseMs(response, request, options.nowMs(), attempt) : 0;
+      const waitMs = nextUrl === undefined ? pauseMs(response, repeatingOf(request), options.nowMs(), attempt) : 0;
       if (response !== undefined && (isLast || waitMs === undefined)) return answerOf(options, request, response);
       await pause(options, waitMs ?? 0);
       url = nextUrl ?? url;
@@ -123,8 +122,8 @@ function httpRequest({ token, headers }: ForgeHttpOptions, { method, body }: For
   return { method, url, headers: sent, timeoutMs, maxBodyBytes, ...(body !== undefined && { body: JSON.stringify(body) }) };
 }
 
-function isRepeatable({ method, isRepeatable: given }: ForgeRequest): boolean {
-  return given ?? method !== 'POST';
+function repeatingOf({ method, accepts = [], isRepeatable = method !== 'POST' }: ForgeRequest): Repeating {
+  return { isRepeatable, accepts };
 }
 
 /** Returns the address of a redirect; undefined for any other answer. Throws a Failure if the address is of another host. */
@@ -140,26 +139,6 @@ function redirectOf({ name, api }: ForgeHttpOptions, response: HttpResponse | un
 async function pause({ name, note }: ForgeHttpOptions, waitMs: number): Promise<void> {
   if (waitMs >= 5_000) note(`${name} limits the rate of requests; waiting ${Math.ceil(waitMs / 1000)}s`);
   await sleep(waitMs);
-}
-
-/** Returns the pause before the next attempt in milliseconds; undefined if the answer is final. */
-function pauseMs(response: HttpResponse | undefined, request: ForgeRequest, nowMs: number, attempt: number): number | undefined {
-  const backoffMs = 500 * 2 ** (attempt - 1);
-  if (response === undefined) return backoffMs;
-  const limitMs = rateLimitMs(response, nowMs);
-  if (limitMs !== undefined) return limitMs > longestWaitMs ? undefined : Math.max(limitMs, backoffMs);
-  const isTransient = response.status >= 500 || response.status === 409 || response.status === 408;
-  return isTransient && isRepeatable(request) && request.accepts?.includes(response.status) !== true ? backoffMs : undefined;
-}
-
-/** Returns the time until the rate limit ends, 0 if the forge does not say; undefined if the answer is not about a rate limit. */
-function rateLimitMs({ status, headers, body }: HttpResponse, nowMs: number): number | undefined {
-  if (status !== 429 && status !== 403) return undefined;
-  const { 'retry-after': after = '', 'x-ratelimit-remaining': remaining = '', 'x-ratelimit-reset': reset = '' } = headers;
-  if (/^\d{1,9}$/.test(after)) return Number(after) * 1000;
-  const endsAt = reset || (headers['ratelimit-reset'] ?? '');
-  if ((remaining === '0' || status === 429) && /^\d{9,11}$/.test(endsAt)) return Math.max(0, Number(endsAt) * 1000 - nowMs);
-  return status === 429 || /rate limit/i.test(body) ? 0 : undefined;
 }
 
 function answerOf(options: ForgeHttpOptions, request: ForgeRequest, response: HttpResponse): ForgeAnswer {
@@ -186,7 +165,7 @@ function noAnswer({ name, api }: ForgeHttpOptions, request: ForgeRequest, why: s
     why,
     todo: 'check the address of the API (--api), the network and the proxy settings, and run the command again',
   };
-  return isRepeatable(request) ? new Failure(details) : new UnknownOutcome(details);
+  return repeatingOf(request).isRepeatable ? new Failure(details) : new UnknownOutcome(details);
 }
 
 /** The maximum number of characters of a message of the forge. */
@@ -203,7 +182,7 @@ function answerFailure(options: ForgeHttpOptions, request: ForgeRequest, respons
     why: `${name} answered ${status}${said === '' ? '' : `: ${visible(said)}`}`,
     todo: todo ?? permissionHint,
   };
-  return status >= 500 && !isRepeatable(request) ? new UnknownOutcome(details) : new Failure(details);
+  return status >= 500 && !repeatingOf(request).isRepeatable ? new UnknownOutcome(details) : new Failure(details);
 }
 
 function meaningOf(
@@ -223,10 +202,22 @@ function meaningOf(
   return [exitCodes.refused, `${name} does not accept the request`, 'check the flags and the version of the forge'];
 }
 
-/** Returns the message of a JSON error of GitHub or GitLab; empty if the body is another text. */
+/** Returns the message of a JSON error of GitHub or GitLab, with its details; empty if the body is another text. */
 function messageOf({ body }: HttpResponse): string {
   const value = tryParseJson(body);
-  const { message = '', error = '' } = (isRecord(value) ? value : {}) as { message?: unknown; error?: unknown };
-  const said = message === '' ? error : message;
-  return typeof said === 'string' ? said : JSON.stringify(said);
+  const {
+    message = '',
+    error = '',
+    errors = [],
+  } = (isRecord(value) ? value : {}) as { message?: unknown; error?: unknown; errors?: unknown };
+  // GitHub names the rejected field only in `errors`.
+  const parts = [message === '' ? error : message, ...(Array.isArray(errors) ? errors.map(detailOf) : [])];
+  return parts
+    .map((part) => (typeof part === 'string' ? part : JSON.stringify(part)))
+    .filter((part) => part !== '')
+    .join(': ');
+}
+
+function detailOf(error: unknown): unknown {
+  return isRecord(error) && typeof error['message'] === 'string' ? error['message'] : error;
 }

@@ -7,18 +7,19 @@ import { fieldDiff } from '../../engine/diff/field-diff.ts';
 import { podsToReplace, revisionsOfRollback } from '../../engine/plan/controller.ts';
 import type { PublishedRun } from '../../engine/publish/published.ts';
 import type { Images, ShownRun, ShownZone } from '../../engine/publish/run-record.ts';
+import { restoredRevision } from '../../engine/run/states.ts';
 import { type IntentView, type Snapshot, type StatefulSetView, setNamed } from '../../engine/snapshot.ts';
 import { messageOf } from '../../policies/error-message.ts';
 import { type RolloutRun, schemas } from '../../policies/schema/kinds.ts';
 import { valueAt } from '../../policies/schema/schema-walk.ts';
 import { defined } from '../../policies/values/defined.ts';
-import { firstOf } from '../../policies/wording.ts';
+import { counted, firstOf } from '../../policies/wording.ts';
 import { ifNotInstalled, rolloutRuns } from '../cluster-snapshot/kinds.ts';
 import { itemsOf, listKnown } from '../cluster-snapshot/listing.ts';
 import type { Cluster } from '../connection.ts';
 import { exitCodes, Failure, notFoundFailure, usageFailure } from '../failure.ts';
-import { shortImage, shortRevision } from '../output/group-text.ts';
-import { plural } from '../output/text.ts';
+import { shortRevision } from '../output/group-text.ts';
+import { shortImage } from '../output/image-text.ts';
 import { imagesIn } from './facts.ts';
 import type { LiveGroup } from './groups.ts';
 import type { Member } from './members.ts';
@@ -91,8 +92,8 @@ interface ChosenRevision {
 }
 
 /**
- * Chooses the revision to undo to. In this order: the revision that the options name, the revision of an undo in force, the revision before
- * the newest run, the newest revision that is not current. Throws Failure without such a revision.
+ * Chooses the revision to undo to. In this order: the revision that the options name, the revision of an undo in force, the revision that a
+ * rollback restored, the revision before the newest run, the newest revision that is not current. Throws Failure without such a revision.
  */
 export function chooseRevision(member: Member, kept: readonly Revision[], target: UndoTarget, history: UndoHistory): ChosenRevision {
   const { zone, view } = member;
@@ -116,7 +117,8 @@ function revisionNameFor({ zone, view }: Member, { toCommit, toRun }: UndoTarget
   const current = view.status.updateRevision;
   const known = undos.flatMap(({ undone = [] }) => undone).filter((one) => one.zone === zone);
   const begun = known.find(({ revision, to }) => revision === current && to !== undefined)?.to;
-  return begun ?? (known.some(({ to }) => to === current) ? current : run?.previous[zone]);
+  if (begun !== undefined || known.some(({ to }) => to === current)) return begun ?? current;
+  return (run?.outcome === 'failed' ? undefined : restoredRevision(run, zone, current)) ?? run?.previous[zone];
 }
 
 function isNamed({ name, number }: Revision, statefulSet: string, wanted: string): boolean {
@@ -167,16 +169,16 @@ export function returnTexts(
   snapshot: Snapshot,
   returns: readonly MemberReturn[],
 ): { readonly lines: readonly string[]; readonly count: number } {
-  const counted = returns.map((one) => ({ ...one, count: podsToReplace(snapshot, one.set, one.to) }));
-  const sum = counted.reduce((total, { count }) => total + count, 0);
-  const shown = sum === 0 ? counted : counted.filter(({ count }) => count > 0);
+  const replaced = returns.map((one) => ({ ...one, count: podsToReplace(snapshot, one.set, one.to) }));
+  const sum = replaced.reduce((total, { count }) => total + count, 0);
+  const shown = sum === 0 ? replaced : replaced.filter(({ count }) => count > 0);
   const lines = shown.map(({ zone, set, to, revision, count }) => {
     const short = (name: string): string => shortRevision(name, set.name);
     const images = Object.entries(revision === undefined ? {} : imagesOf(revision.template));
     const changed = images.filter(([container, image]) => set.images?.[container] !== image).map(([, image]) => shortImage(image));
     const about = [...(revision === undefined ? [] : [`revision ${revision.number}`]), ...new Set(changed)];
     const named = about.length === 0 ? '' : ` (${firstOf(about, 3)})`;
-    return `${zone}: ${short(set.status.updateRevision)} -> ${short(to)}${named}, ${plural(count, 'pod')}`;
+    return `${zone}: ${short(set.status.updateRevision)} -> ${short(to)}${named}, ${counted(count, 'pod')}`;
   });
   return { lines, count: sum };
 }

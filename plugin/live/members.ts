@@ -1,6 +1,6 @@
 // Reads a group for verbs that write: its definition, its StatefulSets as objects, a snapshot to judge requests, and the object to scale.
 import { type KubernetesObject, type Resource, resources } from '../../cluster/request/resource.ts';
-import type { Judgement } from '../../engine/decision.ts';
+import type { Judgement, RuleResult } from '../../engine/decision.ts';
 import { observeStatefulSet } from '../../engine/observe/objects.ts';
 import { leadingResult } from '../../engine/rule.ts';
 import { isUnknown, type Snapshot, type StatefulSetView } from '../../engine/snapshot.ts';
@@ -52,8 +52,15 @@ function memberOf({ statefulSets }: Listing, namespace: string, zone: string, st
   });
 }
 
-/** Throws Failure with exit code 5 if the judgement denies the request. Returns a sentence for each exception that permits it. */
-export function refuseWhenDenied({ outcome, message, results, override }: Judgement, name: string): readonly string[] {
+/**
+ * Throws Failure with exit code 5 if the judgement denies the request. Returns a sentence for each exception that permits it. `others`: further
+ * ways to act on the leading result.
+ */
+export function refuseWhenDenied(
+  { outcome, message, results, override }: Judgement,
+  name: string,
+  others: (leading: RuleResult) => readonly string[] = () => [],
+): readonly string[] {
   if (outcome !== 'deny') return results.flatMap((result) => (result.exception === undefined ? [] : exceptionText(result, undefined)));
   const leading = leadingResult(results);
   const explain = `kubectl rollout-group explain ${name}`;
@@ -61,7 +68,7 @@ export function refuseWhenDenied({ outcome, message, results, override }: Judgem
   throw refusedFailure(message, {
     ...(written === undefined ? {} : { why: `${leading?.rule} is defined at ${written}` }),
     todo: [
-      leading === undefined ? explain : (todoOf(leading, name)[0] ?? explain),
+      ...(leading === undefined ? [explain] : [todoOf(leading, name)[0] ?? explain, ...others(leading)]),
       ...(override === undefined ? [] : [overrideText(override)]),
     ].join('; '),
   });

@@ -41,7 +41,7 @@ const restart: Verb = {
   name: 'restart',
   summary: 'Restart all pods in the safe order of the group',
   description:
-    'Sets the annotation kubectl.kubernetes.io/restartedAt on the pod templates, like kubectl rollout restart. The agent then rolls out the new revision. Only this annotation differs from the manifests in Git.',
+    'Sets the annotation kubectl.kubernetes.io/restartedAt on the pod templates, like kubectl rollout restart. The agent then rolls out the new revision. Only this annotation differs from the manifests in Git. Prints the images that pods run and get, the run that the restart supersedes, and the approvals that its run waits for. Denied if the template failed, was undone or was rolled back: retry rolls this template out, and undo returns to the one before.',
   options: [zone, ...prompts()],
   examples: ['restart store-gateway -n mimir --reason "new certificates"', 'restart store-gateway --zone zone-a --dry-run=server'],
   exits: { 5: 'denied by policy, or not confirmed', 10: 'the group does not exist' },
@@ -142,7 +142,7 @@ const undo: Verb = {
   name: 'undo',
   summary: 'Roll a group back to the previous revision, in its safe order',
   description:
-    'Writes the earlier pod template to the members, and a RolloutIntent that blocks the undone revision while manifests in Git still request that revision. A rollback to the revision before the run skips soaks and approvals, unless the group sets skipOnRollback: false.',
+    'Writes the earlier pod template to the members, and a RolloutIntent that blocks the undone revision while manifests in Git still request that revision. A rollback to the revision before the run skips soaks and approvals, unless the group sets skipOnRollback: false. After abort --rollback, it gives the members the template that their pods run.',
   options: [
     {
       flags: '--to-revision <revision>',

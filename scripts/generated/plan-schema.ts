@@ -192,6 +192,10 @@ const definitions: Readonly<Record<string, Schema>> = {
     },
     {
       supersedes: ref('supersededRun'),
+      ends: {
+        ...listOf(ref('stop')),
+        description: 'The blocks of the present templates that the change ends: a failed run, a rollback or an undo.',
+      },
       stops: { ...listOf(ref('stop')), description: 'The stops that the plan meets, each with the commands or edits that end it.' },
       checksAfterWait: { ...listOf(ref('check')), description: 'The checks of waves that follow once the plan no longer waits.' },
       troubled: {

@@ -7,12 +7,14 @@ import type { DisruptionController } from './budgets.ts';
 import type { Kubelets } from './kubelet.ts';
 import { terminateNamespace } from './namespace-controller.ts';
 import type { Nodes } from './nodes.ts';
+import { leadInVersion } from './other-version.ts';
 import type { PinWebhook } from './pin-webhook.ts';
 import type { StatefulSetController } from './statefulset-controller.ts';
 import type { World } from './world.ts';
 
-interface AccidentsOptions extends Pick<World, 'server' | 'scheduler' | 'seed'> {
+interface AccidentsOptions extends World {
   readonly namespace: string;
+  readonly group: string;
   readonly statefulSets: readonly string[];
   readonly kubelets: Kubelets;
   readonly nodes: Nodes;
@@ -46,6 +48,9 @@ export class Accidents {
         this.#options.report(`the namespace ${this.#options.namespace} is deleted`);
         terminateNamespace(this.#options, this.#options.namespace, this.#random);
         return true;
+      case 'otherVersion':
+        this.#options.report(`an agent of ${event.version === 'next' ? 'the next major' : `a ${event.version}`} version leads`);
+        return this.#lasting(event.forMs, leadInVersion(this.#options, event.version));
       case 'podFails':
         this.#options.report(`${pod} fails for ${seconds(event.forMs)}`);
         return this.#lasting(event.forMs, this.#options.kubelets.fail(this.#options.namespace, pod));

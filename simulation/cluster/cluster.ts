@@ -9,6 +9,7 @@ import {
   isDefinedLater,
   letterOf,
   type PeopleEvent,
+  type PolicyState,
   persons,
   type Scenario,
   traitsOfShape,
@@ -18,11 +19,12 @@ import { Accidents } from './accidents.ts';
 import { admitAll } from './admitted.ts';
 import { startDisruptionController } from './budgets.ts';
 import { Client } from './client.ts';
-import { type GroupObjects, groupObjects, prepareEndpoint } from './group-objects.ts';
+import { type GroupObjects, groupObjects, prepareEndpoint, waveSpecs } from './group-objects.ts';
 import { Kubelets } from './kubelet.ts';
 import { Nodes, type NodesOptions } from './nodes.ts';
-import { People } from './people.ts';
+import { gitOpsTool, People } from './people.ts';
 import { createPinWebhook, type PodAdmitted } from './pin-webhook.ts';
+import { Policies } from './policies.ts';
 import { type ReplicaSource, replicaSources, resourceOfKind, withReplicas } from './replica-origins.ts';
 import { Requests } from './requests.ts';
 import { podOf, revisionOf, StatefulSetController } from './statefulset-controller.ts';
@@ -44,6 +46,8 @@ interface ClusterModelOptions extends Pick<World, 'server' | 'scheduler' | 'wall
   readonly admitted?: (pod: PodAdmitted) => void;
   /** Asks the webhooks about deletions and evictions of pods; absent without webhooks. */
   readonly admission?: Pick<Admission, 'ask' | 'setDelay'> | undefined;
+  /** Called after each change of the policy directory. */
+  readonly directoryChanged?: (state: PolicyState) => void;
   /** Receives timeline entries, such as ('people', 'roll to app:2') or ('cluster', 'ingester-zone-a-1 fails for 40 s'). */
   readonly report: (who: string, what: string) => void;
 }
@@ -73,7 +77,8 @@ export interface WantedStatefulSet {
 export type ClusterModel = ReturnType<typeof startCluster>;
 
 /** Creates the groups with pods that have run for at least an hour, and starts the models around them. */
-export function startCluster({ server, scheduler, wallMs, scenario, admitted, admission, report }: ClusterModelOptions) {
+export function startCluster(options: ClusterModelOptions) {
+  const { server, scheduler, wallMs, scenario, admitted, admission, report, directoryChanged = () => undefined } = options;
   const { seed, group: shape, given } = scenario;
   const admit = admission?.ask ?? admitAll;
   const groups = groupsOf(scenario);
@@ -101,7 +106,8 @@ export function startCluster({ server, scheduler, wallMs, scenario, admitted, ad
     },
   });
   const models = { kubelets, nodes, controller, disruptions, webhook, ...(shape.webhooks === true ? { admission } : {}) };
-  const start = (group: BegunGroup) => startGroup({ world: { ...world, seed: group.seed }, group, admission, models, report });
+  const start = (group: BegunGroup) =>
+    startGroup({ world: { ...world, seed: group.seed }, group, admission, models, report, directoryChanged });
   const [firstGroup, ...otherGroups] = groups;
   const started = [start(firstGroup), ...otherGroups.map(start)] as const;
   if (given !== undefined) started[0].people.apply(given.changes);
@@ -110,7 +116,7 @@ export function startCluster({ server, scheduler, wallMs, scenario, admitted, ad
     ...started[0].view,
     /** The group of the scenario, then the others. */
     groups: started.map(({ view }) => view),
-    policies: groups[0].objects.policies,
+    policyDirectory: started[0].policies.directory ?? { read: async () => groups[0].objects.policies, watch: () => () => undefined },
     /** Performs or begins the event of a group. Returns false if the event has no effect, for example because the pod is absent. */
     happen: (event: PeopleEvent | ClusterEvent, index = 0): boolean => {
       const group = started[index];
@@ -160,30 +166,33 @@ function groupsOf(scenario: Scenario): readonly [BegunGroup, ...BegunGroup[]] {
   ];
 }
 
-interface GroupInput extends Pick<ClusterModelOptions, 'admission' | 'report'> {
+interface GroupInput extends Pick<ClusterModelOptions, 'admission' | 'report'>, Required<Pick<ClusterModelOptions, 'directoryChanged'>> {
   readonly world: World;
   readonly group: BegunGroup;
-  readonly models: Omit<ConstructorParameters<typeof Accidents>[0], keyof World | 'namespace' | 'statefulSets' | 'report'>;
+  readonly models: Omit<ConstructorParameters<typeof Accidents>[0], keyof World | 'namespace' | 'group' | 'statefulSets' | 'report'>;
 }
 
 /** Creates the people of a group, their requests, and its accidents. Only in groups with `webhooks` do the webhooks review all of their writes. */
-function startGroup({ world, group, admission, models, report }: GroupInput) {
+function startGroup({ world, group, admission, models, report, directoryChanged }: GroupInput) {
   const { shape, objects, sources, definition, isGenerated } = group;
   const { namespace, name, statefulSets } = objects;
   const client = new Client(world.server, shape.webhooks === true ? admission?.ask : undefined);
   const common = { ...world, namespace, group: name, client, report: (what: string) => report('people', what) };
   const requests = new Requests(common);
+  const policies = new Policies({ ...common, shape, actor: gitOpsTool, directoryChanged });
   const people = new People({
     ...common,
     admit: admission?.ask ?? admitAll,
     requests,
+    policies,
+    wavesOf: (waves) => waveSpecs({ ...shape, waves }) ?? [],
     sources,
     definition,
     clearsBrokenPods: isGenerated && shape.kind === 'adopted',
     keepsBrokenSets: traitsOfShape(shape).lowersPartition,
     approves: shape.rules?.find(({ kind }) => kind === 'plan')?.approves,
   });
-  const accidents = new Accidents({ ...world, ...models, namespace, statefulSets, report: (what) => report('cluster', what) });
+  const accidents = new Accidents({ ...world, ...models, namespace, group: name, statefulSets, report: (what) => report('cluster', what) });
   const happen = (event: PeopleEvent | ClusterEvent): boolean => (isByPeople(event) ? people.happen(event) : accidents.happen(event));
   /** Returns whether the namespace was deleted. Then people want nothing more. */
   const isOver = (): boolean => world.server.isTerminating(namespace);
@@ -195,7 +204,7 @@ function startGroup({ world, group, admission, models, report }: GroupInput) {
     isOver,
     wanted: (): readonly WantedStatefulSet[] => (isOver() ? [] : people.wanted()),
   };
-  return { view, people, requests, accidents, happen };
+  return { view, people, requests, policies, accidents, happen };
 }
 
 function isRolloutGroup({ kind }: Json): boolean {

@@ -1,11 +1,13 @@
 // Builds the initial objects of a simulation from the shape of the group: StatefulSets, RolloutGroup or labels, budgets, mirrored objects.
 
 import { holdingPartition } from '../../policies/strategies.ts';
+import { field } from '../objects.ts';
 import { runStartMs } from '../process/clock.ts';
 import {
   type GivenGroup,
   type GroupShape,
   letterOf,
+  type PolicyState,
   type RuleShape,
   traitsOfShape,
   type WaveShape,
@@ -47,13 +49,50 @@ export function groupObjects(group: GroupShape, isDefinedLater = false, { namesp
       ...(isMirrored ? [replicaTemplate(shape)] : []),
       ...zones.map((zone) => statefulSet(zone, shape, isDefinedLater)),
       ...(shape.kind === 'native' ? [rolloutGroup(zones, shape)] : []),
-      ...(shape.windows === undefined ? [] : [rolloutPolicy(shape, 'calendar', { windows: shape.windows.map(windowSpec) })]),
-      ...(shape.rules === undefined ? [] : [rolloutPolicy(shape, rulePolicy, { rules: shape.rules.map(ruleSpec) })]),
+      ...(shape.hasPolicyDirectory === true ? [] : policyObjects(shape, { namespace, name })),
       ...budgets,
       ...(shape.zoneBudget === undefined ? [] : [zoneBudget(shape, shape.zoneBudget)]),
     ],
-    policies: [],
+    policies: shape.hasPolicyDirectory === true ? policyFiles(shape, 'whole', { namespace, name }) : [],
   };
+}
+
+/** Returns the RolloutPolicies of the group. */
+export function policyObjects({ windows, rules }: GroupShape, name = usualName): readonly Json[] {
+  return [
+    ...(windows === undefined ? [] : [rolloutPolicy(name, 'calendar', { windows: windows.map(windowSpec) })]),
+    ...(rules === undefined ? [] : [rolloutPolicy(name, rulePolicy, { rules: rules.map(ruleSpec) })]),
+  ];
+}
+
+/** Returns the policy with an error that the API server does not find: a schedule or a condition that cannot be read. */
+export function withError(policy: Json): Json {
+  const spec = policy['spec'] as { readonly windows?: readonly Json[]; readonly rules?: readonly Json[] };
+  const schedule = { cron: '61 25 * * *', duration: '60s', timeZone: 'Europe/Amsterdam' };
+  return {
+    ...policy,
+    spec: {
+      ...spec,
+      ...(spec.windows === undefined ? {} : { windows: spec.windows.map(({ ranges: _, ...window }) => ({ ...window, schedule })) }),
+      ...(spec.rules === undefined ? {} : { rules: spec.rules.map((rule) => ({ ...rule, when: { noSuchOperator: [1, 2] } })) }),
+    },
+  };
+}
+
+/** Returns whether the policy has the error of `withError`. */
+export function hasError(policy: unknown): boolean {
+  return /noSuchOperator|61 25/.test(JSON.stringify(field(policy, 'spec')) ?? '');
+}
+
+/** Returns the files of the policy directory. Throws if it is unreadable. */
+export function policyFiles(shape: GroupShape, state: PolicyState, name = usualName): GroupObjects['policies'] {
+  if (state === 'unreadable') throw new Error('EIO: i/o error, scandir');
+  if (state === 'removed') return [];
+  return policyObjects(shape, name).map((policy) => {
+    const text = JSON.stringify(state === 'invalid' ? withError(policy) : policy);
+    const { name: file } = policy['metadata'] as { readonly name: string };
+    return { name: `${file}.yaml`, text: state === 'truncated' ? text.slice(0, Math.floor(text.length / 2)) : text };
+  });
 }
 
 function setName({ name }: GroupName, zone: string): string {
@@ -138,6 +177,10 @@ function rolloutGroup(zones: readonly string[], shape: NamedShape): Json {
     ...(replicas === 'delayedMirror' ? { delayed: { after: `${delaySeconds}s`, endpoint: delayEndpoint } } : {}),
     ...(prepares === true ? { prepare: { endpoint: prepareEndpoint } } : {}),
   };
+  const scaling = {
+    ...(Object.keys(down).length === 0 ? {} : { down }),
+    ...(shape.scalesDuringRollout === true ? { duringRollout: 'allow' } : {}),
+  };
   return {
     apiVersion: 'rollout-group.dev/v1alpha1',
     kind: 'RolloutGroup',
@@ -151,7 +194,7 @@ function rolloutGroup(zones: readonly string[], shape: NamedShape): Json {
         })),
       },
       replicas: isMirrored ? { mirror: { from: { ...template, name, read: 'scale' }, writeBack: 'status' } } : { leader: true },
-      ...(Object.keys(down).length === 0 ? {} : { scaling: { down } }),
+      ...(Object.keys(scaling).length === 0 ? {} : { scaling }),
       ...(shape.gate === undefined ? {} : { gates: [{ ...gateSpec, failureLimit: shape.gateFailureLimit ?? gateSpec.failureLimit }] }),
       ...(shape.disruption === undefined ? {} : { disruption: { maxUnavailable: shape.disruption } }),
       rollout: rolloutSpec(shape),
@@ -161,7 +204,7 @@ function rolloutGroup(zones: readonly string[], shape: NamedShape): Json {
 
 function rolloutSpec(shape: GroupShape): Json {
   const { lowersPartition, canRollBack } = traitsOfShape(shape);
-  const waves = wavesOfShape(shape)?.map(waveSpec);
+  const waves = waveSpecs(shape);
   return {
     strategy: shape.strategy ?? 'onDelete',
     // With the strategy `partition` the StatefulSet controller deletes the pods, so lint reports `rotateBy`.
@@ -234,6 +277,11 @@ function windowSpec({ ranges, schedule, ...rest }: WindowShape, index: number): 
 /** Returns the name of a wave. */
 export function waveName(index: number): string {
   return `wave-${index + 1}`;
+}
+
+/** Returns `spec.rollout.waves` of the group; undefined without waves. */
+export function waveSpecs(shape: Parameters<typeof wavesOfShape>[0]): readonly Json[] | undefined {
+  return wavesOfShape(shape)?.map(waveSpec);
 }
 
 function waveSpec(

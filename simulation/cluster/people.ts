@@ -3,7 +3,7 @@
 import { secondText } from '../../policies/instant.ts';
 import { groupResource, imagesOf, numberAt } from '../objects.ts';
 import { between, type Random, streamOf } from '../random.ts';
-import type { PeopleEvent } from '../scenario.ts';
+import type { PeopleEvent, WaveShape } from '../scenario.ts';
 import type { Actor, Json, ModelObject } from '../server/request.ts';
 import type { Admit } from './admitted.ts';
 import { type PlannedGroup, withPlan } from './approved-plan.ts';
@@ -12,6 +12,7 @@ import { type Client, repeatMs } from './client.ts';
 import type { WantedStatefulSet } from './cluster.ts';
 import { type AppliedChange, Manifests } from './manifests.ts';
 import { Membership } from './membership.ts';
+import type { Policies } from './policies.ts';
 import { type ReplicaOrigin, type ReplicaSource, resourceOfKind } from './replica-origins.ts';
 import type { Requests } from './requests.ts';
 import { appliedStrategy, type Container, replicasOf, specOf, statefulSetResource } from './workload.ts';
@@ -34,6 +35,9 @@ interface PeopleOptions extends World, PlannedGroup {
   /** Sends all other writes. */
   readonly client: Client;
   readonly requests: Requests;
+  readonly policies: Policies;
+  /** Returns `spec.rollout.waves` with these waves. */
+  readonly wavesOf: (waves: readonly WaveShape[]) => readonly Json[];
   readonly report: (what: string) => void;
 }
 
@@ -51,7 +55,7 @@ interface Desired {
 }
 
 const actor: Actor = { user: 'alice@example.com' };
-const gitOpsTool: Actor = { user: 'system:serviceaccount:argocd:argocd-application-controller' };
+export const gitOpsTool: Actor = { user: 'system:serviceaccount:argocd:argocd-application-controller' };
 const brokenImage = /^broken\//;
 /** The time that people wait after the template is repaired before they delete broken pods. */
 const clearAfterMs = 30_000;
@@ -103,6 +107,10 @@ export class People {
       case 'restart':
         this.#options.report(`restart ${this.#setsOf(event.zone).join(', ')}`);
         return this.#restart(this.#setsOf(event.zone));
+      case 'setWaves':
+        return this.#setWaves(event.waves);
+      case 'setPolicies':
+        return this.#options.policies.change(event);
       case 'reapply':
         this.#options.report(`apply ${this.#setsOf(event.zone).join(', ')} from Git`);
         return this.#manifests.apply(this.#setsOf(event.zone), event);
@@ -157,6 +165,7 @@ export class People {
 
   heal(): void {
     this.#defineGroup();
+    this.#options.policies.restore();
     this.#membership.resume();
     this.#autoscaler.finish();
     for (const [name, want] of this.#desired) {
@@ -196,6 +205,18 @@ export class People {
     if (server.get(groupResource, namespace, group) !== undefined) return false;
     for (const object of definition) client.create(actor, groupResource, object, { denied: () => this.#later(() => this.#defineGroup()) });
     return definition.length > 0;
+  }
+
+  /** Writes the waves into the RolloutGroup. Returns false if it does not exist. */
+  #setWaves(waves: readonly WaveShape[]): boolean {
+    const { server, client, namespace, group, wavesOf, report } = this.#options;
+    if (server.get(groupResource, namespace, group) === undefined) return false;
+    report('apply other waves');
+    const spec = { rollout: { waves: wavesOf(waves) } };
+    client.change(gitOpsTool, { resource: groupResource, namespace, name: group }, () => ({ spec }), {
+      denied: () => this.#later(() => this.#setWaves(waves)),
+    });
+    return true;
   }
 
   #learnNumber(origin: ReplicaOrigin): void {

@@ -21,10 +21,12 @@ export const faultClasses = [
   'F16',
   'F17',
   'F18',
+  'F19',
   'F20',
   'F21',
   'F22',
   'F23',
+  'F24',
   'F25',
 ] as const;
 export type FaultClass = (typeof faultClasses)[number];

@@ -3,7 +3,7 @@ import type { TurnReport } from '../../agent/report.ts';
 import { intentResource, isTerminating, podResource, readyCondition, revisionLabelOf, textAt } from '../objects.ts';
 import type { Commit } from '../server/request.ts';
 import { disruptedByUs } from './availability.ts';
-import { machineOf, type Oracle } from './oracle.ts';
+import { longestMs, machineOf, type Oracle } from './oracle.ts';
 import { exposedByUs } from './partitions.ts';
 import { type Book, isInRange, isOpen, type Place } from './places.ts';
 
@@ -46,7 +46,8 @@ class DeadlineJudge implements Oracle {
     const stored = runs.latest();
     if (run?.outcome !== 'running' || error !== undefined || stored?.id !== run.id || stored.outcome !== 'running') return;
     // The wall clocks of agents may have run apart since the last progress, and a turn may decide by an older snapshot.
-    const slackMs = this.#aheadMs + this.#behindMs + toleranceMs / Math.min(1, machineOf(scene, process).rate);
+    const tolerance = { process, countedMs: toleranceMs, untilMs: scene.nowMs() };
+    const slackMs = this.#aheadMs + this.#behindMs + longestMs(scene, tolerance);
     const ageMs = scene.nowMs() - this.#progressMs;
     const stuck = ageMs - slackMs < this.#deadlineMs ? undefined : this.#stuckPlace(scene.nowMs() - this.#deadlineMs);
     if (stuck === undefined || this.#reported === run.id) return;

@@ -1,6 +1,7 @@
 // Judges the ledger: disruptions have claims, open claims are not dropped, and epochs never decrease (S1, S18, S19, S28, L4, L5).
 
 import type { TurnReport } from '../../agent/report.ts';
+import { isOfNextVersion, otherAgent } from '../cluster/other-version.ts';
 import {
   configMapResource,
   controllerOf,
@@ -18,6 +19,7 @@ import { machineOf, type Oracle } from './oracle.ts';
 import { outdated } from './partitions.ts';
 import type { Book, Zone } from './places.ts';
 import { isHalted, isPaused } from './targets.ts';
+import { Timeline } from './terms.ts';
 
 interface Open {
   readonly claim: Claimed;
@@ -36,9 +38,12 @@ export class LedgerJudge implements Oracle {
   readonly #overdue = new Set<string>();
   /** The disruptions of pods whose outcome their sender does not know, by process and UID. */
   readonly #unanswered = new Set<string>();
+  /** True while only an agent of a later version reads the ledger. */
+  readonly #isUnreadable = new Timeline<boolean>();
 
   constructor(book: Book) {
     this.#book = book;
+    this.#isUnreadable.set(Number.NEGATIVE_INFINITY, false);
     for (const map of book.scene.list(configMapResource, book.scene.namespace)) this.#record(map, '', 0);
   }
 
@@ -47,6 +52,7 @@ export class LedgerJudge implements Oracle {
     const { scene } = this.#book;
     if (after.metadata.namespace !== scene.namespace) return;
     if (resource === configMapResource && isLedger(after)) {
+      this.#checkVersion(commit);
       if (type !== 'DELETED' && isAgent(actor, scene.agentUser)) this.#written(commit);
       else this.#record(type === 'DELETED' ? { ...after, data: {} } : after, '', atMs);
     }
@@ -79,13 +85,30 @@ export class LedgerJudge implements Oracle {
     }
   }
 
+  /** Checks S4: no program of this version replaces a ledger that only a later version reads. */
+  #checkVersion({ before, after, actor, type, atMs }: Commit): void {
+    const [was, is] = [before, after].map((map) => map !== undefined && isOfNextVersion(readLedger(map)));
+    this.#isUnreadable.set(atMs, type !== 'DELETED' && is === true);
+    if (was === true && is !== true && actor.user !== otherAgent.user)
+      this.#book.scene.violated('S4', `${actor.process ?? actor.user} replaces the ledger of a later version`);
+  }
+
+  /** Checks S4: no action is decided while only a later version reads the ledger. */
+  #checkReadable({ actor, atMs }: Commit, what: string): void {
+    const seen = this.#isUnreadable.since(this.#book.momentOf({ actor, atMs }).fromMs);
+    if (seen.every((isUnreadable) => isUnreadable))
+      this.#book.scene.violated('S4', `${actor.process ?? ''} ${what} although its version cannot read the ledger`);
+  }
+
   #isOpen(test: (open: Open) => boolean): boolean {
     for (const open of this.#open.values()) if (test(open)) return true;
     return false;
   }
 
-  #checkDisruption({ after, actor }: Commit): void {
+  #checkDisruption(commit: Commit): void {
+    const { after, actor } = commit;
     const { uid, name } = after.metadata;
+    this.#checkReadable(commit, `disrupts ${name}`);
     const by = actor.process ?? '';
     const isClaimed = this.#isOpen(({ claim }) => claim.uid === uid && (claim.verb === 'deletePod' || claim.verb === 'evictPod'));
     if (!isClaimed) this.#book.scene.violated('S19', `${by} disrupts ${name}, and the ledger does not announce it`);
@@ -94,12 +117,14 @@ export class LedgerJudge implements Oracle {
     if (isDeleted || !isClaimed) this.#checkEpoch(by, `disrupts ${name}`);
   }
 
-  #checkScale({ before, after, actor }: Commit): void {
+  #checkScale(commit: Commit): void {
+    const { before, after, actor } = commit;
     const { scene } = this.#book;
     if (!isAgent(actor, scene.agentUser) || this.#book.zoneOf(after.metadata.name) === undefined) return;
     const to = numberAt(after, 'spec', 'replicas') ?? 1;
     if (to >= (numberAt(before, 'spec', 'replicas') ?? 1)) return;
     const { uid, name } = after.metadata;
+    this.#checkReadable(commit, `scales ${name} to ${to}`);
     // A decrease in flight cannot be revoked either, so its claim stays valid under later leaders.
     const isAnnounced = this.#isOpen(({ claim }) => claim.verb === 'scaleDown' && claim.uid === uid && (claim.to ?? 0) <= to);
     if (!isAnnounced) scene.violated('S19', `${actor.process ?? ''} scales ${name} to ${to}, and the ledger does not announce it`);
@@ -244,7 +269,15 @@ export class LedgerJudge implements Oracle {
   #record(map: ModelObject, by: string, atMs: number): void {
     if (!isLedger(map)) return;
     const before = this.#ledgers.get(map.metadata.name);
-    const ledger = readLedger(map) ?? { group: '', epoch: undefined, claims: new Map(), prepared: [], pins: new Map(), rolling: [] };
+    const ledger = readLedger(map) ?? {
+      format: '',
+      group: '',
+      epoch: undefined,
+      claims: new Map(),
+      prepared: [],
+      pins: new Map(),
+      rolling: [],
+    };
     for (const key of before?.claims.keys() ?? []) if (!ledger.claims.has(key)) this.#open.delete(key);
     for (const [key, claim] of ledger.claims) if (!this.#open.has(key)) this.#open.set(key, { claim, by, sinceMs: atMs });
     this.#ledgers.set(map.metadata.name, ledger);

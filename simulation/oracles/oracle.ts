@@ -5,7 +5,7 @@ import type { ReviewedRequest } from '../cluster/admitted.ts';
 import type { PodAdmitted } from '../cluster/pin-webhook.ts';
 import type { Point, RequestFault } from '../faults/fault.ts';
 import type { InstalledWebhook } from '../process/installed.ts';
-import type { GroupShape } from '../scenario.ts';
+import type { GroupShape, PolicyState } from '../scenario.ts';
 import type { Actor, Answered, Commit, ModelObject } from '../server/request.ts';
 import type { Claimed } from './documents.ts';
 import type { NamedGroup } from './groups.ts';
@@ -22,6 +22,8 @@ export interface MachineState {
   readonly rate: number;
   /** Returns the milliseconds that the clock has counted since `fromMs`. If absent, the rate has not changed since. */
   readonly elapsedSinceMs?: (fromMs: number) => number;
+  /** Returns the true milliseconds before `untilMs` in which the clock counted `countedMs`. If absent, the rate has not changed since. */
+  readonly trueMs?: (countedMs: number, untilMs: number) => number;
   readonly wallErrorMs: number;
   /** The time of the last jump of the wall clock, on the scheduler's clock. */
   readonly jumpedAtMs?: number;
@@ -109,6 +111,8 @@ export interface Oracle {
   readonly podAdmitted?: (admitted: PodAdmitted) => void;
   readonly reviewed?: (reviewed: Reviewed) => void;
   readonly processChanged?: (process: string, change: ProcessChange) => void;
+  /** Called after each change of the policy directory of the agents, which only the first group has. */
+  readonly directoryChanged?: (state: PolicyState) => void;
   /** Called when all faults have ended and the repairs are done. */
   readonly healingBegan?: () => void;
   /** Called at the end of the simulation, before the agents stop. */
@@ -153,8 +157,10 @@ const snapshotAgeMs = 10_000;
 
 /** Returns the times by which a request is judged. */
 export function momentOf(scene: Pick<Scene, 'clockOf'>, { actor, atMs }: Sent): Moment {
-  const { rate, wallErrorMs } = machineOf(scene, actor.process);
-  return { atMs, fromMs: (actor.sentAtMs ?? atMs) - snapshotAgeMs / Math.min(1, rate), aheadMs: Math.max(0, wallErrorMs) };
+  const { wallErrorMs } = machineOf(scene, actor.process);
+  const sentMs = actor.sentAtMs ?? atMs;
+  const ageMs = longestMs(scene, { process: actor.process, countedMs: snapshotAgeMs, untilMs: sentMs });
+  return { atMs, fromMs: sentMs - ageMs, aheadMs: Math.max(0, wallErrorMs) };
 }
 
 /**
@@ -165,6 +171,23 @@ export function knownSinceMs(scene: Pick<Scene, 'clockOf'>, { actor, atMs }: Sen
   const { fromMs } = momentOf(scene, { actor, atMs });
   const { pausedAtMs = 0, pausedUntilMs = 0 } = machineOf(scene, actor.process);
   return pausedUntilMs < fromMs ? fromMs : Math.min(fromMs, pausedAtMs);
+}
+
+interface Counted {
+  readonly process: string | undefined;
+  /** A duration on the clock of the process. */
+  readonly countedMs: number;
+  /** The true end of the duration. */
+  readonly untilMs: number;
+}
+
+/**
+ * Returns the true milliseconds that the process counted as `countedMs`, by the rates of its clock in this time. Returns at least `countedMs`:
+ * a fast clock makes no limit of a judge shorter.
+ */
+export function longestMs(scene: Pick<Scene, 'clockOf'>, { process, countedMs, untilMs }: Counted): number {
+  const { rate, trueMs = (ms) => ms / rate } = machineOf(scene, process);
+  return Math.max(countedMs, trueMs(countedMs, untilMs));
 }
 
 export function machineOf(scene: Pick<Scene, 'clockOf'>, process: string | undefined): MachineState {

@@ -16,9 +16,11 @@ import {
   statefulSetResource,
   textAt,
 } from '../objects.ts';
+import { type WaveShape, wavesOfShape } from '../scenario.ts';
 import type { Commit, ModelObject } from '../server/request.ts';
 import { isLedger, type RunText, readLedger } from './documents.ts';
 import { type Moment, momentOf, type Oracle, type Scene, type Sent } from './oracle.ts';
+import { changedWaves } from './stored-waves.ts';
 import { limitOf, TermsBook, Timeline } from './terms.ts';
 
 export interface SetFacts {
@@ -75,6 +77,8 @@ export class Book implements Oracle {
   templateMs = Number.NEGATIVE_INFINITY;
   /** The run in the ledger. */
   readonly runs = new Timeline<RunText | undefined>();
+  /** The waves of the group; empty without waves. */
+  readonly waves = new Timeline<readonly WaveShape[]>();
   readonly #byName: Map<string, Zone>;
   readonly #pods = new Map<string, ModelObject>();
   readonly #nodes = new Map<string, boolean>();
@@ -82,6 +86,7 @@ export class Book implements Oracle {
   constructor(scene: Scene) {
     this.scene = scene;
     this.terms = new TermsBook(scene);
+    this.waves.set(Number.NEGATIVE_INFINITY, wavesOfShape(scene.group) ?? []);
     this.zones = scene.statefulSets.map(
       (statefulSet): Zone => ({
         statefulSet,
@@ -119,6 +124,8 @@ export class Book implements Oracle {
       return;
     }
     if (after.metadata.namespace !== this.scene.namespace) return;
+    const waves = changedWaves(commit);
+    if (waves !== undefined) this.waves.set(atMs, waves);
     if (resource === configMapResource) this.#putRun(after, atMs);
     else if (resource === statefulSetResource) {
       const zone = this.#byName.get(after.metadata.name);

@@ -1,7 +1,7 @@
 // Judges windows (S40) and policy rules (S41): agents take a step that they block only with an exception in force, with an approval that a
 // rule asks for, or to finish work in progress that a window lets finish.
 import { templateDigest } from '../../engine/diff/field-diff.ts';
-import { ruleName } from '../cluster/group-objects.ts';
+import { hasError, ruleName } from '../cluster/group-objects.ts';
 import {
   configMapResource,
   exceptionResource,
@@ -11,13 +11,14 @@ import {
   isTerminating,
   numberAt,
   parsed,
+  policyResource,
   replicasOf,
   revisionLabelOf,
   statefulSetResource,
   textAt,
 } from '../objects.ts';
 import { runStartMs } from '../process/clock.ts';
-import { letterOf, processLetter, type RuleShape, type WindowShape } from '../scenario.ts';
+import { letterOf, type PolicyState, processLetter, type RuleShape, type WindowShape } from '../scenario.ts';
 import type { Actor, Commit, ModelObject } from '../server/request.ts';
 import { disruptedByUs } from './availability.ts';
 import { isLedger, readLedger } from './documents.ts';
@@ -25,6 +26,9 @@ import { machineOf, type Oracle } from './oracle.ts';
 import { exposedByUs } from './partitions.ts';
 import { type Book, isInRange, wasDown, type Zone } from './places.ts';
 import { Timeline } from './terms.ts';
+
+const policyNames = ['calendar', 'guard'] as const;
+type PolicyName = (typeof policyNames)[number];
 
 type Action = WindowShape['actions'][number];
 
@@ -61,6 +65,8 @@ interface Step {
 
 /** The difference between two clocks that is no error, and the precision of the windows. */
 const toleranceMs = 1_500;
+/** The longest time after which a process reads a directory that was unreadable, by the slowest clock. */
+const directoryMs = 30_000;
 const secondMs = 1_000;
 const minuteMs = 60_000;
 
@@ -79,6 +85,10 @@ class PolicyJudge implements Oracle {
   readonly #exceptions: Exception[] = [];
   /** True while the StatefulSet has the template of the approved plan that it names. */
   readonly #planned = new Map<string, Timeline<boolean>>();
+  /** True while each policy is in force: it is stored, and it was last stored without an error. */
+  readonly #inForce = { calendar: new Timeline<boolean>(), guard: new Timeline<boolean>() };
+  /** The policies whose current form has an error, or cannot be read. */
+  readonly #broken = new Set<PolicyName>();
   /** The newest claim by the UID of its pod or StatefulSet. */
   readonly #begun = new Map<string, Begun>();
   /** The lead of the wall clock of each machine. */
@@ -88,6 +98,13 @@ class PolicyJudge implements Oracle {
     this.#book = book;
     this.#windows = book.scene.group.windows ?? [];
     this.#rules = book.scene.group.rules ?? [];
+    for (const timeline of Object.values(this.#inForce)) timeline.set(Number.NEGATIVE_INFINITY, true);
+  }
+
+  /** An error in the files never ends a policy (S26). */
+  directoryChanged(state: PolicyState): void {
+    if (this.#book.scene.group.hasPolicyDirectory !== true) return;
+    for (const name of policyNames) this.#note(name, state, this.#book.scene.nowMs());
   }
 
   turnEnded(process: string): void {
@@ -99,8 +116,7 @@ class PolicyJudge implements Oracle {
     this.#notePlan(commit);
     if (actor.process !== undefined) this.#noteClock(actor.process);
     if (after.metadata.namespace !== this.#book.scene.namespace || !isAgent(actor, this.#book.scene.agentUser)) {
-      if (resource === exceptionResource) this.#noteException(commit);
-      if (resource === intentResource && commit.type === 'ADDED') this.#noteApproval(after);
+      this.#noteRequest(commit);
       return;
     }
     if (resource === configMapResource && isLedger(after)) this.#noteClaims(commit);
@@ -111,9 +127,41 @@ class PolicyJudge implements Oracle {
     if (zone !== undefined) this.#check(commit, 'scaleDown', zone, false);
   }
 
+  #noteRequest(commit: Commit): void {
+    const { resource, after, type } = commit;
+    if (resource === exceptionResource) this.#noteException(commit);
+    if (resource === policyResource) this.#notePolicy(commit);
+    if (resource === intentResource && type === 'ADDED') this.#noteApproval(after);
+  }
+
   #noteApproval(intent: ModelObject): void {
     const { action, rule, runId, requestedBy } = (intent['spec'] ?? {}) as Readonly<Record<string, unknown>>;
     if (action === 'approve' && requestedBy !== undefined) this.#approvals.add(`${String(rule)} ${String(runId)}`);
+  }
+
+  /** Records a stored policy. An object with an error changes nothing (S26). */
+  #notePolicy({ type, after, atMs }: Commit): void {
+    const { namespace, name } = after.metadata;
+    if (namespace !== this.#book.scene.namespace || (name !== 'calendar' && name !== 'guard')) return;
+    this.#note(name, type === 'DELETED' ? 'removed' : hasError(after) ? 'invalid' : 'whole', atMs);
+  }
+
+  #note(name: PolicyName, state: PolicyState, atMs: number): void {
+    if (state === 'whole' || state === 'removed') {
+      this.#broken.delete(name);
+      this.#inForce[name].set(atMs, state === 'whole');
+    } else this.#broken.add(name);
+  }
+
+  #violated(invariant: 'S40' | 'S41', policy: PolicyName, message: string): void {
+    const isBroken = this.#broken.has(policy);
+    this.#book.scene.violated(isBroken ? 'S26' : invariant, `${message}${isBroken ? '; now the policy has an error' : ''}`);
+  }
+
+  /** Returns whether the policy was in force at every time that a decision may have seen. A directory is read again after up to 10 s. */
+  #wasInForce(policy: PolicyName, fromMs: number): boolean {
+    const readMs = this.#book.scene.group.hasPolicyDirectory === true ? directoryMs : 0;
+    return this.#inForce[policy].since(fromMs - readMs).every((isInForce) => isInForce);
   }
 
   #noteClock(process: string): void {
@@ -157,10 +205,10 @@ class PolicyJudge implements Oracle {
     const step: Step = { action, zone, to: replicasOf(after), begun, isRepair, fromMs: moment.fromMs, clock };
     const what = `${actor.process ?? ''} ${action === 'rollout' ? 'disrupts' : 'scales down'} ${after.metadata.name}`;
     const isAllowed = this.#isEver(step, (clockMs) => this.#isInWindow(step, clockMs));
-    if (!isAllowed) this.#book.scene.violated('S40', `${what} at ${Math.round(clock.toMs)} ms by its clock, outside of the windows`);
-    for (const rule of this.#rules) {
+    if (!isAllowed) this.#violated('S40', 'calendar', `${what} at ${Math.round(clock.toMs)} ms by its clock, outside of the windows`);
+    for (const rule of this.#wasInForce('guard', moment.fromMs) ? this.#rules : []) {
       if (!this.#blocks(rule, step) || this.#isEver(step, (clockMs) => this.#isExcepted(ruleName(rule), step, clockMs))) continue;
-      this.#book.scene.violated('S41', `${what}, which the rule ${ruleName(rule)} blocks until ${rule.until} s`);
+      this.#violated('S41', 'guard', `${what}, which the rule ${ruleName(rule)} blocks until ${rule.until} s`);
     }
   }
 
@@ -227,6 +275,7 @@ class PolicyJudge implements Oracle {
   }
 
   #isInWindow(step: Step, clockMs: number): boolean {
+    if (!this.#wasInForce('calendar', step.fromMs)) return true;
     const blocking = this.#blocking(step.action, clockMs);
     return blocking.length === 0 || this.#mayFinish(step, blocking) || this.#isExcepted('window', step, clockMs);
   }

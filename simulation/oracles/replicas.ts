@@ -62,8 +62,10 @@ export class ReplicaJudge implements Oracle {
     const isBound = !this.#book.terms.isExcepted() && !isForced(this.#book, write);
     if (isBound && write.to < write.from) {
       checkDecrease(this.#book, write);
+      checkRollout(this.#book, write);
       if (this.#book.scene.group.kind === 'native') this.#checkGap(write);
     }
+    if (isBound && write.to > write.from) checkGrowth(this.#book, write);
     this.#checkOscillation(write);
   }
 
@@ -139,6 +141,31 @@ function checkDecrease(book: Book, write: Write): void {
   const floor = Math.max(1, Math.min(...settings.map(({ minReplicas }) => minReplicas)));
   if (Number.isFinite(floor) && to < floor) scene.violated('S14', `${describe(write)}, below its floor of ${floor}`);
   checkLeader(book, write);
+}
+
+/** Checks `duringRollout` of a decrease: no zone shrinks during a run (`wait`), or while another zone is open (`allow`). */
+function checkRollout({ scene, runs, terms }: Book, write: Write): void {
+  if (scene.group.kind === 'adopted' || scene.isGiven === true) return;
+  const seen = runs.since(write.moment.fromMs);
+  const [run] = seen;
+  if (run === undefined || seen.some((one) => one?.id !== run.id || one.outcome !== 'running')) return;
+  if (scene.group.scalesDuringRollout !== true) scene.violated('S15', `${describe(write)} during the run ${run.id}`);
+  const name = terms.zoneName(write.zone.statefulSet);
+  const isElsewhere = seen.every((one) => one?.openZone !== undefined && one.openZone !== name);
+  if (isElsewhere) scene.violated('S15', `${describe(write)} while zone ${run.openZone} rolls`);
+}
+
+/** Checks `duringRollout: wait` of an increase: no zone grows while a pod of the open zone is being replaced. */
+function checkGrowth(book: Book, write: Write): void {
+  const { scene, runs, terms, zones } = book;
+  if (scene.group.kind === 'adopted' || scene.isGiven === true || scene.group.scalesDuringRollout === true) return;
+  const seen = runs.since(write.moment.fromMs);
+  const open = seen[0]?.openZone;
+  const zone = zones.find(({ statefulSet }) => terms.zoneName(statefulSet) === open);
+  if (zone === undefined || seen.some((run) => run?.openZone !== open || run?.outcome !== 'running')) return;
+  const down = unavailableIn(book, zone, write.moment) ?? [];
+  const replaced = down.filter((place) => place.open !== undefined && place.open.atMs <= write.moment.fromMs);
+  if (replaced.length > 0) scene.violated('S15', `${describe(write)} while ${named(replaced)} are being replaced`);
 }
 
 /** Checks that no follower shrinks below the replicas of its leader, or below the number of the leader's pods. */

@@ -22,7 +22,7 @@ import {
 } from '../objects.ts';
 import type { Answered, Commit } from '../server/request.ts';
 import { openWork } from './converged.ts';
-import { machineOf, type Oracle, type Scene } from './oracle.ts';
+import type { Oracle, Scene } from './oracle.ts';
 
 /** The time in which records of finished work may follow: the run record, the published decision, Events, a status. */
 const afterworkMs = 60_000;
@@ -112,7 +112,8 @@ export class SettlingJudge implements Oracle {
     if (report.decision !== undefined && report.error === undefined && this.#isLeading(process))
       this.#steadyMs = Math.min(this.#steadyMs, nowMs + firstReadsMs);
     if (report.decision?.outcome === 'done' && this.#convergedMs !== undefined) this.#doneMs ??= nowMs;
-    const begunMs = nowMs - report.durationMs / machineOf(this.#scene, process).rate;
+    // All clocks are correct since the end of the faults.
+    const begunMs = nowMs - report.durationMs;
     const unseen = this.#unseen;
     if (unseen !== undefined && begunMs >= unseen.lastMs) this.#unseen = undefined;
     else if (unseen !== undefined && begunMs >= unseen.firstMs) this.#unseen = { ...unseen, firstMs: unseen.lastMs };
@@ -194,9 +195,8 @@ export class SettlingJudge implements Oracle {
   #checkRetried(nowMs: number): void {
     if (this.#failed === undefined) return;
     const { process, atMs, sinceMs } = this.#failed;
-    if (nowMs - sinceMs > failingMs / Math.min(1, machineOf(this.#scene, process).rate))
-      this.#report('L8', `every turn of ${process} has failed for ${Math.round(nowMs - sinceMs)} ms`);
-    if (nowMs - atMs <= retriedMs / Math.min(1, machineOf(this.#scene, process).rate)) return;
+    if (nowMs - sinceMs > failingMs) this.#report('L8', `every turn of ${process} has failed for ${Math.round(nowMs - sinceMs)} ms`);
+    if (nowMs - atMs <= retriedMs) return;
     this.#failed = undefined;
     this.#report('L8', `${process} has not retried its failed turn within ${Math.round(nowMs - atMs)} ms`);
   }

@@ -4,7 +4,7 @@ import { getOrCreate } from '../../policies/values/map.ts';
 import { gateConsecutive } from '../cluster/gate-server.ts';
 import { waveName } from '../cluster/group-objects.ts';
 import { instantAt, intentResource, isTerminating, partitionOf, revisionLabelOf, textAt } from '../objects.ts';
-import { letterOf, traitsOfShape, type WaveShape, wavesOfShape } from '../scenario.ts';
+import { letterOf, traitsOfShape, type WaveShape } from '../scenario.ts';
 import type { Actor, Commit, ModelObject } from '../server/request.ts';
 import { disruptedByUs, named } from './availability.ts';
 import { type GateAnswered, type Moment, machineOf, type Oracle } from './oracle.ts';
@@ -40,12 +40,16 @@ const toleranceMs = 1_500;
 export function judgeWaves(book: Book): Oracle {
   const { group, isGiven } = book.scene;
   if (isGiven === true || group.kind === 'adopted') return {};
-  return new WaveJudge(book, wavesOfShape(group) ?? []);
+  return new WaveJudge(book);
 }
 
 class WaveJudge implements Oracle {
   readonly #book: Book;
-  readonly #waves: readonly WaveShape[];
+  #waves: readonly WaveShape[];
+  /** The last change of the waves during the run, the waves that had their pods then, and the first one that did not. */
+  #changed: { readonly atMs: number; readonly isKnown: boolean; readonly filled: ReadonlySet<number>; readonly next: number } | undefined;
+  /** The texts of all waves that the group had. */
+  readonly #known = new Set<string>();
   /** The update revision of each zone. */
   readonly #revisions = new Map<Zone, string>();
   /** The revisions that each zone had: all its pods ran the revision, or a pod ran it before the first run of the group. */
@@ -74,9 +78,10 @@ class WaveJudge implements Oracle {
   /** The wall-clock time of the last decision that replaced a pod. */
   #replacedMs = Number.NEGATIVE_INFINITY;
 
-  constructor(book: Book, waves: readonly WaveShape[]) {
+  constructor(book: Book) {
     this.#book = book;
-    this.#waves = waves;
+    this.#waves = book.waves.latest() ?? [];
+    this.#known.add(textOf(this.#waves));
   }
 
   gateAnswered({ process, atMs, isGood }: GateAnswered): void {
@@ -137,6 +142,18 @@ class WaveJudge implements Oracle {
       this.#noteTemplate(zone, zone.facts.latest()?.updateRevision ?? '');
       this.#noteRevisions(zone);
     }
+    const waves = this.#book.waves.latest() ?? [];
+    const isChanged = waves !== this.#waves;
+    if (isChanged) this.#startWaves(waves);
+    this.#noteFilled(atMs);
+    if (!isChanged) return;
+    const text = textOf(waves);
+    const next = waves.findIndex((_, index) => !this.#filledMs.has(index));
+    this.#changed = { atMs: this.#shownMs, isKnown: this.#known.has(text), filled: new Set(this.#filledMs.keys()), next };
+    this.#known.add(text);
+  }
+
+  #noteFilled(atMs: number): void {
     for (const [index, wave] of this.#waves.entries()) {
       if (this.#filledMs.has(index) || !this.#zonesOf(wave, atMs).every((zone) => this.#isFilled(zone, wave, atMs))) continue;
       this.#filledMs.set(index, this.#shownMs);
@@ -152,10 +169,16 @@ class WaveJudge implements Oracle {
     if (this.#hadRevision(zone, revision)) this.#returned.add(zone);
     else this.#returned.delete(zone);
     this.#startMs = this.#shownMs;
+    this.#startWaves(this.#waves);
+    for (const place of this.#replaced) if (place.zone === zone) this.#replaced.delete(place);
+  }
+
+  #startWaves(waves: readonly WaveShape[]): void {
+    this.#waves = waves;
+    this.#changed = undefined;
     this.#filledMs = new Map();
     this.#begun.clear();
     this.#lastMs.clear();
-    for (const place of this.#replaced) if (place.zone === zone) this.#replaced.delete(place);
   }
 
   #noteRevisions(zone: Zone): void {
@@ -215,6 +238,8 @@ class WaveJudge implements Oracle {
     const { scene, terms, zones } = this.#book;
     const revision = zone.facts.latest()?.updateRevision;
     const isOutdated = places.every(({ pod }) => pod !== undefined && revisionLabelOf(pod) !== revision);
+    // The decision may have seen the waves before or after a change.
+    if (this.#book.waves.since(moment.fromMs).length > 1) return;
     if (this.#waves.length === 0 || !isOutdated || !terms.wasMember(zone.statefulSet, moment.fromMs)) return;
     const isReturn = this.#isReturn(zone);
     // Before other zones roll to a new revision, the zones that return may do so in any order.
@@ -260,7 +285,9 @@ class WaveJudge implements Oracle {
     // The wave may be over, so that this pod was updated and is outdated again.
     if (this.#begun.has(index) || this.#filledMs.has(index)) return undefined;
     const { gates = [], approvals = [] } = this.#waves[index] ?? {};
-    const isChecked = gates.includes('before') && !moment.isReturn && !this.#isPromoted(index, moment);
+    // The wave in which the run was when the waves changed may have begun before.
+    const isContinued = this.#changed?.next === index;
+    const isChecked = gates.includes('before') && !isContinued && !moment.isReturn && !this.#isPromoted(index, moment);
     if (isChecked && this.#passedMs(enteredMs) === undefined) return `the gate before ${waveName(index)} has not passed`;
     const isMissing = approvals.includes('before') && this.#approvedMs(index, moment) === undefined;
     return isMissing ? `${waveName(index)} is not approved` : undefined;
@@ -272,6 +299,8 @@ class WaveJudge implements Oracle {
     const filledMs = this.#filledMs.get(index);
     if (wave === undefined || filledMs === undefined) return `${waveName(index)} does not have its pods`;
     const doneMs = Math.max(enteredMs, filledMs);
+    // A wave of these pods may have ended before the waves changed.
+    if (this.#changed?.filled.has(index) === true) return enteredMs;
     const isPromoted = this.#isPromoted(index, moment);
     const soakMs = !isPromoted && !moment.isReturn && !this.#isSoaked(index) ? 1000 * (wave.soakSeconds ?? 0) : 0;
     const isChecked = !isPromoted && !moment.isReturn && wave.gates?.includes('after') === true;
@@ -287,7 +316,10 @@ class WaveJudge implements Oracle {
     const requests = this.#requestsFor(index, moment);
     const isInForce = ({ name, atMs }: WaveRequest): boolean => atMs <= moment.fromMs && !this.#deletedMs.has(name);
     if (requests.some((one) => one.action === 'reject' && isInForce(one))) return undefined;
-    const recent = requests.filter(({ action, atMs }) => action === 'approve' && atMs + this.#slackMs() >= sinceMs);
+    // An approval is of the waves that its requester saw.
+    const { atMs: changedMs, isKnown } = this.#changed ?? { atMs: sinceMs, isKnown: true };
+    const fromMs = isKnown ? sinceMs : Math.max(sinceMs, changedMs);
+    const recent = requests.filter(({ action, atMs }) => action === 'approve' && atMs + this.#slackMs() >= fromMs);
     const approvals = [...new Map(recent.map(({ user, atMs }) => [user, atMs])).values()];
     return approvals.sort((one, other) => one - other)[(this.#waves[index]?.approvers ?? 1) - 1];
   }
@@ -332,6 +364,15 @@ class WaveJudge implements Oracle {
         );
     });
   }
+}
+
+/** Returns a text that is the same for equal waves. */
+function textOf(waves: readonly WaveShape[]): string {
+  return JSON.stringify(
+    waves.map(({ zones, pods, percent, soakSeconds, gates = [], approvals = [], approvers = 1 }) => [
+      ...[zones, pods, percent, soakSeconds, gates, approvals, approvals.length === 0 ? 0 : approvers],
+    ]),
+  );
 }
 
 function podsIn({ places }: Zone): readonly ModelObject[] {

@@ -1,6 +1,6 @@
 // Judges the open zone of a run by the stored ledger (S37): pods are replaced only there, and a zone stays open until its wave is complete.
 import { configMapResource, isTerminating, revisionLabelOf } from '../objects.ts';
-import { letterOf, type WaveShape, wavesOfShape } from '../scenario.ts';
+import { letterOf, type WaveShape } from '../scenario.ts';
 import type { Commit } from '../server/request.ts';
 import { disruptedByUs } from './availability.ts';
 import { isLedger, readLedger } from './documents.ts';
@@ -12,7 +12,6 @@ import { targetOf } from './waves.ts';
 export function judgeZones(book: Book): Oracle {
   const { group, isGiven } = book.scene;
   if (isGiven === true || group.kind === 'adopted') return {};
-  const waves = wavesOfShape(group) ?? [];
   /** The time at which the open zone was opened. */
   let openedMs = 0;
   return {
@@ -20,7 +19,7 @@ export function judgeZones(book: Book): Oracle {
       checkReplaced(book, commit);
       if (commit.resource !== configMapResource || commit.type === 'DELETED' || !isLedger(commit.after)) return;
       if (readLedger(commit.after)?.run?.openZone === book.runs.latest()?.openZone) return;
-      checkLeft(book, commit, { waves, openedMs });
+      checkLeft(book, commit, openedMs);
       openedMs = commit.atMs;
     },
   };
@@ -38,13 +37,8 @@ function checkReplaced(book: Book, commit: Commit): void {
   book.scene.violated('S37', `${commit.actor.process ?? ''} replaces ${commit.after.metadata.name}, and the stored open zone is ${open}`);
 }
 
-interface Open {
-  readonly waves: readonly WaveShape[];
-  readonly openedMs: number;
-}
-
 /** Checks that a zone is left for another one of the same wave only when the wave has its pods there. */
-function checkLeft(book: Book, { before, after, actor, atMs }: Commit, { waves, openedMs }: Open): void {
+function checkLeft(book: Book, { before, after, actor, atMs }: Commit, openedMs: number): void {
   const [was, is] = [before === undefined ? undefined : readLedger(before)?.run, readLedger(after)?.run];
   if (was?.openZone === undefined || is?.openZone === undefined || was.openZone === is.openZone) return;
   const isSame = was.id === is.id && was.wave === is.wave && was.outcome === 'running' && is.outcome === 'running';
@@ -53,6 +47,8 @@ function checkLeft(book: Book, { before, after, actor, atMs }: Commit, { waves, 
   // After a denied replacement the zone from before is open again.
   if (!isSame || zone === undefined || zone.disruptedMs < openedMs || !book.terms.wasMember(zone.statefulSet, fromMs)) return;
   const letter = letterOf(book.zones.indexOf(zone));
+  const [waves = [], ...otherWaves] = book.waves.since(fromMs);
+  if (otherWaves.length > 0) return;
   const wave = waves[is.wave] ?? { zones: [letter] };
   const lacking = wave.zones.includes(letter) ? lackOf(book, zone, { wave, fromMs }) : 0;
   const next = book.zones.find(({ statefulSet }) => book.terms.zoneName(statefulSet) === is.openZone);

@@ -2,7 +2,7 @@
 // with the endpoints of its webhooks, without their HTTPS server.
 import { Agent } from '../../agent/agent.ts';
 import type { AgentConfig } from '../../agent/config.ts';
-import type { AgentEnv, Log } from '../../agent/env.ts';
+import type { AgentEnv, Log, PolicyDirectory } from '../../agent/env.ts';
 import { turnLog } from '../../agent/process/turn-log.ts';
 import { createWriters, handOver } from '../../agent/published/writers.ts';
 import type { TurnListener } from '../../agent/report.ts';
@@ -51,7 +51,7 @@ export interface AgentProcess {
 const handOverMs = 25_000;
 
 export function startAgentProcess(options: AgentProcessOptions): AgentProcess {
-  const { life, namespaces, policies, listenerOf, gateServer } = options;
+  const { life, namespaces, policyDirectory, listenerOf, gateServer } = options;
   const { clock, timers } = life.time;
   const transport = { ...options, user: agentUser };
   const log = logOf(options);
@@ -61,7 +61,7 @@ export function startAgentProcess(options: AgentProcessOptions): AgentProcess {
     log,
     pods: createPods(options),
     ...(gateServer === undefined ? {} : { gates: gateHttp({ life, server: gateServer }) }),
-    ...(policies === undefined ? {} : { policyDirectory: { read: async () => policies, watch: () => () => undefined } }),
+    ...(policyDirectory === undefined ? {} : { policyDirectory: directoryOf(life, policyDirectory) }),
   };
   const env: AgentEnv = { ...rest, kubernetes: new Transport(transport, 'acting'), random: streamOf(life.seed, `${life.name} random`) };
   const writersEnv: AgentEnv = {
@@ -98,6 +98,18 @@ export function startAgentProcess(options: AgentProcessOptions): AgentProcess {
       const end = await Promise.race([handOver(env, agent, writers, served).then(() => 'ended' as const), limit]);
       timeout.abort();
       return end;
+    },
+  };
+}
+
+/** Returns the directory as the process sees it. A suspended process sees a change later, and a dead process does not see it. */
+function directoryOf({ time, onEnd }: Life, directory: PolicyDirectory): PolicyDirectory {
+  return {
+    ...directory,
+    watch: (onChange) => {
+      const unwatch = directory.watch(() => time.take(onChange));
+      onEnd.add(unwatch);
+      return unwatch;
     },
   };
 }

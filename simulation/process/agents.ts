@@ -1,5 +1,5 @@
 // Starts, suspends, crashes, stops and restarts the processes of a simulation. Each process runs the real loop of the agent.
-import type { LogFields } from '../../agent/env.ts';
+import type { LogFields, PolicyDirectory } from '../../agent/env.ts';
 import type { TurnListener } from '../../agent/report.ts';
 import type { PodCall, PodReply } from '../cluster/cluster.ts';
 import type { GateServer } from '../cluster/gate-server.ts';
@@ -25,8 +25,8 @@ export interface AgentsOptions {
   readonly frontEnds: number;
   readonly faults: Faults;
   readonly namespaces: readonly string[];
-  /** The files of the policy directory; without them the agents have no directory. */
-  readonly policies?: readonly { readonly name: string; readonly text: string }[];
+  /** Without it the agents have no policy directory. */
+  readonly policyDirectory?: PolicyDirectory;
   readonly podAnswer: (call: PodCall) => PodReply | undefined;
   readonly podCalled: (call: PodCalled) => void;
   readonly gateServer?: GateServer;
@@ -136,8 +136,8 @@ export class Agents {
     if (clock === undefined) return { rate: 1, wallErrorMs: 0 };
     const { pausedAtMs = 0, pausedUntilMs = 0 } = running?.life.time ?? {};
     const wallErrorMs = clock.wallMs() - runStartMs - this.#options.scheduler.nowMs();
-    const { elapsedSinceMs } = clock;
-    return { rate: clock.rate(), elapsedSinceMs, wallErrorMs, jumpedAtMs: clock.jumpedAtMs(), pausedAtMs, pausedUntilMs };
+    const { elapsedSinceMs, trueMs } = clock;
+    return { rate: clock.rate(), elapsedSinceMs, trueMs, wallErrorMs, jumpedAtMs: clock.jumpedAtMs(), pausedAtMs, pausedUntilMs };
   }
 
   /** Returns the names of living processes, such as `a1`. */

@@ -45,6 +45,18 @@ export function createMachineClock(scheduler: Pick<Scheduler, 'nowMs'>, rate = 1
       const then = eras.findLast((one) => one.fromMs <= fromMs) ?? era;
       return elapsedMs() - then.countedMs - (fromMs - then.fromMs) * then.rate;
     },
+    /** Returns the true milliseconds before `untilMs` (scheduler clock) in which this clock counted `countedMs`. */
+    trueMs: (countedMs: number, untilMs: number): number => {
+      let left = countedMs;
+      let endMs = untilMs;
+      for (const { fromMs, rate: ofEra } of [...eras].reverse()) {
+        const inEraMs = Math.max(0, endMs - fromMs) * ofEra;
+        if (inEraMs >= left || fromMs === eras[0]?.fromMs) return untilMs - endMs + left / ofEra;
+        left -= inEraMs;
+        endMs = Math.min(endMs, fromMs);
+      }
+      return untilMs - endMs + left;
+    },
     /** Corrects the rate and the wall clock from now on. */
     mend: (): void => {
       const nowMs = scheduler.nowMs();

@@ -232,7 +232,10 @@ describe('resume', () => {
 describe('restart', () => {
   it('changes one annotation of every template under a precondition and records the reason', async () => {
     const { status, stdout, writes } = await act('restart ingester --reason certificates');
-    expect([status, stdout]).toEqual([0, '6 pods of mimir/ingester will be replaced in the order of the group\n']);
+    expect([status, stdout]).toEqual([
+      0,
+      '6 pods of mimir/ingester will be replaced in the order of the group\n  a: mimir:1 (2 pods)\n  b: mimir:1 (2 pods)\n  c: mimir:1 (2 pods)\n',
+    ]);
     const patches = writes.filter(({ method }) => method === 'PATCH');
     expect(patches.map(({ path }) => path.split('/').at(-1))).toEqual(['ingester-zone-a', 'ingester-zone-b', 'ingester-zone-c']);
     for (const { body } of patches) {

@@ -3,7 +3,7 @@ import type { PublishedDecision } from '../../engine/publish/published.ts';
 import { type Listing, watchListing } from '../../plugin/cluster-snapshot/listing.ts';
 import { imageChanges, rolesIn } from '../../plugin/live/facts.ts';
 import { renderTree } from '../../plugin/output/get.ts';
-import { changeText } from '../../plugin/output/group-text.ts';
+import { changeText } from '../../plugin/output/image-text.ts';
 import { renderStatus } from '../../plugin/output/status.ts';
 import { adoptedGroup, newCluster } from '../kit/cluster.ts';
 import { kitNowMs } from '../kit/objects.ts';
@@ -121,8 +121,38 @@ describe('the image change of a rollout', () => {
     ['mimir@sha256:0123456789abcdef', 'mimir:2', 'mimir:0123456789ab -> 2'],
   ])('%s to %s is %s', (from, to, text) => {
     expect(changeText([{ from, to }], '->')).toBe(text);
-    expect(changeText([{ from, to }, ...one], '->')).toBe(`${text}, and 1 more`);
+    expect(
+      changeText(
+        [
+          { from, to },
+          { from, to: 'proxy:2' },
+        ],
+        '->',
+      ),
+    ).toBe(`${text}, and 1 more`);
     expect(changeText([], '->')).toBeUndefined();
+  });
+
+  it('names every image that pods run', () => {
+    const [from, other, to] = ['1.0', '1.1', '1.2'].map((tag) => `grafana/mimir:${tag}`) as [string, string, string];
+    expect(
+      changeText(
+        [
+          { from, to },
+          { from: other, to },
+        ],
+        '->',
+      ),
+    ).toBe('mimir:1.0 and 1.1 -> 1.2');
+    expect(
+      changeText(
+        [
+          { from, to },
+          { from: 'mimir:1', to },
+        ],
+        '->',
+      ),
+    ).toBe('grafana/mimir:1.0 and mimir:1 -> grafana/mimir:1.2');
   });
 });
 

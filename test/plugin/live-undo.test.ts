@@ -151,24 +151,17 @@ describe('undo', () => {
     expect([await reasonOf('undo ingester'), await reasonOf('undo ingester --reason INC-441')]).toEqual(['memory leak', 'INC-441']);
   });
 
-  it('does nothing after a rollback, and names its run and how to end the block', async () => {
-    const run = { ...runOf(over), kind: 'rollback', previous: { a: 'rev-2', b: 'rev-2', c: 'rev-2' } } as const;
-    const stop = {
-      rule: 'rolled-back',
-      fact: 'the update revision is blocked, because it was rolled back: aborted by anna',
-      zones: [...zones],
-      isBlocking: true,
-      endsWith: 'kubectl rollout-group retry mimir/ingester',
-      alternatives: ['apply another pod template'],
-    };
-    const acted = await act('undo ingester', { decision: { ...over, run, stops: [stop] }, extra: history });
-    expect([acted.status, acted.kept, acted.stdout]).toEqual([
-      0,
-      [],
-      `run ${run.id} already returned mimir/ingester to the earlier revision; nothing was undone
-  the update revision is blocked, because it was rolled back: aborted by anna. To end it: kubectl rollout-group retry mimir/ingester, or apply another pod template
-`,
-    ]);
+  it('after a rollback gives the members the template that their pods run, and replaces no pod', async () => {
+    const [before, after] = ['rev-1', 'rev-2'].map((revision) => ({ a: revision, b: revision, c: revision }));
+    const rolledBack = { revisions: after ?? {}, because: 'aborted by anna' };
+    const run = { ...runOf(over), kind: 'rollback', target: before ?? {}, previous: after ?? {}, rolledBack } as const;
+    for (const outcome of ['completed', 'running'] as const) {
+      const acted = await act('undo ingester', { decision: { ...over, run: { ...run, outcome } }, extra: history });
+      expect(asked(acted)).toEqual([
+        { group: 'ingester', action: 'undo', undone: zones.map((zone) => ({ zone, revision: 'rev-2', to: 'rev-1' })) },
+      ]);
+      expect(acted.stdout).toContain('no pod is replaced:\n  a: rev-2 -> rev-1 (revision 2), 0 pods\n');
+    }
   });
 
   it('deletes an earlier undo request that blocks the restored revision', async () => {

@@ -1,9 +1,10 @@
 // The verb review on a real Git repository with three pull requests: an image, shorter times, and a deleted policy file.
 import { execFileSync } from 'node:child_process';
-import { cpSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { parseAllDocuments, stringify } from 'yaml';
 import { readComment } from '../../plugin/forge/comment-text.ts';
 import { runInProcess } from './in-process.ts';
 import { ScratchRepository } from './review-kit.ts';
@@ -27,27 +28,32 @@ beforeAll(() => {
     rmSync(join(repository.root, 'policies/ingester.yaml'));
     repository.replace('manifests/ingester-zone-a.yaml', /image: grafana\/mimir:\S+/g, 'image: grafana/mimir:9.0.0');
   });
-  repository.branch('secret', () => {
-    const secret = '\nkind: Secret\nmetadata: { name: db, namespace: mimir }\n';
-    repository.write('manifests/secret.yaml', `apiVersion: v1${secret}stringData: { password: s3cr3t-canary }\n`);
-    const headers = '[{ name: Authorization, value: s3cr3t-canary }]';
-    const fields = [
-      'env: [{ name: DB_PASSWORD, value: s3cr3t-canary }]',
-      'command: [sh, "-c", "curl -H \'Authorization: Bearer s3cr3t-canary\' https://me:s3cr3t-canary@x/?token=s3cr3t-canary"]',
-      `livenessProbe: { httpGet: { port: 80, path: "/?token=s3cr3t-canary", httpHeaders: ${headers} } }`,
-    ];
-    const manifest = 'manifests/ingester-zone-a.yaml';
-    repository.replace(manifest, /( +)image: grafana.mimir:\S+/g, `$&${fields.map((field) => `\n$1${field}`).join('')}`);
-    repository.replace(manifest, /^( +)labels:$/gm, '$1annotations: { vault.example.com/token: s3cr3t-canary }\n$&');
-  });
   repository.branch('ascending', () => repository.replace('policies/ingester.yaml', 'order: descending', 'order: ascending'));
   repository.branch('formatted', () => {
-    repository.git('mv', 'policies/calendar.yaml', 'policies/times.yaml');
-    repository.replace('policies/times.yaml', '[rollout, scaleDown, restart]', '[restart, rollout,   scaleDown]');
+    repository.replace('policies/calendar.yaml', '[rollout, scaleDown, restart]', '[restart, rollout,   scaleDown]');
+    for (const folder of ['policies', 'manifests']) {
+      for (const name of readdirSync(join(repository.root, folder))) {
+        const [from, to] = [`${folder}/${name}`, `${folder}/moved/x-${name}`];
+        const documents = parseAllDocuments(readFileSync(join(repository.root, from), 'utf8')).map((document) => document.toJS());
+        rmSync(join(repository.root, from));
+        repository.write(
+          to,
+          documents.map((document) => stringify(reordered(document), { indent: 4, defaultStringType: 'QUOTE_DOUBLE' })).join('---\n'),
+        );
+      }
+    }
   });
 });
 
 afterAll(() => repository.remove());
+
+/** Returns the value with the fields of its objects in the opposite order. */
+function reordered(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(reordered);
+  if (typeof value !== 'object' || value === null) return value;
+  const fields = Object.entries(value).map(([key, part]) => [key, reordered(part)] as const);
+  return Object.fromEntries(fields.reverse());
+}
 
 describe('review', () => {
   it('names each effect of a pull request in its first ten lines', async () => {
@@ -160,7 +166,7 @@ describe('review', () => {
     expect(stdout).toMatch(/^ROLLOUT .*,\s+9\s+restarts$/m);
   });
 
-  it('finds no effect in a pull request that renames a file and sorts a list', async () => {
+  it('finds no effect in a pull request that only formats and renames files, and reorders fields and lists', async () => {
     expect(await review('formatted', '--fail-on', 'loosened')).toMatchObject({
       status: 0,
       stdout: 'Review  main..formatted   no effect\n',
@@ -242,13 +248,6 @@ describe('review', () => {
     const failures = async (...words: readonly string[]) =>
       /failures="(\d+)"/.exec((await review('shorter', '-o', 'junit', ...words)).stdout)?.[1];
     expect([await failures(), await failures('--fail-on', 'loosened')]).toEqual(['0', '2']);
-  });
-
-  it('shows no secret of a manifest in any format', async () => {
-    for (const format of ['table', 'markdown', 'json', 'yaml', 'sarif', 'junit', 'github']) {
-      const { stdout, stderr, status } = await review('secret', '-o', format);
-      expect([format, status, `${stdout}${stderr}`.includes('s3cr3t-canary')]).toEqual([format, 0, false]);
-    }
   });
 
   it('names a revision, a directory and flags that are missing', async () => {

@@ -143,7 +143,7 @@ export const ended: readonly Row[] = [
     }),
     definition: group({ zones, rollout: { strategy: 'pinned' } }),
     fact: 'the update revision is blocked, because it was rolled back: aborted by kim (INC-441)',
-    commands: [command(`retry ${name}`), otherTemplate],
+    commands: [command(`retry ${name}`), command(`undo ${name}`), otherTemplate],
   },
 ];
 

@@ -104,7 +104,7 @@ describe('explain', () => {
 
 describe('status after a rollback', () => {
   const back = published(rowOf('abort --rollback'));
-  const todo = `To end it: ${command(`retry ${name}`)}, or ${otherTemplate}`;
+  const todo = `To end it: ${command(`retry ${name}`)}, or ${command(`undo ${name}`)}, or ${otherTemplate}`;
 
   it.each(['complete', 'zone=a', 'wave=1'])('ends with 6 before %s, and says what to do', async (condition) => {
     const { status, stdout, stderr } = await endOf(`status ingester --for ${condition} --timeout 5s`, back);

@@ -119,6 +119,20 @@ describe('a change of policies', () => {
     `);
   });
 
+  it('that removes a leader lets its follower shrink first, and the reverse is the opposite', () => {
+    const own = side('mimir-ingester', replaced(', follows: a }', ' }'));
+    const order = (before: Side, after: Side): readonly string[] =>
+      lines(reviewPolicies({ before, after }, nowMs)).filter((line) => / (?:follows|before zone) /.test(line));
+    expect([...order(side('mimir-ingester'), own), ...order(own, side('mimir-ingester'))]).toMatchInlineSnapshot(`
+      [
+        "loosened: the setting follows of mimir/ingester is removed, which was a (policies/ingester.yaml:9, policies/ingester.yaml:9)",
+        "  zone b may shrink before zone a (was: waits)",
+        "tightened: the setting follows of mimir/ingester is added: a (policies/ingester.yaml:9, policies/ingester.yaml:9)",
+        "  zone b may not shrink before zone a (waits; was: allowed)",
+      ]
+    `);
+  });
+
   it('that accepts an approved plan instead of an approval is loosened, and the reverse is tightened', () => {
     const ruled = (effect: string): Side =>
       side('consul', ({ name, text }) => {

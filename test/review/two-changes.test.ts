@@ -50,9 +50,10 @@ function sideOf(spec: unknown): Side {
 const nowMs = Date.parse('2026-11-26T10:00:00Z');
 
 /** Returns the directions and causes of a change, and whether a decision shows the effect. */
-function told(changes: readonly Change[]): readonly string[] {
+function told(changes: readonly Change[], isReverted = false): readonly string[] {
   const changed = changes.reduce<unknown>((spec, { path, to }) => withValue(spec, path.split('.'), to), group);
-  const { effects } = reviewPolicies({ before: sideOf(group), after: sideOf(changed) }, nowMs);
+  const [before, after] = isReverted ? [sideOf(changed), sideOf(group)] : [sideOf(group), sideOf(changed)];
+  const { effects } = reviewPolicies({ before, after }, nowMs);
   const texts = effects.map(({ direction, cause, decisions }) => `${direction}: ${cause}${decisions.length === 0 ? ' (unseen)' : ''}`);
   return [...new Set(texts)].sort();
 }
@@ -62,30 +63,49 @@ interface Change {
   readonly to: unknown;
 }
 
-const changes: readonly Change[] = [
+/** The settings that rules read. */
+const settings: readonly Change[] = [
   { path: 'rollout.deadlines.progress', to: '20m' },
   { path: 'rollout.maxUnavailable', to: 3 },
   { path: 'rollout.maxUnavailable', to: 1 },
   { path: 'protect.noDelete', to: true },
-  { path: 'rollout.waves.0.pods', to: 2 },
   { path: 'rollout.waves.0.after.soak', to: '2h' },
+  { path: 'rollout.waves.0.after.soak', to: '30m' },
+  { path: 'rollout.waves.0.after.approval', to: { count: 1, from: ['sre'] } },
+];
+
+/** The shape of the group, which decides when the rules of waves are evaluated. */
+const shapes: readonly Change[] = [
+  { path: 'rollout.waves.0.pods', to: 2 },
+  { path: 'rollout.waves.0.zones', to: ['b'] },
+  { path: 'rollout.order', to: 'ascending' },
+  { path: 'members.zones', to: [...zones, { name: 'c', statefulSet: 'x-c' }] },
+  { path: 'members.zones', to: [...zones].reverse() },
 ];
 
 describe('two changes', () => {
   it('have effects that decisions show, except for a deadline', () => {
-    const unseen = changes.filter((change) => told([change]).some((text) => text.endsWith('(unseen)')));
+    const unseen = settings.filter((change) => told([change]).some((text) => text.endsWith('(unseen)')));
     expect(unseen.map(({ path }) => path)).toEqual(['rollout.deadlines.progress']);
   });
 
-  // The size of a wave moves its end, so only together with the soak of the same wave it is no change of its own.
-  const placeOf = ({ path }: Change): string => path.replace(/^(rollout\.waves\.0)\..*/, '$1');
-  const pairs = changes.flatMap((one, index) =>
-    changes
-      .slice(index + 1)
-      .filter((other) => placeOf(one) !== placeOf(other))
-      .map((other) => [`${one.path} to ${one.to}`, `${other.path} to ${other.to}`, one, other] as const),
+  const pairs = settings.flatMap((one, index) =>
+    [...settings.slice(index + 1), ...shapes]
+      .filter((other) => one.path !== other.path)
+      .map((other) => [`${one.path} to ${JSON.stringify(one.to)}`, `${other.path} to ${JSON.stringify(other.to)}`, one, other] as const),
   );
-  it.each(pairs)('%s and %s are told as each of them alone', (_one, _other, one, other) => {
-    expect(told([one, other])).toEqual([...new Set([...told([one]), ...told([other])])].sort());
+  it.each(pairs)('%s and %s are told as each of them alone, and the opposite if they are reverted', (_one, _other, one, other) => {
+    const both = told([one, other]);
+    expect(both).toEqual([...new Set([...told([one]), ...told([other])])].sort());
+    expect(told([one, other], true).map(subjectOf).map(opposite).sort()).toEqual(both.map(subjectOf).sort());
   });
 });
+
+function opposite(text: string): string {
+  return text.replace(/^(?:loosened|tightened)/, (direction) => (direction === 'loosened' ? 'tightened' : 'loosened'));
+}
+
+/** Returns the direction and the setting, without the values, which the reverted change names in the opposite order. */
+function subjectOf(text: string): string {
+  return text.replace(/ (?:rises|falls|changes|is removed|is added|leaves|joins).*/, '');
+}

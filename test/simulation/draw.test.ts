@@ -107,9 +107,11 @@ describe('the scenario of a seed', () => {
       [
         ...[
           'setImage',
+          'setPolicies',
           'setReplicas',
           'request',
           'restart',
+          'otherVersion',
           'override',
           'reapply',
           'pause',
@@ -120,6 +122,7 @@ describe('the scenario of a seed', () => {
           'recreateStatefulSet',
           'leaveGroup',
           'setStrategy',
+          'setWaves',
         ],
         ...['podFails', 'podFlaps', 'podDies', 'slowKubelet', 'stuckTerminating', 'nodeLost', 'nodeDrained', 'controllerLags'],
         ...[

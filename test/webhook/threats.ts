@@ -354,9 +354,9 @@ export const threats: readonly Threat[] = [
     id: 19,
     stride: 'D',
     threat: 'A wrong code makes clients try for ever, or give up.',
-    rule: 'What passes by itself is refused with 429, which kubectl drain tries again; what does not, with 403 or 422.',
+    rule: 'An eviction that may pass by itself is refused with 429, which kubectl drain tries again; all else with 403 or 422, whose text kubectl prints at once.',
     tests: [
-      ...denial('is temporary when time alone may end it, and for good otherwise', 'asks evictions to come again within ten seconds'),
+      ...denial('is temporary for an eviction that time may permit and for an unknown fact, and for good otherwise'),
       ...decision(
         'is temporary at the deadline, which the endpoint hears of',
         'is temporary when too much is in hand, and the endpoint is not asked',

@@ -1,5 +1,5 @@
 // Builds the denials of native endpoints: rule, fact, source, earliest time, and the command that explains the denial.
-import type { Judgement, RuleResult } from '../../engine/decision.ts';
+import type { Judgement } from '../../engine/decision.ts';
 import { describe } from '../../engine/judge/request-text.ts';
 import { blocks, denialParts, leadingResult } from '../../engine/rule.ts';
 import type { Source } from '../../policies/definition.ts';
@@ -11,10 +11,6 @@ export const longestMessage = 256;
 /** Limits of two parts of the message, because names of objects and rules can be as long as the message. */
 const longestWhat = 84;
 const longestRule = 56;
-/** Clients retry up to ten times without output, so longer waits appear only in the message. */
-const longestRetrySeconds = 60;
-/** The eviction API sends the same value while a PodDisruptionBudget is still being processed. */
-const evictionRetrySeconds = 10;
 
 /** The error if a fact that the decision needs is unknown. The answer may contain the message of the error. */
 export class Undecidable extends Error {
@@ -23,21 +19,22 @@ export class Undecidable extends Error {
 
 export interface DenialSubject {
   readonly namespace: string;
-  readonly nowMs: number;
   readonly isEviction: boolean;
   /** The group that protects the object, as `namespace/name`; absent without a group. */
   readonly group?: string;
   readonly policyDigest: string;
 }
 
-/** Returns a denial as an answer. Code 429 marks denials that time can end, so that clients such as `kubectl drain` retry. 403 is final. */
+/**
+ * Returns a denial as an answer. Clients such as `kubectl drain` repeat an eviction after 429, so 429 marks an eviction that may pass later,
+ * and a request with an unknown fact. The answer states no seconds to wait: clients of client-go would repeat the request without output.
+ */
 export function denialOf(judgement: Judgement, subject: DenialSubject): Answer {
-  const refusing = judgement.results.filter(blocks);
-  const isTemporary = judgement.code === 500 || (judgement.outcome === 'deny' && refusing.every(({ outcome }) => outcome !== 'no'));
-  const retryAfterSeconds = isTemporary ? retryAfter(refusing, subject) : undefined;
+  const outcomes = new Set(judgement.results.filter(blocks).map(({ outcome }) => outcome));
+  const mayPass = !outcomes.has('no') && (subject.isEviction || outcomes.has('unknown'));
+  const isTemporary = judgement.code === 500 || (judgement.outcome === 'deny' && mayPass);
   return {
     ...deny(isTemporary ? 429 : 403, messageOf(judgement, subject)),
-    ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }),
     ...(judgement.warnings.length === 0 ? {} : { warnings: judgement.warnings }),
     auditAnnotations: auditOf(judgement, subject),
   };
@@ -90,14 +87,6 @@ export function auditOf(
     policy: policyDigest,
     ...defined({ group, rule }),
   };
-}
-
-/** Returns the seconds until a retry. Except for evictions, returns undefined if the earliest time is unknown or more than 60 s away. */
-function retryAfter(refusing: readonly RuleResult[], { nowMs, isEviction }: DenialSubject): number | undefined {
-  const instants = refusing.flatMap(({ earliestMs }) => earliestMs ?? []);
-  const seconds = instants.length === 0 ? undefined : Math.max(1, Math.ceil((Math.max(...instants) - nowMs) / 1000));
-  if (isEviction) return Math.min(seconds ?? evictionRetrySeconds, evictionRetrySeconds);
-  return seconds === undefined || seconds > longestRetrySeconds ? undefined : seconds;
 }
 
 /** Returns the place where the limit is defined. Does not name objects of other namespaces. */

@@ -183,9 +183,6 @@ class Enforcement {
     const { namespace } = target;
     const { guard } = this.#options;
     const group = groupOf(snapshot, namespace, statefulSet);
-    if (group === undefined && this.#isGroupUnread(snapshot, namespace, statefulSet)) {
-      throw new Undecidable(`the group of StatefulSet ${statefulSet} could not be read`);
-    }
     let last: { readonly judged: Judged; readonly seen: Snapshot } | undefined;
     const decided = (seen: Snapshot): QueuedDecision => {
       const judged = decide(seen);
@@ -193,7 +190,7 @@ class Enforcement {
       const common = { ...(group === undefined ? {} : { group: `${namespace}/${group.name}` }), policyDigest: seen.policyDigest };
       if (judged.isAllowed) return admitted(judged, { common, isPreview, isDryRun: isDryRun(review) });
       const isEviction = target.kind === 'pod' && target.verb === 'evictPod';
-      return { answer: denialOf(judged.judgement, { ...common, namespace, nowMs: seen.nowMs, isEviction }), claims: [] };
+      return { answer: denialOf(judged.judgement, { ...common, namespace, isEviction }), claims: [] };
     };
     const what = describe(review, target);
     const answer = group === undefined ? decided(snapshot).answer : await this.#queueOf(group).submit({ call, what, decide: decided });
@@ -209,12 +206,6 @@ class Enforcement {
     if (await this.#reads.isEnding(namespace, call)) return decided({ ...seen, endingNamespaces: [namespace] }).answer;
     if (!judged.isAllowed && !isDryRun(review)) guard.report(judged.judgement, { namespace, statefulSet });
     return answer;
-  }
-
-  /** Reports whether a StatefulSet without a known group may have one. With a protective label it is protected without a group. */
-  #isGroupUnread({ statefulSets }: Snapshot, namespace: string, statefulSet: string): boolean {
-    const { labels = {} } = statefulSets.find((set) => set.namespace === namespace && set.name === statefulSet) ?? {};
-    return this.#options.guard.hasUnreadGroups() && !protectiveLabels.some((label) => labels[label] !== undefined);
   }
 
   /** Judges the requests of one review. Throws Undecidable for a request that the engine does not judge. */

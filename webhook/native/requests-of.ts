@@ -255,7 +255,9 @@ export function requestsFor(
   if (verb === 'scale') return from === to ? [] : [{ kind: 'scale', ...target, from, to, via: 'scale' }];
   const [now, before] = [asJsonObject(object['spec']), asJsonObject(live['spec'])];
   const isChanged = !isSameJson(now['template'], before['template']);
-  const isRestart = isChanged && isSameJson(withoutRestart(now['template']), withoutRestart(before['template']));
+  // A GitOps tool that removes the annotation applies its manifest again.
+  const isRestart =
+    isChanged && hasRestart(now['template']) && isSameJson(withoutRestart(now['template']), withoutRestart(before['template']));
   const { type: strategy, partition } = strategyOf(now);
   const relabels = relabelsOf(object, live);
   const betweenZones = labelsOf(object)[labelKeys.minTimeBetweenZones];
@@ -283,6 +285,10 @@ export function podRequest(review: Review, verb: 'deletePod' | 'evictPod', name:
 function requesterOf(review: Review): Pick<AdmissionRequest, 'user' | 'groups' | 'dryRun'> {
   const { name, groups } = review.user;
   return { ...(name === '' ? {} : { user: name, groups }), dryRun: isDryRun(review) };
+}
+
+function hasRestart(template: unknown): boolean {
+  return annotationsOf(asJsonObject(template))[restartedAt] !== undefined;
 }
 
 function withoutRestart(template: unknown): unknown {

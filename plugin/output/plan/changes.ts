@@ -1,8 +1,7 @@
 // Builds the texts about the changes of a plan: a short field name, the old and the new value, and the effect.
-import type { GroupPlan, PlannedChange, RunningValue } from '../../../engine/plan/document.ts';
+import { controllerWave, type GroupPlan, type PlannedChange, type RunningValue } from '../../../engine/plan/document.ts';
 import { isSameValue } from '../../../policies/values/canonical-json.ts';
-import { listed } from '../../../policies/wording.ts';
-import { plural } from '../text.ts';
+import { counted, listed } from '../../../policies/wording.ts';
 
 interface ChangeLine {
   readonly field: string;
@@ -10,11 +9,11 @@ interface ChangeLine {
   readonly consequence: string;
 }
 
-/** Returns one line per change of the group. `fullPaths` keeps the full path of each field. */
+/** Returns one line per change of the group, and one for the pods that no change explains. `fullPaths` keeps the full path of each field. */
 export function changeLines(group: GroupPlan, { fullPaths = false } = {}): readonly ChangeLine[] {
   const containers = new Set(group.changes.map((change) => containerOf(change.field)).filter((name) => name !== undefined));
   const restarted = new Set<string>();
-  return group.changes.map((change) => {
+  const lines = group.changes.map((change) => {
     const zones = zonesText(group, change);
     const isRepeated = change.consequence === 'restart' && restarted.has(zones);
     if (change.consequence === 'restart') restarted.add(zones);
@@ -24,6 +23,20 @@ export function changeLines(group: GroupPlan, { fullPaths = false } = {}): reado
       consequence: isRepeated ? 'same restart' : consequenceText(group, change),
     };
   });
+  return [...lines, ...outdatedLines(group)];
+}
+
+/** Returns a line for the zones whose pods the agent replaces although no change concerns their template: their rollout is not complete. */
+function outdatedLines({ changes, zones, waves }: GroupPlan): readonly ChangeLine[] {
+  const changed = new Set(changes.filter(({ consequence }) => consequence === 'restart').flatMap((change) => change.zones));
+  const rolls = waves.flatMap(({ name, steps }) => (name === controllerWave ? [] : steps.filter(({ kind }) => kind === 'roll')));
+  const others = zones.flatMap(({ zone, afterWait = [] }) => {
+    const count = rolls.reduce((sum, step) => sum + (step.zone === zone ? step.pods.length : 0), afterWait.length);
+    return count === 0 || changed.has(zone) ? [] : [{ zone, count }];
+  });
+  if (changes.length === 0 || others.length === 0) return [];
+  const value = `unchanged, but pods are outdated  (${others.map(({ zone }) => zone).join(', ')})`;
+  return [{ field: 'template', value, consequence: restartText(others.reduce((sum, { count }) => sum + count, 0)) }];
 }
 
 function fieldText(change: PlannedChange, isFull: boolean, nameContainer: boolean): string {
@@ -54,10 +67,10 @@ export function changeText(change: PlannedChange): string {
   if (kind === 'created') return 'new';
   if (kind === 'deleted') return 'deleted';
   if (running === undefined) return objectText(before, after);
-  if (running.length === 0) return `${objectText(before, after)} (only in the template)`;
+  if (running.length === 0) return `${objectText(before, after)} (the pods have it)`;
   const pods = podsText(change, running);
   const text = isOfEntries(change, running) ? pods : `${pods} -> ${sameImage(running[0]?.value, after) ?? nameOf(after)}`;
-  if (kind === 'pods') return `${text} (only in pods)`;
+  if (kind === 'pods') return `${text} (the template has it)`;
   const isInPods = running.some(({ value }) => isSameValue(value, before));
   return isInPods ? text : `${text} (template: ${isOfEntries(change, running) ? objectText(before, after) : nameOf(before)})`;
 }
@@ -85,7 +98,7 @@ export function podsText(change: PlannedChange, running: readonly RunningValue[]
   const texts = running.map(({ value, pods }, index) => {
     const short = index === 0 ? undefined : sameImage(running[0]?.value, value);
     const text = isOfEntries(change, running) ? objectText(value, change.after) : (short ?? nameOf(value));
-    return `${text} (${plural(pods, 'pod')})`;
+    return `${text} (${counted(pods, 'pod')})`;
   });
   return listed(texts, 'and');
 }
@@ -152,5 +165,5 @@ function restartText(count: number): string {
 }
 
 function joinText(count: number, word: string): string {
-  return count === 0 ? 'no pods yet' : `${plural(count, 'pod')} ${word}`;
+  return count === 0 ? 'no pods yet' : `${counted(count, 'pod')} ${word}`;
 }

@@ -139,9 +139,8 @@ function changes(group: GroupPlan): Html {
   if (lines.length === 0) return nothing;
   const safety = words.isOneZoneAtATime(group) ? html`<p>This plan disrupts at most one zone at a time.</p>` : nothing;
   const rows = lines.map((line) => [html`<code>${line.field}</code>`, html`<code>${line.value}</code>`, line.consequence]);
-  const superseded = words.supersedesText(group);
-  const run = superseded === undefined ? nothing : html`<p>This plan ${superseded}.</p>`;
-  return html`<h3>Changes</h3>${htmlTable(['field', 'change', 'effect'], rows)}${run}${safety}`;
+  const ended = words.endedTexts(group).map((text) => html`<p>This plan ${text}.</p>`);
+  return html`<h3>Changes</h3>${htmlTable(['field', 'change', 'effect'], rows)}${ended}${safety}`;
 }
 
 function refusals(group: GroupPlan, startMs: number | undefined): readonly Html[] {

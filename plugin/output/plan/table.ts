@@ -2,6 +2,7 @@
 import type { RuleResult } from '../../../engine/decision.ts';
 import { type GroupPlan, namesText, type Plan } from '../../../engine/plan/document.ts';
 import { isUntilPerson } from '../../../engine/rule.ts';
+import { shorten } from '../../../policies/text/shorten.ts';
 import type { OutputStream } from '../../context.ts';
 import { waitCommands, waitsBesidesStops } from '../explain.ts';
 import { alignRows, type Column, paragraph, type Row, styledParagraph } from '../text.ts';
@@ -87,24 +88,36 @@ function groupLines(plan: Plan, group: GroupPlan, look: TableLook): readonly str
   return blocks.filter((block) => block.length > 0).flatMap((block, index) => (index === 0 ? block : ['', ...block]));
 }
 
+/** The maximum length of a value in characters, if it is below its row. */
+const longestValue = 400;
+
 const changeColumns: readonly Column[] = [
   { title: '', align: 'left', isFlexible: true },
   { title: '', align: 'left', isFlexible: true },
   { title: '', align: 'left' },
 ];
 
+/** Returns the changes, what they end, and the policies. A value that does not fit into its row is below the row. */
 function changeBlock(group: GroupPlan, look: TableLook): readonly string[] {
-  const rows = changeLines(group, { fullPaths: look.isWide === true }).map((line) => ({
-    cells: [line.field, line.value, line.consequence],
-  }));
+  const changes = changeLines(group, { fullPaths: look.isWide === true });
   const width = look.columns === undefined ? undefined : look.columns - labelWidth;
-  const lines = alignRows(changeColumns, rows, { width, ellipsis: look.glyphs.ellipsis });
+  const longest = (texts: readonly string[]): number => Math.max(0, ...texts.map(({ length }) => length));
+  const others = longest(changes.map(({ field }) => field)) + longest(changes.map(({ consequence }) => consequence)) + 4;
+  const isBelow = ({ value }: (typeof changes)[number]): boolean => width !== undefined && value.length + others > width;
+  const rows = changes.map((line) => ({ cells: [line.field, isBelow(line) ? '' : line.value, line.consequence] }));
+  const lines = alignRows(changeColumns, rows, { width, ellipsis: look.glyphs.ellipsis }).flatMap((row, index) => {
+    const { [index]: change } = changes;
+    const below = change !== undefined && isBelow(change) ? shorten(change.value, longestValue, look.glyphs.ellipsis) : '';
+    return [
+      label(index === 0 ? 'CHANGE' : '', look) + row,
+      ...(below === '' ? [] : paragraph(' '.repeat(labelWidth + 2), below, look.columns)),
+    ];
+  });
   const safety = words.isOneZoneAtATime(group) ? labelled('SAFETY', 'this plan disrupts at most one zone at a time', look) : [];
   const policies = words.policyTexts(group);
-  const superseded = words.supersedesText(group);
   return [
-    ...lines.map((line, index) => label(index === 0 ? 'CHANGE' : '', look) + line),
-    ...(superseded === undefined ? [] : labelled('RUN', superseded, look)),
+    ...lines,
+    ...words.endedTexts(group).flatMap((text, index) => labelled(index === 0 ? 'RUN' : '', text, look)),
     ...safety,
     ...policies.flatMap((text, index) => labelled(index === 0 ? 'POLICIES' : '', text, look)),
   ];
@@ -121,8 +134,8 @@ const stepColumns: readonly Column[] = [
   { title: 'p90', align: 'right' },
 ];
 
-/** The columns that one text may fill: the object of a step without pods, or the approvers of an approval, which has no duration. */
-const spans = { noPods: { first: 2, last: 4 }, approval: { first: 2, last: stepColumns.length - 1 } } as const;
+/** The columns that the object of a step without pods may fill. The approvers of an approval, which has no duration, fill all columns. */
+const withoutPods = { first: 2, last: 4 } as const;
 
 const wideColumns: readonly Column[] = [
   ...stepColumns,
@@ -130,18 +143,24 @@ const wideColumns: readonly Column[] = [
   { title: 'DEFINED AT', align: 'left', isFlexible: true },
 ];
 
+/** Returns the steps with their totals. The columns of pods are left out if no step has pods, as in a blocked plan. */
 function stepBlock(group: GroupPlan, look: TableLook): readonly string[] {
-  const rows = words.stepRows(group).map(
-    ({ kind, wave, verb, object, podCount, atOnce = '-', gate, p50, p90, start, source }): Row => ({
-      cells: [wave, verb, object, `${podCount}`, `${atOnce}`, gate, p50, p90, start, source],
-      ...(podCount === undefined ? { span: spans[kind === 'approval' ? 'approval' : 'noPods'] } : {}),
+  const steps = words.stepRows(group);
+  const isCounted = steps.some(({ podCount }) => podCount !== undefined);
+  const shown = <Value>(cells: readonly Value[]): readonly Value[] => (isCounted ? cells : [...cells.slice(0, 3), ...cells.slice(5)]);
+  const approval = { first: 2, last: shown(stepColumns).length - 1 };
+  const rows = steps.map(({ kind, wave, verb, object, podCount, atOnce = '-', gate, p50, p90, start, source }): Row => {
+    const span = kind === 'approval' ? approval : isCounted && podCount === undefined ? withoutPods : undefined;
+    return {
+      cells: shown([wave, verb, object, `${podCount}`, `${atOnce}`, gate, p50, p90, start, source]),
+      ...(span === undefined ? {} : { span }),
       ...(kind === 'approval' || kind === 'wait' ? { style: 'yellow' } : {}),
-    }),
-  );
+    };
+  });
   if (rows.length === 0) return [];
-  const columns = look.isWide === true ? wideColumns : stepColumns;
+  const columns = shown(look.isWide === true ? wideColumns : stepColumns);
   const { p50Seconds, p90Seconds } = group.totals;
-  const total = ['', '', '', '', '', 'total', words.spanText(p50Seconds), words.spanText(p90Seconds)];
+  const total = shown(['', '', '', '', '', 'total', words.spanText(p50Seconds), words.spanText(p90Seconds)]);
   const all: Row[] = [{ cells: columns.map(({ title }) => title), style: 'dim' }, ...rows, { cells: total, style: 'bold' }];
   const width = look.columns === undefined ? undefined : look.columns - 1;
   const lines = alignRows(columns, all, { width, ellipsis: look.glyphs.ellipsis });

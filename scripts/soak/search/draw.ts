@@ -2,7 +2,7 @@
 // rare combinations of the other classes occur.
 
 import { defined } from '../../../policies/values/defined.ts';
-import { drawnRates, isDrawn } from '../../../simulation/faults/drawn.ts';
+import { type DrawInput, drawnRates, isDrawn } from '../../../simulation/faults/drawn.ts';
 import type { FaultClass } from '../../../simulation/faults/fault.ts';
 import { between, draw, oneOf, type Random, streamOf, wholeBetween } from '../../../simulation/random.ts';
 import {
@@ -90,6 +90,7 @@ function besides(first: GroupShape, drawn: GroupShape, isNeighbour: boolean): Gr
     disruption,
     windows,
     rules,
+    hasPolicyDirectory: ____,
     ...group
   } = base;
   const isPrepared = first.webhooks === true || group.replicas === 'delayedMirror';
@@ -112,20 +113,21 @@ function isOfGroup(event: ScenarioEvent): boolean {
 function scenarioOfGroup(seed: number): Scenario {
   const shape = withPreparation(seed, withStrategy(seed, drawnGroup(streamOf(seed, 'group'))));
   const base = withRules(seed, withWindows(seed, withRollback(seed, withDisruption(seed, withDeadline(seed, withWaves(seed, shape))))));
-  const group = withHanging(seed, withWebhooks(seed, base));
+  const group = withPolicyDirectory(seed, withScaling(seed, withHanging(seed, withWebhooks(seed, base))));
   const agents = oneOf(streamOf(seed, 'agents'), [2, 2, 2, 2, 2, 2, 2, 2, 1, 3]);
   const rates = drawnRates(seed, 1, (faultClass) => isDrawn(seed, faultClass));
   const clockRates = drawnClockRates(seed, agents);
   const input = { group, agents, endMs: safetyMs, isDrawn: (faultClass: FaultClass) => isDrawn(seed, faultClass) };
   const single = drawnEvents(seed, input);
-  const events = [...single, ...drawnTogether(seed, input, single)].sort((one, other) => one.atMs - other.atMs);
+  const waves = drawnWaveChanges(seed, input, single);
+  const events = [...single, ...drawnTogether(seed, input, single), ...waves].sort((one, other) => one.atMs - other.atMs);
   return {
     seed,
     group,
     agents,
     ...(clockRates === undefined ? {} : { clockRates }),
     safetyMs,
-    healingMs: healingMsOf(group) + aheadMs(events),
+    healingMs: Math.max(...[group, ...waves.map((one) => ({ ...group, waves: one.waves }))].map(healingMsOf)) + aheadMs(events),
     // One seed in eight has the default of `quietMs`. No such seed is played several times.
     ...(seed % 8 === 1 ? {} : { quietMs: shortQuietMs }),
     events,
@@ -218,9 +220,48 @@ function withWebhooks(seed: number, group: GroupShape): GroupShape {
   };
 }
 
+/** Lets some native groups change their replicas during a rollout. Its random number is separate, as in `withStrategy`. */
+function withScaling(seed: number, group: GroupShape): GroupShape {
+  return group.kind === 'adopted' || draw(seed, 'scales during a rollout') >= 0.3 ? group : { ...group, scalesDuringRollout: true };
+}
+
+/** Puts the windows and rules of some groups into the policy directory. Its random number is separate, as in `withStrategy`. */
+function withPolicyDirectory(seed: number, group: GroupShape): GroupShape {
+  if ((group.windows ?? group.rules) === undefined || draw(seed, 'has a policy directory') >= 0.4) return group;
+  return { ...group, hasPolicyDirectory: true };
+}
+
+/** Lets a GitOps tool write other waves during rollouts, in a third of the groups with waves. The waves are those that another seed would have. */
+function drawnWaveChanges(seed: number, { group, endMs, isDrawn }: DrawInput, events: readonly ScenarioEvent[]): readonly WaveChange[] {
+  const rollouts = events.filter(({ kind }) => kind === 'setImage');
+  if (group.waves === undefined || rollouts.length === 0 || !isDrawn('F18') || seed % 20 === 0 || draw(seed, 'changes waves') >= 0.5)
+    return [];
+  const random = streamOf(seed, 'changes of waves');
+  const [first, ...rest] = group.waves;
+  return Array.from({ length: wholeBetween(random, 1, 3) }, (_, index): WaveChange => {
+    const atMs = Math.round(Math.min(oneOf(random, rollouts).atMs + between(random, 3000, 90_000), endMs - 60_000));
+    const other = withDrawnWaves(seed + otherSeeds * (index + 3), group).waves ?? [];
+    // A person often removes a wave at the front, or adds one there.
+    const edited = [rest, rest.slice(1), group.waves ?? [], first === undefined ? [] : [first, first, ...rest]];
+    const waves = oneOf(random, [other, other, ...edited.filter((one) => isComplete(group, one))]);
+    return { atMs, kind: 'setWaves', waves };
+  });
+}
+
+/** Returns whether the waves include every pod of the group. */
+function isComplete({ zones }: GroupShape, waves: readonly WaveShape[]): boolean {
+  const whole = waves.filter(({ pods, percent }) => pods === undefined && percent === undefined);
+  return Array.from({ length: zones }, (_, index) => letterOf(index)).every((zone) => whole.some((wave) => wave.zones.includes(zone)));
+}
+
+type WaveChange = Extract<ScenarioEvent, { readonly kind: 'setWaves' }>;
+
 /** Gives some native groups waves. Their random numbers are separate, as in `withStrategy`. */
 function withWaves(seed: number, group: GroupShape): GroupShape {
-  if (group.kind === 'adopted' || draw(seed, 'has waves') >= 0.45) return group;
+  return group.kind === 'adopted' || draw(seed, 'has waves') >= 0.45 ? group : withDrawnWaves(seed, group);
+}
+
+function withDrawnWaves(seed: number, group: GroupShape): GroupShape {
   const random = streamOf(seed, 'waves');
   const zones = Array.from({ length: group.zones }, (_, index) => letterOf(index));
   const first = random() < 0.7 ? 'a' : oneOf(random, zones);

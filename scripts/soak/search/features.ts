@@ -26,6 +26,11 @@ const hasRule =
   ({ group }) =>
     group.rules?.some((rule) => rule.kind === kind) === true;
 
+const hasEvent =
+  (name: Scenario['events'][number]['kind']): IsSo =>
+  ({ events }) =>
+    events.some(({ kind }) => kind === name);
+
 /** The features in the order of the report. */
 const features: Readonly<Record<string, IsSo>> = {
   'labels of grafana/rollout-operator': ({ group }) => group.kind === 'adopted',
@@ -66,6 +71,15 @@ const features: Readonly<Record<string, IsSo>> = {
   'policy rule about replicas': hasRule('floor'),
   'policy rule that asks for an approval': hasRule('ask'),
   'policy rule that requires an approved plan': hasRule('plan'),
+  'policies in a directory': ({ group }) => group.hasPolicyDirectory === true,
+  'policies that change': hasEvent('setPolicies'),
+  'waves that change': hasEvent('setWaves'),
+  'duringRollout: allow': ({ group }) => group.scalesDuringRollout === true,
+  'replicas that change during a rollout': ({ events }) => {
+    const rollouts = events.filter(({ kind }) => kind === 'setImage');
+    return events.some(({ kind, atMs }) => kind === 'setReplicas' && rollouts.some((one) => atMs > one.atMs && atMs < one.atMs + 40_000));
+  },
+  'agent of another version': hasEvent('otherVersion'),
   minInterval: ({ group }) => group.minIntervalSeconds !== undefined,
   'second group in the namespace': ({ others = [] }) => others.some(({ namespace }) => namespace === neighbour.namespace),
   'group in a second namespace': ({ others = [] }) => others.some(({ namespace }) => namespace !== neighbour.namespace),

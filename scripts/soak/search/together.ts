@@ -2,8 +2,8 @@
 
 import { type DrawInput, event, lasting, ordinal, within, zone } from '../../../simulation/faults/drawn.ts';
 import type { PlacedFault } from '../../../simulation/faults/fault.ts';
-import { between, draw, oneOf, streamOf, wholeBetween } from '../../../simulation/random.ts';
-import { type GroupShape, letterOf, persons, rights, type ScenarioEvent } from '../../../simulation/scenario.ts';
+import { between, draw, oneOf, type Random, streamOf, wholeBetween } from '../../../simulation/random.ts';
+import { type GroupShape, letterOf, persons, policyStates, rights, type ScenarioEvent } from '../../../simulation/scenario.ts';
 import { firstImage } from './events.ts';
 
 type Events = readonly ScenarioEvent[];
@@ -17,6 +17,9 @@ export function drawnTogether(seed: number, input: DrawInput, events: Events): E
     ...drawnStarvation(seed, input),
     ...drawnPromotions(seed, input, events),
     ...drawnReapplies(seed, input, events),
+    ...drawnPolicyChanges(seed, input, events),
+    ...drawnVersions(seed, input, events),
+    ...drawnScaling(seed, input, events),
   ];
 }
 
@@ -127,6 +130,49 @@ function drawnPromotions(seed: number, { group, endMs }: DrawInput, events: Even
     const atMs = Math.round(Math.min(oneOf(random, rollouts).atMs + between(random, 5000, 90_000), endMs - 20_000));
     return { atMs, kind: 'request', action: 'promote', by: oneOf(random, persons) };
   });
+}
+
+/** Returns changes of the policies in Git, most of them during a rollout or a change of replicas. Seeds that are compared have none. */
+function drawnPolicyChanges(seed: number, input: DrawInput, events: Events): Events {
+  const { group, isDrawn, endMs } = input;
+  if ((group.windows ?? group.rules) === undefined || !isDrawn('F19') || seed % 20 === 0) return [];
+  const random = streamOf(seed, 'changes of policies');
+  return Array.from({ length: wholeBetween(random, 1, 5) }, (): ScenarioEvent => {
+    const atMs = nearChange(random, events, endMs - 60_000);
+    const states = group.hasPolicyDirectory === true ? policyStates : (['removed', 'invalid', 'invalid'] as const);
+    return { atMs, kind: 'setPolicies', to: oneOf(random, states), forMs: within(3000, 90_000)(random, input, atMs) };
+  });
+}
+
+/** Returns times at which an agent of another version leads. */
+function drawnVersions(seed: number, input: DrawInput, events: Events): Events {
+  if (!input.isDrawn('F24') || draw(seed, 'is upgraded') >= 0.35) return [];
+  const random = streamOf(seed, 'versions');
+  return Array.from({ length: wholeBetween(random, 1, 4) }, (): ScenarioEvent => {
+    const atMs = nearChange(random, events, input.endMs - 60_000);
+    const version = oneOf(random, ['older', 'newer', 'next', 'next'] as const);
+    return { atMs, kind: 'otherVersion', version, forMs: within(10_000, 90_000)(random, input, atMs) };
+  });
+}
+
+/** Returns changes of replicas during rollouts, in half of the native groups. Seeds that are compared have none, because their number counts. */
+function drawnScaling(seed: number, { group, endMs }: DrawInput, events: Events): Events {
+  const rollouts = events.filter(({ kind }) => kind === 'setImage');
+  if (group.kind === 'adopted' || rollouts.length === 0 || seed % 20 === 0 || draw(seed, 'scales a rolling group') >= 0.5) return [];
+  const random = streamOf(seed, 'scaling of a rolling group');
+  return Array.from({ length: wholeBetween(random, 1, 3) }, (): ScenarioEvent => {
+    const atMs = Math.round(Math.min(oneOf(random, rollouts).atMs + between(random, 1000, 40_000), endMs - 170_000));
+    const replicas = Math.max(1, group.podsPerZone + oneOf(random, [-1, -1, 1, 2]));
+    return { atMs: Math.max(1000, atMs), kind: 'setReplicas', replicas };
+  });
+}
+
+/** Draws a time up to a minute after a rollout or a change of replicas, and sometimes any time. */
+function nearChange(random: Random, events: Events, latestMs: number): number {
+  const changes = events.filter(({ kind }) => kind === 'setImage' || kind === 'setReplicas');
+  const isAnywhere = changes.length === 0 || random() < 0.25;
+  const chosenMs = isAnywhere ? between(random, 5000, latestMs) : oneOf(random, changes).atMs + between(random, 1000, 60_000);
+  return Math.round(Math.min(chosenMs, latestMs));
 }
 
 /** Returns delays of the first scale-downs of a group with a time between zones, so that the later ones must count from their arrival. */

@@ -34,6 +34,16 @@ describe('a wave', () => {
     expect(blockedSteps(roll(approved, before))).toEqual(['roll/a wait: approval']);
   });
 
+  it('goes back to the first wave without its pods if the waves changed since the last replacement', () => {
+    const waves = [wave('first', ['a']), wave('second', ['b']), wave('third', ['c'])];
+    const ordered = group({ rollout: { waves }, sources: {} });
+    const run = runOf({ wave: 2, lastDisruptionMs: ago(minuteMs), waves: digestOfWaves(ordered) });
+    const updated = podsIn({ a: updatedPods() });
+    expect(replacedPods(roll(ordered, run, updated))).toBe('c-2');
+    const changed = roll(ordered, { ...run, waves: 'd'.repeat(32) }, updated);
+    expect([replacedPods(changed), changed.run?.wave, changed.run?.waves]).toEqual(['b-2', 1, digestOfWaves(ordered)]);
+  });
+
   it('waits for zones that return to their earlier template, and then asks before its first pod', () => {
     const waves = [wave('canary', ['a'], { before: { approval: { count: 1, from: [] }, gates: [] } }), wave('rest', ['b', 'c'])];
     const careful = (skipOnRollback: boolean) => group({ rollout: { waves, skipOnRollback }, sources: {} });

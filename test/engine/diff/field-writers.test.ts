@@ -62,6 +62,28 @@ describe('drift', () => {
     expect(drifted(entry('kubectl-client-side-apply', 'Update', container({ 'f:image': {} })))).toBeUndefined();
   });
 
+  it('ends when the manifest of client-side apply has the value, which does not make it the owner', () => {
+    const applied = (value: string, fields = container({ 'f:env': {} })) => {
+      const manifest = { kind: 'StatefulSet', spec: { template: { spec: { containers: [{ ...server, image: value }] } } } };
+      const stored = { 'f:metadata': { 'f:annotations': { 'f:kubectl.kubernetes.io/last-applied-configuration': {} } } };
+      const entries = [
+        entry('kubectl-client-side-apply', 'Update', fields, { fieldsV1: { 'f:spec': fields, ...stored } }),
+        entry('kubectl-set', 'Update', setImage, { time: '2026-11-29T11:00:00Z' }),
+      ];
+      const annotations = { 'kubectl.kubernetes.io/last-applied-configuration': JSON.stringify(manifest) };
+      const object = live(entries);
+      return { ...object, metadata: { ...Object(object['metadata']), annotations } };
+    };
+    const managedFields = (object: ObjectContent) => Object(object['metadata']).managedFields;
+    expect(driftOf(applied('server:1'))?.fields.map(({ field }) => field)).toEqual([image]);
+    expect(driftOf(applied('server:2'))).toBeUndefined();
+    // An older manifest does not count if a tool that stores none has written the template since.
+    const helm = entry('helm', 'Update', container({ 'f:args': {} }), { time: '2026-11-29T12:00:00Z' });
+    const withHelm = applied('server:2');
+    const both = { ...withHelm, metadata: { ...withHelm.metadata, managedFields: [...managedFields(withHelm), helm] } };
+    expect(driftOf(both)?.count).toBe(1);
+  });
+
   it('is unknown if no applier writes the pod template', () => {
     const created = entry('kubectl-create', 'Update', { 'f:selector': {}, ...container({ 'f:image': {} }) });
     expect(drifted(created, entry('kubectl-set', 'Update', setImage))).toBeUndefined();

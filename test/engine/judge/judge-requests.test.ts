@@ -3,9 +3,10 @@ import type { AdmissionRequest, Judgement } from '../../../engine/decision.ts';
 import { judge, judgeTogether } from '../../../engine/judge/judge.ts';
 import { digestOfRule } from '../../../engine/run/requests.ts';
 import type { GroupDefinition } from '../../../policies/definition.ts';
+import { holdingPartition } from '../../../policies/strategies.ts';
 import { adopted, group } from '../../kit/groups.ts';
-import { kitNowMs, newRevision, outdatedStatefulSet, statefulSet } from '../../kit/objects.ts';
-import { exception, freeze, intent, ledgerOf, line, policy, policyRule } from '../../kit/questions.ts';
+import { kitNowMs, newRevision, oldRevision, outdatedStatefulSet, statefulSet } from '../../kit/objects.ts';
+import { exception, freeze, intent, ledgerOf, line, outdatedSets, policy, policyRule, type RunFields, runOf } from '../../kit/questions.ts';
 import { type SnapshotOverrides, snapshotOf } from '../../kit/snapshots.ts';
 
 const native = group({ sources: { 'rollout.strategy': line(1), disruption: line(3) } });
@@ -181,6 +182,65 @@ describe('the deletion of a StatefulSet', () => {
     expect(ask(deletion, native, closed('delete'))).toMatchObject({ outcome: 'deny', effect: 'hold' });
     expect(ask(deletion, native, denying('delete'))).toMatchObject({ outcome: 'deny', effect: 'deny' });
     expect(ask(deletion, native, denying('evict')).outcome).toBe('allow');
+  });
+});
+
+describe('a template that the group does not roll out', () => {
+  const restart: AdmissionRequest = { kind: 'restart', ...set, user: 'kim' };
+  const strategy = 'RollingUpdate';
+  const update: AdmissionRequest = { kind: 'update', ...set, from: 3, to: 3, isTemplateChanged: true, strategy, via: 'patch' };
+  const pinned = group({ rollout: { strategy: 'pinned' } });
+  const held = { updateStrategy: strategy, partition: holdingPartition } as const;
+  const at = (run: RunFields, more: SnapshotOverrides = {}): SnapshotOverrides => ({
+    statefulSets: outdatedSets(['a', 'b', 'c'], held),
+    ledgers: [ledgerOf({ run: runOf(run) })],
+    ...more,
+  });
+  const { target, previous } = runOf();
+  const back = {
+    kind: 'rollback',
+    target: previous,
+    previous: target,
+    rolledBack: { revisions: target, because: 'aborted by kim' },
+  } as const;
+  const undone = { intents: [intent({ action: 'undo', undone: [{ zone: 'a', revision: newRevision, to: oldRevision }] })] };
+
+  const wasRolledBack = 'the update revision is blocked, because it was rolled back: aborted by kim';
+  const isRolledBack = 'the update revision is blocked, because it is being rolled back: aborted by kim';
+
+  it.each<[string, SnapshotOverrides, string, string]>([
+    ['after a rollback', at({ ...back, outcome: 'completed' }), 'rolled-back', wasRolledBack],
+    ['during a rollback', at(back, { podChanges: { 'ingester-zone-a': { 2: { revision: newRevision } } } }), 'rolled-back', isRolledBack],
+    ['of a failed run', at({ outcome: 'failed', failure: 'no pod came' }), 'run-failed', 'the run failed: no pod came'],
+    [
+      'of a run that a person aborts',
+      at({}, { intents: [intent({ action: 'abort', runId: 'run-1' })] }),
+      'run-failed',
+      'the run was aborted by kim',
+    ],
+    ['that was undone', at({}, undone), 'undone', 'kim undid the revisions rev-2 of zone a'],
+  ])('%s is denied to a restart, and any other template ends its block with a warning', (_, overrides, rule, fact) => {
+    const denied = ask(restart, pinned, overrides);
+    expect([denied.outcome, denied.override]).toEqual(['deny', undefined]);
+    expect(denied.message).toContain(` is denied by ${rule}: a restart would roll out a blocked template: ${fact}`);
+    const other = ask(update, pinned, overrides);
+    expect([other.outcome, other.warnings]).toEqual(['allow', [`${rule}: the new template ends a block: ${fact}`]]);
+  });
+
+  it('is refused in its own zone alone after an undo', () => {
+    expect(ask({ ...restart, statefulSet: 'ingester-zone-b' }, pinned, at({}, undone)).outcome).toBe('allow');
+  });
+
+  it('is no block while a run rolls it out, or after a retry', () => {
+    const requestedBy = { user: 'kim', groups: [], atMs: kitNowMs - 1000 };
+    const retried = at(
+      { ...back, outcome: 'completed', completedMs: kitNowMs - 60_000 },
+      { intents: [intent({ action: 'retry', runId: 'run-1', requestedBy })] },
+    );
+    for (const overrides of [at({}), retried]) {
+      expect(ask(restart, pinned, overrides).outcome).toBe('allow');
+      expect(ask(update, pinned, overrides).warnings).toEqual([]);
+    }
   });
 });
 

@@ -88,7 +88,7 @@ describe('the change of a plan while pods run other templates than the StatefulS
   });
 
   it('says that only the template changes if the pods have the image already', () => {
-    expect(textsOf(planTo('1.0', cluster('1.1', {})))).toEqual([`${image('1.1')} -> 1.0 (only in the template)`]);
+    expect(textsOf(planTo('1.0', cluster('1.1', {})))).toEqual([`${image('1.1')} -> 1.0 (the pods have it)`]);
   });
 
   it('has the fields that change only in pods', () => {
@@ -99,7 +99,7 @@ describe('the change of a plan while pods run other templates than the StatefulS
     });
     const input = { groups, current: objects('1.1'), desired: withGrace, running, revisions: revisionsOf('1.0'), nowMs: kitNowMs };
     const [plan] = planGroups(planInput(input)).groups;
-    expect(plan === undefined ? [] : textsOf(plan)).toEqual(['false -> true', `${image('1.0')} (9 pods) -> 1.1 (only in pods)`]);
+    expect(plan === undefined ? [] : textsOf(plan)).toEqual(['false -> true', `${image('1.0')} (9 pods) -> 1.1 (the template has it)`]);
   });
 
   it('is the change of the StatefulSets if every pod has their template, or its revision is not kept', () => {
@@ -161,14 +161,17 @@ const texts = (...entries: readonly object[]): string => entries.map((entry) => 
 describe('a change of a field of which pods lack an enclosing field', () => {
   it('counts only the pods that have the enclosing field, and names the enclosing field for the other pods', () => {
     const plan = planMixed({ pods: {}, object: { env: [foo] }, asked: { env: [foo, baz] }, updated: ['a'] });
-    expect(rowsOf(plan)).toEqual([`env[BAZ]: no value (1 pod) -> ${texts(baz)}`, `env: added ${texts(foo, baz)} (8 pods) (only in pods)`]);
+    expect(rowsOf(plan)).toEqual([
+      `env[BAZ]: no value (1 pod) -> ${texts(baz)}`,
+      `env: added ${texts(foo, baz)} (8 pods) (the template has it)`,
+    ]);
   });
 
   it('claims nothing about pods if no pod changes at this field', () => {
     const plan = planMixed({ pods: {}, object: { env: [foo] }, asked: { env: [foo, baz] } });
     expect(rowsOf(plan)).toEqual([
-      `env[BAZ]: added ${texts(baz)} (only in the template)`,
-      `env: added ${texts(foo, baz)} (9 pods) (only in pods)`,
+      `env[BAZ]: added ${texts(baz)} (the pods have it)`,
+      `env: added ${texts(foo, baz)} (9 pods) (the template has it)`,
     ]);
   });
 
@@ -176,8 +179,8 @@ describe('a change of a field of which pods lack an enclosing field', () => {
     const limits = (memory: string) => ({ resources: { limits: { memory } } });
     const plan = planMixed({ pods: limits('1Gi'), object: {}, asked: limits('2Gi') });
     expect(rowsOf(plan)).toEqual([
-      `resources: added {"limits":{"memory":"2Gi"}} (only in the template)`,
-      'resources.limits.memory: 1Gi (9 pods) -> 2Gi (only in pods)',
+      `resources: added {"limits":{"memory":"2Gi"}} (the pods have it)`,
+      'resources.limits.memory: 1Gi (9 pods) -> 2Gi (the template has it)',
     ]);
     const [difference] = groupDifferences(planOf([plan]), { current: [] });
     expect(difference?.parts.flatMap(({ changes }) => changes.map(({ field }) => field))).toEqual([
@@ -193,14 +196,14 @@ describe('the difference of the objects while pods run another template', () => 
   it('says which pods have the change, or that only the template has it', () => {
     const request = { pods: {}, object: { env: [foo] }, asked: { env: [foo, baz] } };
     expect(shown(planMixed({ ...request, updated: ['a'] }))).toContain('in pods: no value (1 pod)');
-    expect(shown(planMixed(request))).toContain('only in the template');
+    expect(shown(planMixed(request))).toContain('the pods have it');
   });
 });
 
 describe('a change of a list', () => {
   it('names the entries that only pods get and lose', () => {
     const plan = planMixed({ pods: { args: ['-a', '-x'] }, object: { args: ['-a', '-b'] }, asked: { args: ['-a', '-b', '-c'] } });
-    expect(rowsOf(plan)).toEqual(['args: added -c (only in the template)', 'args: added -b -c, removed -x (9 pods) (only in pods)']);
+    expect(rowsOf(plan)).toEqual(['args: added -c (the pods have it)', 'args: added -b -c, removed -x (9 pods) (the template has it)']);
   });
 
   it('is one change if the pods and the StatefulSet get the same entries', () => {
@@ -211,7 +214,7 @@ describe('a change of a list', () => {
   it('is no difference of the objects if only the pods have another order', () => {
     const asked = { env: [foo, bar], image: image('1.1') };
     const plan = planMixed({ pods: { env: [bar, foo] }, object: { env: [foo, bar] }, asked });
-    expect(rowsOf(plan)).toEqual([`image: ${image('1.0')} -> 1.1`, 'env: entries reordered (9 pods) (only in pods)']);
+    expect(rowsOf(plan)).toEqual([`image: ${image('1.0')} -> 1.1`, 'env: entries reordered (9 pods) (the template has it)']);
     const [difference] = groupDifferences(planOf([plan]), { current: [] });
     expect(difference?.parts.flatMap(({ changes }) => changes.map(({ field }) => field))).toEqual([
       'spec.template.spec.containers[ingester].image',
@@ -274,14 +277,27 @@ describe('a plan during a run', () => {
     expect(() => checkOutput(JSON.stringify(plan))).not.toThrow();
   });
 
-  it('supersedes nothing if the run replaced no pod yet, has ended, or has the requested template', () => {
-    const running = cluster('1.1', { a: ['1.0', '1.0', '1.1'] });
+  it('names the superseded run also if it replaced no pod yet', () => {
     const none = cluster('1.1', {}, { lastDisruptionMs: kitNowMs - 90_000 });
-    const failed = cluster('1.1', { a: ['1.0', '1.0', '1.1'] }, { outcome: 'failed', failure: 'aborted', failedMs: kitNowMs });
-    expect([planTo('1.1', running), planTo('1.2', none), planTo('1.2', failed)].map(({ supersedes }) => supersedes)).toEqual([
-      undefined,
-      undefined,
-      undefined,
-    ]);
+    expect(supersedesText(planTo('1.2', none))).toBe(`supersedes run run-1 (to ${image('1.1')}): 0 of 9 pods updated`);
+  });
+
+  const failedRun = cluster('1.1', { a: ['1.0', '1.0', '1.1'] }, { outcome: 'failed', failure: 'aborted by kim', failedMs: kitNowMs });
+
+  it('supersedes nothing if the run has ended, has the requested template, or gets another zone', () => {
+    const running = cluster('1.1', { a: ['1.0', '1.0', '1.1'] });
+    const targets = { ...targetsIn(snapshotsOf('1.1')), c: targetsIn(snapshotsOf('1.0'))['c'] };
+    const ofTwoZones = { ...cluster('1.1', {}, { target: targets }) };
+    const plans = [planTo('1.1', running), planTo('1.2', failedRun), planTo('1.1', ofTwoZones)];
+    expect(plans.map(({ supersedes }) => supersedes)).toEqual([undefined, undefined, undefined]);
+  });
+
+  it('names the failed run whose block the change ends, in every format, and ends no block with the same template', () => {
+    expect([planTo('1.1', failedRun).ends, planTo('1.2', cluster('1.1', {})).ends]).toEqual([undefined, undefined]);
+    const plan = planOf([planTo('1.2', failedRun)]);
+    expect(plan.groups[0]?.ends).toMatchObject([{ rule: 'run-failed', zones: [...zones] }]);
+    for (const text of [renderPlanTable(plan, look()), renderPlanMarkdown(plan), renderPlanHtml(plan)])
+      expect(text).toContain('ends a block: the run failed: aborted by kim');
+    expect(() => checkOutput(JSON.stringify(plan))).not.toThrow();
   });
 });

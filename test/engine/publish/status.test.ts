@@ -158,7 +158,7 @@ describe('the status of a group', () => {
     const { phase, reason, conditions } = statusOf(overrides);
     expect([phase, reason]).toEqual(['RolledBack', 'RolledBack']);
     const message =
-      'the update revision is blocked, because it was rolled back: gate errors. To end it: kubectl rollout-group retry mimir/ingester, or apply another pod template';
+      'the update revision is blocked, because it was rolled back: gate errors. To end it: kubectl rollout-group retry mimir/ingester, or kubectl rollout-group undo mimir/ingester, or apply another pod template';
     expect(conditions).toMatchObject([
       { type: 'Ready', status: 'False', reason: 'RevisionRolledBack', message },
       { type: 'Progressing', status: 'False', reason: 'RolledBack' },

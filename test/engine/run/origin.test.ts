@@ -3,8 +3,8 @@ import { advanceRun } from '../../../engine/run/run.ts';
 import type { RunState } from '../../../engine/run/run-state.ts';
 import { completeRun } from '../../../engine/run/states.ts';
 import { group } from '../../kit/groups.ts';
-import { oldRevision, statefulSet } from '../../kit/objects.ts';
-import { contextWith, ledgerOf } from '../../kit/questions.ts';
+import { kitNowMs, newRevision, oldRevision, statefulSet } from '../../kit/objects.ts';
+import { contextWith, intent, ledgerOf, runOf } from '../../kit/questions.ts';
 
 const definition = group({ zones: ['a', 'b'] });
 
@@ -80,5 +80,40 @@ describe('the origin of a run', () => {
     const stale = afterTurn(ended, { revision: 'rev-2', cause: 'three', isStale: true });
     expect([stale.origin, stale.seen]).toEqual([first.origin, first.seen]);
     expect(afterTurn(stale, { revision: 'rev-3', cause: 'three' }).origin).toEqual({ cause: 'three' });
+  });
+});
+
+describe('a return from an undo', () => {
+  const both = (revision: string) => ({ a: revision, b: revision });
+  const origin = { isUndo: true, cause: 'undo by kim' } as const;
+  const undo = runOf({ target: both(newRevision), previous: both(oldRevision), from: both(oldRevision), origin });
+  const undone = ['a', 'b'].map((zone) => ({ zone, revision: oldRevision, to: newRevision }));
+  const podChanges = { 'ingester-zone-a': { 0: 'missing' } } as const;
+
+  /** The run after the zones of `back` got their template from before the undo. */
+  function returned(run: RunState, back: readonly string[]) {
+    const statefulSets = ['a', 'b'].map((name) => setOf(name, { revision: back.includes(name) ? oldRevision : newRevision }));
+    const context = contextWith(definition, {
+      statefulSets,
+      podChanges,
+      intents: [intent({ action: 'undo', undone })],
+      ledgers: [ledgerOf({ run })],
+    });
+    const after = advanceRun(context)?.run;
+    if (after === undefined) throw new Error('the test expected a run');
+    return after;
+  }
+
+  it('belongs to the change of the undo while the zones return one by one, before a pod was replaced', () => {
+    const joined = { id: undo.id, startedMs: undo.startedMs };
+    const first = returned(undo, ['a']);
+    expect(first).toMatchObject({ joined, origin: { isUndo: true } });
+    const second = returned(first, ['a', 'b']);
+    expect([second.joined, second.origin?.isUndo]).toEqual([joined, undefined]);
+  });
+
+  it('is another change if the undo has replaced a pod', () => {
+    const first = { ...returned(undo, ['a']), lastDisruptionMs: kitNowMs };
+    expect(returned(first, ['a', 'b']).joined).toBeUndefined();
   });
 });

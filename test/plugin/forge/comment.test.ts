@@ -5,7 +5,7 @@ import { renderPlanMarkdown } from '../../../plugin/output/plan/markdown.ts';
 import { runInProcess } from '../in-process.ts';
 import { ingester, planOf, unchanged } from '../plan-kit.ts';
 import { folderWith } from '../process.ts';
-import { type FakeForge, type Fault, gitHubJob, gitLabJob, headCommit, serveForge, token } from './forge-server.ts';
+import { type FakeForge, type Fault, gitHubJob, gitLabJob, headCommit, invalid, serveForge, token } from './forge-server.ts';
 
 const rollout = renderPlanMarkdown(planOf([ingester()]));
 const other = renderPlanMarkdown(planOf([ingester(), unchanged()]));
@@ -47,9 +47,15 @@ const faults: readonly (readonly [string, Fault, number, RegExp])[] = [
   ['409', () => ({ status: 409, body: { message: 'Conflict' } }), 9, /changed at the same time/],
   [
     '422',
-    () => ({ status: 422, body: { message: { body: ['is too long'] } } }),
+    () => invalid('IssueComment', 'body', 'body is too long (maximum is 65536 characters)'),
     5,
-    /does not accept the request\n {2}why: \w+ answered 422: .*too long/,
+    /does not accept the request\n {2}why: \w+ answered 422: Validation Failed: body is too long/,
+  ],
+  [
+    '400',
+    () => ({ status: 400, body: { message: { note: ['is too long (maximum is 1000000 characters)'] } } }),
+    5,
+    /does not accept the request\n {2}why: \w+ answered 400: .*is too long/,
   ],
   ['500', () => ({ status: 500, body: '<html>' }), 12, /has a problem/],
   ['a lost connection', () => 'drop', 12, /gave no answer\n {2}why: no answer \(ECONNRESET\)/],

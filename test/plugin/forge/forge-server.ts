@@ -69,11 +69,14 @@ export class FakeForge {
     }
     if (/\/statuses\/[0-9a-f]+$/.test(end)) return this.#status(request);
     const id = Number(/\/(?:comments|notes)\/(\d+)$/.exec(end)?.[1]);
-    if (Number.isInteger(id)) return this.#change(method, id, request.body['body'] ?? '');
+    if (Number.isInteger(id)) {
+      const text = request.body['body'] ?? '';
+      return (method === 'DELETE' ? undefined : refusedComment(path, text)) ?? this.#change(method, id, text);
+    }
     if (!/\/(?:issues|merge_requests)\/7\/(?:comments|notes)$|^\/repositories\/1\/issues\/7\/comments$/.test(end))
       return { status: 404, body: { message: 'Not Found' } };
     if (method === 'GET') return this.#list(url);
-    return { status: 201, body: shown(this.add(request.body['body'] ?? '')) };
+    return refusedComment(path, request.body['body'] ?? '') ?? { status: 201, body: shown(this.add(request.body['body'] ?? '')) };
   }
 
   #user(path: string): Answer {
@@ -82,7 +85,9 @@ export class FakeForge {
     return { status: 200, body: { login: this.login, username: this.login } };
   }
 
-  #status({ body }: Sent): Answer {
+  #status({ body, path }: Sent): Answer {
+    const refused = refusedStatus(path, body['description'] ?? '');
+    if (refused !== undefined) return refused;
     const name = body['context'] ?? body['name'];
     const last = this.statuses.findLast((one) => (one['context'] ?? one['name']) === name);
     if (body['name'] !== undefined && last?.['state'] === body['state'] && body['state'] === 'pending')
@@ -112,10 +117,37 @@ export class FakeForge {
     const isLast = page * size >= this.comments.length;
     // GitHub links the pages by the id of the repository.
     const path = url.pathname.replace(/\/repos\/[^/]+\/[^/]+/, '/repositories/1');
-    url.searchParams.set('page', `${page + 1}`);
-    const link = `<https://forge.example${path}${url.search}>; rel="next", <https://forge.example/x>; rel="last"`;
-    return { status: 200, body: items, ...(isLast ? {} : { headers: { Link: link } }) };
+    const linkTo = (target: number, rel: string): string => {
+      url.searchParams.set('page', `${target}`);
+      return `<https://forge.example${path}${url.search}>; rel="${rel}"`;
+    };
+    const links = [
+      ...(page === 1 ? [] : [linkTo(page - 1, 'prev')]),
+      ...(isLast ? [] : [linkTo(page + 1, 'next')]),
+      ...(isLast && page === 1 ? [] : [linkTo(1, 'first'), linkTo(Math.ceil(this.comments.length / size), 'last')]),
+    ];
+    return { status: 200, body: items, ...(links.length === 0 ? {} : { headers: { Link: links.join(', ') } }) };
   }
+}
+
+/** The answers to a comment and to the description of a status above the limit of GitHub or GitLab, in their own forms. */
+function refusedComment(path: string, text: string): Answer | undefined {
+  if (path.startsWith('/gitlab/'))
+    return text.length > 1_000_000
+      ? { status: 400, body: { message: { note: ['is too long (maximum is 1000000 characters)'] } } }
+      : undefined;
+  return text.length > 65_536 ? invalid('IssueComment', 'body', 'body is too long (maximum is 65536 characters)') : undefined;
+}
+
+function refusedStatus(path: string, text: string): Answer | undefined {
+  if (path.startsWith('/gitlab/'))
+    return text.length > 255 ? { status: 400, body: { message: { description: ['is too long (maximum is 255 characters)'] } } } : undefined;
+  return text.length > 140 ? invalid('Status', 'description', 'description is too long (maximum is 140 characters)') : undefined;
+}
+
+/** Returns the answer of GitHub to a value that it does not accept. */
+export function invalid(resource: string, field: string, message: string): Answer {
+  return { status: 422, body: { message: 'Validation Failed', errors: [{ resource, code: 'custom', field, message }] } };
 }
 
 function shown({ id, body, login, type, system = false }: StoredComment): object {

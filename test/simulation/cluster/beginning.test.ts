@@ -85,7 +85,7 @@ describe('a group at the beginning', () => {
     };
     const { cluster, run, pods, told } = newWorld({}, 1, given);
     expect(pods('a').map(({ name }) => name)).toEqual(['broker-0', 'broker-1']);
-    expect(cluster.policies).toBe(given.policies);
+    expect(await cluster.policyDirectory.read()).toBe(given.policies);
     await run(60_000);
     expect(told).toEqual(['people: apply StatefulSet broker', 'people: apply StatefulSet broker']);
     expect(cluster.wanted()).toEqual([{ statefulSet: 'broker', image: 'kafka:2', images: ['kafka:2'], replicas: 3 }]);

@@ -37,8 +37,8 @@ export const catalogue: readonly CatalogueEntry[] = [
   {
     id: 'S4',
     title: 'no view, no action',
-    judgedBy: ['targets', 'decisions'],
-    how: 'no pod disruption and no scale-down if a zone was not read, or if a status was older than its spec during the 10 s before the request (native groups only)',
+    judgedBy: ['targets', 'decisions', 'ledgers'],
+    how: 'no pod disruption and no scale-down if a zone was not read, or if a status was older than its spec during the 10 s before the request (native groups only); no action, and no write of the ledger, while only a later version of the agent reads the ledger',
   },
   {
     id: 'S5',
@@ -104,7 +104,7 @@ export const catalogue: readonly CatalogueEntry[] = [
     title: 'no rollout during a scale-down',
     judgedBy: ['availability', 'replicas'],
     scope: 'native',
-    how: 'with OrderedReady an unavailable pod may be replaced, because the deletion of surplus pods waits for it; zones that left the group do not count',
+    how: 'with OrderedReady an unavailable pod may be replaced, because the deletion of surplus pods waits for it; zones that left the group do not count; no zone shrinks during a run, or with `duringRollout: allow` while another zone is open; without `allow`, no zone grows while a pod of the open zone is being replaced',
   },
   { id: 'S16', title: 'replicas do not oscillate', judgedBy: ['replicas'] },
   {
@@ -154,8 +154,8 @@ export const catalogue: readonly CatalogueEntry[] = [
   {
     id: 'S26',
     title: 'errors never permit more',
-    judgedBy: ['availability'],
-    how: 'an unreadable budget keeps its last readable value; tests of the policies cover unreadable files',
+    judgedBy: ['availability', 'policies'],
+    how: 'an unreadable budget keeps its last readable value, and policies that become invalid or unreadable stay in force',
   },
   { id: 'S27', title: 'purity', judgedBy: ['decisions'], how: 'one decision in eight, and every disruption' },
   {
@@ -197,7 +197,7 @@ export const catalogue: readonly CatalogueEntry[] = [
     title: 'one wave after the other',
     judgedBy: ['waves', 'progress', 'zones'],
     scope: 'native',
-    how: 'a pod is replaced only in a wave that includes it, after the pods, soaks, gates and verified approvals of the earlier waves; an unavailable pod may be replaced in any wave; only a zone that returns to a revision that it had skips soaks, gates and approvals, and it may precede the waves while other zones roll to a new revision; a rejection blocks until its deletion; soaks may be shorter by the errors of the clocks of agents; two decisions that replace a pod are at least `minInterval` apart; by the snapshot of each decision, a wave soaks and ends only while every pod of the group is available, and ends only if every status is current; a replaced pod is in the open zone of the decision and of the stored run, a finished zone is closed, and a zone is left for another one of the same wave only when it has the pods of the wave, or to repair a pod',
+    how: 'a pod is replaced only in a wave that includes it, after the pods, soaks, gates and verified approvals of the earlier waves; an unavailable pod may be replaced in any wave; only a zone that returns to a revision that it had skips soaks, gates and approvals, and it may precede the waves while other zones roll to a new revision; a rejection blocks until its deletion; soaks may be shorter by the errors of the clocks of agents; two decisions that replace a pod are at least `minInterval` apart; by the snapshot of each decision, a wave soaks and ends only while every pod of the group is available, and ends only if every status is current; a replaced pod is in the open zone of the decision and of the stored run, a finished zone is closed, and a zone is left for another one of the same wave only when it has the pods of the wave, or to repair a pod; after a change of the waves, the earlier new waves need their pods, those that lacked pods also need their soaks and gates, and only approvals of the new waves count',
   },
   {
     id: 'S38',

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { TurnReport } from '../../../agent/report.ts';
 import { decideGroup } from '../../../engine/decide/decide.ts';
-import { runStartMs } from '../../../simulation/process/clock.ts';
+import { createMachineClock, runStartMs } from '../../../simulation/process/clock.ts';
 import { runOf } from '../../kit/questions.ts';
 import { snapshotOf } from '../../kit/snapshots.ts';
 import { definition, History } from './history.ts';
@@ -66,5 +66,18 @@ describe('the judge of deadlines', () => {
     again.ledger('run1', 'running', 'r3');
     turn(again.advance(90_000));
     expect([...history.found('S38'), ...again.found('S38')]).toEqual([]);
+  });
+
+  it('counts its tolerance by a clock that was slow before', () => {
+    const found = (rate: number) => {
+      const history = stuck();
+      const machine = createMachineClock(history.scene, rate);
+      history.advance(69_000);
+      machine.mend();
+      history.clocks.set('a1', { rate: machine.rate(), trueMs: machine.trueMs, wallErrorMs: 0 });
+      turn(history);
+      return history.found('S38').length;
+    };
+    expect([found(1), found(0.4)]).toEqual([1, 0]);
   });
 });

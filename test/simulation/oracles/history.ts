@@ -2,12 +2,13 @@
 import type { TurnReport } from '../../../agent/report.ts';
 import { emptySnapshot } from '../../../engine/snapshot.ts';
 import type { GroupDefinition } from '../../../policies/definition.ts';
+import { otherAgent } from '../../../simulation/cluster/other-version.ts';
 import type { PodAdmitted } from '../../../simulation/cluster/pin-webhook.ts';
 import { createOracles } from '../../../simulation/oracles/all.ts';
 import type { MachineState, Oracle, PodCalled, Reviewed, Scene } from '../../../simulation/oracles/oracle.ts';
 import { runStartMs } from '../../../simulation/process/clock.ts';
 import { installedWebhooks } from '../../../simulation/process/installed.ts';
-import type { GroupShape } from '../../../simulation/scenario.ts';
+import type { GroupShape, PolicyState } from '../../../simulation/scenario.ts';
 import type { Actor, Answered, Commit, Json, ModelObject } from '../../../simulation/server/request.ts';
 import { group } from '../../kit/groups.ts';
 
@@ -278,6 +279,11 @@ export class History {
     return this.#writeLedger({ epoch, claims: entries, ...rest }, actor);
   }
 
+  /** The ledger in another format, as an agent of another version writes it. */
+  inFormat(format: string, actor: Actor = otherAgent): Commit {
+    return this.#writeLedger({ format, epoch: 1, claims: [] }, actor);
+  }
+
   #writeLedger(content: Json, actor: Actor): Commit {
     const ledger = JSON.stringify({ format: '1.0', namespace, group: 'ing', ...content });
     const metadata = { name: 'rollout-group-ing', labels: { 'rollout-group.dev/document': 'ledger' } };
@@ -363,6 +369,11 @@ export class History {
     this.#uid += 1;
     const spec = { action, runId, ...(wave === undefined ? {} : { wave }), requestedBy: { user, groups: [], at: this.time() } };
     this.write('rolloutintents.rollout-group.dev', { metadata: { name: `${action}-${this.#uid}` }, spec });
+  }
+
+  /** The policy directory changes. */
+  directory(state: PolicyState): void {
+    for (const oracle of this.#oracles) oracle.directoryChanged?.(state);
   }
 
   gate(process: string, isGood: boolean): void {

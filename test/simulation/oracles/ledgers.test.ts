@@ -213,3 +213,28 @@ describe('L4', () => {
     expect(history.found('L4')).toEqual([]);
   });
 });
+
+describe('a ledger that only a later version reads', () => {
+  it("finds 'S4' if a process replaces the ledger, or acts although it had to know the ledger", () => {
+    const history = new History();
+    history.inFormat('3.0');
+    history.advance(5_000).take('ing-a-2');
+    expect(history.found('S4')).toEqual([]);
+    history.advance(6_000).take('ing-a-1');
+    history.scale('ing-b', 2, history.agent());
+    history.announce([]);
+    expect(history.found('S4')).toEqual([
+      'a1 disrupts ing-a-1 although its version cannot read the ledger',
+      'a1 scales ing-b to 2 although its version cannot read the ledger',
+      'a1 replaces the ledger of a later version',
+    ]);
+  });
+
+  it('accepts the end of the upgrade, and a ledger of a later minor version', () => {
+    const history = new History();
+    history.inFormat('3.0');
+    history.inFormat('1.99');
+    history.advance(20_000).announceAndTake('ing-a-2');
+    expect(history.found('S4')).toEqual([]);
+  });
+});

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { templateDigest } from '../../../engine/diff/field-diff.ts';
-import type { GroupShape, RuleShape, WindowShape } from '../../../simulation/scenario.ts';
+import type { GroupShape, PolicyState, RuleShape, WindowShape } from '../../../simulation/scenario.ts';
 import { History } from './history.ts';
 
 /** A window that denies rollouts from 1,100 s to 1,200 s. A history begins at 1,000 s. */
@@ -156,5 +156,46 @@ describe('the judge of policies', () => {
     const except = (rule: string) => (history: History) => override(history, 60_000, { rule });
     const found = ['guard/early', 'window'].map((rule) => underRule({ kind: 'early' }, except(rule)).length);
     expect(found).toEqual([0, 1]);
+  });
+
+  describe('while Git changes', () => {
+    const policies = 'rolloutpolicies.rollout-group.dev';
+    const store = (history: History, rule: object = { name: 'early' }): void =>
+      void history.write(policies, { metadata: { name: 'guard' }, spec: { rules: [rule] } });
+
+    it("finds 'S26' under a policy that has an error now, and 'S41' except after a valid change that removed the policy", () => {
+      const broken = withRule({ kind: 'early' });
+      store(broken);
+      store(broken, { name: 'early', when: { noSuchOperator: [1, 2] } });
+      broken.advance(20_000).announceAndTake('ing-a-2');
+      const removed = (agoMs: number) =>
+        underRule({ kind: 'early' }, (history) => {
+          store(history);
+          history.remove(policies, 'guard');
+          history.advance(agoMs);
+        });
+      const restored = (agoMs: number) =>
+        underRule({ kind: 'early' }, (history) => {
+          store(history);
+          history.remove(policies, 'guard');
+          history.advance(60_000);
+          store(history);
+          history.advance(agoMs);
+        });
+      expect([broken.found('S26').length, removed(20_000).length, restored(5_000).length, restored(11_000).length]).toEqual([1, 0, 0, 1]);
+    });
+
+    it('follows a policy directory, whose errors end no policy', () => {
+      const found = (...states: readonly PolicyState[]) => {
+        const history = new History({ hasPolicyDirectory: true, rules: [{ kind: 'early', effect: 'deny', until: 2000 }] });
+        history.ledger('run1');
+        for (const state of states) history.advance(60_000).directory(state);
+        history.advance(41_000).announceAndTake('ing-a-2');
+        return history.broken().filter((id) => id !== 'S17');
+      };
+      const errors = ['invalid', 'truncated', 'unreadable'] as const;
+      expect([found(), found('removed'), found('removed', 'whole')]).toEqual([['S41'], [], ['S41']]);
+      expect([...errors.map((one) => found(one)), found('removed', 'invalid')]).toEqual([['S26'], ['S26'], ['S26'], []]);
+    });
   });
 });

@@ -1,4 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import type { GroupShape } from '../../../simulation/scenario.ts';
+import type { Json } from '../../../simulation/server/request.ts';
 import { History } from './history.ts';
 
 describe('S1 of decreases', () => {
@@ -148,5 +150,34 @@ describe('S4 of decreases', () => {
     history.change('statefulsets.apps', 'ing-b', () => ({ metadata: { generation: 2 } }));
     history.advance(11_000).scale('ing-a', 2, history.agent());
     expect(history.found('S4')).toHaveLength(1);
+  });
+});
+
+describe('S15 of changes during a rollout', () => {
+  const change = (to: number, shape: Partial<GroupShape> = {}, progress: Json = {}, outcome = 'running'): readonly string[] => {
+    const history = new History({ replicas: 'own', betweenZonesSeconds: 0, ...shape });
+    history.ledger('run1', outcome, 'r2', undefined, progress);
+    history.advance(11_000).scale('ing-a', to, history.agent());
+    return history.found('S15');
+  };
+
+  it('finds a decrease during a run, and with `allow` only while another zone is open', () => {
+    expect(change(2)).toEqual(['a1 scales ing-a from 3 to 2 during the run run1']);
+    expect([change(2, {}, {}, 'failed'), change(2, {}, {}, 'completed')]).toEqual([[], []]);
+    const allow = { scalesDuringRollout: true } as const;
+    expect(change(2, allow, { openZone: 'b' })).toEqual(['a1 scales ing-a from 3 to 2 while zone b rolls']);
+    expect([change(2, allow, { openZone: 'a' }), change(2, allow)]).toEqual([[], []]);
+  });
+
+  it('finds an increase only while a pod of the open zone is being replaced, and with `allow` none', () => {
+    const grow = (shape: Partial<GroupShape> = {}): readonly string[] => {
+      const history = new History({ replicas: 'own', ...shape });
+      history.ledger('run1', 'running', 'r2', undefined, { openZone: 'b' });
+      history.announceAndTake('ing-b-2');
+      history.advance(11_000).scale('ing-a', 4, history.agent());
+      return history.found('S15');
+    };
+    expect(grow()).toEqual(['a1 scales ing-a from 3 to 4 while ing-b-2 are being replaced']);
+    expect([change(4, {}, { openZone: 'b' }), grow({ scalesDuringRollout: true })]).toEqual([[], []]);
   });
 });

@@ -271,4 +271,66 @@ describe('the judge of approvals', () => {
     roll(history, 'ing-a-1');
     expect(history.found('S37')).toEqual(['a1 replaces ing-a-1 in wave-2, and the end of wave-1 is not approved']);
   });
+
+  describe('if the waves change during the run', () => {
+    const groups = 'rolloutgroups.rollout-group.dev';
+    const edit = (history: History, ...changed: readonly object[]): void => {
+      history.change(groups, 'ing', ({ spec }) => ({ spec: { ...(spec as object), rollout: { maxUnavailable: 1, waves: changed } } }));
+      history.advance(11_000);
+    };
+    const [canaryOfB, all] = [
+      { zones: ['b'], pods: 1, after: { soak: '60s' } },
+      { zones: ['a', 'b', 'c'], percent: 100 },
+    ];
+
+    it('requires the pods of the new earlier waves, and the soak of a wave that was not filled', () => {
+      const history = rolling();
+      for (const pod of ['ing-a-2', 'ing-a-1']) roll(history, pod);
+      edit(history, canaryOfB, all);
+      roll(history, 'ing-a-0');
+      expect(history.found('S37')).toEqual(['a1 replaces ing-a-0 in wave-2, and wave-1 does not have its pods']);
+      const inOrder = rolling();
+      for (const pod of ['ing-a-2', 'ing-a-1']) roll(inOrder, pod);
+      edit(inOrder, canaryOfB, all);
+      roll(inOrder, 'ing-b-2', 10_000);
+      roll(inOrder, 'ing-a-0');
+      expect(inOrder.found('S37')).toEqual([expect.stringContaining('the soak of wave-1 lasts')]);
+    });
+
+    it('accepts a decision that may have seen the waves before, and waves that had their pods', () => {
+      const history = rolling();
+      roll(history, 'ing-a-2');
+      history.change(groups, 'ing', ({ spec }) => ({ spec: { ...(spec as object), rollout: { waves: [canaryOfB, all] } } }));
+      roll(history, 'ing-a-1');
+      const filled = rolling();
+      roll(filled, 'ing-a-2');
+      edit(filled, { zones: ['a'], pods: 1, after: { soak: '600s' } }, all);
+      roll(filled, 'ing-b-2');
+      expect([...history.found('S37'), ...filled.found('S37')]).toEqual([]);
+    });
+
+    it('requires an approval of the new waves, but not of waves that the group had before', () => {
+      const approved = (...later: readonly (readonly object[])[]) => {
+        const history = rolling({
+          waves: [
+            { zones: ['a'], pods: 1 },
+            { zones: ['a', 'b', 'c'], approvals: ['before'] },
+          ],
+        });
+        roll(history, 'ing-a-2');
+        history.request('approve', 'run1', 'wave-2');
+        for (const changed of later) edit(history.advance(5_000), ...changed);
+        roll(history, 'ing-a-1');
+        return history.found('S37');
+      };
+      const asked = { ...all, before: { approval: { count: 1 } } };
+      const other = [{ zones: ['a'], percent: 30 }, asked];
+      const same = [{ zones: ['a'], pods: 1 }, asked];
+      expect([approved(), approved(other), approved(other, same)]).toEqual([
+        [],
+        ['a1 replaces ing-a-1 in wave-2, and wave-2 is not approved'],
+        [],
+      ]);
+    });
+  });
 });

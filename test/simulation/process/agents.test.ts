@@ -31,7 +31,7 @@ function world({ seed = 1, faults = placedFaults([]), ...rest }: { seed?: number
   const wallMs = (): number => runStartMs + scheduler.nowMs();
   const server = new ModelServer({ scheduler, wallMs, seed, frontEnds });
   const cluster = startCluster({ server, scheduler, wallMs, scenario: { ...quietScenario, seed }, report: () => undefined });
-  const { namespace, policies, podAnswer } = cluster;
+  const { namespace, policyDirectory, podAnswer } = cluster;
   const trace = createTrace();
   const changes: string[] = [];
   const writes: string[] = [];
@@ -49,7 +49,7 @@ function world({ seed = 1, faults = placedFaults([]), ...rest }: { seed?: number
     frontEnds,
     faults,
     namespaces: [namespace],
-    policies,
+    policyDirectory,
     podAnswer,
     podCalled: () => undefined,
     touch: (request) => {

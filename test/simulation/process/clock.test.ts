@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { placedFaults } from '../../../simulation/faults/source.ts';
-import { runStartMs } from '../../../simulation/process/clock.ts';
+import { createMachineClock, runStartMs } from '../../../simulation/process/clock.ts';
 import { createScheduler } from '../../../simulation/scheduler.ts';
 import { newLife } from './lives.ts';
 
@@ -129,6 +129,18 @@ describe('a process that stands still', () => {
     await scheduler.runUntil(2000);
     expect(changes).toEqual(['paused at 0', 'resumed at 1000']);
     expect(scheduler.pendingCount()).toBe(0);
+  });
+});
+
+describe('the clock of a machine', () => {
+  it('tells how long it took to count a duration, also before its rate changed', () => {
+    let nowMs = 0;
+    const machine = createMachineClock({ nowMs: () => nowMs }, 2);
+    nowMs = 10_000;
+    expect([machine.trueMs(4_000, nowMs), machine.trueMs(4_000, 8_000)]).toEqual([2_000, 2_000]);
+    machine.mend();
+    nowMs = 13_000;
+    expect([machine.trueMs(3_000, nowMs), machine.trueMs(5_000, nowMs), machine.trueMs(4_000, 9_000)]).toEqual([3_000, 4_000, 2_000]);
   });
 });
 

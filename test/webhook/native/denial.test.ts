@@ -3,7 +3,7 @@ import type { Judgement, RuleResult } from '../../../engine/decision.ts';
 import { auditOf, type DenialSubject, denialOf, unknownDenial } from '../../../webhook/native/denial.ts';
 
 const nowMs = Date.UTC(2026, 0, 15, 12);
-const subject: DenialSubject = { namespace: 'mimir', nowMs, isEviction: false, group: 'mimir/ingester', policyDigest: 'd1' };
+const subject: DenialSubject = { namespace: 'mimir', isEviction: false, group: 'mimir/ingester', policyDigest: 'd1' };
 
 const request: Judgement['request'] = {
   kind: 'scale',
@@ -40,32 +40,25 @@ const no: RuleResult = { rule: 'no-downscale', outcome: 'no', fact: 'zone a must
 const unknown: RuleResult = { rule: 'disruption-budget', outcome: 'unknown', fact: 'pods cannot be read' };
 
 describe('a denial', () => {
-  it('is temporary when time alone may end it, and for good otherwise', () => {
-    expect(denialOf(denied([wait(nowMs + 20_000)]), subject)).toMatchObject({
-      code: 429,
-      reason: 'TooManyRequests',
-      retryAfterSeconds: 20,
-    });
+  it('is temporary for an eviction that time may permit and for an unknown fact, and for good otherwise', () => {
+    const evicted = { ...subject, isEviction: true };
+    expect(denialOf(denied([wait(nowMs + 20_000)]), evicted)).toMatchObject({ code: 429, reason: 'TooManyRequests' });
+    expect(denialOf(denied([wait(nowMs + 20_000), no]), evicted)).toMatchObject({ code: 403 });
+    expect(denialOf(denied([], { code: 500 }), evicted)).toMatchObject({ code: 429 });
     expect(denialOf(denied([unknown]), subject)).toMatchObject({ code: 429 });
     expect(denialOf(denied([no]), subject)).toMatchObject({ code: 403, reason: 'Forbidden' });
-    expect(denialOf(denied([wait(nowMs + 20_000), no]), subject)).toMatchObject({ code: 403 });
-    expect(denialOf(denied([], { code: 500 }), subject)).toMatchObject({ code: 429 });
+    expect(denialOf(denied([wait(nowMs + 20_000)]), subject)).toMatchObject({ code: 403 });
     expect(denialOf(denied([wait()], { outcome: 'prepare' }), subject)).toMatchObject({ code: 403 });
     expect(unknownDenial('UPDATE of statefulsets/a', 'the API server does not answer')).toMatchObject({ code: 429, retryAfterSeconds: 5 });
   });
 
-  it('leaves a wait of more than a minute to its message', () => {
-    expect(denialOf(denied([wait(nowMs + 61_000)]), subject)).not.toHaveProperty('retryAfterSeconds');
-    expect(denialOf(denied([no]), subject)).not.toHaveProperty('retryAfterSeconds');
-  });
-
-  it('asks evictions to come again within ten seconds', () => {
-    const evicted = { ...subject, isEviction: true };
-    expect(denialOf(denied([wait(nowMs + 3_600_000)]), evicted).retryAfterSeconds).toBe(10);
-    expect(denialOf(denied([wait(nowMs + 2_500)]), evicted).retryAfterSeconds).toBe(3);
-    expect(denialOf(denied([wait()]), evicted).retryAfterSeconds).toBe(10);
-    expect(denialOf(denied([no]), evicted)).not.toHaveProperty('retryAfterSeconds');
-  });
+  it.each([false, true])(
+    'states no seconds to wait, because clients would repeat the request without output (eviction: %s)',
+    (isEviction) => {
+      for (const results of [[wait(nowMs + 2_500)], [wait()], [unknown], [no]])
+        expect(denialOf(denied(results), { ...subject, isEviction })).not.toHaveProperty('retryAfterSeconds');
+    },
+  );
 
   it('says where it is written, in a file or an object', () => {
     const inFile = { ...no, source: { file: 'policies/ingester.yaml', line: 7, column: 3, field: 'spec.protect' } };

@@ -101,7 +101,7 @@ describe('protected objects are protected on every path', () => {
     const process = await world.start();
     expect(await world.env.finish(process.ask(deletionOf(world.pod('a', 1))))).toMatchObject({ allowed: true });
     const second = await world.env.finish(process.ask(deletionOf(world.pod('b', 1))));
-    expect(second).toMatchObject({ allowed: false, code: 429, reason: 'TooManyRequests' });
+    expect(second).toMatchObject({ allowed: false, code: 403, reason: 'Forbidden' });
     expect(second.message).toContain('denied by disruption-budget: 1 pod not ready in ingester-zone-a');
   });
 
@@ -135,6 +135,39 @@ describe('protected objects are protected on every path', () => {
   });
 });
 
+it('a restart of an undone template is denied; the manifest without the annotation and any other template pass, and end the block with a warning', async () => {
+  const world = enforceWorld();
+  world.workloads.setImage('ingester-zone-a', 'app:2');
+  await world.env.advance(1000);
+  const set = world.set('a');
+  const undone = [{ zone: 'a', revision: (set['status'] as Json)['updateRevision'] }];
+  world.api.put('rolloutintents.rollout-group.dev', {
+    metadata: { name: 'undo.ingester', namespace: 'mimir' },
+    spec: { group: 'ingester', action: 'undo', undone },
+  });
+  const process = await world.start();
+  await world.env.advance(1000);
+  const template = fromSpec(set)['template'] as Json;
+  const withAnnotation = (key: string): Json => ({
+    ...template,
+    metadata: { ...(template['metadata'] as Json), annotations: { [key]: 'now' } },
+  });
+  const restarted = withAnnotation('kubectl.kubernetes.io/restartedAt');
+  const ask = (old: ModelObject, to: Json) => world.env.finish(process.ask(updateOf(old, withSpec({ template: to }))));
+  expect(await ask(set, restarted)).toMatchObject({
+    allowed: false,
+    message: expect.stringContaining('a restart would roll out a blocked template'),
+  });
+  expect(await ask(set, withAnnotation('checksum/config'))).toMatchObject({
+    allowed: true,
+    warnings: [expect.stringMatching(/^undone: the new template ends a block: .* undid the revisions/)],
+  });
+  const applied = world.api.change('statefulsets.apps', 'mimir', set.metadata.name, { spec: { template: restarted } });
+  expect(applied).toBeDefined();
+  await world.env.advance(1000);
+  expect(await ask(world.set('a'), template)).toMatchObject({ allowed: true });
+});
+
 describe('removal of protection, in one request or in two (threat 10)', () => {
   const label = 'rollout-group';
 
@@ -157,7 +190,7 @@ describe('removal of protection, in one request or in two (threat 10)', () => {
       await world.env.advance(2000);
       for (const review of [scaleOf(world.set('a'), 0), deletionOf(world.set('a')), evictionOf(world.pod('a', 0))]) {
         const answer = await world.env.finish(second.ask(review));
-        expect(answer).toMatchObject({ allowed: false, code: 429 });
+        expect(answer).toMatchObject({ allowed: false, code: review.operation === 'CREATE' ? 429 : 403 });
         expect(answer.message).toContain('denied by protection-kept: ingester-zone-a left the group ingester less than ten minutes ago');
       }
       await world.env.advance(600_000);
@@ -206,7 +239,7 @@ describe('removal of protection, in one request or in two (threat 10)', () => {
       await world.env.advance(2000);
       for (const process of [one, other]) {
         const answer = await ask(process, scaleOf(world.set('a'), 2));
-        expect(answer).toMatchObject({ allowed: false, code: 429 });
+        expect(answer).toMatchObject({ allowed: false, code: 403 });
         expect(answer.message).toContain(`denied by protection-kept: ingester-zone-a ${fact} less than ten minutes ago`);
       }
       await world.env.advance(600_000);
@@ -224,7 +257,7 @@ describe('removal of protection, in one request or in two (threat 10)', () => {
     const process = await world.start();
     expect(await world.env.finish(process.ask(evictionOf(world.pod('a', 0))))).toMatchObject({ allowed: true });
     const answer = await world.env.finish(process.ask(updateOf(world.set('a'), withLabels({ [label]: undefined }))));
-    expect(answer).toMatchObject({ allowed: false, code: 429 });
+    expect(answer).toMatchObject({ allowed: false, code: 403 });
     expect(answer.message).toContain('zone a leaves the group while it has open claims');
   });
 
@@ -236,7 +269,7 @@ describe('removal of protection, in one request or in two (threat 10)', () => {
     expect(await world.env.finish(process.ask(review))).toMatchObject({ allowed: true });
     world.api.put('statefulsets.apps', without as never);
     await world.env.advance(1000);
-    expect(await world.env.finish(process.ask(scaleOf(world.set('a'), 0)))).toMatchObject({ allowed: false, code: 429 });
+    expect(await world.env.finish(process.ask(scaleOf(world.set('a'), 0)))).toMatchObject({ allowed: false, code: 403 });
   });
 
   it('is nothing when labels change that say nothing about protection', async () => {
@@ -370,7 +403,6 @@ describe('a reservation', () => {
     expect(await world.env.finish(process.ask(evictionOf(world.pod('b', 1))))).toMatchObject({
       allowed: false,
       code: 429,
-      retryAfterSeconds: 10,
     });
   });
 

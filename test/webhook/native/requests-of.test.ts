@@ -185,6 +185,9 @@ describe('the input of the engine', () => {
       { ...unchanged, isTemplateChanged: true },
       { kind: 'restart', ...common },
     ]);
+    // A GitOps tool that removes the annotation applies its manifest again.
+    const before = { ...stored, spec: { ...stored.spec, template: annotated } };
+    expect(requestsFor(review({ object: spec({}) }), 'update', before, 3)).toEqual([{ ...unchanged, isTemplateChanged: true }]);
     const image = { ...annotated, spec: { containers: [{ name: 'db', image: 'db:2' }] } };
     expect(requestsFor(review({ object: spec({ template: image }) }), 'update', stored, 3)).toEqual([
       { ...unchanged, isTemplateChanged: true },

@@ -56,6 +56,18 @@ export const noCompareAndSwap: readonly Edit[] = [
 
 export const ledgerDefects: readonly Defect[] = [
   {
+    id: 'ledger-of-a-later-version-is-read',
+    title: 'a ledger that only a later version reads is read and replaced',
+    edits: [
+      {
+        file: 'engine/ledger/ledger-document.ts',
+        find: 'if (major === format.major || major === pinnedFormat.major) return undefined;',
+        replace: 'if (major >= format.major) return undefined;',
+      },
+    ],
+    breaks: ['S4'],
+  },
+  {
     id: 'ledger-in-memory',
     title: 'an agent with a Lease keeps the ledger in memory while it may not write ConfigMaps',
     edits: [

@@ -112,6 +112,24 @@ export const policyDefects: readonly Defect[] = [
     breaks: ['S41'],
   },
   {
+    id: 'policy-with-an-error-is-dropped',
+    title: 'a stored policy that becomes invalid no longer counts',
+    edits: [
+      {
+        file: 'agent/policies/policies.ts',
+        find: 'objects.map((object) => (broken.has(keyOf(object)) ? (this.#lastGood.get(keyOf(object)) ?? object) : object));',
+        replace: 'objects.filter((object) => !broken.has(keyOf(object)));',
+      },
+    ],
+    breaks: ['S26', 'S40', 'S41'],
+  },
+  {
+    id: 'files-with-an-error-are-dropped',
+    title: 'a policy directory with an error counts as an empty one',
+    edits: [{ file: 'agent/policies/policies.ts', find: 'directory: this.#goodFiles ?? files,', replace: 'directory: [],' }],
+    breaks: ['S26', 'S40', 'S41'],
+  },
+  {
     id: 'plan-approves-any-template',
     title: 'a rollout with any template counts as the approved one',
     edits: [{ file: 'engine/run/approved-plan.ts', find: '(template === set.template ?', replace: "(template !== '' ?" }],

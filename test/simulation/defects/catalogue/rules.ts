@@ -17,6 +17,12 @@ const noSettledInvariant: Edit = {
   replace: 'return begun !== undefined && open !== undefined && open.zone.name === "" ?',
 };
 
+const noMixingInvariant: Edit = {
+  file: invariants,
+  find: "        run?.outcome === 'running' &&\n        run.openZone !== undefined &&",
+  replace: "        run?.outcome === 'completed' &&\n        run.openZone !== undefined &&",
+};
+
 /** A zone shrinks although another one is not whole. */
 const shrinkBesideOthers: Edit = {
   file: scale,
@@ -25,6 +31,44 @@ const shrinkBesideOthers: Edit = {
 };
 
 export const ruleDefects: readonly Defect[] = [
+  {
+    id: 'shrinks-during-a-rollout',
+    title: 'a zone shrinks while a rollout runs, although the group scales down after rollouts',
+    edits: [
+      {
+        file: scale,
+        find: "return result('rollout-in-progress', 'wait', 'a rollout runs', { source });",
+        replace: "return result('rollout-in-progress', 'ok', 'a rollout runs', { source });",
+      },
+    ],
+    breaks: ['S15'],
+  },
+  {
+    id: 'shrinks-next-to-a-rolling-zone',
+    title: 'a zone shrinks during a rollout of another zone',
+    edits: [
+      {
+        file: scale,
+        find: 'const elsewhere = run.openZone !== undefined && run.openZone !== zone.zone.name;',
+        replace: "const elsewhere = run.openZone === '';",
+      },
+      noMixingInvariant,
+    ],
+    alsoWithout: 'the invariant S15',
+    breaks: ['S15'],
+  },
+  {
+    id: 'grows-between-replacements',
+    title: 'a zone grows while a pod of the open zone is being replaced',
+    edits: [
+      {
+        file: scale,
+        find: 'const rolling = open !== undefined && open.inFlight > 0 ? open : undefined;',
+        replace: 'const rolling = open !== undefined && open.inFlight > 99 ? open : undefined;',
+      },
+    ],
+    breaks: ['S15'],
+  },
   {
     id: 'other-zones-ignored',
     title: 'a zone rolls whatever state the others are in',

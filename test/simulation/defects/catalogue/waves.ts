@@ -102,6 +102,12 @@ export const waveDefects: readonly Defect[] = [
     breaks: ['S38'],
   },
   {
+    id: 'changed-waves-keep-their-number',
+    title: 'a run whose waves change continues in the wave with the same number, although earlier waves lack pods',
+    edits: [{ file: waves, find: 'run.waves !== digestOfWaves(context.group);', replace: "run.waves === '';" }],
+    breaks: ['S37'],
+  },
+  {
     id: 'abort-ignored',
     title: 'a run continues although a person aborted it',
     edits: [

@@ -1,0 +1,93 @@
+// Plans new pod templates of members before a verb writes them, as `plan` and `apply` do, and describes the pods that they replace.
+import type { KubernetesObject } from '../../cluster/request/resource.ts';
+import type { ObjectContent } from '../../engine/diff/field-diff.ts';
+import { withRevisions } from '../../engine/observe/revisions.ts';
+import { defaultAssumptions, type GroupPlan } from '../../engine/plan/document.ts';
+import { planGroups } from '../../engine/plan/plan.ts';
+import { templateNamed } from '../../engine/plan/running-fields.ts';
+import { countRevisions } from '../../engine/run/revisions.ts';
+import { isUnknown, podsNamed, type Snapshot } from '../../engine/snapshot.ts';
+import { counted, firstOf, listed } from '../../policies/wording.ts';
+import { itemsOf, listCluster } from '../cluster-snapshot/listing.ts';
+import type { Cluster } from '../connection.ts';
+import { waitsBesidesStops } from '../output/explain.ts';
+import { shortRevision } from '../output/group-text.ts';
+import { shortImage } from '../output/image-text.ts';
+import { approvalTexts, endedTexts } from '../output/plan/plan-text.ts';
+import { imagesOf } from './history.ts';
+import type { Member, Members } from './members.ts';
+
+/** The plan of a group whose members get new templates. */
+interface TemplatePlan {
+  readonly plan: GroupPlan;
+  /** The images that pods run and get, one line for each zone with pods to replace: `b: cache:1.0 (2 pods) -> cache:1.1`. */
+  readonly lines: readonly string[];
+}
+
+/**
+ * Plans the group whose members get these templates, by name of the StatefulSet. Returns undefined if the definition of the group cannot be
+ * read here. `intents`: the requests after the write.
+ */
+export async function planTemplates(
+  cluster: Cluster,
+  { snapshot, live: { definition }, listing, members }: Members,
+  templates: ReadonlyMap<string, unknown>,
+  intents: Snapshot['intents'] = snapshot.intents,
+): Promise<TemplatePlan | undefined> {
+  if (definition === undefined) return undefined;
+  const revisions = itemsOf((await listCluster(cluster, ['revisions'], [definition.namespace])).revisions);
+  const current: readonly ObjectContent[] = [listing.statefulSets, listing.podBudgets, listing.zoneBudgets].flatMap(itemsOf);
+  const changed = new Map<ObjectContent, ObjectContent>(members.map(({ object }) => [object, withTemplate(object, templates)]));
+  const desired = current.map((object) => changed.get(object) ?? object);
+  const { policies, exceptions, policyDigest, nowMs } = snapshot;
+  const [plan] = planGroups({
+    ...{ groups: [definition], policies, exceptions, policyDigest, nowMs, current, revisions },
+    desired: withRevisions(desired, current, revisions),
+    assumptions: defaultAssumptions,
+    running: { ...snapshot, intents },
+  }).groups;
+  if (plan === undefined) return undefined;
+  const lines = members.flatMap((member) => {
+    const isReplaced = (plan.zones.find(({ zone }) => zone === member.zone)?.restarts ?? 0) > 0;
+    return isReplaced ? [`${member.zone}: ${replacedText(member, snapshot, { templates, revisions })}`] : [];
+  });
+  return { plan, lines };
+}
+
+/** Returns what the templates end, the approvals that their run waits for, and the waits that no planned event ends. */
+export function planTexts(planned: TemplatePlan | undefined): readonly string[] {
+  if (planned === undefined) return [];
+  const waits = waitsBesidesStops(planned.plan).filter(({ outcome }) => outcome !== 'no');
+  return [...endedTexts(planned.plan), ...approvalTexts(planned.plan), ...waits.map(({ rule, fact }) => `waits for ${rule}: ${fact}`)];
+}
+
+function withTemplate(object: KubernetesObject, templates: ReadonlyMap<string, unknown>): KubernetesObject {
+  const template = templates.get(object.metadata.name);
+  return template === undefined ? object : { ...object, spec: { ...Object(object['spec']), template } };
+}
+
+/** Returns the images that the pods of a member run and those that they get: `cache:1.0 (2 pods) -> cache:1.1`, or `cache:1.1 (3 pods)`. */
+function replacedText(
+  { object, view: { namespace, name, status } }: Member,
+  snapshot: Snapshot,
+  { templates, revisions }: { readonly templates: ReadonlyMap<string, unknown>; readonly revisions: readonly unknown[] },
+): string {
+  const { updateRevision } = status;
+  const after = imagesText(templates.get(name) ?? templateNamed(updateRevision, { object, updateRevision, revisions }));
+  const known = podsNamed(snapshot, namespace, name) ?? [];
+  const counts = new Map<string, number>();
+  for (const [revision, pods] of countRevisions(isUnknown(known) ? [] : known)) {
+    const isUpdated = revision === updateRevision;
+    if (isUpdated && !templates.has(name)) continue;
+    const images = imagesText(templateNamed(revision, { object, updateRevision, revisions }));
+    // Another template with the same images, or of unknown images, has its revision.
+    const text = isUpdated || (images !== '' && images !== after) ? images : `${images} at ${shortRevision(revision, name)}`.trim();
+    counts.set(text, (counts.get(text) ?? 0) + pods);
+  }
+  const before = [...counts].sort(([, a], [, b]) => b - a).map(([text, pods]) => `${text} (${counted(pods, 'pod')})`);
+  return before.length === 1 && counts.has(after) ? before.join() : `${listed(before, 'and')} -> ${after}`;
+}
+
+function imagesText(template: unknown): string {
+  return firstOf([...new Set(Object.values(imagesOf(Object(template))).map(shortImage))], 3);
+}

@@ -1,0 +1,93 @@
+// Models the policies of a group in Git: a GitOps tool writes them as objects, or into the policy directory of the agents.
+import type { PolicyDirectory } from '../../agent/env.ts';
+import { policyResource } from '../objects.ts';
+import type { EventFields, GroupShape, PolicyState } from '../scenario.ts';
+import type { Actor, Json, ModelObject } from '../server/request.ts';
+import { type Client, repeatMs } from './client.ts';
+import { policyFiles, policyObjects, withError } from './group-objects.ts';
+import type { World } from './world.ts';
+
+interface PoliciesOptions extends Pick<World, 'server' | 'scheduler'> {
+  readonly shape: GroupShape;
+  readonly client: Client;
+  readonly actor: Actor;
+  readonly namespace: string;
+  readonly group: string;
+  readonly report: (what: string) => void;
+  /** Called after each change of the policy directory. */
+  readonly directoryChanged: (state: PolicyState) => void;
+}
+
+/** The windows and rules of a group, with the changes that its people make. */
+export class Policies {
+  readonly #options: PoliciesOptions;
+  readonly #listeners = new Set<() => void>();
+  #state: PolicyState = 'whole';
+  /** The number of changes. Only the end of the latest change restores the policies. */
+  #turn = 0;
+
+  constructor(options: PoliciesOptions) {
+    this.#options = options;
+  }
+
+  /** The directory of the agents; undefined if the policies are objects. */
+  get directory(): PolicyDirectory | undefined {
+    if (this.#options.shape.hasPolicyDirectory !== true) return undefined;
+    return {
+      read: async () => policyFiles(this.#options.shape, this.#state),
+      watch: (onChange) => {
+        this.#listeners.add(onChange);
+        return () => this.#listeners.delete(onChange);
+      },
+    };
+  }
+
+  /** Changes the policies for a time. Returns false without policies, or if only a directory can have the state. */
+  change({ to, forMs }: EventFields<'setPolicies'>): boolean {
+    const { shape, report, scheduler } = this.#options;
+    const isOfDirectory = to === 'truncated' || to === 'unreadable';
+    if ((shape.windows ?? shape.rules) === undefined || (isOfDirectory && shape.hasPolicyDirectory !== true)) return false;
+    report(`the policies are ${to} for ${Math.round(forMs / 1000)} s`);
+    this.#turn += 1;
+    const turn = this.#turn;
+    this.#set(to);
+    scheduler.after(forMs, () => {
+      if (this.#turn === turn) this.restore();
+    });
+    return true;
+  }
+
+  /** Restores the policies. */
+  restore(): void {
+    this.#turn += 1;
+    if (this.#state !== 'whole') this.#set('whole');
+  }
+
+  #set(state: PolicyState): void {
+    this.#state = state;
+    if (this.#options.shape.hasPolicyDirectory === true) {
+      this.#options.directoryChanged(state);
+      for (const changed of [...this.#listeners]) changed();
+    } else for (const policy of this.#policies()) this.#write(policy, state);
+  }
+
+  #policies(): readonly Json[] {
+    const { shape, namespace, group } = this.#options;
+    return policyObjects(shape, { namespace, name: group });
+  }
+
+  #write(policy: Json, state: PolicyState): void {
+    const { server, scheduler, client, actor, namespace } = this.#options;
+    const { name } = policy['metadata'] as ModelObject['metadata'];
+    const reference = { resource: policyResource, namespace, name };
+    const spec = (state === 'invalid' ? withError(policy) : policy)['spec'];
+    const denied = (): void => {
+      // A webhook denies a policy with an error, and other policies only while it cannot answer.
+      if (state === 'whole') scheduler.after(repeatMs, () => this.#state === state && this.#write(policy, state));
+    };
+    if (state === 'removed') server.remove(actor, reference);
+    else if (server.get(policyResource, namespace, name) === undefined)
+      client.create(actor, policyResource, { ...policy, spec }, { denied });
+    else client.change(actor, reference, () => ({ spec }), { denied });
+  }
+}

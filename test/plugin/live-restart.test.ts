@@ -1,0 +1,100 @@
+import { describe, expect, it } from 'vitest';
+import { runOf } from '../kit/questions.ts';
+import { fakeApiServer } from './api-server.ts';
+import { runInProcess } from './in-process.ts';
+import { rolling } from './live-kit.ts';
+import { adoptedObjects, ledgerObject, publishedObject } from './live-objects.ts';
+import { act, history } from './live-requests-kit.ts';
+import type { FakeObject } from './served-objects.ts';
+
+describe('restart while the pods do not all run the template', () => {
+  /** The members with the image `mimir:2`, while the pods of each zone run `mimir:1`, and those of `updated` run the template. */
+  const inRun = (updated: readonly string[], ledger: Parameters<typeof ledgerObject>[0]): { readonly extra: readonly FakeObject[] } => {
+    const image = 'mimir:2';
+    const objects = adoptedObjects({ updateRevision: 'rev-2' }).map((object) => {
+      const { template } = Object(object['spec']);
+      if (object.kind === 'StatefulSet')
+        return {
+          ...object,
+          spec: { ...Object(object['spec']), template: { ...template, spec: { containers: [{ name: 'ingester', image }] } } },
+        };
+      const { labels, name = '' } = object.metadata;
+      const isUpdated = object.kind === 'Pod' && updated.some((zone) => name.startsWith(`ingester-zone-${zone}-`));
+      return isUpdated
+        ? { ...object, metadata: { ...object.metadata, labels: { ...Object(labels), 'controller-revision-hash': 'rev-2' } } }
+        : object;
+    });
+    const conditions = [{ type: 'Ready', status: 'True' }];
+    const node = { apiVersion: 'v1', kind: 'Node', metadata: { name: 'node-1' }, status: { conditions } };
+    return { extra: [...objects, ...history, ledgerObject(ledger), node] };
+  };
+  const startedMs = Date.now() - 60_000;
+  const run = runOf({ startedMs, waveStartedMs: startedMs, movableAsOfMs: startedMs, lastDisruptionMs: startedMs + 1000 });
+
+  it('during a run names the images that pods run and get, and the run that it supersedes, also in a dry run', async () => {
+    const lines = [
+      'a: mimir:2 (2 pods)',
+      'b: mimir:1 (2 pods) -> mimir:2',
+      'c: mimir:1 (2 pods) -> mimir:2',
+      'supersedes run run-1 (to mimir:2): 2 of 6 pods updated; these pods are replaced again',
+      'waits for the approval of wave rest (2 from oncall)',
+    ];
+    const done = await act('restart ingester', inRun(['a'], { run }));
+    expect([done.status, done.stdout]).toEqual([
+      0,
+      `6 pods of mimir/ingester will be replaced in the order of the group\n${lines.map((line) => `  ${line}\n`).join('')}`,
+    ]);
+    for (const dryRun of ['client', 'server'])
+      expect((await act(`restart ingester --dry-run ${dryRun}`, inRun(['a'], { run }))).stderr).toContain(
+        `note: this replaces 6 pods of mimir/ingester in the order of the group; ${lines.join('; ')}\n`,
+      );
+    const asked = await act('restart ingester --zone b', { ...inRun(['a'], { run }), answer: 'n' });
+    expect([asked.status, asked.writes, asked.stderr]).toEqual([
+      5,
+      [],
+      expect.stringContaining(
+        'This replaces 2 pods of mimir/ingester zone b in the order of the group.\n  b: mimir:1 (2 pods) -> mimir:2\n  c: ',
+      ),
+    ]);
+  });
+
+  it('refuses the template of a failed run, and names the commands that return or continue', async () => {
+    const failed = { ...run, outcome: 'failed', failure: 'no pod became available for 5m', failedMs: startedMs + 2000 } as const;
+    for (const line of [
+      'restart ingester',
+      'restart ingester --zone b',
+      'restart ingester --dry-run client',
+      'restart ingester --dry-run server',
+    ]) {
+      const { status, stdout, stderr, writes } = await act(line, inRun(['a'], { run: failed }));
+      expect([status, stdout, writes]).toEqual([5, '', []]);
+      expect(stderr).toMatch(
+        /denied by run-failed: a restart would roll out a blocked template: the run failed: no pod became available for 5m/,
+      );
+      expect(stderr).toContain(
+        'do:  to continue: kubectl rollout-group retry mimir/ingester; to restart the pods at the template before: kubectl rollout-group undo mimir/ingester, then repeat the command\n',
+      );
+    }
+  });
+
+  it('refuses a template that the published decision of a group without a readable definition blocks', async () => {
+    const stop = {
+      rule: 'rolled-back',
+      fact: 'it was rolled back',
+      zones: ['b'],
+      isBlocking: true,
+      endsWith: 'retry it',
+      alternatives: ['undo it'],
+    };
+    const members = JSON.parse(JSON.stringify(adoptedObjects()).replaceAll('"rollout-group":', '"team":'));
+    const objects = [...members, publishedObject({ ...rolling, decidedMs: Date.now(), stops: [stop] })];
+    const server = await fakeApiServer(objects, { forbidden: ['rolloutgroups'] });
+    const restart = (zone: string) => runInProcess(['restart', 'ingester', '--zone', zone, '--server', server.url, '-n', 'mimir'], {});
+    expect(await restart('b')).toMatchObject({
+      status: 5,
+      stderr: expect.stringContaining('would roll out a blocked template\n  why: it was rolled back\n  do:  retry it, or undo it\n'),
+    });
+    expect(server.writes).toEqual([]);
+    expect((await restart('a')).status).toBe(0);
+  });
+});
