@@ -5,6 +5,7 @@ import {
   areContainersReady,
   configMapResource,
   controllerOf,
+  groupResource,
   imagesOf,
   isTerminating,
   numberAt,
@@ -19,12 +20,13 @@ import { letterOf, wavesOfShape } from '../scenario.ts';
 import type { ModelObject } from '../server/request.ts';
 import { isLedger, isOpenClaim, readLedger, stayingPods } from './documents.ts';
 import type { Scene } from './oracle.ts';
+import { wavesIn } from './stored-waves.ts';
 import { targetOf } from './waves.ts';
 
 /** The requested state of a StatefulSet. `images` has one image per container; `image` is the image of containers beyond this list. */
 type RequestedSet = Omit<WantedStatefulSet, 'images'> & Partial<WantedStatefulSet>;
 
-type SceneView = Pick<Scene, 'namespace' | 'list' | 'get' | 'group' | 'nowMs' | 'claimKnownMs' | 'statefulSets'>;
+type SceneView = Pick<Scene, 'namespace' | 'list' | 'get' | 'group' | 'nowMs' | 'claimKnownMs' | 'statefulSets' | 'groupName'>;
 
 /** Returns the first difference or open work as part of a sentence; undefined if the group has reached its requested state. */
 export function firstDifference(scene: SceneView, wanted: readonly RequestedSet[]): string | undefined {
@@ -51,9 +53,13 @@ export function updatesEveryPod(scene: SceneView): boolean {
 }
 
 /** Returns how many pods of the StatefulSet the waves update. A run ends when its waves are done, so the other pods may stay outdated. */
-function goalOf({ group, statefulSets }: SceneView, statefulSet: string, replicas: number): number {
-  const waves = group.kind === 'adopted' ? undefined : wavesOfShape(group);
-  if (waves === undefined) return replicas;
+function goalOf({ group, groupName, list, namespace, statefulSets }: SceneView, statefulSet: string, replicas: number): number {
+  const shaped = group.kind === 'adopted' ? undefined : wavesOfShape(group);
+  if (shaped === undefined) return replicas;
+  // People change the waves of a stored group.
+  const stored = list(groupResource, namespace).find(({ metadata }) => groupName === undefined || metadata.name === groupName);
+  const found = stored === undefined ? [] : wavesIn(stored);
+  const waves = found.length === 0 ? shaped : found;
   const zone = letterOf(statefulSets.indexOf(statefulSet));
   return Math.max(0, ...waves.filter(({ zones }) => zones.includes(zone)).map((wave) => targetOf(wave, replicas)));
 }
