@@ -1,6 +1,14 @@
 // Renders why a group progresses, waits or is blocked: its goal, each next step with every evaluated rule, and the commands to act.
 import { editText, isOfStop, needsAgent, stopsStep } from '../../engine/decide/stops.ts';
-import { type GroupDecision, isAtRest, type RuleOutcome, type RuleResult, type Step, type Stop } from '../../engine/decision.ts';
+import {
+  type GroupDecision,
+  isAtRest,
+  type RuleOutcome,
+  type RuleResult,
+  type Step,
+  type Stop,
+  updatedWord,
+} from '../../engine/decision.ts';
 import type { GroupPlan, Refusal } from '../../engine/plan/document.ts';
 import { actionText, type PublishedDecision } from '../../engine/publish/published.ts';
 import { isMisplacedUntilRetry, missingSetsText, noWaveTexts, openExceptions } from '../../engine/publish/status.ts';
@@ -200,7 +208,7 @@ function zonesText({ decision, unread = unreadZones(decision) }: Explanation): s
     .map((zone) =>
       unread.includes(zone.zone)
         ? `${zone.zone} ${unreadText(zone)}`
-        : `${zone.zone} ${zone.updated}/${zone.replicas} updated, ${zone.available} available${zone.isReady ? '' : ', not ready'}`,
+        : `${zone.zone} ${zone.updated}/${zone.replicas} ${updatedWord([zone])}, ${zone.available} available${zone.isReady ? '' : ', not ready'}`,
     )
     .join('; ');
 }

@@ -1,6 +1,6 @@
 // Renders groups for get: a table with one line per group, or one group with its zones and its pods in flight.
 import { ordinalRanges, ordinalsIn } from '../../engine/amount.ts';
-import type { Stop } from '../../engine/decision.ts';
+import { type Stop, updatedWord } from '../../engine/decision.ts';
 import type { PublishedDecision, PublishedPod, PublishedWait, PublishedZone } from '../../engine/publish/published.ts';
 import { gatesWithReading, leftMemberText, openExceptions } from '../../engine/publish/status.ts';
 import { strategyTraits } from '../../policies/strategies.ts';
@@ -135,7 +135,9 @@ function headLines(live: LiveGroup, nowMs: number, look: TableLook, change = '')
   const name = `${decision.namespace}/${decision.group}`;
   const phase = `${was}${phaseTitle(decision.phase)}`;
   const wave = decision.wave === undefined ? '' : `   wave ${waveText(decision)}`;
-  const counts = areKnown ? `${was}${updated} of ${desired} updated   ${was}${available} available` : '? updated   ? available';
+  const counts = areKnown
+    ? `${was}${updated} of ${desired} ${updatedWord(decision.zones)}   ${was}${available} available`
+    : '? updated   ? available';
   const room = look.columns === undefined ? Number.POSITIVE_INFINITY : Math.max(0, look.columns - name.length - phase.length - 3);
   const hasRoom = change !== '' && wave.length + change.length + counts.length + 6 <= room;
   const rest = hasRoom ? `${wave}   ${change}   ${counts}` : `${wave}   ${counts}`;

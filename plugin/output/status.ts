@@ -1,5 +1,5 @@
 // Renders the progress of a rollout: a frame for a terminal, one line per transition for logs.
-import { type GroupDecision, isAtRest } from '../../engine/decision.ts';
+import { type GroupDecision, isAtRest, updatedWord } from '../../engine/decision.ts';
 import type { PublishedPod } from '../../engine/publish/published.ts';
 import { leftMemberText, noWaveTexts, openExceptions, stopTitle, waitsForAllowed } from '../../engine/publish/status.ts';
 import { isUnknown } from '../../engine/snapshot.ts';
@@ -107,7 +107,7 @@ function factsOf(live: LiveGroup, nowMs: number): readonly string[] {
     decision.phase.toLowerCase(),
     ...(wave === undefined ? [] : [`wave=${Math.min(wave.index + 1, wave.count)}/${wave.count}`, `name=${wave.name}`]),
     ...(working.length === 0 ? [] : [`zone=${working.join(',')}`]),
-    `updated=${partText(decision, 'updated')}`,
+    `${decision.zones.every(({ isReturned }) => isReturned === true) ? 'returned' : 'updated'}=${partText(decision, 'updated')}`,
     `available=${partText(decision, 'available')}`,
     ...(decision.waits.length === 0 ? [] : [`waits=${[...new Set(decision.waits.map(({ rule }) => rule))].join(',')}`]),
     ...(stops.length === 0 ? [] : [`stops=${stops.join(',')}`]),
@@ -197,7 +197,7 @@ function zoneLine(progress: ZoneProgress, nameWidth: number, { decision, zoneEnd
   const forEnds = Math.max(0, ...Object.values(zoneEnds).map((end = '') => end.length + 2));
   const room = (look.columns ?? 80) - nameWidth - 44 - (look.columns === undefined ? 0 : forEnds);
   // A narrow terminal has no room for the word.
-  const word = room < 18 ? '' : ' updated';
+  const word = room < 18 ? '' : ` ${updatedWord([progress])}`;
   const width = Math.max(10, Math.min(40, room - word.length));
   const count = (progress.unread === undefined ? `${updated}/${total}` : '?').padStart(7);
   const parts = [zoneText(progress, decision), zoneEnds[zone]].filter((part) => part !== undefined).join(', ');
