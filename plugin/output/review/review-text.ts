@@ -4,6 +4,7 @@ import { groupBy } from '../../../policies/values/group-by.ts';
 import { counted, listed } from '../../../policies/wording.ts';
 import { countEffects, type EnvironmentReview, imageChanges, type PolicyEffect, type Review } from '../../../review/document.ts';
 import { byAttention, countsText, otherChangeTexts, outcomeText, shownFact, sourceText, spanText } from '../plan/plan-text.ts';
+import { coveredText } from '../policy-tests.ts';
 import { inZones, plural, reasonSuffix } from '../text.ts';
 
 /** Returns the groups that the change moves, that StatefulSets leave, or that are blocked, sorted by need of attention. */
@@ -141,10 +142,12 @@ function effectRow(effect: PolicyEffect): Omit<ReviewRow, 'environments'> {
   };
 }
 
-/** Returns the tests of the head, and those of the base if they differ: `12 passed, 1 failed (before: 13 passed)`. */
+/** Returns the tests of the head with their coverage, and those of the base if they differ: `12 passed, 1 failed, ... (before: 13 passed, ...)`. */
 function testsText({ base, head }: NonNullable<EnvironmentReview['tests']>): string {
-  const [before, after] = [base, head].map(({ passed, failed }) =>
-    failed === 0 ? `${passed} passed` : `${passed} passed, ${failed} failed`,
+  const [before, after] = [base, head].map(({ passed, failed, coverage }) =>
+    [`${passed} passed`, ...(failed === 0 ? [] : [`${failed} failed`]), ...(coverage.rules === 0 ? [] : [coveredText(coverage)])].join(
+      ', ',
+    ),
   );
   return before === after ? `${after}` : `${after} (before: ${before})`;
 }
