@@ -13,7 +13,7 @@ import { type CommandContext, suggestNext } from '../context.ts';
 import { type ExitCode, exitCodes, Failure, refusedFailure } from '../failure.ts';
 import { type Member, type Members, readMembers, refuseUnguarded, refuseWhenDenied, writeEach } from '../live/members.ts';
 import { writeAgentNote } from '../live/notes.ts';
-import { remainingStops } from '../live/remaining-stops.ts';
+import { stopsOfTemplates } from '../live/remaining-stops.ts';
 import type { RequestFlags } from '../live/submit-request.ts';
 import { planTemplates, planTexts } from '../live/template-plan.ts';
 import { accessFor, confirmByPrompt, findZone, type PromptFlags, printObjects, recordReason } from '../live/write-options.ts';
@@ -26,7 +26,7 @@ export interface RestartOptions extends RequestFlags, PromptFlags {
 export function run(context: CommandContext, options: RestartOptions): Promise<ExitCode> {
   return withCluster(context, options, accessFor(options.dryRun), async (cluster) => {
     const group = await readMembers(cluster, options.group);
-    const { name, live, members, snapshot } = group;
+    const { name, live, members } = group;
     const zone = findZone(live, options.zone);
     const meant = members.filter((member) => zone === undefined || member.zone === zone);
     const exceptions = refuseDenied(group, meant, options);
@@ -39,7 +39,7 @@ export function run(context: CommandContext, options: RestartOptions): Promise<E
     const lines = [...(planned?.lines ?? []), ...planTexts(planned)];
     const listing = lines.map((line) => `  ${line}\n`).join('');
     const restarted = meant.map((member) => member.zone);
-    const stops = await remainingStops(cluster, { live, snapshot }, { verb: 'restart', restarted });
+    const stops = stopsOfTemplates(planned?.plan, live, { verb: 'restart', zones: restarted });
     // A dry run prints objects instead of the listing.
     const ofDryRun = options.dryRun === undefined ? [] : [[`this replaces ${what} in the order of the group`, ...lines].join('; ')];
     const writeAllNotes = () => writeAgentNote(context, cluster, live, [...new Set([...exceptions, ...ofDryRun, ...stops])]);
@@ -73,7 +73,7 @@ export function run(context: CommandContext, options: RestartOptions): Promise<E
  * Returns the exceptions that permit the restart. Throws Failure if a rule denies it, if its template is blocked, or if Kubernetes would
  * replace the pods at once.
  */
-function refuseDenied({ live, name, snapshot }: Members, meant: readonly Member[], { dryRun }: RestartOptions): readonly string[] {
+function refuseDenied({ live, name, stored }: Members, meant: readonly Member[], { dryRun }: RestartOptions): readonly string[] {
   for (const member of meant) refuseUnguarded(member, `a restart of ${name}`);
   const undo = `to restart the pods at the template before: kubectl rollout-group undo ${name}, then repeat the command`;
   // Without a definition, only the published decision knows the blocks.
@@ -81,7 +81,7 @@ function refuseDenied({ live, name, snapshot }: Members, meant: readonly Member[
   if (stop !== undefined && meant.some(({ zone }) => stop.zones.includes(zone)))
     throw refusedFailure(`a restart of ${name} would roll out a blocked template`, { why: stopFact(stop), todo: endsText(stop) });
   const judgements = judgeTogether(
-    snapshot,
+    stored,
     meant.map(({ view }) => ({ kind: 'restart', namespace: view.namespace, statefulSet: view.name, dryRun: dryRun !== undefined })),
   );
   return judgements.flatMap((judgement) => refuseWhenDenied(judgement, name, (leading) => (blocksTemplate(leading) ? [undo] : [])));

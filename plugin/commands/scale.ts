@@ -38,7 +38,7 @@ export function run(context: CommandContext, options: ScaleOptions): Promise<Exi
     }
     const exceptions = refuseDenied(members, target, from, options);
     const concerns = (rule: string): boolean => rule === 'paused' || (rule === 'protected' && isDecrease);
-    const notes = [...exceptions, ...(await remainingStops(cluster, members, { verb: 'scale', concerns }))];
+    const notes = [...exceptions, ...remainingStops(members, { verb: 'scale', concerns })];
     if (options.dryRun !== undefined) await writeAgentNote(context, cluster, live, [...texts, ...notes]);
     if (options.dryRun === 'client') return printObjects(context, [requestedScale(scale, options.replicas)]);
     const isServerDryRun = options.dryRun === 'server';
@@ -62,13 +62,13 @@ async function readScale({ env, timeoutMs }: Cluster, { resource, namespace, nam
 
 /** For a StatefulSet, throws Failure if a rule denies the scaling or if pods must prepare first. Returns the exceptions that permit it. */
 function refuseDenied(
-  { name, snapshot }: Members,
+  { name, stored }: Members,
   { resource, namespace, name: statefulSet, zone, shown }: ScaleTarget,
   from: number,
   options: ScaleOptions,
 ): readonly string[] {
   if (resource.kind !== 'StatefulSet') return [];
-  const judgement = judge(snapshot, {
+  const judgement = judge(stored, {
     kind: 'scale',
     namespace,
     statefulSet,

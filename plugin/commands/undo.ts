@@ -22,7 +22,7 @@ import { chooseRevision, type Revision, readRevisions, readRuns, returnTexts, ty
 import { applyStop, deleteIntents } from '../live/intents.ts';
 import { type Member, type Members, readMembers, refuseUnguarded, refuseWhenDenied, writeEach } from '../live/members.ts';
 import { writeAgentNote } from '../live/notes.ts';
-import { remainingStops } from '../live/remaining-stops.ts';
+import { stopsOfTemplates } from '../live/remaining-stops.ts';
 import { mismatchFailure, newDifferences } from '../live/revision-choice.ts';
 import type { RequestFlags } from '../live/submit-request.ts';
 import { type GroupName, nameOf } from '../live/target.ts';
@@ -56,10 +56,10 @@ export async function run(context: CommandContext, options: UndoOptions): Promis
     }
     const exceptions = refuseDenied(members, undos, name);
     const restarted = undos.map(({ member }) => member.zone);
-    const stops = await remainingStops(cluster, members, { verb: 'undo', restarted });
     const intent = undoIntent(target, undos, options.reason ?? earlierReason(earlier, undos));
     const templates = new Map(undos.map(({ member, to }) => [member.view.name, to.template]));
     const planned = await planTemplates(cluster, members, templates, requestsAfter(members, { intent, undos }));
+    const stops = stopsOfTemplates(planned?.plan, members.live, { verb: 'undo', zones: restarted });
     const effects = effectsOf(members, undos);
     const kept = [...planTexts(planned), ...continuedTexts(name, effects), ...keptTexts(name, undos)];
     const { what, lines } = returnOf(members, undos);
@@ -127,14 +127,14 @@ async function refuseOtherTemplates(
  * Returns the exceptions that permit the new templates. Throws Failure if a rule denies a template, or if the definition of the group is
  * unknown and Kubernetes would replace the pods at once.
  */
-function refuseDenied({ snapshot, live }: Members, undos: readonly MemberUndo[], name: string): readonly string[] {
+function refuseDenied({ stored, live }: Members, undos: readonly MemberUndo[], name: string): readonly string[] {
   const requests = undos.map(({ member }) => {
     if (live.definition === undefined) refuseUnguarded(member, `a rollback of ${name}`);
     const { namespace, name: statefulSet, replicas, updateStrategy: strategy } = member.view;
     const change = { from: replicas, to: replicas, isTemplateChanged: true, strategy, via: 'patch', dryRun: false } as const;
     return { kind: 'update', namespace, statefulSet, ...change } as const;
   });
-  return judgeTogether(snapshot, requests).flatMap((judgement) => refuseWhenDenied(judgement, name));
+  return judgeTogether(stored, requests).flatMap((judgement) => refuseWhenDenied(judgement, name));
 }
 
 /** Returns the given flags that choose a revision. */

@@ -6,6 +6,7 @@ import { processClock, processTimers } from '../../cluster/connection/process-en
 import { isSameValue } from '../../policies/values/canonical-json.ts';
 import type { ModelRequest } from '../../simulation/server/request.ts';
 import type { ModelServer } from '../../simulation/server/server.ts';
+import { requesterWebhook } from './live-objects.ts';
 import { type FakeObject, type ServedLimits, serveObjects, user } from './served-objects.ts';
 
 export interface Asked {
@@ -44,7 +45,12 @@ export async function fakeApiServer(
   initial: readonly FakeObject[],
   { forbiddenWrites = [], dryRunsOnly = [], stamp, isAllowed, isWebhookAway = false, onRead, ...limits }: FakeOptions = {},
 ): Promise<FakeApiServer> {
-  const { api, put, objects } = serveObjects(initial, limits, { clock: processClock, timers: processTimers });
+  // A requester is recorded only by a registered webhook.
+  const isRegistered = stamp === undefined || initial.some(({ kind }) => kind === requesterWebhook.kind);
+  const { api, put, objects } = serveObjects(isRegistered ? initial : [...initial, requesterWebhook], limits, {
+    clock: processClock,
+    timers: processTimers,
+  });
   const { server } = api;
   const writes: Asked[] = [];
   const watches = new Set<Address>();
