@@ -237,6 +237,11 @@ export function readsTime(condition: unknown): boolean {
   return /"(?:now|age)"/.test(JSON.stringify(condition ?? ''));
 }
 
+/** Returns whether the condition of the rule reads the requester: the variables `user.name` and `user.groups`. */
+export function readsUser({ when }: Pick<PolicyRuleDefinition, 'when'>): boolean {
+  return /"user[."]/.test(JSON.stringify(when ?? ''));
+}
+
 /** Returns when time alone changes the result; undefined if no change is found. Exact if the condition compares the time once. */
 export function changesAtMs(condition: unknown, data: Readonly<Record<string, unknown>>, nowMs: number): number | undefined {
   if (!readsTime(condition)) return undefined;

@@ -3,7 +3,6 @@ import { type KubernetesObject, resources } from '../../cluster/request/resource
 import { type JsonPatchOperation, patchByOperations } from '../../cluster/request/write.ts';
 import { intentsOf } from '../../engine/context.ts';
 import { fieldDiff, type ObjectContent } from '../../engine/diff/field-diff.ts';
-import { judgeTogether } from '../../engine/judge/judge.ts';
 import { fieldAt } from '../../engine/observe/raw.ts';
 import { effectsOfRevisions, type RevisionEffects } from '../../engine/plan/controller.ts';
 import { goesBack } from '../../engine/publish/status.ts';
@@ -27,6 +26,7 @@ import { mismatchFailure, newDifferences } from '../live/revision-choice.ts';
 import type { RequestFlags } from '../live/submit-request.ts';
 import { type GroupName, nameOf } from '../live/target.ts';
 import { planTemplates, planTexts } from '../live/template-plan.ts';
+import { judgeForUser } from '../live/user-judgements.ts';
 import { accessFor, confirmAlways, confirmByPrompt, findZone, type PromptFlags, printObjects } from '../live/write-options.ts';
 import { stopAndEndText } from '../output/plan/plan-text.ts';
 import { plural } from '../output/text.ts';
@@ -54,7 +54,7 @@ export async function run(context: CommandContext, options: UndoOptions): Promis
       context.stdout.write(nothingText(name, members.live, context.nowMs()));
       return exitCodes.done;
     }
-    const exceptions = refuseDenied(members, undos, name);
+    const exceptions = await refuseDenied(cluster, members, undos);
     const restarted = undos.map(({ member }) => member.zone);
     const intent = undoIntent(target, undos, options.reason ?? earlierReason(earlier, undos));
     const templates = new Map(undos.map(({ member, to }) => [member.view.name, to.template]));
@@ -127,14 +127,15 @@ async function refuseOtherTemplates(
  * Returns the exceptions that permit the new templates. Throws Failure if a rule denies a template, or if the definition of the group is
  * unknown and Kubernetes would replace the pods at once.
  */
-function refuseDenied({ stored, live }: Members, undos: readonly MemberUndo[], name: string): readonly string[] {
+async function refuseDenied(cluster: Cluster, { stored, live, name }: Members, undos: readonly MemberUndo[]): Promise<readonly string[]> {
   const requests = undos.map(({ member }) => {
     if (live.definition === undefined) refuseUnguarded(member, `a rollback of ${name}`);
     const { namespace, name: statefulSet, replicas, updateStrategy: strategy } = member.view;
     const change = { from: replicas, to: replicas, isTemplateChanged: true, strategy, via: 'patch', dryRun: false } as const;
     return { kind: 'update', namespace, statefulSet, ...change } as const;
   });
-  return judgeTogether(stored, requests).flatMap((judgement) => refuseWhenDenied(judgement, name));
+  const { judgements, notes } = await judgeForUser(cluster, stored, requests);
+  return [...judgements.flatMap((judgement) => refuseWhenDenied(judgement, name)), ...notes];
 }
 
 /** Returns the given flags that choose a revision. */

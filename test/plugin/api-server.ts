@@ -35,6 +35,8 @@ export interface FakeOptions extends ServedLimits {
   readonly stamp?: { readonly user: string; readonly groups: readonly string[] };
   /** Answers an access review: whether the right is granted. If absent, no review is served. */
   readonly isAllowed?: (right: { readonly resource: string; readonly verb: string; readonly namespace?: string }) => boolean;
+  /** The groups of the user. If absent, no SelfSubjectReview is served. */
+  readonly groups?: readonly string[];
   /** Called after each answer to a GET that is no watch, with its path. */
   readonly onRead?: (path: string) => void;
   /** True if no webhook answers: only new requests that stop a group succeed, as install/webhooks.ts registers them. */
@@ -43,7 +45,7 @@ export interface FakeOptions extends ServedLimits {
 
 export async function fakeApiServer(
   initial: readonly FakeObject[],
-  { forbiddenWrites = [], dryRunsOnly = [], stamp, isAllowed, isWebhookAway = false, onRead, ...limits }: FakeOptions = {},
+  { forbiddenWrites = [], dryRunsOnly = [], stamp, isAllowed, groups, isWebhookAway = false, onRead, ...limits }: FakeOptions = {},
 ): Promise<FakeApiServer> {
   // A requester is recorded only by a registered webhook.
   const isRegistered = stamp === undefined || initial.some(({ kind }) => kind === requesterWebhook.kind);
@@ -78,6 +80,11 @@ export async function fakeApiServer(
       const allowed = isAllowed(JSON.parse(request.body ?? '').spec.resourceAttributes);
       answer.writeHead(201, { 'content-type': 'application/json' });
       answer.end(JSON.stringify({ status: { allowed } }));
+      return;
+    }
+    if (groups !== undefined && request.path.endsWith('/selfsubjectreviews')) {
+      answer.writeHead(201, { 'content-type': 'application/json' });
+      answer.end(JSON.stringify({ status: { userInfo: { username: user, groups } } }));
       return;
     }
     const address = addressOf(request.path);

@@ -40,6 +40,7 @@ import { usageFailure } from '../../failure.ts';
 import { leaseOfNamespace, readAgentLeases, readDecisions } from '../../live/agent.ts';
 import { rejectedWrites, withInstallation } from '../../live/installation.ts';
 import { groupNamed } from '../../live/target.ts';
+import { requesterFor } from '../../live/user-judgements.ts';
 import { readInput, readInputs } from '../input.ts';
 import {
   type FilePlanInputs,
@@ -198,7 +199,8 @@ async function mergedInputs(cluster: Cluster, options: LivePlanOptions, read: Cl
   const question = { groups, listing, published, agentNamespace };
   const { stopped, unread, snapshot: running } = await withInstallation({ ...cluster, agentNamespace }, snapshot, question);
   const rejected = rejectedWrites(groups.flatMap((group) => published.get(`${group.namespace}/${group.name}`) ?? []));
-  const state = { groups, ...definitions, running, before, absent };
+  const requester = await requesterFor(cluster, { policies: [...bundle.policies, ...before.policies] });
+  const state = { groups, ...definitions, running, before, absent, ...defined({ requester }) };
   const ready = readyObjects(desiredObjects, forceConflicts);
   const documents = { current: current.filter(isOurs), desired: desired.filter(isOurs) };
   const others = { current: current.filter((object) => !isOurs(object)), desired: desired.filter((object) => !isOurs(object)) };
