@@ -15,7 +15,7 @@ import { termsOf } from '../release/terms.ts';
 import { blocks, isUntilPerson } from '../rule.ts';
 import { agentRuns } from '../rules/agent-access.ts';
 import { permittedResults } from '../rules/exception.ts';
-import type { Requester } from '../rules/policy.ts';
+import { policiesRead, type Requester } from '../rules/policy.ts';
 import { activeMs } from '../run/durations.ts';
 import { podsLeft } from '../run/included.ts';
 import type { RunState } from '../run/run-state.ts';
@@ -198,14 +198,14 @@ function planGroup(input: PlanInput, group: GroupDefinition, snapshots: PlanSnap
   const zones = zoneTotals(group, asked, likely, steps);
   const isReleased = zones.some(({ released }) => released !== undefined);
   const isUnchanged = steps.length === 0 && changes.length === 0 && !isReleased;
-  const stopped = isUnchanged ? undefined : agentRuns(asked, group);
-  const allWaits = [...(stopped === undefined ? [] : [stopped]), ...withAbsence(input, group, likely.waits)];
+  const surroundings = isUnchanged ? [] : [agentRuns(asked, group), policiesRead(asked)].filter((answer) => answer !== undefined);
+  const allWaits = [...surroundings, ...withAbsence(input, group, likely.waits)];
   const ended = endedExceptions(input, group, likely);
   const { waits, isBlocked, ...stops } = stopping(likely, allWaits, ended);
   const permitted = permittedResults([...likely.permitted, ...steps.flatMap(({ rules }) => rules)]);
   const isComplete = likely.end === 'done';
   const context = contextOf(asked, group);
-  const isHeld = !isComplete || stopped !== undefined;
+  const isHeld = !isComplete || surroundings.length > 0;
   const outcome = isBlocked ? 'blocked' : isHeld ? 'waits' : isUnchanged ? 'unchanged' : 'complete';
   return {
     namespace: group.namespace,

@@ -39,7 +39,7 @@ export function run(context: CommandContext, options: RestartOptions): Promise<E
     const lines = [...(planned?.lines ?? []), ...planTexts(planned)];
     const listing = lines.map((line) => `  ${line}\n`).join('');
     const restarted = meant.map((member) => member.zone);
-    const stops = stopsOfTemplates(planned?.plan, live, { verb: 'restart', zones: restarted });
+    const stops = stopsOfTemplates(planned?.plan, group, { verb: 'restart', zones: restarted });
     // A dry run prints objects instead of the listing.
     const ofDryRun = options.dryRun === undefined ? [] : [[`this replaces ${what} in the order of the group`, ...lines].join('; ')];
     const writeAllNotes = () => writeAgentNote(context, cluster, live, [...new Set([...exceptions, ...ofDryRun, ...stops])]);

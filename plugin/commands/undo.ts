@@ -59,7 +59,7 @@ export async function run(context: CommandContext, options: UndoOptions): Promis
     const intent = undoIntent(target, undos, options.reason ?? earlierReason(earlier, undos));
     const templates = new Map(undos.map(({ member, to }) => [member.view.name, to.template]));
     const planned = await planTemplates(cluster, members, templates, requestsAfter(members, { intent, undos }));
-    const stops = stopsOfTemplates(planned?.plan, members.live, { verb: 'undo', zones: restarted });
+    const stops = stopsOfTemplates(planned?.plan, members, { verb: 'undo', zones: restarted });
     const effects = effectsOf(members, undos);
     const kept = [...planTexts(planned), ...continuedTexts(name, effects), ...keptTexts(name, undos)];
     const { what, lines } = returnOf(members, undos);

@@ -6,10 +6,12 @@ import { withRequestedRollback } from '../../engine/plan/controller.ts';
 import type { GroupPlan } from '../../engine/plan/document.ts';
 import type { PublishedDecision } from '../../engine/publish/published.ts';
 import { endsText } from '../../engine/publish/status.ts';
+import { policiesRead } from '../../engine/rules/policy.ts';
 import type { Snapshot } from '../../engine/snapshot.ts';
 import { todoOf } from '../output/explain.ts';
 import type { LiveGroup } from './groups.ts';
 import { rejectedWrites } from './installation.ts';
+import type { Members } from './members.ts';
 import { nameOf } from './target.ts';
 
 interface RequestEffect {
@@ -31,17 +33,23 @@ export function remainingStops(
   // The published waits are those of the run that the rollback ends.
   const before = isRollback ? { ...decision, waits: [] } : decision;
   const texts = blockingTexts(after ?? before, verb, ({ rule }) => concerns(rule));
-  return [...texts, ...(after === undefined ? [] : rejectedWrites([before]))];
+  return [...texts, ...(after === undefined ? [] : rejectedWrites([before])), ...policyNotes(snapshot)];
 }
 
 /** Returns as `remainingStops` what blocks the zones with new templates, from their plan. Without a plan, the published decision counts. */
 export function stopsOfTemplates(
   plan: GroupPlan | undefined,
-  { decision }: LiveGroup,
+  { live: { decision }, snapshot }: Pick<Members, 'live' | 'snapshot'>,
   { verb, zones }: { readonly verb: string; readonly zones: readonly string[] },
 ): readonly string[] {
   const texts = blockingTexts(plan ?? decision, verb, (block) => block.zones?.some((zone) => zones.includes(zone)) ?? true);
-  return [...texts, ...(plan === undefined ? [] : rejectedWrites([decision]))];
+  return [...texts, ...(plan === undefined ? [] : rejectedWrites([decision])), ...policyNotes(snapshot)];
+}
+
+/** Returns a note if policies could not be read: the agent and the webhook know them. */
+function policyNotes(snapshot: Snapshot | undefined): readonly string[] {
+  const answer = snapshot && policiesRead(snapshot);
+  return answer === undefined ? [] : [`${answer.fact}; a policy that this command does not know may block the group`];
 }
 
 /** Returns a sentence for each stop that the verb does not end, and for each rule that blocks until a person acts. */

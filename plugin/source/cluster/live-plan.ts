@@ -10,6 +10,7 @@ import { absentElsewhere, groupsToPlan } from '../../../engine/plan/groups.ts';
 import { type AbsentMembers, planGroups } from '../../../engine/plan/plan.ts';
 import { readPlanSnapshots } from '../../../engine/plan/world.ts';
 import { usualOrder, type WriteOrder, type WritePart, writeOrder } from '../../../engine/plan/write-order.ts';
+import { policiesRead } from '../../../engine/rules/policy.ts';
 import { isUnknown } from '../../../engine/snapshot.ts';
 import type { GroupDefinition } from '../../../policies/definition.ts';
 import { policyDigest } from '../../../policies/digest.ts';
@@ -30,6 +31,7 @@ import {
   refuseUnknownPlan,
   requiredStatefulSets,
   snapshotNames,
+  unreadPolicies,
 } from '../../cluster-snapshot/listing.ts';
 import { clusterSnapshot, clusterState, ledgerOf, readReplicaSourceObjects } from '../../cluster-snapshot/snapshot.ts';
 import type { Cluster } from '../../connection.ts';
@@ -178,7 +180,7 @@ async function mergedInputs(cluster: Cluster, options: LivePlanOptions, read: Cl
   const omitted = stored.filter((one) => !resulting.includes(one)).map(({ manifest }) => nameOf(manifest));
   const merged = { files, desiredObjects: resulting, omitted, live, namespace, agentNamespace };
   const { bundle, errors, ...definitions } = policiesOver(merged);
-  if (errors.length > 0) return { errors, notes: unreadNotes(listing) };
+  if (errors.length > 0) return { errors, notes: unreadNotes(listing, agentNamespace) };
   const allGroups = groupsToPlan(bundle.groups, definitions.groupsBefore);
   const needed = desiredObjects.some((one) => isElsewhere(one, options)) ? { mayHaveNoGroup: false } : {};
   const groups = selectGroups(allGroups, { ...options, ...needed });
@@ -229,7 +231,7 @@ async function mergedInputs(cluster: Cluster, options: LivePlanOptions, read: Cl
     basis: basisOf({ groups, snapshot: running, live: current, desiredObjects: stored.map(({ manifest }) => manifest) }),
     denials: denialsByKind(listing),
     stoppedAgents: stopped,
-    notes: [...unreadNotes(listing), ...stopped, ...rejected, ...notes, ...furtherNotes(unread, desiredObjects)],
+    notes: [...unreadNotes(listing, agentNamespace), ...stopped, ...rejected, ...notes, ...furtherNotes(unread, desiredObjects)],
   };
 }
 
@@ -409,12 +411,14 @@ export function comparedObjects(listing: Listing): readonly ObjectContent[] {
   return [statefulSets, podBudgets, zoneBudgets, groups, policies, exceptions, agentPolicies].flatMap(itemsOf);
 }
 
-/** Returns a note on each list that the user may not read. Policies of the agent's namespace, and revisions, get no note. */
-function unreadNotes(listing: Listing): readonly string[] {
-  const { pods, nodes, podBudgets, zoneBudgets, groups, policies, exceptions, intents, documents } = listing;
-  const unread = [pods, podBudgets, zoneBudgets, groups, policies, exceptions, intents, documents];
+/** Returns a note on each list that the user may not read. Revisions get no note. */
+function unreadNotes(listing: Listing, agentNamespace: string): readonly string[] {
+  const { pods, nodes, podBudgets, zoneBudgets, groups, exceptions, intents, documents } = listing;
+  const unread = [pods, podBudgets, zoneBudgets, groups, exceptions, intents, documents];
+  const policies = policiesRead({ unread: unreadPolicies(listing, agentNamespace) });
   return [
     ...new Set(unread.flatMap((list = []) => (isUnknown(list) ? [list.unknown] : []))),
+    ...(policies === undefined ? [] : [`${policies.fact}; a policy that the plan does not contain may block its groups`]),
     ...(nodes !== undefined && isUnknown(nodes) ? [`${nodes.unknown}; every node counts as ready`] : []),
   ];
 }
