@@ -3,7 +3,6 @@ import { type KubernetesObject, resources } from '../../cluster/request/resource
 import { type JsonPatchOperation, patchByOperations } from '../../cluster/request/write.ts';
 import { intentsOf } from '../../engine/context.ts';
 import { fieldDiff, type ObjectContent } from '../../engine/diff/field-diff.ts';
-import { judgeTogether } from '../../engine/judge/judge.ts';
 import { fieldAt } from '../../engine/observe/raw.ts';
 import { effectsOfRevisions, type RevisionEffects } from '../../engine/plan/controller.ts';
 import { goesBack } from '../../engine/publish/status.ts';
@@ -23,11 +22,12 @@ import { chooseRevision, type Revision, readRevisions, readRuns, returnTexts, ty
 import { applyStop, deleteIntents } from '../live/intents.ts';
 import { type Member, type Members, readMembers, refuseUnguarded, refuseWhenDenied, writeEach } from '../live/members.ts';
 import { writeAgentNote } from '../live/notes.ts';
-import { remainingStops } from '../live/remaining-stops.ts';
+import { stopsOfTemplates } from '../live/remaining-stops.ts';
 import { mismatchFailure, newDifferences } from '../live/revision-choice.ts';
 import type { RequestFlags } from '../live/submit-request.ts';
 import { type GroupName, nameOf } from '../live/target.ts';
 import { planTemplates, planTexts } from '../live/template-plan.ts';
+import { judgeForUser } from '../live/user-judgements.ts';
 import { accessFor, confirmAlways, confirmByPrompt, findZone, type PromptFlags, printObjects } from '../live/write-options.ts';
 import { stopAndEndText } from '../output/plan/plan-text.ts';
 import { templateManager } from '../source/cluster/managed-fields.ts';
@@ -54,12 +54,12 @@ export async function run(context: CommandContext, options: UndoOptions): Promis
       context.stdout.write(nothingText(name, members.live, context.nowMs()));
       return exitCodes.done;
     }
-    const exceptions = refuseDenied(members, undos, name);
+    const exceptions = await refuseDenied(cluster, members, undos);
     const restarted = undos.map(({ member }) => member.zone);
-    const stops = await remainingStops(cluster, members, { verb: 'undo', restarted });
     const intent = undoIntent(target, undos, options.reason ?? earlierReason(earlier, undos));
     const templates = new Map(undos.map(({ member, to }) => [member.view.name, to.template]));
     const planned = await planTemplates(cluster, members, templates, requestsAfter(members, { intent, undos }));
+    const stops = stopsOfTemplates(planned?.plan, members, { verb: 'undo', zones: restarted });
     const effects = effectsOf(members, undos);
     const kept = [...planTexts(planned), ...continuedTexts(name, effects), ...keptTexts(name, undos)];
     const { what, lines } = returnOf(members, undos);
@@ -151,14 +151,15 @@ async function refuseOtherTemplates(
  * Returns the exceptions that permit the new templates. Throws Failure if a rule denies a template, or if the definition of the group is
  * unknown and Kubernetes would replace the pods at once.
  */
-function refuseDenied({ snapshot, live }: Members, undos: readonly MemberUndo[], name: string): readonly string[] {
+async function refuseDenied(cluster: Cluster, { stored, live, name }: Members, undos: readonly MemberUndo[]): Promise<readonly string[]> {
   const requests = undos.map(({ member }) => {
     if (live.definition === undefined) refuseUnguarded(member, `a rollback of ${name}`);
     const { namespace, name: statefulSet, replicas, updateStrategy: strategy } = member.view;
     const change = { from: replicas, to: replicas, isTemplateChanged: true, strategy, via: 'patch', dryRun: false } as const;
     return { kind: 'update', namespace, statefulSet, ...change } as const;
   });
-  return judgeTogether(snapshot, requests).flatMap((judgement) => refuseWhenDenied(judgement, name));
+  const { judgements, notes } = await judgeForUser(cluster, stored, requests);
+  return [...judgements.flatMap((judgement) => refuseWhenDenied(judgement, name)), ...notes];
 }
 
 /** Returns the given flags that choose a revision. */
