@@ -7,7 +7,7 @@ import { defined } from '../../policies/values/defined.ts';
 import { groupBy } from '../../policies/values/group-by.ts';
 import { keptByObject } from '../../policies/values/map.ts';
 import { counted } from '../../policies/wording.ts';
-import { ordinalRanges, pods } from '../amount.ts';
+import { ordinalRanges } from '../amount.ts';
 import { contextOf, type GroupContext } from '../context.ts';
 import { type Decision, type GroupDecision, noGoal, type RuleResult, type Step, updatedWord, type ZoneDecision } from '../decision.ts';
 import { isCrashing, type ZoneView } from '../observe/view.ts';
@@ -135,7 +135,7 @@ function goalOf(
     .filter((step) => step.kind !== 'roll' && step.to !== undefined)
     .map((step) => `zone ${step.zone} to ${counted(step.to ?? 0, 'replica')}`);
   const word = updatedWord(context.view.zones.map(zoneDecision));
-  const progress = `${updated} of ${pods(all)} ${word}${inNoWave === 0 ? '' : `, ${inNoWave} in no wave`}`;
+  const progress = `${updated} of ${counted(all, 'pod')} ${word}${inNoWave === 0 ? '' : `, ${inNoWave} in no wave`}`;
   const parts = [...(outdated > 0 ? [progress] : []), ...scaling];
   if (parts.length > 0) return parts.join('; ');
   if (stops.some(({ rule }) => rule === 'rolled-back')) return 'keep the revision before the rollback';

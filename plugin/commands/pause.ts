@@ -2,7 +2,7 @@
 import type { Stop } from '../../engine/decision.ts';
 import { requestOf } from '../../engine/run/requests.ts';
 import { defined } from '../../policies/values/defined.ts';
-import { zonesText } from '../../policies/wording.ts';
+import { counted, zonesText } from '../../policies/wording.ts';
 import { ifNotInstalled, rolloutIntents } from '../cluster-snapshot/kinds.ts';
 import { withCluster } from '../connection.ts';
 import { type CommandContext, suggestNext, writeNotes } from '../context.ts';
@@ -16,7 +16,7 @@ import { endFlag } from '../live/target.ts';
 import { accessFor, findZone } from '../live/write-options.ts';
 import { podsInFlight } from '../output/group-text.ts';
 import { ageText, instantText } from '../output/plan/plan-text.ts';
-import { placeText, plural, reasonSuffix } from '../output/text.ts';
+import { placeText, reasonSuffix } from '../output/text.ts';
 
 export interface ResumeOptions extends RequestFlags {
   readonly zone?: string;
@@ -60,7 +60,7 @@ function effectText({ decision, from }: LiveGroup, only: string | undefined, now
   const seen = from === 'here' || nowMs - decision.decidedMs < 60_000 ? '' : ` ${ageText(decision.decidedMs, nowMs)} ago`;
   const others = decision.zones.filter((zone) => !isPaused(zone)).map(({ zone }) => zone);
   return [
-    ...(inFlightCount === 0 ? [] : [`${plural(inFlightCount, 'pod')} in flight${seen} will finish`]),
+    ...(inFlightCount === 0 ? [] : [`${counted(inFlightCount, 'pod')} in flight${seen} will finish`]),
     `no further pod${only === undefined ? '' : ` of zone ${only}`} is replaced`,
     // Zones roll one at a time, so the engine starts no zone past a zone that a person paused.
     ...(only === undefined || others.length === 0

@@ -1,8 +1,7 @@
 // Builds the texts about the changes of a plan: a short field name, the old and the new value, and the effect.
 import { controllerWave, type GroupPlan, type PlannedChange, type RunningValue } from '../../../engine/plan/document.ts';
 import { isSameValue } from '../../../policies/values/canonical-json.ts';
-import { listed } from '../../../policies/wording.ts';
-import { plural } from '../text.ts';
+import { counted, listed } from '../../../policies/wording.ts';
 
 interface ChangeLine {
   readonly field: string;
@@ -99,7 +98,7 @@ export function podsText(change: PlannedChange, running: readonly RunningValue[]
   const texts = running.map(({ value, pods }, index) => {
     const short = index === 0 ? undefined : sameImage(running[0]?.value, value);
     const text = isOfEntries(change, running) ? objectText(value, change.after) : (short ?? nameOf(value));
-    return `${text} (${plural(pods, 'pod')})`;
+    return `${text} (${counted(pods, 'pod')})`;
   });
   return listed(texts, 'and');
 }
@@ -166,5 +165,5 @@ function restartText(count: number): string {
 }
 
 function joinText(count: number, word: string): string {
-  return count === 0 ? 'no pods yet' : `${plural(count, 'pod')} ${word}`;
+  return count === 0 ? 'no pods yet' : `${counted(count, 'pod')} ${word}`;
 }
