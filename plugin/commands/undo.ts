@@ -8,10 +8,11 @@ import { effectsOfRevisions, type RevisionEffects } from '../../engine/plan/cont
 import { goesBack } from '../../engine/publish/status.ts';
 import { changeAnnotations } from '../../engine/run/origin.ts';
 import { undoRequest } from '../../engine/run/requests.ts';
-import { type IntentView, isUnknown, type Known, type Snapshot } from '../../engine/snapshot.ts';
+import { countRevisions, revisionsOfUndo } from '../../engine/run/revisions.ts';
+import { type IntentView, isUnknown, type Known, ledgerOf, podsNamed, type Snapshot } from '../../engine/snapshot.ts';
 import { intentObject, readIntent } from '../../policies/live/intents.ts';
 import { defined } from '../../policies/values/defined.ts';
-import { firstOf, listed, zonesText } from '../../policies/wording.ts';
+import { counted, firstOf, listed, zonesText } from '../../policies/wording.ts';
 import { ifNotInstalled, rolloutIntents } from '../cluster-snapshot/kinds.ts';
 import { type Cluster, withCluster } from '../connection.ts';
 import { type CommandContext, suggestNext } from '../context.ts';
@@ -29,7 +30,6 @@ import { planTemplates, planTexts } from '../live/template-plan.ts';
 import { judgeForUser } from '../live/user-judgements.ts';
 import { accessFor, confirmAlways, confirmByPrompt, findZone, type PromptFlags, printObjects } from '../live/write-options.ts';
 import { stopAndEndText } from '../output/plan/plan-text.ts';
-import { plural } from '../output/text.ts';
 import { templateManager } from '../source/cluster/managed-fields.ts';
 import { handOver } from '../source/cluster/server-apply.ts';
 
@@ -93,22 +93,46 @@ function nothingText(name: string, { decision }: LiveGroup, nowMs: number): stri
 /** Returns the members of the chosen zones whose update revision differs from the requested one. */
 async function chooseUndos(
   cluster: Cluster,
-  { target, live, members }: Members,
+  group: Members,
   options: UndoOptions,
   earlier: Known<readonly IntentView[]>,
 ): Promise<readonly MemberUndo[]> {
+  const { target, live, members } = group;
   const zone = findZone(live, options.zone);
   const meant = members.filter((member) => zone === undefined || member.zone === zone);
+  members.forEach(refuseUnobserved);
   const revisions = await readRevisions(cluster, target.namespace, meant);
   const needsRuns = options.toCommit !== undefined || options.toRun !== undefined;
   const { runs } = needsRuns ? await readRuns(cluster, target) : { runs: [] };
-  const run = live.from === 'agent' ? live.decision.run : undefined;
+  const before = revisionsBeforeTemplates(group);
   const undos = isUnknown(earlier) ? [] : earlier.filter(({ action }) => action === 'undo');
   const chosen = meant.map((member) => {
-    return { member, ...chooseRevision(member, revisions.get(member.zone) ?? [], options, { run, runs, undos }) };
+    return { member, ...chooseRevision(member, revisions.get(member.zone) ?? [], options, { before, runs, undos }) };
   });
   if (chosen.some(({ isCounted }) => isCounted)) await refuseOtherTemplates(cluster, target, { chosen, revisions });
   return chosen.filter(({ member, to }) => member.view.status.updateRevision !== to.name);
+}
+
+/** Throws Failure if the present template may have no revision yet: its status would name the revision of the template before. */
+function refuseUnobserved({ zone, view: { namespace, name, generation, status } }: Member): void {
+  if (status.observedGeneration >= generation) return;
+  throw new Failure({
+    exitCode: exitCodes.stale,
+    what: `the revision of StatefulSet ${namespace}/${name} of zone ${zone} is unknown; nothing was undone`,
+    why: 'its controller has not observed the last change',
+    todo: 'repeat the command in a moment',
+  });
+}
+
+/** Returns the revision per zone that the engine restores. Without a ledger, the published run counts. */
+function revisionsBeforeTemplates({ target, snapshot, live, members }: Members): ReturnType<typeof revisionsOfUndo> {
+  const published = live.from === 'agent' ? live.decision.run : undefined;
+  const { run = published } = ledgerOf(snapshot, { namespace: target.namespace, name: target.group });
+  const zones = members.map(({ zone, view: { namespace, name, status } }) => {
+    const known = podsNamed(snapshot, namespace, name) ?? [];
+    return { zone, updateRevision: status.updateRevision, pods: countRevisions(isUnknown(known) ? [] : known) };
+  });
+  return revisionsOfUndo(run, zones);
 }
 
 /** Throws Failure if the revisions are not one template. Only then reads the runs, to name those that rolled out one of the templates. */
@@ -238,7 +262,7 @@ function returnOf({ name, snapshot }: Members, undos: readonly MemberUndo[]): { 
   const returns = undos.map(({ member: { zone, view: set }, to }) => ({ zone, set, to: to.name, revision: to }));
   const { lines, count } = returnTexts(snapshot, returns);
   const replaced =
-    count === 0 ? 'no pod is replaced' : `${plural(count, 'pod')} ${count === 1 ? 'is' : 'are'} replaced in the order of the group`;
+    count === 0 ? 'no pod is replaced' : `${counted(count, 'pod')} ${count === 1 ? 'is' : 'are'} replaced in the order of the group`;
   return { what: `${name} returns to an earlier revision; ${replaced}`, lines };
 }
 

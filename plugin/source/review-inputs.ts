@@ -7,13 +7,14 @@ import type { Finding } from '../../policies/findings/finding.ts';
 import { usualAgentNamespace } from '../../policies/objects/agent-deployment.ts';
 import { defined } from '../../policies/values/defined.ts';
 import { isRecord } from '../../policies/values/is-record.ts';
+import { getOrCreate, keptByObject } from '../../policies/values/map.ts';
 import { listed } from '../../policies/wording.ts';
 import type { KnownTexts } from '../../policies/yaml/document.ts';
 import type { EnvironmentReview, SideTests } from '../../review/document.ts';
 import { reviewPolicies } from '../../review/review.ts';
 import type { CommandContext } from '../context.ts';
 import { notFoundFailure } from '../failure.ts';
-import { countCases, type TestSuite } from '../output/policy-tests.ts';
+import { countCases, countCovered, type TestSuite } from '../output/policy-tests.ts';
 import type { Environment } from './environments.ts';
 import { readGitPath } from './git.ts';
 import type { InputFile } from './input.ts';
@@ -71,8 +72,8 @@ export async function reviewEnvironment(
   if ('errors' in inputs) return inputs;
   const { input } = inputs;
   const [base, head] = await Promise.all([
-    readTests(context, options.base, sides.base, namespaces.base),
-    readTests(context, options.head, sides.head, namespaces.head),
+    readTests(context, options.base, sides.base, { agentNamespace: namespaces.base, knownTexts }),
+    readTests(context, options.head, sides.head, { agentNamespace: namespaces.head, knownTexts }),
   ]);
   refuseMissing(name, [base, head], options);
   const [before, after] = [
@@ -90,7 +91,7 @@ export async function reviewEnvironment(
     plan,
     policies,
     ...(cluster === undefined ? {} : { cluster }),
-    ...(base.suites.length + head.suites.length === 0 ? {} : { tests: { base: sideTests(base.suites), head: sideTests(head.suites) } }),
+    ...(base.suites.length + head.suites.length === 0 ? {} : { tests: { base: sideTests(base), head: sideTests(head) } }),
   });
   return { review, input };
 }
@@ -149,21 +150,27 @@ function nothingRead(name: string, { base, head }: ReviewOptions): Error {
   });
 }
 
+/** The results of policy tests by the arguments of the run. Environments with the same tests share them. */
+const ranTests = keptByObject((_context: CommandContext) => new Map<string, Promise<RanTests>>());
+
 /** Runs the policy tests of a side. Reads a path again only if it has a test, because tests read the files that they name. */
 async function readTests(
   context: CommandContext,
   revision: string,
   { tests, policies, namespace }: Environment,
-  agentNamespace: string,
+  { agentNamespace, knownTexts }: { readonly agentNamespace: string; readonly knownTexts: KnownTexts },
 ): Promise<RanTests & FoundPaths> {
   const paths = [...new Set([...tests, ...policies])];
   const found = await Promise.all(paths.map((path) => readGitPath(`git:${revision}:${path}`, context)));
   const isTest = ({ text }: InputFile): boolean => /kind["']?\s*:\s*["']?PolicyTest\b/.test(text);
   const withTests = paths.filter((_, index) => found[index]?.some(isTest)).map((path) => `git:${revision}:${path}`);
+  const namespaces = { agentNamespace, ...defined({ objectNamespace: namespace }) };
   const ran =
     withTests.length === 0
-      ? { tests: [], suites: [] }
-      : await runTests(withTests, context, { agentNamespace, ...defined({ objectNamespace: namespace }) });
+      ? { tests: [], suites: [], coverage: [] }
+      : await getOrCreate(ranTests(context), JSON.stringify([withTests, namespaces]), () =>
+          runTests(withTests, context, { ...namespaces, knownTexts }),
+        );
   return { ...ran, ...foundPaths(paths, found) };
 }
 
@@ -171,11 +178,11 @@ function casesOf(suites: readonly TestSuite[]): readonly CaseResult[] {
   return suites.flatMap(({ cases }) => cases);
 }
 
-function sideTests(suites: readonly TestSuite[]): SideTests {
+function sideTests({ suites, coverage }: RanTests): SideTests {
   const failures = suites.flatMap((suite) =>
     suite.cases.filter(({ passed }) => !passed).map(({ name, problems }) => ({ file: suite.file, test: suite.name, case: name, problems })),
   );
-  return { ...countCases(suites), failures };
+  return { ...countCases(suites), coverage: countCovered(coverage), failures };
 }
 
 /** Returns the value with paths of the repository instead of names such as `git:main:policies/ingester.yaml`. */
