@@ -5,6 +5,7 @@ import { observeStatefulSet } from '../../engine/observe/objects.ts';
 import { leadingResult } from '../../engine/rule.ts';
 import { isUnknown, type Snapshot, type StatefulSetView } from '../../engine/snapshot.ts';
 import type { GroupDefinition, ZoneDefinition } from '../../policies/definition.ts';
+import { defined } from '../../policies/values/defined.ts';
 import { resourcesOf, rolloutGroups } from '../cluster-snapshot/kinds.ts';
 import { definitionDenial, itemsOf, type Listing } from '../cluster-snapshot/listing.ts';
 import type { Cluster } from '../connection.ts';
@@ -13,6 +14,7 @@ import { Failure, notFoundFailure, refusedFailure, usageFailure } from '../failu
 import { todoOf } from '../output/explain.ts';
 import { exceptionText, overrideText, sourceText } from '../output/plan/plan-text.ts';
 import { type LiveGroup, onlyGroup, readSnapshot, scopeOf } from './groups.ts';
+import type { InstallationFacts } from './installation.ts';
 import { findGroup } from './named-group.ts';
 import { type GroupName, nameOf } from './target.ts';
 
@@ -22,7 +24,7 @@ export interface Member {
   readonly view: StatefulSetView;
 }
 
-export interface Members {
+export interface Members extends Pick<InstallationFacts, 'unread'> {
   readonly target: GroupName;
   readonly name: string;
   readonly live: LiveGroup;
@@ -38,10 +40,10 @@ export async function readMembers(cluster: Cluster, text: string): Promise<Membe
   const target = await findGroup(cluster, text);
   const { namespace, group } = target;
   const read = await readSnapshot(cluster, scopeOf([target]), (one) => one.namespace === namespace && one.name === group);
-  const { listing, snapshot, stored } = read;
+  const { listing, snapshot, stored, unread } = read;
   const live = onlyGroup(read);
   const members = live.decision.zones.map(({ zone, statefulSet }) => memberOf(listing, namespace, zone, statefulSet));
-  return { target, name: nameOf(target), live, members, snapshot, stored, listing };
+  return { target, name: nameOf(target), live, members, snapshot, stored, listing, ...defined({ unread }) };
 }
 
 function memberOf({ statefulSets }: Listing, namespace: string, zone: string, statefulSet: string): Member {

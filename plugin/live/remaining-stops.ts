@@ -10,8 +10,7 @@ import { policiesRead } from '../../engine/rules/policy.ts';
 import type { Snapshot } from '../../engine/snapshot.ts';
 import { todoOf } from '../output/explain.ts';
 import type { LiveGroup } from './groups.ts';
-import { rejectedWrites } from './installation.ts';
-import type { Members } from './members.ts';
+import { type InstallationFacts, rejectedWrites } from './installation.ts';
 import { nameOf } from './target.ts';
 
 interface RequestEffect {
@@ -22,9 +21,14 @@ interface RequestEffect {
   readonly concerns: (rule: string) => boolean;
 }
 
+interface Forecast extends Pick<InstallationFacts, 'unread'> {
+  readonly live: LiveGroup;
+  readonly snapshot: Snapshot | undefined;
+}
+
 /** Returns a sentence for each stop that remains after the request, and for each rule that then blocks until a person acts. */
 export function remainingStops(
-  { live: { decision, definition }, snapshot }: { readonly live: LiveGroup; readonly snapshot: Snapshot | undefined },
+  { live: { decision, definition }, snapshot, unread }: Forecast,
   { verb, isRollback = false, concerns }: RequestEffect,
 ): readonly string[] {
   const { namespace, group: name, run } = decision;
@@ -33,23 +37,24 @@ export function remainingStops(
   // The published waits are those of the run that the rollback ends.
   const before = isRollback ? { ...decision, waits: [] } : decision;
   const texts = blockingTexts(after ?? before, verb, ({ rule }) => concerns(rule));
-  return [...texts, ...(after === undefined ? [] : rejectedWrites([before])), ...policyNotes(snapshot)];
+  return [...texts, ...(after === undefined ? [] : rejectedWrites([before])), ...unreadNotes(snapshot, unread)];
 }
 
 /** Returns as `remainingStops` what blocks the zones with new templates, from their plan. Without a plan, the published decision counts. */
 export function stopsOfTemplates(
   plan: GroupPlan | undefined,
-  { live: { decision }, snapshot }: Pick<Members, 'live' | 'snapshot'>,
+  { live: { decision }, snapshot, unread }: Forecast,
   { verb, zones }: { readonly verb: string; readonly zones: readonly string[] },
 ): readonly string[] {
   const texts = blockingTexts(plan ?? decision, verb, (block) => block.zones?.some((zone) => zones.includes(zone)) ?? true);
-  return [...texts, ...(plan === undefined ? [] : rejectedWrites([decision])), ...policyNotes(snapshot)];
+  return [...texts, ...(plan === undefined ? [] : rejectedWrites([decision])), ...unreadNotes(snapshot, unread)];
 }
 
-/** Returns a note if policies could not be read: the agent and the webhook know them. */
-function policyNotes(snapshot: Snapshot | undefined): readonly string[] {
+/** Returns a note on each fact that could not be read: the agent and the webhook know it. */
+function unreadNotes(snapshot: Snapshot | undefined, unread: string | undefined): readonly string[] {
   const answer = snapshot && policiesRead(snapshot);
-  return answer === undefined ? [] : [`${answer.fact}; a policy that this command does not know may block the group`];
+  const policies = answer === undefined ? [] : [`${answer.fact}; a policy that this command does not know may block the group`];
+  return [...policies, ...(unread === undefined ? [] : [unread])];
 }
 
 /** Returns a sentence for each stop that the verb does not end, and for each rule that blocks until a person acts. */

@@ -70,6 +70,12 @@ describe('if no webhook records requesters', () => {
   );
 });
 
+it.each(verbs.slice(0, 2))('%s says that the webhooks are unknown if the user may not read them', async (line, decision) => {
+  const options = { stamp: oncall, forbidden: ['mutatingwebhookconfigurations'] };
+  const { stderr } = await act(line, { decision, extra: inRun, options });
+  expect(stderr).toContain('note: no permission to get mutatingwebhookconfigurations, so the registered webhooks are unknown\n');
+});
+
 it.each(verbs)('%s names a write of the agent that the API server rejected', async (line, decision) => {
   const fact = 'the API server rejects the deletion of ingester-zone-b-1';
   const rejected = { ...decision, warnings: [...decision.warnings, { rule: 'write-accepted', outcome: 'wait', fact } as const] };

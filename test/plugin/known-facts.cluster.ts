@@ -21,7 +21,10 @@ const group = {
   spec: {
     members: { zones: [{ name: 'a', statefulSet: name }] },
     replicas: { leader: true },
-    rollout: { strategy: 'onDelete', waves: [{ name: 'all', zones: ['a'], percent: 100, before: { approval: { count: 1, from: ['oncall'] } } }] },
+    rollout: {
+      strategy: 'onDelete',
+      waves: [{ name: 'all', zones: ['a'], percent: 100, before: { approval: { count: 1, from: ['oncall'] } } }],
+    },
   },
 };
 const policy = {
