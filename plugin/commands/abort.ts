@@ -4,12 +4,13 @@ import type { PublishedDecision, PublishedRun } from '../../engine/publish/publi
 import { goesBack, isRolledBack, mayRetry, whyRunStays } from '../../engine/publish/status.ts';
 import { newRevisions } from '../../engine/run/run.ts';
 import { type StrategyTraits, strategyTraits } from '../../policies/strategies.ts';
+import { counted } from '../../policies/wording.ts';
 import type { CommandContext } from '../context.ts';
 import { type ExitCode, refusedFailure } from '../failure.ts';
 import { returnsOfRollback, returnTexts } from '../live/history.ts';
 import { publishedRun, type Request, type RequestedGroup, type RequestFlags, readAndSubmit, readWithRun } from '../live/submit-request.ts';
 import { podTotals } from '../output/group-text.ts';
-import { plural, reasonSuffix } from '../output/text.ts';
+import { reasonSuffix } from '../output/text.ts';
 
 export interface AbortFlags extends RequestFlags {
   readonly rollback?: boolean;
@@ -45,7 +46,7 @@ async function rollbackOf(
   const what =
     lines.length === 0
       ? 'the updated pods return to their previous revision'
-      : `${count === 0 ? 'no pod' : plural(count, 'pod')} ${count <= 1 ? 'returns' : 'return'} to an earlier revision`;
+      : `${count === 0 ? 'no pod' : counted(count, 'pod')} ${count <= 1 ? 'returns' : 'return'} to an earlier revision`;
   const listing = `${what}${lines.length === 0 ? '' : ':'}\n${lines.map((line) => `  ${line}\n`).join('')}`;
   const retry = `  After the rollback, try again: kubectl rollout-group retry ${name}\n`;
   const text = (by = ''): string =>
@@ -145,17 +146,31 @@ function retryOf(requested: RequestedGroup): Request {
   const wasRolledBack = isRolledBack(live.decision);
   if (pausing !== undefined && run?.outcome !== 'failed' && !wasRolledBack) refuseRetry(name, pausing);
   if (run === undefined || !mayRetry(live.decision)) return { text: () => `${name} has no failed run; nothing was retried\n` };
+  const { what, lines } = retryTexts(name, run, wasRolledBack);
   return {
     needsRequester: true,
     concerns: (rule) => rule !== 'run-failed' && rule !== 'rolled-back',
     // A run can fail again. Then an equal request would already exist and have no effect.
     key: `${run.id} ${requested.cluster.env.clock.nowMs()}`,
     spec: { action: 'retry', runId: run.id },
-    text: (by) =>
-      wasRolledBack
-        ? `${name}: the revision that was rolled back is rolled out again, requested by ${by}\n  the last run failed: ${run.rolledBack?.because ?? ''}\n  a new run starts with the first wave, and needs its own approvals\n`
-        : run.outcome === 'failed'
-          ? `${name}: ${runText(run)} continues, requested by ${by}\n  it ended because: ${run.failure ?? 'it failed'}\n  soaks, gates and deadlines start over; the approvals of the run still count\n`
-          : `${name}: pods with the wrong revision are replaced again, requested by ${by}\n`,
+    preview: [[what, ...lines].join('; ')],
+    text: (by) => `${what}, requested by ${by}\n${lines.map((line) => `  ${line}\n`).join('')}`,
+  };
+}
+
+/** Returns what a retry continues, and what follows. */
+function retryTexts(name: string, run: PublishedRun, wasRolledBack: boolean): { readonly what: string; readonly lines: readonly string[] } {
+  if (wasRolledBack)
+    return {
+      what: `${name}: the revision that was rolled back is rolled out again`,
+      lines: [`the last run failed: ${run.rolledBack?.because ?? ''}`, 'a new run starts with the first wave, and needs its own approvals'],
+    };
+  if (run.outcome !== 'failed') return { what: `${name}: pods with the wrong revision are replaced again`, lines: [] };
+  return {
+    what: `${name}: ${runText(run)} continues`,
+    lines: [
+      `it ended because: ${run.failure ?? 'it failed'}`,
+      'soaks, gates and deadlines start over; the approvals of the run still count',
+    ],
   };
 }

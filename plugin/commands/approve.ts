@@ -205,7 +205,7 @@ function waveNamed(requested: RequestedGroup, wanted: string): Approvable {
   if (wave === undefined)
     throw usageFailure(`${name} has no wave ${wanted}`, `its waves: ${definition.rollout.waves.map((one) => one.name).join(', ')}`);
   if (wave.before.approval === undefined && wave.after.approval === undefined)
-    throw usageFailure(`wave ${wanted} of ${name} needs no approval`, `kubectl rollout-group explain ${name}`);
+    throw refusedFailure(`wave ${wanted} of ${name} needs no approval`, { todo: `kubectl rollout-group explain ${name}` });
   return { kind: 'wave', name: wanted, wave, digest: published ?? digestOfWaves(definition) };
 }
 
@@ -221,7 +221,7 @@ function ruleNamed(requested: RequestedGroup, wanted: string): Approvable {
   }
   const { policy, rule } = found;
   if (asksForApproval(rule)) return ruleOf(requested, policy, rule);
-  throw usageFailure(`rule ${wanted} needs no approval`, `kubectl rollout-group explain ${name}`);
+  throw refusedFailure(`rule ${wanted} needs no approval`, { todo: `kubectl rollout-group explain ${name}` });
 }
 
 function unknownRule({ read, name }: RequestedGroup, wanted: string): Failure {

@@ -3,6 +3,7 @@ import type { KubernetesObject } from '../../cluster/request/resource.ts';
 import { contextOf, type GroupContext } from '../../engine/context.ts';
 import type { PublishedDecision, PublishedRun } from '../../engine/publish/published.ts';
 import { runOfPublished } from '../../engine/publish/status.ts';
+import { isNewerThan, isRunOfOlderTemplate } from '../../engine/publish/template-change.ts';
 import { type RequestedWith, requesterText, stopActions } from '../../engine/run/requests.ts';
 import type { RunState } from '../../engine/run/run-state.ts';
 import { type IntentView, isUnknown, type Snapshot, setNamed } from '../../engine/snapshot.ts';
@@ -23,7 +24,6 @@ import { findGroup } from './named-group.ts';
 import { notesOn, writeAgentNote } from './notes.ts';
 import { remainingStops } from './remaining-stops.ts';
 import { type GroupName, nameOf } from './target.ts';
-import { isNewerThan, isRunOfOlderTemplate } from './template-change.ts';
 import { accessFor, type DryRun, printObjects } from './write-options.ts';
 
 export interface RequestFlags extends ConnectionFlags {

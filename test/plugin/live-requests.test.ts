@@ -126,7 +126,7 @@ describe('approve', () => {
 
   it.each([
     ['approve ingester --wave nonsense', waiting, 3],
-    ['approve ingester --wave zone-a', waiting, 3],
+    ['approve ingester --wave zone-a', waiting, 5],
     ['approve ingester --wave rest --rule a/b', waiting, 3],
     ['approve ingester', rolling, 5],
     ['approve ingester --wave rest', over, 5],
@@ -385,6 +385,8 @@ describe('abort and retry', () => {
   it('retry rolls out a rolled-back revision only while a StatefulSet names it', async () => {
     const again = await act('retry ingester', { decision: rolledBack });
     expect([again.stdout, asked(again).length]).toEqual([expect.stringContaining('is rolled out again, requested by anna'), 1]);
+    const dry = await act('retry ingester --dry-run=client', { decision: rolledBack });
+    expect(dry.stderr).toContain('note: mimir/ingester: the revision that was rolled back is rolled out again; the last run failed: ');
     const returned = await act('retry ingester', { decision: { ...rolledBack, phase: 'Done', warnings: [], stops: [] } });
     expect([returned.stdout, asked(returned)]).toEqual(['mimir/ingester has no failed run; nothing was retried\n', []]);
   });

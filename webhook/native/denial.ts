@@ -1,5 +1,5 @@
 // Builds the denials of native endpoints: rule, fact, source, earliest time, and the command that explains the denial.
-import type { Judgement, RuleResult } from '../../engine/decision.ts';
+import type { Judgement } from '../../engine/decision.ts';
 import { describe } from '../../engine/judge/request-text.ts';
 import { blocks, denialParts, leadingResult } from '../../engine/rule.ts';
 import type { Source } from '../../policies/definition.ts';
