@@ -345,10 +345,11 @@ export function goesBack({ kind, returns = kind === 'rollback' }: Pick<Published
 
 /** Returns why the published run cannot be rolled back. A run that names no revision, as in a large publication, counts as one that can. */
 export function whyRunStays(
-  run: Pick<PublishedRun, 'kind' | 'returns' | 'target' | 'previous'>,
+  run: Pick<PublishedRun, 'kind' | 'returns'> & Partial<Pick<PublishedRun, 'target' | 'previous'>>,
   strategy: PublishedDecision['strategy'],
 ): ReturnType<typeof whyNotRolledBack> {
-  const isChange = Object.keys(run.target).length === 0 || Object.keys(newRevisions(run)).length > 0;
+  const { target = {}, previous = {} } = run;
+  const isChange = Object.keys(target).length === 0 || Object.keys(newRevisions({ target, previous })).length > 0;
   return whyNotRolledBack({ strategy, isReturn: goesBack(run), isChange });
 }
 

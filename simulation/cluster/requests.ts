@@ -238,7 +238,9 @@ const specs: Readonly<Record<Exclude<PersonRequest, 'undo'>, SpecOf>> = {
   promote: ({ wave }, run) => (run.outcome === 'running' && wave !== undefined ? { action: 'promote', wave: wave.name } : undefined),
   abort: (_, run) => (run.outcome === 'running' ? { action: 'abort' } : undefined),
   rollback: ({ strategy }, run) =>
-    run.outcome !== 'completed' && whyRunStays(run, strategy) === undefined ? { action: 'abort', rollback: true } : undefined,
+    strategy !== undefined && run.outcome !== 'completed' && whyRunStays(run, strategy) === undefined
+      ? { action: 'abort', rollback: true }
+      : undefined,
   retry: (decision) => (mayRetry(decision) ? { action: 'retry' } : undefined),
 };
 
