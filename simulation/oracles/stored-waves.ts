@@ -10,7 +10,7 @@ export function changedWaves({ resource, type, before, after }: Commit): readonl
   return was === is || JSON.stringify(was) === JSON.stringify(is) ? undefined : wavesIn(after);
 }
 
-/** Returns the waves of a stored RolloutGroup; empty if it has none. */
+/** Returns the waves of a stored RolloutGroup; no waves if it defines none. */
 export function wavesIn(group: ModelObject): readonly WaveShape[] {
   return listAt(group, 'spec', 'rollout', 'waves').map(waveIn);
 }

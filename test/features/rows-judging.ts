@@ -28,6 +28,7 @@ const killedTwice = partition(
 const partitionPlan = of('test/engine/plan/partition.test.ts');
 const partitionWebhook = of('test/webhook/partition.cluster.ts');
 const undo = of('test/plugin/live-undo.test.ts');
+const restart = of('test/plugin/live-restart.test.ts');
 const people = of('test/plugin/people.cluster.ts');
 const wordsOfPeople = of('test/plugin/live-requests.test.ts');
 const midWave = of('test/engine/people/mid-wave.test.ts');
@@ -155,6 +156,8 @@ export const judgingRows: readonly Row[] = [
       ...run('is a rollback when it is what ran before'),
       ...partition('goes back when the template does, with no more than the pods that had moved'),
       ...undo('blocks the undone revision, then writes the previous template to every member'),
+      ...undo('after a rollback gives the members the template that their pods run, and replaces no pod'),
+      ...restart('refuses the template of a failed run, and names the commands that return or continue'),
       ...people('an undo reverts the whole group, and blocks the reverted template'),
       ...back,
     ],

@@ -401,7 +401,6 @@ describe('under a pause', () => {
     ['promote ingester --wave canary --dry-run=client', inCanary],
     ['promote ingester --full --yes', inCanary],
     ['retry ingester', failed],
-    ['undo ingester', rolling],
   ])('%s names the pause and what ends it', async (line, decision) => {
     const { stderr } = await act(line, { decision, extra: [...history, pause] });
     const [verb] = line.split(' ');
