@@ -1,7 +1,6 @@
 // Finds what stops a group now, even if no step is due: failed runs, pauses, protections, undone revisions, rejections, windows and policies.
 import type { Source } from '../../policies/definition.ts';
 import { canOverride } from '../../policies/rollout/rules-without-exception.ts';
-import { traitsOf } from '../../policies/strategies.ts';
 import { defined } from '../../policies/values/defined.ts';
 import { groupBy } from '../../policies/values/group-by.ts';
 import { listed } from '../../policies/wording.ts';
@@ -18,7 +17,7 @@ import { rejectionsAhead } from '../rules/wave.ts';
 import { podsLeft } from '../run/included.ts';
 import { isRollingBack, rolledBackZones } from '../run/origin.ts';
 import { objectOf, pauses, requesterText, requestOf, requestPlace, stopActions } from '../run/requests.ts';
-import { rollsBack } from '../run/run.ts';
+import { mayRollBack, rollsBack } from '../run/run.ts';
 import type { FailedRun, RunState } from '../run/run-state.ts';
 import { hasReplacedSince } from '../run/states.ts';
 import { type IntentView, isUnknown } from '../snapshot.ts';
@@ -102,7 +101,7 @@ const otherTemplate = 'apply another pod template';
 
 function failedStop({ group }: GroupContext, run: FailedRun, name: string): Stop {
   const fact = run.onFailure === undefined ? `the run failed: ${run.failure}` : `the run was ${run.failure}`;
-  const rollback = traitsOf(group).canRollBack ? [rollbackCommand(name)] : [];
+  const rollback = mayRollBack(group, run) ? [rollbackCommand(name)] : [];
   const undo = run.kind === 'rollout' ? [...rollback, undoCommand(name)] : [];
   const zones = group.zones.map((zone) => zone.name);
   return { rule: 'run-failed', fact, zones, isBlocking: true, endsWith: retryCommand(name), alternatives: [...undo, otherTemplate] };

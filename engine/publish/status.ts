@@ -7,9 +7,12 @@ import type { GroupDecision, LeftMember, RuleResult, Stop } from '../decision.ts
 import { fieldAt } from '../observe/raw.ts';
 import { lacksApproval } from '../rules/approval.ts';
 import { reasonOf } from '../rules/catalog.ts';
+import { whyNotRolledBack } from '../run/effects.ts';
 import { noWaveText } from '../run/included.ts';
 import { requestOf } from '../run/requests.ts';
 import { newRevisions } from '../run/run.ts';
+import type { RunState } from '../run/run-state.ts';
+import { completeRun } from '../run/states.ts';
 import { type Snapshot, setNamed } from '../snapshot.ts';
 import type { PublishedDecision, PublishedPod, PublishedRun, PublishedWait } from './published.ts';
 
@@ -340,9 +343,29 @@ export function goesBack({ kind, returns = kind === 'rollback' }: Pick<Published
   return returns;
 }
 
-/** Reports whether a rollback of the run could replace a revision; true if the run names no revision, as in a large publication. */
-export function mayReturn({ target = {}, previous = {} }: Partial<Pick<PublishedRun, 'target' | 'previous'>>): boolean {
-  return Object.keys(target).length === 0 || Object.keys(newRevisions({ target, previous })).length > 0;
+/** Returns why the published run cannot be rolled back. A run that names no revision, as in a large publication, counts as one that can. */
+export function whyRunStays(
+  run: Pick<PublishedRun, 'kind' | 'returns'> & Partial<Pick<PublishedRun, 'target' | 'previous'>>,
+  strategy: PublishedDecision['strategy'],
+): ReturnType<typeof whyNotRolledBack> {
+  const { target = {}, previous = {} } = run;
+  const isChange = Object.keys(target).length === 0 || Object.keys(newRevisions({ target, previous })).length > 0;
+  return whyNotRolledBack({ strategy, isReturn: goesBack(run), isChange });
+}
+
+/** Reports whether a retry has an effect: the run failed, its revision was rolled back, or pods came back at a wrong revision to the end. */
+export function mayRetry(decision: Pick<PublishedDecision, 'run' | 'warnings' | 'waits'>): boolean {
+  const { run, waits } = decision;
+  return run !== undefined && (run.outcome === 'failed' || isRolledBack(decision) || waits.some(isMisplacedUntilRetry));
+}
+
+/** Returns the published run as the engine reads it. The publication has no time of the last replacement, so no wave counts as started. */
+export function runOfPublished(published: PublishedRun): RunState {
+  const { returns: _returns, kind: _kind, outcome, failure = '', failedMs = 0, completedMs = 0, ...core } = published;
+  const kind = goesBack(published) ? 'rollback' : 'rollout';
+  const run = { ...core, kind, movableMs: 0, movableAsOfMs: core.startedMs, isMovable: false } as const;
+  if (outcome === 'completed') return completeRun({ ...run, outcome: 'running' }, completedMs);
+  return outcome === 'failed' ? { ...run, outcome, failure, failedMs } : { ...run, outcome };
 }
 
 /** Reports whether the pods keep an earlier revision because the requested revision failed. */

@@ -124,9 +124,10 @@ function voidText(valid: readonly IntentView[], users: readonly string[], digest
   ].join('');
 }
 
-function mayApprove(intent: IntentView, approval: ApprovalDefinition): boolean {
-  if (intent.requestedBy === undefined) return false;
-  return approval.from.length === 0 || intent.requestedBy.groups.some((group) => approval.from.includes(group));
+/** Reports whether the verified requester belongs to a group that may approve. */
+export function mayApprove({ requestedBy }: Pick<IntentView, 'requestedBy'>, { from }: Pick<ApprovalDefinition, 'from'>): boolean {
+  if (requestedBy === undefined) return false;
+  return from.length === 0 || requestedBy.groups.some((group) => from.includes(group));
 }
 
 /** Returns the expiry of the approval: the earlier of the times that the request and the rule set. */

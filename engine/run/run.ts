@@ -8,6 +8,7 @@ import type { ZoneView } from '../observe/view.ts';
 import { result } from '../rule.ts';
 import { freezingPartition } from '../rules/pod-state.ts';
 import { type IntentView, isUnknown, isWithinClockSkew } from '../snapshot.ts';
+import { whyNotRolledBack } from './effects.ts';
 import { hasPodsLeft, isInWave, podsLeft } from './included.ts';
 import { causedBy, isRollingBack, recordedKind, rolledBackZones, withOrigin } from './origin.ts';
 import { abortRequests, requesterText, unanswered, type VerifiedRequest, withAnswered } from './requests.ts';
@@ -348,10 +349,15 @@ function rollbackMs(context: GroupContext, { failedMs }: FailedRun): number {
   return isWithinClockSkew(context, failedMs) ? failedMs + rollbackDelayMs : 0;
 }
 
+/** Reports whether a rollback of the unfinished run would return a pod. */
+export function mayRollBack({ rollout: { strategy } }: Pick<GroupContext['group'], 'rollout'>, run: RunState): boolean {
+  const isChange = Object.keys(newRevisions(run)).length > 0;
+  return whyNotRolledBack({ strategy, isReturn: run.kind === 'rollback', isChange }) === undefined;
+}
+
 /** Reports whether a failed run is rolled back: by `onFailure`, or by an abort with a rollback. The abort may follow the failure. */
 export function rollsBack(context: GroupContext, run: RunState): boolean {
-  if (!traitsOf(context.group).canRollBack || run.outcome !== 'failed' || run.kind !== 'rollout') return false;
-  if (Object.keys(newRevisions(run)).length === 0) return false;
+  if (run.outcome !== 'failed' || !mayRollBack(context.group, run)) return false;
   // An unread request may be a retry.
   if (isUnknown(context.intents) || retryRequest(context, run, run.failedMs) !== undefined) return false;
   return failsWithRollback(context, run) || rollbackRequest(context, run) !== undefined;

@@ -7,7 +7,7 @@ import { profileOf } from '../profiles.ts';
 import { blocks } from '../rule.ts';
 import { isStuck } from '../rules/pod-state.ts';
 import { oldStatusOf } from '../rules/roll.ts';
-import { afterWave, asksBefore, isFastTrack } from '../rules/wave.ts';
+import { afterWave } from '../rules/wave.ts';
 import type { PodView } from '../snapshot.ts';
 import { podsOfWave, podsUpTo, zonesOfWave } from './included.ts';
 import { digestOfWaves } from './requests.ts';
@@ -100,15 +100,6 @@ function firstUnfilledWave(context: GroupContext, run: UnfinishedRun): number | 
   const closed = closeZone(run);
   const index = context.group.rollout.waves.findIndex((wave) => !waveProgress(context, wave, closed).isFilled);
   return index === -1 ? undefined : index;
-}
-
-/** Returns why a rejection of the wave stops nothing; undefined if it stops the first pod or the end of the wave. */
-export function whyNotRejected(context: GroupContext, run: RunState, wave: WaveDefinition): string | undefined {
-  if (isFastTrack(context, run)) return 'a return to the previous template needs no approval (skipOnRollback)';
-  const ahead = context.group.rollout.waves.indexOf(wave) - run.wave;
-  if (ahead > 0 || (ahead === 0 && wave.after.approval !== undefined)) return undefined;
-  const mayStart = ahead === 0 && asksBefore(context, wave, run) && !waveProgress(context, wave, run).isFilled;
-  return mayStart ? undefined : `wave ${wave.name} has already started`;
 }
 
 /** Closes the open zone when all its pods are available and the wave replaces no further pod of it. */

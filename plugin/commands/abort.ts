@@ -1,12 +1,12 @@
 // The verbs abort and retry: abort ends the current run as failed, with or without a rollback; retry continues a failed run.
 import type { Stop } from '../../engine/decision.ts';
 import type { PublishedDecision, PublishedRun } from '../../engine/publish/published.ts';
-import { goesBack, isRolledBack, mayReturn } from '../../engine/publish/status.ts';
+import { goesBack, isRolledBack, mayRetry, whyRunStays } from '../../engine/publish/status.ts';
 import { newRevisions } from '../../engine/run/run.ts';
 import { type StrategyTraits, strategyTraits } from '../../policies/strategies.ts';
 import { counted } from '../../policies/wording.ts';
 import type { CommandContext } from '../context.ts';
-import { type ExitCode, refusedFailure, usageFailure } from '../failure.ts';
+import { type ExitCode, refusedFailure } from '../failure.ts';
 import { returnsOfRollback, returnTexts } from '../live/history.ts';
 import { publishedRun, type Request, type RequestedGroup, type RequestFlags, readAndSubmit, readWithRun } from '../live/submit-request.ts';
 import { podTotals } from '../output/group-text.ts';
@@ -64,25 +64,28 @@ async function rollbackOf(
   };
 }
 
-/** Throws Failure if the strategy keeps no previous version of the pods, or if no rollout is in progress or failed. */
-function refuseRollback({ name, live }: RequestedGroup, run: PublishedRun | undefined): void {
-  const strategy = live.definition?.rollout.strategy;
-  const isBack = run !== undefined && goesBack(run);
-  const todo = `kubectl rollout-group ${isBack && run.outcome !== 'completed' ? 'explain' : 'undo'} ${name}`;
-  if (strategy !== undefined && !strategyTraits[strategy].canRollBack)
-    throw usageFailure(
-      `${name} cannot be rolled back without a new pod template, because its strategy is ${strategy}; nothing was aborted`,
-      todo,
-    );
-  const isRollout = run !== undefined && !isBack && run.outcome !== 'completed';
-  if (isRollout && mayReturn(run)) return;
-  const why = isRollout
-    ? 'changes the revision of no zone'
-    : run?.kind === 'rollback'
-      ? 'is a rollback itself'
-      : 'returns to the earlier revisions';
-  const state = run?.outcome === 'completed' || run === undefined ? 'no rollout is in progress' : `run ${run.id} ${why}`;
-  throw refusedFailure(`${name} was not rolled back`, { why: state, todo });
+/** Throws Failure if no rollout is in progress or failed, or if the run cannot be rolled back. */
+function refuseRollback(requested: RequestedGroup, run: PublishedRun | undefined): void {
+  const { name } = requested;
+  const isUnfinished = run !== undefined && run.outcome !== 'completed';
+  const strategy = strategyIn(requested);
+  const stays = isUnfinished ? whyRunStays(run, strategy) : undefined;
+  if (isUnfinished && stays === undefined) return;
+  const whys = {
+    strategy: `the strategy ${strategy} cannot return pods to their previous revision without a new pod template`,
+    return: `run ${run?.id} ${run?.kind === 'rollback' ? 'is a rollback itself' : 'returns to the earlier revisions'}`,
+    unchanged: `run ${run?.id} changes the revision of no zone`,
+  };
+  const isReturn = isUnfinished && goesBack(run);
+  throw refusedFailure(`${name} was not rolled back; nothing was aborted`, {
+    why: stays === undefined ? 'no rollout is in progress' : whys[stays],
+    todo: `kubectl rollout-group ${isReturn ? 'explain' : 'undo'} ${name}`,
+  });
+}
+
+/** Returns the strategy of the group; as published if its definition cannot be read here. */
+function strategyIn({ live: { definition, decision } }: RequestedGroup): PublishedDecision['strategy'] {
+  return definition?.rollout.strategy ?? decision.strategy;
 }
 
 /** Throws Failure for a run that an abort only pauses: it continues when the abort ends, so it needs no retry. */
@@ -108,16 +111,17 @@ function resultText({ live: { decision }, name }: RequestedGroup, { reason }: Ab
 }
 
 /** Returns what follows an abort without a rollback, and the next commands. */
-function stoppedText({ name, live: { decision, definition } }: RequestedGroup): string {
-  const { run } = decision;
+function stoppedText(requested: RequestedGroup): string {
+  const { name, live } = requested;
+  const { run } = live.decision;
   const retry = `kubectl rollout-group retry ${name}\n`;
-  const strategy = definition?.rollout.strategy ?? decision.strategy;
+  const strategy = strategyIn(requested);
   const traits = strategy === undefined ? undefined : strategyTraits[strategy];
   const stop = '  pods in flight finish; no further pod is replaced until';
   const kept = traits === undefined ? '' : `  ${keptText(traits)}\n`;
   if (run !== undefined && goesBack(run)) return `${stop} retry or a new pod template\n${kept}  Continue the ${run.kind}: ${retry}`;
-  const rollbackText =
-    traits?.canRollBack === true && run !== undefined && mayReturn(run) ? `kubectl rollout-group abort ${name} --rollback, or ` : '';
+  const mayRollBack = strategy !== undefined && run !== undefined && whyRunStays(run, strategy) === undefined;
+  const rollbackText = mayRollBack ? `kubectl rollout-group abort ${name} --rollback, or ` : '';
   return `${stop} undo, retry or a new pod template\n${kept}  Roll back: ${rollbackText}kubectl rollout-group undo ${name}\n  Continue: ${retry}`;
 }
 
@@ -138,13 +142,10 @@ export function retry(context: CommandContext, options: RequestFlags): Promise<E
 function retryOf(requested: RequestedGroup): Request {
   const { name, live } = requested;
   const run = publishedRun(requested);
-  // Pods that came back at the wrong revision block a run that has not failed.
-  const isBlocked = live.decision.waits.some(({ rule }) => rule === 'pin-applied');
   const pausing = live.decision.stops?.find(({ isAbort }) => isAbort === true);
   const wasRolledBack = isRolledBack(live.decision);
   if (pausing !== undefined && run?.outcome !== 'failed' && !wasRolledBack) refuseRetry(name, pausing);
-  if (run === undefined || (run.outcome !== 'failed' && !wasRolledBack && !isBlocked))
-    return { text: () => `${name} has no failed run; nothing was retried\n` };
+  if (run === undefined || !mayRetry(live.decision)) return { text: () => `${name} has no failed run; nothing was retried\n` };
   const { what, lines } = retryTexts(name, run, wasRolledBack);
   return {
     needsRequester: true,

@@ -1,10 +1,9 @@
 // The verbs approve and reject: record the answer of the user to a wave or policy rule that waits for approval.
-import { contextOf } from '../../engine/context.ts';
-import { rejectionsIn } from '../../engine/rules/approval.ts';
+import { mayApprove, rejectionsIn } from '../../engine/rules/approval.ts';
+import { effectOfAnswer } from '../../engine/run/effects.ts';
 import { digestOfRule, digestOfWaves, isOfRun, requesterText } from '../../engine/run/requests.ts';
-import { whyNotRejected } from '../../engine/run/waves.ts';
 import type { IntentView } from '../../engine/snapshot.ts';
-import type { ApprovalDefinition, PolicyDefinition, PolicyRuleDefinition } from '../../policies/definition.ts';
+import type { ApprovalDefinition, PolicyDefinition, PolicyRuleDefinition, WaveDefinition } from '../../policies/definition.ts';
 import { asksForApproval } from '../../policies/rollout/rules-without-exception.ts';
 import { defined } from '../../policies/values/defined.ts';
 import { unreadLists } from '../cluster-snapshot/listing.ts';
@@ -18,6 +17,7 @@ import {
   readAndSubmit,
   readWithRun,
   refuseBeforeRun,
+  runInContext,
 } from '../live/submit-request.ts';
 import { endFlag, nameOf } from '../live/target.ts';
 import { instantText } from '../output/plan/plan-text.ts';
@@ -40,6 +40,8 @@ export function reject(context: CommandContext, options: ApproveOptions): Promis
 interface Approvable {
   readonly kind: 'wave' | 'rule';
   readonly name: string;
+  /** Absent for a rule, and if the definition cannot be read. */
+  readonly wave?: WaveDefinition;
   readonly approval?: ApprovalDefinition;
   /** The digest that the agent published, or else the digest of the definition. Absent if neither can be read. */
   readonly digest?: string;
@@ -57,13 +59,13 @@ const unboundDuration = '1h';
 function answerRequest(requested: RequestedGroup, options: ApproveOptions, action: Action): Request {
   const { name } = requested;
   const subject = subjectOf(requested, options, action);
-  const { kind, approval } = subject;
+  const { kind } = subject;
   const what = `${kind} ${subject.name}`;
   const digest = digestIn(subject, name, action);
   const run = subject.isWithoutRun === true ? undefined : runningRun(requested);
   const duration = options.duration ?? (run === undefined && action === 'approve' ? unboundDuration : undefined);
   const expiresMs = duration === undefined ? undefined : requested.cluster.env.clock.nowMs() + endFlag('--duration', duration);
-  if (kind === 'wave') refuseWithoutEffect(requested, subject.name, action);
+  const counts = approvalsFor(requested, subject, action);
   return {
     needsRequester: true,
     // A repeated answer needs a new object: the old object would keep its time, and an opposite answer given since would count instead.
@@ -76,57 +78,72 @@ function answerRequest(requested: RequestedGroup, options: ApproveOptions, actio
       ...(action === 'approve' ? { digest } : {}),
       ...(expiresMs === undefined ? {} : { expires: new Date(expiresMs).toISOString() }),
     },
-    check: (verified) => refuseWithoutApproverGroup(verified, approval, `${what} of ${name}`),
+    check: (verified) => refuseOtherGroups(verified, counts, `${placeIn(subject, counts)} of ${name}`),
     // The output names rejections by other users.
     ...(action === 'approve' ? { concerns: (rule) => rule !== (kind === 'wave' ? 'approval' : subject.name) } : {}),
     text: (by, kept) => {
       const until = expiresMs === undefined ? '' : ` until ${instantText(expiresMs)}`;
       const inRun = run === undefined ? '' : ` in run ${run}`;
       const next =
-        action === 'approve' ? approvedText(subject, run) : `${what} stays blocked${inRun} until ${by} approves or the rejection ends`;
+        action === 'approve'
+          ? approvedText(subject, counts, run)
+          : `${what} stays blocked${inRun} until ${by} approves or the rejection ends`;
       return `${name}: ${what} ${answers[action]} by ${by}${until}${reasonSuffix(options.reason)}\n  ${next}\n${action === 'approve' ? rejectedText(requested, subject, { by, kept }) : ''}`;
     },
   };
 }
 
-function approvedText({ kind, approval }: Approvable, run: string | undefined): string {
+/** Returns the approvals for which an answer now counts; empty if they are unknown. Throws Failure if the answer would have no effect. */
+function approvalsFor(requested: RequestedGroup, { wave, approval }: Approvable, action: Action): readonly ApprovalDefinition[] {
+  const current = runInContext(requested);
+  if (wave === undefined || current === undefined) return approval === undefined ? [] : [approval];
+  const effect = effectOfAnswer(current.context, current.run, wave, action);
+  if (effect.why === undefined) return effect.counts.map((one) => one.approval);
+  const { name } = requested;
+  const stop = `to stop the rollout: kubectl rollout-group pause ${name}, or kubectl rollout-group abort ${name}`;
+  const later = effect.isEarly ? `approve when ${name} waits for the approval: ` : '';
+  const todo = action === 'reject' ? stop : `${later}kubectl rollout-group explain ${name}`;
+  throw refusedFailure(`${name}: nothing was ${answers[action]}`, { why: effect.why, todo });
+}
+
+/** Returns `wave rest`, or with one of two approvals `the start of wave rest` or `the end of wave rest`. */
+function placeIn({ kind, name, wave }: Approvable, counts: readonly ApprovalDefinition[]): string {
+  const [only, ...others] = counts;
+  const hasTwo = wave?.before.approval !== undefined && wave.after.approval !== undefined;
+  if (!hasTwo || only === undefined || others.length > 0) return `${kind} ${name}`;
+  return `the ${only === wave.before.approval ? 'start' : 'end'} of wave ${name}`;
+}
+
+function approvedText(subject: Approvable, counts: readonly ApprovalDefinition[], run: string | undefined): string {
+  const { kind, wave } = subject;
   const forRun = run === undefined ? '' : `for run ${run} and `;
-  return `valid ${forRun}while ${kind === 'wave' ? 'the waves are' : 'the rule is'} unchanged${requiredText(approval)}`;
+  const [only] = counts;
+  const people = only === undefined || only.count === 1 ? '' : `; ${only.count} different people must approve`;
+  const end = wave?.after.approval;
+  const isStart = end !== undefined && only !== undefined && only === wave?.before.approval;
+  const from = end === undefined || end.from.length === 0 ? '' : ` from ${end.from.join(' or ')}`;
+  const later = isStart ? `\n  the end of wave ${subject.name} needs another approval${from}, after the replacement of its last pod` : '';
+  return `valid ${forRun}while ${kind === 'wave' ? 'the waves are' : 'the rule is'} unchanged${people}${later}`;
 }
 
 /** Returns a line for each rejection that still blocks the wave or rule: a rejection by another user, or a rejection that the user may not delete. */
 function rejectedText(
   { name, live, read, cluster }: RequestedGroup,
-  { kind, name: subject, approval }: Approvable,
+  { kind, name: subject, wave, approval }: Approvable,
   { by, kept }: { readonly by: string | undefined; readonly kept: readonly IntentView[] },
 ): string {
-  if (approval === undefined) return '';
   const isAbout = (intent: IntentView): boolean =>
     nameOf(intent) === name && intent[kind] === subject && isOfRun(intent, live.decision.run);
-  return rejectionsIn(read.world.policies.intents.filter(isAbout), approval, { nowMs: cluster.env.clock.nowMs() })
+  const about = read.world.policies.intents.filter(isAbout);
+  const approvals = [approval, wave?.before.approval, wave?.after.approval].flatMap((one) => one ?? []);
+  const rejections = new Set(approvals.flatMap((one) => rejectionsIn(about, one, { nowMs: cluster.env.clock.nowMs() })));
+  return [...rejections]
     .filter((intent) => intent.requestedBy?.user !== by || kept.some((one) => one.name === intent.name))
     .map(
       (intent) =>
         `  ${kind} ${subject} stays blocked: ${requesterText(intent)} rejected it. To end it: kubectl rollout-group cancel ${name} ${intent.name}\n`,
     )
     .join('');
-}
-
-/** Throws Failure if the answer would have no effect: the wave is over, or the rejection would not block it. */
-function refuseWithoutEffect({ live: { decision, definition }, name, snapshot }: RequestedGroup, wanted: string, action: Action): void {
-  const waves = definition?.rollout.waves ?? [];
-  const wave = waves.find((one) => one.name === wanted);
-  if (snapshot === undefined || definition === undefined || wave === undefined) return;
-  const context = contextOf(snapshot, definition);
-  const { run } = context.view.ledger;
-  const isOver = decision.wave !== undefined && waves.indexOf(wave) < decision.wave.index;
-  const rejected = action === 'reject' && run?.id === decision.run?.id ? run : undefined;
-  const over = `wave ${wanted} is over; the run is in wave ${decision.wave?.name}`;
-  const why = isOver ? over : rejected && whyNotRejected(context, rejected, wave);
-  if (why === undefined) return;
-  const stop = `to stop the rollout: kubectl rollout-group pause ${name}, or kubectl rollout-group abort ${name}`;
-  const todo = action === 'reject' ? stop : `kubectl rollout-group explain ${name}`;
-  throw refusedFailure(`${name}: nothing was ${answers[action]}`, { why, todo });
 }
 
 /** Throws Failure if the agent published no digest and the definition cannot be read here. */
@@ -136,11 +153,6 @@ function digestIn({ kind, name: subject, digest }: Approvable, name: string, act
     why: `the definition of ${kind} ${subject} cannot be read here; the agent publishes the digest when the approval is due`,
     todo: `${action} again when the group waits for the approval; see kubectl rollout-group explain ${name}`,
   });
-}
-
-function requiredText(approval: ApprovalDefinition | undefined): string {
-  if (approval === undefined || approval.count === 1) return '';
-  return `; ${approval.count} different people must approve`;
 }
 
 function currentRun(requested: RequestedGroup): string | undefined {
@@ -192,10 +204,9 @@ function waveNamed(requested: RequestedGroup, wanted: string): Approvable {
   const wave = definition.rollout.waves.find((one) => one.name === wanted);
   if (wave === undefined)
     throw usageFailure(`${name} has no wave ${wanted}`, `its waves: ${definition.rollout.waves.map((one) => one.name).join(', ')}`);
-  const approval = wave.before.approval ?? wave.after.approval;
-  if (approval === undefined)
+  if (wave.before.approval === undefined && wave.after.approval === undefined)
     throw refusedFailure(`wave ${wanted} of ${name} needs no approval`, { todo: `kubectl rollout-group explain ${name}` });
-  return { kind: 'wave', name: wanted, approval, digest: published ?? digestOfWaves(definition) };
+  return { kind: 'wave', name: wanted, wave, digest: published ?? digestOfWaves(definition) };
 }
 
 function ruleNamed(requested: RequestedGroup, wanted: string): Approvable {
@@ -235,11 +246,12 @@ function digestOfWait({ live }: RequestedGroup, rule: string): string | undefine
   return live.decision.waits.find((wait) => wait.rule === rule)?.digest;
 }
 
-/** Throws Failure if the verified requester belongs to none of the groups that may approve. */
-function refuseWithoutApproverGroup({ requestedBy }: IntentView, approval: ApprovalDefinition | undefined, what: string): void {
-  if (approval === undefined || approval.from.length === 0) return;
-  if (requestedBy?.groups.some((group) => approval.from.includes(group)) === true) return;
+/** Throws Failure if the verified requester belongs to none of the groups that may give one of the approvals. */
+function refuseOtherGroups(verified: IntentView, approvals: readonly ApprovalDefinition[], what: string): void {
+  if (approvals.length === 0 || approvals.some((approval) => mayApprove(verified, approval))) return;
+  const from = [...new Set(approvals.flatMap((approval) => approval.from))];
+  const { requestedBy } = verified;
   throw refusedFailure(`${requestedBy?.user} may not approve or reject ${what}; nothing was written`, {
-    why: `an approver must belong to ${approval.from.join(' or ')}; the API server reports ${requestedBy?.groups.join(', ') || 'no group'}`,
+    why: `an approver must belong to ${from.join(' or ')}; the API server reports ${requestedBy?.groups.join(', ') || 'no group'}`,
   });
 }

@@ -1,12 +1,18 @@
 // The verb promote: skips the soak and the gates of a wave. Approvals, windows and policies still apply.
-import { contextOf } from '../../engine/context.ts';
-import { hasReplacedSince } from '../../engine/run/states.ts';
-import type { WaveDefinition } from '../../policies/definition.ts';
+import { effectOfPromotion } from '../../engine/run/effects.ts';
 import { formatDuration } from '../../policies/duration.ts';
 import { listed } from '../../policies/wording.ts';
 import type { CommandContext } from '../context.ts';
 import { type ExitCode, refusedFailure, usageFailure } from '../failure.ts';
-import { publishedRun, type Request, type RequestedGroup, type RequestFlags, readAndSubmit, readWithRun } from '../live/submit-request.ts';
+import {
+  publishedRun,
+  type Request,
+  type RequestedGroup,
+  type RequestFlags,
+  readAndSubmit,
+  readWithRun,
+  runInContext,
+} from '../live/submit-request.ts';
 import { confirmAlways, confirmByPrompt, type PromptFlags } from '../live/write-options.ts';
 
 export interface PromoteOptions extends RequestFlags, PromptFlags {
@@ -26,8 +32,7 @@ function promoteRequest(context: CommandContext, options: PromoteOptions, reques
   const runId = runningRun(requested);
   const wave = full === true ? undefined : waveNamed(requested, options.wave ?? live.decision.wave?.name);
   if (gate !== undefined) refuseUnknownGate(requested, gate);
-  const where = wave === undefined ? wavesText(wavesLeft(requested)) : `wave ${wave}`;
-  const skipped = skippedText(requested, wave, gate);
+  const { where, skipped } = skippedBy(requested, wave, gate);
   const preview = `This skips ${skipped} of ${where} of ${name}.\n`;
   return {
     needsRequester: true,
@@ -48,28 +53,8 @@ function runningRun(requested: RequestedGroup): string {
   });
 }
 
-function wavesOf({ live }: RequestedGroup): readonly WaveDefinition[] {
-  return live.definition?.rollout.waves ?? [];
-}
-
-/** Returns the current wave and the waves after it; empty if the definition cannot be read here. */
-function wavesLeft(requested: RequestedGroup): readonly WaveDefinition[] {
-  return wavesOf(requested).slice(requested.live.decision.wave?.index ?? 0);
-}
-
-function wavesText(waves: readonly WaveDefinition[]): string {
-  const names = waves.map(({ name }) => name);
-  return names.length === 0 ? 'every wave' : `${names.length === 1 ? 'wave' : 'waves'} ${listed(names, 'and')}`;
-}
-
-/** Reports whether the first pod of the current wave was replaced: then the gates before the wave have passed. */
-function hasBegun({ live: { definition }, snapshot }: RequestedGroup): boolean {
-  const run = snapshot && definition && contextOf(snapshot, definition).view.ledger.run;
-  return run !== undefined && hasReplacedSince(run, run.waveStartedMs);
-}
-
 function waveNamed(requested: RequestedGroup, wanted: string | undefined): string {
-  const names = wavesOf(requested).map(({ name }) => name);
+  const names = requested.live.definition?.rollout.waves.map(({ name }) => name) ?? [];
   if (wanted === undefined) throw usageFailure(`the current wave of ${requested.name} is unknown`, 'add --wave NAME or --full');
   if (names.length > 0 && !names.includes(wanted))
     throw usageFailure(`${requested.name} has no wave ${wanted}`, `its waves: ${names.join(', ')}`);
@@ -83,27 +68,25 @@ function refuseUnknownGate({ live, name }: RequestedGroup, gate: string): void {
 }
 
 /**
- * Returns the skipped parts, such as `a soak of 30m and gate errors`, or `soak and gates` if the definition cannot be read here. Throws
- * Failure if nothing is left to skip.
+ * Returns the waves that the promotion concerns, and the skipped parts, such as `a soak of 30m and gate errors`; without names and durations
+ * if the definition cannot be read here. Throws Failure if nothing is left to skip.
  */
-function skippedText(requested: RequestedGroup, wave: string | undefined, gate: string | undefined): string {
+function skippedBy(
+  requested: RequestedGroup,
+  wave: string | undefined,
+  gate: string | undefined,
+): { readonly where: string; readonly skipped: string } {
   const { name } = requested;
-  if (wavesOf(requested).length === 0) return gate === undefined ? 'soak and gates' : `gate ${gate}`;
-  const left = wavesLeft(requested);
-  const meant = left.filter((one) => wave === undefined || one.name === wave);
-  const soakMs = gate === undefined ? meant.reduce((sum, { after }) => sum + after.soakMs, 0) : 0;
-  const isOver = (one: WaveDefinition): boolean => one === left[0] && hasBegun(requested);
-  const gates = new Set(meant.flatMap((one) => [...(isOver(one) ? [] : one.before.gates), ...one.after.gates]));
-  const skipped = [...gates].filter((one) => gate === undefined || one === gate);
-  const parts = [...(soakMs === 0 ? [] : [`a soak of ${formatDuration(soakMs)}`]), ...skipped.map((one) => `gate ${one}`)];
-  if (parts.length > 0) return parts.join(' and ');
-  const [where, last] = [wavesText(meant), left.length === 1 && wave === undefined ? ', the last wave,' : ''];
-  const nothing = `${meant.length === 1 ? 'has' : 'have'} no ${gate === undefined ? 'soak and no gate' : `gate ${gate}`} left`;
-  throw refusedFailure(`${name}: nothing was promoted, because nothing is left to skip`, {
-    why:
-      meant.length === 0
-        ? `${wave === undefined ? 'every wave' : `wave ${wave}`} of ${name} is over`
-        : `${where} of ${name}${last} ${nothing}`,
-    todo: `kubectl rollout-group explain ${name}`,
-  });
+  const current = runInContext(requested);
+  if (current === undefined)
+    return { where: wave === undefined ? 'every wave' : `wave ${wave}`, skipped: gate === undefined ? 'soak and gates' : `gate ${gate}` };
+  const { waves, soakMs, gates, why } = effectOfPromotion(current.context, current.run, { wave, gate });
+  if (why !== undefined)
+    throw refusedFailure(`${name}: nothing was promoted, because nothing is left to skip`, {
+      why,
+      todo: `kubectl rollout-group explain ${name}`,
+    });
+  const parts = [...(soakMs === 0 ? [] : [`a soak of ${formatDuration(soakMs)}`]), ...gates.map((one) => `gate ${one}`)];
+  const names = waves.map((one) => one.name);
+  return { where: `${names.length === 1 ? 'wave' : 'waves'} ${listed(names, 'and')}`, skipped: parts.join(' and ') };
 }

@@ -312,7 +312,8 @@ function liveGroups(sources: Sources, nowMs: number, isWanted: (name: GroupName)
     return { decision: decideHere(world, snapshot, definition, previous), definition, from: 'here', unread };
   };
   const groups = [...world.published.values()].filter(isWanted).map((decision): LiveGroup => {
-    const definition = definitions.get(nameOf(decision));
+    // Labels may define the group too, but the policy files of the agent have precedence, and only the agent reads them.
+    const definition = decision.origin === 'directory' ? undefined : definitions.get(nameOf(decision));
     const isOutdated = haveMembersChanged(decision, listing) ? true : undefined;
     const live: LiveGroup = { decision, from: 'agent', unread: [], ...defined({ definition, isOutdated }) };
     if (definition === undefined || !isComplete || !mayStopsDiffer(decision, listing, nowMs)) return live;

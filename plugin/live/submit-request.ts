@@ -1,8 +1,11 @@
 // Submits a request of the user as a RolloutIntent, for a group or its published run.
 import type { KubernetesObject } from '../../cluster/request/resource.ts';
+import { contextOf, type GroupContext } from '../../engine/context.ts';
 import type { PublishedDecision, PublishedRun } from '../../engine/publish/published.ts';
+import { runOfPublished } from '../../engine/publish/status.ts';
 import { isNewerThan, isRunOfOlderTemplate } from '../../engine/publish/template-change.ts';
 import { type RequestedWith, requesterText, stopActions } from '../../engine/run/requests.ts';
+import type { RunState } from '../../engine/run/run-state.ts';
 import { type IntentView, isUnknown, type Snapshot, setNamed } from '../../engine/snapshot.ts';
 import { intentObject, readIntent } from '../../policies/live/intents.ts';
 import type { RolloutIntent } from '../../policies/schema/kinds.ts';
@@ -280,6 +283,17 @@ export function refuseBeforeRun(requested: Pick<RequestedGroup, 'live' | 'name' 
   if (live.from !== 'agent' || !isRunOver(live.decision) || !isRunOfOlderTemplate(live.decision)) return;
   const [wait] = live.decision.waits;
   throw refusedFailure(what, { ...defined({ why: wait?.fact }), todo: `kubectl rollout-group explain ${name}` });
+}
+
+/** Returns the run that a request names: from the ledger, or as published if the ledger cannot be read. Undefined without a definition. */
+export function runInContext({
+  live: { decision, definition },
+  snapshot,
+}: Pick<RequestedGroup, 'live' | 'snapshot'>): { readonly context: GroupContext; readonly run: RunState } | undefined {
+  if (snapshot === undefined || definition === undefined || decision.run === undefined) return undefined;
+  const context = contextOf(snapshot, definition);
+  const { run } = context.view.ledger;
+  return { context, run: run?.id === decision.run.id ? run : runOfPublished(decision.run) };
 }
 
 /** Returns the published run, for requests that name its id; undefined without a run. Throws Failure if no agent published the group. */

@@ -2,7 +2,7 @@
 
 import { ordinalsIn } from '../../engine/amount.ts';
 import type { PublishedDecision, PublishedStep, PublishedZone } from '../../engine/publish/published.ts';
-import { gatesWithReading, goesBack, noWaveTexts } from '../../engine/publish/status.ts';
+import { gatesWithReading, goesBack, noWaveTexts, whyRunStays } from '../../engine/publish/status.ts';
 import { updatedRevision } from '../../engine/publish/template-change.ts';
 import { strategyTraits } from '../../policies/strategies.ts';
 import { defined } from '../../policies/values/defined.ts';
@@ -86,7 +86,7 @@ function endText({ decision, unattended }: LiveGroup): string | undefined {
   if (run?.outcome !== 'running' || goesBack(run)) return undefined;
   if (unattended !== undefined || unenforced !== undefined)
     return `or undo the new revision: kubectl rollout-group undo ${namespace}/${group}`;
-  const rollback = strategy !== undefined && strategyTraits[strategy].canRollBack ? ' --rollback' : '';
+  const rollback = strategy !== undefined && whyRunStays(run, strategy) === undefined ? ' --rollback' : '';
   return `or end the run: kubectl rollout-group abort ${namespace}/${group}${rollback}`;
 }
 

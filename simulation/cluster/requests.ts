@@ -1,12 +1,11 @@
 // Models people who approve waves and request changes of a run with the plugin, and the webhook that records the requester.
 
 import type { PublishedDecision, PublishedRun } from '../../engine/publish/published.ts';
-import { goesBack, isRolledBack, mayReturn } from '../../engine/publish/status.ts';
+import { mayRetry, whyRunStays } from '../../engine/publish/status.ts';
 import { digestOfWaves } from '../../engine/run/requests.ts';
 import { revisionsOfUndo } from '../../engine/run/revisions.ts';
 import { intentObject, type LiveIntent } from '../../policies/live/intents.ts';
 import { resolveLive } from '../../policies/live/sources.ts';
-import { strategyTraits } from '../../policies/strategies.ts';
 import { rightStamp } from '../../webhook/native/stamp-endpoint.ts';
 import type { ReviewUser } from '../../webhook/review/review.ts';
 import {
@@ -255,13 +254,10 @@ const specs: Readonly<Record<Exclude<PersonRequest, 'undo'>, SpecOf>> = {
   promote: ({ wave }, run) => (run.outcome === 'running' && wave !== undefined ? { action: 'promote', wave: wave.name } : undefined),
   abort: (_, run) => (run.outcome === 'running' ? { action: 'abort' } : undefined),
   rollback: ({ strategy }, run) =>
-    strategy !== undefined && strategyTraits[strategy].canRollBack && !goesBack(run) && run.outcome !== 'completed' && mayReturn(run)
+    strategy !== undefined && run.outcome !== 'completed' && whyRunStays(run, strategy) === undefined
       ? { action: 'abort', rollback: true }
       : undefined,
-  retry: (decision, run) => {
-    const isBlocked = run.outcome === 'failed' || isRolledBack(decision) || decision.waits.some(({ rule }) => rule === 'pin-applied');
-    return isBlocked ? { action: 'retry' } : undefined;
-  },
+  retry: (decision) => (mayRetry(decision) ? { action: 'retry' } : undefined),
 };
 
 function answerOf(action: 'approve' | 'reject', { wave, waits }: PublishedDecision, run: PublishedRun): Omit<Spec, 'runId'> | undefined {

@@ -17,6 +17,8 @@ interface Circumstances extends InProcess {
   readonly decision?: PublishedDecision;
   readonly extra?: readonly FakeObject[];
   readonly options?: FakeOptions;
+  /** False if the definition of the group is in the policy files of the agent, which the plugin cannot read. */
+  readonly isDefined?: boolean;
 }
 
 export const oncall = { user: 'anna', groups: ['oncall'] };
@@ -50,9 +52,14 @@ export const groupObject: FakeObject = {
 
 export async function act(
   line: string,
-  { decision = waiting, extra = [], options = { stamp: oncall }, ...rest }: Circumstances = {},
+  { decision = waiting, extra = [], options = { stamp: oncall }, isDefined = true, ...rest }: Circumstances = {},
 ): Promise<Acted> {
-  const objects = [groupObject, ...adoptedObjects({ updateRevision: 'rev-2' }), publishedObject(now(decision)), ...extra];
+  const objects = [
+    ...(isDefined ? [groupObject] : []),
+    ...adoptedObjects({ updateRevision: 'rev-2' }),
+    publishedObject(now(decision)),
+    ...extra,
+  ];
   const server = await fakeApiServer(objects, options);
   const words = [...line.matchAll(/"([^"]*)"|\S+/g)].map(([word, quoted]) => quoted ?? word);
   const ended = await runInProcess([...words, '--server', server.url, '-n', 'mimir'], rest);
@@ -65,6 +72,12 @@ export function asked({ kept }: Acted): readonly unknown[] {
   return kept.filter(({ path }) => /rollout(intents|exceptions)/.test(path)).map(({ body }) => Object(body).spec);
 }
 
+/** The run is in its first wave. */
+export const inCanary: PublishedDecision = {
+  ...rolling,
+  wave: { name: 'canary', index: 0, count: 3 },
+  run: { ...runOf(rolling), wave: 0 },
+};
 export const failed: PublishedDecision = {
   ...rolling,
   phase: 'Failed',

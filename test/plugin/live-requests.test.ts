@@ -5,7 +5,7 @@ import { fakeApiServer } from './api-server.ts';
 import { runInProcess } from './in-process.ts';
 import { definition, rolledBack, rolling, waiting } from './live-kit.ts';
 import { adoptedObjects, leaseObject, ledgerObject } from './live-objects.ts';
-import { act, apiVersion, asked, failed, groupObject, history, oncall, over, runOf } from './live-requests-kit.ts';
+import { act, apiVersion, asked, failed, groupObject, history, inCanary, oncall, over, runOf } from './live-requests-kit.ts';
 import type { FakeObject } from './served-objects.ts';
 
 it('a plan names a write that the API server rejects', async () => {
@@ -164,7 +164,7 @@ describe('reject', () => {
 });
 
 describe('promote', () => {
-  const canary = { ...rolling, wave: { name: 'canary', index: 0, count: 3 } };
+  const canary = inCanary;
 
   it('skips the soak and the gates of the current wave and says what still applies', async () => {
     const acted = await act('promote ingester', { decision: canary });
@@ -184,7 +184,7 @@ describe('promote', () => {
   });
 
   it('names the last wave with --full, which is the only wave left', async () => {
-    const decision = { ...rolling, wave: { name: 'canary', index: 0, count: 1 } };
+    const decision = { ...inCanary, wave: { name: 'canary', index: 0, count: 1 } };
     const waves = Object(groupObject['spec']).rollout.waves.slice(0, 1);
     const spec = { ...Object(groupObject['spec']), rollout: { strategy: 'onDelete', waves } };
     const { stdout } = await act('promote ingester --full --yes', { decision, extra: [{ ...groupObject, spec }] });
@@ -197,10 +197,10 @@ describe('promote', () => {
   });
 
   it.each([
-    ['promote ingester', rolling, 'wave rest of mimir/ingester has no soak and no gate left'],
-    ['promote ingester --wave canary', rolling, 'wave canary of mimir/ingester is over'],
-    ['promote ingester --wave rest --gate errors', rolling, 'wave rest of mimir/ingester has no gate errors left'],
-    ['promote ingester --full --yes', rolling, 'wave rest of mimir/ingester, the last wave, has no soak and no gate left'],
+    ['promote ingester', rolling, 'wave rest has no soak and no gate left'],
+    ['promote ingester --wave canary', rolling, 'wave canary is over'],
+    ['promote ingester --wave rest --gate errors', rolling, 'wave rest has no gate errors left'],
+    ['promote ingester --full --yes', rolling, 'wave rest has no soak and no gate left'],
   ])('%s is refused if nothing is left to skip', async (line, decision, why) => {
     const acted = await act(line, { decision });
     expect([acted.status, acted.writes, acted.stderr]).toEqual([5, [], expect.stringContaining(why)]);
@@ -334,6 +334,28 @@ describe('abort and retry', () => {
     expect(acted.stderr).toContain(`kubectl rollout-group ${verb} mimir/ingester`);
   });
 
+  it.each(['onDelete', 'partition'] as const)(
+    'abort --rollback of a group in policy files with the strategy %s is refused',
+    async (strategy) => {
+      const acted = await act('abort ingester --rollback', { decision: { ...rolling, strategy, origin: 'directory' }, isDefined: false });
+      expect([acted.status, acted.kept]).toEqual([5, []]);
+      expect(acted.stderr).toContain(`the strategy ${strategy} cannot return pods to their previous revision without a new pod template`);
+    },
+  );
+
+  it('retry leaves pods with a wrong revision to the agent until its attempts have failed', async () => {
+    const wait = {
+      rule: 'pin-applied',
+      outcome: 'wait',
+      fact: 'ingester-zone-b-1 at rev-1 came back without the webhook',
+      sinceMs: 0,
+      zones: ['b'],
+    } as const;
+    const again = await act('retry ingester', { decision: { ...rolling, waits: [{ ...wait, earliestMs: Date.now() + 30_000 }] } });
+    expect([again.kept, again.stdout]).toEqual([[], 'mimir/ingester has no failed run; nothing was retried\n']);
+    expect((await act('retry ingester', { decision: { ...rolling, waits: [wait] } })).kept.length).toBe(1);
+  });
+
   it('abort and retry of a rollback name retry alone, and undo says why it does nothing', async () => {
     const back = (decision: PublishedDecision) => ({ ...decision, run: { ...runOf(decision), kind: 'rollback' as const, previous } });
     const aborted = await act('abort ingester', { decision: back(rolling) });
@@ -376,8 +398,8 @@ describe('under a pause', () => {
 
   it.each([
     ['approve ingester --wave rest', waiting],
-    ['promote ingester --wave canary --dry-run=client', { ...rolling, wave: { name: 'canary', index: 0, count: 3 } }],
-    ['promote ingester --full --yes', { ...rolling, wave: { name: 'canary', index: 0, count: 3 } }],
+    ['promote ingester --wave canary --dry-run=client', inCanary],
+    ['promote ingester --full --yes', inCanary],
     ['retry ingester', failed],
   ])('%s names the pause and what ends it', async (line, decision) => {
     const { stderr } = await act(line, { decision, extra: [...history, pause] });
@@ -408,7 +430,7 @@ describe('if the CRDs are not installed', () => {
     ['approve ingester --wave rest', waiting, 'rolloutintents'],
     ['abort ingester', rolling, 'rolloutintents'],
     ['retry ingester', failed, 'rolloutintents'],
-    ['promote ingester --wave canary', { ...rolling, wave: { name: 'canary', index: 0, count: 3 } }, 'rolloutintents'],
+    ['promote ingester --wave canary', inCanary, 'rolloutintents'],
     ['protect ingester --duration 1h', rolling, 'rolloutintents'],
     ['undo ingester', rolling, 'rolloutintents'],
     ['override ingester --rule zone-gap --duration 30m --reason x --yes', rolling, 'rolloutexceptions'],

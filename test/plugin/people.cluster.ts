@@ -202,7 +202,7 @@ describeOnControlPlane('the word of people', (controlPlane) => {
     const requests = () => controlPlane().client.list(`${path}/rolloutintents`);
     const before = (await requests()).length;
     const again = await eve.run(['promote', 'ingester', '--yes']);
-    expect([again.status, again.stderr]).toEqual([5, expect.stringContaining('wave rest of mimir/ingester has no soak and no gate')]);
+    expect([again.status, again.stderr]).toEqual([5, expect.stringContaining('wave rest has no soak and no gate')]);
     expect(await requests()).toHaveLength(before);
   });
 

@@ -6,7 +6,7 @@ import { fakeApiServer } from './api-server.ts';
 import { runInProcess } from './in-process.ts';
 import { rolling, waiting, withoutNextRun } from './live-kit.ts';
 import { adoptedObjects, leaseObject, publishedObject } from './live-objects.ts';
-import { failed, groupObject, oncall, runOf } from './live-requests-kit.ts';
+import { failed, groupObject, inCanary, oncall, runOf } from './live-requests-kit.ts';
 import type { FakeObject } from './served-objects.ts';
 
 /** The decision before the change: the last run is completed, and every pod has the update revision of that time. */
@@ -27,7 +27,7 @@ const before = {
 it.each([
   ['approve ingester', waiting],
   ['reject ingester', waiting],
-  ['promote ingester --wave canary', { ...rolling, wave: { name: 'canary', index: 0, count: 3 } }],
+  ['promote ingester --wave canary', inCanary],
   ['abort ingester', rolling],
   ['retry ingester', failed],
 ])('%s waits for the decision about a StatefulSet that changed', async (line, after) => {

@@ -2,9 +2,9 @@
 import { describe, expect, it } from 'vitest';
 import { contextOf } from '../../../engine/context.ts';
 import { decideGroup } from '../../../engine/decide/decide.ts';
+import { effectOfAnswer } from '../../../engine/run/effects.ts';
 import { digestOfWaves } from '../../../engine/run/requests.ts';
 import type { RunningRun } from '../../../engine/run/run-state.ts';
-import { whyNotRejected } from '../../../engine/run/waves.ts';
 import { group, wave } from '../../kit/groups.ts';
 import { ago, hourMs, intent, ledgerOf, minuteMs, outdatedSets, runOf, updatedPods } from '../../kit/questions.ts';
 import { snapshotOf } from '../../kit/snapshots.ts';
@@ -38,7 +38,7 @@ function rejecting(name: string, run: Partial<RunningRun>, updated: readonly str
   const isStopped = [...decision.stops, ...decision.waits].some(({ source }) => source?.object === 'RolloutIntent mimir/no');
   const [rejected] = definition.rollout.waves.filter((one) => one.name === name);
   const context = contextOf(snapshot, definition);
-  const why = rejected && context.view.ledger.run && whyNotRejected(context, context.view.ledger.run, rejected);
+  const why = rejected && context.view.ledger.run && effectOfAnswer(context, context.view.ledger.run, rejected, 'reject').why;
   return { isStopped, why, zones: decision.stops.find(({ rule }) => rule === 'approval')?.zones };
 }
 
@@ -88,7 +88,7 @@ describe('a rejection', () => {
   it.each<[string, string, Partial<RunningRun>, readonly string[], string]>([
     ['of a started wave', 'first', started, [], 'wave first has already started'],
     ['of a started last wave', 'third', { ...started, wave: 2 }, ['a', 'b'], 'wave third has already started'],
-    ['of an earlier wave', 'first', { ...started, wave: 1 }, ['a'], 'wave first has already started'],
+    ['of an earlier wave', 'first', { ...started, wave: 1 }, ['a'], 'wave first is over; the run is in wave second'],
     [
       'in a rollback that skips approvals',
       'third',

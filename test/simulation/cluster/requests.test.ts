@@ -100,7 +100,7 @@ describe('the requests of people', () => {
     ['reject', waiting, { action: 'reject', wave: 'wave-2' }],
     ['rollback', { ...waiting, strategy: 'pinned' }, { action: 'abort', rollback: true }],
     ['retry', { ...waiting, run: { ...waiting.run, outcome: 'failed' } }, { action: 'retry' }],
-    ['retry', { ...waiting, waits: [{ rule: 'pin-applied' }] }, { action: 'retry' }],
+    ['retry', { ...waiting, waits: [{ rule: 'pin-applied', outcome: 'wait' }] }, { action: 'retry' }],
   ] as const)('are as the plugin writes them: %s', (request, decision, spec) => {
     const { requests, read } = world(decision);
     expect(requests.submit(request, 'bob')).toBe(true);

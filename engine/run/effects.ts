@@ -1,0 +1,125 @@
+// Answers whether a request about a run has an effect now, and why not. The verbs ask before they write a request.
+import type { ApprovalDefinition, WaveDefinition } from '../../policies/definition.ts';
+import { type StrategyName, strategyTraits } from '../../policies/strategies.ts';
+import { listed } from '../../policies/wording.ts';
+import type { GroupContext } from '../context.ts';
+import { addsNothing, asksBefore, isFastTrack } from '../rules/wave.ts';
+import { isRollingBack } from './origin.ts';
+import type { RunState } from './run-state.ts';
+import { hasReplacedSince } from './states.ts';
+import { type WaveProgress, waveProgress } from './waves.ts';
+
+interface OpenApproval {
+  /** `before`: the approval before the first pod of the wave. `after`: the approval after its last pod. */
+  readonly when: 'before' | 'after';
+  readonly approval: ApprovalDefinition;
+}
+
+/** The effect of an approval or a rejection of a wave: the approvals for which it counts, or the reason why it counts for none. */
+type AnswerEffect =
+  | { readonly counts: readonly OpenApproval[]; readonly why?: undefined }
+  | { readonly counts: readonly []; readonly why: string /** True if it counts later. */; readonly isEarly: boolean };
+
+/**
+ * Returns the effect of an answer to a wave. An approval counts for the start of a wave that has not started, else for the end of a wave
+ * whose pods are replaced. A rejection counts for each approval that is not over.
+ */
+export function effectOfAnswer(context: GroupContext, run: RunState, wave: WaveDefinition, action: 'approve' | 'reject'): AnswerEffect {
+  const ahead = context.group.rollout.waves.indexOf(wave) - run.wave;
+  const progress = waveProgress(context, wave, run);
+  const repairs = ahead === 0 && repairsOtherZone(progress, run);
+  if (isFastTrack(context, run) && !repairs)
+    return { counts: [], why: 'a return to the previous template needs no approval (skipOnRollback)', isEarly: false };
+  const isReplaced = ahead === 0 && (progress.isFilled || run.waveAvailableMs !== undefined);
+  const isStarting = repairs || ahead > 0 || (ahead === 0 && !isReplaced && asksBefore(context, wave, run));
+  const starts = isStarting ? openApproval('before', wave) : [];
+  const ends = ahead < 0 || run.returning !== undefined ? [] : openApproval('after', wave);
+  const approved = starts.length === 0 && isReplaced ? ends : starts;
+  const counts = action === 'reject' ? [...starts, ...ends] : approved;
+  return counts.length > 0 ? { counts } : { counts: [], why: whyNotCounted(context, run, wave, ends), isEarly: ends.length > 0 };
+}
+
+function whyNotCounted({ group }: GroupContext, run: RunState, wave: WaveDefinition, ends: readonly OpenApproval[]): string {
+  const { waves } = group.rollout;
+  if (ends.length > 0) return `the approval of wave ${wave.name} counts only if it follows the replacement of its last pod`;
+  if (waves.indexOf(wave) >= run.wave) return `wave ${wave.name} has already started`;
+  const current = waves[run.wave];
+  return `wave ${wave.name} is over${current === undefined ? '' : `; the run is in wave ${current.name}`}`;
+}
+
+function openApproval(when: OpenApproval['when'], { [when]: { approval } }: WaveDefinition): readonly OpenApproval[] {
+  return approval === undefined ? [] : [{ when, approval }];
+}
+
+/** Reports whether a stuck pod is replaced in another zone while zones return before the waves. It needs the approval of its wave. */
+function repairsOtherZone({ zones }: WaveProgress, { returning }: RunState): boolean {
+  return returning !== undefined && zones.some(({ view, remaining }) => remaining > 0 && !returning.includes(view.zone.name));
+}
+
+/** The effect of a promotion: the waves that it concerns, and what it skips there. `why` is the reason if nothing is left to skip. */
+interface PromotionEffect {
+  readonly waves: readonly WaveDefinition[];
+  /** The sum of the soaks in milliseconds. */
+  readonly soakMs: number;
+  readonly gates: readonly string[];
+  readonly why?: string;
+}
+
+/** Returns the effect of a promotion of one wave, or of the current wave and all later waves. With `gate`, only this gate is skipped. */
+export function effectOfPromotion(
+  context: GroupContext,
+  run: RunState,
+  { wave, gate }: { readonly wave: string | undefined; readonly gate: string | undefined },
+): PromotionEffect {
+  const left = context.group.rollout.waves.slice(run.wave);
+  const waves = left.filter(({ name }) => wave === undefined || name === wave);
+  const soakMs = gate === undefined ? waves.reduce((sum, one) => sum + soakLeft(context, run, one), 0) : 0;
+  const gates = [...new Set(waves.flatMap((one) => gatesLeft(context, run, one)))].filter((one) => gate === undefined || one === gate);
+  if (soakMs > 0 || gates.length > 0) return { waves, soakMs, gates };
+  const names = waves.map(({ name }) => name);
+  const subject = `${names.length === 1 ? 'wave' : 'waves'} ${listed(names, 'and')}`;
+  const nothing = `${names.length === 1 ? 'has' : 'have'} no ${gate === undefined ? 'soak and no gate' : `gate ${gate}`} left`;
+  const over = wave === undefined ? 'every wave is over' : `wave ${wave} is over`;
+  return { waves, soakMs, gates, why: names.length === 0 ? over : `${subject} ${nothing}${returnText(context, run)}` };
+}
+
+/** Returns the soak of a wave that has not ended in milliseconds: 0 if the run does not wait for it. */
+function soakLeft(context: GroupContext, run: RunState, wave: WaveDefinition): number {
+  const { soakMs } = wave.after;
+  if (run.returning !== undefined || isFastTrack(context, run) || addsNothing(context, wave)) return 0;
+  const isOver = isCurrent(context, run, wave) && run.waveAvailableMs !== undefined && context.nowMs - run.waveAvailableMs >= soakMs;
+  return isOver ? 0 : soakMs;
+}
+
+/** Returns the gates that can still block the wave. The gates before a wave have passed when its first pod is replaced. */
+function gatesLeft(context: GroupContext, run: RunState, wave: WaveDefinition): readonly string[] {
+  if (run.returning !== undefined || isRollingBack(run)) return [];
+  const hasBegun = isCurrent(context, run, wave) && (hasReplacedSince(run, run.waveStartedMs) || waveProgress(context, wave, run).isFilled);
+  const names = [...(hasBegun ? [] : wave.before.gates), ...wave.after.gates];
+  return names.filter((name) => context.group.gates.some((gate) => gate.name === name && gate.mode === 'enforce'));
+}
+
+function isCurrent({ group }: GroupContext, run: RunState, wave: WaveDefinition): boolean {
+  return group.rollout.waves.indexOf(wave) === run.wave;
+}
+
+function returnText(context: GroupContext, run: RunState): string {
+  const skipped = [...(isFastTrack(context, run) ? ['soaks (skipOnRollback)'] : []), ...(isRollingBack(run) ? ['gates'] : [])];
+  return skipped.length === 0 ? '' : `; a return to the previous template skips ${listed(skipped, 'and')}`;
+}
+
+/** The facts about a run that decide whether it can be rolled back. An unknown strategy counts as one that can roll back. */
+interface RollbackFacts {
+  readonly strategy: StrategyName | undefined;
+  /** True if the run itself returns to the earlier revisions. */
+  readonly isReturn: boolean;
+  /** True if the run changes the revision of a zone. */
+  readonly isChange: boolean;
+}
+
+/** Returns why an unfinished run cannot be rolled back: its strategy, a run that returns itself, or no revision to return to. */
+export function whyNotRolledBack({ strategy, isReturn, isChange }: RollbackFacts): 'strategy' | 'return' | 'unchanged' | undefined {
+  if (strategy !== undefined && !strategyTraits[strategy].canRollBack) return 'strategy';
+  if (isReturn) return 'return';
+  return isChange ? undefined : 'unchanged';
+}
