@@ -1,12 +1,13 @@
 // Writes the results of PolicyTests in every format: text, JSON, JUnit, Markdown and TAP.
 import type { CaseResult, RuleCoverage } from '../../engine/policy-test/policy-test.ts';
+import { counted } from '../../policies/wording.ts';
 import type { OutputStream } from '../context.ts';
 import type { ExitCode } from '../failure.ts';
 import { writeDocument } from './formats.ts';
 import { type JunitCase, junitXml } from './junit.ts';
 import { boundedTable, markdownCode, markdownLine } from './markdown.ts';
 import { sourceText } from './plan/plan-text.ts';
-import { type ItemColumn, itemTable, plural } from './text.ts';
+import { type ItemColumn, itemTable } from './text.ts';
 
 export type TestFormat = 'text' | 'json' | 'junit' | 'markdown' | 'tap';
 
@@ -43,7 +44,7 @@ export function countCases(suites: readonly TestSuite[]): { readonly passed: num
 
 function testSummary({ suites }: Pick<TestReport, 'suites'>): string {
   const { passed, failed } = countCases(suites);
-  return `${plural(passed + failed, 'case')} in ${plural(suites.length, 'test')}: ${passed} passed, ${failed} failed`;
+  return `${counted(passed + failed, 'case')} in ${counted(suites.length, 'test')}: ${passed} passed, ${failed} failed`;
 }
 
 function failureFacts({ decision, rules, message, problems }: CaseResult): readonly string[] {
@@ -68,7 +69,7 @@ export function countCovered(coverage: readonly RuleCoverage[]): { readonly cove
 
 /** Returns the coverage as `12 of 14 rules both blocked and passed`. */
 export function coveredText({ covered, rules }: ReturnType<typeof countCovered>): string {
-  return `${covered} of ${plural(rules, 'rule')} both blocked and passed`;
+  return `${covered} of ${counted(rules, 'rule')} both blocked and passed`;
 }
 
 function coverageSummary(coverage: readonly RuleCoverage[]): string {

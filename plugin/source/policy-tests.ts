@@ -12,7 +12,7 @@ import type { TestSuite } from '../output/policy-tests.ts';
 import { type PolicyFiles, readPolicyFiles } from '../policy-files.ts';
 import { type InputAccess, type InputFile, readInputs } from './input.ts';
 
-export interface PolicyTestFile {
+interface PolicyTestFile {
   readonly test: Loaded<'PolicyTest'>;
   /** The sources that the test names in `files`, relative to the current directory. */
   readonly sources: readonly string[];

@@ -1,6 +1,7 @@
 // Reads stored ledgers for the judges, without code of the agent: claims, epoch, preparations and pins.
 
 import type { TurnReport } from '../../agent/report.ts';
+import { keptByObject } from '../../policies/values/map.ts';
 import {
   configMapResource,
   field,
@@ -58,6 +59,7 @@ export interface RunText {
 }
 
 export interface LedgerText {
+  readonly format: string;
   readonly group: string;
   readonly epoch: number | undefined;
   /** The claims by `keyOf`. */
@@ -75,8 +77,10 @@ export function isLedger({ metadata }: ModelObject): boolean {
   return metadata.name.startsWith('rollout-group-') && metadata.labels?.['rollout-group.dev/document'] === 'ledger';
 }
 
-/** Returns the content of a ledger; undefined if it cannot be parsed. */
-export function readLedger(object: ModelObject): LedgerText | undefined {
+/** Returns the content of a ledger; undefined if it cannot be parsed. Several judges read each stored state, which never changes. */
+export const readLedger: (object: ModelObject) => LedgerText | undefined = keptByObject(contentOf);
+
+function contentOf(object: ModelObject): LedgerText | undefined {
   const value = parsed(textAt(object, 'data', 'ledger'));
   if (value === undefined) return undefined;
   const claims = new Map<string, Claimed>();
@@ -92,6 +96,7 @@ export function readLedger(object: ModelObject): LedgerText | undefined {
   );
   const run = runIn(value);
   return {
+    format: textAt(value, 'format') ?? '',
     group: textAt(value, 'group') ?? '',
     epoch: numberAt(value, 'epoch'),
     claims,

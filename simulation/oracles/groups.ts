@@ -27,10 +27,11 @@ const prefix = /^(?:rollout-group-|rollout-status-|pause-|[a-z]+\.)/;
  * Returns the group of an object: the one that its spec names, or else the one in its name. Undefined for an object of no group, for example
  * in a namespace without groups. In a namespace with one group, every object belongs to this group.
  */
-export function ownerOf<Group extends GroupName>(groups: readonly Group[], { namespace, name, object }: Named): Group | undefined {
+export function ownerOf<Group extends GroupName>(groups: readonly Group[], named: Named): Group | undefined {
+  const { namespace, name } = named;
   const found = groups.filter((group) => group.namespace === namespace);
   if (found.length < 2) return found[0];
-  const spec = object?.['spec'];
+  const spec = named.object?.['spec'];
   const written = textAt(spec, 'group') ?? textAt(spec, 'target', 'group') ?? textAt(spec, 'targets', 'groups', '0');
   const isNamed = (text: string): ((group: Group) => boolean) => {
     return (group) => text === group.name || text.startsWith(`${group.name}-`) || text.startsWith(`${group.name}.`);
@@ -94,6 +95,13 @@ export function whileTrue(oracle: Oracle, isTrue: () => boolean): Oracle {
 }
 
 function targetOf({ namespace, name, request }: Answered): Named {
-  const object = parsed(request.body) as Json | undefined;
-  return { namespace, name: name === '' ? (textAt(object, 'metadata', 'name') ?? '') : name, object };
+  const read = (): Json | undefined => parsed(request.body) as Json | undefined;
+  return {
+    namespace,
+    name: name === '' ? (textAt(read(), 'metadata', 'name') ?? '') : name,
+    // Only in a namespace with several groups does the content matter.
+    get object() {
+      return read();
+    },
+  };
 }

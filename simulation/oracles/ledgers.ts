@@ -8,11 +8,9 @@ import {
   isAgent,
   isTerminating,
   numberAt,
-  parsed,
   partitionOf,
   podResource,
   statefulSetResource,
-  textAt,
 } from '../objects.ts';
 import type { Commit, ModelObject } from '../server/request.ts';
 import { disruptedByUs } from './availability.ts';
@@ -89,7 +87,7 @@ export class LedgerJudge implements Oracle {
 
   /** Checks S4: no program of this version replaces a ledger that only a later version reads. */
   #checkVersion({ before, after, actor, type, atMs }: Commit): void {
-    const [was, is] = [before, after].map((map) => isOfNextVersion(parsed(textAt(map, 'data', 'ledger'))));
+    const [was, is] = [before, after].map((map) => map !== undefined && isOfNextVersion(readLedger(map)));
     this.#isUnreadable.set(atMs, type !== 'DELETED' && is === true);
     if (was === true && is !== true && actor.user !== otherAgent.user)
       this.#book.scene.violated('S4', `${actor.process ?? actor.user} replaces the ledger of a later version`);
@@ -271,7 +269,15 @@ export class LedgerJudge implements Oracle {
   #record(map: ModelObject, by: string, atMs: number): void {
     if (!isLedger(map)) return;
     const before = this.#ledgers.get(map.metadata.name);
-    const ledger = readLedger(map) ?? { group: '', epoch: undefined, claims: new Map(), prepared: [], pins: new Map(), rolling: [] };
+    const ledger = readLedger(map) ?? {
+      format: '',
+      group: '',
+      epoch: undefined,
+      claims: new Map(),
+      prepared: [],
+      pins: new Map(),
+      rolling: [],
+    };
     for (const key of before?.claims.keys() ?? []) if (!ledger.claims.has(key)) this.#open.delete(key);
     for (const [key, claim] of ledger.claims) if (!this.#open.has(key)) this.#open.set(key, { claim, by, sinceMs: atMs });
     this.#ledgers.set(map.metadata.name, ledger);

@@ -5,7 +5,7 @@ import { counted, listed } from '../../../policies/wording.ts';
 import { countEffects, type EnvironmentReview, imageChanges, type PolicyEffect, type Review } from '../../../review/document.ts';
 import { byAttention, countsText, otherChangeTexts, outcomeText, shownFact, sourceText, spanText } from '../plan/plan-text.ts';
 import { coveredText } from '../policy-tests.ts';
-import { inZones, plural, reasonSuffix } from '../text.ts';
+import { inZones, reasonSuffix } from '../text.ts';
 
 /** Returns the groups that the change moves, that StatefulSets leave, or that are blocked, sorted by need of attention. */
 export function plannedGroups({ groups }: Plan): readonly GroupPlan[] {
@@ -128,7 +128,7 @@ function decisionTexts({ direction, decisions, exception }: PolicyEffect): reado
 
 function withDecisions(cause: string, [first, ...others]: readonly string[]): string {
   if (first === undefined) return cause;
-  return `${cause}: ${first}${others.length === 0 ? '' : `, and ${plural(others.length, 'more decision')}`}`;
+  return `${cause}: ${first}${others.length === 0 ? '' : `, and ${counted(others.length, 'more decision')}`}`;
 }
 
 function effectRow(effect: PolicyEffect): Omit<ReviewRow, 'environments'> {
@@ -163,7 +163,7 @@ export function headline(review: Review): string {
   const objects = new Set(review.environments.flatMap(({ plan: { otherChanges = [] } }) => otherChanges.map(({ object }) => object)));
   const blocked = groups.filter(({ outcome }) => outcome === 'blocked').length;
   const parts = [
-    ...(blocked === 0 ? [] : [`${plural(blocked, 'group')} blocked`]),
+    ...(blocked === 0 ? [] : [`${counted(blocked, 'group')} blocked`]),
     ...(['loosened', 'tightened'] as const).filter((kind) => count(kind) > 0).map((kind) => `${count(kind)} ${kind}`),
     countsText([
       [count('changed'), 'other change'],

@@ -1,4 +1,5 @@
 // Renders a review for a terminal: the effects of all environments first, then the decisions behind them and the plans.
+
 import type { EnvironmentReview, Review } from '../../../review/document.ts';
 import type { OutputStream } from '../../context.ts';
 import { renderPlanTable } from '../plan/table.ts';

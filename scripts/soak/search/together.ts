@@ -146,11 +146,11 @@ function drawnPolicyChanges(seed: number, input: DrawInput, events: Events): Eve
 
 /** Returns times at which an agent of another version leads. */
 function drawnVersions(seed: number, input: DrawInput, events: Events): Events {
-  if (!input.isDrawn('F24') || draw(seed, 'is upgraded') >= 0.25) return [];
+  if (!input.isDrawn('F24') || draw(seed, 'is upgraded') >= 0.35) return [];
   const random = streamOf(seed, 'versions');
   return Array.from({ length: wholeBetween(random, 1, 4) }, (): ScenarioEvent => {
     const atMs = nearChange(random, events, input.endMs - 60_000);
-    const version = oneOf(random, ['older', 'newer', 'next'] as const);
+    const version = oneOf(random, ['older', 'newer', 'next', 'next'] as const);
     return { atMs, kind: 'otherVersion', version, forMs: within(10_000, 90_000)(random, input, atMs) };
   });
 }
