@@ -53,19 +53,21 @@ const views = mutantsOf('engine/observe/view.ts', [
 ]);
 
 const waves = [
+  ...mutantsOf('engine/run/included.ts', [
+    [
+      'pending-pods-not-counted',
+      'a wave does not count the pods whose successors do not exist yet',
+      'target - updated - pendingPods, outdated.length',
+      'target - updated, outdated.length',
+      inWaves,
+    ],
+  ]),
   ...mutantsOf('engine/run/waves.ts', [
     [
       'wave-ignores-other-zones',
       'a wave is available although a zone outside the wave is not ready',
       'isAvailable: isFilled && context.view.zones.every((zone) => zone.isReady) };',
       'isAvailable: isFilled && zones.every(({ view }) => view.isReady) };',
-      inWaves,
-    ],
-    [
-      'pending-pods-not-counted',
-      'a wave does not count the pods whose successors do not exist yet',
-      'target - view.updated - view.pendingPods, view.outdated.length',
-      'target - view.updated, view.outdated.length',
       inWaves,
     ],
     [
@@ -157,7 +159,7 @@ const runs = [
     [
       'unfinished-target-as-previous',
       'a run that supersedes an unfinished run restores the target of the unfinished run',
-      'const previous = isReached ? known.target : revisionsBefore(known);',
+      'const previous = revisionsAfter(known);',
       'const previous = known.target;',
       pinned,
     ],
@@ -385,6 +387,15 @@ const further = [
       ({ group }) => group.replicas.endsWith('irror'),
     ],
   ]),
+  ...mutantsOf('engine/run/revisions.ts', [
+    [
+      'returning-run-is-reached',
+      'the target of a run in which only some zones returned counts as reached',
+      'const isReached = run.returning === undefined && (',
+      'const isReached = (',
+      anyOf('return of one zone'),
+    ],
+  ]),
   ...mutantsOf('engine/run/run.ts', [
     [
       'former-zone-open',
@@ -392,13 +403,6 @@ const further = [
       "target[rest.openZone ?? ''] === undefined ? closeZone(rest) : rest",
       'rest',
       anyEvent('leaveGroup'),
-    ],
-    [
-      'returning-run-is-reached',
-      'the target of a run in which only some zones returned counts as reached',
-      'const isReached = known.returning === undefined && (',
-      'const isReached = (',
-      anyOf('return of one zone'),
     ],
     [
       'failed-template-continues',
