@@ -57,11 +57,6 @@ export function ordinalRanges(ordinals: readonly number[]): string {
   return ranges.join(',');
 }
 
-/** Returns a number of pods as text: `1 pod`, `2 pods`. */
-export function pods(count: number): string {
-  return `${count} ${count === 1 ? 'pod' : 'pods'}`;
-}
-
 /** Returns the ordinals of ranges such as `0-3,5`; undefined if they do not ascend or are more than `most`. Never builds a longer list. */
 export function ordinalsIn(ranges: string, most: number): readonly number[] | undefined {
   const ordinals: number[] = [];

@@ -164,12 +164,21 @@ export interface ZoneDecision {
   readonly revisions: readonly { readonly revision: string; readonly ordinals: string }[];
   /** `ZoneView.desiredRevision`: pods at this revision count as updated. Absent while it is unknown. */
   readonly desiredRevision?: string;
+  /** True if pods count as updated at the revision before a rollback, because the update revision failed. */
+  readonly isReturned?: true;
   /** The outdated pods that stay outdated, because no wave includes them. Absent without such pods. */
   readonly podsInNoWave?: number;
   /** Why the counts are meaningless: the StatefulSet does not exist, or the zone could not be read. Absent for a zone that was read. */
   readonly unread?: 'missing' | 'unreadable';
   /** `StatefulSetView.drift`. */
   readonly drift?: Drift;
+}
+
+/** Returns the word for the pods that count as updated: after a rollback and during it, they are returned. */
+export function updatedWord(zones: readonly Pick<ZoneDecision, 'isReturned'>[]): string {
+  const count = zones.filter(({ isReturned }) => isReturned === true).length;
+  if (count === 0) return 'updated';
+  return count === zones.length ? 'returned' : 'updated or returned';
 }
 
 /** A pause, protection, undo, rejection, window, policy rule or failed run that stops steps of the group now, even if no step is due. */

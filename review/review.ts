@@ -33,9 +33,9 @@ const order: readonly Direction[] = ['loosened', 'tightened', 'changed'];
 
 function reviewPair(pair: Pair, sides: Sides, options: ReviewOptions): PolicyReview {
   const exceptions = exceptionEffects(pair, options.nowMs);
-  if (decidingText(pair.before, pair, sides.before) === decidingText(pair.after, pair, sides.after))
-    return { effects: exceptions, asked: 0 };
-  const reviews = splitChange({ pair, sides }).map((change) => reviewChange(change, options));
+  const ends = [decidingText(pair.before, pair, sides.before), decidingText(pair.after, pair, sides.after)];
+  if (ends[0] === ends[1]) return { effects: exceptions, asked: 0 };
+  const reviews = splitChange({ pair, sides }, ends).map((change) => reviewChange(change, options));
   return {
     effects: [...reviews.flatMap(({ effects }) => effects), ...exceptions],
     asked: reviews.reduce((sum, { asked }) => sum + asked, 0),

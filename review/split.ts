@@ -12,9 +12,10 @@ export interface Change {
 
 /**
  * Returns the parts of a change in their order, or the whole change. The shape of a group is its zones, leaders and replicas, and the order and
- * the size of its waves: it decides when other rules are evaluated. Exchanged sides give the same parts in the opposite order.
+ * the size of its waves: it decides when other rules are evaluated. Exchanged sides give the same parts in the opposite order. `ends` are the
+ * texts of both sides.
  */
-export function splitChange(change: Change): readonly Change[] {
+export function splitChange(change: Change, ends: readonly string[]): readonly Change[] {
   const { pair, sides } = change;
   const { before, after } = pair;
   if (before === undefined || after === undefined) return [change];
@@ -22,10 +23,10 @@ export function splitChange(change: Change): readonly Change[] {
     { side: sides.before, group: before.group },
     { side: sides.after, group: after.group },
   ];
-  const [middle] = [middleOf(old, next, pair), middleOf(next, old, pair)].sort((a, b) => compareText(a.text, b.text));
-  const ends = [decidingText(before, pair, sides.before), decidingText(after, pair, sides.after)];
-  if (middle === undefined || ends.includes(middle.text)) return [change];
-  const { side, between } = middle;
+  const first = middleOf(old, next, pair);
+  if (ends.includes(first.text)) return [change];
+  const other = middleOf(next, old, pair);
+  const { side, between } = compareText(first.text, other.text) < 0 ? first : other;
   return [
     { pair: { ...pair, after: between }, sides: { ...sides, after: side } },
     { pair: { ...pair, before: between }, sides: { ...sides, before: side } },

@@ -7,9 +7,9 @@ import { defined } from '../../policies/values/defined.ts';
 import { groupBy } from '../../policies/values/group-by.ts';
 import { keptByObject } from '../../policies/values/map.ts';
 import { counted } from '../../policies/wording.ts';
-import { ordinalRanges, pods } from '../amount.ts';
+import { ordinalRanges } from '../amount.ts';
 import { contextOf, type GroupContext } from '../context.ts';
-import { type Decision, type GroupDecision, noGoal, type RuleResult, type Step, type ZoneDecision } from '../decision.ts';
+import { type Decision, type GroupDecision, noGoal, type RuleResult, type Step, updatedWord, type ZoneDecision } from '../decision.ts';
 import { isCrashing, type ZoneView } from '../observe/view.ts';
 import { leftWithPartition, lookAgainMs } from '../release/left.ts';
 import { blockingResults, blocks, earliest, earliestAfter, result } from '../rule.ts';
@@ -134,7 +134,8 @@ function goalOf(
   const scaling = steps
     .filter((step) => step.kind !== 'roll' && step.to !== undefined)
     .map((step) => `zone ${step.zone} to ${counted(step.to ?? 0, 'replica')}`);
-  const progress = `${updated} of ${pods(all)} updated${inNoWave === 0 ? '' : `, ${inNoWave} in no wave`}`;
+  const word = updatedWord(context.view.zones.map(zoneDecision));
+  const progress = `${updated} of ${counted(all, 'pod')} ${word}${inNoWave === 0 ? '' : `, ${inNoWave} in no wave`}`;
   const parts = [...(outdated > 0 ? [progress] : []), ...scaling];
   if (parts.length > 0) return parts.join('; ');
   if (stops.some(({ rule }) => rule === 'rolled-back')) return 'keep the revision before the rollback';
@@ -194,6 +195,7 @@ const zoneDecision = keptByObject((view: ZoneView): ZoneDecision => {
     isReady: view.isReady,
     revisions,
     ...(desiredRevision === '' ? {} : { desiredRevision }),
+    ...(desiredRevision !== '' && desiredRevision !== view.set?.status.updateRevision ? { isReturned: true } : {}),
     ...(view.unknown === undefined ? {} : { unread: view.isMissing ? 'missing' : 'unreadable' }),
     ...defined({ drift: view.set?.drift }),
   };

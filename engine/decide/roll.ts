@@ -1,8 +1,7 @@
 // Decides which pods of which zone to replace now, or which rules block every replacement.
 import { defined, extended } from '../../policies/values/defined.ts';
 import { groupBy } from '../../policies/values/group-by.ts';
-import { listed, zonesText } from '../../policies/wording.ts';
-import { pods } from '../amount.ts';
+import { counted, listed, zonesText } from '../../policies/wording.ts';
 import { type GroupContext, zoneNamed } from '../context.ts';
 import type { Action, GroupDecision, RuleResult, Step } from '../decision.ts';
 import { driftText } from '../diff/field-writers.ts';
@@ -346,7 +345,7 @@ function checkWave({ context, progress }: WaveTurn, run: UnfinishedRun, zone: st
  * successors that OrderedReady would not create.
  */
 function podsInFlight(view: ZoneView, queue: readonly PodView[]): RuleResult {
-  const inFlight = `${pods(view.inFlight)} of zone ${view.zone.name} ${view.inFlight === 1 ? 'is' : 'are'} in flight${claimNote(view)}`;
+  const inFlight = `${counted(view.inFlight, 'pod')} of zone ${view.zone.name} ${view.inFlight === 1 ? 'is' : 'are'} in flight${claimNote(view)}`;
   const fact = view.inFlight > 0 ? inFlight : (heldPod(view, queue) ?? inFlight);
   return result('pods-in-flight', 'wait', fact, { earliestMs: view.availableAtMs });
 }

@@ -5,7 +5,7 @@ import type { Action, RuleResult, Step } from '../decision.ts';
 import type { ZoneView } from '../observe/view.ts';
 import { blocks, result, stepOutcome } from '../rule.ts';
 import { withException } from '../rules/exception.ts';
-import { delayedDownscale, prepareDownscale, renewals, withdrawals } from '../rules/prepare.ts';
+import { delayedDownscale, keptPreparation, prepareDownscale, renewals, withdrawals } from '../rules/prepare.ts';
 import { refusalOf } from '../rules/refused-write.ts';
 import { checkReplicas, type ScaleQuestion } from '../rules/scale.ts';
 import { cancelRequest, objectOf, requesterText } from '../run/requests.ts';
@@ -131,7 +131,9 @@ function change(question: ScaleQuestion, { to, results: checked, calls, warnings
   const outcome = stepOutcome(results);
   const kind = to > from ? 'scaleUp' : 'scaleDown';
   const step: Step = { id: `scale/${zone.zone.name}`, kind, zone: zone.zone.name, pods: [], from, to, outcome, results };
-  if (outcome !== 'act') return { step, actions: calls, replicas: from, warnings, isScaling: false };
+  const kept = to < from ? keptPreparation(question, results) : undefined;
+  if (outcome !== 'act')
+    return { step, actions: calls, replicas: from, warnings: kept === undefined ? warnings : [...warnings, kept], isScaling: false };
   return { step, actions: [...calls, write], replicas: to, warnings, isScaling: true };
 }
 

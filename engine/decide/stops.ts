@@ -6,7 +6,7 @@ import { defined } from '../../policies/values/defined.ts';
 import { groupBy } from '../../policies/values/group-by.ts';
 import { listed } from '../../policies/wording.ts';
 import { type GroupContext, sourceOf } from '../context.ts';
-import type { RuleResult, Step, Stop } from '../decision.ts';
+import type { GroupDecision, RuleResult, Step, Stop } from '../decision.ts';
 import type { GroupView, ZoneView } from '../observe/view.ts';
 import { blocks, earliestAfter } from '../rule.ts';
 import { agentRuns } from '../rules/agent-access.ts';
@@ -122,6 +122,19 @@ function rolledBackStop({ view }: GroupContext, run: RunState, name: string): St
     ? { endsWith: retryCommand(name), alternatives: [undo, otherTemplate] }
     : { endsWith: undo, alternatives: [otherTemplate] };
   return { rule: 'rolled-back', fact, zones: kept.map(({ zone }) => zone.name), isBlocking: isOver, ...ends };
+}
+
+/**
+ * Reports whether a text offers a command that has no effect without an agent. The webhook that records requesters is part of the agent: if
+ * it does not answer, the API server denies the request.
+ */
+export function needsAgent(text: string): boolean {
+  return /kubectl rollout-group (?:approve|promote|override|retry) /.test(text);
+}
+
+/** Reports whether the group would continue without the stop. A stop of a group that has nothing to do is no reason to act. */
+export function stopsStep({ phase }: Pick<GroupDecision, 'phase'>, { isBlocking }: Stop): boolean {
+  return isBlocking && phase !== 'Done';
 }
 
 function retryCommand(name: string): string {

@@ -3,7 +3,7 @@ import type { DisruptionDefinition, GroupDefinition } from '../../policies/defin
 import { matchesSelector } from '../../policies/label-selector.ts';
 import { type PartitionPattern, partitionReader } from '../../policies/text/partition-pattern.ts';
 import { defined } from '../../policies/values/defined.ts';
-import { pods } from '../amount.ts';
+import { counted } from '../../policies/wording.ts';
 import { isAvailable, isServing } from '../observe/view.ts';
 import { profileOf } from '../profiles.ts';
 import { earliest } from '../rule.ts';
@@ -98,13 +98,13 @@ function inZones(question: BudgetQuestion, budget: DisruptionBudget, limit: numb
   const others = budget.members.filter((member) => member.uid !== set.uid);
   const test = readyTest(question, 0);
   for (const member of others) {
-    const counted = countPods(question.snapshot, member, test);
-    if (counted === undefined) return undetermined(member);
-    if (counted.notReady + counted.unknown > 0) return denied(counted, member.name);
+    const count = countPods(question.snapshot, member, test);
+    if (count === undefined) return undetermined(member);
+    if (count.notReady + count.unknown > 0) return denied(count, member.name);
   }
-  const counted = countPods(question.snapshot, set, test);
-  if (counted === undefined) return undetermined(set);
-  return within(counted, limit, set.name);
+  const count = countPods(question.snapshot, set, test);
+  if (count === undefined) return undetermined(set);
+  return within(count, limit, set.name);
 }
 
 /** Evaluates a budget by partition: the unready pods of the partition in all other zones together must be below the limit. */
@@ -121,15 +121,15 @@ function inPartition(question: BudgetQuestion, budget: DisruptionBudget, limit: 
   let sum: Counted = { tested: 0, notReady: 0, unknown: budget.missing.length };
   for (const member of budget.members) {
     if (member.uid === set.uid) continue;
-    const counted = countPods(snapshot, member, test);
-    if (counted === undefined) return undetermined(member);
+    const count = countPods(snapshot, member, test);
+    if (count === undefined) return undetermined(member);
     // A zone without a pod of the partition may have lost that pod.
-    const nothing = counted.tested === 0 && counted.notReady === 0 && counted.unknown === 0 ? 1 : 0;
+    const nothing = count.tested === 0 && count.notReady === 0 && count.unknown === 0 ? 1 : 0;
     sum = {
-      tested: sum.tested + counted.tested,
-      notReady: sum.notReady + counted.notReady,
-      unknown: sum.unknown + counted.unknown + nothing,
-      earliestMs: earliest([sum.earliestMs, counted.earliestMs]),
+      tested: sum.tested + count.tested,
+      notReady: sum.notReady + count.notReady,
+      unknown: sum.unknown + count.unknown + nothing,
+      earliestMs: earliest([sum.earliestMs, count.earliestMs]),
     };
   }
   return within(sum, limit, `partition ${partition}`);
@@ -143,15 +143,18 @@ function readyTest({ group, claims, pod }: BudgetQuestion, crossZoneDelayMs: num
   return { group, claimed, exceptUid: pod.uid, crossZoneDelayMs };
 }
 
-function within(counted: Counted, limit: number, span: string): DisruptionVerdict {
-  const unavailable = counted.notReady + counted.unknown;
-  if (unavailable >= limit) return denied(counted, span);
+function within(count: Counted, limit: number, span: string): DisruptionVerdict {
+  const unavailable = count.notReady + count.unknown;
+  if (unavailable >= limit) return denied(count, span);
   return { ...plain(200, 'allowed', `${unavailable} of ${limit} unavailable in ${span}`), unavailable };
 }
 
-function denied(counted: Counted, span: string): DisruptionVerdict {
-  const { notReady, unknown, earliestMs } = counted;
-  const parts = [...(notReady > 0 ? [`${pods(notReady)} not ready`] : []), ...(unknown > 0 ? [`${pods(unknown)} unknown`] : [])];
+function denied(count: Counted, span: string): DisruptionVerdict {
+  const { notReady, unknown, earliestMs } = count;
+  const parts = [
+    ...(notReady > 0 ? [`${counted(notReady, 'pod')} not ready`] : []),
+    ...(unknown > 0 ? [`${counted(unknown, 'pod')} unknown`] : []),
+  ];
   return {
     ...plain(429, 'denied', `${parts.join(', ')} in ${span}`),
     unavailable: notReady + unknown,

@@ -3,8 +3,10 @@
 import { labelKeys } from '../../policies/adopt/keys.ts';
 import type { GroupDefinition } from '../../policies/definition.ts';
 import { defined } from '../../policies/values/defined.ts';
+import { counted } from '../../policies/wording.ts';
 import { contextOf, type GroupContext, sourceOf } from '../context.ts';
 import { decideGroup } from '../decide/decide.ts';
+import { desiredReplicas } from '../decide/replicas.ts';
 import { templateStops } from '../decide/stops.ts';
 import type { RuleResult, Stop } from '../decision.ts';
 import { disruptionVerdict } from '../disruption/disruption.ts';
@@ -43,11 +45,21 @@ export function checkScale(snapshot: Snapshot, request: RequestOf<'scale'>): Ver
   }
   // The API server sets 1 for a manifest without replicas, so null means 1.
   const change = { ...request, from: from ?? 1, to: to ?? 1 };
-  return forMember(snapshot, request, (member) => (change.to < change.from ? checkShrink(member, change) : checkGrowth(member, change)));
+  return forMember(snapshot, request, (member) => {
+    const verdict = change.to < change.from ? checkShrink(member, change) : checkGrowth(member, change);
+    return verdict.results.some(blocks) ? verdict : { ...verdict, warnings: [...(verdict.warnings ?? []), ...setBack(member, change)] };
+  });
 }
 
 function checkGrowth({ context, zone }: Member, request: Change): Verdict {
   return request.from === request.to ? { results: [] } : checkReplicas(scaleQuestionOf(context, zone, request), userOf(request));
+}
+
+/** Returns that the agent will change the requested replicas again; [] if other clients set them, or their number is unknown. */
+function setBack({ context, zone }: Member, { from, to }: Change): readonly string[] {
+  const desired = from === to ? undefined : desiredReplicas(context, zone);
+  if (desired === undefined || blocks(desired.answer) || desired.replicas === to) return [];
+  return [`the agent sets zone ${zone.zone.name} to ${counted(desired.replicas, 'replica')}, because ${desired.answer.fact}`];
 }
 
 function checkShrink({ context, zone }: Member, request: Change): Verdict {

@@ -1,7 +1,6 @@
 // Finds what follows from new templates and from a rollback: the pods that they replace, also without an action of the agent, and zones that keep rolling.
 import type { GroupDefinition } from '../../policies/definition.ts';
-import { listed } from '../../policies/wording.ts';
-import { pods } from '../amount.ts';
+import { counted, listed } from '../../policies/wording.ts';
 import { contextOf } from '../context.ts';
 import { type GroupDecision, replacedBy } from '../decision.ts';
 import type { ZoneView } from '../observe/view.ts';
@@ -78,7 +77,7 @@ export function revisionsOfRollback(snapshot: Snapshot, group: GroupDefinition, 
 export function atOnceText(snapshot: Snapshot, { namespace, zones }: GroupDefinition, exposed: Pick<TracedStep, 'zone' | 'pods'>): string {
   const { zone, pods: names } = exposed;
   const { statefulSet = '' } = zones.find(({ name }) => name === zone) ?? {};
-  const which = names.length > 3 ? `${pods(names.length)} of ${statefulSet}` : listed(names, 'and');
+  const which = names.length > 3 ? `${counted(names.length, 'pod')} of ${statefulSet}` : listed(names, 'and');
   const place = `at or above the partition ${setNamed(snapshot, namespace, statefulSet)?.partition ?? 0}`;
   return `the StatefulSet controller replaces ${which} at once: ${names.length === 1 ? 'it is' : 'they are'} ${place}; no gate, pause or protection stops it`;
 }

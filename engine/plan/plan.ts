@@ -3,7 +3,7 @@ import type { GroupDefinition, ZoneDefinition } from '../../policies/definition.
 import { policiesFor } from '../../policies/join.ts';
 import { isSameValue } from '../../policies/values/canonical-json.ts';
 import { defined } from '../../policies/values/defined.ts';
-import { pods } from '../amount.ts';
+import { counted } from '../../policies/wording.ts';
 import { contextOf, type GroupContext } from '../context.ts';
 import { decideGroup } from '../decide/decide.ts';
 import { isOfStop } from '../decide/stops.ts';
@@ -483,7 +483,7 @@ function span(step: PlannedStep): readonly TimelineSpan[] {
   const kind = step.kind === 'check' ? 'wait' : step.kind;
   const label =
     step.kind === 'roll'
-      ? pods(step.pods.length)
+      ? counted(step.pods.length, 'pod')
       : step.kind === 'scaleUp' || step.kind === 'scaleDown'
         ? `${step.from} to ${step.to}`
         : (step.waitsFor ?? step.kind);

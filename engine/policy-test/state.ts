@@ -45,8 +45,18 @@ interface CaseState {
 
 type ZoneState = NonNullable<GivenState['zones']>[string];
 
+/** The states by their bundle and manifests, then by the rest of the question. A review asks several requests in one state. */
+const statesBy = keptByObject((_bundle: PolicyBundle) => keptByObject((_manifests: readonly unknown[]) => new Map<string, CaseState>()));
+
 /** Builds the state of one case. Parts that the case omits are healthy, updated and not scaled. */
 export function caseState(question: StateQuestion): CaseState {
+  const { bundle, manifests, group, given, nowMs, agentNamespace } = question;
+  const kept = statesBy(bundle)(manifests);
+  if (kept.size >= keptStateLimit) kept.clear();
+  return getOrCreate(kept, JSON.stringify([group.namespace, group.name, nowMs, agentNamespace, given]), () => buildState(question));
+}
+
+function buildState(question: StateQuestion): CaseState {
   const { bundle, group, nowMs, agentNamespace } = question;
   const zones = zonesGiven(question);
   const read = runningManifests(question, zones);

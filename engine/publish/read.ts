@@ -61,6 +61,8 @@ const published = z.object({
       revisions: z.array(z.object({ revision: text, ordinals: text })),
       /** The revision of updated pods. Absent while it is unknown, and in publications of earlier versions. */
       desiredRevision: text.exactOptional(),
+      /** True if pods count as updated at the revision before a rollback; absent otherwise, and in publications of earlier versions. */
+      isReturned: z.literal(true).exactOptional(),
       /** The outdated pods that no wave includes; absent without such pods, and in publications of earlier versions. */
       podsInNoWave: count.exactOptional(),
       /** Absent for a zone that was read, and in publications of earlier versions. */

@@ -389,3 +389,18 @@ export function isMisplacedUntilRetry({ rule, outcome, earliestMs }: RuleResult)
 export function gatesWithReading({ gates }: Pick<PublishedDecision, 'gates'>) {
   return gates.flatMap(({ latest, ...gate }) => (latest === undefined ? [] : [{ ...gate, latest }]));
 }
+
+/**
+ * Returns the exceptions in use, then the unused ones that have not ended. The fact of an exception omits the fact of a stop that the same
+ * rule still causes in other zones, because the outputs show the stop next to the exception.
+ */
+export function openExceptions(
+  { permitted = [], unusedExceptions = [], stops = [] }: Pick<PublishedDecision, 'permitted' | 'unusedExceptions' | 'stops'>,
+  nowMs: number,
+): readonly RuleResult[] {
+  const used = permitted.map((result): RuleResult => {
+    const stop = stops.find(({ rule, fact }) => rule === result.rule && result.fact.startsWith(`${fact}; `));
+    return stop === undefined ? result : { ...result, fact: result.fact.slice(stop.fact.length + 2) };
+  });
+  return [...used, ...unusedExceptions.filter(({ earliestMs = nowMs }) => earliestMs > nowMs)];
+}

@@ -1,5 +1,5 @@
 // Releases a group whose definition was deleted: the StatefulSet controller may replace its pods again, zone by zone.
-import { pods as countOfPods } from '../amount.ts';
+import { counted } from '../../policies/wording.ts';
 import { claimsOf, openClaims } from '../ledger/ledger.ts';
 import { isAvailable } from '../observe/view.ts';
 import { releasedGroup } from '../profiles.ts';
@@ -93,9 +93,9 @@ function shortfallOf({ zone, statefulSet, set, pods }: Member, isReleased: boole
   if (set.status.observedGeneration < set.generation)
     return `the StatefulSet controller has not observed the last change of ${statefulSet}`;
   const up = pods.filter((pod) => isAvailable(pod, releasedGroup, set.minReadySeconds, nowMs));
-  if (up.length < set.replicas) return `zone ${zone} has ${up.length} of ${countOfPods(set.replicas)} available`;
+  if (up.length < set.replicas) return `zone ${zone} has ${up.length} of ${counted(set.replicas, 'pod')} available`;
   const old = isReleased && set.updateStrategy === 'RollingUpdate' ? outdatedOf({ set, pods }) : [];
-  return old.length === 0 ? undefined : `zone ${zone} still has ${countOfPods(old.length)} to replace`;
+  return old.length === 0 ? undefined : `zone ${zone} still has ${counted(old.length, 'pod')} to replace`;
 }
 
 function partitionZero(namespace: string, { zone, statefulSet, set, pods }: Member): SetPartition | undefined {

@@ -1,8 +1,10 @@
 // Reports on StatefulSets whose group was deleted or no longer contains them, and describes the effect of a release.
+
 import { labelKeys } from '../../policies/adopt/keys.ts';
 import type { GroupDefinition } from '../../policies/definition.ts';
 import { traitsOf } from '../../policies/strategies.ts';
-import { pods as countOfPods, ordinalRanges } from '../amount.ts';
+import { counted } from '../../policies/wording.ts';
+import { ordinalRanges } from '../amount.ts';
 import { isBelowPartition } from '../rules/pod-state.ts';
 import { recordedKind } from '../run/origin.ts';
 import type { RunState } from '../run/run-state.ts';
@@ -82,7 +84,7 @@ export function undoneBy(
   if (!isOpen && outdatedCount === 0) return undefined;
   const rest = 'its waves, soaks, approvals and pauses no longer apply';
   const state = isOpen ? `its ${recordedKind(run)} ${run.outcome === 'failed' ? 'had failed' : 'was running'}; ` : '';
-  return `${state}${rest}${outdatedCount === 0 ? '' : `, and ${countOfPods(outdatedCount)} will be replaced`}`;
+  return `${state}${rest}${outdatedCount === 0 ? '' : `, and ${counted(outdatedCount, 'pod')} will be replaced`}`;
 }
 
 function noteOf(

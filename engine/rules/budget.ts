@@ -3,7 +3,8 @@ import type { ExceptionDefinition, Source } from '../../policies/definition.ts';
 import { exceptionFor } from '../../policies/join.ts';
 import { desiredHealthy, type ZeroBudget, zeroBudgetOf } from '../../policies/objects/pod-budget.ts';
 import { traitsOf } from '../../policies/strategies.ts';
-import { pods, unavailableLimit } from '../amount.ts';
+import { counted } from '../../policies/wording.ts';
+import { unavailableLimit } from '../amount.ts';
 import { sourceOf } from '../context.ts';
 import type { RuleResult } from '../decision.ts';
 import { type DisruptionVerdict, disruptionVerdict } from '../disruption/disruption.ts';
@@ -133,7 +134,7 @@ export function choosePods(question: RollQuestion, exception?: ExceptionDefiniti
   const announceable = candidates.slice(0, Math.max(0, openClaimLimit - context.view.ledger.claims.length));
   const open = announceable.filter(({ pod }) => !isProtected(context, view, pod.ordinal));
   const picked = strategy.withoutDenied(announceable, open);
-  const fact = `${view.unavailableCount} of at most ${pods(limit)} unavailable in zone ${view.zone.name}${claimNote(view)}`;
+  const fact = `${view.unavailableCount} of at most ${counted(limit, 'pod')} unavailable in zone ${view.zone.name}${claimNote(view)}`;
   const budget = picked.length > 0 || free > 0 ? withinLimit(fact, allowed) : spent(question, queue, fact, allowed);
   const disruption = underDisruptionBudget(question, picked, limit);
   const evicted = underEvictionBudget(question, disruption.chosen, queue);

@@ -5,7 +5,6 @@ import { exceptionFor } from '../../policies/join.ts';
 import { canOverride } from '../../policies/rollout/rules-without-exception.ts';
 import { compareText } from '../../policies/values/compare-text.ts';
 import { counted, listed } from '../../policies/wording.ts';
-import { pods } from '../amount.ts';
 import type { GroupContext } from '../context.ts';
 import type { RuleResult } from '../decision.ts';
 import { blocks, result } from '../rule.ts';
@@ -67,7 +66,7 @@ function scopeText({ allow, zone }: Pick<ExceptionDefinition, 'allow' | 'zone'>)
   const amounts = [
     ...(allow.anything === true ? ['any amount'] : []),
     ...(allow.replicasAtLeast === undefined ? [] : [`${counted(allow.replicasAtLeast, 'replica')} or more`]),
-    ...(allow.podsAtMost === undefined ? [] : [`at most ${pods(allow.podsAtMost)}`]),
+    ...(allow.podsAtMost === undefined ? [] : [`at most ${counted(allow.podsAtMost, 'pod')}`]),
   ];
   return `${listed(amounts, 'or')} ${zone === undefined ? 'in all zones' : `in zone ${zone}`}`;
 }

@@ -1,12 +1,13 @@
 // Evaluates the preparation of a downscale: pods prepare first, and are removed after their preparation and its delay.
 import { formatDuration } from '../../policies/duration.ts';
-import { pods } from '../amount.ts';
+import { counted } from '../../policies/wording.ts';
 import { sourceOf } from '../context.ts';
 import { isDatedAhead, isNewAnswer, wasAsked } from '../decide/preparations.ts';
 import type { Action, RuleResult } from '../decision.ts';
 import type { ZoneView } from '../observe/view.ts';
 import { profileOf } from '../profiles.ts';
-import { ageSince, earliest, result } from '../rule.ts';
+import { ageSince, earliest, leadingResult, result } from '../rule.ts';
+import { requestPlace } from '../run/requests.ts';
 import { isWithinClockSkew, type PodView, type Preparation } from '../snapshot.ts';
 import { leavingPods } from './leaving.ts';
 import type { ScaleQuestion } from './scale.ts';
@@ -49,7 +50,7 @@ export function delayedDownscale(question: ScaleQuestion): PrepareAnswer {
 
 function missingText({ zone }: ScaleQuestion, { lost, lostCount }: Leaving, missing: readonly Answer[]): string {
   const absent = lost === undefined ? '' : `; ${zone.zone.statefulSet}-${lost} does not exist`;
-  return `${pods(missing.length + lostCount)} must prepare${absent}`;
+  return `${counted(missing.length + lostCount, 'pod')} must prepare${absent}`;
 }
 
 function failureText([first]: readonly Answer[]): string {
@@ -78,7 +79,7 @@ function confirmed(
   const old = removable.filter((one) => !isConfirmed(one));
   if (old.length === 0) return { ...ripe, actions: [] };
   const { limit, source } = ripe.result;
-  const fact = `${pods(old.length)} must confirm that ${old.length === 1 ? 'it is' : 'they are'} prepared`;
+  const fact = `${counted(old.length, 'pod')} must confirm that ${old.length === 1 ? 'it is' : 'they are'} prepared`;
   return {
     result: result('delayed-downscale', 'wait', fact, { limit, source }),
     permitted: from,
@@ -106,7 +107,7 @@ function removableTail(question: ScaleQuestion, answers: readonly Answer[], afte
 
 function preparedTop(count: number, limit: string): string {
   if (count === 0) return 'no pod was created for the highest ordinals';
-  return `${pods(count)} with the highest ${count === 1 ? 'ordinal has' : 'ordinals have'} been prepared for ${limit}`;
+  return `${counted(count, 'pod')} with the highest ${count === 1 ? 'ordinal has' : 'ordinals have'} been prepared for ${limit}`;
 }
 
 /** Reports whether the delay applies. Adopted groups delay mirrored zones only; in native groups a forced number skips the delay. */
@@ -153,7 +154,7 @@ export function prepareDownscale(question: ScaleQuestion, to: number): PrepareAn
   }
   const missing = answers.filter(({ entry }) => entry?.state !== 'prepared');
   if (missing.length + leaving.lostCount === 0) {
-    const fact = `${pods(answers.length)} ${answers.length === 1 ? 'is' : 'are'} prepared`;
+    const fact = `${counted(answers.length, 'pod')} ${answers.length === 1 ? 'is' : 'are'} prepared`;
     return { result: result('prepare-downscale', 'ok', fact, { source }), permitted: to, actions: [] };
   }
   const actions = missing.length === 0 ? [] : [callPods(question, 'prepare', 'POST', ordinals)];
@@ -179,6 +180,25 @@ export function withdrawals(question: Pick<ScaleQuestion, 'context' | 'zone'>, s
     if (distinct.length > 0) actions.push(callPods(question, call, 'DELETE', distinct));
   }
   return actions;
+}
+
+/**
+ * Returns that pods stay prepared while a rule other than the preparation blocks their removal: a withdrawal would start the preparation over.
+ * Undefined without such a rule or pod.
+ */
+export function keptPreparation(question: ScaleQuestion, results: readonly RuleResult[]): RuleResult | undefined {
+  const { context, zone, to } = question;
+  const rule = leadingResult(results)?.rule;
+  const kept = (['delayed', 'prepare'] as const).flatMap((call) => leavingAnswers(question, call).answers);
+  const ordinals = kept.filter(({ entry }) => entry?.state === 'prepared').map(({ pod }) => pod.ordinal);
+  if (rule === undefined || rule === 'delayed-downscale' || rule === 'prepare-downscale' || ordinals.length === 0) return undefined;
+  const distinct = [...new Set(ordinals)];
+  const place = requestPlace({ ordinals: distinct, zone: zone.zone.name });
+  const { namespace, name } = context.group;
+  const end = `kubectl rollout-group cancel ${namespace}/${name} --zone ${zone.zone.name}`;
+  const stay = distinct.length === 1 ? 'stays' : 'stay';
+  const fact = `${place} ${stay} prepared while ${rule} blocks the decrease to ${counted(to, 'replica')}. To cancel the decrease, run: ${end}`;
+  return result('prepare-downscale', 'ok', fact);
 }
 
 /** An existing pod that leaves, and its answer. */

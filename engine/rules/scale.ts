@@ -4,7 +4,6 @@ import type { ZoneDefinition } from '../../policies/definition.ts';
 import { formatDuration } from '../../policies/duration.ts';
 import { defined, extended } from '../../policies/values/defined.ts';
 import { counted } from '../../policies/wording.ts';
-import { pods } from '../amount.ts';
 import { boundSource, type GroupContext, sourceOf, zoneNamed } from '../context.ts';
 import type { RuleResult } from '../decision.ts';
 import { claimNote, describeReadiness, isServing, type ZoneView } from '../observe/view.ts';
@@ -105,7 +104,7 @@ function leaderFloor({ context, zone, to, isForced }: ScaleQuestion): RuleResult
   if (leader?.set === undefined || isForced || !profileOf(context.group).checksEveryDownscale)
     return result('leader-floor', 'skip', 'the zone waits for no leader');
   const floor = Math.max(leader.replicas, leader.pods.length);
-  const fact = `leader zone ${leader.zone.name} has ${counted(leader.replicas, 'replica')} and ${pods(leader.pods.length)}`;
+  const fact = `leader zone ${leader.zone.name} has ${counted(leader.replicas, 'replica')} and ${counted(leader.pods.length, 'pod')}`;
   return result('leader-floor', to >= floor ? 'ok' : 'wait', fact, {
     limit: `at least ${floor}`,
     source: sourceOf(context, `zones.${zone.zone.name}.follows`),
@@ -138,7 +137,7 @@ function otherZonesReady({ context, zone, isForced }: ScaleQuestion): RuleResult
     if (view.zone.name === zone.zone.name) continue;
     const short = !checksAll && view.set !== undefined ? shortfall(view.set.status, view.pods) : undefined;
     if (short !== undefined) {
-      const fact = `zone ${view.zone.name} has ${pods(short.notReady)} not ready and ${short.notUpdated} not updated`;
+      const fact = `zone ${view.zone.name} has ${counted(short.notReady, 'pod')} not ready and ${short.notUpdated} not updated`;
       return result('other-zones-ready', 'wait', fact, { limit: 'all ready and updated' });
     }
     // An announced downscale may arrive at any moment, so the StatefulSet may still show the old number.

@@ -1,6 +1,6 @@
 // Checks StatefulSet writes that can replace pods or change their next revision: a new strategy, partition, first ordinal or template.
 import { holdingPartition, traitsOf } from '../../policies/strategies.ts';
-import { pods } from '../amount.ts';
+import { counted } from '../../policies/wording.ts';
 import { type GroupContext, sourceOf } from '../context.ts';
 import type { AdmissionRequest, RuleResult } from '../decision.ts';
 import type { ZoneView } from '../observe/view.ts';
@@ -51,7 +51,7 @@ function podsKept(context: GroupContext, zone: ZoneView, set: StatefulSetView, r
     : notUpdated(zone).filter((pod) => traitsOf(context.group).pinsPods || pod.ordinal >= set.firstOrdinal + beyond).length;
   if (outdated === 0) return [];
   const what = isOther ? 'another strategy' : isLower ? `the partition ${partition}` : `a template under ${strategy}`;
-  const fact = `${what} would replace ${pods(outdated)} of ${set.name} that ${outdated === 1 ? 'is' : 'are'} not at the update revision`;
+  const fact = `${what} would replace ${counted(outdated, 'pod')} of ${set.name} that ${outdated === 1 ? 'is' : 'are'} not at the update revision`;
   const limit = isOther ? set.updateStrategy : isLower ? `partition ${set.partition}` : 'OnDelete';
   return [result('update-strategy', 'no', fact, { limit, source: sourceOf(context, 'rollout.strategy') })];
 }
@@ -67,7 +67,7 @@ function pinsNoted({ group, view }: GroupContext, { zone, set, pods: members, un
     view.ledger.pins?.some((one) => one.zone === zone.name && one.ordinal === pod.ordinal && one.revision === pod.revision) === true;
   const lost = members.filter((pod) => !isNoted(pod));
   if (lost.length === 0) return [];
-  const fact = `${pods(lost.length)} of ${zone.statefulSet} would come back at ${set?.status.currentRevision || 'an unknown revision'}: the agent has not pinned ${lost.length === 1 ? 'it' : 'them'} yet`;
+  const fact = `${counted(lost.length, 'pod')} of ${zone.statefulSet} would come back at ${set?.status.currentRevision || 'an unknown revision'}: the agent has not pinned ${lost.length === 1 ? 'it' : 'them'} yet`;
   return [result('update-strategy', 'wait', fact, { limit: set?.updateStrategy, source: group.sources['rollout.strategy'] })];
 }
 
@@ -78,7 +78,7 @@ function versionsKept({ group }: GroupContext, zone: ZoneView, { isTemplateChang
   if (zone.unknown !== undefined) return [result('view-complete', 'unknown', zone.unknown)];
   const count = isTemplateChanged ? zone.replicas : notUpdated(zone).length;
   if (count === 0) return [];
-  const fact = `under OnDelete ${pods(count)} of ${set.name} would come back at the update revision whenever they restart`;
+  const fact = `under OnDelete ${counted(count, 'pod')} of ${set.name} would come back at the update revision whenever they restart`;
   return [result('update-strategy', 'no', fact, { limit: set.updateStrategy, source: group.sources['rollout.strategy'] })];
 }
 
@@ -92,7 +92,7 @@ function templateHeld({ group }: GroupContext, zone: ZoneView, request: UpdateRe
   const isRepair = !traitsOf(group).pinsPods && isUnfinished(zone, set);
   if (set.updateStrategy !== request.strategy || isRepair || partition !== set.partition || partition >= replicas) return undefined;
   const count = replicas - partition;
-  const fact = `the partition of ${set.name} does not protect ${pods(count)} yet: a new template would replace ${count === 1 ? 'it' : 'them'} at once`;
+  const fact = `the partition of ${set.name} does not protect ${counted(count, 'pod')} yet: a new template would replace ${count === 1 ? 'it' : 'them'} at once`;
   return result('update-strategy', 'wait', fact, { limit: holdingLimit, source: group.sources['rollout.strategy'] });
 }
 

@@ -1,6 +1,7 @@
 // Counts the pods of a zone that the waves of a run include, and the outdated pods that no wave includes.
 import type { GroupDefinition, WaveDefinition } from '../../policies/definition.ts';
-import { pods, waveTarget } from '../amount.ts';
+import { counted } from '../../policies/wording.ts';
+import { waveTarget } from '../amount.ts';
 import type { GroupContext } from '../context.ts';
 import type { RuleResult } from '../decision.ts';
 import type { ZoneView } from '../observe/view.ts';
@@ -86,5 +87,5 @@ export function noWaveWarnings({ group, view }: Pick<GroupContext, 'group' | 'vi
 /** Returns `3 pods of zone c stay outdated: no wave includes them`. */
 export function noWaveText(zone: string, count: number): string {
   const [stay, them] = count === 1 ? ['stays', 'it'] : ['stay', 'them'];
-  return `${pods(count)} of zone ${zone} ${stay} outdated: no wave includes ${them}`;
+  return `${counted(count, 'pod')} of zone ${zone} ${stay} outdated: no wave includes ${them}`;
 }

@@ -1,6 +1,7 @@
 // Implements the strategy `onDelete`: the agent evicts or deletes pods, and the StatefulSet controller creates successors at the update
 // revision. The strategy `pinned` uses the same functions to order, choose and replace pods.
-import { pods } from '../amount.ts';
+
+import { counted } from '../../policies/wording.ts';
 import { type GroupContext, minIntervalOf } from '../context.ts';
 import type { Action, RuleResult } from '../decision.ts';
 import { isCrashing, type ZoneView } from '../observe/view.ts';
@@ -117,7 +118,7 @@ function updatedByRestart({ view, group }: GroupContext, run: RunState | undefin
     const included = includedPods(group, run, member);
     if (updated <= included) return [];
     const why = 'under onDelete, a pod that is created again starts at the update revision';
-    const fact = `zone ${zone.name} has ${pods(updated)} at revision ${target}, but the waves so far include ${included}: ${why}`;
+    const fact = `zone ${zone.name} has ${counted(updated, 'pod')} at revision ${target}, but the waves so far include ${included}: ${why}`;
     return [result('updated-by-restart', 'wait', fact)];
   });
 }

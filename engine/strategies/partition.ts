@@ -2,7 +2,7 @@
 
 import type { Source } from '../../policies/definition.ts';
 import { holdingPartition, traitsOf } from '../../policies/strategies.ts';
-import { pods } from '../amount.ts';
+import { counted } from '../../policies/wording.ts';
 import { type GroupContext, minIntervalOf } from '../context.ts';
 import type { Action, RuleResult } from '../decision.ts';
 import { partitionOrdinal, type ZoneView } from '../observe/view.ts';
@@ -168,7 +168,7 @@ function podsToChangeOnRestart(view: ZoneView, set: StatefulSetView): string | u
       ordinal < partitionOrdinal(set) && revision !== set.status.currentRevision && !isTerminating && ordinal >= set.firstOrdinal,
   );
   if (below.length === 0) return undefined;
-  const names = below.length > 3 ? `${pods(below.length)} of zone ${view.zone.name}` : below.map(({ name }) => name).join(', ');
+  const names = below.length > 3 ? `${counted(below.length, 'pod')} of zone ${view.zone.name}` : below.map(({ name }) => name).join(', ');
   return `${names} would come back at ${set.status.currentRevision || 'an unknown revision'} when restarted, below partition ${set.partition}`;
 }
 

@@ -4,12 +4,13 @@ import type { PublishedDecision, PublishedRun } from '../../engine/publish/publi
 import { goesBack, isRolledBack, mayReturn } from '../../engine/publish/status.ts';
 import { newRevisions } from '../../engine/run/run.ts';
 import { type StrategyTraits, strategyTraits } from '../../policies/strategies.ts';
+import { counted } from '../../policies/wording.ts';
 import type { CommandContext } from '../context.ts';
 import { type ExitCode, refusedFailure, usageFailure } from '../failure.ts';
 import { returnsOfRollback, returnTexts } from '../live/history.ts';
 import { publishedRun, type Request, type RequestedGroup, type RequestFlags, readAndSubmit, readWithRun } from '../live/submit-request.ts';
 import { podTotals } from '../output/group-text.ts';
-import { plural, reasonSuffix } from '../output/text.ts';
+import { reasonSuffix } from '../output/text.ts';
 
 export interface AbortFlags extends RequestFlags {
   readonly rollback?: boolean;
@@ -45,7 +46,7 @@ async function rollbackOf(
   const what =
     lines.length === 0
       ? 'the updated pods return to their previous revision'
-      : `${count === 0 ? 'no pod' : plural(count, 'pod')} ${count <= 1 ? 'returns' : 'return'} to an earlier revision`;
+      : `${count === 0 ? 'no pod' : counted(count, 'pod')} ${count <= 1 ? 'returns' : 'return'} to an earlier revision`;
   const listing = `${what}${lines.length === 0 ? '' : ':'}\n${lines.map((line) => `  ${line}\n`).join('')}`;
   const retry = `  After the rollback, try again: kubectl rollout-group retry ${name}\n`;
   const text = (by = ''): string =>

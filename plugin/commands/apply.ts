@@ -5,7 +5,7 @@ import type { GroupPlan, Plan } from '../../engine/plan/document.ts';
 import { endsText, stopFact } from '../../engine/publish/status.ts';
 import { blocks, isUntilPerson } from '../../engine/rule.ts';
 import { defined } from '../../policies/values/defined.ts';
-import { firstOf } from '../../policies/wording.ts';
+import { counted, firstOf } from '../../policies/wording.ts';
 import { type Cluster, type ConnectionFlags, withCluster } from '../connection.ts';
 import { connectionFailure, forbiddenFailure } from '../connection-failure.ts';
 import { type CommandContext, suggestNext } from '../context.ts';
@@ -16,7 +16,6 @@ import { changeText, isOfInstallation, todoOf } from '../output/explain.ts';
 import { writeErrors } from '../output/findings.ts';
 import { writeDocument } from '../output/formats.ts';
 import { overrideText } from '../output/plan/plan-text.ts';
-import { plural } from '../output/text.ts';
 import { type AppliedObject, applyAll } from '../source/cluster/apply.ts';
 import { clusterUid, type Planned, readAndPlan, savedOf, type TriedObject } from '../source/cluster/live-plan.ts';
 import { basisChanges, type ReadObject } from '../source/cluster/plan-basis.ts';
@@ -265,7 +264,7 @@ function refuseTroubles(ready: readonly TriedObject[], cluster: Cluster, { denie
 
 async function isConfirmed({ ask, stderr }: CommandContext, { yes }: ApplyOptions, ready: readonly TriedObject[]): Promise<boolean> {
   if (yes === true) return true;
-  const answer = await ask?.(`Apply ${plural(ready.length, 'object')}? [y/N] `);
+  const answer = await ask?.(`Apply ${counted(ready.length, 'object')}? [y/N] `);
   if (/^y(?:es)?$/i.test(answer?.trim() ?? '')) return true;
   stderr.write('nothing was applied\n');
   return false;

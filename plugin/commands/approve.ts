@@ -193,7 +193,8 @@ function waveNamed(requested: RequestedGroup, wanted: string): Approvable {
   if (wave === undefined)
     throw usageFailure(`${name} has no wave ${wanted}`, `its waves: ${definition.rollout.waves.map((one) => one.name).join(', ')}`);
   const approval = wave.before.approval ?? wave.after.approval;
-  if (approval === undefined) throw usageFailure(`wave ${wanted} of ${name} needs no approval`, `kubectl rollout-group explain ${name}`);
+  if (approval === undefined)
+    throw refusedFailure(`wave ${wanted} of ${name} needs no approval`, { todo: `kubectl rollout-group explain ${name}` });
   return { kind: 'wave', name: wanted, approval, digest: published ?? digestOfWaves(definition) };
 }
 
@@ -209,7 +210,7 @@ function ruleNamed(requested: RequestedGroup, wanted: string): Approvable {
   }
   const { policy, rule } = found;
   if (asksForApproval(rule)) return ruleOf(requested, policy, rule);
-  throw usageFailure(`rule ${wanted} needs no approval`, `kubectl rollout-group explain ${name}`);
+  throw refusedFailure(`rule ${wanted} needs no approval`, { todo: `kubectl rollout-group explain ${name}` });
 }
 
 function unknownRule({ read, name }: RequestedGroup, wanted: string): Failure {

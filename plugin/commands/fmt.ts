@@ -3,11 +3,11 @@ import { writeFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { Finding } from '../../policies/findings/finding.ts';
 import { formatText } from '../../policies/format.ts';
+import { counted } from '../../policies/wording.ts';
 import { parseDocuments } from '../../policies/yaml/document.ts';
 import type { CommandContext } from '../context.ts';
 import { type ExitCode, exitCodes, unwritable, usageFailure } from '../failure.ts';
 import { findingBlocks } from '../output/findings.ts';
-import { plural } from '../output/text.ts';
 import { type InputFile, readInputs } from '../source/input.ts';
 
 export interface FmtOptions {
@@ -51,7 +51,7 @@ function refuseUnwritable(files: readonly string[]): void {
 function reportUnformatted({ stdout, stderr, quiet }: CommandContext, changed: readonly Formatted[]): void {
   for (const { name } of changed) stdout.write(`${name}\n`);
   if (changed.length > 0 && !quiet)
-    stderr.write(`${plural(changed.length, 'file')} not formatted. Run: kubectl rollout-group fmt --write FILES\n`);
+    stderr.write(`${counted(changed.length, 'file')} not formatted. Run: kubectl rollout-group fmt --write FILES\n`);
 }
 
 function writeBack({ stdout, cwd }: CommandContext, changed: readonly Formatted[]): void {

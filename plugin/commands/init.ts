@@ -16,7 +16,7 @@ import { loadPolicies } from '../../policies/load.ts';
 import { type MetricSource, type NotificationChannel, type RolloutGroup, schemas } from '../../policies/schema/kinds.ts';
 import { valueAt } from '../../policies/schema/schema-walk.ts';
 import { isRecord } from '../../policies/values/is-record.ts';
-import { firstOf } from '../../policies/wording.ts';
+import { counted, firstOf } from '../../policies/wording.ts';
 import { manifestText, writeDocument } from '../../policies/write.ts';
 import { rolloutGroups } from '../cluster-snapshot/kinds.ts';
 import { listIn, listKnown } from '../cluster-snapshot/listing.ts';
@@ -24,7 +24,6 @@ import { type Cluster, type ConnectionFlags, withCluster } from '../connection.t
 import { type CommandContext, suggestNext } from '../context.ts';
 import { type ExitCode, exitCodes, Failure, notFoundFailure, unwritable, usageFailure } from '../failure.ts';
 import { findingBlocks } from '../output/findings.ts';
-import { plural } from '../output/text.ts';
 import { readInput } from '../source/input.ts';
 
 export interface InitOptions extends ConnectionFlags {
@@ -102,7 +101,7 @@ function pagesOf({ groups, documents, statefulSets }: InitReading, guessed: read
 
 function groupPage(group: RolloutGroup, place: (namespace: string, name: string) => string): Page {
   const { namespace = 'default', name } = group.metadata;
-  const zones = plural(group.spec.members.zones?.length ?? 0, 'zone');
+  const zones = counted(group.spec.members.zones?.length ?? 0, 'zone');
   return { path: place(namespace, name), text: writeDocument(group), content: `RolloutGroup ${namespace}/${name}, ${zones}` };
 }
 
@@ -122,7 +121,7 @@ function unlabelledNotes({ groups }: Guesses): readonly string[] {
   );
   if (names.length === 0) return [];
   return [
-    `${plural(names.length, 'StatefulSet')} ${names.length === 1 ? 'is' : 'are'} in no group: ${firstOf(names, 5)}. Run init with --guess to propose groups`,
+    `${counted(names.length, 'StatefulSet')} ${names.length === 1 ? 'is' : 'are'} in no group: ${firstOf(names, 5)}. Run init with --guess to propose groups`,
   ];
 }
 
@@ -144,7 +143,7 @@ function refuseOverwriting(pages: readonly Page[], out: string, cwd: string): vo
   throw new Failure({
     exitCode: exitCodes.usage,
     what: `${join(out, first.path)} already exists with other content`,
-    why: `${different.length} of ${plural(pages.length, 'file')} would be overwritten`,
+    why: `${different.length} of ${counted(pages.length, 'file')} would be overwritten`,
     todo: 'choose another directory with --out, or overwrite with --force',
   });
 }
@@ -167,7 +166,7 @@ function noGroup(source: string, findings: readonly Finding[], { members, leftOu
   }
   const { error } = countFindings(findings);
   return notFoundFailure(`${source} has no StatefulSet for a group and no convertible object of another operator`, {
-    ...(error === 0 ? {} : { why: `${plural(error, 'error')} above may hide such an object` }),
+    ...(error === 0 ? {} : { why: `${counted(error, 'error')} above may hide such an object` }),
     todo: 'give the directory with the rendered manifests, or the namespace of the StatefulSets',
   });
 }

@@ -13,12 +13,12 @@ import {
 import type { CertificateOptions, InstallOptions } from '../../install/object.ts';
 import { everywhere, type InstallScope, installScope } from '../../install/scope.ts';
 import { defined } from '../../policies/values/defined.ts';
+import { counted } from '../../policies/wording.ts';
 import { type ConnectionFlags, withCluster } from '../connection.ts';
 import { type CommandContext, suggestNext, writeNotes } from '../context.ts';
 import { type ExitCode, exitCodes, usageFailure } from '../failure.ts';
 import { accessFor, confirmByPrompt, type DryRun, type PromptFlags, printObjects } from '../live/write-options.ts';
 import { findingBlocks } from '../output/findings.ts';
-import { plural } from '../output/text.ts';
 import { readPolicyFiles } from '../policy-files.ts';
 import {
   applyInstallation,
@@ -144,7 +144,7 @@ function dryRunText(dryRun: DryRun): string {
 }
 
 function countText(count: number, done: string, dryRun: DryRun): string {
-  return `${plural(count, 'object')} ${dryRun === undefined ? `${done}.` : `would be ${done}. Nothing was changed.`}\n`;
+  return `${counted(count, 'object')} ${dryRun === undefined ? `${done}.` : `would be ${done}. Nothing was changed.`}\n`;
 }
 
 /** The default number of replicas: one replica still answers while another is replaced and the node of the third is drained. */
@@ -213,7 +213,7 @@ async function readScope(context: CommandContext, flags: InstallationFlags): Pro
   if (errors.length > 0) {
     const { stderr } = context;
     for (const block of findingBlocks(errors, stderr)) stderr.write(`${block}\n`);
-    stderr.write(`${plural(errors.length, 'error')} in the policies; no object was printed or changed\n`);
+    stderr.write(`${counted(errors.length, 'error')} in the policies; no object was printed or changed\n`);
     return undefined;
   }
   const scope = installScope(loaded.documents, resolution.bundle, { agentNamespace, namespaces });

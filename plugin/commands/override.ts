@@ -3,7 +3,7 @@ import type { KubernetesObject } from '../../cluster/request/resource.ts';
 import { applyObject } from '../../cluster/request/write.ts';
 import { ruleCatalog } from '../../engine/rules/catalog.ts';
 import { canOverride } from '../../policies/rollout/rules-without-exception.ts';
-import { suggestion } from '../../policies/wording.ts';
+import { counted, suggestion } from '../../policies/wording.ts';
 import { ifNotInstalled, rolloutExceptions } from '../cluster-snapshot/kinds.ts';
 import { fieldManager, withCluster } from '../connection.ts';
 import { type CommandContext, suggestNext } from '../context.ts';
@@ -14,7 +14,7 @@ import { type RequestedGroup, type RequestFlags, readRequestedGroup, storedText 
 import { endFlag } from '../live/target.ts';
 import { accessFor, confirmAlways, findZone, type PromptFlags, printObjects } from '../live/write-options.ts';
 import { instantText } from '../output/plan/plan-text.ts';
-import { placeText, plural, reasonSuffix } from '../output/text.ts';
+import { placeText, reasonSuffix } from '../output/text.ts';
 
 export interface OverrideOptions extends RequestFlags, PromptFlags {
   readonly rule: string;
@@ -59,8 +59,8 @@ export function run(context: CommandContext, options: OverrideOptions): Promise<
 }
 
 function limitText({ podsAtMost, replicasAtLeast }: OverrideOptions): string {
-  if (podsAtMost !== undefined) return ` (at most ${plural(podsAtMost, 'pod')} at once)`;
-  return replicasAtLeast === undefined ? '' : ` (scale-down to at least ${plural(replicasAtLeast, 'replica')})`;
+  if (podsAtMost !== undefined) return ` (at most ${counted(podsAtMost, 'pod')} at once)`;
+  return replicasAtLeast === undefined ? '' : ` (scale-down to at least ${counted(replicasAtLeast, 'replica')})`;
 }
 
 const endingVerbs: ReadonlyMap<string, string> = new Map([

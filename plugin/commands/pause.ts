@@ -2,7 +2,7 @@
 import type { Stop } from '../../engine/decision.ts';
 import { requestOf } from '../../engine/run/requests.ts';
 import { defined } from '../../policies/values/defined.ts';
-import { zonesText } from '../../policies/wording.ts';
+import { counted, zonesText } from '../../policies/wording.ts';
 import { ifNotInstalled, rolloutIntents } from '../cluster-snapshot/kinds.ts';
 import { withCluster } from '../connection.ts';
 import { type CommandContext, suggestNext, writeNotes } from '../context.ts';
@@ -15,8 +15,8 @@ import { type RequestFlags, readAndSubmit, readRequestedGroup, storedText } from
 import { endFlag } from '../live/target.ts';
 import { accessFor, findZone } from '../live/write-options.ts';
 import { podsInFlight } from '../output/group-text.ts';
-import { instantText } from '../output/plan/plan-text.ts';
-import { placeText, plural, reasonSuffix } from '../output/text.ts';
+import { ageText, instantText } from '../output/plan/plan-text.ts';
+import { placeText, reasonSuffix } from '../output/text.ts';
 
 export interface ResumeOptions extends RequestFlags {
   readonly zone?: string;
@@ -41,7 +41,8 @@ export function pause(context: CommandContext, options: PauseOptions): Promise<E
         objectName: zone === undefined ? `pause.${target.group}` : `pause-zone.${zone}.${target.group}`,
         spec: { action: 'pause', ...defined({ zone, expires }) },
         notSent: 'nothing was paused',
-        text: () => `${placeText(name, zone)} paused${until}${reasonSuffix(reason)}\n  ${effectText(live, zone)}\n`,
+        text: () =>
+          `${placeText(name, zone)} paused${until}${reasonSuffix(reason)}\n  ${effectText(live, zone, cluster.env.clock.nowMs())}\n`,
         next: [`resume ${name}${zone === undefined ? '' : ` --zone ${zone}`}`, `explain ${name}`],
       };
     },
@@ -50,14 +51,16 @@ export function pause(context: CommandContext, options: PauseOptions): Promise<E
 }
 
 /** Returns what the pause stops, and what it does not stop: the pods in flight, and for the pause of a zone the replicas of the others. */
-function effectText({ decision }: LiveGroup, only: string | undefined): string {
+function effectText({ decision, from }: LiveGroup, only: string | undefined, nowMs: number): string {
   const isPaused = ({ zone }: { readonly zone: string }): boolean => only === undefined || zone === only;
   const inFlightCount = podsInFlight(decision)
     .filter(isPaused)
     .reduce((sum, { count }) => sum + count, 0);
+  // The published decision may be old, for example because no agent runs.
+  const seen = from === 'here' || nowMs - decision.decidedMs < 60_000 ? '' : ` ${ageText(decision.decidedMs, nowMs)} ago`;
   const others = decision.zones.filter((zone) => !isPaused(zone)).map(({ zone }) => zone);
   return [
-    ...(inFlightCount === 0 ? [] : [`${plural(inFlightCount, 'pod')} in flight will finish`]),
+    ...(inFlightCount === 0 ? [] : [`${counted(inFlightCount, 'pod')} in flight${seen} will finish`]),
     `no further pod${only === undefined ? '' : ` of zone ${only}`} is replaced`,
     // Zones roll one at a time, so the engine starts no zone past a zone that a person paused.
     ...(only === undefined || others.length === 0

@@ -1,12 +1,12 @@
 // The verb plan: shows the rollout plan in the requested format and returns an exit code for pipelines.
 import type { Plan } from '../../engine/plan/document.ts';
 import { planGroups } from '../../engine/plan/plan.ts';
+import { counted } from '../../policies/wording.ts';
 import type { ConnectionFlags } from '../connection.ts';
 import { type CommandContext, type OutputStream, suggestNext } from '../context.ts';
 import { type ExitCode, exitCodes, mostSevere, usageFailure } from '../failure.ts';
 import { writeErrors } from '../output/findings.ts';
 import { writeDocument } from '../output/formats.ts';
-import { plural } from '../output/text.ts';
 import { isLive, type LivePlanOptions, type PlanInputOptions, readPlanInputs } from '../source/plan-inputs.ts';
 import { located, locateIn } from '../source/plan-notes.ts';
 import { shortDigest, writePlanFile } from '../source/saved-plan.ts';
@@ -51,7 +51,7 @@ async function runLive(context: CommandContext, options: PlanOptions): Promise<E
       const saved = await savedOf(cluster, planned, context.nowMs());
       writePlanFile(saved, options.out, context.cwd);
       context.stderr.write(
-        `saved ${options.out} (sha256 ${shortDigest(saved.metadata.digest)}), valid until one of ${plural(saved.basis.length, 'object')} changes\n`,
+        `saved ${options.out} (sha256 ${shortDigest(saved.metadata.digest)}), valid until one of ${counted(saved.basis.length, 'object')} changes\n`,
       );
     }
     return showPlan(context, options, notes.length === 0 ? planned.plan : { ...planned.plan, notes });

@@ -8,6 +8,7 @@ import { judgeTogether } from '../../engine/judge/judge.ts';
 import { endsText, stopFact } from '../../engine/publish/status.ts';
 import { secondText } from '../../policies/instant.ts';
 import { isSameValue } from '../../policies/values/canonical-json.ts';
+import { counted } from '../../policies/wording.ts';
 import { type Cluster, withCluster } from '../connection.ts';
 import { type CommandContext, suggestNext } from '../context.ts';
 import { type ExitCode, exitCodes, Failure, refusedFailure } from '../failure.ts';
@@ -17,7 +18,7 @@ import { remainingStops } from '../live/remaining-stops.ts';
 import type { RequestFlags } from '../live/submit-request.ts';
 import { planTemplates, planTexts } from '../live/template-plan.ts';
 import { accessFor, confirmByPrompt, findZone, type PromptFlags, printObjects, recordReason } from '../live/write-options.ts';
-import { placeText, plural } from '../output/text.ts';
+import { placeText } from '../output/text.ts';
 
 export interface RestartOptions extends RequestFlags, PromptFlags {
   readonly zone?: string;
@@ -35,7 +36,7 @@ export function run(context: CommandContext, options: RestartOptions): Promise<E
     const templates = new Map(meant.map(({ object }) => [object.metadata.name, withAnnotations(object, annotations)]));
     const planned = await planTemplates(cluster, group, templates);
     const pods = meant.reduce((sum, { view }) => sum + view.replicas, 0);
-    const what = `${plural(pods, 'pod')} of ${placeText(name, zone)}`;
+    const what = `${counted(pods, 'pod')} of ${placeText(name, zone)}`;
     const lines = [...(planned?.lines ?? []), ...planTexts(planned)];
     const listing = lines.map((line) => `  ${line}\n`).join('');
     const restarted = meant.map((member) => member.zone);

@@ -6,6 +6,7 @@ import { patchObject } from '../../cluster/request/write.ts';
 import { judge } from '../../engine/judge/judge.ts';
 import { fieldAt } from '../../engine/observe/raw.ts';
 import { forecastScale } from '../../engine/plan/estimate.ts';
+import { counted } from '../../policies/wording.ts';
 import { type Cluster, withCluster } from '../connection.ts';
 import { type CommandContext, suggestNext } from '../context.ts';
 import { type ExitCode, exitCodes, notFoundFailure, refusedFailure } from '../failure.ts';
@@ -15,7 +16,6 @@ import { remainingStops } from '../live/remaining-stops.ts';
 import type { RequestFlags } from '../live/submit-request.ts';
 import { accessFor, confirmByName, confirmByPrompt, type PromptFlags, printObjects, recordReason } from '../live/write-options.ts';
 import { forecastTexts } from '../output/scale.ts';
-import { plural } from '../output/text.ts';
 
 export interface ScaleOptions extends RequestFlags, PromptFlags {
   readonly replicas: number;
@@ -33,7 +33,7 @@ export function run(context: CommandContext, options: ScaleOptions): Promise<Exi
     const { texts, isDecrease, isOpen } = previewOf(members, target, { from, to: options.replicas });
     const lines = texts.map((text) => `  ${text}\n`).join('');
     if (from === options.replicas) {
-      context.stdout.write(`${target.shown} of ${name} already has ${plural(from, 'replica')}\n${isOpen ? lines : ''}`);
+      context.stdout.write(`${target.shown} of ${name} already has ${counted(from, 'replica')}\n${isOpen ? lines : ''}`);
       return exitCodes.done;
     }
     const exceptions = refuseDenied(members, target, from, options);

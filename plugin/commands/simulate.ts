@@ -4,13 +4,13 @@ import { unmodelledPods } from '../../engine/observe/manifests.ts';
 import { readPlanSnapshots, requestedWorld } from '../../engine/plan/world.ts';
 import { isUnknown, type Snapshot, setNamed } from '../../engine/snapshot.ts';
 import type { GroupDefinition } from '../../policies/definition.ts';
+import { counted } from '../../policies/wording.ts';
 import type { CommandContext } from '../context.ts';
 import { type ExitCode, exitCodes, usageFailure } from '../failure.ts';
 import { durationFlag } from '../live/target.ts';
 import { writeErrors } from '../output/findings.ts';
 import { writeDocument } from '../output/formats.ts';
 import { type GroupSimulation, renderSimulation } from '../output/simulate.ts';
-import { plural } from '../output/text.ts';
 import { type Progress, simulateGroup } from '../simulation/runs.ts';
 import { eventsOf, parseFault, parseFaults, refuseUnknownFault, simulatedGroup } from '../simulation/scenario.ts';
 import { startThreads } from '../simulation/threads.ts';
@@ -154,7 +154,7 @@ function refuseLargeSets({ group, world }: SimulatedWorld, before: Snapshot): vo
 
 function faultsText(requestedCount: number | undefined, faults: readonly string[]): string {
   const parts = [
-    ...(requestedCount === undefined ? [] : [`${plural(requestedCount, 'requested accident')}`]),
+    ...(requestedCount === undefined ? [] : [`${counted(requestedCount, 'requested accident')}`]),
     ...(faults.length > 0 ? [`random faults: ${faults.join(', ')}`] : []),
   ];
   return parts.length === 0 ? 'no faults' : parts.join(', ');

@@ -12,7 +12,7 @@ import { undoRequest } from '../../engine/run/requests.ts';
 import { type IntentView, isUnknown, type Known, type Snapshot } from '../../engine/snapshot.ts';
 import { intentObject, readIntent } from '../../policies/live/intents.ts';
 import { defined } from '../../policies/values/defined.ts';
-import { firstOf, listed, zonesText } from '../../policies/wording.ts';
+import { counted, firstOf, listed, zonesText } from '../../policies/wording.ts';
 import { ifNotInstalled, rolloutIntents } from '../cluster-snapshot/kinds.ts';
 import { type Cluster, withCluster } from '../connection.ts';
 import { type CommandContext, suggestNext } from '../context.ts';
@@ -29,7 +29,6 @@ import { type GroupName, nameOf } from '../live/target.ts';
 import { planTemplates, planTexts } from '../live/template-plan.ts';
 import { accessFor, confirmAlways, confirmByPrompt, findZone, type PromptFlags, printObjects } from '../live/write-options.ts';
 import { stopAndEndText } from '../output/plan/plan-text.ts';
-import { plural } from '../output/text.ts';
 import { templateManager } from '../source/cluster/managed-fields.ts';
 import { handOver } from '../source/cluster/server-apply.ts';
 
@@ -237,7 +236,7 @@ function returnOf({ name, snapshot }: Members, undos: readonly MemberUndo[]): { 
   const returns = undos.map(({ member: { zone, view: set }, to }) => ({ zone, set, to: to.name, revision: to }));
   const { lines, count } = returnTexts(snapshot, returns);
   const replaced =
-    count === 0 ? 'no pod is replaced' : `${plural(count, 'pod')} ${count === 1 ? 'is' : 'are'} replaced in the order of the group`;
+    count === 0 ? 'no pod is replaced' : `${counted(count, 'pod')} ${count === 1 ? 'is' : 'are'} replaced in the order of the group`;
   return { what: `${name} returns to an earlier revision; ${replaced}`, lines };
 }
 

@@ -3,10 +3,10 @@ import { isMisplacedUntilRetry } from '../../engine/publish/status.ts';
 import { rollActions } from '../../engine/rules/agent-access.ts';
 import { isUnknown } from '../../engine/snapshot.ts';
 import type { FindingCode } from '../../policies/findings/codes.ts';
+import { counted } from '../../policies/wording.ts';
 import { itemsOf } from '../cluster-snapshot/listing.ts';
 import { type AgentLease, type LatestDecision, lapsedText, leaseState, notRunningText, renewedAgo } from '../live/agent.ts';
 import { ageText, spanText } from '../output/plan/plan-text.ts';
-import { plural } from '../output/text.ts';
 import { version } from '../version.ts';
 import { type MissingVerbs, missingText, missingVerbs, placeText, resourceText, unwatchedText } from './agent-rights.ts';
 import { type AccountFact, type Check, type CheckResult, type Facts, type GroupCheck, orOk, result, skipped } from './check.ts';
@@ -85,7 +85,7 @@ export const publishedDecisions: GroupCheck = (facts) => {
       const age = spanText(ageMs / 1000);
       return result('warn', 'decisions', `${message} yet; the group was created ${age} ago. Run doctor again in a minute`);
     }),
-    `published for ${plural(groups.length, 'group')}`,
+    `published for ${counted(groups.length, 'group')}`,
   );
 };
 

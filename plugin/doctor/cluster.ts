@@ -1,8 +1,8 @@
 // Checks the cluster for doctor: installed kinds, clocks and the version of Kubernetes.
 import { isUnknown } from '../../engine/snapshot.ts';
 import { traitsOf } from '../../policies/strategies.ts';
+import { counted } from '../../policies/wording.ts';
 import { spanText } from '../output/plan/plan-text.ts';
-import { plural } from '../output/text.ts';
 import { type Check, type CheckResult, type GroupCheck, isMember, orOk, result, skipped } from './check.ts';
 
 export const installedKinds: Check = ({ kinds }) => {
@@ -14,7 +14,7 @@ export const installedKinds: Check = ({ kinds }) => {
     const update = `kubectl rollout-group schema ${kind} -o crd | kubectl apply -f -`;
     return [result('warn', 'CRDs', `${kind} is installed in another version. Run: ${update}`, 'RG6006')];
   });
-  return orOk('CRDs', results, `${plural(kinds.length, 'kind')} installed in this version`);
+  return orOk('CRDs', results, `${counted(kinds.length, 'kind')} installed in this version`);
 };
 
 /** The tolerated clock skew. With a larger skew, the shown ages and end times mislead. */

@@ -9,8 +9,8 @@ import type { GroupDefinition } from '../../policies/definition.ts';
 import { matchesSelector } from '../../policies/label-selector.ts';
 import { holdingPartition, traitsOf } from '../../policies/strategies.ts';
 import { groupBy } from '../../policies/values/group-by.ts';
+import { counted } from '../../policies/wording.ts';
 import { itemsOf } from '../cluster-snapshot/listing.ts';
-import { plural } from '../output/text.ts';
 import { keptLeases } from './agent.ts';
 import { type Check, type CheckResult, type Facts, type GroupCheck, isMember, type LedgerFact, orOk, result, skipped } from './check.ts';
 
@@ -25,7 +25,7 @@ export const missingMembers: GroupCheck = ({ groups, sets }) => {
       .filter(({ statefulSet }) => !sets.some((set) => set.namespace === namespace && set.name === statefulSet))
       .map(({ statefulSet }) => result('FAIL', 'groups', `${namespace}/${name}: StatefulSet ${statefulSet} does not exist`, 'RG6019')),
   );
-  return orOk('groups', results, `${plural(groups.length, 'group')}, every member exists`);
+  return orOk('groups', results, `${counted(groups.length, 'group')}, every member exists`);
 };
 
 /** Reports findings of lint and adoption about live objects, with their own codes. Leaves out notices: they are for authors of policies. */

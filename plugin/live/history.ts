@@ -13,14 +13,13 @@ import { messageOf } from '../../policies/error-message.ts';
 import { type RolloutRun, schemas } from '../../policies/schema/kinds.ts';
 import { valueAt } from '../../policies/schema/schema-walk.ts';
 import { defined } from '../../policies/values/defined.ts';
-import { firstOf } from '../../policies/wording.ts';
+import { counted, firstOf } from '../../policies/wording.ts';
 import { ifNotInstalled, rolloutRuns } from '../cluster-snapshot/kinds.ts';
 import { itemsOf, listKnown } from '../cluster-snapshot/listing.ts';
 import type { Cluster } from '../connection.ts';
 import { exitCodes, Failure, notFoundFailure, usageFailure } from '../failure.ts';
 import { shortRevision } from '../output/group-text.ts';
 import { shortImage } from '../output/image-text.ts';
-import { plural } from '../output/text.ts';
 import { imagesIn } from './facts.ts';
 import type { LiveGroup } from './groups.ts';
 import type { Member } from './members.ts';
@@ -170,16 +169,16 @@ export function returnTexts(
   snapshot: Snapshot,
   returns: readonly MemberReturn[],
 ): { readonly lines: readonly string[]; readonly count: number } {
-  const counted = returns.map((one) => ({ ...one, count: podsToReplace(snapshot, one.set, one.to) }));
-  const sum = counted.reduce((total, { count }) => total + count, 0);
-  const shown = sum === 0 ? counted : counted.filter(({ count }) => count > 0);
+  const replaced = returns.map((one) => ({ ...one, count: podsToReplace(snapshot, one.set, one.to) }));
+  const sum = replaced.reduce((total, { count }) => total + count, 0);
+  const shown = sum === 0 ? replaced : replaced.filter(({ count }) => count > 0);
   const lines = shown.map(({ zone, set, to, revision, count }) => {
     const short = (name: string): string => shortRevision(name, set.name);
     const images = Object.entries(revision === undefined ? {} : imagesOf(revision.template));
     const changed = images.filter(([container, image]) => set.images?.[container] !== image).map(([, image]) => shortImage(image));
     const about = [...(revision === undefined ? [] : [`revision ${revision.number}`]), ...new Set(changed)];
     const named = about.length === 0 ? '' : ` (${firstOf(about, 3)})`;
-    return `${zone}: ${short(set.status.updateRevision)} -> ${short(to)}${named}, ${plural(count, 'pod')}`;
+    return `${zone}: ${short(set.status.updateRevision)} -> ${short(to)}${named}, ${counted(count, 'pod')}`;
   });
   return { lines, count: sum };
 }

@@ -7,14 +7,13 @@ import { planGroups } from '../../engine/plan/plan.ts';
 import { templateNamed } from '../../engine/plan/running-fields.ts';
 import { countRevisions } from '../../engine/run/revisions.ts';
 import { isUnknown, podsNamed, type Snapshot } from '../../engine/snapshot.ts';
-import { firstOf, listed } from '../../policies/wording.ts';
+import { counted, firstOf, listed } from '../../policies/wording.ts';
 import { itemsOf, listCluster } from '../cluster-snapshot/listing.ts';
 import type { Cluster } from '../connection.ts';
 import { waitsBesidesStops } from '../output/explain.ts';
 import { shortRevision } from '../output/group-text.ts';
 import { shortImage } from '../output/image-text.ts';
 import { approvalTexts, endedTexts } from '../output/plan/plan-text.ts';
-import { plural } from '../output/text.ts';
 import { imagesOf } from './history.ts';
 import type { Member, Members } from './members.ts';
 
@@ -85,7 +84,7 @@ function replacedText(
     const text = isUpdated || (images !== '' && images !== after) ? images : `${images} at ${shortRevision(revision, name)}`.trim();
     counts.set(text, (counts.get(text) ?? 0) + pods);
   }
-  const before = [...counts].sort(([, a], [, b]) => b - a).map(([text, pods]) => `${text} (${plural(pods, 'pod')})`);
+  const before = [...counts].sort(([, a], [, b]) => b - a).map(([text, pods]) => `${text} (${counted(pods, 'pod')})`);
   return before.length === 1 && counts.has(after) ? before.join() : `${listed(before, 'and')} -> ${after}`;
 }
 

@@ -1,11 +1,10 @@
 // Renders the result of apply object by object, and the changes that make a plan stale.
 
-import { firstOf } from '../../policies/wording.ts';
+import { counted, firstOf } from '../../policies/wording.ts';
 import type { OutputStream } from '../context.ts';
 import type { AppliedObject } from '../source/cluster/apply.ts';
 import type { BasisChange } from '../source/cluster/plan-basis.ts';
 import { takenText } from '../source/cluster/server-apply.ts';
-import { plural } from './text.ts';
 
 export interface ApplyReport {
   /** The first digits of the plan digest, as in the annotation of the objects. */
@@ -38,11 +37,11 @@ export function renderApplied({ digest, isDryRun, isNothing, objects }: ApplyRep
 
 function summary(objects: readonly AppliedObject[], digest: string, isDryRun: ApplyReport['isDryRun']): string {
   const done = objects.filter(({ result }) => result === 'created' || result === 'configured').length;
-  if (isDryRun !== undefined) return `${plural(done, 'object')} would be applied as plan ${digest}. Nothing was changed.`;
+  if (isDryRun !== undefined) return `${counted(done, 'object')} would be applied as plan ${digest}. Nothing was changed.`;
   const unknown = objects.filter(({ result }) => result === 'unknown').length;
   const rest = objects.length - done - unknown;
   const left = [...(rest === 0 ? [] : [`${rest} not applied`]), ...(unknown === 0 ? [] : [`${unknown} unknown`])].join(', ');
-  return `${plural(done, 'object')} applied as plan ${digest}.${left === '' ? '' : ` ${left}; the applied objects stay.`}`;
+  return `${counted(done, 'object')} applied as plan ${digest}.${left === '' ? '' : ` ${left}; the applied objects stay.`}`;
 }
 
 /** Returns `StatefulSet mimir/a changed (replicas), Pod mimir/a-0 replaced and 3 more`. */

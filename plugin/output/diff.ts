@@ -8,6 +8,7 @@ import { withoutSecrets } from '../../engine/diff/field-secrets.ts';
 import { namesText, type PlannedChange } from '../../engine/plan/document.ts';
 import { blockingResults, isUntilPerson } from '../../engine/rule.ts';
 import { instantText } from '../../policies/instant.ts';
+import { counted } from '../../policies/wording.ts';
 import type { CommandContext } from '../context.ts';
 import type {
   Difference,
@@ -24,7 +25,7 @@ import { waitsBesidesStops } from './explain.ts';
 import { podsText, valueText } from './plan/changes.ts';
 import { deniedText, exceptionText, factText, stopAndEndText } from './plan/plan-text.ts';
 import type { TableLook } from './plan/table.ts';
-import { paragraph, piecesOf, plural } from './text.ts';
+import { paragraph, piecesOf } from './text.ts';
 import { toYaml } from './yaml.ts';
 
 export function renderDifference({ groups, objects, denied = [] }: Difference, look: TableLook): string {
@@ -85,10 +86,10 @@ function unexplainedEffects({ zones, parts, stops = [] }: GroupDifference): read
   return zones.flatMap(({ zone, restarts: all, afterWait = [], replicasBefore: from, replicasAfter: to }) => {
     const restarts = held.includes(zone) ? all - afterWait.length : all;
     return [
-      ...(restarts === 0 || isCaused(zone, ['restart']) ? [] : [`the rollout restarts ${plural(restarts, 'pod')} of ${zone}`]),
+      ...(restarts === 0 || isCaused(zone, ['restart']) ? [] : [`the rollout restarts ${counted(restarts, 'pod')} of ${zone}`]),
       ...(from === to || isCaused(zone, ['replicas', 'created', 'deleted'])
         ? []
-        : [`the rollout scales ${zone} from ${from} to ${plural(to, 'pod')}`]),
+        : [`the rollout scales ${zone} from ${from} to ${counted(to, 'pod')}`]),
     ];
   });
 }
@@ -163,12 +164,12 @@ function notesOf(change: PlannedChange, group: GroupDifference): readonly string
 function consequenceNote(change: PlannedChange, group: GroupDifference): string {
   const zones = group.zones.filter(({ zone }) => change.zones.includes(zone));
   if (change.kind === 'deleted') return 'deletes its pods';
-  if (change.kind === 'created') return `adds ${plural(sumOf(zones.map(({ replicasAfter }) => replicasAfter)), 'pod')}`;
+  if (change.kind === 'created') return `adds ${counted(sumOf(zones.map(({ replicasAfter }) => replicasAfter)), 'pod')}`;
   switch (change.consequence) {
     case 'restart': {
       // Pods that already run the requested template do not restart, so the count can be 0.
       const count = sumOf(zones.map(({ restarts }) => restarts));
-      return `restarts ${count === 0 ? 'no pod' : plural(count, 'pod')}`;
+      return `restarts ${count === 0 ? 'no pod' : counted(count, 'pod')}`;
     }
     case 'scaleUp':
     case 'scaleDown':
@@ -209,7 +210,7 @@ export function renderSiblings(groups: readonly GroupSiblings[], look: TableLook
     const settings = perZone.map((path) => `  ${path} is different in every zone`);
     if (siblings.length === 0 && missing.length === 0) return [`${name}   no differences between zones`, ...settings];
     const different = siblings.flatMap(({ zone, comparedWith, changes }) => [
-      `  ${zone} differs from ${comparedWith} in ${plural(changes.length, 'field')}`,
+      `  ${zone} differs from ${comparedWith} in ${counted(changes.length, 'field')}`,
       ...changes.flatMap((change) => fieldLines({ ...change, consequence: 'none' }, look)),
     ]);
     return [name, ...absent, ...different, ...settings];

@@ -1,9 +1,10 @@
 // Renders the checks of doctor, one per line: verdict, subject and message.
 import { explainCode } from '../../policies/findings/codes.ts';
+import { counted } from '../../policies/wording.ts';
 import type { OutputStream } from '../context.ts';
 import type { CheckResult, Verdict } from '../doctor/check.ts';
 import type { Style } from './terminal.ts';
-import { paragraph, plural } from './text.ts';
+import { paragraph } from './text.ts';
 
 interface ChecksLook extends Pick<OutputStream, 'paint'>, Partial<Pick<OutputStream, 'columns'>> {
   /** True to show also how to fix each problem. */
@@ -33,8 +34,8 @@ function summary(results: readonly CheckResult[]): string {
   const parts = [
     `${count('ok')} ok`,
     `${count('FAIL')} failed`,
-    `${plural(count('warn'), 'warning')}`,
+    `${counted(count('warn'), 'warning')}`,
     ...(count('SKIP') === 0 ? [] : [`${count('SKIP')} skipped`]),
   ];
-  return `${plural(results.length, 'check')}: ${parts.join(', ')}`;
+  return `${counted(results.length, 'check')}: ${parts.join(', ')}`;
 }

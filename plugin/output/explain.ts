@@ -1,15 +1,24 @@
 // Renders why a group progresses, waits or is blocked: its goal, each next step with every evaluated rule, and the commands to act.
-import { editText, isOfStop } from '../../engine/decide/stops.ts';
-import { type GroupDecision, isAtRest, type RuleOutcome, type RuleResult, type Step, type Stop } from '../../engine/decision.ts';
+import { editText, isOfStop, needsAgent, stopsStep } from '../../engine/decide/stops.ts';
+import {
+  type GroupDecision,
+  isAtRest,
+  type RuleOutcome,
+  type RuleResult,
+  type Step,
+  type Stop,
+  updatedWord,
+} from '../../engine/decision.ts';
 import type { GroupPlan, Refusal } from '../../engine/plan/document.ts';
 import { actionText, type PublishedDecision } from '../../engine/publish/published.ts';
-import { isMisplacedUntilRetry, missingSetsText, noWaveTexts } from '../../engine/publish/status.ts';
+import { isMisplacedUntilRetry, missingSetsText, noWaveTexts, openExceptions } from '../../engine/publish/status.ts';
 import { blockingResults, blocks, isLimitOfZero } from '../../engine/rule.ts';
 import { isRejection, lacksApproval, lacksRequesters } from '../../engine/rules/approval.ts';
 import { endsByItself } from '../../engine/rules/catalog.ts';
 import { waitsForPartition } from '../../engine/rules/strategy.ts';
 import { requestOf } from '../../engine/run/requests.ts';
-import { goalText, marks, missingText, openExceptions, phaseTitle, podsMissing, troubleOf, unreadZones } from './group-text.ts';
+import { counted } from '../../policies/wording.ts';
+import { goalText, marks, missingText, phaseTitle, podsMissing, troubleOf, unreadZones } from './group-text.ts';
 import {
   cancelCommand,
   deadlineText,
@@ -26,7 +35,7 @@ import {
 import type { TableLook } from './plan/table.ts';
 import { zonePodsText } from './pod-text.ts';
 import type { Style } from './terminal.ts';
-import { paragraph, plural, styledParagraph } from './text.ts';
+import { paragraph, styledParagraph } from './text.ts';
 import { unreadText } from './zone-progress.ts';
 
 /** A step with its pods, or with their number if the step comes from a published status. */
@@ -121,7 +130,7 @@ function verdict(explanation: Explanation): string {
   const { decision, refused, trouble = [], unattended } = explanation;
   const { outcome, waits, steps, actions } = decision;
   if (unattended !== undefined) return `. Nothing is carried out: ${unattended}.`;
-  if (refused.length > 0) return `. ${plural(refused.length, 'request')} denied; change the request or the rule.`;
+  if (refused.length > 0) return `. ${counted(refused.length, 'request')} denied; change the request or the rule.`;
   if (outcome === 'act' && actions.length > 0 && steps.length > 0 && steps.every((step) => step.results.some(blocks)))
     return `. The agent prepares the next step: ${actions.map(actionText).join(', ')}.`;
   if (trouble.length > 0 && outcome === 'done') return '. Nothing is left to do, but some pods do not recover by themselves.';
@@ -173,7 +182,7 @@ function exceptionVerdict({ decision: { permitted = [] }, nowMs }: Explanation):
   if (first === undefined) return undefined;
   const end = `${untilText(first.earliestMs ?? 0, nowMs)}.`;
   if (others.length === 0) return `. The group continues only because of an exception, which ends at ${end}`;
-  return `. The group continues only because of ${plural(permitted.length, 'exception')}; the first ends at ${end}`;
+  return `. The group continues only because of ${counted(permitted.length, 'exception')}; the first ends at ${end}`;
 }
 
 /** Returns what the group waits for; undefined if time and progress alone end the wait. */
@@ -199,7 +208,7 @@ function zonesText({ decision, unread = unreadZones(decision) }: Explanation): s
     .map((zone) =>
       unread.includes(zone.zone)
         ? `${zone.zone} ${unreadText(zone)}`
-        : `${zone.zone} ${zone.updated}/${zone.replicas} updated, ${zone.available} available${zone.isReady ? '' : ', not ready'}`,
+        : `${zone.zone} ${zone.updated}/${zone.replicas} ${updatedWord([zone])}, ${zone.available} available${zone.isReady ? '' : ', not ready'}`,
     )
     .join('; ');
 }
@@ -210,8 +219,8 @@ function stepLines(step: ExplainedStep, explanation: Explanation, look: TableLoo
     step.results.length === 0
       ? 'its rules are omitted from the published status'
       : blocking.length > 0
-        ? `blocked by ${blocking.length} of ${plural(step.results.length, 'rule')}`
-        : `${plural(step.results.length, 'rule')} passed`;
+        ? `blocked by ${blocking.length} of ${counted(step.results.length, 'rule')}`
+        : `${counted(step.results.length, 'rule')} passed`;
   return [...field('step', `${stepText(step)}   ${summary}`, look), ...resultLines(step.results, explanation, look)];
 }
 
@@ -221,12 +230,16 @@ function hiddenLines({ decision, refused, showsAllRules }: Explanation, look: Ta
   const rules = new Set(hidden.map(({ rule }) => rule)).size;
   return [
     '',
-    ...field('passed', `${plural(rules, 'rule')} passed or ${rules === 1 ? 'does' : 'do'} not apply; explain --all-rules lists them`, look),
+    ...field(
+      'passed',
+      `${counted(rules, 'rule')} passed or ${rules === 1 ? 'does' : 'do'} not apply; explain --all-rules lists them`,
+      look,
+    ),
   ];
 }
 
 function stepText(step: ExplainedStep): string {
-  if (step.kind === 'roll' && step.podCount) return `roll ${step.zone}, ${plural(step.podCount, 'pod')}`;
+  if (step.kind === 'roll' && step.podCount) return `roll ${step.zone}, ${counted(step.podCount, 'pod')}`;
   if (step.kind === 'roll') return `roll ${zonePodsText(step.zone, step.pods)}`;
   return `scale ${step.kind === 'scaleUp' ? 'up' : 'down'} ${step.zone} ${step.from ?? '?'} -> ${step.to ?? '?'}`;
 }
@@ -278,19 +291,6 @@ function doLines(
   return todo.length === 0
     ? []
     : ['', ...todo.flatMap((text, index) => (index === 0 ? field('do', text, look) : paragraph(' '.repeat(11), text, look.columns)))];
-}
-
-/**
- * Reports whether the text offers a request that has no effect without an agent. The webhook that records requesters is part of the agent: if
- * it does not answer, the API server denies the request.
- */
-function needsAgent(text: string): boolean {
-  return /kubectl rollout-group (?:approve|promote|override|retry) /.test(text);
-}
-
-/** Reports whether the group would continue without the stop. A stop of a group that has nothing to do is no reason to act. */
-function stopsStep({ phase }: Pick<ExplainedDecision, 'phase'>, { isBlocking }: Stop): boolean {
-  return isBlocking && phase !== 'Done';
 }
 
 function endTexts({ endsWith, alternatives = [] }: Pick<Stop, 'endsWith' | 'alternatives'>): readonly string[] {

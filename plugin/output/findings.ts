@@ -5,6 +5,7 @@ import { pathToFileURL } from 'node:url';
 import type { Source } from '../../policies/definition.ts';
 import { findingCodes } from '../../policies/findings/codes.ts';
 import { countFindings, type Finding, placeText, renderFinding, type Severity } from '../../policies/findings/finding.ts';
+import { counted } from '../../policies/wording.ts';
 import type { CommandContext, OutputStream } from '../context.ts';
 import { type ExitCode, exitCodes } from '../failure.ts';
 import { version } from '../version.ts';
@@ -13,7 +14,6 @@ import { type JunitCase, junitXml } from './junit.ts';
 import { boundedTable, markdownCode, markdownLine } from './markdown.ts';
 import { sourceText } from './plan/plan-text.ts';
 import type { Style } from './terminal.ts';
-import { plural } from './text.ts';
 
 export type FindingsFormat = 'text' | 'json' | 'jsonl' | 'sarif' | 'junit' | 'github' | 'markdown';
 
@@ -47,9 +47,9 @@ export async function writeFindings(stream: OutputStream, format: FindingsFormat
 
 function summarySentence({ findings, files }: FindingsReport): string {
   const { error, warning, notice } = countFindings(findings);
-  const where = `in ${plural(files.length, 'file')}`;
+  const where = `in ${counted(files.length, 'file')}`;
   if (findings.length === 0) return `no findings ${where}`;
-  return `${plural(findings.length, 'finding')} (${plural(error, 'error')}, ${plural(warning, 'warning')}, ${plural(notice, 'notice')}) ${where}`;
+  return `${counted(findings.length, 'finding')} (${counted(error, 'error')}, ${counted(warning, 'warning')}, ${counted(notice, 'notice')}) ${where}`;
 }
 
 /** The styles of the parts of a finding. The text is complete without colour. */
@@ -235,6 +235,6 @@ function repositoryPath(name: string): string {
 /** Prints the findings and the number of errors on standard error, and returns the exit code. */
 export function writeErrors({ stderr }: Pick<CommandContext, 'stderr'>, findings: readonly Finding[]): ExitCode {
   for (const block of findingBlocks(findings, stderr)) stderr.write(`${block}\n`);
-  stderr.write(`${plural(countFindings(findings).error, 'error')} in the files; nothing was planned\n`);
+  stderr.write(`${counted(countFindings(findings).error, 'error')} in the files; nothing was planned\n`);
   return exitCodes.findings;
 }

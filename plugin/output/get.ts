@@ -1,10 +1,11 @@
 // Renders groups for get: a table with one line per group, or one group with its zones and its pods in flight.
 import { ordinalRanges, ordinalsIn } from '../../engine/amount.ts';
-import type { Stop } from '../../engine/decision.ts';
+import { type Stop, updatedWord } from '../../engine/decision.ts';
 import type { PublishedDecision, PublishedPod, PublishedWait, PublishedZone } from '../../engine/publish/published.ts';
-import { gatesWithReading, leftMemberText } from '../../engine/publish/status.ts';
+import { gatesWithReading, leftMemberText, openExceptions } from '../../engine/publish/status.ts';
 import { strategyTraits } from '../../policies/strategies.ts';
 import { shorten } from '../../policies/text/shorten.ts';
+import { counted } from '../../policies/wording.ts';
 import type { Facts } from '../live/facts.ts';
 import type { LiveGroup } from '../live/groups.ts';
 import { updatedRevision } from '../live/template-change.ts';
@@ -15,7 +16,6 @@ import {
   goalText,
   marks,
   metricText,
-  openExceptions,
   partText,
   phaseStyles,
   phaseTitle,
@@ -33,7 +33,7 @@ import { changeText } from './image-text.ts';
 import { ageText, deadlineText, exceptionAndEndText, factText, passesText, shortDigest, stopAndEndText } from './plan/plan-text.ts';
 import type { TableLook } from './plan/table.ts';
 import { podText, shortPods } from './pod-text.ts';
-import { alignTable, type Column, type ItemColumn, itemTable, paragraph, plural, type Row, reasonSuffix } from './text.ts';
+import { alignTable, type Column, type ItemColumn, itemTable, paragraph, type Row, reasonSuffix } from './text.ts';
 import { countedLimit, downText, noWaveParts, unreadText, type ZoneProgress, zoneProgress } from './zone-progress.ts';
 
 interface GroupsTable {
@@ -135,7 +135,9 @@ function headLines(live: LiveGroup, nowMs: number, look: TableLook, change = '')
   const name = `${decision.namespace}/${decision.group}`;
   const phase = `${was}${phaseTitle(decision.phase)}`;
   const wave = decision.wave === undefined ? '' : `   wave ${waveText(decision)}`;
-  const counts = areKnown ? `${was}${updated} of ${desired} updated   ${was}${available} available` : '? updated   ? available';
+  const counts = areKnown
+    ? `${was}${updated} of ${desired} ${updatedWord(decision.zones)}   ${was}${available} available`
+    : '? updated   ? available';
   const room = look.columns === undefined ? Number.POSITIVE_INFINITY : Math.max(0, look.columns - name.length - phase.length - 3);
   const hasRoom = change !== '' && wave.length + change.length + counts.length + 6 <= room;
   const rest = hasRoom ? `${wave}   ${change}   ${counts}` : `${wave}   ${counts}`;
@@ -148,7 +150,7 @@ function headLines(live: LiveGroup, nowMs: number, look: TableLook, change = '')
     ...(decision.origin === undefined ? [] : [`defined by ${decision.origin}`]),
     ...(decision.strategy === undefined || !strategyTraits[decision.strategy].holdsPartition ? [] : [`strategy ${decision.strategy}`]),
     `policy ${shortDigest(decision.policyDigest) || '-'}`,
-    ...(decision.openClaims === 0 ? [] : [plural(decision.openClaims, 'open claim')]),
+    ...(decision.openClaims === 0 ? [] : [counted(decision.openClaims, 'open claim')]),
   ];
   const head = `${look.paint('bold', name)}   ${look.paint(phaseStyles[decision.phase], phase)}${shorten(rest, room, look.glyphs.ellipsis)}`;
   const bullet = ` ${look.glyphs.bullet} `;
@@ -252,7 +254,7 @@ function stopLines(stop: Stop, nowMs: number, { columns }: TableLook): readonly 
 function gateLines(decision: PublishedDecision, nowMs: number): readonly string[] {
   return gatesWithReading(decision).map(({ gate, mode, latest, readings }) => {
     const watched = mode === 'observe' ? ', observe only' : '';
-    return `  ${gate}: ${readingText(latest)} ${ageText(latest.atMs, nowMs)} ago, ${plural(readings, 'reading')}${watched}`;
+    return `  ${gate}: ${readingText(latest)} ${ageText(latest.atMs, nowMs)} ago, ${counted(readings, 'reading')}${watched}`;
   });
 }
 

@@ -1,15 +1,6 @@
 // Builds the texts about a live group that every display shares: counts, revisions, pods in flight, waits, images and estimated end.
 import { isOfStop } from '../../engine/decide/stops.ts';
-import {
-  type GroupDecision,
-  isAtRest,
-  isMoving,
-  noGoal,
-  type RuleOutcome,
-  type RuleResult,
-  type Stop,
-  type ZoneDecision,
-} from '../../engine/decision.ts';
+import { type GroupDecision, isAtRest, isMoving, noGoal, type RuleOutcome, type Stop, type ZoneDecision } from '../../engine/decision.ts';
 import type { Estimate, LikelyEnd } from '../../engine/plan/estimate.ts';
 import type { PublishedDecision, PublishedMetric, PublishedPod, PublishedReading, PublishedStep } from '../../engine/publish/published.ts';
 import {
@@ -17,6 +8,7 @@ import {
   isTroubled,
   missingSetsText,
   noWaveTexts,
+  openExceptions,
   type PersonNeeded,
   rolledBackRule,
   stopFact,
@@ -27,11 +19,11 @@ import { leadingResult } from '../../engine/rule.ts';
 import { isUnknown, type Known } from '../../engine/snapshot.ts';
 import { formatDuration } from '../../policies/duration.ts';
 import type { Phase } from '../../policies/rollout/phases.ts';
+import { counted } from '../../policies/wording.ts';
 import type { LiveGroup } from '../live/groups.ts';
 import { ageText, exceptionText, factText, instantText, spanText } from './plan/plan-text.ts';
 import { podText } from './pod-text.ts';
 import type { Style } from './terminal.ts';
-import { plural } from './text.ts';
 import { zoneProgress } from './zone-progress.ts';
 
 /** Returns the names of the zones whose StatefulSet does not exist or was not read completely. Their counts are meaningless. */
@@ -176,7 +168,7 @@ function decisionParts(decision: PublishedDecision, isShort: boolean, nowMs: num
     return [ended ?? decision.run?.failure ?? firstWait(decision, isShort, nowMs)];
   }
   const trouble = troubleText(decision, isShort);
-  const inFlight = podsInFlight(decision).map(({ zone, count }) => `${plural(count, 'pod')} of ${zone}`);
+  const inFlight = podsInFlight(decision).map(({ zone, count }) => `${counted(count, 'pod')} of ${zone}`);
   const missing = isAtRest(decision) ? podsMissing(decision) : 0;
   if (missing > 0) return [trouble, missingText(missing)];
   if (isAtRest(decision) && !isShort) return [trouble, ...noWaveTexts(decision.zones)];
@@ -206,9 +198,9 @@ function stopPart(decision: PublishedDecision, isShort: boolean): string {
   const named = namedStop(decision);
   const [first, ...more] = stops.filter((stop) => stop !== named);
   if (first === undefined) return '';
-  if (isShort && named !== undefined) return `+${plural(more.length + 1, 'stop')}`;
+  if (isShort && named !== undefined) return `+${counted(more.length + 1, 'stop')}`;
   const text = isShort ? shortStop(first) : `${stopTitle(first)}: ${first.fact}`;
-  return `${text}${more.length === 0 ? '' : ` and ${plural(more.length, 'other stop')}`}`;
+  return `${text}${more.length === 0 ? '' : ` and ${counted(more.length, 'other stop')}`}`;
 }
 
 function namedStop(decision: PublishedDecision): Stop | undefined {
@@ -234,27 +226,12 @@ export function warningTexts({ warnings, stops = [] }: PublishedDecision, nowMs:
   return others.map((warning) => `${warning.rule}: ${factText(warning, nowMs)}`);
 }
 
-/**
- * Returns the exceptions in use, then the unused ones that have not ended. The fact of an exception omits the fact of a stop that the same
- * rule still causes in other zones, because the outputs show the stop next to the exception.
- */
-export function openExceptions(
-  { permitted = [], unusedExceptions = [], stops = [] }: Pick<PublishedDecision, 'permitted' | 'unusedExceptions' | 'stops'>,
-  nowMs: number,
-): readonly RuleResult[] {
-  const used = permitted.map((result): RuleResult => {
-    const stop = stops.find(({ rule, fact }) => rule === result.rule && result.fact.startsWith(`${fact}; `));
-    return stop === undefined ? result : { ...result, fact: result.fact.slice(stop.fact.length + 2) };
-  });
-  return [...used, ...unusedExceptions.filter(({ earliestMs = nowMs }) => earliestMs > nowMs)];
-}
-
 /** Returns the first open exception and the number of the other exceptions; in the short form, only the total number. */
 function exceptionPart(decision: PublishedDecision, { isShort, nowMs }: InfoLook): string {
   const [first, ...more] = openExceptions(decision, nowMs ?? decision.decidedMs);
   if (first === undefined) return '';
-  if (isShort === true) return plural(more.length + 1, 'exception');
-  return `${exceptionText(first, nowMs)}${more.length === 0 ? '' : ` and ${plural(more.length, 'other exception')}`}`;
+  if (isShort === true) return counted(more.length + 1, 'exception');
+  return `${exceptionText(first, nowMs)}${more.length === 0 ? '' : ` and ${counted(more.length, 'other exception')}`}`;
 }
 
 /** Counts the unavailable pods of the zones that could be read. */
@@ -266,7 +243,7 @@ export function podsMissing(decision: Pick<PublishedDecision, 'zones'> & Paramet
 }
 
 export function missingText(count: number): string {
-  return `${plural(count, 'pod')} ${count === 1 ? 'is' : 'are'} not available`;
+  return `${counted(count, 'pod')} ${count === 1 ? 'is' : 'are'} not available`;
 }
 
 export function troubledPods({ pods }: Pick<PublishedDecision, 'pods'>, zone?: string): readonly PublishedPod[] {
@@ -296,8 +273,8 @@ export function troubleText(decision: PublishedDecision, isShort = false): strin
   const troubled = troubledPods(decision);
   const [first] = troubled;
   if (first === undefined) return '';
-  if (isShort) return `${plural(troubled.length, 'pod')} failing`;
-  return `${podTrouble(first)}${troubled.length === 1 ? '' : `, and ${plural(troubled.length - 1, 'more pod')}`}`;
+  if (isShort) return `${counted(troubled.length, 'pod')} failing`;
+  return `${podTrouble(first)}${troubled.length === 1 ? '' : `, and ${counted(troubled.length - 1, 'more pod')}`}`;
 }
 
 function firstWait(decision: PublishedDecision, isShort: boolean, nowMs: number | undefined): string {
@@ -319,7 +296,7 @@ export function readingText(reading: PublishedReading): string {
 export function endText(estimate: Known<Estimate>, nowMs: number): string {
   if (isUnknown(estimate)) return `unknown: ${estimate.unknown}`;
   const { end, approvals } = estimate;
-  const people = approvals === 0 ? '' : `, plus ${plural(approvals, 'approval')}`;
+  const people = approvals === 0 ? '' : `, plus ${counted(approvals, 'approval')}`;
   return `${rangeText(end, nowMs)}${people}; ${timesText(estimate)}`;
 }
 

@@ -1,7 +1,7 @@
 // Renders the runs of a group as a table, or one run in full.
 import { replacedPodCount, type ShownRun, type ShownZone } from '../../engine/publish/run-record.ts';
 import { groupBy } from '../../policies/values/group-by.ts';
-import { listed } from '../../policies/wording.ts';
+import { counted, listed } from '../../policies/wording.ts';
 import type { ImageChange } from '../live/facts.ts';
 import { shortRevision } from './group-text.ts';
 import { changeText, shortImage } from './image-text.ts';
@@ -9,7 +9,7 @@ import { spanText } from './plan/plan-text.ts';
 import type { TableLook } from './plan/table.ts';
 import { shortPods } from './pod-text.ts';
 import type { Style } from './terminal.ts';
-import { type ItemColumn, inZones, itemTable, paragraph, plural, reasonSuffix } from './text.ts';
+import { type ItemColumn, inZones, itemTable, paragraph, reasonSuffix } from './text.ts';
 
 const columns = (runs: readonly ShownRun[], unattended: string | undefined): readonly ItemColumn<ShownRun>[] => [
   { title: 'RUN', align: 'left', cell: ({ id }) => id },
@@ -136,7 +136,7 @@ function summary(runs: readonly ShownRun[]): string {
   const completed = ended.filter(({ outcome }) => outcome === 'completed').length;
   const middle = took.slice(Math.ceil(took.length / 2) - 1, Math.floor(took.length / 2) + 1);
   const median = middle.length === 0 ? '' : `; median duration ${spanText(middle.reduce((sum, one) => sum + one, 0) / middle.length)}`;
-  return `${plural(runs.length, 'run')}; ${completed} completed, ${ended.length - completed} failed${median}`;
+  return `${counted(runs.length, 'run')}; ${completed} completed, ${ended.length - completed} failed${median}`;
 }
 
 export function renderRun(run: ShownRun, look: TableLook): string {
@@ -172,7 +172,7 @@ function zoneText(shown: ShownZone): string {
   const { changedFields = [] } = shown;
   const change = changeText(changesOf(shown), '->') ?? (changedFields.length > 0 ? fieldsText(changedFields) : undefined);
   const revision = toRevision === undefined ? [] : [change === undefined ? hashes : `${change} (${hashes})`];
-  const replicas = toReplicas === undefined ? [] : [`${fromReplicas ?? '?'} -> ${plural(toReplicas, 'replica')}`];
+  const replicas = toReplicas === undefined ? [] : [`${fromReplicas ?? '?'} -> ${counted(toReplicas, 'replica')}`];
   return `${zone} ${[...revision, ...replicas].join(', ')}`.trim();
 }
 
@@ -187,6 +187,6 @@ function stepLines({ steps, stepsOmitted, zones }: ShownRun, look: TableLook): r
     { title: 'TOOK', align: 'right', cell: ({ startedAt, endedAt }) => spanText((Date.parse(endedAt) - Date.parse(startedAt)) / 1000) },
     { title: 'WHAT', align: 'left', isBelow: true, cell: ({ what, message }) => shortPods(`${what}${reasonSuffix(message)}`, zones) },
   ];
-  const omitted = stepsOmitted === undefined ? [] : [look.paint('dim', `${plural(stepsOmitted, 'step')} in the middle not recorded`)];
+  const omitted = stepsOmitted === undefined ? [] : [look.paint('dim', `${counted(stepsOmitted, 'step')} in the middle not recorded`)];
   return [...itemTable(stepColumns, steps, look), ...omitted];
 }

@@ -1,12 +1,13 @@
 // Writes the results of PolicyTests in every format: text, JSON, JUnit, Markdown and TAP.
 import type { CaseResult, RuleCoverage } from '../../engine/policy-test/policy-test.ts';
+import { counted } from '../../policies/wording.ts';
 import type { OutputStream } from '../context.ts';
 import type { ExitCode } from '../failure.ts';
 import { writeDocument } from './formats.ts';
 import { type JunitCase, junitXml } from './junit.ts';
 import { boundedTable, markdownCode, markdownLine } from './markdown.ts';
 import { sourceText } from './plan/plan-text.ts';
-import { type ItemColumn, itemTable, plural } from './text.ts';
+import { type ItemColumn, itemTable } from './text.ts';
 
 export type TestFormat = 'text' | 'json' | 'junit' | 'markdown' | 'tap';
 
@@ -43,7 +44,7 @@ export function countCases(suites: readonly TestSuite[]): { readonly passed: num
 
 function testSummary({ suites }: Pick<TestReport, 'suites'>): string {
   const { passed, failed } = countCases(suites);
-  return `${plural(passed + failed, 'case')} in ${plural(suites.length, 'test')}: ${passed} passed, ${failed} failed`;
+  return `${counted(passed + failed, 'case')} in ${counted(suites.length, 'test')}: ${passed} passed, ${failed} failed`;
 }
 
 function failureFacts({ decision, rules, message, problems }: CaseResult): readonly string[] {
@@ -63,7 +64,7 @@ function isOpen(one: RuleCoverage): boolean {
 
 function coverageSummary(coverage: readonly RuleCoverage[]): string {
   const outOfReach = coverage.filter(({ unreachable }) => unreachable !== undefined).length;
-  const seen = `${coverage.filter(isCovered).length} of ${plural(coverage.length - outOfReach, 'rule')} both blocked and passed`;
+  const seen = `${coverage.filter(isCovered).length} of ${counted(coverage.length - outOfReach, 'rule')} both blocked and passed`;
   return outOfReach === 0 ? seen : `${seen}; ${outOfReach} more unreachable`;
 }
 

@@ -1,9 +1,10 @@
 // Renders the result of simulations: invariants, durations, and a timeline of the most informative simulation.
 import { shorten } from '../../policies/text/shorten.ts';
+import { counted } from '../../policies/wording.ts';
 import type { ShownRun, Simulation } from '../simulation/runs.ts';
 import { spanText } from './plan/plan-text.ts';
 import type { TableLook } from './plan/table.ts';
-import { paragraph, plural } from './text.ts';
+import { paragraph } from './text.ts';
 
 export interface GroupSimulation {
   readonly namespace: string;
@@ -30,7 +31,7 @@ function groupLines(group: GroupSimulation, look: TableLook): readonly string[] 
   return [
     look.paint('bold', `${group.namespace}/${group.group}`),
     ...paragraph('  runs        ', `${runs.length} from seed ${simulation.seed}, ${group.faults}`, look.columns),
-    ...(injected === 0 ? [] : [`  injected    ${plural(injected, 'fault')}`]),
+    ...(injected === 0 ? [] : [`  injected    ${counted(injected, 'fault')}`]),
     `  invariants  held in ${held} of ${runs.length}${broken}`,
     `  finished    ${finished} of ${runs.length}`,
     ...(finished === 0
@@ -60,9 +61,9 @@ function endText({ end, durationMs, smallest, violations }: ShownRun): string {
   const after = secondsText(durationMs);
   if (smallest === undefined) return end === 'done' ? `done after ${after}` : `not done after ${after}`;
   const { events, faults, agents } = smallest.scenario;
-  const left = `${plural(events.length, 'accident')}, ${plural(faults.length, 'fault')} and ${plural(agents, 'agent')}`;
+  const left = `${counted(events.length, 'accident')}, ${counted(faults.length, 'fault')} and ${counted(agents, 'agent')}`;
   const cut = smallest.isCutShort ? ' (search stopped early)' : '';
-  return `${plural(violations.length, 'violation')}; reduced in ${smallest.triedRuns} tries to ${left}${cut}`;
+  return `${counted(violations.length, 'violation')}; reduced in ${smallest.triedRuns} tries to ${left}${cut}`;
 }
 
 function eventLines({ violations, timeline }: ShownRun, look: TableLook): readonly string[] {

@@ -1,17 +1,17 @@
 // Renders the progress of a rollout: a frame for a terminal, one line per transition for logs.
-import { type GroupDecision, isAtRest } from '../../engine/decision.ts';
+import { type GroupDecision, isAtRest, updatedWord } from '../../engine/decision.ts';
 import type { PublishedPod } from '../../engine/publish/published.ts';
-import { leftMemberText, noWaveTexts, stopTitle, waitsForAllowed } from '../../engine/publish/status.ts';
+import { leftMemberText, noWaveTexts, openExceptions, stopTitle, waitsForAllowed } from '../../engine/publish/status.ts';
 import { isUnknown } from '../../engine/snapshot.ts';
 import { secondText } from '../../policies/instant.ts';
 import { shorten } from '../../policies/text/shorten.ts';
 import { defined } from '../../policies/values/defined.ts';
+import { counted } from '../../policies/wording.ts';
 import type { Estimation, Facts } from '../live/facts.ts';
 import type { LiveGroup } from '../live/groups.ts';
 import {
   currentRoll,
   endText,
-  openExceptions,
   partText,
   phaseStyles,
   phaseTitle,
@@ -29,7 +29,7 @@ import {
 import { changeText } from './image-text.ts';
 import { ageText, deadlineText, exceptionAndEndText, factText, leftText, spanText, stopAndEndText } from './plan/plan-text.ts';
 import type { TableLook } from './plan/table.ts';
-import { paragraph, plural } from './text.ts';
+import { paragraph } from './text.ts';
 import { downText, noWaveParts, type ZoneProgress, zoneProgress } from './zone-progress.ts';
 
 /** Returns the lines of one frame, including the estimated end if there is an estimate. */
@@ -107,7 +107,7 @@ function factsOf(live: LiveGroup, nowMs: number): readonly string[] {
     decision.phase.toLowerCase(),
     ...(wave === undefined ? [] : [`wave=${Math.min(wave.index + 1, wave.count)}/${wave.count}`, `name=${wave.name}`]),
     ...(working.length === 0 ? [] : [`zone=${working.join(',')}`]),
-    `updated=${partText(decision, 'updated')}`,
+    `${decision.zones.every(({ isReturned }) => isReturned === true) ? 'returned' : 'updated'}=${partText(decision, 'updated')}`,
     `available=${partText(decision, 'available')}`,
     ...(decision.waits.length === 0 ? [] : [`waits=${[...new Set(decision.waits.map(({ rule }) => rule))].join(',')}`]),
     ...(stops.length === 0 ? [] : [`stops=${stops.join(',')}`]),
@@ -197,7 +197,7 @@ function zoneLine(progress: ZoneProgress, nameWidth: number, { decision, zoneEnd
   const forEnds = Math.max(0, ...Object.values(zoneEnds).map((end = '') => end.length + 2));
   const room = (look.columns ?? 80) - nameWidth - 44 - (look.columns === undefined ? 0 : forEnds);
   // A narrow terminal has no room for the word.
-  const word = room < 18 ? '' : ' updated';
+  const word = room < 18 ? '' : ` ${updatedWord([progress])}`;
   const width = Math.max(10, Math.min(40, room - word.length));
   const count = (progress.unread === undefined ? `${updated}/${total}` : '?').padStart(7);
   const parts = [zoneText(progress, decision), zoneEnds[zone]].filter((part) => part !== undefined).join(', ');
@@ -242,7 +242,7 @@ function nowText(moment: Moment): string {
   if (unattended !== undefined) return `${unattended}; nothing is carried out`;
   if (decision.phase === 'RolledBack') return 'the requested revision failed; every pod keeps its earlier revision';
   if (decision.outcome === 'done') return doneText(zones);
-  const inFlight = zones.filter((zone) => zone.inFlight > 0).map((zone) => `${plural(zone.inFlight, 'pod')} of ${zone.zone}`);
+  const inFlight = zones.filter((zone) => zone.inFlight > 0).map((zone) => `${counted(zone.inFlight, 'pod')} of ${zone.zone}`);
   if (inFlight.length > 0 && !waitsForAllowed(decision)) return `now: ${inFlight.join(', ')} in flight`;
   const [wait] = decision.waits;
   if (decision.outcome === 'act' || wait === undefined) {

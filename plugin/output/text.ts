@@ -156,10 +156,6 @@ export function piecesOf(text: string, length: number): readonly string[] {
   return text.match(new RegExp(`.{1,${Math.max(1, length)}}`, 'gsu')) ?? [''];
 }
 
-export function plural(count: number, one: string): string {
-  return `${count} ${one}${count === 1 ? '' : 's'}`;
-}
-
 /** Returns ` (REASON)`, or an empty text without a reason. */
 export function reasonSuffix(reason: string | undefined): string {
   return reason === undefined ? '' : ` (${reason})`;

@@ -9,6 +9,8 @@ export interface ZoneProgress {
   readonly zone: string;
   /** The pods at the update revision, as in every count of updated pods: also those that are not available. */
   readonly updated: number;
+  /** True if these pods are at the revision before a rollback. */
+  readonly isReturned?: true;
   /** The updated and available pods. */
   readonly done: number;
   /** The terminating, starting or unavailable pods, without the failing pods. */
@@ -25,7 +27,7 @@ export interface ZoneProgress {
 
 /** Counts the done, in-flight, failing and outdated pods of one zone, each pod once. An unavailable pod of any revision is in flight or failing. */
 export function zoneProgress(view: PublishedZone, pods: readonly PublishedPod[]): ZoneProgress {
-  const { zone, replicas, updated, available } = view;
+  const { zone, replicas, updated, available, isReturned } = view;
   const down = Math.max(0, replicas - available);
   const failing = Math.min(down, pods.filter((pod) => isTroubled(pod) && pod.zone === zone).length);
   const isUpdated = updatedPods(view);
@@ -40,6 +42,7 @@ export function zoneProgress(view: PublishedZone, pods: readonly PublishedPod[])
     inFlight: down - failing,
     failing,
     toDo,
+    ...(isReturned && { isReturned }),
     ...(inNoWave > 0 && { inNoWave }),
     ...(view.unread && { unread: unreadText(view) }),
   };

@@ -5,6 +5,8 @@ import { type Finding, renderFinding } from '../../policies/findings/finding.ts'
 import { type Loaded, loadPolicies } from '../../policies/load.ts';
 import { ofKind } from '../../policies/resolve/resolve.ts';
 import type { PolicyTest } from '../../policies/schema/kinds.ts';
+import { defined } from '../../policies/values/defined.ts';
+import type { KnownTexts } from '../../policies/yaml/document.ts';
 import { Failure } from '../failure.ts';
 import type { TestSuite } from '../output/policy-tests.ts';
 import { type PolicyFiles, readPolicyFiles } from '../policy-files.ts';
@@ -24,22 +26,24 @@ interface PolicyTests {
   readonly errors: readonly Finding[];
 }
 
-interface Namespaces {
+interface TestOptions {
   readonly agentNamespace: string;
   /** The namespace of objects without one; default `default`. */
   readonly objectNamespace?: string;
+  /** The texts that the command read before. */
+  readonly knownTexts?: KnownTexts;
 }
 
 /** Finds and reads all tests. Tests with the same list of files share one read. */
-export async function readPolicyTests(specs: readonly string[], access: InputAccess, namespaces: Namespaces): Promise<PolicyTests> {
+export async function readPolicyTests(specs: readonly string[], access: InputAccess, options: TestOptions): Promise<PolicyTests> {
   const inputs = (await readInputs(specs, access)).filter(({ text }) => /^\s*["']?kind["']?\s*:\s*["']?PolicyTest\b/m.test(text));
-  const { documents, findings } = loadPolicies(inputs);
+  const { documents, findings } = loadPolicies(inputs, defined({ knownTexts: options.knownTexts }));
   const contents = new Map<string, Promise<PolicyFiles | string>>();
   const tests: PolicyTestFile[] = [];
   for (const test of ofKind(documents, 'PolicyTest')) {
     const sources = test.value.spec.files.map((path) => relativeTo(test.file, path));
     const key = sources.join('\0');
-    const content = contents.get(key) ?? readContent(sources, access, namespaces);
+    const content = contents.get(key) ?? readContent(sources, access, options);
     contents.set(key, content);
     tests.push({ test, sources, content: await content });
   }
@@ -53,10 +57,10 @@ function relativeTo(file: string, path: string): string {
   return `${revision}${posix.join(posix.dirname(name), path)}`;
 }
 
-async function readContent(sources: readonly string[], access: InputAccess, namespaces: Namespaces): Promise<PolicyFiles | string> {
+async function readContent(sources: readonly string[], access: InputAccess, options: TestOptions): Promise<PolicyFiles | string> {
   try {
     const files: readonly InputFile[] = await readInputs(sources, access);
-    return readPolicyFiles(files, namespaces);
+    return readPolicyFiles(files, options);
   } catch (error) {
     if (error instanceof Failure) return error.message;
     throw error;
@@ -68,9 +72,9 @@ export function suitesWithCases(found: PolicyTests, ran: readonly { readonly sui
 }
 
 /** Runs every policy test in the sources, for verbs that show the results of tests among others. */
-export async function runTests(specs: readonly string[], access: InputAccess, namespaces: Namespaces): Promise<RanTests> {
-  const found = await readPolicyTests(specs, access, namespaces);
-  const ran = found.tests.map((one) => ({ suite: suiteOf(one, undefined, namespaces.agentNamespace) }));
+export async function runTests(specs: readonly string[], access: InputAccess, options: TestOptions): Promise<RanTests> {
+  const found = await readPolicyTests(specs, access, options);
+  const ran = found.tests.map((one) => ({ suite: suiteOf(one, undefined, options.agentNamespace) }));
   return { tests: found.tests.map(({ test }) => test.value), suites: suitesWithCases(found, ran) };
 }
 

@@ -7,6 +7,7 @@ import type { Finding } from '../../policies/findings/finding.ts';
 import { usualAgentNamespace } from '../../policies/objects/agent-deployment.ts';
 import { defined } from '../../policies/values/defined.ts';
 import { isRecord } from '../../policies/values/is-record.ts';
+import { getOrCreate, keptByObject } from '../../policies/values/map.ts';
 import { listed } from '../../policies/wording.ts';
 import type { KnownTexts } from '../../policies/yaml/document.ts';
 import type { EnvironmentReview, SideTests } from '../../review/document.ts';
@@ -71,8 +72,8 @@ export async function reviewEnvironment(
   if ('errors' in inputs) return inputs;
   const { input } = inputs;
   const [base, head] = await Promise.all([
-    readTests(context, options.base, sides.base, namespaces.base),
-    readTests(context, options.head, sides.head, namespaces.head),
+    readTests(context, options.base, sides.base, { agentNamespace: namespaces.base, knownTexts }),
+    readTests(context, options.head, sides.head, { agentNamespace: namespaces.head, knownTexts }),
   ]);
   refuseMissing(name, [base, head], options);
   const [before, after] = [
@@ -149,21 +150,27 @@ function nothingRead(name: string, { base, head }: ReviewOptions): Error {
   });
 }
 
+/** The results of policy tests by the arguments of the run. Environments with the same tests share them. */
+const ranTests = keptByObject((_context: CommandContext) => new Map<string, Promise<RanTests>>());
+
 /** Runs the policy tests of a side. Reads a path again only if it has a test, because tests read the files that they name. */
 async function readTests(
   context: CommandContext,
   revision: string,
   { tests, policies, namespace }: Environment,
-  agentNamespace: string,
+  { agentNamespace, knownTexts }: { readonly agentNamespace: string; readonly knownTexts: KnownTexts },
 ): Promise<RanTests & FoundPaths> {
   const paths = [...new Set([...tests, ...policies])];
   const found = await Promise.all(paths.map((path) => readGitPath(`git:${revision}:${path}`, context)));
   const isTest = ({ text }: InputFile): boolean => /kind["']?\s*:\s*["']?PolicyTest\b/.test(text);
   const withTests = paths.filter((_, index) => found[index]?.some(isTest)).map((path) => `git:${revision}:${path}`);
+  const namespaces = { agentNamespace, ...defined({ objectNamespace: namespace }) };
   const ran =
     withTests.length === 0
       ? { tests: [], suites: [] }
-      : await runTests(withTests, context, { agentNamespace, ...defined({ objectNamespace: namespace }) });
+      : await getOrCreate(ranTests(context), JSON.stringify([withTests, namespaces]), () =>
+          runTests(withTests, context, { ...namespaces, knownTexts }),
+        );
   return { ...ran, ...foundPaths(paths, found) };
 }
 

@@ -1,4 +1,4 @@
-// Measures `review` of a repository with 20 groups in each of three environments: a pull request for one group, and one for all groups.
+// Measures `review` of a repository with 20 groups in each of three environments: for one image, for a policy of all groups, and for everything.
 import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -15,11 +15,39 @@ const environments: readonly { readonly name: string; readonly region: string; r
   { name: 'america', region: 'us-east-1', opens: '0 10' },
 ];
 
-/** The changes of a pull request: of the times, and of the images. */
-const changes: readonly (readonly [from: RegExp, to: string])[] = [
-  [/13h/g, '1h'],
-  [/image: grafana.mimir:\S+/g, 'image: grafana/mimir:9.0.0'],
-];
+interface File {
+  readonly environment: string;
+  /** The path below the environment. */
+  readonly path: string;
+  readonly text: string;
+}
+
+const withImage = (text: string): string => text.replaceAll(/image: grafana.mimir:\S+/g, 'image: grafana/mimir:9.0.0');
+
+/** The pull requests by their branch, each with the new text of a file. */
+const pullRequests: Readonly<Record<string, { readonly what: string; readonly change: (file: File) => string }>> = {
+  image: {
+    what: 'one image changed',
+    change: ({ environment, path, text }) => (environment === 'europe' && path.includes('/ingester-7/') ? withImage(text) : text),
+  },
+  policy: {
+    what: 'a policy of every group changed',
+    change: ({ path, text }) => (path === 'policies/limits.yaml' ? text.replace('minInterval: 1m', 'minInterval: 5m') : text),
+  },
+  all: {
+    what: 'every file changed',
+    change: ({ text }) => `${withImage(text).replaceAll('13h', '1h').replace('minInterval: 1m', 'minInterval: 5m')}# reviewed\n`,
+  },
+};
+
+const limits = `apiVersion: rollout-group.dev/v1alpha1
+kind: RolloutPolicy
+metadata: { name: limits, namespace: mimir }
+spec:
+  targets: { all: true }
+  limits:
+    minInterval: 1m
+`;
 
 /** The longest comment that the forges accept, with a reserve: GitHub accepts 65,536 characters. */
 const maxCharacters = 60_000;
@@ -31,16 +59,13 @@ class BenchRepository {
   constructor() {
     this.#git('init', '--quiet', '--initial-branch=main');
     for (const { name, region, opens } of environments) {
+      this.#write(`${name}/policies/limits.yaml`, limits);
       for (let group = 0; group < groupCount; group += 1) this.#writeGroup(name, group, { region, opens });
     }
     const names = environments.map(({ name }) => `  - { name: ${name}, policies: ${name}/policies, manifests: ${name}/manifests }\n`);
     this.#write('rollout-group.yaml', `environments:\n${names.join('')}`);
     this.#commit('main');
-    this.#branch('one', ['ingester-7']);
-    this.#branch(
-      'all',
-      Array.from({ length: groupCount }, (_, group) => `ingester-${group}`),
-    );
+    for (const [name, { change }] of Object.entries(pullRequests)) this.#branch(name, change);
   }
 
   remove(): void {
@@ -60,19 +85,13 @@ class BenchRepository {
     }
   }
 
-  #branch(name: string, groups: readonly string[]): void {
+  #branch(name: string, change: (file: File) => string): void {
     this.#git('checkout', '--quiet', '-b', name, 'main');
     for (const { name: environment } of environments) {
-      for (const group of groups) {
-        for (const folder of ['policies', 'manifests'].map((kind) => `${environment}/${kind}/${group}`)) {
-          for (const file of readdirSync(join(this.root, folder))) {
-            const text = readFileSync(join(this.root, folder, file), 'utf8');
-            this.#write(
-              `${folder}/${file}`,
-              changes.reduce((changed, [from, to]) => changed.replaceAll(from, to), text),
-            );
-          }
-        }
+      const files = readdirSync(join(this.root, environment), { recursive: true, encoding: 'utf8' });
+      for (const path of files.filter((file) => file.endsWith('.yaml'))) {
+        const text = readFileSync(join(this.root, environment, path), 'utf8');
+        this.#write(`${environment}/${path}`, change({ environment, path, text }));
       }
     }
     this.#commit(name);
@@ -114,17 +133,17 @@ function review(cwd: string, head: string): Reviewed {
   return { ms, processorMs: endedChildrenMs() - usedMs, text };
 }
 
-/** Measures the built command with a pull request for one group and with one for all groups, in half a minute. */
+/** Measures the built command with each pull request, in half a minute. */
 export function reviewFigures(): readonly Figure[] {
   const repository = new BenchRepository();
   try {
-    return Object.entries({ one: 'one group', all: 'every group' }).map(([head, changed]): Figure => {
+    return Object.entries(pullRequests).map(([head, { what: changed }]): Figure => {
       const runs = Array.from({ length: 3 }, () => review(repository.root, head));
       const text = runs[0]?.text ?? '';
       const rows = environments.filter(({ name }) => text.includes(`\n| ${name} | `)).length;
       if (rows !== environments.length) throw new Error(`the summary of the review of ${head} has ${rows} rows`);
       if (text.length > maxCharacters) throw new Error(`the comment of the review of ${head} has ${text.length} characters`);
-      const what = `review of ${groupCount} groups in ${environments.length} environments, ${changed} changed`;
+      const what = `review of ${groupCount} groups in ${environments.length} environments, ${changed}`;
       const processorMs = median(runs.map((run) => run.processorMs));
       return { what, value: median(runs.map(({ ms }) => ms)), bar: 3000, unit: 'ms', floor: `processor time ${processorMs.toFixed(0)} ms` };
     });

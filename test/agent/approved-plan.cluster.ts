@@ -6,11 +6,13 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { parseAllDocuments, stringify } from 'yaml';
+import type { GroupPlan } from '../../engine/plan/document.ts';
 import { customResourceDefinition } from '../../policies/schema/json-schema.ts';
 import type { InProcessAgent } from '../control-plane/agent-in-process.ts';
 import { type HistoryRecorder, recordHistory } from '../control-plane/history.ts';
 import { describeOnControlPlane } from '../control-plane/suite.ts';
 import { statefulSet } from '../control-plane/workloads.ts';
+import type { RecordedRequest } from '../kit/watcher-history.ts';
 import { runPlugin } from '../plugin/process.ts';
 import { type Arena, openArena } from './arena.ts';
 
@@ -19,6 +21,21 @@ const apiVersion = 'rollout-group.dev/v1alpha1';
 const ours = `/apis/${apiVersion}/namespaces/${namespace}`;
 const sets = `/apis/apps/v1/namespaces/${namespace}/statefulsets`;
 const zones = ['a', 'b'];
+const replicas = 2;
+
+/** A secret in each part of a manifest that an output could show. */
+const canary = 's3cr3t-canary';
+const secretEnv = [
+  { name: 'DB_PASSWORD', value: canary },
+  { name: 'DB_URL', value: `https://me:${canary}@db.example.com/?token=${canary}` },
+];
+const secretAnnotations = { 'vault.example.com/token': canary };
+const secretManifest = {
+  apiVersion: 'v1',
+  kind: 'Secret',
+  metadata: { name: 'db', namespace, annotations: secretAnnotations },
+  stringData: { password: canary },
+};
 
 const group = {
   apiVersion,
@@ -58,17 +75,21 @@ describeOnControlPlane('an approved plan', (controlPlane) => {
     writeFileSync(join(repository, path), objects.map((object) => stringify(object)).join('---\n'));
   };
   const manifest = (zone: string, image: string) => {
-    const { metadata, ...rest } = statefulSet({
+    const set = statefulSet({
       name: `ingester-zone-${zone}`,
-      replicas: 1,
+      replicas,
       nodeZone: `zone-${zone}`,
       image,
+      annotations: secretAnnotations,
       setLabels: { 'rollout-group': 'ingester' },
-    }) as { readonly metadata: object };
-    return { apiVersion: 'apps/v1', kind: 'StatefulSet', metadata: { ...metadata, namespace }, ...rest };
+      setAnnotations: secretAnnotations,
+    }) as { readonly metadata: object; readonly spec: { readonly template: { readonly spec: { readonly containers: object[] } } } };
+    Object.assign(set.spec.template.spec.containers[0] ?? {}, { env: secretEnv });
+    return { apiVersion: 'apps/v1', kind: 'StatefulSet', ...set, metadata: { ...set.metadata, namespace } };
   };
   const commit = (image: string, ...policies: readonly object[]) => {
     for (const zone of zones) write(`manifests/${zone}.yaml`, manifest(zone, image));
+    write('manifests/secret.yaml', { ...secretManifest, stringData: { password: `${canary}-${image}` } });
     write('policies/all.yaml', group, ...policies);
     git('add', '-A');
     git('commit', '-qm', image);
@@ -82,18 +103,36 @@ describeOnControlPlane('an approved plan', (controlPlane) => {
     expect(approved.map(({ metadata }) => metadata.name)).toEqual(zones.map((zone) => `ingester-zone-${zone}`));
     for (const { metadata } of approved) {
       await controlPlane().client.patch(`${sets}/${metadata.name}`, 'strategic', {
-        metadata: { annotations: metadata.annotations },
-        spec: { template: { spec: { containers: [{ name: 'server', image }] } } },
+        metadata: { annotations: { ...secretAnnotations, ...metadata.annotations } },
+        spec: {
+          template: { metadata: { annotations: secretAnnotations }, spec: { containers: [{ name: 'server', image, env: secretEnv }] } },
+        },
       });
     }
   }
 
-  function review(): string {
+  /** Every text that `review` wrote. */
+  const reviewed: string[] = [];
+
+  /** Returns the file with the approved plan, and the pods that the plan replaces, in its order. */
+  function review(): { readonly file: string; readonly pods: readonly string[] } {
     const directory = join(repository, '..', `plans-${Math.random()}`);
-    const words = ['review', '--base', 'HEAD~1', '--policies', 'policies', '--manifests', 'manifests', '--out', directory];
-    const { status, stderr } = runPlugin(words, { cwd: repository });
-    expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
-    return join(directory, 'default.yaml');
+    const words = ['review', '--base', 'HEAD~1', '--policies', 'policies', '--manifests', 'manifests', '--out', directory, '-o'];
+    const outputs = ['json', 'markdown', 'table'].map((format) => runPlugin([...words, format], { cwd: repository }));
+    expect(outputs.map(({ status, stderr }) => ({ status, stderr }))).toEqual(outputs.map(() => ({ status: 0, stderr: '' })));
+    const file = join(directory, 'default.yaml');
+    reviewed.push(...outputs.map(({ stdout }) => stdout), readFileSync(file, 'utf8'));
+    const [plan]: readonly GroupPlan[] = JSON.parse(outputs[0]?.stdout ?? '').environments[0].plan.groups;
+    const steps = plan?.waves.flatMap((wave) => wave.steps) ?? [];
+    return { file, pods: steps.filter(({ kind }) => kind === 'roll').flatMap(({ pods }) => pods) };
+  }
+
+  /** Returns the pods that the agent deleted, in its order. */
+  async function deleted(): Promise<readonly string[]> {
+    const { requests } = await arena.history();
+    const isOwn = ({ verb, objectRef, user }: RecordedRequest): boolean =>
+      verb === 'delete' && objectRef?.resource === 'pods' && user.username === controlPlane().identities.agent.user;
+    return requests.filter(isOwn).map(({ objectRef }) => `${objectRef?.name}`);
   }
 
   const images = async (): Promise<string> =>
@@ -114,13 +153,13 @@ describeOnControlPlane('an approved plan', (controlPlane) => {
   }
 
   beforeAll(async () => {
-    for (const kind of ['RolloutGroup', 'RolloutPolicy', 'RolloutIntent'] as const)
+    for (const kind of ['RolloutGroup', 'RolloutPolicy', 'RolloutIntent', 'RolloutRun'] as const)
       await controlPlane().client.create('/apis/apiextensions.k8s.io/v1/customresourcedefinitions', customResourceDefinition(kind) ?? {});
     recorder = await recordHistory(controlPlane());
-    arena = await openArena(controlPlane(), recorder, { namespace, zones, replicas: 1, image: 'example.com/server:1' });
+    arena = await openArena(controlPlane(), recorder, { namespace, zones, replicas, image: 'example.com/server:1' });
     await controlPlane().client.create(`${ours}/rolloutgroups`, group);
     await controlPlane().client.create(`${ours}/rolloutpolicies`, gentle(1));
-    agent = await arena.startInside({ name: 'agent', config: { areIntentsStamped: true } });
+    agent = await arena.startInside({ name: 'agent', config: { areIntentsStamped: true }, isTelling: true });
     git('init', '-q', '-b', 'main');
     commit('example.com/server:1', gentle(1));
   });
@@ -134,9 +173,12 @@ describeOnControlPlane('an approved plan', (controlPlane) => {
     timeout: 240_000,
   }, async () => {
     commit('example.com/server:2', gentle(1));
-    await merge('example.com/server:2', review());
-    await until(images, (now) => now === '22');
+    const second = review();
+    await merge('example.com/server:2', second.file);
+    await until(images, (now) => now === '2222');
     expect(warned()).toEqual([]);
+    expect(second.pods).toHaveLength(zones.length * replicas);
+    expect(await deleted()).toEqual(second.pods);
 
     commit('example.com/server:3', gentle(1));
     const third = review();
@@ -145,8 +187,8 @@ describeOnControlPlane('an approved plan', (controlPlane) => {
       () => agent.turns().at(-1)?.snapshot.policies[0]?.limits.maxUnavailable,
       (limit) => limit === 2,
     );
-    await merge('example.com/server:3', third);
-    await until(images, (now) => now === '33');
+    await merge('example.com/server:3', third.file);
+    await until(images, (now) => now === '3333');
     // Between the two writes of the merge, the zones name different plans.
     expect(warned().at(-1)).toMatch(
       /^the rollout differs from its approved plan [0-9a-f]{16}: RolloutPolicy approved\/gentle changed after the review$/,
@@ -159,12 +201,12 @@ describeOnControlPlane('an approved plan', (controlPlane) => {
       () => agent.turns().at(-1)?.snapshot.policies.length,
       (length) => length === 2,
     );
-    await merge('example.com/server:4', fourth);
-    await until(images, (now) => now === '44');
+    await merge('example.com/server:4', fourth.file);
+    await until(images, (now) => now === '4444');
 
     commit('example.com/server:5', gentle(2), required);
     const fifth = review();
-    await merge('example.com/server:6', fifth);
+    await merge('example.com/server:6', fifth.file);
     const asked = await until(
       () =>
         agent
@@ -175,7 +217,7 @@ describeOnControlPlane('an approved plan', (controlPlane) => {
     );
     expect([asked?.fact, await images()]).toEqual([
       'the rule always applies; the pod template of zone a is not the approved one; the pod template of zone b is not the approved one; 0 of 1 approvals from release',
-      '44',
+      '4444',
     ]);
     const runId = agent.turns().at(-1)?.decision?.run?.id;
     const requestedBy = { user: 'anna', groups: ['release'], at: new Date().toISOString() };
@@ -185,7 +227,13 @@ describeOnControlPlane('an approved plan', (controlPlane) => {
       metadata: { name: 'yes' },
       spec: { group: 'ingester', action: 'approve', rule: 'reviewed/as-approved', runId, digest: asked?.digest, requestedBy },
     });
-    await until(images, (now) => now === '66');
+    await until(images, (now) => now === '6666');
     await arena.expectKept();
+
+    const kinds = ['rolloutgroups', 'rolloutintents', 'rolloutruns'].map((kind) => `${ours}/${kind}`);
+    const paths = [...kinds, ...['configmaps', 'events'].map((kind) => `/api/v1/namespaces/${namespace}/${kind}`)];
+    const written = await Promise.all(paths.map(async (path) => JSON.stringify(await controlPlane().client.list(path))));
+    expect(paths.filter((_, index) => written[index] === '[]')).toEqual([]);
+    expect([...reviewed, ...written, agent.log()].filter((text) => text.includes(canary))).toEqual([]);
   });
 });

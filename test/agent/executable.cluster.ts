@@ -272,6 +272,59 @@ describeOnControlPlane('the executable of the agent', (controlPlane) => {
     expect(doctor()).toContain('no manager wrote fields');
     expect(await agent.stop()).toBe(0);
   });
+
+  it('no longer shows a change after kubectl applied the same value, which does not make kubectl the owner', async () => {
+    const namespace = 'applied';
+    const { client, identities } = controlPlane();
+    const env = { KUBECONFIG: identities.admin.kubeconfig };
+    const file = join(mkdtempSync(join(tmpdir(), 'applied-')), 'a.json');
+    onTestFinished(() => rmSync(file));
+    const kubectl = (...words: readonly string[]) =>
+      execFileSync('/usr/bin/kubectl', [...words, '-n', namespace], { env: { ...process.env, ...env }, stdio: 'pipe' });
+    const apply = (image: string) => {
+      const object = { apiVersion: 'apps/v1', kind: 'StatefulSet', ...statefulSet({ name: 'ingester-zone-a', replicas: 1, image }) };
+      // A variable that the stored StatefulSet does not have, so that kubectl owns a part of the template.
+      const withEnv = (key: string, value: unknown) =>
+        key === 'containers' ? [{ ...Object(value)[0], env: [{ name: 'FROM', value: 'git' }] }] : value;
+      writeFileSync(file, JSON.stringify(object, withEnv));
+      kubectl('apply', '-f', file);
+    };
+    await serveKinds();
+    arena = await openArena(controlPlane(), recorder, { namespace, zones: ['a'], replicas: 1 });
+    await client.create(groupsPath(namespace), {
+      apiVersion: 'rollout-group.dev/v1alpha1',
+      kind: 'RolloutGroup',
+      metadata: { name: 'ingester' },
+      spec: {
+        members: { zones: [{ name: 'a', statefulSet: 'ingester-zone-a' }] },
+        rollout: { strategy: 'onDelete', rotateBy: 'delete' },
+      },
+    });
+    const agent = await arena.start();
+    await agent.untilReady();
+    const drift = async (count: number) => {
+      const isSo = (group: Seen): boolean => {
+        const { drift: found } = (group['status'] ?? {}) as { readonly drift?: { readonly fieldCount: number } };
+        return phaseOf(group) === 'Done' && (found?.fieldCount ?? 0) === count;
+      };
+      await client.until<Seen>(groupsPath(namespace), `${count} drifted fields`, (groups) => groups.some(isSo));
+      expect((await agent.ask('/metrics')).body).toContain(
+        `rollout_group_drift_fields{namespace="${namespace}",group="ingester",zone="a"} ${count}`,
+      );
+      const { stdout } = runPlugin(['doctor', '--no-color', '-n', namespace], { cwd: tmpdir(), env });
+      expect(/ingester-zone-a: (\d) fields? /.exec(stdout)?.[1] ?? '0').toBe(`${count}`);
+    };
+    const [first, second, third] = [1, 9, 10].map((tag) => `example.com/server:${tag}`) as [string, string, string];
+    apply(first);
+    await drift(0);
+    kubectl('set', 'image', 'statefulset/ingester-zone-a', `server=${second}`);
+    await drift(1);
+    apply(second);
+    await drift(0);
+    apply(third);
+    await drift(0);
+    expect(await agent.stop()).toBe(0);
+  });
 });
 
 function phaseOf(object: Seen): string | undefined {

@@ -294,7 +294,7 @@ describeOnControlPlane('the strategy pinned', (controlPlane) => {
         'aborts/server keeps its earlier revision: the update revision is blocked, because it was rolled back: aborted by kim (errors)',
       );
       expect(ended).toContain('To end it: kubectl rollout-group retry aborts/server');
-      expect(await said('get server', 0)).toMatch(/^aborts\/server {3}ROLLED BACK {3}4 of 4 updated/);
+      expect(await said('get server', 0)).toMatch(/^aborts\/server {3}ROLLED BACK {3}4 of 4 returned/);
       const runs = async () =>
         JSON.parse(await said('history server -o json', 0)).runs.map(
           ({ kind, outcome, cause = '' }: Readonly<Record<string, string>>) => `${kind} ${outcome} ${cause}`,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { ordinalRanges, pods, unavailableLimit, waveTarget } from '../../engine/amount.ts';
+import { ordinalRanges, unavailableLimit, waveTarget } from '../../engine/amount.ts';
 
 const percents = [1, 10, 25, 33, 50, 75, 99, 100];
 
@@ -84,15 +84,5 @@ describe('ordinals as text', () => {
   it('are sorted in a copy', () => {
     const ordinals = Object.freeze([2, 1]);
     expect(ordinalRanges(ordinals)).toBe('1-2');
-  });
-});
-
-describe('counts as text', () => {
-  it.each([
-    [0, '0 pods'],
-    [1, '1 pod'],
-    [2, '2 pods'],
-  ])('%i are "%s"', (count, expected) => {
-    expect(pods(count)).toBe(expected);
   });
 });

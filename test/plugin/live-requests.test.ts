@@ -126,7 +126,7 @@ describe('approve', () => {
 
   it.each([
     ['approve ingester --wave nonsense', waiting, 3],
-    ['approve ingester --wave zone-a', waiting, 3],
+    ['approve ingester --wave zone-a', waiting, 5],
     ['approve ingester --wave rest --rule a/b', waiting, 3],
     ['approve ingester', rolling, 5],
     ['approve ingester --wave rest', over, 5],

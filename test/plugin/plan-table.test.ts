@@ -55,6 +55,30 @@ describe('the table of a plan', () => {
     expect(text).toMatch(/BLOCKED +. by undone(?:.*\n)*.*to continue: kubectl rollout-group cancel mimir\/\S+ undo\.ingester\.1/);
   });
 
+  it('has no columns of pods if no step has pods', () => {
+    const wait = step('wait', 0, { zone: 'a', waitsFor: 'zone-budget' });
+    const text = renderPlanTable(planOf([{ ...blocked(), waves: [{ name: 'all', steps: [wait] }] }]), look());
+    expect(text).toMatch(/^ WAVE +STEP +GATE +p50 +p90\n all +wait +zone-budget a +\S+ +- +-\n +total/m);
+    expect(renderPlanTable(planOf([ingester()]), look())).toMatch(/^ WAVE +STEP +PODS +AT ONCE +GATE/m);
+  });
+
+  it('shows a value that does not fit next to the others in full below its row', () => {
+    const [image, ...others] = ingester().changes;
+    if (image === undefined) throw new Error('the test expected a change');
+    const after = `registry.example.com/${'storage/'.repeat(6)}mimir:2.17.1`;
+    const text = renderPlanTable(planOf([{ ...ingester(), changes: [{ ...image, after }, ...others] }]), look({ columns: 100 }));
+    expect(text).toMatch(new RegExp(`^CHANGE {3}image +60 pods restart\\n {11}${image.before} ->\\n {11}${after}\\n {9}args +added`, 'm'));
+  });
+
+  it('explains the pods that restart although no change concerns their zone', () => {
+    const [image] = ingester().changes;
+    if (image === undefined) throw new Error('the test expected a change');
+    const group = { ...ingester(), changes: [{ ...image, zones: ['zone-b'] }] };
+    expect(renderPlanTable(planOf([group]), look())).toMatch(
+      /\(zone-b\) +20 pods restart\n +template +unchanged, but pods are outdated {2}\(zone-a, zone-c\) +40 pods restart\n/,
+    );
+  });
+
   it('fits into 80 columns, and with all details into 120', () => {
     for (const columns of [80, 120]) {
       for (const plan of Object.values(plans)) {

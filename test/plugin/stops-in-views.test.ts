@@ -97,7 +97,7 @@ describe('explain', () => {
     );
     const tree = await shownBy('get ingester', back);
     expect([tree.includes('nothing to do'), tree.includes('keep the revision before the rollback')]).toEqual([false, true]);
-    expect(tree).toMatch(/^mimir\/ingester ROLLED BACK 6 of 6 updated/);
+    expect(tree).toMatch(/^mimir\/ingester ROLLED BACK 6 of 6 returned/);
     expect(await shownBy('get', back)).toMatch(/ingester RolledBack /);
   });
 });

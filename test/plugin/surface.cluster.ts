@@ -261,4 +261,49 @@ describeWithBinaries('the surface of a cluster', () => {
     const everyPod = ['a', 'b', 'c'].flatMap((zone) => [0, 1, 2].map((ordinal) => `cache-${zone}-${ordinal}`));
     await expect.poll(notes, { timeout: 30_000 }).toEqual(everyPod);
   });
+
+  it('restart names what it ends, and neither it nor kubectl rolls out a rolled-back template; undo, then restart, keeps the version', async () => {
+    const now = /cache:\S+/.exec(kubectl('get statefulset cache-a -o jsonpath={.spec.template.spec.containers[0].image}').stdout)?.[0];
+    const phase = () => shown('get cache');
+    const sets = ['a', 'b', 'c'].map((zone) => `statefulset/cache-${zone}`).join(' ');
+    expect(kubectl(`set image ${sets} cache=registry.example.com/cache:1.2.0`)).toMatchObject({ status: 0 });
+    shown('status cache --for wave=canary --timeout 120s');
+    const superseded = /supersedes run \w+ \(to registry\.example\.com\/cache:1\.2\.0\): 1 of 9 pods updated; this pod is replaced again/;
+    for (const dryRun of ['client', 'server']) {
+      const { status, stderr } = bundle(`restart cache --dry-run=${dryRun}`);
+      expect([status, stderr]).toEqual([0, expect.stringMatching(superseded)]);
+      expect(stderr).toContain(`a: ${now} (2 pods) and cache:1.2.0 (1 pod) -> cache:1.2.0; b: ${now} (3 pods) -> cache:1.2.0; `);
+      expect(stderr).toContain('waits for the approval of wave rest');
+    }
+    expect(bundle('undo cache --dry-run=client').stderr).toMatch(superseded);
+    shown('abort cache --rollback --reason crashes');
+    await expect.poll(phase, { timeout: 60_000 }).toMatch(/^shop\/cache ROLLED BACK /);
+    const before = pods();
+    for (const line of ['restart cache', 'restart cache --zone b --yes', 'restart cache --dry-run=client'])
+      expect(bundle(line), line).toMatchObject({
+        status: 5,
+        stdout: '',
+        stderr: expect.stringMatching(
+          /a restart would roll out a blocked template: .* rolled back.*retry shop\/cache.*undo shop\/cache, then repeat/s,
+        ),
+      });
+    const restarted = kubectl('rollout restart statefulset/cache-b');
+    expect(restarted.stderr).toContain('denied by rolled-back: a restart would roll out a blocked template');
+    const annotations = { 'checksum/config': '1' };
+    const patch = JSON.stringify({ spec: { template: { metadata: { annotations } } } });
+    const other = kubectl(`patch statefulset cache-b --dry-run=server -p ${patch}`);
+    expect([other.status, other.stderr]).toEqual([0, expect.stringContaining('Warning: rolled-back: the new template ends a block')]);
+    const folder = filesOf({ 'b.yaml': read<object>('statefulset cache-b') });
+    expect(bundle('plan -f b.yaml --set spec.template.metadata.annotations.x=1', folder).stdout.replaceAll(/\s+/g, ' ')).toMatch(
+      /ends a block( of zone b)?: the update revision is blocked/,
+    );
+    expect(shown('undo cache')).toContain('no pod is replaced');
+    await expect.poll(phase, { timeout: 60_000 }).toMatch(/^shop\/cache DONE /);
+    expect(pods()).toEqual(before);
+    expect(bundle('restart cache --dry-run=server').stderr).toContain(`a: ${now} (3 pods); b: ${now} (3 pods); c: ${now} (3 pods)`);
+    expect(shown('restart cache --zone a')).toContain(
+      `3 pods of shop/cache zone a will be replaced in the order of the group a: ${now} (3 pods)`,
+    );
+    shown('status cache --for wave=canary --timeout 120s');
+  }, 240_000);
 });

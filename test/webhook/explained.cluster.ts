@@ -4,6 +4,7 @@ import { describeOnControlPlane } from '../control-plane/suite.ts';
 import { eventually } from '../control-plane/webhook.ts';
 import { type Person, person, readerRules } from '../plugin/live-people.ts';
 import { createWorld, evict, forms, merge, replicas, setsOf, type World, write } from './kit.ts';
+import { kubectl } from './kit-attempts.ts';
 
 const eventRules = [{ apiGroups: ['events.k8s.io', ''], resources: ['events'], verbs: ['get', 'list'] }] as const;
 
@@ -96,6 +97,39 @@ describeOnControlPlane(
       );
       expect(found?.stdout).toMatch(/Warning +ExceptionUsed +statefulset\/ingester-zone-b +scale of .* from 3 to 2 is allowed; /);
       expect(found?.stdout.match(/ExceptionUsed/g)).toHaveLength(1);
+    });
+
+    it('of a protected pod is printed at once by kubectl delete and kubectl drain, although the protection soon ends', async () => {
+      const cp = controlPlane();
+      const { admin } = world;
+      const expires = new Date(Date.now() + 50_000).toISOString();
+      await admin.create('/apis/rollout-group.dev/v1alpha1/namespaces/native/rolloutintents', {
+        apiVersion: 'rollout-group.dev/v1alpha1',
+        kind: 'RolloutIntent',
+        metadata: { name: 'protect', namespace: 'native' },
+        spec: { group: 'ingester', action: 'protect', expires },
+      });
+      const remove = ['delete', 'pod', 'ingester-zone-b-1', '-n', 'native'];
+      const said = /denied the request: delete of pod\/ingester-zone-b-1 .*denied by protected: .* protects the group/;
+      await eventually(
+        'the protection is known',
+        () => kubectl(cp, [...remove, '--dry-run=server'], 10_000),
+        (outcome) => said.test(outcome.said),
+      );
+      expect(await kubectl(cp, remove, 10_000)).toMatchObject({ isRefused: true, said: expect.stringMatching(said) });
+      const [node] = await admin.list('/api/v1/nodes');
+      if (node === undefined) throw new Error('one node is to be drained');
+      const drain = [
+        'drain',
+        node.metadata.name,
+        '--ignore-daemonsets',
+        '--pod-selector=statefulset.kubernetes.io/pod-name=ingester-zone-b-1',
+      ];
+      try {
+        expect((await kubectl(cp, drain, 12_000)).said).toMatch(/eviction of pod\/ingester-zone-b-1 .*denied by protected/);
+      } finally {
+        await admin.patch(`/api/v1/nodes/${node.metadata.name}`, 'merge', { spec: { unschedulable: null } });
+      }
     });
 
     it('that never was is not found, and says so', async () => {

@@ -1,8 +1,7 @@
 // Builds the texts about the changes of a plan: a short field name, the old and the new value, and the effect.
-import type { GroupPlan, PlannedChange, RunningValue } from '../../../engine/plan/document.ts';
+import { controllerWave, type GroupPlan, type PlannedChange, type RunningValue } from '../../../engine/plan/document.ts';
 import { isSameValue } from '../../../policies/values/canonical-json.ts';
-import { listed } from '../../../policies/wording.ts';
-import { plural } from '../text.ts';
+import { counted, listed } from '../../../policies/wording.ts';
 
 interface ChangeLine {
   readonly field: string;
@@ -27,14 +26,17 @@ export function changeLines(group: GroupPlan, { fullPaths = false } = {}): reado
   return [...lines, ...outdatedLines(group)];
 }
 
-/** Returns a line for the zones whose pods restart although no change concerns their template: a rollout of these zones is not complete. */
-function outdatedLines({ changes, zones }: GroupPlan): readonly ChangeLine[] {
+/** Returns a line for the zones whose pods the agent replaces although no change concerns their template: their rollout is not complete. */
+function outdatedLines({ changes, zones, waves }: GroupPlan): readonly ChangeLine[] {
   const changed = new Set(changes.filter(({ consequence }) => consequence === 'restart').flatMap((change) => change.zones));
-  const others = zones.filter(({ zone, restarts, released }) => restarts > 0 && released === undefined && !changed.has(zone));
+  const rolls = waves.flatMap(({ name, steps }) => (name === controllerWave ? [] : steps.filter(({ kind }) => kind === 'roll')));
+  const others = zones.flatMap(({ zone, afterWait = [] }) => {
+    const count = rolls.reduce((sum, step) => sum + (step.zone === zone ? step.pods.length : 0), afterWait.length);
+    return count === 0 || changed.has(zone) ? [] : [{ zone, count }];
+  });
   if (changes.length === 0 || others.length === 0) return [];
-  const count = others.reduce((sum, { restarts }) => sum + restarts, 0);
   const value = `unchanged, but pods are outdated  (${others.map(({ zone }) => zone).join(', ')})`;
-  return [{ field: 'template', value, consequence: restartText(count) }];
+  return [{ field: 'template', value, consequence: restartText(others.reduce((sum, { count }) => sum + count, 0)) }];
 }
 
 function fieldText(change: PlannedChange, isFull: boolean, nameContainer: boolean): string {
@@ -96,7 +98,7 @@ export function podsText(change: PlannedChange, running: readonly RunningValue[]
   const texts = running.map(({ value, pods }, index) => {
     const short = index === 0 ? undefined : sameImage(running[0]?.value, value);
     const text = isOfEntries(change, running) ? objectText(value, change.after) : (short ?? nameOf(value));
-    return `${text} (${plural(pods, 'pod')})`;
+    return `${text} (${counted(pods, 'pod')})`;
   });
   return listed(texts, 'and');
 }
@@ -163,5 +165,5 @@ function restartText(count: number): string {
 }
 
 function joinText(count: number, word: string): string {
-  return count === 0 ? 'no pods yet' : `${plural(count, 'pod')} ${word}`;
+  return count === 0 ? 'no pods yet' : `${counted(count, 'pod')} ${word}`;
 }

@@ -1,8 +1,8 @@
 // Draws the timeline of a group as SVG: zones as rows, waves as bands, p50 as bars and p90 as shades.
 import type { GroupPlan, PlannedStep } from '../../../engine/plan/document.ts';
 import { shorten } from '../../../policies/text/shorten.ts';
+import { counted } from '../../../policies/wording.ts';
 import { podsText } from '../pod-text.ts';
-import { plural } from '../text.ts';
 import { type Html, html, nothing } from './html-text.ts';
 import * as words from './plan-text.ts';
 
@@ -153,7 +153,7 @@ function stepTitle(step: PlannedStep): string {
   const count = words.stepPodCount(step);
   return [
     words.stepText(step),
-    ...(count === undefined ? [] : [plural(count, 'pod')]),
+    ...(count === undefined ? [] : [counted(count, 'pod')]),
     ...(step.atOnce === undefined ? [] : [`at most ${step.atOnce} at once`]),
     `from +${words.spanText(step.startSeconds)}`,
     step.p50Seconds === undefined ? 'until approved' : `p50 ${words.spanText(step.p50Seconds)}, p90 ${words.spanText(step.p90Seconds)}`,

@@ -7,9 +7,9 @@ import { isUntilPerson } from '../../../engine/rule.ts';
 import { cut as clip } from '../../../policies/text/shorten.ts';
 import { canonicalJson } from '../../../policies/values/canonical-json.ts';
 import { groupBy } from '../../../policies/values/group-by.ts';
+import { counted } from '../../../policies/wording.ts';
 import { waitCommands, waitsBesidesStops } from '../explain.ts';
 import { markdownCode, markdownDetails, markdownTable, markdownText } from '../markdown.ts';
-import { plural } from '../text.ts';
 import { changeLines } from './changes.ts';
 import * as words from './plan-text.ts';
 
@@ -120,7 +120,7 @@ function policyForms(change: NonNullable<Plan['policyChanges']>[number]): readon
   const shown = fields.filter((_, index) => fields.slice(0, index + 1).join(', ').length <= longestText);
   const full = line(words.policyChangeText(change));
   if (shown.length === fields.length) return [full];
-  return [full, line(`${words.policyChangeText({ ...change, fields: shown })} and ${plural(fields.length - shown.length, 'more field')}`)];
+  return [full, line(`${words.policyChangeText({ ...change, fields: shown })} and ${counted(fields.length - shown.length, 'more field')}`)];
 }
 
 function exceptions(changed: readonly GroupPlan[]): Section {
@@ -153,7 +153,7 @@ function risks(changed: readonly GroupPlan[]): Section {
     `${code} ${severity}: ${markdownText(clip(message, longestText))}${sourceSuffix(source)}`;
   const all = changed.flatMap((group) => group.risks.map((risk) => ({ name: groupName(group), text: textOf(risk) })));
   const items = [...groupBy(all, ({ text }) => text)].map(([text, same]) => {
-    const more = same.length > 3 ? ` and ${plural(same.length - 3, 'more group')}` : '';
+    const more = same.length > 3 ? ` and ${counted(same.length - 3, 'more group')}` : '';
     return [
       `- ${same
         .slice(0, 3)
@@ -169,13 +169,13 @@ function details(changed: readonly GroupPlan[]): Section {
     title: '',
     items: changed.map(groupForms),
     separator: '\n\n',
-    more: (count) => `${plural(count, 'more group')} omitted for length; \`plan -o html\` shows all groups.`,
+    more: (count) => `${counted(count, 'more group')} omitted for length; \`plan -o html\` shows all groups.`,
   };
 }
 
 /** Returns a section of lines. `noun` names the omitted items. */
 function listed(title: string, noun: string, items: Section['items']): Section {
-  return { title, items, separator: '\n', more: (count) => `${plural(count, `more ${noun}`)}.` };
+  return { title, items, separator: '\n', more: (count) => `${counted(count, `more ${noun}`)}.` };
 }
 
 function groupList(title: string, groups: readonly GroupPlan[]): Section {
@@ -183,7 +183,7 @@ function groupList(title: string, groups: readonly GroupPlan[]): Section {
     title,
     items: groups.map((group) => [groupName(group)]),
     separator: ', ',
-    more: (count) => `and ${plural(count, 'more group')}.`,
+    more: (count) => `and ${counted(count, 'more group')}.`,
   };
 }
 
@@ -224,7 +224,7 @@ function changeList(group: GroupPlan): string {
       `- ${markdownCode(clip(change.field, longestText))}: ${markdownCode(clip(change.value, longestText))}, ${change.consequence}`,
   );
   const ended = words.endedTexts(group).map((text) => `- ${markdownText(clip(text, longestText))}`);
-  const more = lines.length > 10 ? [`- ${plural(lines.length - 10, 'more change')}`] : [];
+  const more = lines.length > 10 ? [`- ${counted(lines.length - 10, 'more change')}`] : [];
   return [...lines.slice(0, 10), ...more, ...ended].join('\n');
 }
 

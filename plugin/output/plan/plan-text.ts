@@ -20,9 +20,8 @@ import { ruleCatalog } from '../../../engine/rules/catalog.ts';
 import { waitsForPartition } from '../../../engine/rules/strategy.ts';
 import type { Source } from '../../../policies/definition.ts';
 import { groupBy } from '../../../policies/values/group-by.ts';
-import { firstOf, listed, zonesText } from '../../../policies/wording.ts';
+import { counted, firstOf, listed, zonesText } from '../../../policies/wording.ts';
 import { zonePodsText } from '../pod-text.ts';
-import { plural } from '../text.ts';
 
 /** Returns a duration in at most two units: `45s`, `3m10s`, `22m`, `1h15m`, `2d3h`; `?` if it is unknown. */
 export function spanText(seconds: number | undefined): string {
@@ -311,7 +310,7 @@ export function totalsText({ restarts, scaleChanges, waves, gates, approvals }: 
 
 /** Returns `2 restarts, 1 wave` without the counts that are zero. */
 export function countsText(counts: readonly (readonly [count: number, noun: string])[]): string {
-  return counts.flatMap(([count, noun]) => (count === 0 ? [] : [plural(count, noun)])).join(', ');
+  return counts.flatMap(([count, noun]) => (count === 0 ? [] : [counted(count, noun)])).join(', ');
 }
 
 /** Returns what follows after the wait: `roll a 2..0, b 2..0 (6 pods), with the soaks of the waves canary, rest`; undefined without pods. */
@@ -319,7 +318,7 @@ export function afterWaitText({ zones, checksAfterWait: checks = [] }: GroupPlan
   const waiting = zones.flatMap(({ zone, afterWait }) => (afterWait === undefined ? [] : [{ zone, pods: afterWait }]));
   if (waiting.length === 0) return undefined;
   const count = waiting.reduce((sum, { pods }) => sum + pods.length, 0);
-  const roll = `${stepVerbs.roll} ${waiting.map(({ zone, pods }) => zonePodsText(zone, pods)).join(', ')} (${plural(count, 'pod')})`;
+  const roll = `${stepVerbs.roll} ${waiting.map(({ zone, pods }) => zonePodsText(zone, pods)).join(', ')} (${counted(count, 'pod')})`;
   const [first, ...others] = checks;
   if (first === undefined) return roll;
   const kinds = [...new Set(checks.flatMap(({ kinds: ofWave }) => ofWave))];
@@ -351,9 +350,9 @@ export function supersedesText({ supersedes }: Pick<GroupPlan, 'supersedes'>): s
   if (supersedes === undefined) return undefined;
   const { run, kind, to, pods, updated, replacedAgain } = supersedes;
   const what = `supersedes ${kind === 'rollback' ? 'rollback' : 'run'} ${run}${to.length === 0 ? '' : ` (to ${firstOf(to, 3)})`}`;
-  const which = replacedAgain < updated ? plural(replacedAgain, 'pod') : updated === 1 ? 'this pod' : 'these pods';
+  const which = replacedAgain < updated ? counted(replacedAgain, 'pod') : updated === 1 ? 'this pod' : 'these pods';
   const again = replacedAgain === 0 ? '' : `; ${which} ${replacedAgain === 1 ? 'is' : 'are'} replaced again`;
-  return `${what}: ${updated} of ${plural(pods, 'pod')} updated${again}`;
+  return `${what}: ${updated} of ${counted(pods, 'pod')} updated${again}`;
 }
 
 /** Returns a sentence without subject for the run that the change supersedes, and for each block of the present templates that it ends. */
@@ -422,7 +421,7 @@ export function groupsText(groups: readonly GroupPlan[]): string {
     [same, 'without changes'],
   ] as const;
   const shown = parts.filter(([number]) => number > 0).map(([number, word]) => `${number} ${word}`);
-  return [plural(groups.length, 'group'), ...(shown.length === 0 ? [] : [shown.join(', ')])].join(': ');
+  return [counted(groups.length, 'group'), ...(shown.length === 0 ? [] : [shown.join(', ')])].join(': ');
 }
 
 /** Reports whether the plan shows durations, which rest on assumptions. */
@@ -446,7 +445,7 @@ function assumptionTexts(assumptions: Assumptions): readonly string[] {
   return [
     `pods ${timesText(assumptions.pods)}`,
     ...(own.length > 1
-      ? [`${plural(own.length, 'group')} with other durations`]
+      ? [`${counted(own.length, 'group')} with other durations`]
       : own.map(([name, times]) => `pods of ${name} ${timesText(times)}`)),
     `gates ${assumptions.gates}`,
     `approvals ${assumptions.approvals}`,

@@ -134,8 +134,8 @@ const stepColumns: readonly Column[] = [
   { title: 'p90', align: 'right' },
 ];
 
-/** The columns that one text may fill: the object of a step without pods, or the approvers of an approval, which has no duration. */
-const spans = { noPods: { first: 2, last: 4 }, approval: { first: 2, last: stepColumns.length - 1 } } as const;
+/** The columns that the object of a step without pods may fill. The approvers of an approval, which has no duration, fill all columns. */
+const withoutPods = { first: 2, last: 4 } as const;
 
 const wideColumns: readonly Column[] = [
   ...stepColumns,
@@ -143,18 +143,24 @@ const wideColumns: readonly Column[] = [
   { title: 'DEFINED AT', align: 'left', isFlexible: true },
 ];
 
+/** Returns the steps with their totals. The columns of pods are left out if no step has pods, as in a blocked plan. */
 function stepBlock(group: GroupPlan, look: TableLook): readonly string[] {
-  const rows = words.stepRows(group).map(
-    ({ kind, wave, verb, object, podCount, atOnce = '-', gate, p50, p90, start, source }): Row => ({
-      cells: [wave, verb, object, `${podCount}`, `${atOnce}`, gate, p50, p90, start, source],
-      ...(podCount === undefined ? { span: spans[kind === 'approval' ? 'approval' : 'noPods'] } : {}),
+  const steps = words.stepRows(group);
+  const isCounted = steps.some(({ podCount }) => podCount !== undefined);
+  const shown = <Value>(cells: readonly Value[]): readonly Value[] => (isCounted ? cells : [...cells.slice(0, 3), ...cells.slice(5)]);
+  const approval = { first: 2, last: shown(stepColumns).length - 1 };
+  const rows = steps.map(({ kind, wave, verb, object, podCount, atOnce = '-', gate, p50, p90, start, source }): Row => {
+    const span = kind === 'approval' ? approval : isCounted && podCount === undefined ? withoutPods : undefined;
+    return {
+      cells: shown([wave, verb, object, `${podCount}`, `${atOnce}`, gate, p50, p90, start, source]),
+      ...(span === undefined ? {} : { span }),
       ...(kind === 'approval' || kind === 'wait' ? { style: 'yellow' } : {}),
-    }),
-  );
+    };
+  });
   if (rows.length === 0) return [];
-  const columns = look.isWide === true ? wideColumns : stepColumns;
+  const columns = shown(look.isWide === true ? wideColumns : stepColumns);
   const { p50Seconds, p90Seconds } = group.totals;
-  const total = ['', '', '', '', '', 'total', words.spanText(p50Seconds), words.spanText(p90Seconds)];
+  const total = shown(['', '', '', '', '', 'total', words.spanText(p50Seconds), words.spanText(p90Seconds)]);
   const all: Row[] = [{ cells: columns.map(({ title }) => title), style: 'dim' }, ...rows, { cells: total, style: 'bold' }];
   const width = look.columns === undefined ? undefined : look.columns - 1;
   const lines = alignRows(columns, all, { width, ellipsis: look.glyphs.ellipsis });

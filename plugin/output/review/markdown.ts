@@ -1,10 +1,10 @@
 // Renders a review as a comment on a pull request, within the size limit of GitHub: the summary first, then the effects, then the plans.
 import type { Plan } from '../../../engine/plan/document.ts';
 import { cut } from '../../../policies/text/shorten.ts';
+import { counted } from '../../../policies/wording.ts';
 import type { EnvironmentReview, Review } from '../../../review/document.ts';
 import { markdownCode, markdownDetails, markdownTable, markdownText } from '../markdown.ts';
 import { fitSections, groupForms, type Section } from '../plan/markdown.ts';
-import { plural } from '../text.ts';
 import { environmentName, headline, plannedGroups, type ReviewRow, reviewRows, revisionsText, rowText, summaryOf } from './review-text.ts';
 
 /** The maximum length of a comment in UTF-16 units, so that a bot can add text within the 65,536 units of GitHub. */
@@ -18,7 +18,7 @@ export function renderReviewMarkdown(
 ): string {
   const { environments } = review;
   const names = environments.map(({ name }) => name.replace(/[^\w.-]|-(?=-)/g, '')).join(',');
-  const title = environments.length === 1 ? titleOf(environments[0]) : plural(environments.length, 'environment');
+  const title = environments.length === 1 ? titleOf(environments[0]) : counted(environments.length, 'environment');
   const head = [
     `<!-- rollout-group:review env=${names} outcome=${outcomes.join(',')} digest=sha256:${digest.replace(/\W/g, '')} -->`,
     `### Rollout review${title === '' ? '' : ` of ${title}`}: ${headline(review)}`,
@@ -47,7 +47,7 @@ function summary(environments: readonly EnvironmentReview[]): Section {
     ]),
     separator: '\n',
     join: '\n',
-    more: (count) => `${plural(count, 'more environment')}.`,
+    more: (count) => `${counted(count, 'more environment')}.`,
   };
 }
 
@@ -89,6 +89,6 @@ function details(one: EnvironmentReview, isNamed: boolean): Section {
       return groupForms(group).map((form) => markdownDetails(`Plan of ${name}${where}`, form));
     }),
     separator: '\n\n',
-    more: (count) => `${plural(count, 'more plan')} omitted for length; \`review -o table\` shows every plan.`,
+    more: (count) => `${counted(count, 'more plan')} omitted for length; \`review -o table\` shows every plan.`,
   };
 }

@@ -4,7 +4,7 @@ import { groupBy } from '../../../policies/values/group-by.ts';
 import { counted, listed } from '../../../policies/wording.ts';
 import { countEffects, type EnvironmentReview, imageChanges, type PolicyEffect, type Review } from '../../../review/document.ts';
 import { byAttention, countsText, outcomeText, shownFact, sourceText, spanText } from '../plan/plan-text.ts';
-import { inZones, plural, reasonSuffix } from '../text.ts';
+import { inZones, reasonSuffix } from '../text.ts';
 
 /** Returns the groups that the change moves, that StatefulSets leave, or that are blocked, sorted by need of attention. */
 export function plannedGroups({ groups }: Plan): readonly GroupPlan[] {
@@ -115,7 +115,7 @@ function decisionTexts({ direction, decisions, exception }: PolicyEffect): reado
 
 function withDecisions(cause: string, [first, ...others]: readonly string[]): string {
   if (first === undefined) return cause;
-  return `${cause}: ${first}${others.length === 0 ? '' : `, and ${plural(others.length, 'more decision')}`}`;
+  return `${cause}: ${first}${others.length === 0 ? '' : `, and ${counted(others.length, 'more decision')}`}`;
 }
 
 function effectRow(effect: PolicyEffect): Omit<ReviewRow, 'environments'> {
@@ -147,7 +147,7 @@ export function headline(review: Review): string {
   const count = (kind: ReviewRow['kind']): number => rows.filter((row) => row.kind === kind).length;
   const blocked = groups.filter(({ outcome }) => outcome === 'blocked').length;
   const parts = [
-    ...(blocked === 0 ? [] : [`${plural(blocked, 'group')} blocked`]),
+    ...(blocked === 0 ? [] : [`${counted(blocked, 'group')} blocked`]),
     ...(['loosened', 'tightened'] as const).filter((kind) => count(kind) > 0).map((kind) => `${count(kind)} ${kind}`),
     countsText([
       [count('changed'), 'other change'],

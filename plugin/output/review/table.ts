@@ -1,9 +1,11 @@
 // Renders a review for a terminal: the effects of all environments first, then the decisions behind them and the plans.
+
+import { counted } from '../../../policies/wording.ts';
 import type { EnvironmentReview, Review } from '../../../review/document.ts';
 import type { OutputStream } from '../../context.ts';
 import { renderPlanTable } from '../plan/table.ts';
 import type { Style } from '../terminal.ts';
-import { alignTable, paragraph, plural, styledParagraph } from '../text.ts';
+import { alignTable, paragraph, styledParagraph } from '../text.ts';
 import { environmentName, headline, plannedGroups, type ReviewRow, reviewRows, revisionsText, rowText, summaryOf } from './review-text.ts';
 
 type Look = Pick<OutputStream, 'columns' | 'paint' | 'glyphs'>;
@@ -62,7 +64,7 @@ function rowLines(
   const lines = own.slice(0, maxRows).flatMap((row) => {
     return styledParagraph(label, `${rowText(row, environments)}${row.place === '' ? '' : ` (${row.place})`}`, look, styles[kind]);
   });
-  return own.length > maxRows ? [...lines, ...styledParagraph(label, `and ${plural(own.length - maxRows, 'more')}`, look, 'dim')] : lines;
+  return own.length > maxRows ? [...lines, ...styledParagraph(label, `and ${counted(own.length - maxRows, 'more')}`, look, 'dim')] : lines;
 }
 
 function decisionLines({ cause, decisions }: ReviewRow, look: Look): readonly string[] {

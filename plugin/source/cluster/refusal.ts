@@ -1,9 +1,8 @@
 // Finds the reason why apply would reject a whole request. plan and diff show the reason as a note.
 
-import { firstOf, listed } from '../../../policies/wording.ts';
+import { counted, firstOf, listed } from '../../../policies/wording.ts';
 import { nameOf } from '../../difference.ts';
 import { exitCodes, type FailureDetails } from '../../failure.ts';
-import { plural } from '../../output/text.ts';
 import { gitOpsOwner } from './git-ops-owner.ts';
 import type { LivePlanInputs } from './live-plan.ts';
 import { conflictsOf, isOfKubectl } from './server-apply.ts';
@@ -53,7 +52,7 @@ function gitOpsOwned({ ready }: Question): FailureDetails | undefined {
   if (first === undefined) return undefined;
   const { owner } = first;
   const isHelm = owner.tool === 'Helm';
-  const others = owned.length === 1 ? '' : ` and ${plural(owned.length - 1, 'other object')}`;
+  const others = owned.length === 1 ? '' : ` and ${counted(owned.length - 1, 'other object')}`;
   return {
     exitCode: exitCodes.refused,
     what: `${owner.tool} owns ${first.object}${others}`,

@@ -190,6 +190,18 @@ describe('a zone that shrinks', () => {
   const shrinking = (zone: object = {}) => group({ zones: [{ name: 'a', ...count(3), ...zone }] });
   const ledger = (...preparations: ReturnType<typeof preparation>[]) => ({ ledgers: [ledgerOf({ preparations })] });
 
+  it('says which pods stay prepared while another rule than their preparation blocks it', () => {
+    const paused = { intents: [intent({ action: 'pause' })] };
+    const warnings = (overrides: SnapshotOverrides) => scale(shrinking({ delayed }), { a: 5 }, overrides).warnings.map(({ fact }) => fact);
+    const prepared = ledger(preparation(3), preparation(4));
+    const end =
+      'while paused blocks the decrease to 3 replicas. To cancel the decrease, run: kubectl rollout-group cancel mimir/ingester --zone a';
+    expect(warnings({ ...prepared, ...paused })).toEqual([`pods 3-4 of zone a stay prepared ${end}`]);
+    expect(warnings({ ...ledger(preparation(4)), ...paused })).toEqual([`a-4 stays prepared ${end}`]);
+    expect(warnings(prepared)).toEqual([]);
+    expect(warnings({ ...ledger(preparation(4, { state: 'failed' }), preparation(2)), ...paused })).toEqual([]);
+  });
+
   it('asks the rules downwards, then for the delay, then for the preparation', () => {
     const [step] = scale(shrinking(), { a: 5 }).steps;
     expect(step).toMatchObject({ kind: 'scaleDown', from: 5, to: 3, outcome: 'act' });

@@ -49,8 +49,8 @@ export const admittingDefects: readonly Defect[] = [
     edits: [
       {
         file: disruption,
-        find: 'if (unavailable >= limit) return denied(counted, span);',
-        replace: 'if (unavailable > limit) return denied(counted, span);',
+        find: 'if (unavailable >= limit) return denied(count, span);',
+        replace: 'if (unavailable > limit) return denied(count, span);',
       },
     ],
     breaks: ['S30'],
@@ -61,8 +61,8 @@ export const admittingDefects: readonly Defect[] = [
     edits: [
       {
         file: disruption,
-        find: 'if (counted.notReady + counted.unknown > 0) return denied(counted, member.name);',
-        replace: 'if (counted.notReady + counted.unknown > 1_000) return denied(counted, member.name);',
+        find: 'if (count.notReady + count.unknown > 0) return denied(count, member.name);',
+        replace: 'if (count.notReady + count.unknown > 1_000) return denied(count, member.name);',
       },
     ],
     breaks: ['S30'],
