@@ -11,7 +11,7 @@ import { profileOf } from '../profiles.ts';
 import { blocks, type Check, isLimitOfZero, result, resultsOf, stepOutcome } from '../rule.ts';
 import { agentAccess } from '../rules/agent-access.ts';
 import { lacksApproval } from '../rules/approval.ts';
-import { choosePods, type PodChoice, podBudgets } from '../rules/budget.ts';
+import { choosePods, type PodChoice } from '../rules/budget.ts';
 import { tightestException, withException } from '../rules/exception.ts';
 import { lowestUnavailable, mayRepairDespiteOthers, waitsForLower } from '../rules/pod-state.ts';
 import { type PolicyAnswer, policyAnswer, windowResult } from '../rules/policy.ts';
@@ -269,8 +269,8 @@ interface StepQuestion extends RollQuestion {
   readonly policies: PolicyAnswer;
 }
 
-/** The checks before the choice of pods. */
-const stepChecks: readonly Check<StepQuestion>[] = [
+/** The checks before the choice of pods, in the order in which plans and explanations print the results. */
+export const stepChecks: readonly Check<StepQuestion>[] = [
   { id: 'update-strategy', evaluate: updateStrategy }, // the StatefulSets have the update strategy that the rollout strategy needs
   { id: 'view-complete', evaluate: viewComplete }, // every zone was read and its status is current
   { id: 'run-failed', evaluate: notFailed }, // the run has not failed
@@ -288,12 +288,6 @@ const stepChecks: readonly Check<StepQuestion>[] = [
   { id: 'policies', evaluate: ({ policies }) => policies.results }, // no rule of a RolloutPolicy blocks
   { id: 'progress-deadline', evaluate: ({ context, run }) => progressDeadline(context, run) }, // fails the run, blocks no step
   { id: 'run-deadline', evaluate: ({ context, run }) => runDeadline(context, run) }, // fails the run, blocks no step
-];
-
-/** The checks of a rollout step, in the order in which plans and explanations print the results. */
-export const rollChecks: readonly Check<StepQuestion & { readonly choice: PodChoice }>[] = [
-  ...stepChecks,
-  { id: podBudgets, evaluate: ({ choice }) => choice.results }, // zone-budget, disruption-budget, eviction-budget, protected pods
 ];
 
 /** Chooses the pods within the exceptions that the step needs, and returns the results of all checks with their exceptions. */

@@ -19,7 +19,7 @@ import { prepareDownscale } from '../rules/prepare.ts';
 import { protectedFromOthers } from '../rules/protected.ts';
 import { checkReplicas, type ScaleQuestion, setLeavesRules } from '../rules/scale.ts';
 import { strategyKept, type UpdateRequest } from '../rules/strategy.ts';
-import { undoRequest } from '../run/requests.ts';
+import { cancelRequest, undoRequest } from '../run/requests.ts';
 import { type Claim, isUnknown, type PodView, type Snapshot, type StatefulSetView, setNamed } from '../snapshot.ts';
 import { exposedClaims } from '../strategies/partition.ts';
 import { groupOf, podNamed, type RequestOf } from './admission-claims.ts';
@@ -59,6 +59,7 @@ function checkGrowth({ context, zone }: Member, request: Change): Verdict {
 function setBack({ context, zone }: Member, { from, to }: Change): readonly string[] {
   const desired = from === to ? undefined : desiredReplicas(context, zone);
   if (desired === undefined || blocks(desired.answer) || desired.replicas === to) return [];
+  if (desired.replicas < to && cancelRequest(context, zone.zone.name, desired.replicas) !== undefined) return [];
   return [`the agent sets zone ${zone.zone.name} to ${counted(desired.replicas, 'replica')}, because ${desired.answer.fact}`];
 }
 

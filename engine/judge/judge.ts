@@ -8,10 +8,10 @@ import { unreadReasonOf } from '../observe/view.ts';
 import { blocks, denialText, isPreparation, leadingResult, result } from '../rule.ts';
 import { overrideCommand, permittedResults } from '../rules/exception.ts';
 import { isOfCalendarOrPolicy, type PolicyAnswer } from '../rules/policy.ts';
-import { type Snapshot, setNamed } from '../snapshot.ts';
+import type { Snapshot } from '../snapshot.ts';
 import { announcedByAgent, grantedBefore, groupOf, podNamed } from './admission-claims.ts';
 import { checkPod, checkRestart, checkScale, checkStatefulSetDeletion, checkUpdate } from './checks.ts';
-import { protectionKept, protectiveLabels } from './protection.ts';
+import { isUnprotected, protectionKept } from './protection.ts';
 import { decisionId, describe } from './request-text.ts';
 
 export interface Verdict {
@@ -113,13 +113,11 @@ function verdictOn(snapshot: Snapshot, request: AdmissionRequest): Verdict {
   return { ...verdict, results: [...verdict.results, ...protectionKept(snapshot, request), ...grantedBefore(snapshot, request)] };
 }
 
-/** Returns that a StatefulSet may have a group that could not be read. With a protective label it is protected without a group. */
+/** Returns that the StatefulSet may have a group that could not be read; undefined if it is protected, and if every group was read. */
 function unreadGroup(snapshot: Snapshot, request: AdmissionRequest): string | undefined {
   const { namespace } = request;
   const name = statefulSetOf(snapshot, request);
-  if (name === undefined || groupOf(snapshot, namespace, name) !== undefined) return undefined;
-  const { labels = {} } = setNamed(snapshot, namespace, name) ?? {};
-  if (protectiveLabels.some((label) => labels[label] !== undefined)) return undefined;
+  if (name === undefined || !isUnprotected(snapshot, namespace, name)) return undefined;
   return unreadReasonOf(snapshot, 'Group', namespace, name) && `the group of StatefulSet ${name} could not be read`;
 }
 

@@ -20,9 +20,6 @@ import { isClaimed, isShrinkHeld, isStuck, isUp, mayRepairDespiteOthers, stuckIn
 import { isProtected, protectedResult } from './protected.ts';
 import { notPaused, type RollQuestion } from './roll.ts';
 
-/** The id of the check with the results of `choosePods`. */
-export const podBudgets = 'budgets';
-
 export interface PodChoice {
   readonly chosen: readonly ChosenPod[];
   /** Every pod that the wave still replaces, in the order of replacement. */

@@ -145,17 +145,31 @@ function retryOf(requested: RequestedGroup): Request {
   if (pausing !== undefined && run?.outcome !== 'failed' && !wasRolledBack) refuseRetry(name, pausing);
   if (run === undefined || (run.outcome !== 'failed' && !wasRolledBack && !isBlocked))
     return { text: () => `${name} has no failed run; nothing was retried\n` };
+  const { what, lines } = retryTexts(name, run, wasRolledBack);
   return {
     needsRequester: true,
     concerns: (rule) => rule !== 'run-failed' && rule !== 'rolled-back',
     // A run can fail again. Then an equal request would already exist and have no effect.
     key: `${run.id} ${requested.cluster.env.clock.nowMs()}`,
     spec: { action: 'retry', runId: run.id },
-    text: (by) =>
-      wasRolledBack
-        ? `${name}: the revision that was rolled back is rolled out again, requested by ${by}\n  the last run failed: ${run.rolledBack?.because ?? ''}\n  a new run starts with the first wave, and needs its own approvals\n`
-        : run.outcome === 'failed'
-          ? `${name}: ${runText(run)} continues, requested by ${by}\n  it ended because: ${run.failure ?? 'it failed'}\n  soaks, gates and deadlines start over; the approvals of the run still count\n`
-          : `${name}: pods with the wrong revision are replaced again, requested by ${by}\n`,
+    preview: [[what, ...lines].join('; ')],
+    text: (by) => `${what}, requested by ${by}\n${lines.map((line) => `  ${line}\n`).join('')}`,
+  };
+}
+
+/** Returns what a retry continues, and what follows. */
+function retryTexts(name: string, run: PublishedRun, wasRolledBack: boolean): { readonly what: string; readonly lines: readonly string[] } {
+  if (wasRolledBack)
+    return {
+      what: `${name}: the revision that was rolled back is rolled out again`,
+      lines: [`the last run failed: ${run.rolledBack?.because ?? ''}`, 'a new run starts with the first wave, and needs its own approvals'],
+    };
+  if (run.outcome !== 'failed') return { what: `${name}: pods with the wrong revision are replaced again`, lines: [] };
+  return {
+    what: `${name}: ${runText(run)} continues`,
+    lines: [
+      `it ended because: ${run.failure ?? 'it failed'}`,
+      'soaks, gates and deadlines start over; the approvals of the run still count',
+    ],
   };
 }

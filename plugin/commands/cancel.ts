@@ -3,9 +3,12 @@ import { onStatus } from '../../cluster/request/failure.ts';
 import { listObjects } from '../../cluster/request/read.ts';
 import type { KubernetesObject, Resource } from '../../cluster/request/resource.ts';
 import { fieldAt } from '../../engine/observe/raw.ts';
+import { isUnknown, setNamed } from '../../engine/snapshot.ts';
+import { readIntent } from '../../policies/live/intents.ts';
+import { zonesText } from '../../policies/wording.ts';
 import { rolloutExceptions, rolloutIntents } from '../cluster-snapshot/kinds.ts';
 import { type Cluster, withCluster } from '../connection.ts';
-import type { CommandContext } from '../context.ts';
+import { type CommandContext, writeNotes } from '../context.ts';
 import { type ExitCode, exitCodes, notFoundFailure, usageFailure } from '../failure.ts';
 import { deleteRequest, printDeletions } from '../live/intents.ts';
 import { writeAgentNote } from '../live/notes.ts';
@@ -64,10 +67,25 @@ async function cancelRequest(
     });
   }
   await deleteRequest(cluster, found.object, { resource: found.resource, dryRun: options.dryRun });
-  if (options.dryRun !== undefined) return printDeletions(context, [found.object]);
-  context.stdout.write(`${name}: ${wanted} cancelled\n`);
+  const ended = endedTexts(requested, found.object);
+  if (options.dryRun !== undefined) {
+    writeNotes(context, ended);
+    return printDeletions(context, [found.object]);
+  }
+  context.stdout.write(`${name}: ${wanted} cancelled\n${ended.map((text) => `  ${text}\n`).join('')}`);
   await writeAgentNote(context, cluster, requested.live);
   return exitCodes.done;
+}
+
+/** Returns the zones that roll to an undone revision again, because the request alone blocks it; none for another request. */
+function endedTexts({ snapshot, live: { definition } }: RequestedGroup, object: KubernetesObject): readonly string[] {
+  const undo = readIntent(object);
+  if (snapshot === undefined || definition === undefined || isUnknown(undo) || undo.action !== 'undo') return [];
+  const zones = (undo.undone ?? []).flatMap(({ zone, revision }) => {
+    const { statefulSet = '' } = definition.zones.find(({ name }) => name === zone) ?? {};
+    return setNamed(snapshot, definition.namespace, statefulSet)?.status.updateRevision === revision ? [zone] : [];
+  });
+  return zones.length === 0 ? [] : [`${zonesText(zones)} ${zones.length === 1 ? 'rolls' : 'roll'} to the undone revision again`];
 }
 
 /** Requests that the zone keeps its replicas until another number is requested, and that its prepared pods return to service. */

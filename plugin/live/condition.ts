@@ -3,8 +3,8 @@
 import { isAtRest } from '../../engine/decision.ts';
 import type { PublishedDecision } from '../../engine/publish/published.ts';
 import { goesBack, isRolledBack, type PersonNeeded, personNeeded } from '../../engine/publish/status.ts';
+import { isRunOfOlderTemplate } from '../../engine/publish/template-change.ts';
 import { type ExitCode, exitCodes, usageFailure } from '../failure.ts';
-import { isRunOfOlderTemplate } from './template-change.ts';
 
 type Condition =
   | { readonly kind: 'complete' | 'paused' }

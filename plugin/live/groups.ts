@@ -5,6 +5,7 @@ import { isAtRest } from '../../engine/decision.ts';
 import { observeStatefulSet } from '../../engine/observe/objects.ts';
 import { publishedDecision } from '../../engine/publish/decision.ts';
 import type { PublishedDecision } from '../../engine/publish/published.ts';
+import { isNewerThan } from '../../engine/publish/template-change.ts';
 import { objectOf, requestOf } from '../../engine/run/requests.ts';
 import { type IntentView, isUnknown, type ReplicaSourceView, type Snapshot } from '../../engine/snapshot.ts';
 import type { GroupDefinition } from '../../policies/definition.ts';
@@ -32,7 +33,6 @@ import { type AgentFacts, readAgentFacts, unseenText } from '../doctor/gather/ac
 import { type Failure, notFoundFailure } from '../failure.ts';
 import { releaseFailure } from './removed-group.ts';
 import { type GroupName, nameOf } from './target.ts';
-import { isNewerThan } from './template-change.ts';
 
 export interface Scope {
   /** Undefined for all namespaces. */

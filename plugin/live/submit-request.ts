@@ -1,6 +1,7 @@
 // Submits a request of the user as a RolloutIntent, for a group or its published run.
 import type { KubernetesObject } from '../../cluster/request/resource.ts';
 import type { PublishedDecision, PublishedRun } from '../../engine/publish/published.ts';
+import { isNewerThan, isRunOfOlderTemplate } from '../../engine/publish/template-change.ts';
 import { type RequestedWith, requesterText, stopActions } from '../../engine/run/requests.ts';
 import { type IntentView, isUnknown, type Snapshot, setNamed } from '../../engine/snapshot.ts';
 import { intentObject, readIntent } from '../../policies/live/intents.ts';
@@ -20,7 +21,6 @@ import { findGroup } from './named-group.ts';
 import { notesOn, writeAgentNote } from './notes.ts';
 import { remainingStops } from './remaining-stops.ts';
 import { type GroupName, nameOf } from './target.ts';
-import { isNewerThan, isRunOfOlderTemplate } from './template-change.ts';
 import { accessFor, type DryRun, printObjects } from './write-options.ts';
 
 export interface RequestFlags extends ConnectionFlags {

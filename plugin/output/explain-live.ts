@@ -3,10 +3,10 @@
 import { ordinalsIn } from '../../engine/amount.ts';
 import type { PublishedDecision, PublishedStep, PublishedZone } from '../../engine/publish/published.ts';
 import { gatesWithReading, goesBack, noWaveTexts } from '../../engine/publish/status.ts';
+import { updatedRevision } from '../../engine/publish/template-change.ts';
 import { strategyTraits } from '../../policies/strategies.ts';
 import { defined } from '../../policies/values/defined.ts';
 import type { LiveGroup, Subject } from '../live/groups.ts';
-import { updatedRevision } from '../live/template-change.ts';
 import { type Explanation, renderExplanation } from './explain.ts';
 import {
   asOfText,

@@ -263,7 +263,7 @@ function resultLines(results: readonly RuleResult[], { nowMs, showsAllRules }: E
 const doctorOf = (name: string): string => `kubectl rollout-group doctor -n ${name.replace(/\/.*/, '')}`;
 
 function doLines(
-  { decision, refused, trouble = [], unattended, ends, nowMs = 0, isLive = false }: Explanation,
+  { decision, refused, trouble = [], outdated = [], unattended, ends, nowMs = 0, isLive = false }: Explanation,
   look: TableLook,
 ): readonly string[] {
   const waits = waitsBesidesStops(decision);
@@ -287,7 +287,8 @@ function doLines(
       ),
     ]),
   ];
-  const todo = unattended === undefined ? known : known.filter((text) => !needsAgent(text));
+  // A decision from before a change of the cluster may wait for another approval than the next decision.
+  const todo = unattended === undefined && outdated.length === 0 ? known : known.filter((text) => !needsAgent(text));
   return todo.length === 0
     ? []
     : ['', ...todo.flatMap((text, index) => (index === 0 ? field('do', text, look) : paragraph(' '.repeat(11), text, look.columns)))];

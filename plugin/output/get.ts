@@ -3,12 +3,12 @@ import { ordinalRanges, ordinalsIn } from '../../engine/amount.ts';
 import { type Stop, updatedWord } from '../../engine/decision.ts';
 import type { PublishedDecision, PublishedPod, PublishedWait, PublishedZone } from '../../engine/publish/published.ts';
 import { gatesWithReading, leftMemberText, openExceptions } from '../../engine/publish/status.ts';
+import { updatedRevision } from '../../engine/publish/template-change.ts';
 import { strategyTraits } from '../../policies/strategies.ts';
 import { shorten } from '../../policies/text/shorten.ts';
 import { counted } from '../../policies/wording.ts';
 import type { Facts } from '../live/facts.ts';
 import type { LiveGroup } from '../live/groups.ts';
-import { updatedRevision } from '../live/template-change.ts';
 import {
   asOfText,
   endText,

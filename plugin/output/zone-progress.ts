@@ -3,7 +3,7 @@ import { ordinalsIn } from '../../engine/amount.ts';
 import type { ZoneDecision } from '../../engine/decision.ts';
 import type { PublishedPod, PublishedZone } from '../../engine/publish/published.ts';
 import { isTroubled } from '../../engine/publish/status.ts';
-import { updatedRevision } from '../live/template-change.ts';
+import { updatedRevision } from '../../engine/publish/template-change.ts';
 
 export interface ZoneProgress {
   readonly zone: string;

@@ -5,6 +5,7 @@ import {
   areContainersReady,
   configMapResource,
   controllerOf,
+  groupResource,
   imagesOf,
   isTerminating,
   numberAt,
@@ -15,14 +16,17 @@ import {
   statefulSetResource,
   textAt,
 } from '../objects.ts';
+import { letterOf, wavesOfShape } from '../scenario.ts';
 import type { ModelObject } from '../server/request.ts';
 import { isLedger, isOpenClaim, readLedger, stayingPods } from './documents.ts';
 import type { Scene } from './oracle.ts';
+import { wavesIn } from './stored-waves.ts';
+import { targetOf } from './waves.ts';
 
 /** The requested state of a StatefulSet. `images` has one image per container; `image` is the image of containers beyond this list. */
 type RequestedSet = Omit<WantedStatefulSet, 'images'> & Partial<WantedStatefulSet>;
 
-type SceneView = Pick<Scene, 'namespace' | 'list' | 'get' | 'group' | 'nowMs' | 'claimKnownMs'>;
+type SceneView = Pick<Scene, 'namespace' | 'list' | 'get' | 'group' | 'nowMs' | 'claimKnownMs' | 'statefulSets' | 'groupName'>;
 
 /** Returns the first difference or open work as part of a sentence; undefined if the group has reached its requested state. */
 export function firstDifference(scene: SceneView, wanted: readonly RequestedSet[]): string | undefined {
@@ -31,16 +35,33 @@ export function firstDifference(scene: SceneView, wanted: readonly RequestedSet[
     if (set === undefined) return `the StatefulSet ${statefulSet} does not exist`;
     const current = numberAt(set, 'spec', 'replicas') ?? 1;
     if (current !== replicas) return `${statefulSet} has ${current} replicas, not ${replicas}`;
-    const other = podsOf(scene, set).find(
-      (pod) => !isTerminating(pod) && imagesOf(pod).some((one, index) => one !== (images[index] ?? image)),
-    );
-    if (other !== undefined)
+    const isOther = (pod: ModelObject): boolean => imagesOf(pod).some((one, index) => one !== (images[index] ?? image));
+    const pods = podsOf(scene, set).filter((pod) => !isTerminating(pod));
+    const [other, ...others] = pods.filter(isOther);
+    if (other !== undefined && pods.length - others.length - 1 < goalOf(scene, statefulSet, replicas))
       return `${other.metadata.name} runs ${imagesOf(other).join(', ')}, not ${images.length > 1 ? images.join(', ') : image}`;
   }
   return openWork(
     scene,
     wanted.map(({ statefulSet }) => statefulSet),
   );
+}
+
+/** Reports whether the waves of the group update every pod. Otherwise a zone keeps outdated pods, and the pins of its updated pods. */
+export function updatesEveryPod(scene: SceneView): boolean {
+  return scene.statefulSets.every((name) => goalOf(scene, name, 1_000) === 1_000);
+}
+
+/** Returns how many pods of the StatefulSet the waves update. A run ends when its waves are done, so the other pods may stay outdated. */
+function goalOf({ group, groupName, list, namespace, statefulSets }: SceneView, statefulSet: string, replicas: number): number {
+  const shaped = group.kind === 'adopted' ? undefined : wavesOfShape(group);
+  if (shaped === undefined) return replicas;
+  // People change the waves of a stored group.
+  const stored = list(groupResource, namespace).find(({ metadata }) => groupName === undefined || metadata.name === groupName);
+  const found = stored === undefined ? [] : wavesIn(stored);
+  const waves = found.length === 0 ? shaped : found;
+  const zone = letterOf(statefulSets.indexOf(statefulSet));
+  return Math.max(0, ...waves.filter(({ zones }) => zones.includes(zone)).map((wave) => targetOf(wave, replicas)));
 }
 
 /** Returns the first open work of the group: a missing, surplus, outdated or unavailable pod, different replicas, a claim or a pin. */
@@ -60,7 +81,7 @@ function openWorkInLedgers(scene: SceneView): string | undefined {
     if (ledger === undefined) return `the ledger ${map.metadata.name} cannot be read`;
     const claims = [...ledger.claims.values()].filter((claim) => isOpenClaim(claim, scene));
     if (claims.length > 0) return `the ledger ${map.metadata.name} announces ${claims.length} disruptions`;
-    if (ledger.pins.size > 0) return `the ledger ${map.metadata.name} pins ${ledger.pins.size} pods`;
+    if (ledger.pins.size > 0 && updatesEveryPod(scene)) return `the ledger ${map.metadata.name} pins ${ledger.pins.size} pods`;
     const staying = stayingPods(ledger, scene);
     if (staying.length > 0) return `the ledger ${map.metadata.name} names ${staying.join(', ')} as prepared to leave`;
   }
@@ -105,10 +126,12 @@ function openWorkOf(scene: SceneView, set: ModelObject): string | undefined {
   const first = numberAt(set, 'spec', 'ordinals', 'start') ?? 0;
   const target = textAt(set, 'status', 'updateRevision') ?? '';
   const pods = new Map(podsOf(scene, set).map((pod) => [placeOf(pod.metadata.name)?.ordinal ?? -1, pod]));
+  const updated = [...pods].filter(([ordinal, pod]) => ordinal < first + replicas && revisionLabelOf(pod) === target).length;
+  const isDone = updated >= goalOf(scene, name, replicas);
   for (let ordinal = first; ordinal < first + replicas; ordinal += 1) {
     const pod = pods.get(ordinal);
     if (pod === undefined) return `${name}-${ordinal} does not exist`;
-    if (revisionLabelOf(pod) !== target) return `${name}-${ordinal} is at ${revisionLabelOf(pod)}, not at ${target}`;
+    if (revisionLabelOf(pod) !== target && !isDone) return `${name}-${ordinal} is at ${revisionLabelOf(pod)}, not at ${target}`;
     if (!isAvailable(scene, pod, set)) return `${name}-${ordinal} is not available`;
     pods.delete(ordinal);
   }

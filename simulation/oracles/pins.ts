@@ -16,6 +16,7 @@ import {
 import { traitsOfShape } from '../scenario.ts';
 import type { Commit, ModelObject } from '../server/request.ts';
 import { disruptedByUs } from './availability.ts';
+import { updatesEveryPod } from './converged.ts';
 import { isLedger, type LedgerText, type PinnedPod, pinKey, readLedger } from './documents.ts';
 import type { Oracle } from './oracle.ts';
 import { type Book, isDisruption, isInRange, type Place, type SetFacts, type Zone } from './places.ts';
@@ -79,6 +80,7 @@ class PinJudge implements Oracle {
   }
 
   ended(): void {
+    if (!updatesEveryPod(this.#book.scene)) return;
     for (const one of this.#ledger?.pins.values() ?? [])
       this.#book.scene.violated('L4', `at the end the ledger still pins pod ${one.ordinal} of zone ${one.zone} to ${one.revision}`);
   }

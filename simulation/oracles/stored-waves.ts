@@ -1,13 +1,18 @@
 // Reads the waves of a stored RolloutGroup for the judges, because people change them during a run.
 import { durationAt, field, groupResource, listAt, numberAt } from '../objects.ts';
 import type { WaveShape } from '../scenario.ts';
-import type { Commit } from '../server/request.ts';
+import type { Commit, ModelObject } from '../server/request.ts';
 
 /** Returns the new waves if the commit changes the waves of a RolloutGroup; else undefined. */
 export function changedWaves({ resource, type, before, after }: Commit): readonly WaveShape[] | undefined {
   if (resource !== groupResource || type !== 'MODIFIED' || before === undefined) return undefined;
   const [was, is] = [before, after].map((group) => field(group, 'spec', 'rollout', 'waves'));
-  return was === is || JSON.stringify(was) === JSON.stringify(is) ? undefined : listAt(after, 'spec', 'rollout', 'waves').map(waveIn);
+  return was === is || JSON.stringify(was) === JSON.stringify(is) ? undefined : wavesIn(after);
+}
+
+/** Returns the waves of a stored RolloutGroup; empty if it has none. */
+export function wavesIn(group: ModelObject): readonly WaveShape[] {
+  return listAt(group, 'spec', 'rollout', 'waves').map(waveIn);
 }
 
 function waveIn(stored: unknown): WaveShape {

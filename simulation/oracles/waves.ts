@@ -247,13 +247,22 @@ class WaveJudge implements Oracle {
     const replicas = Math.max(...zone.facts.since(moment.fromMs).map((facts) => facts?.replicas ?? 0));
     const count = this.#updated(zone, places, moment) + places.length;
     const letter = letterOf(zones.indexOf(zone));
-    const index = this.#waves.findIndex((wave) => wave.zones.includes(letter) && targetOf(wave, replicas) >= count);
+    const index = this.#waveWith(letter, { replicas, count, isBack: this.#hadRevision(zone, revision ?? '') });
     const what = `${actor.process ?? ''} replaces ${named(places)}`;
     const why = index < 0 ? 'no wave includes it' : this.#missing(index, { ...moment, isReturn });
     if (why !== undefined) scene.violated('S37', `${what}${index < 0 ? '' : ` in ${waveName(index)}`}, and ${why}`);
     this.#begun.add(index);
     // A wave that was filled does not end again, for example after a decrease of the replicas removed its pods.
     if (!this.#filledMs.has(index)) this.#lastMs.set(index, moment.fromMs);
+  }
+
+  /** Returns the index of the wave that includes this number of pods of the zone; a negative number without such a wave. */
+  #waveWith(letter: string, { replicas, count, isBack }: { replicas: number; count: number; isBack: boolean }): number {
+    const including = this.#waves.findIndex((wave) => wave.zones.includes(letter) && targetOf(wave, replicas) >= count);
+    if (including >= 0 || !isBack) return including;
+    // A return takes every pod: the last wave of the zone has the pods that no wave updates.
+    const last = this.#waves.findLastIndex((wave) => wave.zones.includes(letter));
+    return last < 0 ? this.#waves.length - 1 : last;
   }
 
   /** Returns how many other pods of the zone every decision counts as replaced. */

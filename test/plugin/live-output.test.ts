@@ -384,6 +384,13 @@ describe('the explanation of a group', () => {
     expect(acting.join('\n')).toContain('now: 1 pod of c in flight');
   });
 
+  it('offers no approval in a decision from before a change of the cluster', () => {
+    const explained = (outdated: readonly string[]) =>
+      renderLiveExplanation({ live: fromAgent(waiting), subject: {}, nowMs, showsAllRules: false, outdated }, look());
+    expect(explained([])).toContain('to approve: kubectl rollout-group approve');
+    expect(explained(['the members of mimir/ingester changed since the shown decision'])).not.toContain('to approve');
+  });
+
   it('names pods that do not recover by waiting, with a command', () => {
     const text = explained({ ...rolling, pods: [{ zone: 'b', pod: 'ingester-zone-b-12', state: 'crashing', reason: 'CrashLoopBackOff' }] });
     expect(text).toContain('Some pods do not recover by themselves and need a repair.');

@@ -363,6 +363,8 @@ describe('abort and retry', () => {
   it('retry rolls out a rolled-back revision only while a StatefulSet names it', async () => {
     const again = await act('retry ingester', { decision: rolledBack });
     expect([again.stdout, asked(again).length]).toEqual([expect.stringContaining('is rolled out again, requested by anna'), 1]);
+    const dry = await act('retry ingester --dry-run=client', { decision: rolledBack });
+    expect(dry.stderr).toContain('note: mimir/ingester: the revision that was rolled back is rolled out again; the last run failed: ');
     const returned = await act('retry ingester', { decision: { ...rolledBack, phase: 'Done', warnings: [], stops: [] } });
     expect([returned.stdout, asked(returned)]).toEqual(['mimir/ingester has no failed run; nothing was retried\n', []]);
   });

@@ -371,6 +371,21 @@ describe('protect and cancel', () => {
     spec: { group: 'ingester', action: 'protect', expires: '2099-01-01T00:00:00Z' },
   };
 
+  it('cancel of an undo names the zones that roll to the undone revision again, also in a dry run', async () => {
+    const undoOf = (revision: string): FakeObject => ({
+      apiVersion,
+      kind: 'RolloutIntent',
+      metadata: { name: 'undo.ingester.1', namespace: 'mimir' },
+      spec: { group: 'ingester', action: 'undo', undone: ['a', 'b'].map((zone) => ({ zone, revision })) },
+    });
+    const text = 'zones a and b roll to the undone revision again\n';
+    expect((await act('cancel ingester undo.ingester.1', { extra: [undoOf('rev-2')] })).stdout).toContain(`cancelled\n  ${text}`);
+    expect((await act('cancel ingester undo.ingester.1 --dry-run=client', { extra: [undoOf('rev-2')] })).stderr).toContain(text);
+    expect((await act('cancel ingester undo.ingester.1', { extra: [undoOf('rev-1')] })).stdout).toBe(
+      'mimir/ingester: undo.ingester.1 cancelled\n',
+    );
+  });
+
   it('cancel deletes the named request of this group only', async () => {
     const acted = await act('cancel ingester protect.ingester', { extra: [protection] });
     expect([acted.status, acted.stdout]).toEqual([0, 'mimir/ingester: protect.ingester cancelled\n']);

@@ -5,10 +5,10 @@ import { type KubernetesObject, resources } from '../../cluster/request/resource
 import type { AdmissionRequest, Judgement } from '../../engine/decision.ts';
 import { claimsFor, groupOf } from '../../engine/judge/admission-claims.ts';
 import { failsOpen, isExempt, type JudgedScope, judge } from '../../engine/judge/judge.ts';
-import { departuresOf, protectiveLabels } from '../../engine/judge/protection.ts';
+import { departuresOf, isUnprotected } from '../../engine/judge/protection.ts';
 import { profileOf } from '../../engine/profiles.ts';
 import { permittedResults } from '../../engine/rules/exception.ts';
-import { type Departure, isUnknown, type Snapshot, type StatefulSetView } from '../../engine/snapshot.ts';
+import { type Departure, isUnknown, type Snapshot, type StatefulSetView, setNamed } from '../../engine/snapshot.ts';
 import { agentName } from '../../policies/objects/agent-deployment.ts';
 import { getOrCreate } from '../../policies/values/map.ts';
 import type { GroupIdentity, NativeGuard, NativePreview, WebhookEnv } from '../env.ts';
@@ -252,12 +252,8 @@ class Enforcement {
     if (this.#isKnownMember(target)) throw new Undecidable(problem);
     const { namespace } = target;
     const snapshot = await this.#reads.snapshot(namespace, call);
-    const set = snapshot.statefulSets.find((known) => known.namespace === namespace && known.name === statefulSet);
-    const isUnprotected =
-      set !== undefined &&
-      groupOf(snapshot, namespace, set.name) === undefined &&
-      !protectiveLabels.some((label) => set.labels[label] !== undefined);
-    if (isUnprotected) return 'passes';
+    const isKnown = statefulSet !== undefined && setNamed(snapshot, namespace, statefulSet) !== undefined;
+    if (isKnown && isUnprotected(snapshot, namespace, statefulSet)) return 'passes';
     throw new Undecidable(problem);
   }
 

@@ -270,7 +270,8 @@ function withDrawnWaves(seed: number, group: GroupShape): GroupShape {
   const half = { zones: random() < 0.5 ? zones : rest, percent: 60 };
   const last =
     random() < 0.5 ? [{ zones: [first] }, { zones: rest }] : oneOf(random, [[{ zones }], zones.map((zone) => ({ zones: [zone] }))]);
-  const waves: readonly WaveShape[] = [{ zones: random() < 0.85 ? [first] : zones, ...canary }, ...(random() < 0.3 ? [half] : []), ...last];
+  const whole: readonly WaveShape[] = [{ zones: random() < 0.85 ? [first] : zones, ...canary }, ...(random() < 0.3 ? [half] : []), ...last];
+  const waves = leavingPods(seed, whole);
   const gate = group.gate ?? (random() < 0.4 ? oneOf(random, ['passing', 'flipping'] as const) : undefined);
   const fails = gate === 'flipping' && draw(seed, 'gate fails') < 0.5;
   const intervalSeconds = random() < 0.3 ? oneOf(random, [5, 10, 20]) : 0;
@@ -285,6 +286,13 @@ function withDrawnWaves(seed: number, group: GroupShape): GroupShape {
     ...(intervalSeconds === 0 ? {} : { minIntervalSeconds: intervalSeconds }),
     ...(random() < 0.3 ? { soaksOnReturn: true } : {}),
   };
+}
+
+/** Lets the waves of some groups leave out the zones of the last wave, or end at half of their pods. */
+function leavingPods(seed: number, waves: readonly WaveShape[]): readonly WaveShape[] {
+  const drawn = draw(seed, 'waves leave pods out');
+  if (drawn >= 0.1) return waves;
+  return waves.flatMap((wave, index) => (index < waves.length - 1 ? [wave] : drawn < 0.05 ? [] : [{ ...wave, percent: 50 }]));
 }
 
 function withChecks(random: Random, wave: WaveShape, hasGate: boolean): WaveShape {

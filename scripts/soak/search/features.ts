@@ -1,10 +1,15 @@
 // Names the features of a group and the requests of people that a scenario has, for the report of a soak.
-import { type RuleShape, type Scenario, traitsOfShape, type WaveShape, type WindowShape } from '../../../simulation/scenario.ts';
+import { letterOf, type RuleShape, type Scenario, traitsOfShape, type WaveShape, type WindowShape } from '../../../simulation/scenario.ts';
 
 import { neighbour } from './draw.ts';
 import { firstImage } from './events.ts';
 
 type IsSo = (scenario: Scenario) => boolean;
+
+/** Returns whether no wave updates the zone completely. */
+function isLeft(waves: readonly WaveShape[] = [], zone: string): boolean {
+  return !waves.some(({ zones, pods, percent = 100 }) => zones.includes(zone) && pods === undefined && percent === 100);
+}
 
 const hasWave =
   (isSo: (wave: WaveShape) => boolean): IsSo =>
@@ -33,6 +38,9 @@ const features: Readonly<Record<string, IsSo>> = {
   'strategy pinned': ({ group }) => traitsOfShape(group).pinsPods,
   'gate without waves': ({ group }) => group.gate !== undefined && group.waves === undefined,
   waves: ({ group }) => group.waves !== undefined,
+  'waves that leave pods out': ({ group }) =>
+    group.waves !== undefined &&
+    Array.from({ length: group.zones }, (_, index) => letterOf(index)).some((zone) => isLeft(group.waves, zone)),
   'soak of a wave': hasWave(({ soakSeconds }) => soakSeconds !== undefined),
   'gate before a wave': hasWave(({ gates }) => gates?.includes('before') === true),
   'gate after a wave': hasWave(({ gates }) => gates?.includes('after') === true),

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { rollChecks } from '../../../engine/decide/roll.ts';
+import { stepChecks } from '../../../engine/decide/roll.ts';
 import { scaleDownChecks, scaleUpChecks } from '../../../engine/rules/scale.ts';
 
 describe('the checks of a step', () => {
   it('of a rollout stand in reading order', () => {
-    expect(rollChecks.map(({ id }) => id)).toEqual([
+    expect(stepChecks.map(({ id }) => id)).toEqual([
       'update-strategy',
       'view-complete',
       'run-failed',
@@ -22,7 +22,6 @@ describe('the checks of a step', () => {
       'policies',
       'progress-deadline',
       'run-deadline',
-      'budgets',
     ]);
   });
 

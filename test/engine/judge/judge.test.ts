@@ -158,6 +158,15 @@ describe('a decrease', () => {
     expect(scale(forced, { to: 1 }).outcome).toBe('deny');
   });
 
+  it('warns of the number that the agent sets instead, unless a person cancelled that decrease', () => {
+    const counted = group({ zones: [{ name: 'a', replicas: { kind: 'count', count: 4 } }] });
+    const grown = (overrides: SnapshotOverrides = {}) => scale(counted, { from: 3, to: 5 }, overrides).warnings;
+    expect(grown()).toEqual(['the agent sets zone a to 4 replicas, because the group asks for 4 replicas']);
+    expect(scale(counted, { from: 3, to: 4 }).warnings).toEqual([]);
+    expect(scale(native, { from: 3, to: 5 }).warnings).toEqual([]);
+    expect(grown({ intents: [intent({ action: 'cancel', zone: 'a', replicas: 4 })] })).toEqual([]);
+  });
+
   it('carries what policies warn of', () => {
     const judgement = scale(native, {}, { policies: [onDown({ effect: 'warn', message: 'mind the queue' })] });
     expect([judgement.outcome, judgement.effect, judgement.warnings]).toEqual(['allow', 'warn', ['safety/rule: mind the queue']]);

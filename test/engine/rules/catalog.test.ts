@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { rollChecks } from '../../../engine/decide/roll.ts';
+import { stepChecks } from '../../../engine/decide/roll.ts';
 import type { RuleResult } from '../../../engine/decision.ts';
 import { endsByItself, reasonOf, ruleCatalog } from '../../../engine/rules/catalog.ts';
 import { scaleDownChecks, scaleUpRules } from '../../../engine/rules/scale.ts';
@@ -14,8 +14,8 @@ describe('the rule catalogue', () => {
   });
 
   it('has every rule of a rollout step and of a change of replicas', () => {
-    const groups = ['strategy', 'wave', 'policies', 'budgets'];
-    const asked = [...rollChecks, ...scaleUpRules, ...scaleDownChecks].map(({ id }) => id).filter((id) => !groups.includes(id));
+    const groups = ['strategy', 'wave', 'policies'];
+    const asked = [...stepChecks, ...scaleUpRules, ...scaleDownChecks].map(({ id }) => id).filter((id) => !groups.includes(id));
     expect(asked.filter((id) => !ids.includes(id))).toEqual([]);
   });
 

@@ -29,8 +29,8 @@ export const waveDefects: readonly Defect[] = [
     edits: [
       {
         file: waves,
-        find: 'run?.returning === undefined ? waveTarget(wave.amount, view.replicas) : view.replicas;',
-        replace: 'run?.returning === undefined ? Math.min(waveTarget(wave.amount, view.replicas) + 1, view.replicas) : view.replicas;',
+        find: 'const target = isInWave ? podsOfWave(context.group, run, view, wave) : 0;',
+        replace: 'const target = isInWave ? Math.min(podsOfWave(context.group, run, view, wave) + 1, view.replicas) : 0;',
       },
     ],
     breaks: ['S37'],

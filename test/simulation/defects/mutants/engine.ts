@@ -53,19 +53,21 @@ const views = mutantsOf('engine/observe/view.ts', [
 ]);
 
 const waves = [
+  ...mutantsOf('engine/run/included.ts', [
+    [
+      'pending-pods-not-counted',
+      'a wave does not count the pods whose successors do not exist yet',
+      'target - updated - pendingPods, outdated.length',
+      'target - updated, outdated.length',
+      inWaves,
+    ],
+  ]),
   ...mutantsOf('engine/run/waves.ts', [
     [
       'wave-ignores-other-zones',
       'a wave is available although a zone outside the wave is not ready',
       'isAvailable: isFilled && context.view.zones.every((zone) => zone.isReady) };',
       'isAvailable: isFilled && zones.every(({ view }) => view.isReady) };',
-      inWaves,
-    ],
-    [
-      'pending-pods-not-counted',
-      'a wave does not count the pods whose successors do not exist yet',
-      'target - view.updated - view.pendingPods, view.outdated.length',
-      'target - view.updated, view.outdated.length',
       inWaves,
     ],
     [

@@ -1,6 +1,7 @@
 // Compares the templates of a group with its published decision: the decision or its run may not know the last change.
-import type { PublishedDecision, PublishedZone } from '../../engine/publish/published.ts';
-import type { StatefulSetView } from '../../engine/snapshot.ts';
+
+import type { StatefulSetView } from '../snapshot.ts';
+import type { PublishedDecision, PublishedZone } from './published.ts';
 
 type DecidedRun = Pick<PublishedDecision, 'run'>;
 
