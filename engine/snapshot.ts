@@ -283,8 +283,8 @@ export interface Ledger {
 
 /** An object that exists or may exist and could not be read. */
 export interface UnreadObject extends Unknown {
-  /** `Ledger`: the ledger of the group with this name. `Group`: an object that may define a group. */
-  readonly kind: 'StatefulSet' | 'Pod' | 'Ledger' | 'Group';
+  /** `Ledger`: the ledger of the group with this name. `Group`: an object that may define a group. `Policy`: one that may bind a group. */
+  readonly kind: 'StatefulSet' | 'Pod' | 'Ledger' | 'Group' | 'Policy';
   /** Absent: every namespace. */
   readonly namespace?: string;
   /** Absent: every object of the kind. */

@@ -76,6 +76,8 @@ export interface PolicyReview {
 export interface SideTests {
   readonly passed: number;
   readonly failed: number;
+  /** The rules of the tested policies that both blocked and passed in a case, and all rules that the cases can reach. */
+  readonly coverage: { readonly covered: number; readonly rules: number };
   readonly failures: readonly TestFailure[];
 }
 

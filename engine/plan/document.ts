@@ -263,6 +263,12 @@ export function podTimesOf({ pods, groups }: Pick<Assumptions, 'pods' | 'groups'
   return { drain: times('drain'), start: times('start') };
 }
 
+/** Returns the durations of each group whose progress deadline shortens the default durations. */
+export function shorterTimes(assumptions: Assumptions, groups: readonly GroupDefinition[]): Assumptions['groups'] {
+  const times = groups.map((group) => [group.name, podTimesOf(assumptions, group)] as const);
+  return Object.fromEntries(times.filter(([name, used]) => !isSameValue(used, { ...assumptions.pods, ...assumptions.groups[name] })));
+}
+
 /** Returns the sum of the 90th percentiles of stop and start in seconds. */
 export function slowSeconds({ drain, start }: PodTimes): number {
   return drain.p90Seconds + start.p90Seconds;

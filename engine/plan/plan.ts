@@ -1,7 +1,6 @@
 // Makes a plan: judges the requested changes, simulates the engine on a model, and groups the decisions into waves and steps.
 import type { GroupDefinition, ZoneDefinition } from '../../policies/definition.ts';
 import { policiesFor } from '../../policies/join.ts';
-import { isSameValue } from '../../policies/values/canonical-json.ts';
 import { defined } from '../../policies/values/defined.ts';
 import { counted } from '../../policies/wording.ts';
 import { contextOf, type GroupContext } from '../context.ts';
@@ -16,6 +15,7 @@ import { termsOf } from '../release/terms.ts';
 import { blocks, isUntilPerson } from '../rule.ts';
 import { agentRuns } from '../rules/agent-access.ts';
 import { permittedResults } from '../rules/exception.ts';
+import { policiesRead, type Requester } from '../rules/policy.ts';
 import { activeMs } from '../run/durations.ts';
 import { podsLeft } from '../run/included.ts';
 import type { RunState } from '../run/run-state.ts';
@@ -36,6 +36,7 @@ import {
   podTimesOf,
   type Refusal,
   rollingWaves,
+  shorterTimes,
   type TimelineSpan,
 } from './document.ts';
 import { assumedMetrics, runForward, type Turn } from './forward.ts';
@@ -68,6 +69,8 @@ export interface PlanInput extends Pick<Snapshot, 'groups' | 'policies' | 'excep
   readonly assumptions: Assumptions;
   /** The state of the cluster that `current` comes from: unready, missing and unknown pods, ledgers, requests, gate readings. */
   readonly running?: Snapshot;
+  /** The user who requests the change. Absent: unknown, as in a plan of files. */
+  readonly requester?: Requester;
   /** Groups that are blocked because their members do not exist. */
   readonly absent?: readonly AbsentMembers[];
   readonly denied?: readonly ApiDenial[];
@@ -110,7 +113,7 @@ export function planGroups(input: PlanInput): Plan {
     ...(denied.length === 0 ? {} : { denied }),
     assumptions: {
       ...input.assumptions,
-      groups: { ...input.assumptions.groups, ...shorterTimes(input) },
+      groups: { ...input.assumptions.groups, ...shorterTimes(input.assumptions, input.groups) },
       metrics: { ...metricsOf(input), ...input.assumptions.metrics },
     },
     groups,
@@ -127,12 +130,6 @@ function withHints(input: PlanInput, snapshots: PlanSnapshots, denied: readonly 
     const isCaused = refused.some(({ message }) => denial.message.includes(message));
     return isCaused ? { ...denial, hint: permittedLater('the policies') } : denial;
   });
-}
-
-/** Returns the durations of each group whose progress deadline shortens the default durations. */
-function shorterTimes({ groups, assumptions }: PlanInput): Assumptions['groups'] {
-  const times = groups.map((group) => [group.name, podTimesOf(assumptions, group)] as const);
-  return Object.fromEntries(times.filter(([name, used]) => !isSameValue(used, { ...assumptions.pods, ...assumptions.groups[name] })));
 }
 
 /** Returns the assumed values of the metrics that the policies of the groups declare, by `policy/input`. */
@@ -201,14 +198,14 @@ function planGroup(input: PlanInput, group: GroupDefinition, snapshots: PlanSnap
   const zones = zoneTotals(group, asked, likely, steps);
   const isReleased = zones.some(({ released }) => released !== undefined);
   const isUnchanged = steps.length === 0 && changes.length === 0 && !isReleased;
-  const stopped = isUnchanged ? undefined : agentRuns(asked, group);
-  const allWaits = [...(stopped === undefined ? [] : [stopped]), ...withAbsence(input, group, likely.waits)];
+  const surroundings = isUnchanged ? [] : [agentRuns(asked, group), policiesRead(asked)].filter((answer) => answer !== undefined);
+  const allWaits = [...surroundings, ...withAbsence(input, group, likely.waits)];
   const ended = endedExceptions(input, group, likely);
   const { waits, isBlocked, ...stops } = stopping(likely, allWaits, ended);
   const permitted = permittedResults([...likely.permitted, ...steps.flatMap(({ rules }) => rules)]);
   const isComplete = likely.end === 'done';
   const context = contextOf(asked, group);
-  const isHeld = !isComplete || stopped !== undefined;
+  const isHeld = !isComplete || surroundings.length > 0;
   const outcome = isBlocked ? 'blocked' : isHeld ? 'waits' : isUnchanged ? 'unchanged' : 'complete';
   return {
     namespace: group.namespace,

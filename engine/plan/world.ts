@@ -119,6 +119,7 @@ export function requestedWorld(
     world: hasMetrics ? withAssumedMetrics(world, group) : world,
     after: snapshots.after,
     desired: input.desired,
+    ...defined({ requester: input.requester }),
   });
   const desired = desiredGroup(input, group);
   return { ...requested, group: desired, world: { ...requested.world, snapshot: { ...requested.world.snapshot, groups: [desired] } } };
@@ -184,7 +185,7 @@ function budgetsOf(
     .filter((budget) => budget.namespace === namespace && labels.some((one) => matchesSelector(budget.selector, one)));
 }
 
-interface ChangeRequest {
+interface ChangeRequest extends Pick<PlanInput, 'requester'> {
   readonly group: GroupDefinition;
   readonly groupsBefore: readonly GroupDefinition[];
   readonly world: World;
@@ -218,7 +219,13 @@ export function requestChanges(request: ChangeRequest): RequestedChanges {
 
 function deletion(request: ChangeRequest, world: World, zone: string, present: StatefulSetView | undefined): RequestedChanges {
   if (present === undefined) return { world, refused: [], permitted: [] };
-  const asked: AdmissionRequest = { kind: 'deleteStatefulSet', namespace: present.namespace, statefulSet: present.name, dryRun: false };
+  const asked: AdmissionRequest = {
+    kind: 'deleteStatefulSet',
+    namespace: present.namespace,
+    statefulSet: present.name,
+    dryRun: false,
+    ...request.requester,
+  };
   const judgement = judgeBoth(request, world, asked);
   const what = `delete StatefulSet ${present.name}`;
   const refused = judgement.outcome === 'deny' ? [refusal(what, zone, judgement, judge(world.snapshot, asked))] : [];
@@ -253,6 +260,7 @@ function change(request: ChangeRequest, world: World, { zone, present, wanted }:
     ...(namesPartition ? { partition: wanted.partition } : {}),
     via: 'apply',
     dryRun: false,
+    ...request.requester,
   };
   const judged = judgeWithCalls(request, world, asked);
   if (judged.judgement.outcome !== 'allow') {

@@ -15,7 +15,7 @@ import { type Deviation, planDeviations } from '../run/approved-plan.ts';
 import { phaseOfRun } from '../run/origin.ts';
 import { digestOfRule } from '../run/requests.ts';
 import type { RunState } from '../run/run-state.ts';
-import { isUnknown, type MetricView, type Unknown } from '../snapshot.ts';
+import { isUnknown, type MetricView, type Snapshot, type Unknown } from '../snapshot.ts';
 import { approvalResults } from './approval.ts';
 import { downscaleTimes } from './zone-gap.ts';
 
@@ -37,6 +37,15 @@ export interface PolicyAnswer {
   readonly results: readonly RuleResult[];
   readonly warnings: readonly RuleResult[];
   readonly effects: readonly PolicyRuleDefinition['effect'][];
+}
+
+/** Returns that policies could not be read, so an unknown policy may bind the group; undefined if all were read. */
+export function policiesRead({ unread = [] }: Pick<Snapshot, 'unread'>): RuleResult | undefined {
+  const facts = unread.flatMap(({ kind, namespace, unknown }) => {
+    const place = namespace === undefined ? '' : ` of namespace ${namespace}`;
+    return kind === 'Policy' ? [`the RolloutPolicies${place} could not be read: ${unknown}`] : [];
+  });
+  return facts.length === 0 ? undefined : result('view-complete', 'unknown', facts.join('; '));
 }
 
 /** Evaluates every rule for the action, in every policy that binds the group. */
@@ -235,6 +244,11 @@ const horizonMs = 400 * 24 * 3_600_000;
 /** Returns whether the condition reads the variable `now` or the operator `age`. */
 export function readsTime(condition: unknown): boolean {
   return /"(?:now|age)"/.test(JSON.stringify(condition ?? ''));
+}
+
+/** Returns whether the condition of the rule reads the requester: the variables `user.name` and `user.groups`. */
+export function readsUser({ when }: Pick<PolicyRuleDefinition, 'when'>): boolean {
+  return /"user[."]/.test(JSON.stringify(when ?? ''));
 }
 
 /** Returns when time alone changes the result; undefined if no change is found. Exact if the condition compares the time once. */

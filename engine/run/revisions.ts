@@ -1,6 +1,8 @@
-// Finds the revision that the pods of a zone ran before a run.
+// Finds the revision that the pods of a zone ran before a run, and before the present template.
 import type { PodView } from '../snapshot.ts';
-import type { RunState } from './run-state.ts';
+import { isRollingBack } from './origin.ts';
+import type { RunCore, RunState } from './run-state.ts';
+import { restoredRevision } from './states.ts';
 
 /** The number of pods of each revision. */
 export type RevisionCounts = ReadonlyMap<string, number>;
@@ -16,6 +18,10 @@ export function mostFrequent(counts: RevisionCounts): string | undefined {
   return [...counts].sort(([a, x], [b, y]) => y - x || (a < b ? -1 : 1))[0]?.[0];
 }
 
+function mostFrequentOther(pods: RevisionCounts, than: string | undefined): string | undefined {
+  return mostFrequent(new Map([...pods].filter(([revision]) => revision !== '' && revision !== than)));
+}
+
 /**
  * Returns the revision of a zone before the run: that of most of its outdated pods, because the run replaces them. A template of a superseded
  * or failed run counts only if pods run it. Without outdated pods, returns the revision from before the run. A return of some zones replaces
@@ -24,6 +30,52 @@ export function mostFrequent(counts: RevisionCounts): string | undefined {
 export function revisionBefore({ from, previous, target, returning }: RunState, zone: string, pods: RevisionCounts): string | undefined {
   const to = target[zone];
   if (returning?.includes(zone) === false) return to;
-  const outdated = mostFrequent(new Map([...pods].filter(([revision]) => revision !== '' && revision !== to)));
-  return outdated ?? ((from ?? previous)[zone] === to ? to : previous[zone]);
+  return mostFrequentOther(pods, to) ?? ((from ?? previous)[zone] === to ? to : previous[zone]);
+}
+
+/** The part of a stored or published run that shows which revisions it replaced and reached. */
+type PastRun = Pick<RunState, 'kind' | 'outcome' | 'target' | 'previous' | 'returning' | 'restores' | 'rolledBack'>;
+
+/**
+ * Returns the revisions that a run after this one restores. Pods run the target of a completed run or a rollback, but not in zones that roll out
+ * after the return of others. The target of another run may have failed, so its `previous` stays.
+ */
+export function revisionsAfter(run: PastRun): RunCore['previous'] {
+  const isReached = run.returning === undefined && (run.outcome === 'completed' || isRollingBack(run));
+  return isReached ? run.target : revisionsBefore(run);
+}
+
+/** Returns the revisions from before the change of the run. In a zone that returned, the revision to which it returned. */
+export function revisionsBefore({ target, previous, returning = [] }: PastRun): RunCore['previous'] {
+  return { ...previous, ...Object.fromEntries(Object.entries(target).filter(([zone]) => returning.includes(zone))) };
+}
+
+interface PresentZone {
+  readonly zone: string;
+  readonly updateRevision: string;
+  readonly pods: RevisionCounts;
+}
+
+/**
+ * Returns the revision per zone that an undo of the present templates restores. `zones`: all zones of the group, because a template that `run` does
+ * not know makes the run an earlier one. `isOfRun` is false if no run names the revision; then most of the outdated pods run it.
+ */
+export function revisionsOfUndo(
+  run: PastRun | undefined,
+  zones: readonly PresentZone[],
+): ReadonlyMap<string, { readonly to: string; readonly isOfRun: boolean }> {
+  const restored = ({ zone, updateRevision }: PresentZone) => restoredRevision(run, zone, updateRevision);
+  const isEarlier = zones.some((one) => {
+    const target = run?.target[one.zone];
+    return target !== undefined && target !== (restored(one) ?? one.updateRevision);
+  });
+  const before = run === undefined ? {} : isEarlier ? revisionsAfter(run) : run.previous;
+  return new Map(
+    zones.flatMap((one) => {
+      const { zone, updateRevision, pods } = one;
+      const ofRun = (run?.outcome === 'failed' ? undefined : restored(one)) ?? before[zone];
+      const to = ofRun ?? mostFrequentOther(pods, updateRevision);
+      return to === undefined ? [] : [[zone, { to, isOfRun: ofRun !== undefined }] as const];
+    }),
+  );
 }

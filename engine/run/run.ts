@@ -11,7 +11,7 @@ import { type IntentView, isUnknown, isWithinClockSkew } from '../snapshot.ts';
 import { hasPodsLeft, isInWave, podsLeft } from './included.ts';
 import { causedBy, isRollingBack, recordedKind, rolledBackZones, withOrigin } from './origin.ts';
 import { abortRequests, requesterText, unanswered, type VerifiedRequest, withAnswered } from './requests.ts';
-import { countRevisions, mostFrequent } from './revisions.ts';
+import { countRevisions, mostFrequent, revisionsAfter, revisionsBefore } from './revisions.ts';
 import type { FailedRun, RunCore, RunningRun, RunState } from './run-state.ts';
 import {
   closeZone,
@@ -120,7 +120,8 @@ function afterChange(context: GroupContext, known: RunState, target: RunCore['ta
   const next = supersede(context, known, target);
   const isConcerned = (zone: ZoneView): boolean => isInWave(group, zone.zone.name) || podsLeft(group, next, zone) > 0;
   // The template of a zone without a pod in any wave changes no run.
-  if (!view.zones.some((zone) => target[zone.zone.name] !== known.target[zone.zone.name] && isConcerned(zone))) return { ...known, target };
+  if (!view.zones.some((zone) => target[zone.zone.name] !== known.target[zone.zone.name] && isConcerned(zone)))
+    return withTemplates(known, next);
   if (known.outcome === 'failed') {
     // A zone that joins the group is no reason to continue a failed run.
     if (Object.keys(known.target).every((zone) => known.target[zone] === target[zone])) return { ...known, target };
@@ -128,7 +129,12 @@ function afterChange(context: GroupContext, known: RunState, target: RunCore['ta
   }
   if (hasPodsLeft(context, next)) return next;
   // Pods that run the new templates already may still be unavailable, so the run completes only after the checks that end every run.
-  return known.outcome === 'completed' ? { ...known, target } : { ...next, wave: group.rollout.waves.length };
+  return known.outcome === 'completed' ? withTemplates(known, next) : { ...next, wave: group.rollout.waves.length };
+}
+
+/** Returns the run with templates that begin no run. After a completed run, an undo of them restores what `next` would restore. */
+function withTemplates(known: RunState, { target, previous }: RunCore): RunState {
+  return known.outcome === 'completed' ? { ...known, target, previous } : { ...known, target };
 }
 
 /**
@@ -156,10 +162,7 @@ function abortWhenRequested(context: GroupContext, run: RunningRun): RunState {
 function supersede(context: GroupContext, known: RunState, target: RunCore['target']): RunningRun {
   const restores = { ...(known.kind === 'rollout' || known.returning !== undefined ? known.previous : {}), ...known.restores };
   const { isBack, returning } = returnOf(context, known, { target, restores });
-  // Pods run the target of a completed run or a rollback, but not in zones that roll out after the return of others. The target of another run
-  // may have failed, so its `previous` stays.
-  const isReached = known.returning === undefined && (known.outcome === 'completed' || isRollingBack(known));
-  const previous = isReached ? known.target : revisionsBefore(known);
+  const previous = revisionsAfter(known);
   const started = followingRun(context, { kind: isBack ? 'rollback' : 'rollout', target, previous }, known);
   const continues = started.kind === known.kind ? continuesChange : addsZones;
   const isContinued = known.outcome === 'running' && continues(started, known);
@@ -179,11 +182,6 @@ function interruptedOf({ returning, interrupted, origin }: RunState): RunState['
   if (returning !== undefined) return interrupted;
   const { isUndo, cause, commit } = origin ?? {};
   return isUndo || (cause === undefined && commit === undefined) ? undefined : defined({ cause, commit });
-}
-
-/** Returns the revisions from before the change of the run. In a zone that returned, the revision to which it returned. */
-function revisionsBefore({ target, previous, returning = [] }: RunState): RunCore['previous'] {
-  return { ...previous, ...Object.fromEntries(Object.entries(target).filter(([zone]) => returning.includes(zone))) };
 }
 
 /**

@@ -4,7 +4,7 @@ import { listObjects } from '../../cluster/request/read.ts';
 import { type KubernetesObject, type Resource, resources } from '../../cluster/request/resource.ts';
 import { type Reflector, startReflector } from '../../cluster/watch/reflector.ts';
 import { fieldAt } from '../../engine/observe/raw.ts';
-import { isUnknown, type Known, type Unknown } from '../../engine/snapshot.ts';
+import { isUnknown, type Known, type Unknown, type UnreadObject } from '../../engine/snapshot.ts';
 import { zoneBudgetResource } from '../../policies/adopt/keys.ts';
 import { usualAgentNamespace } from '../../policies/objects/agent-deployment.ts';
 import type { Cluster } from '../connection.ts';
@@ -227,6 +227,14 @@ export function denialsByKind(listing: Listing): ReadonlyMap<string, string> {
 /** Returns the titles of the lists that the user may not read. */
 export function unreadLists(listing: Listing): readonly string[] {
   return snapshotNames.flatMap((name) => (denialOf(listing[name] ?? []) === undefined ? [] : (listed[name].title ?? [])));
+}
+
+/** Returns the lists of RolloutPolicies that could not be read. An unknown policy may block a group, so no decision is certain. */
+export function unreadPolicies({ policies = [], agentPolicies = [] }: Listing, agentNamespace: string): readonly UnreadObject[] {
+  return [
+    ...(isUnknown(policies) ? [{ kind: 'Policy', unknown: policies.unknown } as const] : []),
+    ...(isUnknown(agentPolicies) ? [{ kind: 'Policy', unknown: agentPolicies.unknown, namespace: agentNamespace } as const] : []),
+  ];
 }
 
 /** Returns a clause with the lists that the user may not read; undefined if there are no such lists. */

@@ -28,7 +28,7 @@ import { usualAgentNamespace } from '../../policies/objects/agent-deployment.ts'
 import { tryParseJson } from '../../policies/values/try-parse-json.ts';
 import type { Cluster } from '../connection.ts';
 import { resourcesOf } from './kinds.ts';
-import { itemsOf, type Listing, textIn } from './listing.ts';
+import { itemsOf, type Listing, textIn, unreadPolicies } from './listing.ts';
 
 interface SnapshotSources extends Pick<Snapshot, 'nowMs' | 'replicaSources'> {
   readonly agentNamespace: string;
@@ -47,7 +47,7 @@ export function clusterSnapshot(
   listing: Listing,
   { policies, agentNamespace, published, nowMs, replicaSources, agents }: SnapshotSources,
 ): Snapshot {
-  const unread: UnreadObject[] = [];
+  const unread: UnreadObject[] = [...unreadPolicies(listing, agentNamespace)];
   const readable = <View>(kind: UnreadObject['kind'], { namespace, name }: Named, view: Known<View>): readonly View[] => {
     if (!isUnknown(view)) return [view];
     unread.push({ kind, unknown: view.unknown, namespace: namespace ?? '', name });

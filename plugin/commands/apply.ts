@@ -21,7 +21,7 @@ import { clusterUid, type Planned, readAndPlan, savedOf, type TriedObject } from
 import { basisChanges, type ReadObject } from '../source/cluster/plan-basis.ts';
 import { orderNotes, refusalOf } from '../source/cluster/refusal.ts';
 import type { GivenFiles, InputErrors, LivePlanOptions } from '../source/plan-inputs.ts';
-import { readSavedPlan, type SavedPlan, shortDigest } from '../source/saved-plan.ts';
+import { planDeviations, readSavedPlan, type SavedPlan, shortDigest } from '../source/saved-plan.ts';
 
 export interface ApplyOptions extends LivePlanOptions, ConnectionFlags {
   readonly plan?: string;
@@ -85,14 +85,14 @@ async function planAndApply(context: CommandContext, options: ApplyOptions, clus
   if ('errors' in planned) return { exitCode: writeErrors(context, planned.errors), groups: [] };
   if (saved !== undefined) refuseStale(saved.basis, planned);
   const digest = shortDigest((saved ?? (await savedOf(cluster, planned, context.nowMs()))).metadata.digest);
-  const plan = saved?.plan ?? planned.plan;
+  const { plan } = planned;
   const isTable = options.output === 'table';
-  await showPlan(context, plan, [...planned.notes, ...orderNotes(planned)], isTable);
+  const deviations = saved === undefined ? [] : planDeviations(saved.plan, plan);
+  await showPlan(context, plan, [...deviations, ...planned.notes, ...orderNotes(planned)], isTable);
   const { ready, stoppedAgents } = planned;
   const requested = requestedGroups(plan, planned, ready.length === 0);
   const groups = requested.map(({ namespace, group }) => `${namespace}/${group}`);
-  const isReason = (group: GroupPlan): boolean => isTouched(group) || hasNoMember(group);
-  refuseBlocked(ready.length === 0 ? requested : plan.groups.filter(isReason), { stoppedAgents, outcome: 'nothing was applied:' });
+  refuseBlocked(ready.length === 0 ? requested : reasonsOf(plan), { stoppedAgents, outcome: 'nothing was applied:' });
   refuse(planned);
   const report = { digest, groups, isDryRun: options.dryRun, isNothing: ready.length === 0 };
   const show = (objects: ApplyReport['objects']): Promise<void> => write(context, options, { ...report, objects });
@@ -100,7 +100,7 @@ async function planAndApply(context: CommandContext, options: ApplyOptions, clus
     await show([]);
     return { exitCode: await exitOfPlan({ ...plan, groups: requested }, options), groups };
   }
-  if (options.dryRun !== 'client') refuseTroubles(ready, cluster, planned.plan);
+  if (options.dryRun !== 'client') refuseTroubles(ready, cluster, plan);
   if (options.dryRun !== undefined) {
     await show(ready.map(dryRunResult));
     refuseBlocked(requested, { stoppedAgents, outcome: 'the change would be applied, but' });
@@ -129,11 +129,12 @@ function partialFailure(failure: unknown, applied: readonly AppliedObject[], gro
   return new Failure({ ...failure.details, why: joined(why, inForce), todo: joined(todo, stop) });
 }
 
-/** Makes the plan again, because the cluster may have changed while the user read it. Throws Failure if the plan is stale. */
+/** Makes the plan again, because the cluster and the time changed while the user read it. Throws Failure if it is stale or blocked now. */
 async function planAgain(context: CommandContext, { options }: Request, cluster: Cluster, planned: Planned): Promise<Planned> {
   const now = await readAndPlan(context, { ...options, omitted: planned.omitted ?? [] }, cluster, planned.given);
   if ('errors' in now) throw staleFailure([], 'the files have errors with the objects that are now in the cluster');
   refuseStale(planned.basis, now);
+  refuseBlocked(reasonsOf(now.plan), { stoppedAgents: now.stoppedAgents, outcome: 'nothing was applied:' });
   return now;
 }
 
@@ -231,6 +232,11 @@ function todoOfBlocked({ namespace, group, refused: [denied] }: GroupPlan, leadi
   const todos = results.flatMap((result) => todoOf(result, `${namespace}/${group}`));
   const [first = 'change the request'] = [...(denied?.hint === undefined ? [] : [denied.hint]), ...todos, ...results.map(changeText)];
   return denied?.override === undefined ? first : `${first}; ${overrideText(denied.override)}`;
+}
+
+/** Returns the groups whose block refuses the whole apply. */
+function reasonsOf({ groups }: Plan): readonly GroupPlan[] {
+  return groups.filter((group) => isTouched(group) || hasNoMember(group));
 }
 
 /** Reports whether the StatefulSets are in another namespace, so that the applied group would have no member. */

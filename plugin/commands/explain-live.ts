@@ -10,7 +10,7 @@ import { type Cluster, type ConnectionFlags, withCluster } from '../connection.t
 import { type CommandContext, suggestNext, writeNotes } from '../context.ts';
 import { type ExitCode, exitCodes, type Failure, notFoundFailure } from '../failure.ts';
 import { type GroupEvent, listEvents } from '../live/events.ts';
-import { findPod, findSubject, onlyGroup, readGroups, readSnapshot, scopeOf } from '../live/groups.ts';
+import { findPod, findSubject, onlyGroup, readGroups, readObjects, scopeOf } from '../live/groups.ts';
 import { channelLines, notesOn, outdatedLines, withAgentState } from '../live/notes.ts';
 import { groupNamed, nameOf } from '../live/target.ts';
 import { type Now, renderDenial, renderFoundAgain } from '../output/events.ts';
@@ -190,7 +190,7 @@ async function findDenied(cluster: Cluster, namespace: string, id: string): Prom
 }
 
 async function snapshotOf(cluster: Cluster, namespace: string): Promise<Snapshot> {
-  return (await readSnapshot(cluster, { namespace, names: [] })).snapshot;
+  return (await readObjects(cluster, { namespace, names: [] })).stored;
 }
 
 function* possibleRequests(snapshot: Snapshot, namespace: string): Generator<AdmissionRequest> {

@@ -8,7 +8,7 @@ import { ledgerOf } from '../cluster-snapshot/snapshot.ts';
 import { type ConnectionFlags, withCluster } from '../connection.ts';
 import type { CommandContext } from '../context.ts';
 import { type ExitCode, exitCodes, Failure, failureLines, unwritable } from '../failure.ts';
-import { readSnapshot, scopeOf } from '../live/groups.ts';
+import { readObjects, readSnapshot, scopeOf } from '../live/groups.ts';
 import { findGroup } from '../live/named-group.ts';
 import { nameOf } from '../live/target.ts';
 import { outputStream } from '../output/terminal.ts';
@@ -98,7 +98,7 @@ function texts({ namespace, group, agentNamespace }: ReportSubject): readonly Vi
 
 async function writeLedger(context: CommandContext, { namespace, group }: Pick<ReportSubject, 'namespace' | 'group'>): Promise<ExitCode> {
   return withCluster(context, {}, 'read', async (cluster) => {
-    const { listing } = await readSnapshot(cluster, scopeOf([{ namespace, group }]));
+    const { listing } = await readObjects(cluster, scopeOf([{ namespace, group }]));
     context.stdout.write(jsonText(ledgerOf(itemsOf(listing.documents), namespace, group)));
     return exitCodes.done;
   });

@@ -4,7 +4,6 @@ import { getObject } from '../../cluster/request/read.ts';
 import { type KubernetesObject, resources } from '../../cluster/request/resource.ts';
 import { patchObject } from '../../cluster/request/write.ts';
 import { blocksTemplate, templateStops } from '../../engine/decide/stops.ts';
-import { judgeTogether } from '../../engine/judge/judge.ts';
 import { endsText, stopFact } from '../../engine/publish/status.ts';
 import { secondText } from '../../policies/instant.ts';
 import { isSameValue } from '../../policies/values/canonical-json.ts';
@@ -14,9 +13,10 @@ import { type CommandContext, suggestNext } from '../context.ts';
 import { type ExitCode, exitCodes, Failure, refusedFailure } from '../failure.ts';
 import { type Member, type Members, readMembers, refuseUnguarded, refuseWhenDenied, writeEach } from '../live/members.ts';
 import { writeAgentNote } from '../live/notes.ts';
-import { remainingStops } from '../live/remaining-stops.ts';
+import { stopsOfTemplates } from '../live/remaining-stops.ts';
 import type { RequestFlags } from '../live/submit-request.ts';
 import { planTemplates, planTexts } from '../live/template-plan.ts';
+import { judgeForUser } from '../live/user-judgements.ts';
 import { accessFor, confirmByPrompt, findZone, type PromptFlags, printObjects, recordReason } from '../live/write-options.ts';
 import { placeText } from '../output/text.ts';
 
@@ -27,10 +27,10 @@ export interface RestartOptions extends RequestFlags, PromptFlags {
 export function run(context: CommandContext, options: RestartOptions): Promise<ExitCode> {
   return withCluster(context, options, accessFor(options.dryRun), async (cluster) => {
     const group = await readMembers(cluster, options.group);
-    const { name, live, members, snapshot } = group;
+    const { name, live, members } = group;
     const zone = findZone(live, options.zone);
     const meant = members.filter((member) => zone === undefined || member.zone === zone);
-    const exceptions = refuseDenied(group, meant, options);
+    const exceptions = await refuseDenied(cluster, group, meant, options);
     const annotations = { 'kubectl.kubernetes.io/restartedAt': secondText(cluster.env.clock.nowMs()) };
     const patch: TemplatePatch = { spec: { template: { metadata: { annotations } } } };
     const templates = new Map(meant.map(({ object }) => [object.metadata.name, withAnnotations(object, annotations)]));
@@ -40,7 +40,7 @@ export function run(context: CommandContext, options: RestartOptions): Promise<E
     const lines = [...(planned?.lines ?? []), ...planTexts(planned)];
     const listing = lines.map((line) => `  ${line}\n`).join('');
     const restarted = meant.map((member) => member.zone);
-    const stops = await remainingStops(cluster, { live, snapshot }, { verb: 'restart', restarted });
+    const stops = stopsOfTemplates(planned?.plan, group, { verb: 'restart', zones: restarted });
     // A dry run prints objects instead of the listing.
     const ofDryRun = options.dryRun === undefined ? [] : [[`this replaces ${what} in the order of the group`, ...lines].join('; ')];
     const writeAllNotes = () => writeAgentNote(context, cluster, live, [...new Set([...exceptions, ...ofDryRun, ...stops])]);
@@ -71,21 +71,29 @@ export function run(context: CommandContext, options: RestartOptions): Promise<E
 }
 
 /**
- * Returns the exceptions that permit the restart. Throws Failure if a rule denies it, if its template is blocked, or if Kubernetes would
+ * Returns a note for each exception that permits the restart, and for rules of an unknown user. Throws Failure if a rule denies it, if its template is blocked, or if Kubernetes would
  * replace the pods at once.
  */
-function refuseDenied({ live, name, snapshot }: Members, meant: readonly Member[], { dryRun }: RestartOptions): readonly string[] {
+async function refuseDenied(
+  cluster: Cluster,
+  { live, name, stored }: Members,
+  meant: readonly Member[],
+  { dryRun }: RestartOptions,
+): Promise<readonly string[]> {
   for (const member of meant) refuseUnguarded(member, `a restart of ${name}`);
   const undo = `to restart the pods at the template before: kubectl rollout-group undo ${name}, then repeat the command`;
   // Without a definition, only the published decision knows the blocks.
   const [stop] = live.definition === undefined ? templateStops(live.decision.stops ?? []) : [];
   if (stop !== undefined && meant.some(({ zone }) => stop.zones.includes(zone)))
     throw refusedFailure(`a restart of ${name} would roll out a blocked template`, { why: stopFact(stop), todo: endsText(stop) });
-  const judgements = judgeTogether(
-    snapshot,
-    meant.map(({ view }) => ({ kind: 'restart', namespace: view.namespace, statefulSet: view.name, dryRun: dryRun !== undefined })),
+  const requests = meant.map(({ view: { namespace, name: statefulSet } }) => {
+    return { kind: 'restart', namespace, statefulSet, dryRun: dryRun !== undefined } as const;
+  });
+  const { judgements, notes } = await judgeForUser(cluster, stored, requests);
+  const permitted = judgements.flatMap((judgement) =>
+    refuseWhenDenied(judgement, name, (leading) => (blocksTemplate(leading) ? [undo] : [])),
   );
-  return judgements.flatMap((judgement) => refuseWhenDenied(judgement, name, (leading) => (blocksTemplate(leading) ? [undo] : [])));
+  return [...permitted, ...notes];
 }
 
 /** Returns the pod template of a StatefulSet with these annotations. */

@@ -3,7 +3,6 @@ import { isStatus } from '../../cluster/request/failure.ts';
 import { getObject } from '../../cluster/request/read.ts';
 import { apiVersionOf, type KubernetesObject } from '../../cluster/request/resource.ts';
 import { patchObject } from '../../cluster/request/write.ts';
-import { judge } from '../../engine/judge/judge.ts';
 import { fieldAt } from '../../engine/observe/raw.ts';
 import { forecastScale } from '../../engine/plan/estimate.ts';
 import { counted } from '../../policies/wording.ts';
@@ -14,6 +13,7 @@ import { type Members, readMembers, refuseWhenDenied, type ScaleTarget, scaleTar
 import { writeAgentNote } from '../live/notes.ts';
 import { remainingStops } from '../live/remaining-stops.ts';
 import type { RequestFlags } from '../live/submit-request.ts';
+import { judgeForUser } from '../live/user-judgements.ts';
 import { accessFor, confirmByName, confirmByPrompt, type PromptFlags, printObjects, recordReason } from '../live/write-options.ts';
 import { forecastTexts } from '../output/scale.ts';
 
@@ -36,9 +36,9 @@ export function run(context: CommandContext, options: ScaleOptions): Promise<Exi
       context.stdout.write(`${target.shown} of ${name} already has ${counted(from, 'replica')}\n${isOpen ? lines : ''}`);
       return exitCodes.done;
     }
-    const exceptions = refuseDenied(members, target, from, options);
+    const exceptions = await refuseDenied(cluster, members, target, { from, ...options });
     const concerns = (rule: string): boolean => rule === 'paused' || (rule === 'protected' && isDecrease);
-    const notes = [...exceptions, ...(await remainingStops(cluster, members, { verb: 'scale', concerns }))];
+    const notes = [...exceptions, ...remainingStops(members, { verb: 'scale', concerns })];
     if (options.dryRun !== undefined) await writeAgentNote(context, cluster, live, [...texts, ...notes]);
     if (options.dryRun === 'client') return printObjects(context, [requestedScale(scale, options.replicas)]);
     const isServerDryRun = options.dryRun === 'server';
@@ -61,24 +61,17 @@ async function readScale({ env, timeoutMs }: Cluster, { resource, namespace, nam
 }
 
 /** For a StatefulSet, throws Failure if a rule denies the scaling or if pods must prepare first. Returns the exceptions that permit it. */
-function refuseDenied(
-  { name, snapshot }: Members,
+async function refuseDenied(
+  cluster: Cluster,
+  { name, stored }: Members,
   { resource, namespace, name: statefulSet, zone, shown }: ScaleTarget,
-  from: number,
-  options: ScaleOptions,
-): readonly string[] {
+  { from, ...options }: ScaleOptions & { readonly from: number },
+): Promise<readonly string[]> {
   if (resource.kind !== 'StatefulSet') return [];
-  const judgement = judge(snapshot, {
-    kind: 'scale',
-    namespace,
-    statefulSet,
-    from,
-    to: options.replicas,
-    via: 'scale',
-    dryRun: options.dryRun !== undefined,
-  });
-  const exceptions = refuseWhenDenied(judgement, name);
-  if (judgement.outcome !== 'prepare') return exceptions;
+  const change = { from, to: options.replicas, via: 'scale', dryRun: options.dryRun !== undefined } as const;
+  const { judgements, notes } = await judgeForUser(cluster, stored, [{ kind: 'scale', namespace, statefulSet, ...change }]);
+  const exceptions = judgements.flatMap((judgement) => refuseWhenDenied(judgement, name));
+  if (judgements.every(({ outcome }) => outcome !== 'prepare')) return [...exceptions, ...notes];
   throw refusedFailure(`${shown} cannot be scaled down by this command`, {
     why: `pods of zone ${zone.name} must prepare before the scale-down, and this command calls no pods`,
     todo: `in a native group, set replicas.count or replicas.mirror; in a drop-in group with its webhook, run: kubectl scale statefulset ${statefulSet} -n ${namespace} --replicas ${options.replicas}`,

@@ -3,13 +3,13 @@ import { type KubernetesObject, resources } from '../../cluster/request/resource
 import { type JsonPatchOperation, patchByOperations } from '../../cluster/request/write.ts';
 import { intentsOf } from '../../engine/context.ts';
 import { fieldDiff, type ObjectContent } from '../../engine/diff/field-diff.ts';
-import { judgeTogether } from '../../engine/judge/judge.ts';
 import { fieldAt } from '../../engine/observe/raw.ts';
 import { effectsOfRevisions, type RevisionEffects } from '../../engine/plan/controller.ts';
 import { goesBack } from '../../engine/publish/status.ts';
 import { changeAnnotations } from '../../engine/run/origin.ts';
 import { undoRequest } from '../../engine/run/requests.ts';
-import { type IntentView, isUnknown, type Known, type Snapshot } from '../../engine/snapshot.ts';
+import { countRevisions, revisionsOfUndo } from '../../engine/run/revisions.ts';
+import { type IntentView, isUnknown, type Known, ledgerOf, podsNamed, type Snapshot } from '../../engine/snapshot.ts';
 import { intentObject, readIntent } from '../../policies/live/intents.ts';
 import { defined } from '../../policies/values/defined.ts';
 import { counted, firstOf, listed, zonesText } from '../../policies/wording.ts';
@@ -22,11 +22,12 @@ import { chooseRevision, type Revision, readRevisions, readRuns, returnTexts, ty
 import { applyStop, deleteIntents } from '../live/intents.ts';
 import { type Member, type Members, readMembers, refuseUnguarded, refuseWhenDenied, writeEach } from '../live/members.ts';
 import { writeAgentNote } from '../live/notes.ts';
-import { remainingStops } from '../live/remaining-stops.ts';
+import { stopsOfTemplates } from '../live/remaining-stops.ts';
 import { mismatchFailure, newDifferences } from '../live/revision-choice.ts';
 import type { RequestFlags } from '../live/submit-request.ts';
 import { type GroupName, nameOf } from '../live/target.ts';
 import { planTemplates, planTexts } from '../live/template-plan.ts';
+import { judgeForUser } from '../live/user-judgements.ts';
 import { accessFor, confirmAlways, confirmByPrompt, findZone, type PromptFlags, printObjects } from '../live/write-options.ts';
 import { stopAndEndText } from '../output/plan/plan-text.ts';
 import { templateManager } from '../source/cluster/managed-fields.ts';
@@ -53,12 +54,12 @@ export async function run(context: CommandContext, options: UndoOptions): Promis
       context.stdout.write(nothingText(name, members.live, context.nowMs()));
       return exitCodes.done;
     }
-    const exceptions = refuseDenied(members, undos, name);
+    const exceptions = await refuseDenied(cluster, members, undos);
     const restarted = undos.map(({ member }) => member.zone);
-    const stops = await remainingStops(cluster, members, { verb: 'undo', restarted });
     const intent = undoIntent(target, undos, options.reason ?? earlierReason(earlier, undos));
     const templates = new Map(undos.map(({ member, to }) => [member.view.name, to.template]));
     const planned = await planTemplates(cluster, members, templates, requestsAfter(members, { intent, undos }));
+    const stops = stopsOfTemplates(planned?.plan, members, { verb: 'undo', zones: restarted });
     const effects = effectsOf(members, undos);
     const kept = [...planTexts(planned), ...continuedTexts(name, effects), ...keptTexts(name, undos)];
     const { what, lines } = returnOf(members, undos);
@@ -92,22 +93,46 @@ function nothingText(name: string, { decision }: LiveGroup, nowMs: number): stri
 /** Returns the members of the chosen zones whose update revision differs from the requested one. */
 async function chooseUndos(
   cluster: Cluster,
-  { target, live, members }: Members,
+  group: Members,
   options: UndoOptions,
   earlier: Known<readonly IntentView[]>,
 ): Promise<readonly MemberUndo[]> {
+  const { target, live, members } = group;
   const zone = findZone(live, options.zone);
   const meant = members.filter((member) => zone === undefined || member.zone === zone);
+  members.forEach(refuseUnobserved);
   const revisions = await readRevisions(cluster, target.namespace, meant);
   const needsRuns = options.toCommit !== undefined || options.toRun !== undefined;
   const { runs } = needsRuns ? await readRuns(cluster, target) : { runs: [] };
-  const run = live.from === 'agent' ? live.decision.run : undefined;
+  const before = revisionsBeforeTemplates(group);
   const undos = isUnknown(earlier) ? [] : earlier.filter(({ action }) => action === 'undo');
   const chosen = meant.map((member) => {
-    return { member, ...chooseRevision(member, revisions.get(member.zone) ?? [], options, { run, runs, undos }) };
+    return { member, ...chooseRevision(member, revisions.get(member.zone) ?? [], options, { before, runs, undos }) };
   });
   if (chosen.some(({ isCounted }) => isCounted)) await refuseOtherTemplates(cluster, target, { chosen, revisions });
   return chosen.filter(({ member, to }) => member.view.status.updateRevision !== to.name);
+}
+
+/** Throws Failure if the present template may have no revision yet: its status would name the revision of the template before. */
+function refuseUnobserved({ zone, view: { namespace, name, generation, status } }: Member): void {
+  if (status.observedGeneration >= generation) return;
+  throw new Failure({
+    exitCode: exitCodes.stale,
+    what: `the revision of StatefulSet ${namespace}/${name} of zone ${zone} is unknown; nothing was undone`,
+    why: 'its controller has not observed the last change',
+    todo: 'repeat the command in a moment',
+  });
+}
+
+/** Returns the revision per zone that the engine restores. Without a ledger, the published run counts. */
+function revisionsBeforeTemplates({ target, snapshot, live, members }: Members): ReturnType<typeof revisionsOfUndo> {
+  const published = live.from === 'agent' ? live.decision.run : undefined;
+  const { run = published } = ledgerOf(snapshot, { namespace: target.namespace, name: target.group });
+  const zones = members.map(({ zone, view: { namespace, name, status } }) => {
+    const known = podsNamed(snapshot, namespace, name) ?? [];
+    return { zone, updateRevision: status.updateRevision, pods: countRevisions(isUnknown(known) ? [] : known) };
+  });
+  return revisionsOfUndo(run, zones);
 }
 
 /** Throws Failure if the revisions are not one template. Only then reads the runs, to name those that rolled out one of the templates. */
@@ -126,14 +151,15 @@ async function refuseOtherTemplates(
  * Returns the exceptions that permit the new templates. Throws Failure if a rule denies a template, or if the definition of the group is
  * unknown and Kubernetes would replace the pods at once.
  */
-function refuseDenied({ snapshot, live }: Members, undos: readonly MemberUndo[], name: string): readonly string[] {
+async function refuseDenied(cluster: Cluster, { stored, live, name }: Members, undos: readonly MemberUndo[]): Promise<readonly string[]> {
   const requests = undos.map(({ member }) => {
     if (live.definition === undefined) refuseUnguarded(member, `a rollback of ${name}`);
     const { namespace, name: statefulSet, replicas, updateStrategy: strategy } = member.view;
     const change = { from: replicas, to: replicas, isTemplateChanged: true, strategy, via: 'patch', dryRun: false } as const;
     return { kind: 'update', namespace, statefulSet, ...change } as const;
   });
-  return judgeTogether(snapshot, requests).flatMap((judgement) => refuseWhenDenied(judgement, name));
+  const { judgements, notes } = await judgeForUser(cluster, stored, requests);
+  return [...judgements.flatMap((judgement) => refuseWhenDenied(judgement, name)), ...notes];
 }
 
 /** Returns the given flags that choose a revision. */

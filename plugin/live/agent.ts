@@ -7,7 +7,7 @@ import type { RuleResult } from '../../engine/decision.ts';
 import { reader } from '../../engine/observe/raw.ts';
 import type { PublishedDecision } from '../../engine/publish/published.ts';
 import { isUnknown, type Known, type Unknown } from '../../engine/snapshot.ts';
-import { agentName } from '../../policies/objects/agent-deployment.ts';
+import { agentName, usualAgentNamespace } from '../../policies/objects/agent-deployment.ts';
 import { defined } from '../../policies/values/defined.ts';
 import { itemsOf, listCluster, listKnown, type Namespaces } from '../cluster-snapshot/listing.ts';
 import { clusterState } from '../cluster-snapshot/snapshot.ts';
@@ -64,6 +64,11 @@ export interface AgentLeases {
    * the API server is usually closer to that clock than the clock of a user's machine.
    */
   readonly nowMs: number;
+}
+
+/** Returns the namespace of the agent that decides about the group. */
+export function agentNamespaceFor({ agentNamespace }: Cluster, { lease }: Pick<PublishedDecision, 'lease'>): string {
+  return lease?.namespace ?? agentNamespace ?? usualAgentNamespace;
 }
 
 interface AgentReference extends Pick<PublishedDecision, 'namespace'>, Partial<Pick<PublishedDecision, 'leader' | 'lease'>> {}

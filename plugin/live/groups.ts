@@ -31,6 +31,8 @@ import type { Cluster } from '../connection.ts';
 import { forbiddenFailure } from '../connection-failure.ts';
 import { type AgentFacts, readAgentFacts, unseenText } from '../doctor/gather/accounts.ts';
 import { type Failure, notFoundFailure } from '../failure.ts';
+import { agentNamespaceFor } from './agent.ts';
+import { type InstallationFacts, withInstallation } from './installation.ts';
 import { releaseFailure } from './removed-group.ts';
 import { type GroupName, nameOf } from './target.ts';
 
@@ -106,17 +108,44 @@ function evidenceFor(
   return [...unpublished(world, isWanted), ...others];
 }
 
-/** Reads a snapshot of the scope, and the objects behind it. Reads replica sources only of groups that `isMirrorRead` accepts. */
+interface ReadObjects extends ReadGroups {
+  /** The objects alone, with which a webhook judges requests. */
+  readonly stored: Snapshot;
+}
+
+export interface ReadSnapshot extends ReadObjects, InstallationFacts {}
+
+/** Reads a snapshot of the scope with the facts about the installation, for decisions. Otherwise as `readObjects`. */
 export async function readSnapshot(
   cluster: Cluster,
   scope: Scope,
+  isMirrorRead?: (group: GroupDefinition) => boolean,
+): Promise<ReadSnapshot> {
+  return addInstallation(cluster, scope, await readObjects(cluster, scope, isMirrorRead));
+}
+
+/** Adds the facts about the installation to the snapshot. */
+export async function addInstallation(cluster: Cluster, scope: Scope, read: ReadObjects): Promise<ReadSnapshot> {
+  const { listing, stored, world, groups: shown } = read;
+  const isWanted = wanted(scope);
+  const groups = stored.groups.filter((group) => isWanted(named(group)));
+  const [first] = shown;
+  const agentNamespace = first === undefined ? world.agentNamespace : agentNamespaceFor(cluster, first.decision);
+  const { published } = world;
+  return { ...read, ...(await withInstallation(cluster, stored, { groups, listing, published, agentNamespace })) };
+}
+
+/** Reads the objects of the scope, and their snapshot. Reads replica sources only of groups that `isMirrorRead` accepts. */
+export async function readObjects(
+  cluster: Cluster,
+  scope: Scope,
   isMirrorRead: (group: GroupDefinition) => boolean = () => true,
-): Promise<ReadGroups & { readonly snapshot: Snapshot }> {
+): Promise<ReadObjects> {
   const read = await found(cluster, scope, await readSources(cluster, scope, snapshotNames));
   const { world, listing } = read;
   const replicaSources = await readReplicaSources(cluster, world.policies.groups.filter(isMirrorRead));
-  const snapshot = clusterSnapshot(listing, { ...world, ...read, nowMs: cluster.env.clock.nowMs(), replicaSources });
-  return { ...read, replicaSources, snapshot };
+  const stored = clusterSnapshot(listing, { ...world, ...read, nowMs: cluster.env.clock.nowMs(), replicaSources });
+  return { ...read, replicaSources, stored };
 }
 
 function inScope({ namespace }: Scope): Namespaces {
@@ -188,7 +217,8 @@ function readingOf({ env }: Cluster, scope: Scope, sources: Sources): ReadGroups
 /** Returns the groups. Throws Failure if a named group does not exist, or if no group is found and definitions may not be read. */
 async function found(cluster: Cluster, scope: Scope, sources: Sources): Promise<ReadGroups> {
   const { world, listing } = sources;
-  const agents = await readAgentFacts(cluster, unpublished(world, wanted(scope)), listing, world.published);
+  const decided = evidenceFor(sources, cluster.env.clock.nowMs(), wanted(scope), {});
+  const agents = await readAgentFacts(cluster, decided, listing, world.published);
   const read = readingOf(cluster, scope, { ...sources, agents });
   const denial = definitionDenial(listing);
   if (denial !== undefined && read.groups.length === 0) throw forbiddenFailure(denial);

@@ -5,9 +5,8 @@ import { listObjects } from '../../cluster/request/read.ts';
 import { type KubernetesObject, resources } from '../../cluster/request/resource.ts';
 import { fieldDiff } from '../../engine/diff/field-diff.ts';
 import { podsToReplace, revisionsOfRollback } from '../../engine/plan/controller.ts';
-import type { PublishedRun } from '../../engine/publish/published.ts';
 import type { Images, ShownRun, ShownZone } from '../../engine/publish/run-record.ts';
-import { restoredRevision } from '../../engine/run/states.ts';
+import type { revisionsOfUndo } from '../../engine/run/revisions.ts';
 import { type IntentView, type Snapshot, type StatefulSetView, setNamed } from '../../engine/snapshot.ts';
 import { messageOf } from '../../policies/error-message.ts';
 import { type RolloutRun, schemas } from '../../policies/schema/kinds.ts';
@@ -80,7 +79,8 @@ export interface UndoTarget {
 }
 
 interface UndoHistory {
-  readonly run: PublishedRun | undefined;
+  /** The revision per zone from before the present templates. */
+  readonly before: ReturnType<typeof revisionsOfUndo>;
   readonly runs: readonly RunRecord[];
   readonly undos: readonly Pick<IntentView, 'undone'>[];
 }
@@ -92,14 +92,18 @@ interface ChosenRevision {
 }
 
 /**
- * Chooses the revision to undo to. In this order: the revision that the options name, the revision of an undo in force, the revision that a
- * rollback restored, the revision before the newest run, the newest revision that is not current. Throws Failure without such a revision.
+ * Chooses the revision to undo to. In this order: the revision that the options name, the revision of an undo in force, the revision before the
+ * present template, the newest revision that is not current. Throws Failure without such a revision.
  */
 export function chooseRevision(member: Member, kept: readonly Revision[], target: UndoTarget, history: UndoHistory): ChosenRevision {
   const { zone, view } = member;
   const recorded = target.toRevision === undefined ? revisionNameFor(member, target, history) : undefined;
   const wanted = target.toRevision ?? recorded;
-  const to = kept.find((one) => (wanted === undefined ? one.name !== view.status.updateRevision : isNamed(one, view.name, wanted)));
+  const others = kept.filter(({ name }) => name !== view.status.updateRevision);
+  const to =
+    wanted === undefined
+      ? (others.find(({ name }) => name === history.before.get(zone)?.to) ?? others[0])
+      : kept.find((one) => isNamed(one, view.name, wanted));
   if (to !== undefined) return { to, isCounted: recorded === undefined };
   const names = kept.map(({ name, number }) => `${number} (${shortRevision(name, view.name)})`);
   throw notFoundFailure(
@@ -111,14 +115,19 @@ export function chooseRevision(member: Member, kept: readonly Revision[], target
   );
 }
 
-function revisionNameFor({ zone, view }: Member, { toCommit, toRun }: UndoTarget, { run, runs, undos }: UndoHistory): string | undefined {
+function revisionNameFor(
+  { zone, view }: Member,
+  { toCommit, toRun }: UndoTarget,
+  { before, runs, undos }: UndoHistory,
+): string | undefined {
   if (toCommit !== undefined) return revisionOfCommit(runs, toCommit, zone);
   if (toRun !== undefined) return revisionOfRun(runs, toRun, zone);
   const current = view.status.updateRevision;
   const known = undos.flatMap(({ undone = [] }) => undone).filter((one) => one.zone === zone);
   const begun = known.find(({ revision, to }) => revision === current && to !== undefined)?.to;
   if (begun !== undefined || known.some(({ to }) => to === current)) return begun ?? current;
-  return (run?.outcome === 'failed' ? undefined : restoredRevision(run, zone, current)) ?? run?.previous[zone];
+  const last = before.get(zone);
+  return last?.isOfRun === true ? last.to : undefined;
 }
 
 function isNamed({ name, number }: Revision, statefulSet: string, wanted: string): boolean {

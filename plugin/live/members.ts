@@ -28,6 +28,8 @@ export interface Members {
   readonly live: LiveGroup;
   readonly members: readonly Member[];
   readonly snapshot: Snapshot;
+  /** The objects alone, with which a webhook judges requests. */
+  readonly stored: Snapshot;
   readonly listing: Listing;
 }
 
@@ -36,10 +38,10 @@ export async function readMembers(cluster: Cluster, text: string): Promise<Membe
   const target = await findGroup(cluster, text);
   const { namespace, group } = target;
   const read = await readSnapshot(cluster, scopeOf([target]), (one) => one.namespace === namespace && one.name === group);
-  const { listing, snapshot } = read;
+  const { listing, snapshot, stored } = read;
   const live = onlyGroup(read);
   const members = live.decision.zones.map(({ zone, statefulSet }) => memberOf(listing, namespace, zone, statefulSet));
-  return { target, name: nameOf(target), live, members, snapshot, listing };
+  return { target, name: nameOf(target), live, members, snapshot, stored, listing };
 }
 
 function memberOf({ statefulSets }: Listing, namespace: string, zone: string, statefulSet: string): Member {

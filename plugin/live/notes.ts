@@ -10,7 +10,6 @@ import { fieldAt } from '../../engine/observe/raw.ts';
 import type { PublishedDecision } from '../../engine/publish/published.ts';
 import { withoutRequesters } from '../../engine/rules/approval.ts';
 import { isUnknown } from '../../engine/snapshot.ts';
-import { usualAgentNamespace } from '../../policies/objects/agent-deployment.ts';
 import { defined } from '../../policies/values/defined.ts';
 import { groupBy } from '../../policies/values/group-by.ts';
 import { itemsOf, type Listing, noPermissionText } from '../cluster-snapshot/listing.ts';
@@ -20,7 +19,7 @@ import type { ChannelFact } from '../doctor/check.ts';
 import { readBlindNamespaces } from '../doctor/gather/accounts.ts';
 import { readWebhookProblems } from '../doctor/gather/admission.ts';
 import { ageText } from '../output/plan/plan-text.ts';
-import { type AgentLeases, agentState, notRunningText, readAgentLeases } from './agent.ts';
+import { type AgentLeases, agentNamespaceFor, agentState, notRunningText, readAgentLeases } from './agent.ts';
 import { haveStopsChanged, type LiveGroup, type ReadGroups } from './groups.ts';
 import { releaseLines } from './removed-group.ts';
 import { nameOf } from './target.ts';
@@ -80,10 +79,6 @@ export async function notesOn(cluster: Cluster, { groups: shown, problems }: Pic
   const { lines, ...stopped } = agentsOf(groups, agents, blind);
   const unenforced = new Set(decisions.flatMap((decision) => decision.unenforced ?? []));
   return { ...stopped, unrecorded, lines: [...hereLines(groups, stopped.unattended), ...lines, ...unenforced, ...notUsed] };
-}
-
-export function agentNamespaceFor({ agentNamespace }: Cluster, { lease }: PublishedDecision): string {
-  return lease?.namespace ?? agentNamespace ?? usualAgentNamespace;
 }
 
 /** Reads the webhook that records requesters, once per namespace of an agent, for the groups that wait for an approval. */

@@ -3,48 +3,53 @@ import { decideGroup } from '../../engine/decide/decide.ts';
 import { isOfStop } from '../../engine/decide/stops.ts';
 import type { RuleResult, Stop } from '../../engine/decision.ts';
 import { withRequestedRollback } from '../../engine/plan/controller.ts';
+import type { GroupPlan } from '../../engine/plan/document.ts';
 import type { PublishedDecision } from '../../engine/publish/published.ts';
 import { endsText } from '../../engine/publish/status.ts';
-import { isUnknown, type Snapshot } from '../../engine/snapshot.ts';
-import { traitsOf } from '../../policies/strategies.ts';
-import type { Cluster } from '../connection.ts';
-import { readWebhookProblems } from '../doctor/gather/admission.ts';
+import { policiesRead } from '../../engine/rules/policy.ts';
+import type { Snapshot } from '../../engine/snapshot.ts';
 import { todoOf } from '../output/explain.ts';
 import type { LiveGroup } from './groups.ts';
-import { agentNamespaceFor } from './notes.ts';
+import { rejectedWrites } from './installation.ts';
+import type { Members } from './members.ts';
 import { nameOf } from './target.ts';
 
 interface RequestEffect {
   readonly verb: string;
-  /** The zones that get a new pod template. */
-  readonly restarted?: readonly string[];
   /** True if the request rolls the current run back. */
   readonly isRollback?: boolean;
-  /** Reports whether the rule can block the effect of the request; absent: every rule can. */
-  readonly concerns?: (rule: string) => boolean;
+  /** Reports whether the rule can block the effect of the request. */
+  readonly concerns: (rule: string) => boolean;
 }
 
 /** Returns a sentence for each stop that remains after the request, and for each rule that then blocks until a person acts. */
-export async function remainingStops(
-  cluster: Cluster,
+export function remainingStops(
   { live: { decision, definition }, snapshot }: { readonly live: LiveGroup; readonly snapshot: Snapshot | undefined },
-  { verb, restarted, isRollback = false, concerns = () => true }: RequestEffect,
-): Promise<readonly string[]> {
-  const changed = decision.zones.filter(({ zone }) => restarted?.includes(zone)).map(({ statefulSet }) => statefulSet);
-  const statefulSets = (snapshot?.statefulSets ?? []).map((set) =>
-    changed.includes(set.name) ? { ...set, status: { ...set.status, updateRevision: 'requested' } } : set,
-  );
-  const needs = { pins: definition !== undefined && traitsOf(definition).pinsPods, requesters: false };
-  const problems = await readWebhookProblems(cluster, agentNamespaceFor(cluster, decision), needs);
-  const webhookProblems = isUnknown(problems) ? {} : problems;
-  const changedSnapshot = snapshot && { ...snapshot, statefulSets, webhookProblems };
+  { verb, isRollback = false, concerns }: RequestEffect,
+): readonly string[] {
   const { namespace, group: name, run } = decision;
-  const requested = isRollback ? changedSnapshot && withRequestedRollback(changedSnapshot, { namespace, name }, run?.id) : changedSnapshot;
+  const requested = isRollback ? snapshot && withRequestedRollback(snapshot, { namespace, name }, run?.id) : snapshot;
   const after = requested && definition && decideGroup(requested, definition);
   // The published waits are those of the run that the rollback ends.
   const before = isRollback ? { ...decision, waits: [] } : decision;
-  const isLeft = (zones: readonly string[]): boolean => restarted === undefined || zones.some((zone) => restarted.includes(zone));
-  return blockingTexts(after ?? before, verb, ({ rule, zones }) => concerns(rule) && (zones === undefined || isLeft(zones)));
+  const texts = blockingTexts(after ?? before, verb, ({ rule }) => concerns(rule));
+  return [...texts, ...(after === undefined ? [] : rejectedWrites([before])), ...policyNotes(snapshot)];
+}
+
+/** Returns as `remainingStops` what blocks the zones with new templates, from their plan. Without a plan, the published decision counts. */
+export function stopsOfTemplates(
+  plan: GroupPlan | undefined,
+  { live: { decision }, snapshot }: Pick<Members, 'live' | 'snapshot'>,
+  { verb, zones }: { readonly verb: string; readonly zones: readonly string[] },
+): readonly string[] {
+  const texts = blockingTexts(plan ?? decision, verb, (block) => block.zones?.some((zone) => zones.includes(zone)) ?? true);
+  return [...texts, ...(plan === undefined ? [] : rejectedWrites([decision])), ...policyNotes(snapshot)];
+}
+
+/** Returns a note if policies could not be read: the agent and the webhook know them. */
+function policyNotes(snapshot: Snapshot | undefined): readonly string[] {
+  const answer = snapshot && policiesRead(snapshot);
+  return answer === undefined ? [] : [`${answer.fact}; a policy that this command does not know may block the group`];
 }
 
 /** Returns a sentence for each stop that the verb does not end, and for each rule that blocks until a person acts. */

@@ -15,7 +15,18 @@ import { type CommandContext, suggestNext } from '../context.ts';
 import { type ExitCode, exitCodes, Failure, refusedFailure } from '../failure.ts';
 import { instantText } from '../output/plan/plan-text.ts';
 import { placeText } from '../output/text.ts';
-import { type LiveGroup, onlyGroup, type ReadGroups, type readGroups, readSnapshot, type Scope, scopeOf } from './groups.ts';
+import {
+  addInstallation,
+  type LiveGroup,
+  onlyGroup,
+  type ReadGroups,
+  type ReadSnapshot,
+  type readGroups,
+  readObjects,
+  readSnapshot,
+  type Scope,
+  scopeOf,
+} from './groups.ts';
 import { applyIntent, applyStop, deleteIntents } from './intents.ts';
 import { findGroup } from './named-group.ts';
 import { notesOn, writeAgentNote } from './notes.ts';
@@ -113,7 +124,7 @@ export async function submit(context: CommandContext, flags: RequestFlags, reque
     sendIntent(requested, intent, { action: spec.action, isDryRun }).catch(ifNotInstalled(rolloutIntents, notSent));
   const object = intentObject(target, spec, key, request.objectName);
   const effect = { verb: spec.action, isRollback: spec.rollback === true };
-  const stops = concerns === undefined ? [] : await remainingStops(cluster, requested, { ...effect, concerns });
+  const stops = concerns === undefined ? [] : remainingStops(requested, { ...effect, concerns });
   if (flags.dryRun !== undefined) await writeAgentNote(context, cluster, live, [...preview, ...stops]);
   if (flags.dryRun === 'client') return printObjects(context, [object]);
   const stored = requested.read.world.policies.intents.find(
@@ -225,15 +236,16 @@ const rereadMs = 500;
  * Reads the group for a request about its run. If a StatefulSet changed since the published decision, as after `apply`, waits up to 10 s
  * for the next decision, which begins the run. Does not wait for an agent that does not run.
  */
-export async function readWithRun(cluster: Cluster, scope: Scope): ReturnType<typeof readSnapshot> {
+export async function readWithRun(cluster: Cluster, scope: Scope): Promise<ReadSnapshot> {
   const { clock, timers } = cluster.env;
   const endMs = clock.nowMs() + decisionWaitMs;
   for (;;) {
-    const read = await readSnapshot(cluster, scope, () => false);
-    if (!read.groups.some((live) => isRunDue({ live, snapshot: read.snapshot }))) return read;
+    const read = await readObjects(cluster, scope, () => false);
+    if (!read.groups.some((live) => isRunDue({ live, snapshot: read.stored }))) return addInstallation(cluster, scope, read);
     const { unattended } = await notesOn(cluster, read);
     const groups = read.groups.map((live) => ({ ...live, ...defined({ unattended: unattended.get(nameOf(live.decision)) }) }));
-    if (groups.every((live) => live.unattended !== undefined) || clock.nowMs() >= endMs) return { ...read, groups };
+    if (groups.every((live) => live.unattended !== undefined) || clock.nowMs() >= endMs)
+      return addInstallation(cluster, scope, { ...read, groups });
     await new Promise<void>((resolve) => timers.after(rereadMs, resolve));
   }
 }

@@ -58,7 +58,8 @@ export async function planTemplates(
 export function planTexts(planned: TemplatePlan | undefined): readonly string[] {
   if (planned === undefined) return [];
   const waits = waitsBesidesStops(planned.plan).filter(({ outcome }) => outcome !== 'no');
-  return [...endedTexts(planned.plan), ...approvalTexts(planned.plan), ...waits.map(({ rule, fact }) => `waits for ${rule}: ${fact}`)];
+  const waitTexts = waits.map(({ rule, outcome, fact }) => (outcome === 'unknown' ? `unknown: ${fact}` : `waits for ${rule}: ${fact}`));
+  return [...endedTexts(planned.plan), ...approvalTexts(planned.plan), ...waitTexts];
 }
 
 function withTemplate(object: KubernetesObject, templates: ReadonlyMap<string, unknown>): KubernetesObject {

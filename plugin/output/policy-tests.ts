@@ -62,9 +62,20 @@ function isOpen(one: RuleCoverage): boolean {
   return !isCovered(one) && one.unreachable === undefined;
 }
 
+/** Returns the number of rules that both blocked and passed, and the number of rules that cases can reach. */
+export function countCovered(coverage: readonly RuleCoverage[]): { readonly covered: number; readonly rules: number } {
+  return { covered: coverage.filter(isCovered).length, rules: coverage.filter((one) => isCovered(one) || isOpen(one)).length };
+}
+
+/** Returns the coverage as `12 of 14 rules both blocked and passed`. */
+export function coveredText({ covered, rules }: ReturnType<typeof countCovered>): string {
+  return `${covered} of ${counted(rules, 'rule')} both blocked and passed`;
+}
+
 function coverageSummary(coverage: readonly RuleCoverage[]): string {
-  const outOfReach = coverage.filter(({ unreachable }) => unreachable !== undefined).length;
-  const seen = `${coverage.filter(isCovered).length} of ${counted(coverage.length - outOfReach, 'rule')} both blocked and passed`;
+  const counts = countCovered(coverage);
+  const outOfReach = coverage.length - counts.rules;
+  const seen = coveredText(counts);
   return outOfReach === 0 ? seen : `${seen}; ${outOfReach} more unreachable`;
 }
 

@@ -1,6 +1,6 @@
 // Finds policy tests in sources, reads the files that they name, and runs them.
 import { posix } from 'node:path';
-import { type CaseResult, runPolicyTest } from '../../engine/policy-test/policy-test.ts';
+import { type CaseResult, coverageOf, type RuleCoverage, runPolicyTest } from '../../engine/policy-test/policy-test.ts';
 import { type Finding, renderFinding } from '../../policies/findings/finding.ts';
 import { type Loaded, loadPolicies } from '../../policies/load.ts';
 import { ofKind } from '../../policies/resolve/resolve.ts';
@@ -74,13 +74,28 @@ export function suitesWithCases(found: PolicyTests, ran: readonly { readonly sui
 /** Runs every policy test in the sources, for verbs that show the results of tests among others. */
 export async function runTests(specs: readonly string[], access: InputAccess, options: TestOptions): Promise<RanTests> {
   const found = await readPolicyTests(specs, access, options);
-  const ran = found.tests.map((one) => ({ suite: suiteOf(one, undefined, options.agentNamespace) }));
-  return { tests: found.tests.map(({ test }) => test.value), suites: suitesWithCases(found, ran) };
+  const ran = found.tests.map((one) => ({ ...one, suite: suiteOf(one, undefined, options.agentNamespace) }));
+  return { tests: found.tests.map(({ test }) => test.value), suites: suitesWithCases(found, ran), coverage: coverageIn(ran) };
 }
 
 export interface RanTests {
   readonly tests: readonly PolicyTest[];
   readonly suites: readonly TestSuite[];
+  readonly coverage: readonly RuleCoverage[];
+}
+
+/** Merges the coverage of tests of the same policies: a rule may block in a case of one test and pass in a case of another. */
+export function coverageIn(ran: readonly (PolicyTestFile & { readonly suite: TestSuite })[]): readonly RuleCoverage[] {
+  const bySources = new Map<string, { readonly file: PolicyTestFile; readonly cases: CaseResult[] }>();
+  for (const { suite, ...file } of ran) {
+    const key = [...file.sources].sort().join('\0');
+    const group = bySources.get(key) ?? { file, cases: [] };
+    group.cases.push(...suite.cases);
+    bySources.set(key, group);
+  }
+  return [...bySources.values()].flatMap(({ file, cases }) =>
+    typeof file.content === 'string' ? [] : coverageOf(file.content.resolution.bundle, cases),
+  );
 }
 
 export function suiteOf({ test, content }: PolicyTestFile, only: string | undefined, agentNamespace: string): TestSuite {

@@ -14,7 +14,7 @@ import type { EnvironmentReview, SideTests } from '../../review/document.ts';
 import { reviewPolicies } from '../../review/review.ts';
 import type { CommandContext } from '../context.ts';
 import { notFoundFailure } from '../failure.ts';
-import { countCases, type TestSuite } from '../output/policy-tests.ts';
+import { countCases, countCovered, type TestSuite } from '../output/policy-tests.ts';
 import type { Environment } from './environments.ts';
 import { readGitPath } from './git.ts';
 import type { InputFile } from './input.ts';
@@ -91,7 +91,7 @@ export async function reviewEnvironment(
     plan,
     policies,
     ...(cluster === undefined ? {} : { cluster }),
-    ...(base.suites.length + head.suites.length === 0 ? {} : { tests: { base: sideTests(base.suites), head: sideTests(head.suites) } }),
+    ...(base.suites.length + head.suites.length === 0 ? {} : { tests: { base: sideTests(base), head: sideTests(head) } }),
   });
   return { review, input };
 }
@@ -167,7 +167,7 @@ async function readTests(
   const namespaces = { agentNamespace, ...defined({ objectNamespace: namespace }) };
   const ran =
     withTests.length === 0
-      ? { tests: [], suites: [] }
+      ? { tests: [], suites: [], coverage: [] }
       : await getOrCreate(ranTests(context), JSON.stringify([withTests, namespaces]), () =>
           runTests(withTests, context, { ...namespaces, knownTexts }),
         );
@@ -178,11 +178,11 @@ function casesOf(suites: readonly TestSuite[]): readonly CaseResult[] {
   return suites.flatMap(({ cases }) => cases);
 }
 
-function sideTests(suites: readonly TestSuite[]): SideTests {
+function sideTests({ suites, coverage }: RanTests): SideTests {
   const failures = suites.flatMap((suite) =>
     suite.cases.filter(({ passed }) => !passed).map(({ name, problems }) => ({ file: suite.file, test: suite.name, case: name, problems })),
   );
-  return { ...countCases(suites), failures };
+  return { ...countCases(suites), coverage: countCovered(coverage), failures };
 }
 
 /** Returns the value with paths of the repository instead of names such as `git:main:policies/ingester.yaml`. */

@@ -3,10 +3,11 @@ import { createHash } from 'node:crypto';
 import { chmodSync, readFileSync, writeFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { ObjectContent } from '../../engine/diff/field-diff.ts';
-import type { Plan } from '../../engine/plan/document.ts';
-import { canonicalJson } from '../../policies/values/canonical-json.ts';
+import type { GroupPlan, Plan } from '../../engine/plan/document.ts';
+import { canonicalJson, isSameValue } from '../../policies/values/canonical-json.ts';
 import { isRecord } from '../../policies/values/is-record.ts';
 import { tryParseJson } from '../../policies/values/try-parse-json.ts';
+import { listed } from '../../policies/wording.ts';
 import { exitCodes, Failure, unwritable } from '../failure.ts';
 import { version } from '../version.ts';
 import type { ReadObject } from './cluster/plan-basis.ts';
@@ -52,6 +53,34 @@ export function savedPlan(content: Pick<SavedPlan, 'scope' | 'basis' | 'objects'
 
 function digestOf({ scope, basis, objects, plan }: Pick<SavedPlan, 'scope' | 'basis' | 'objects' | 'plan'>): string {
   return createHash('sha256').update(canonicalJson({ scope, basis, objects, plan })).digest('hex');
+}
+
+/** The parts of a plan without times, in which a later plan of the same objects can differ: exceptions, stops and windows begin and end. */
+const timelessParts: Readonly<Record<string, (group: GroupPlan) => unknown>> = {
+  steps: ({ waves }) =>
+    waves.map(({ name, steps }) => [
+      name,
+      steps.map(({ kind, zone, pods, from, to, waitsFor }) => ({ kind, zone, pods, from, to, waitsFor })),
+    ]),
+  denials: ({ refused }) => refused.map(({ what, zone }) => ({ what, zone })),
+  waits: ({ waits }) => waits.map(({ rule, outcome }) => ({ rule, outcome })),
+  stops: ({ stops = [] }) => stops.map(({ rule, zones, endsWith }) => ({ rule, zones, endsWith })),
+  'permitting exceptions': ({ permitted = [] }) => permitted.map(({ rule, exception }) => ({ rule, exception })),
+  risks: ({ risks }) => risks.map(({ code }) => code),
+};
+
+/** Returns a sentence for each group whose plan differs from the saved one in more than times, with the parts that differ. */
+export function planDeviations({ groups: saved }: Pick<Plan, 'groups'>, { groups }: Pick<Plan, 'groups'>): readonly string[] {
+  return groups.flatMap((group) => {
+    const { namespace, group: name, outcome } = group;
+    const before = saved.find((one) => one.namespace === namespace && one.group === name);
+    if (before === undefined) return [`the saved plan does not have ${namespace}/${name}`];
+    const parts = Object.entries(timelessParts).flatMap(([part, of]) => (isSameValue(of(before), of(group)) ? [] : [part]));
+    const others = parts.length === 0 ? [] : [`it has other ${listed(parts, 'and')}`];
+    const outcomes = outcome === before.outcome ? [] : [`the outcome was ${before.outcome} and is ${outcome}`];
+    const changes = [...outcomes, ...others];
+    return changes.length === 0 ? [] : [`the plan of ${namespace}/${name} differs from the saved one: ${changes.join('; ')}`];
+  });
 }
 
 export function shortDigest(digest: string): string {

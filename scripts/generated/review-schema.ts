@@ -64,6 +64,10 @@ const definitions: Fields = {
   tests: record('The results of policy tests.', {
     passed: count,
     failed: count,
+    coverage: record('The rules that both blocked and passed in a case, of the rules that the cases can reach.', {
+      covered: count,
+      rules: count,
+    }),
     failures: listOf(record('A failed case.', { file: text, test: text, case: text, problems: listOf(text) })),
   }),
   environment: record(

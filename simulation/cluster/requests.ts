@@ -3,6 +3,7 @@
 import type { PublishedDecision, PublishedRun } from '../../engine/publish/published.ts';
 import { goesBack, isRolledBack, mayReturn } from '../../engine/publish/status.ts';
 import { digestOfWaves } from '../../engine/run/requests.ts';
+import { revisionsOfUndo } from '../../engine/run/revisions.ts';
 import { intentObject, type LiveIntent } from '../../policies/live/intents.ts';
 import { resolveLive } from '../../policies/live/sources.ts';
 import { strategyTraits } from '../../policies/strategies.ts';
@@ -86,7 +87,8 @@ export class Requests {
     const { server, namespace, group, report } = this.#options;
     const zones = listAt(server.get(groupResource, namespace, group), 'spec', 'members', 'zones');
     const chosen = zones.filter((zone) => only === undefined || textAt(zone, 'name') === only);
-    const restored = chosen.map((zone) => this.#earlier(textAt(zone, 'name') ?? '', textAt(zone, 'statefulSet') ?? ''));
+    const before = this.#before(zones);
+    const restored = chosen.map((zone) => this.#earlier(textAt(zone, 'name') ?? '', textAt(zone, 'statefulSet') ?? '', before));
     const changed = restored.flatMap((one) => (one === undefined || one.revision === one.to.metadata.name ? [] : [one]));
     if (restored.includes(undefined) || changed.length === 0) return false;
     const undone = changed.map(({ zone, revision, to }) => ({ zone, revision, to: to.metadata.name }));
@@ -171,11 +173,25 @@ export class Requests {
     client.create(actor, intentResource, { ...object, spec: { ...object.spec, ...stamp } }, { done: () => done(object.metadata.name) });
   }
 
+  /** Returns the revisions from before the present templates, as the plugin does if it reads neither the ledger nor pods. */
+  #before(zones: readonly unknown[]): ReturnType<typeof revisionsOfUndo> {
+    const { server, namespace } = this.#options;
+    const present = zones.flatMap((one) => {
+      const updateRevision = textAt(
+        server.get(statefulSetResource, namespace, textAt(one, 'statefulSet') ?? ''),
+        'status',
+        'updateRevision',
+      );
+      return updateRevision === undefined ? [] : [{ zone: textAt(one, 'name') ?? '', updateRevision, pods: new Map<string, number>() }];
+    });
+    return revisionsOfUndo(this.#published()?.run, present);
+  }
+
   /**
-   * Returns the revision to which an undo returns the zone: the one that an undo in force names, else the one from before the published run,
-   * else the newest other revision.
+   * Returns the revision to which an undo returns the zone: the one that an undo in force names, else the one from before the present
+   * templates, else the newest other revision.
    */
-  #earlier(zone: string, statefulSet: string) {
+  #earlier(zone: string, statefulSet: string, before: ReturnType<typeof revisionsOfUndo>) {
     const { server, namespace } = this.#options;
     const set = server.get(statefulSetResource, namespace, statefulSet);
     const revision = textAt(set, 'status', 'updateRevision') ?? '';
@@ -184,7 +200,7 @@ export class Requests {
       .filter((one) => textAt(one, 'zone') === zone);
     const begun = known.find((one) => textAt(one, 'revision') === revision);
     const isBack = known.some((one) => textAt(one, 'to') === revision);
-    const wanted = textAt(begun, 'to') ?? (isBack ? revision : this.#published()?.run?.previous[zone]);
+    const wanted = textAt(begun, 'to') ?? (isBack ? revision : before.get(zone)?.to);
     const to = server
       .list(revisionResource, namespace)
       .filter((one) => set !== undefined && controllerOf(one) === set.metadata.uid)

@@ -6,6 +6,7 @@ import { processClock, processTimers } from '../../cluster/connection/process-en
 import { isSameValue } from '../../policies/values/canonical-json.ts';
 import type { ModelRequest } from '../../simulation/server/request.ts';
 import type { ModelServer } from '../../simulation/server/server.ts';
+import { requesterWebhook } from './live-objects.ts';
 import { type FakeObject, type ServedLimits, serveObjects, user } from './served-objects.ts';
 
 export interface Asked {
@@ -34,6 +35,8 @@ export interface FakeOptions extends ServedLimits {
   readonly stamp?: { readonly user: string; readonly groups: readonly string[] };
   /** Answers an access review: whether the right is granted. If absent, no review is served. */
   readonly isAllowed?: (right: { readonly resource: string; readonly verb: string; readonly namespace?: string }) => boolean;
+  /** The groups of the user. If absent, no SelfSubjectReview is served. */
+  readonly groups?: readonly string[];
   /** Called after each answer to a GET that is no watch, with its path. */
   readonly onRead?: (path: string) => void;
   /** True if no webhook answers: only new requests that stop a group succeed, as install/webhooks.ts registers them. */
@@ -42,9 +45,14 @@ export interface FakeOptions extends ServedLimits {
 
 export async function fakeApiServer(
   initial: readonly FakeObject[],
-  { forbiddenWrites = [], dryRunsOnly = [], stamp, isAllowed, isWebhookAway = false, onRead, ...limits }: FakeOptions = {},
+  { forbiddenWrites = [], dryRunsOnly = [], stamp, isAllowed, groups, isWebhookAway = false, onRead, ...limits }: FakeOptions = {},
 ): Promise<FakeApiServer> {
-  const { api, put, objects } = serveObjects(initial, limits, { clock: processClock, timers: processTimers });
+  // A requester is recorded only by a registered webhook.
+  const isRegistered = stamp === undefined || initial.some(({ kind }) => kind === requesterWebhook.kind);
+  const { api, put, objects } = serveObjects(isRegistered ? initial : [...initial, requesterWebhook], limits, {
+    clock: processClock,
+    timers: processTimers,
+  });
   const { server } = api;
   const writes: Asked[] = [];
   const watches = new Set<Address>();
@@ -72,6 +80,11 @@ export async function fakeApiServer(
       const allowed = isAllowed(JSON.parse(request.body ?? '').spec.resourceAttributes);
       answer.writeHead(201, { 'content-type': 'application/json' });
       answer.end(JSON.stringify({ status: { allowed } }));
+      return;
+    }
+    if (groups !== undefined && request.path.endsWith('/selfsubjectreviews')) {
+      answer.writeHead(201, { 'content-type': 'application/json' });
+      answer.end(JSON.stringify({ status: { userInfo: { username: user, groups } } }));
       return;
     }
     const address = addressOf(request.path);

@@ -40,6 +40,13 @@ const undo: FakeObject = {
 };
 const ingester = [...adoptedObjects({ updateRevision: 'rev-2' }), undo];
 
+const node: FakeObject = {
+  apiVersion: 'v1',
+  kind: 'Node',
+  metadata: { name: 'node-1' },
+  status: { conditions: [{ type: 'Ready', status: 'True' }] },
+};
+
 /** Identifies the cluster, also on another port. */
 const system: FakeObject = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'kube-system' } };
 const objects = [system, groupOf('cache'), setOf('cache'), exception];
@@ -58,6 +65,47 @@ describe('apply of a saved plan', () => {
     expect(await (await on(given))('plan --live -f cache.json --out plan.json', cwd)).toMatchObject({ status: 5 });
     const { status, stderr } = await (await on(given, { forbidden: [plural] }))('apply plan.json --yes', cwd);
     expect([status, stderr]).toEqual([11, expect.stringMatching(`anna may not (?:list|get) ${plural} in namespace mimir`)]);
+  });
+});
+
+describe('apply of a saved plan after its exception expired', () => {
+  const at = (hours: number): number => Date.now() + hours * 3_600_000;
+  const policy: FakeObject = {
+    apiVersion: 'rollout-group.dev/v1alpha1',
+    kind: 'RolloutPolicy',
+    metadata: { name: 'calm', namespace: 'mimir' },
+    spec: { targets: { all: true }, rules: [{ name: 'freeze', actions: ['rollout'], effect: 'deny' }] },
+  };
+  const expiring = {
+    ...exception,
+    spec: { ...Object(exception['spec']), target: { group: 'ingester' }, rule: 'calm/freeze', expires: new Date(at(10)).toISOString() },
+  };
+  const given = [system, ...adoptedObjects(), policy, expiring, node];
+  const files = { 'a.json': JSON.stringify(adoptedObjects()[0]).replace('mimir:1', 'mimir:2') };
+  const run = async (line: string, { url, cwd, nowMs, answer }: { url: string; cwd: string; nowMs: number; answer?: string }) =>
+    runInProcess([...line.split(' '), '--server', url, '-n', 'mimir'], { cwd, nowMs, ...(answer === undefined ? {} : { answer }) });
+
+  it('judges and shows the plan of now, as apply of the files does, and says in what it differs', async () => {
+    const { url, writes } = await fakeApiServer(given);
+    const cwd = folderWith(files);
+    const saved = await run('plan --live -f a.json --out plan.json', { url, cwd, nowMs: at(0) });
+    expect([saved.status, saved.stdout]).toEqual([0, expect.stringContaining('completes')]);
+    const differs =
+      /note: the plan of mimir\/ingester differs from the saved one: the outcome was complete and is blocked; it has other steps, denials and permitting exceptions/;
+    for (const line of ['apply plan.json --yes', 'apply plan.json --dry-run=server', 'apply plan.json --dry-run=client']) {
+      const { status, stderr, stdout } = await run(line, { url, cwd, nowMs: at(11) });
+      expect([status, stderr, stdout]).toEqual([5, expect.stringMatching(differs), expect.not.stringContaining('completes')]);
+      expect((await run(line.replace('plan.json', '-f a.json'), { url, cwd, nowMs: at(11) })).status).toBe(5);
+    }
+    expect(writes.filter(({ path }) => !path.includes('dryRun=All'))).toEqual([]);
+  });
+
+  it('names no difference while only time has passed', async () => {
+    const { url } = await fakeApiServer(given);
+    const cwd = folderWith(files);
+    await run('plan --live -f a.json --out plan.json', { url, cwd, nowMs: at(0) });
+    const { status, stderr } = await run('apply plan.json --dry-run=server', { url, cwd, nowMs: at(1) });
+    expect([status, stderr]).toEqual([0, expect.not.stringContaining('differs')]);
   });
 });
 

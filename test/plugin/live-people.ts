@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
+import { usualAgentNamespace } from '../../policies/objects/agent-deployment.ts';
 import type { Subject } from '../control-plane/certificates.ts';
 import type { ControlPlane } from '../control-plane/control-plane.ts';
 import { type Identity, serviceAccount } from '../control-plane/identities.ts';
@@ -60,7 +61,16 @@ export function person(controlPlane: ControlPlane, namespace: string, name: stri
 /** The same, with the name and the groups that the API server knows. */
 export async function memberOf(controlPlane: ControlPlane, namespace: string, subject: Subject, rules: readonly Rule[]): Promise<Person> {
   const identity = controlPlane.identityOf(subject);
-  await grant(controlPlane.client, identity, namespace, rules);
+  const { client } = controlPlane;
+  await grant(client, identity, namespace, rules);
+  // Policies of the agent's namespace may bind a group, so a reader of policies reads them too.
+  const ofPolicies = rules.filter(({ apiGroups }) => apiGroups.includes('rollout-group.dev'));
+  if (ofPolicies.length > 0) {
+    await client.ask('POST', '/api/v1/namespaces', { metadata: { name: usualAgentNamespace } });
+    await grant(client, identity, usualAgentNamespace, [
+      { apiGroups: ['rollout-group.dev'], resources: ['rolloutpolicies'], verbs: ['list', 'watch'] },
+    ]);
+  }
   const run = (words: readonly string[], options: InProcess = {}): Promise<Ended> =>
     runInProcess([...words, '-n', namespace], { ...options, env: { KUBECONFIG: identity.kubeconfig, HOME: tmpdir(), ...options.env } });
   // The authorizer hears of a new Role a moment later.

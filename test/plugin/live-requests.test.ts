@@ -379,7 +379,6 @@ describe('under a pause', () => {
     ['promote ingester --wave canary --dry-run=client', { ...rolling, wave: { name: 'canary', index: 0, count: 3 } }],
     ['promote ingester --full --yes', { ...rolling, wave: { name: 'canary', index: 0, count: 3 } }],
     ['retry ingester', failed],
-    ['undo ingester', rolling],
   ])('%s names the pause and what ends it', async (line, decision) => {
     const { stderr } = await act(line, { decision, extra: [...history, pause] });
     const [verb] = line.split(' ');

@@ -43,7 +43,9 @@ const recordOf = (id: string, image: string, imageOfA = image): FakeObject => ({
 function withContainer(object: FakeObject, fields: object, others: readonly object[] = []): FakeObject {
   const spec = Object(object['spec']);
   const containers = [{ name: 'ingester', image: 'mimir:2', ...fields }, ...others];
-  return { ...object, spec: { ...spec, template: { ...spec.template, spec: { ...spec.template?.spec, containers } } } };
+  // The server counts the replaced spec as the second generation.
+  const status = { ...Object(object['status']), observedGeneration: 2 };
+  return { ...object, spec: { ...spec, template: { ...spec.template, spec: { ...spec.template?.spec, containers } } }, status };
 }
 
 /** Zone a returned alone once, so its revisions have other numbers than those of the other zones. */

@@ -1,8 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
 import { rulesWithoutException } from '../../policies/rollout/rules-without-exception.ts';
+import { runOf as storedRun } from '../kit/questions.ts';
 import { rolling } from './live-kit.ts';
-import { adoptedObjects, leaseObject, requesterWebhook, uidOf } from './live-objects.ts';
+import { adoptedObjects, leaseObject, ledgerObject, requesterWebhook, uidOf } from './live-objects.ts';
 import { type Acted, act, apiVersion, asked, history, over, runOf, zones } from './live-requests-kit.ts';
 import type { FakeObject } from './served-objects.ts';
 
@@ -149,6 +150,39 @@ describe('undo', () => {
     const explained = { ...rest, spec: { ...Object(spec), reason: 'memory leak' } };
     const reasonOf = async (line: string) => Object(asked(await act(line, { decision: back, extra: [...history, explained] }))[0]).reason;
     expect([await reasonOf('undo ingester'), await reasonOf('undo ingester --reason INC-441')]).toEqual(['memory leak', 'INC-441']);
+  });
+
+  it('restores what the pods run if no run knows the present templates yet', async () => {
+    const at = (revision: string) => ({ a: revision, b: revision, c: revision });
+    const run = { ...runOf(over), target: at('rev-1'), previous: at('rev-0') };
+    const published = { ...over, run };
+    const stored = storedRun({ target: at('rev-1'), previous: at('rev-0'), outcome: 'completed', completedMs: Date.now() - 60_000 });
+    const circumstances = [
+      { decision: published, extra: history },
+      { decision: published, extra: [...history, ledgerObject({ run: stored })] },
+      // Only the ledger knows the run that completed last.
+      {
+        decision: { ...over, run: { ...run, target: at('rev-0'), previous: at('rev-x') } },
+        extra: [...history, ledgerObject({ run: stored })],
+      },
+    ];
+    for (const each of circumstances) {
+      const acted = await act('undo ingester', each);
+      expect(asked(acted), acted.stderr).toEqual([
+        { group: 'ingester', action: 'undo', undone: zones.map((zone) => ({ zone, revision: 'rev-2', to: 'rev-1' })) },
+      ]);
+      expect(acted.stdout).toContain('no pod is replaced:\n  a: rev-2 -> rev-1 (revision 2), 0 pods\n');
+    }
+    const ofZone = await act('undo ingester --zone b --dry-run client', { decision: published, extra: history });
+    expect(ofZone.stderr).toContain('b: rev-2 -> rev-1 (revision 2), 0 pods');
+  });
+
+  it('is refused while a StatefulSet controller has not observed the last change', async () => {
+    const [first] = adoptedObjects({ updateRevision: 'rev-1' });
+    const unobserved = { ...first, spec: { ...Object(first?.['spec']), minReadySeconds: 5 } } as FakeObject;
+    const acted = await act('undo ingester', { decision: over, extra: [...history, unobserved] });
+    expect([acted.status, acted.writes]).toEqual([9, []]);
+    expect(acted.stderr).toContain('the revision of StatefulSet mimir/ingester-zone-a of zone a is unknown; nothing was undone\n');
   });
 
   it('after a rollback gives the members the template that their pods run, and replaces no pod', async () => {

@@ -11,6 +11,8 @@ import { clusterOf } from './served-objects.ts';
 
 const { status: _status, ...object } = statefulSetObject('a', { replicas: 0 });
 const free: FakeObject = { ...object, metadata: { ...object.metadata, name: 'free', uid: 'uid-free', labels: {} } };
+const conditions = [{ type: 'Ready', status: 'True' }];
+const node: FakeObject = { apiVersion: 'v1', kind: 'Node', metadata: { name: 'node-1' }, status: { conditions } };
 const system: FakeObject = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'kube-system' } };
 
 const verbs = ['plan -f .', 'diff -f .', 'apply -f . --dry-run=server', 'apply -f . --dry-run=client', 'apply -f . --yes'];
@@ -55,6 +57,41 @@ describe('a plan on a cluster', () => {
     const { status, stderr } = await planned('plan --live --set image=mimir:2 --out plan.json');
     expect([status, stderr]).toEqual([3, expect.stringContaining('a plan of the cluster with --set cannot be saved')]);
   });
+});
+
+describe('without permission to list RolloutPolicies', () => {
+  const fact = 'the RolloutPolicies of namespace rollout-group could not be read: no permission to list rolloutpolicies.rollout-group.dev';
+  const [member = free] = adoptedObjects();
+  const changed = { 'set.json': JSON.stringify(member).replace('mimir:1', 'mimir:2') };
+  const ended = async (line: string, forbidden: readonly string[]) => {
+    const { url } = await fakeApiServer([system, node, ...adoptedObjects()], { forbidden });
+    return runInProcess([...line.split(' '), '--server', url, '-n', 'mimir'], { cwd: folderWith(changed) });
+  };
+
+  it.each(['plan --live --desired set.json', 'apply -f set.json --yes', 'apply -f set.json --dry-run=server'])(
+    '%s does not say that the plan completes',
+    async (line) => {
+      expect((await ended(line, [])).stdout).toContain('completes');
+      const { status, stdout, stderr } = await ended(line, ['rolloutpolicies']);
+      expect([status, stdout]).toEqual([0, expect.not.stringContaining('completes')]);
+      expect(stdout).toContain('view-complete');
+      expect(stderr).toContain(`${fact}; a policy that the plan does not contain may block its groups\n`);
+    },
+  );
+
+  it('a plan without a change stays unchanged', async () => {
+    expect((await ended('plan --live', ['rolloutpolicies'])).stdout).toContain('no changes');
+  });
+
+  it.each(['restart ingester', 'restart ingester --dry-run=client', 'scale ingester --zone a --replicas 3', 'pause ingester'])(
+    '%s says that a policy may block the group',
+    async (line) => {
+      const note = `${fact}; a policy that this command does not know may block the group\n`;
+      const { status, stderr } = await ended(line, ['rolloutpolicies']);
+      expect([status, stderr.includes(note)]).toEqual([0, !line.startsWith('pause')]);
+      expect((await ended(line, [])).stderr).not.toContain('could not be read');
+    },
+  );
 });
 
 it('diff shows only the groups of the files', async () => {

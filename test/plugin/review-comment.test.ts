@@ -1,10 +1,12 @@
-// The comment of a large review: what is cut, and what stays.
+// The texts of a review beyond the decisions: changed objects in no group, and what stays of a long review.
 import { expect, it } from 'vitest';
 import type { GroupPlan } from '../../engine/plan/document.ts';
 import { readComment } from '../../plugin/forge/comment-text.ts';
 import { renderReviewMarkdown } from '../../plugin/output/review/markdown.ts';
 import type { PolicyEffect } from '../../review/document.ts';
+import { runInProcess } from './in-process.ts';
 import { ingester, planOf } from './plan-kit.ts';
+import { ScratchRepository } from './review-kit.ts';
 
 it('keeps the summary of each environment in a comment that is cut', () => {
   const changes: GroupPlan['changes'] = [
@@ -45,4 +47,44 @@ it('keeps the summary of each environment in a comment that is cut', () => {
   `);
   expect(comment).toMatch(/^\d+ more\.$/m);
   expect(readComment('review.md', comment, 65_536).environments).toHaveLength(3);
+});
+
+it('lists the changed objects in no group, also if no pod restarts, and counts the rows that it leaves out', async () => {
+  const repository = new ScratchRepository('quick-start');
+  const config = (count: number, value: string): void => {
+    for (let index = 0; index < count; index += 1) {
+      const metadata = `metadata: { name: config-${index}, namespace: shop }`;
+      repository.write(`manifests/config-${index}.yaml`, `apiVersion: v1\nkind: ConfigMap\n${metadata}\ndata: { key${index}: ${value} }\n`);
+    }
+  };
+  config(12, 'old');
+  repository.commit('configuration');
+  repository.branch('one', () => config(1, 'new'));
+  repository.branch('all', () => config(12, 'new'));
+  const shown = async (head: string, format: string) => {
+    const words = ['review', '--base', 'main', '--head', head, '--policies', 'policies', '--manifests', 'manifests', '--width', '100'];
+    return (await runInProcess([...words, '-o', format], { cwd: repository.root })).stdout;
+  };
+  const texts = [await shown('one', 'table'), await shown('one', 'markdown'), await shown('all', 'table')];
+  repository.remove();
+  expect([texts[0], texts[1]?.replace(/^<!--.*\n/, ''), texts[2]?.split('\n').slice(-3)]).toMatchInlineSnapshot(`
+    [
+      "Review  main..one   1 other object
+    OBJECT    ConfigMap shop/config-0 changed: data.key0, in no group
+    ",
+      "### Rollout review: 1 other object
+
+    **Objects in no group**
+
+    - ConfigMap shop/config-0 changed: data.key0, in no group
+
+    <sub>main..one</sub>
+    ",
+      [
+        "OBJECT    ConfigMap shop/config-7 changed: data.key7, in no group",
+        "OBJECT    and 2 more",
+        "",
+      ],
+    ]
+  `);
 });

@@ -260,7 +260,7 @@ describe.skipIf(!hasGo)('Kustomize and Helm', () => {
     ]);
     expect(await without('no-namespace', ', release: ingester')).toEqual([
       5,
-      expect.stringMatching(/1 group blocked BLOCKED mimir\/ingester: blocked: .* are in default \(their manifests set no namespace\)/),
+      expect.stringMatching(/1 group blocked, 3 other objects BLOCKED mimir\/ingester: blocked: .* are in default \(their manifests set no namespace\)/),
     ]);
   });
 

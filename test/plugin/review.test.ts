@@ -117,7 +117,7 @@ describe('review', () => {
     const [table, findings] = await Promise.all([ended('table'), ended('github')]).finally(() => elsewhere.remove());
     const cause =
       'shop/cache: blocked: the group cache has no StatefulSet in its namespace shop: cache-a, cache-b and cache-c are in default';
-    expect([table.status, table.stdout.replace(/\s+/g, ' ')]).toEqual([5, expect.stringContaining(`1 group blocked BLOCKED ${cause}`)]);
+    expect([table.status, table.stdout.replace(/\s+/g, ' ')]).toEqual([5, expect.stringContaining(`1 group blocked, 1 other object BLOCKED ${cause}`)]);
     expect(findings.stdout).toContain(cause);
   });
 
@@ -218,7 +218,7 @@ describe('review', () => {
 
       **Tests**
 
-      - 44 passed, 2 failed (before: 46 passed)
+      - 44 passed, 2 failed, 13 of 14 rules both blocked and passed (before: 46 passed, 14 of 14 rules both blocked and passed)
 
       <sub>main..shorter</sub>
       "
@@ -304,7 +304,7 @@ describe('review of several environments', () => {
           "LOOSENED  production: RolloutPolicy mimir/freeze is removed: pods may be",
           "          replaced (was: waits by window), and 8 more decisions",
           "          (production/freeze.yaml:1:1)",
-          "TESTS     staging: 46 passed",
+          "TESTS     staging: 46 passed, 14 of 14 rules both blocked and passed",
           "",
           "RolloutPolicy mimir/freeze is removed",
         ],
@@ -317,7 +317,7 @@ describe('review of several environments', () => {
           "          grafana/mimir:9.0.0, 18 restarts, 14m (p90 45m)",
           "ROLLOUT   production: mimir/ingester: image grafana/mimir:2.17.1 ->",
           "          grafana/mimir:9.0.0, 18 restarts, 38d22h (p90 38d23h)",
-          "TESTS     staging: 46 passed",
+          "TESTS     staging: 46 passed, 14 of 14 rules both blocked and passed",
           "",
         ],
         "shorter": [

@@ -6,6 +6,7 @@ import { getObject } from '../../../cluster/request/read.ts';
 import { type KubernetesObject, resourceOf, resources } from '../../../cluster/request/resource.ts';
 import { fieldAt } from '../../../engine/observe/raw.ts';
 import type { PublishedDecision } from '../../../engine/publish/published.ts';
+import type { Requester } from '../../../engine/rules/policy.ts';
 import { isUnknown, type Known, type MissingAccess, type Snapshot } from '../../../engine/snapshot.ts';
 import type { Configuration } from '../../../install/rights.ts';
 import type { GroupDefinition } from '../../../policies/definition.ts';
@@ -221,7 +222,7 @@ async function accountOf(
   const name = fieldAt(pod, ['spec', 'serviceAccountName']);
   if (typeof name === 'string' && name !== '') return `${namespace}/${name}`;
   const usual = `${namespace}/${agentName}`;
-  if ((await whoAmI(cluster)) === `system:serviceaccount:${namespace}:${agentName}`) return usual;
+  if ((await readUser(cluster))?.user === `system:serviceaccount:${namespace}:${agentName}`) return usual;
   const target = { namespace, name: agentName };
   const read = getObject(env, serviceAccounts, target, { site: 'doctor.agentAccount', timeoutMs });
   const account = await read.catch(onStatus('denied', 403));
@@ -272,7 +273,7 @@ export async function readRights(cluster: Cluster, question: RightsQuestion): Pr
   const groups = ['system:serviceaccounts', `system:serviceaccounts:${namespace}`, 'system:authenticated'];
   const reviewed = await reviewAll(cluster, asked, { user, groups }).catch(onStatus(undefined, 403));
   if (reviewed !== undefined) return reviewed;
-  if ((await whoAmI(cluster)) === user) return reviewAll(cluster, asked);
+  if ((await readUser(cluster))?.user === user) return reviewAll(cluster, asked);
   return { unknown: `no permission to create subjectaccessreviews, so the rights of ${account} are unknown; try --as ${user}` };
 }
 
@@ -288,11 +289,12 @@ async function reviewAll(cluster: Cluster, asked: readonly RightInNamespace[], s
   return inParallel(asked, review, atOnce);
 }
 
-/** Returns the user name of the connection; undefined if the API server does not return it. */
-async function whoAmI(cluster: Cluster): Promise<string | undefined> {
+/** Returns the user of the connection and its groups; undefined if the API server does not return them. */
+export async function readUser(cluster: Cluster): Promise<Required<Requester> | undefined> {
   const answer = await post(cluster, 'authentication.k8s.io/v1', 'SelfSubjectReview').catch(onApiFailure);
-  const name = fieldAt(answer, ['status', 'userInfo', 'username']);
-  return typeof name === 'string' ? name : undefined;
+  const user = fieldAt(answer, ['status', 'userInfo', 'username']);
+  const groups = listOf(fieldAt(answer, ['status', 'userInfo', 'groups'])).filter((group) => typeof group === 'string');
+  return typeof user === 'string' ? { user, groups } : undefined;
 }
 
 function onApiFailure(error: unknown): undefined {

@@ -59,6 +59,7 @@ const titles: Readonly<Record<ReviewRow['kind'], string>> = {
   blocked: 'Blocked',
   tightened: 'Tightened',
   rollout: 'Rollout',
+  object: 'Objects in no group',
   failed: 'Failed tests',
   note: 'Notes',
   tests: 'Tests',

@@ -3,7 +3,8 @@ import type { GroupPlan, Plan, Risk } from '../../../engine/plan/document.ts';
 import { groupBy } from '../../../policies/values/group-by.ts';
 import { counted, listed } from '../../../policies/wording.ts';
 import { countEffects, type EnvironmentReview, imageChanges, type PolicyEffect, type Review } from '../../../review/document.ts';
-import { byAttention, countsText, outcomeText, shownFact, sourceText, spanText } from '../plan/plan-text.ts';
+import { byAttention, countsText, otherChangeTexts, outcomeText, shownFact, sourceText, spanText } from '../plan/plan-text.ts';
+import { coveredText } from '../policy-tests.ts';
 import { inZones, reasonSuffix } from '../text.ts';
 
 /** Returns the groups that the change moves, that StatefulSets leave, or that are blocked, sorted by need of attention. */
@@ -54,7 +55,7 @@ function causeText(group: GroupPlan): string {
 
 /** One effect of the change, for every environment that has it. */
 export interface ReviewRow {
-  readonly kind: 'loosened' | 'denied' | 'blocked' | 'tightened' | 'rollout' | 'failed' | 'note' | 'tests' | 'changed';
+  readonly kind: 'loosened' | 'denied' | 'blocked' | 'tightened' | 'rollout' | 'object' | 'failed' | 'note' | 'tests' | 'changed';
   /** The change of the policies, or the whole text of another row. */
   readonly cause: string;
   /** The changed decisions of all environments. */
@@ -75,7 +76,18 @@ export function reviewRows({ environments }: Review): readonly ReviewRow[] {
   return kinds.flatMap((kind) => merged.filter((row) => row.kind === kind));
 }
 
-const kinds: readonly ReviewRow['kind'][] = ['loosened', 'denied', 'blocked', 'tightened', 'rollout', 'failed', 'note', 'tests', 'changed'];
+const kinds: readonly ReviewRow['kind'][] = [
+  'loosened',
+  'denied',
+  'blocked',
+  'tightened',
+  'rollout',
+  'object',
+  'failed',
+  'note',
+  'tests',
+  'changed',
+];
 
 /** Returns the text of a row, with the environments that it concerns unless it concerns all. */
 export function rowText({ cause, decisions, environments }: ReviewRow, all: readonly EnvironmentReview[]): string {
@@ -94,6 +106,7 @@ function environmentRows(one: EnvironmentReview): readonly Omit<ReviewRow, 'envi
       const left = departures(group).map(({ code, message }) => plain('rollout', `${name}: ${message} (${code})`));
       return [...(isMoved(group) || isBlocked(group) ? [moved] : []), ...left];
     }),
+    ...otherChangeTexts(one.plan).map((text) => plain('object', text)),
     ...(one.tests?.head.failures ?? []).map(({ file, case: name, problems }) =>
       plain('failed', `${file}: ${name}: ${problems.join('; ')}`),
     ),
@@ -129,22 +142,25 @@ function effectRow(effect: PolicyEffect): Omit<ReviewRow, 'environments'> {
   };
 }
 
-/** Returns the tests of the head, and those of the base if they differ: `12 passed, 1 failed (before: 13 passed)`. */
+/** Returns the tests of the head with their coverage, and those of the base if they differ: `12 passed, 1 failed, ... (before: 13 passed, ...)`. */
 function testsText({ base, head }: NonNullable<EnvironmentReview['tests']>): string {
-  const [before, after] = [base, head].map(({ passed, failed }) =>
-    failed === 0 ? `${passed} passed` : `${passed} passed, ${failed} failed`,
+  const [before, after] = [base, head].map(({ passed, failed, coverage }) =>
+    [`${passed} passed`, ...(failed === 0 ? [] : [`${failed} failed`]), ...(coverage.rules === 0 ? [] : [coveredText(coverage)])].join(
+      ', ',
+    ),
   );
   return before === after ? `${after}` : `${after} (before: ${before})`;
 }
 
 /**
- * Returns the headline: `1 loosened, 2 tightened, 1 other change, 18 restarts`, or `no effect` without any row of these kinds. Effects of
+ * Returns the headline: `1 loosened, 2 tightened, 1 other change, 18 restarts, 1 other object`, or `no effect` without any row of these kinds. Effects of
  * several environments count once.
  */
 export function headline(review: Review): string {
   const rows = reviewRows(review);
   const groups = review.environments.flatMap(({ plan }) => plannedGroups(plan));
   const count = (kind: ReviewRow['kind']): number => rows.filter((row) => row.kind === kind).length;
+  const objects = new Set(review.environments.flatMap(({ plan: { otherChanges = [] } }) => otherChanges.map(({ object }) => object)));
   const blocked = groups.filter(({ outcome }) => outcome === 'blocked').length;
   const parts = [
     ...(blocked === 0 ? [] : [`${counted(blocked, 'group')} blocked`]),
@@ -154,6 +170,7 @@ export function headline(review: Review): string {
       [count('failed'), 'failed test'],
       [groups.reduce((total, { totals }) => total + totals.restarts, 0), 'restart'],
       [groups.reduce((total, { totals }) => total + totals.scaleChanges, 0), 'scale change'],
+      [objects.size, 'other object'],
     ]),
   ].filter((part) => part !== '');
   return parts.length === 0 ? 'no effect' : parts.join(', ');
@@ -179,7 +196,7 @@ export function summaryOf(environments: readonly EnvironmentReview[]): Summary {
   return { titles: only(summaryTitles), rows: cells.map(only) };
 }
 
-const summaryTitles = ['environment', 'plan', 'loosened', 'tightened', 'other', 'restarts', 'scales', 'tests'] as const;
+const summaryTitles = ['environment', 'plan', 'loosened', 'tightened', 'other', 'restarts', 'scales', 'objects', 'tests'] as const;
 
 function summaryCells(one: EnvironmentReview): readonly string[] {
   const groups = plannedGroups(one.plan);
@@ -193,6 +210,7 @@ function summaryCells(one: EnvironmentReview): readonly string[] {
     String(countEffects(one.policies, 'changed')),
     sum(({ totals }) => totals.restarts),
     sum(({ totals }) => totals.scaleChanges),
+    String(one.plan.otherChanges?.length ?? 0),
     one.tests === undefined ? '-' : one.tests.head.failed === 0 ? 'passed' : `${one.tests.head.failed} failed`,
   ];
 }

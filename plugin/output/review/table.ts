@@ -1,6 +1,5 @@
 // Renders a review for a terminal: the effects of all environments first, then the decisions behind them and the plans.
 
-import { counted } from '../../../policies/wording.ts';
 import type { EnvironmentReview, Review } from '../../../review/document.ts';
 import type { OutputStream } from '../../context.ts';
 import { renderPlanTable } from '../plan/table.ts';
@@ -47,6 +46,7 @@ const styles: Readonly<Record<ReviewRow['kind'], Style>> = {
   blocked: 'red',
   tightened: 'green',
   rollout: 'cyan',
+  object: 'cyan',
   failed: 'red',
   note: 'dim',
   tests: 'dim',
@@ -64,7 +64,7 @@ function rowLines(
   const lines = own.slice(0, maxRows).flatMap((row) => {
     return styledParagraph(label, `${rowText(row, environments)}${row.place === '' ? '' : ` (${row.place})`}`, look, styles[kind]);
   });
-  return own.length > maxRows ? [...lines, ...styledParagraph(label, `and ${counted(own.length - maxRows, 'more')}`, look, 'dim')] : lines;
+  return own.length > maxRows ? [...lines, ...styledParagraph(label, `and ${own.length - maxRows} more`, look, 'dim')] : lines;
 }
 
 function decisionLines({ cause, decisions }: ReviewRow, look: Look): readonly string[] {
@@ -77,9 +77,10 @@ function decisionLines({ cause, decisions }: ReviewRow, look: Look): readonly st
 function planLines(one: EnvironmentReview, isNamed: boolean, look: Look): readonly string[] {
   const planned = plannedGroups(one.plan);
   if (planned.length === 0) return [];
+  const { otherChanges: _otherChanges, ...plan } = one.plan;
   return [
     '',
     ...(isNamed ? [look.paint('bold', environmentName(one))] : []),
-    renderPlanTable({ ...one.plan, groups: planned }, look).trimEnd(),
+    renderPlanTable({ ...plan, groups: planned }, look).trimEnd(),
   ];
 }

@@ -7,18 +7,16 @@ import { observeTemplate, withRevisions } from '../../../engine/observe/revision
 import { plannedChanges } from '../../../engine/plan/changes.ts';
 import { type ApiDenial, namesText, type Plan } from '../../../engine/plan/document.ts';
 import { absentElsewhere, groupsToPlan } from '../../../engine/plan/groups.ts';
-import { type AbsentMembers, type PlanInput, planGroups } from '../../../engine/plan/plan.ts';
+import { type AbsentMembers, planGroups } from '../../../engine/plan/plan.ts';
 import { readPlanSnapshots } from '../../../engine/plan/world.ts';
 import { usualOrder, type WriteOrder, type WritePart, writeOrder } from '../../../engine/plan/write-order.ts';
-import { needsApproval } from '../../../engine/rules/approval.ts';
-import { isUnknown, type Known, type WebhookProblems } from '../../../engine/snapshot.ts';
+import { policiesRead } from '../../../engine/rules/policy.ts';
+import { isUnknown } from '../../../engine/snapshot.ts';
 import type { GroupDefinition } from '../../../policies/definition.ts';
 import { policyDigest } from '../../../policies/digest.ts';
-import type { LivePolicies } from '../../../policies/live/sources.ts';
 import { loadPolicies } from '../../../policies/load.ts';
 import { usualAgentNamespace } from '../../../policies/objects/agent-deployment.ts';
 import { ofKind } from '../../../policies/resolve/resolve.ts';
-import { traitsOf } from '../../../policies/strategies.ts';
 import { defined } from '../../../policies/values/defined.ts';
 import { groupBy } from '../../../policies/values/group-by.ts';
 import { firstOf } from '../../../policies/wording.ts';
@@ -33,17 +31,18 @@ import {
   refuseUnknownPlan,
   requiredStatefulSets,
   snapshotNames,
+  unreadPolicies,
 } from '../../cluster-snapshot/listing.ts';
-import { type ClusterState, clusterSnapshot, clusterState, ledgerOf, readReplicaSourceObjects } from '../../cluster-snapshot/snapshot.ts';
+import { clusterSnapshot, clusterState, ledgerOf, readReplicaSourceObjects } from '../../cluster-snapshot/snapshot.ts';
 import type { Cluster } from '../../connection.ts';
 import { isAdmission, shortMessage } from '../../connection-failure.ts';
 import type { CommandContext } from '../../context.ts';
 import { memberNames, nameOf, objectChanges } from '../../difference.ts';
-import { readAgentFacts } from '../../doctor/gather/accounts.ts';
-import { readWebhookProblems } from '../../doctor/gather/admission.ts';
 import { usageFailure } from '../../failure.ts';
 import { leaseOfNamespace, readAgentLeases, readDecisions } from '../../live/agent.ts';
+import { rejectedWrites, withInstallation } from '../../live/installation.ts';
 import { groupNamed } from '../../live/target.ts';
+import { requesterFor } from '../../live/user-judgements.ts';
 import { readInput, readInputs } from '../input.ts';
 import {
   type FilePlanInputs,
@@ -179,18 +178,17 @@ async function mergedInputs(cluster: Cluster, options: LivePlanOptions, read: Cl
   // An omitted object counts as in the cluster. An object that the cluster lacks counts as in the files: references to it stay valid.
   const resulting = stored.filter((one) => isWritten(one) || one.live === undefined);
   const omitted = stored.filter((one) => !resulting.includes(one)).map(({ manifest }) => nameOf(manifest));
-  const question = { files, desiredObjects: resulting, omitted, live, namespace, agentNamespace };
-  const { bundle, errors, ...definitions } = policiesOver(question);
-  if (errors.length > 0) return { errors, notes: unreadNotes(listing) };
+  const merged = { files, desiredObjects: resulting, omitted, live, namespace, agentNamespace };
+  const { bundle, errors, ...definitions } = policiesOver(merged);
+  if (errors.length > 0) return { errors, notes: unreadNotes(listing, agentNamespace) };
   const allGroups = groupsToPlan(bundle.groups, definitions.groupsBefore);
   const needed = desiredObjects.some((one) => isElsewhere(one, options)) ? { mayHaveNoGroup: false } : {};
   const groups = selectGroups(allGroups, { ...options, ...needed });
   const sources = await readReplicaSourceObjects(cluster, groups);
   const { policies, published } = clusterState(listing, agentNamespace);
   const { intents, ...before } = policies;
-  const webhookProblems = await neededWebhooks(cluster, { ...bundle, groups }, { agentNamespace, hasIntents: intents.length > 0 });
   const snapshot = clusterSnapshot(listing, {
-    policies: { ...bundle, groups, digest: policyDigest(bundle), intents: believedIntents(intents, webhookProblems) },
+    policies: { ...bundle, groups, digest: policyDigest(bundle), intents },
     agentNamespace,
     nowMs: scenario.nowMs,
     replicaSources: sources.map(({ view }) => view),
@@ -200,10 +198,11 @@ async function mergedInputs(cluster: Cluster, options: LivePlanOptions, read: Cl
   const desired = replaceByDesired(current, desiredObjects, memberNames(allGroups));
   const desiredGroups = new Set(ofKind(loaded.documents, 'RolloutGroup').map(({ namespace: place, name }) => `${place}/${name}`));
   const { absent, notes } = await liveAbsence(cluster, groups, desiredGroups, desired);
-  const { stopped, unattended, missingAccess } = await readAgentFacts({ ...cluster, agentNamespace }, groups, listing, published);
-  const ofAgent = [...stopped, ...rejectedWrites(groups, published)];
-  const running = { ...snapshot, unattended, missingAccess, ...(isUnknown(webhookProblems) ? {} : { webhookProblems }) };
-  const state = { groups, ...definitions, running, before, absent };
+  const question = { groups, listing, published, agentNamespace };
+  const { stopped, unread, snapshot: running } = await withInstallation({ ...cluster, agentNamespace }, snapshot, question);
+  const rejected = rejectedWrites(groups.flatMap((group) => published.get(`${group.namespace}/${group.name}`) ?? []));
+  const requester = await requesterFor(cluster, { policies: [...bundle.policies, ...before.policies] });
+  const state = { groups, ...definitions, running, before, absent, ...defined({ requester }) };
   const ready = readyObjects(desiredObjects, forceConflicts);
   const documents = { current: current.filter(isOurs), desired: desired.filter(isOurs) };
   const others = { current: current.filter((object) => !isOurs(object)), desired: desired.filter((object) => !isOurs(object)) };
@@ -232,7 +231,7 @@ async function mergedInputs(cluster: Cluster, options: LivePlanOptions, read: Cl
     basis: basisOf({ groups, snapshot: running, live: current, desiredObjects: stored.map(({ manifest }) => manifest) }),
     denials: denialsByKind(listing),
     stoppedAgents: stopped,
-    notes: [...unreadNotes(listing), ...ofAgent, ...notes, ...furtherNotes(webhookProblems, desiredObjects)],
+    notes: [...unreadNotes(listing, agentNamespace), ...stopped, ...rejected, ...notes, ...furtherNotes(unread, desiredObjects)],
   };
 }
 
@@ -253,31 +252,14 @@ function partOf(object: ObjectContent): WritePart {
   return String(object['kind']).endsWith('PodDisruptionBudget') ? 'policies' : 'members';
 }
 
-function neededWebhooks(
-  cluster: Cluster,
-  { groups, policies }: Pick<PlanInput, 'groups' | 'policies'>,
-  { agentNamespace, hasIntents }: { readonly agentNamespace: string; readonly hasIntents: boolean },
-): Promise<Known<WebhookProblems>> {
-  const needs = { pins: groups.some((group) => traitsOf(group).pinsPods), requesters: hasIntents || needsApproval(groups, policies) };
-  return readWebhookProblems(cluster, agentNamespace, needs);
-}
-
-/** Returns a note for each write that the API server rejected. A plan contains the write, because only the agent knows the rejection. */
-function rejectedWrites(groups: readonly GroupDefinition[], published: ClusterState['published']): readonly string[] {
-  const notes = groups.flatMap(({ namespace, name }) => {
-    const { waits = [], warnings = [] } = published.get(`${namespace}/${name}`) ?? {};
-    const rejected = [...waits, ...warnings].filter(({ rule }) => rule === 'write-accepted');
-    return rejected.map(({ fact }) => `${namespace}/${name}: ${fact}; the agent repeats the write`);
-  });
-  return [...new Set(notes)];
-}
-
-function furtherNotes(webhookProblems: Known<WebhookProblems>, desiredObjects: readonly DesiredObject[]): readonly string[] {
-  const unread = isUnknown(webhookProblems) ? [webhookProblems.unknown] : [];
+function furtherNotes(unread: string | undefined, desiredObjects: readonly DesiredObject[]): readonly string[] {
   const notes = desiredObjects.flatMap(({ manifest, notes: texts, taken }) =>
     [...texts, ...(taken.length === 0 ? [] : [takenText(taken)])].map((message) => ({ object: nameOf(manifest), message })),
   );
-  return [...unread, ...byMessage(notes).map(({ objects, message }) => `${namesText(objects)}: ${message}`)];
+  return [
+    ...(unread === undefined ? [] : [unread]),
+    ...byMessage(notes).map(({ objects, message }) => `${namesText(objects)}: ${message}`),
+  ];
 }
 
 function denialsOf(ready: readonly TriedObject[]): readonly ApiDenial[] {
@@ -429,26 +411,16 @@ export function comparedObjects(listing: Listing): readonly ObjectContent[] {
   return [statefulSets, podBudgets, zoneBudgets, groups, policies, exceptions, agentPolicies].flatMap(itemsOf);
 }
 
-/** Returns a note on each list that the user may not read. Policies of the agent's namespace, and revisions, get no note. */
-function unreadNotes(listing: Listing): readonly string[] {
-  const { pods, nodes, podBudgets, zoneBudgets, groups, policies, exceptions, intents, documents } = listing;
-  const unread = [pods, podBudgets, zoneBudgets, groups, policies, exceptions, intents, documents];
+/** Returns a note on each list that the user may not read. Revisions get no note. */
+function unreadNotes(listing: Listing, agentNamespace: string): readonly string[] {
+  const { pods, nodes, podBudgets, zoneBudgets, groups, exceptions, intents, documents } = listing;
+  const unread = [pods, podBudgets, zoneBudgets, groups, exceptions, intents, documents];
+  const policies = policiesRead({ unread: unreadPolicies(listing, agentNamespace) });
   return [
     ...new Set(unread.flatMap((list = []) => (isUnknown(list) ? [list.unknown] : []))),
+    ...(policies === undefined ? [] : [`${policies.fact}; a policy that the plan does not contain may block its groups`]),
     ...(nodes !== undefined && isUnknown(nodes) ? [`${nodes.unknown}; every node counts as ready`] : []),
   ];
-}
-
-/** The requests that permit progress. Requests that stop a group count without a verified requester. */
-const permitting: ReadonlySet<string> = new Set(['approve', 'promote', 'retry']);
-
-/** Removes the requesters of requests that permit progress if the webhook that records requesters does not work, or if that is unknown. */
-function believedIntents(intents: LivePolicies['intents'], problems: Known<WebhookProblems>): LivePolicies['intents'] {
-  if (!isUnknown(problems) && problems.requesters === undefined) return intents;
-  return intents.map((intent) => {
-    const { requestedBy: _requester, ...rest } = intent;
-    return permitting.has(intent.action) ? rest : intent;
-  });
 }
 
 /** Returns the namespaces of the flags, else of the files and of --group, else of the context; undefined for all. */

@@ -159,7 +159,7 @@ const runs = [
     [
       'unfinished-target-as-previous',
       'a run that supersedes an unfinished run restores the target of the unfinished run',
-      'const previous = isReached ? known.target : revisionsBefore(known);',
+      'const previous = revisionsAfter(known);',
       'const previous = known.target;',
       pinned,
     ],
@@ -387,6 +387,15 @@ const further = [
       ({ group }) => group.replicas.endsWith('irror'),
     ],
   ]),
+  ...mutantsOf('engine/run/revisions.ts', [
+    [
+      'returning-run-is-reached',
+      'the target of a run in which only some zones returned counts as reached',
+      'const isReached = run.returning === undefined && (',
+      'const isReached = (',
+      anyOf('return of one zone'),
+    ],
+  ]),
   ...mutantsOf('engine/run/run.ts', [
     [
       'former-zone-open',
@@ -394,13 +403,6 @@ const further = [
       "target[rest.openZone ?? ''] === undefined ? closeZone(rest) : rest",
       'rest',
       anyEvent('leaveGroup'),
-    ],
-    [
-      'returning-run-is-reached',
-      'the target of a run in which only some zones returned counts as reached',
-      'const isReached = known.returning === undefined && (',
-      'const isReached = (',
-      anyOf('return of one zone'),
     ],
     [
       'failed-template-continues',
