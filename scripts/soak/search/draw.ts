@@ -231,10 +231,10 @@ function withPolicyDirectory(seed: number, group: GroupShape): GroupShape {
   return { ...group, hasPolicyDirectory: true };
 }
 
-/** Lets a GitOps tool write other waves during rollouts, in a third of the groups with waves. The waves are those that another seed would have. */
+/** Lets a GitOps tool write other waves during rollouts, in many groups with waves. Some waves are those that another seed would have. */
 function drawnWaveChanges(seed: number, { group, endMs, isDrawn }: DrawInput, events: readonly ScenarioEvent[]): readonly WaveChange[] {
   const rollouts = events.filter(({ kind }) => kind === 'setImage');
-  if (group.waves === undefined || rollouts.length === 0 || !isDrawn('F18') || seed % 20 === 0 || draw(seed, 'changes waves') >= 0.5)
+  if (group.waves === undefined || rollouts.length === 0 || !isDrawn('F18') || seed % 20 === 0 || draw(seed, 'changes waves') >= 0.8)
     return [];
   const random = streamOf(seed, 'changes of waves');
   const [first, ...rest] = group.waves;
@@ -243,7 +243,7 @@ function drawnWaveChanges(seed: number, { group, endMs, isDrawn }: DrawInput, ev
     const other = withDrawnWaves(seed + otherSeeds * (index + 3), group).waves ?? [];
     // A person often removes a wave at the front, or adds one there.
     const edited = [rest, rest.slice(1), group.waves ?? [], first === undefined ? [] : [first, first, ...rest]];
-    const waves = oneOf(random, [other, other, ...edited.filter((one) => isComplete(group, one))]);
+    const waves = oneOf(random, [other, rest, ...edited.filter((one) => isComplete(group, one))]);
     return { atMs, kind: 'setWaves', waves };
   });
 }

@@ -40,7 +40,9 @@ export const ruleDefects: readonly Defect[] = [
         find: "return result('rollout-in-progress', 'wait', 'a rollout runs', { source });",
         replace: "return result('rollout-in-progress', 'ok', 'a rollout runs', { source });",
       },
+      noMixingInvariant,
     ],
+    alsoWithout: 'the invariant S15',
     breaks: ['S15'],
   },
   {
