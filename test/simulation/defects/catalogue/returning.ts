@@ -68,8 +68,8 @@ export const returningDefects: readonly Defect[] = [
     edits: [
       {
         file: 'engine/run/run.ts',
-        find: '  if (Object.keys(newRevisions(run)).length === 0) return false;\n',
-        replace: '',
+        find: 'const isChange = Object.keys(newRevisions(run)).length > 0;',
+        replace: 'const isChange = true;',
       },
       {
         file: 'engine/run/run.ts',

@@ -483,8 +483,8 @@ const anonymousApproval: Mutant = {
     },
     {
       file: 'engine/rules/approval.ts',
-      find: 'if (intent.requestedBy === undefined) return false;',
-      replace: 'if (intent.requestedBy === undefined) return true;',
+      find: 'if (requestedBy === undefined) return false;',
+      replace: 'if (requestedBy === undefined) return true;',
     },
   ],
   needs: anyOf(...approvals, 'policy rule that asks for an approval'),
