@@ -366,6 +366,34 @@ describeOnControlPlane('the word of people', (controlPlane) => {
     expect(await images()).toBe('444444');
   });
 
+  it('a wave with two approvals asks for the right person at each time, and refuses an approval that would not count', async () => {
+    const wavesOf = (waves: readonly object[]): Promise<unknown> =>
+      controlPlane().client.patch(`${path}/rolloutgroups/ingester`, 'merge', { spec: { rollout: { waves } } });
+    const approvals = { before: { approval: { from: ['oncall'] } }, after: { approval: { from: ['dev'] } } };
+    await wavesOf([
+      { name: 'both', zones: ['a'], percent: 100, ...approvals },
+      { name: 'end', zones: ['b'], percent: 100, after: approvals.after },
+      { name: 'last', zones: ['c'], percent: 100 },
+    ]);
+    await group.setImage('example.com/server:5');
+    await untilHeld('approval');
+    const refusal = async (who: Person, wave: string): Promise<readonly unknown[]> => {
+      const { status, stderr } = await who.run(['approve', 'ingester', '--wave', wave]);
+      return [status, /(?:start|end) of wave both|counts only if/.exec(stderr)?.[0]];
+    };
+    expect(await refusal(eve, 'both')).toEqual([5, 'start of wave both']);
+    expect(await refusal(eve, 'end')).toEqual([5, 'counts only if']);
+    expect(await ok(anna, 'approve', 'ingester')).toContain('the end of wave both needs another approval from dev');
+    await until('zone a replaced', ({ waits }) => waits.some(({ fact }) => fact === '0 of 1 approvals from dev'));
+    expect(await images()).toBe('554444');
+    expect(await refusal(anna, 'both')).toEqual([5, 'end of wave both']);
+    await ok(eve, 'approve', 'ingester');
+    await expect.poll(async () => (await eve.run(['approve', 'ingester', '--wave', 'end'])).status, { timeout: 30_000 }).toBe(0);
+    await until('the run completed', ({ run }) => run?.outcome === 'completed');
+    expect(await images()).toBe('555555');
+    await wavesOf(groupObject.spec.rollout.waves);
+  });
+
   it('an override is an exception of one rule with who asked, and never of one that does not yield', async () => {
     await ok(anna, 'override', 'ingester', '--rule', 'zone-gap', '--duration', '30m', '--reason', 'cost', '--yes');
     const { body } = await controlPlane().client.ask('GET', `${path}/rolloutexceptions/override.ingester.zone-gap`);
