@@ -13,8 +13,8 @@ import { type ExitCode, exitCodes, notFoundFailure, usageFailure } from '../fail
 import { deleteRequest, printDeletions } from '../live/intents.ts';
 import { writeAgentNote } from '../live/notes.ts';
 import { type RequestedGroup, type RequestFlags, readRequestedGroup, submit } from '../live/submit-request.ts';
-import { accessFor, findZone } from '../live/write-options.ts';
-import { placeText } from '../output/text.ts';
+import { accessFor, findZone, groupReference, recordReason } from '../live/write-options.ts';
+import { placeText, reasonSuffix } from '../output/text.ts';
 
 export interface CancelOptions extends RequestFlags {
   readonly intent?: string;
@@ -72,7 +72,11 @@ async function cancelRequest(
     writeNotes(context, ended);
     return printDeletions(context, [found.object]);
   }
-  context.stdout.write(`${name}: ${wanted} cancelled\n${ended.map((text) => `  ${text}\n`).join('')}`);
+  const { reason } = options;
+  const note = reason === undefined ? undefined : `${wanted}: ${reason}`;
+  const about = groupReference(requested.target, requested.read.listing);
+  await recordReason(context, cluster, { reason: 'Cancelled', action: 'Cancel', note, about });
+  context.stdout.write(`${name}: ${wanted} cancelled${reasonSuffix(reason)}\n${ended.map((text) => `  ${text}\n`).join('')}`);
   await writeAgentNote(context, cluster, requested.live);
   return exitCodes.done;
 }

@@ -5,9 +5,11 @@ import { ruleCatalog } from '../../engine/rules/catalog.ts';
 import { canOverride } from '../../policies/rollout/rules-without-exception.ts';
 import { counted, suggestion } from '../../policies/wording.ts';
 import { ifNotInstalled, rolloutExceptions } from '../cluster-snapshot/kinds.ts';
+import { itemsOf, listCluster } from '../cluster-snapshot/listing.ts';
+import { clusterState } from '../cluster-snapshot/snapshot.ts';
 import { fieldManager, withCluster } from '../connection.ts';
 import { type CommandContext, suggestNext } from '../context.ts';
-import { type ExitCode, exitCodes, refusedFailure, usageFailure } from '../failure.ts';
+import { type ExitCode, exitCodes, Failure, refusedFailure, usageFailure } from '../failure.ts';
 import { writeAgentNote } from '../live/notes.ts';
 import { overridableRules } from '../live/overridable-rules.ts';
 import { type RequestedGroup, type RequestFlags, readRequestedGroup, storedText } from '../live/submit-request.ts';
@@ -15,6 +17,7 @@ import { endFlag } from '../live/target.ts';
 import { accessFor, confirmAlways, findZone, type PromptFlags, printObjects } from '../live/write-options.ts';
 import { instantText } from '../output/plan/plan-text.ts';
 import { placeText, reasonSuffix } from '../output/text.ts';
+import { preconditioned } from '../source/cluster/server-apply.ts';
 
 export interface OverrideOptions extends RequestFlags, PromptFlags {
   readonly rule: string;
@@ -35,14 +38,25 @@ export function run(context: CommandContext, options: OverrideOptions): Promise<
     const expiresMs = cluster.env.clock.nowMs() + endFlag('--duration', options.duration);
     const object = exceptionObject(requested, options, zone, expiresMs);
     refuseSecondException(requested, rule, zone, object.metadata.name);
+    await writeAgentNote(context, cluster, requested.live);
     if (options.dryRun === 'client') return printObjects(context, [object]);
     const scope = `${limitText(options)} for ${placeText(name, zone)} until ${instantText(expiresMs)}`;
     const isServerDryRun = options.dryRun === 'server';
     const replaced = replacedLine(requested, object.metadata.name);
     const preview = `This overrides rule ${rule}${scope}.\n${replaced}`;
     if (!isServerDryRun && !(await confirmAlways(context, options, preview))) return exitCodes.refused;
+    // The answer can take minutes.
+    const now = await readAgain(requested);
+    refuseSecondException(now, rule, zone, object.metadata.name);
+    if (replacedLine(now, object.metadata.name) !== replaced)
+      throw new Failure({
+        exitCode: exitCodes.stale,
+        what: `RolloutException ${object.metadata.name} changed in the meantime; nothing was overridden`,
+        todo: `kubectl rollout-group explain ${name}, then repeat the command`,
+      });
     const { env, timeoutMs } = cluster;
-    const written = await applyObject(env, rolloutExceptions, object, {
+    const stored = itemsOf(now.read.listing.exceptions).find(({ metadata }) => metadata.name === object.metadata.name);
+    const written = await applyObject(env, rolloutExceptions, preconditioned(object, stored), {
       fieldManager,
       dryRun: isServerDryRun,
       site: 'act.applyException',
@@ -52,10 +66,16 @@ export function run(context: CommandContext, options: OverrideOptions): Promise<
     context.stdout.write(
       `rule ${rule} overridden${scope}${reasonSuffix(reason)}\n${replaced}  all other rules still apply. End it early: kubectl rollout-group cancel ${name} ${object.metadata.name}\n`,
     );
-    await writeAgentNote(context, cluster, requested.live);
     suggestNext(context, `explain ${name}`);
     return exitCodes.done;
   });
+}
+
+/** Returns the group with the present exceptions. */
+async function readAgain(requested: RequestedGroup): Promise<RequestedGroup> {
+  const { cluster, read, target } = requested;
+  const listing = { ...read.listing, ...(await listCluster(cluster, ['exceptions'], [target.namespace])) };
+  return { ...requested, read: { ...read, listing, world: clusterState(listing, cluster.agentNamespace) } };
 }
 
 function limitText({ podsAtMost, replicasAtLeast }: OverrideOptions): string {

@@ -4,7 +4,7 @@ import { requestOf } from '../../engine/run/requests.ts';
 import { defined } from '../../policies/values/defined.ts';
 import { counted, zonesText } from '../../policies/wording.ts';
 import { ifNotInstalled, rolloutIntents } from '../cluster-snapshot/kinds.ts';
-import { withCluster } from '../connection.ts';
+import { type Cluster, withCluster } from '../connection.ts';
 import { type CommandContext, suggestNext, writeNotes } from '../context.ts';
 import { type ExitCode, exitCodes } from '../failure.ts';
 import { type LiveGroup, readGroups } from '../live/groups.ts';
@@ -13,7 +13,7 @@ import { writeAgentNote } from '../live/notes.ts';
 import { blockingTexts } from '../live/remaining-stops.ts';
 import { type RequestFlags, readAndSubmit, readRequestedGroup, storedText } from '../live/submit-request.ts';
 import { endFlag } from '../live/target.ts';
-import { accessFor, findZone } from '../live/write-options.ts';
+import { accessFor, type DryRun, findZone, groupReference, recordReason } from '../live/write-options.ts';
 import { podsInFlight } from '../output/group-text.ts';
 import { ageText, instantText } from '../output/plan/plan-text.ts';
 import { placeText, reasonSuffix } from '../output/text.ts';
@@ -74,7 +74,7 @@ function effectText({ decision, from }: LiveGroup, only: string | undefined, now
 
 export function resume(context: CommandContext, options: ResumeOptions): Promise<ExitCode> {
   return withCluster(context, options, accessFor(options.dryRun), async (cluster) => {
-    const { target, name, live } = await readRequestedGroup(cluster, options.group, readGroups);
+    const { target, name, live, read } = await readRequestedGroup(cluster, options.group, readGroups);
     const pauses = await listActivePauses(cluster, target, cluster.env.clock.nowMs()).catch(
       ifNotInstalled(rolloutIntents, 'nothing was resumed'),
     );
@@ -82,8 +82,8 @@ export function resume(context: CommandContext, options: ResumeOptions): Promise
     const zone = pauses.some(({ view }) => view.zone === options.zone) ? options.zone : findZone(live, options.zone);
     // The pause of a group and the pauses of its zones end separately.
     const meant = pauses.filter(({ view }) => view.zone === zone);
-    for (const { object } of meant) await deleteRequest(cluster, object, options);
     const subject = placeText(name, zone);
+    const deleted = await deletePauses(context, cluster, { meant, subject, dryRun: options.dryRun });
     if (options.dryRun !== undefined) {
       if (meant.length === 0) writeNotes(context, [`${subject} is not paused by a request`]);
       return printDeletions(
@@ -95,16 +95,42 @@ export function resume(context: CommandContext, options: ResumeOptions): Promise
     // A pause request that remains has its own line.
     const isOther = (block: Pick<Stop, 'rule' | 'source'>): boolean => block.rule !== 'paused' || requestOf(block) === undefined;
     const lines = [
-      `${subject} ${meant.length === 0 ? 'is not paused by a request' : 'resumed'}\n`,
-      ...meant.map(({ view }) => `  deleted RolloutIntent ${view.name}: ${storedText(view)}\n`),
+      `${subject} ${meant.length === 0 ? 'is not paused by a request' : `resumed${reasonSuffix(options.reason)}`}\n`,
+      ...deleted,
       ...new Set(others.map(({ view }) => stillPaused(name, view.zone))),
       ...blockingTexts((live.present ?? live).decision, 'resume', isOther).map((text) => `  ${text}\n`),
     ];
+    const about = groupReference(target, read.listing);
+    const note = meant.length === 0 ? undefined : options.reason;
+    await recordReason(context, cluster, { reason: 'Resumed', action: 'Resume', note, about });
     context.stdout.write(lines.join(''));
     await writeAgentNote(context, cluster, live);
     suggestNext(context, `status ${name}`);
     return exitCodes.done;
   });
+}
+
+/** Deletes the pauses, and returns a line for each. If a deletion fails, prints the lines of the pauses that are gone. */
+async function deletePauses(
+  { stdout }: CommandContext,
+  cluster: Cluster,
+  {
+    meant,
+    subject,
+    dryRun,
+  }: { readonly meant: Awaited<ReturnType<typeof listActivePauses>>; readonly subject: string; readonly dryRun: DryRun },
+): Promise<readonly string[]> {
+  const deleted: string[] = [];
+  try {
+    for (const { view, object } of meant) {
+      await deleteRequest(cluster, object, { dryRun });
+      deleted.push(`  deleted RolloutIntent ${view.name}: ${storedText(view)}\n`);
+    }
+  } catch (error) {
+    if (dryRun === undefined && deleted.length > 0) stdout.write(`${subject} was resumed only in part\n${deleted.join('')}`);
+    throw error;
+  }
+  return deleted;
 }
 
 function stillPaused(name: string, zone: string | undefined): string {

@@ -1,17 +1,15 @@
 // The verb restart: changes an annotation in the pod template of each member. The new templates start a run, which replaces all pods.
 import { isStatus } from '../../cluster/request/failure.ts';
-import { getObject } from '../../cluster/request/read.ts';
 import { type KubernetesObject, resources } from '../../cluster/request/resource.ts';
-import { patchObject } from '../../cluster/request/write.ts';
+import { patchObject, targetOf } from '../../cluster/request/write.ts';
 import { blocksTemplate, templateStops } from '../../engine/decide/stops.ts';
 import { endsText, stopFact } from '../../engine/publish/status.ts';
 import { secondText } from '../../policies/instant.ts';
-import { isSameValue } from '../../policies/values/canonical-json.ts';
 import { counted } from '../../policies/wording.ts';
 import { type Cluster, withCluster } from '../connection.ts';
 import { type CommandContext, suggestNext } from '../context.ts';
-import { type ExitCode, exitCodes, Failure, refusedFailure } from '../failure.ts';
-import { type Member, type Members, readMembers, refuseUnguarded, refuseWhenDenied, writeEach } from '../live/members.ts';
+import { type ExitCode, exitCodes, refusedFailure } from '../failure.ts';
+import { type Member, type Members, readMembers, readUnchanged, refuseUnguarded, refuseWhenDenied, writeEach } from '../live/members.ts';
 import { writeAgentNote } from '../live/notes.ts';
 import { stopsOfTemplates } from '../live/remaining-stops.ts';
 import type { RequestFlags } from '../live/submit-request.ts';
@@ -43,8 +41,7 @@ export function run(context: CommandContext, options: RestartOptions): Promise<E
     const stops = stopsOfTemplates(planned?.plan, group, { verb: 'restart', zones: restarted });
     // A dry run prints objects instead of the listing.
     const ofDryRun = options.dryRun === undefined ? [] : [[`this replaces ${what} in the order of the group`, ...lines].join('; ')];
-    const writeAllNotes = () => writeAgentNote(context, cluster, live, [...new Set([...exceptions, ...ofDryRun, ...stops])]);
-    if (options.dryRun !== undefined) await writeAllNotes();
+    await writeAgentNote(context, cluster, live, [...new Set([...exceptions, ...ofDryRun, ...stops])]);
     if (options.dryRun === 'client') {
       const patches = meant.map(({ object }) => ({ apiVersion: 'apps/v1', kind: 'StatefulSet', metadata: identityOf(object), ...patch }));
       return printObjects(context, patches);
@@ -64,7 +61,6 @@ export function run(context: CommandContext, options: RestartOptions): Promise<E
     }
     const when = stops.length === 0 ? '' : ' once nothing blocks it';
     context.stdout.write(`${what} will be replaced in the order of the group${when}\n${listing}`);
-    await writeAllNotes();
     suggestNext(context, `status ${name}`, `get ${name} -w`);
     return exitCodes.done;
   });
@@ -118,31 +114,16 @@ function identityOf({ metadata: { name, namespace, uid, resourceVersion } }: Kub
 /** The maximum number of attempts to patch a StatefulSet that other writers, such as its controller, update at the same time. */
 const attempts = 4;
 
-async function restartOne(
-  { env, timeoutMs }: Cluster,
-  { object }: Member,
-  patch: TemplatePatch,
-  dryRun: boolean,
-): Promise<KubernetesObject> {
-  let { uid = '', resourceVersion = '' } = object.metadata;
-  const { namespace = '', name } = object.metadata;
+async function restartOne(cluster: Cluster, member: Member, patch: TemplatePatch, dryRun: boolean): Promise<KubernetesObject> {
+  const { env, timeoutMs } = cluster;
+  let { object } = member;
   for (let attempt = 1; ; attempt += 1) {
     try {
-      const target = { namespace, name, uid, resourceVersion };
-      return await patchObject(env, resources.statefulSets, target, { patch: { ...patch }, dryRun, site: 'act.restartMember', timeoutMs });
+      const options = { patch: { ...patch }, dryRun, site: 'act.restartMember', timeoutMs };
+      return await patchObject(env, resources.statefulSets, targetOf(object), options);
     } catch (error) {
       if (!isStatus(error, 409) || attempt === attempts) throw error;
     }
-    const now = await getObject(env, resources.statefulSets, { namespace, name }, { site: 'act.readMember', timeoutMs });
-    // A new StatefulSet with this name, or another template, was not part of the judgement.
-    if (now === undefined || now.metadata.uid !== uid)
-      throw new Failure({
-        exitCode: exitCodes.stale,
-        what: `StatefulSet ${namespace}/${name} was deleted, and perhaps created again, in the meantime`,
-      });
-    if (!isSameValue(templateOf(now), templateOf(object)))
-      throw new Failure({ exitCode: exitCodes.stale, what: `StatefulSet ${namespace}/${name} got another template in the meantime` });
-    resourceVersion = now.metadata.resourceVersion ?? '';
-    uid = now.metadata.uid;
+    object = await readUnchanged(cluster, member);
   }
 }

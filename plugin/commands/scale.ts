@@ -39,7 +39,8 @@ export function run(context: CommandContext, options: ScaleOptions): Promise<Exi
     const exceptions = await refuseDenied(cluster, members, target, { from, ...options });
     const concerns = (rule: string): boolean => rule === 'paused' || (rule === 'protected' && isDecrease);
     const notes = [...exceptions, ...remainingStops(members, { verb: 'scale', concerns })];
-    if (options.dryRun !== undefined) await writeAgentNote(context, cluster, live, [...texts, ...notes]);
+    // A dry run prints objects instead of the preview.
+    await writeAgentNote(context, cluster, live, [...(options.dryRun === undefined ? [] : texts), ...notes]);
     if (options.dryRun === 'client') return printObjects(context, [requestedScale(scale, options.replicas)]);
     const isServerDryRun = options.dryRun === 'server';
     const question = [`This scales ${change}.\n${lines}`, isDecrease, members.target.group] as const;
@@ -48,7 +49,6 @@ export function run(context: CommandContext, options: ScaleOptions): Promise<Exi
     if (isServerDryRun) return printObjects(context, [written]);
     await recordReason(context, cluster, { reason: 'Scaled', action: 'Scale', note: options.reason, about: scaledObject(target, scale) });
     context.stdout.write(`scaled ${change}\n${lines}`);
-    await writeAgentNote(context, cluster, live, notes);
     suggestNext(context, `status ${name}`, `explain ${name}`);
     return exitCodes.done;
   });

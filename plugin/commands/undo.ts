@@ -1,4 +1,5 @@
 // The verb undo: writes an earlier pod template to the members, or to the one of --zone, and blocks the undone revision. The agent then rolls out zone by zone.
+import { isStatus } from '../../cluster/request/failure.ts';
 import { type KubernetesObject, resources } from '../../cluster/request/resource.ts';
 import { type JsonPatchOperation, patchByOperations } from '../../cluster/request/write.ts';
 import { intentsOf } from '../../engine/context.ts';
@@ -20,7 +21,7 @@ import { type ExitCode, exitCodes, Failure, type FailureDetails, usageFailure } 
 import type { LiveGroup } from '../live/groups.ts';
 import { chooseRevision, type Revision, readRevisions, readRuns, returnTexts, type UndoTarget } from '../live/history.ts';
 import { applyStop, deleteIntents } from '../live/intents.ts';
-import { type Member, type Members, readMembers, refuseUnguarded, refuseWhenDenied, writeEach } from '../live/members.ts';
+import { type Member, type Members, readMembers, readUnchanged, refuseUnguarded, refuseWhenDenied, writeEach } from '../live/members.ts';
 import { writeAgentNote } from '../live/notes.ts';
 import { stopsOfTemplates } from '../live/remaining-stops.ts';
 import { mismatchFailure, newDifferences } from '../live/revision-choice.ts';
@@ -65,17 +66,14 @@ export async function run(context: CommandContext, options: UndoOptions): Promis
     const { what, lines } = returnOf(members, undos);
     // A dry run prints objects instead of the preview.
     const ofPreview = options.dryRun === undefined ? [] : [`${what}: ${lines.join('; ')}`, ...effects.atOnce, ...kept];
-    const notes = [...new Set([...exceptions, ...stops, ...ofPreview])];
-    const writeNotes = () => writeAgentNote(context, cluster, members.live, notes);
-    if (options.dryRun !== undefined) await writeNotes();
+    await writeAgentNote(context, cluster, members.live, [...new Set([...exceptions, ...stops, ...ofPreview])]);
     if (options.dryRun === 'client') return printObjects(context, [intent, ...undos.map(restoredObject)]);
     const preview = `${what}:\n${[...lines, ...effects.atOnce, ...kept].map((text) => `  ${text}\n`).join('')}`;
     if (options.dryRun === undefined && !(await isConfirmed(context, options, preview))) return exitCodes.refused;
     const written = await write(cluster, target, { intent, undos }, options);
     if (options.dryRun === 'server') return printObjects(context, written);
     context.stdout.write(preview);
-    context.stdout.write(gitText(undos, name, intent.metadata.name));
-    await writeNotes();
+    context.stdout.write(gitText(undos, name, written[0]?.metadata.name ?? intent.metadata.name));
     suggestNext(context, `status ${name}`, `explain ${name}`);
     return exitCodes.done;
   });
@@ -183,19 +181,24 @@ async function write(
   { dryRun }: UndoOptions,
 ): Promise<readonly KubernetesObject[]> {
   const isDryRun = dryRun === 'server';
-  const texts = { what: `${nameOf(target)} was undone`, again: 'the undone revision stays blocked meanwhile' };
-  const writeAll = (isTry: boolean) => writeEach(cluster, undos, (one) => writeMember(cluster, one, isTry), { ...texts, isDryRun: isTry });
-  // Without this dry run, a user who may not patch StatefulSets would leave an intent that blocks the group.
+  const name = nameOf(target);
+  const again = 'the undone revision stays blocked meanwhile';
+  // The dry run covers each write, so a missing permission leaves no intent that blocks the group.
   const stop = () => applyStop(cluster, intent, isDryRun).catch(ifNotInstalled(rolloutIntents, 'nothing was undone'));
+  const writeAll = (isTry: boolean, begun?: string) => {
+    const texts = { what: `${name} was undone`, again, isDryRun: isTry, begun };
+    return writeEach(cluster, undos, (one) => writeMember(cluster, target, one, isTry), texts);
+  };
   const tried = await writeAll(true).catch(async (error: unknown) => {
     const { details } = error instanceof Failure ? error : {};
     if (isDryRun || details?.webhook === undefined) throw error;
     await stop();
-    throw new Failure(partialUndo(details, nameOf(target), undos));
+    throw new Failure(partialUndo(details, name, undos));
   });
   const written = await stop();
-  if (!isDryRun) await deleteIntents(cluster, target, (earlier) => isReplaced(earlier, undos));
-  return [written, ...(isDryRun ? tried : await writeAll(false))];
+  const request = written.metadata.name;
+  const begun = `the request ${request} is written and blocks the undone revision; to allow it again: kubectl rollout-group cancel ${name} ${request}`;
+  return [written, ...(isDryRun ? tried : await writeAll(false, begun))];
 }
 
 /** Reports whether an earlier undo blocks a revision that is requested now. It is deleted. */
@@ -308,9 +311,14 @@ function gitText(undos: readonly MemberUndo[], name: string, intent: string): st
   ].join('');
 }
 
-/** Replaces the template if the spec is unchanged since the judgement. Changes of the status do not matter. */
-async function writeMember(cluster: Cluster, { member: { object, view }, to }: MemberUndo, dryRun: boolean): Promise<KubernetesObject> {
+/** Deletes earlier undos of the restored revision, then replaces the template if the spec is unchanged since the judgement. */
+async function writeMember(cluster: Cluster, group: GroupName, one: MemberUndo, dryRun: boolean): Promise<KubernetesObject> {
   const { env, timeoutMs } = cluster;
+  const { member, to } = one;
+  const { object, view } = member;
+  await deleteIntents(cluster, group, (earlier) => isReplaced(earlier, [one]), { dryRun: dryRun ? 'server' : undefined }).catch(
+    ifNotInstalled(rolloutIntents, 'nothing was undone'),
+  );
   const { namespace, name, uid, generation } = view;
   const pathOf = (key: string): string => `/metadata/annotations/${key.replaceAll('~', '~0').replaceAll('/', '~1')}`;
   // These annotations describe the origin of the undone template. The request names the cause of the undo.
@@ -321,6 +329,11 @@ async function writeMember(cluster: Cluster, { member: { object, view }, to }: M
     ...stale.map((key) => ({ op: 'remove', path: pathOf(key) }) as const),
   ];
   const target = { namespace, name, uid };
-  const restored = await patchByOperations(env, resources.statefulSets, target, { operations, dryRun, site: 'act.patchMember', timeoutMs });
+  const options = { operations, dryRun, site: 'act.patchMember', timeoutMs };
+  const restored = await patchByOperations(env, resources.statefulSets, target, options).catch(async (error: unknown) => {
+    // The API server does not say which operation failed. An unchanged spec has another cause.
+    if (isStatus(error, 409, 422)) await readUnchanged(cluster, member);
+    throw error;
+  });
   return dryRun ? restored : handOver(cluster, object, restored);
 }

@@ -41,11 +41,12 @@ export async function deleteIntents(
   cluster: Cluster,
   name: GroupName,
   isSelected: (intent: IntentView) => boolean,
-  keep?: (intent: IntentView) => void,
+  { keep, dryRun }: { readonly keep?: (intent: IntentView) => void; readonly dryRun?: DryRun } = {},
 ): Promise<void> {
   for (const { view, object } of await listIntents(cluster, name)) {
     if (!isSelected(view)) continue;
-    const isDeleted = await deleteRequest(cluster, object).then(() => true, keep === undefined ? undefined : onStatus(false, 403));
+    const deleted = deleteRequest(cluster, object, { dryRun });
+    const isDeleted = await deleted.then(() => true, keep === undefined ? undefined : onStatus(false, 403));
     if (!isDeleted) keep?.(view);
   }
 }
@@ -59,7 +60,7 @@ export function applyIntent({ env, timeoutMs }: Cluster, object: KubernetesObjec
  * The intent then gets another name, with a hash of its spec.
  */
 export async function applyStop(cluster: Cluster, object: KubernetesObject, isDryRun: boolean): Promise<KubernetesObject> {
-  const { metadata } = object;
+  const { uid: _uid, resourceVersion: _version, ...metadata } = object.metadata;
   const name = `${metadata.name.slice(0, 242)}.${hashText(JSON.stringify(object['spec'])).slice(0, 10)}`;
   return applyIntent(cluster, object, isDryRun).catch((error: unknown) => {
     if (uncalledBy(error) === undefined) throw error;

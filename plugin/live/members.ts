@@ -1,16 +1,19 @@
 // Reads a group for verbs that write: its definition, its StatefulSets as objects, a snapshot to judge requests, and the object to scale.
+import { getObject } from '../../cluster/request/read.ts';
 import { type KubernetesObject, type Resource, resources } from '../../cluster/request/resource.ts';
 import type { Judgement, RuleResult } from '../../engine/decision.ts';
 import { observeStatefulSet } from '../../engine/observe/objects.ts';
+import { fieldAt } from '../../engine/observe/raw.ts';
 import { leadingResult } from '../../engine/rule.ts';
 import { isUnknown, type Snapshot, type StatefulSetView } from '../../engine/snapshot.ts';
 import type { GroupDefinition, ZoneDefinition } from '../../policies/definition.ts';
+import { isSameValue } from '../../policies/values/canonical-json.ts';
 import { defined } from '../../policies/values/defined.ts';
 import { resourcesOf, rolloutGroups } from '../cluster-snapshot/kinds.ts';
 import { definitionDenial, itemsOf, type Listing } from '../cluster-snapshot/listing.ts';
 import type { Cluster } from '../connection.ts';
 import { connectionFailure, forbiddenFailure } from '../connection-failure.ts';
-import { Failure, notFoundFailure, refusedFailure, usageFailure } from '../failure.ts';
+import { exitCodes, Failure, notFoundFailure, refusedFailure, usageFailure } from '../failure.ts';
 import { todoOf } from '../output/explain.ts';
 import { exceptionText, overrideText, sourceText } from '../output/plan/plan-text.ts';
 import { type LiveGroup, onlyGroup, readSnapshot, scopeOf } from './groups.ts';
@@ -90,12 +93,37 @@ export function refuseUnguarded({ view, zone }: Member, what: string): void {
   });
 }
 
-/** Writes one member after another. If a write fails, the error names the members that were already written, except in a dry run. */
+/**
+ * Reads the StatefulSet again after a conflict. Throws Failure if its spec is another one than the preview and the judgement were about. Its
+ * status does not matter.
+ */
+export async function readUnchanged({ env, timeoutMs }: Cluster, { object, view }: Member): Promise<KubernetesObject> {
+  const { namespace, name, uid, generation } = view;
+  const now = await getObject(env, resources.statefulSets, { namespace, name }, { site: 'act.readMember', timeoutMs });
+  const isSame = now?.metadata.uid === uid;
+  if (now !== undefined && isSame && now.metadata['generation'] === generation) return now;
+  const part = isSameValue(fieldAt(now, ['spec', 'template']), fieldAt(object, ['spec', 'template'])) ? 'spec' : 'template';
+  const how = isSame ? `got another ${part} in the meantime` : 'was deleted, and perhaps created again, in the meantime';
+  const todo = `check the change: kubectl get statefulset ${name} -n ${namespace} -o yaml`;
+  throw new Failure({ exitCode: exitCodes.stale, what: `StatefulSet ${namespace}/${name} ${how}`, todo });
+}
+
+interface MemberWrites {
+  /** The outcome as a clause, such as `mimir/ingester was restarted`. */
+  readonly what: string;
+  /** Why a repetition of the command is safe. */
+  readonly again: string;
+  readonly isDryRun: boolean;
+  /** A clause about an object that was written before the members, so that also a failure of the first member is partial. */
+  readonly begun?: string | undefined;
+}
+
+/** Writes one member after another. If a write fails, the error names what was already written, except in a dry run. */
 export async function writeEach<One>(
   { server }: Cluster,
   ones: readonly One[],
   write: (one: One) => Promise<KubernetesObject>,
-  { what, again, isDryRun }: { readonly what: string; readonly again: string; readonly isDryRun: boolean },
+  { what, again, isDryRun, begun }: MemberWrites,
 ): Promise<readonly KubernetesObject[]> {
   const done: KubernetesObject[] = [];
   for (const one of ones) {
@@ -103,19 +131,27 @@ export async function writeEach<One>(
       done.push(await write(one));
     } catch (error) {
       const failure = connectionFailure(error, server);
-      if (isDryRun || done.length === 0 || !(failure instanceof Failure)) throw failure;
+      const known = [...(begun === undefined ? [] : [begun]), ...membersText(done)];
+      if (isDryRun || known.length === 0 || !(failure instanceof Failure)) throw failure;
       const { why, todo, ...details } = failure.details;
-      const names = done.map(({ metadata }) => metadata.name).join(', ');
-      const known = `${names} ${done.length === 1 ? 'already has its' : 'already have their'} new template`;
       throw new Failure({
         ...details,
         what: `${what} only in part: ${details.what}`,
-        why: [known, why].filter((part) => part !== undefined).join('; then: '),
-        todo: [todo, `repeat the command. That is safe: ${again}`].filter((part) => part !== undefined).join('; then '),
+        why: joined([known.join('; '), why], '; then: '),
+        todo: joined([todo, `repeat the command. That is safe: ${again}`], '; then '),
       });
     }
   }
   return done;
+}
+
+function membersText(done: readonly KubernetesObject[]): readonly string[] {
+  const names = done.map(({ metadata }) => metadata.name).join(', ');
+  return done.length === 0 ? [] : [`${names} ${done.length === 1 ? 'already has its' : 'already have their'} new template`];
+}
+
+function joined(parts: readonly (string | undefined)[], separator: string): string {
+  return parts.filter((part) => part !== undefined).join(separator);
 }
 
 export interface ScaleTarget {

@@ -12,12 +12,14 @@ import type { RolloutIntent } from '../../policies/schema/kinds.ts';
 import { canonicalJson } from '../../policies/values/canonical-json.ts';
 import { defined } from '../../policies/values/defined.ts';
 import { ifNotInstalled, rolloutIntents } from '../cluster-snapshot/kinds.ts';
+import { itemsOf } from '../cluster-snapshot/listing.ts';
 import { type Cluster, type ConnectionFlags, withCluster } from '../connection.ts';
 import { uncalledBy, uncalledText } from '../connection-failure.ts';
 import { type CommandContext, suggestNext } from '../context.ts';
 import { type ExitCode, exitCodes, Failure, refusedFailure } from '../failure.ts';
 import { instantText } from '../output/plan/plan-text.ts';
 import { placeText } from '../output/text.ts';
+import { preconditioned } from '../source/cluster/server-apply.ts';
 import {
   addInstallation,
   type LiveGroup,
@@ -116,7 +118,7 @@ export async function readRequestedGroup(cluster: Cluster, group: string, readSc
 export async function submit(context: CommandContext, flags: RequestFlags, requested: RequestedGroup, request: Request): Promise<ExitCode> {
   const { stdout } = context;
   const { cluster, target, name, live } = requested;
-  const { key = '', needsRequester = false, notSent = 'the request was not sent', next = [], preview = [], ends, concerns } = request;
+  const { key = '', needsRequester = false, notSent = 'the request was not sent', next = [], ends } = request;
   if (request.spec === undefined) {
     stdout.write(request.text(undefined, []));
     await writeAgentNote(context, cluster, live);
@@ -126,13 +128,12 @@ export async function submit(context: CommandContext, flags: RequestFlags, reque
   const send = (intent: KubernetesObject, isDryRun: boolean) =>
     sendIntent(requested, intent, { action: spec.action, isDryRun }).catch(ifNotInstalled(rolloutIntents, notSent));
   const object = intentObject(target, spec, key, request.objectName);
-  const effect = { verb: spec.action, isRollback: spec.rollback === true };
-  const stops = concerns === undefined ? [] : remainingStops(requested, { ...effect, concerns });
-  if (flags.dryRun !== undefined) await writeAgentNote(context, cluster, live, [...preview, ...stops]);
+  const notes = notesFor(requested, request, spec, flags.dryRun);
+  // A request without a question is not delayed by the reads for the notes.
+  const isToldFirst = flags.dryRun !== undefined || request.confirm !== undefined;
+  if (isToldFirst) await writeAgentNote(context, cluster, live, notes);
   if (flags.dryRun === 'client') return printObjects(context, [object]);
-  const stored = requested.read.world.policies.intents.find(
-    (one) => one.name === object.metadata.name && one.namespace === target.namespace,
-  );
+  const stored = requested.read.world.policies.intents.find((one) => isNamed(one, object));
   // The dry run shows the verified requester and what the request would replace.
   const checked = needsRequester || stored !== undefined || flags.dryRun === 'server' ? await send(object, true) : object;
   const { name: objectName } = checked.metadata;
@@ -142,20 +143,37 @@ export async function submit(context: CommandContext, flags: RequestFlags, reque
   if (flags.dryRun === 'server') return printObjects(context, [checked]);
   const end = async (text: string): Promise<ExitCode> => {
     stdout.write(text);
-    await writeAgentNote(context, cluster, live, stops);
+    if (!isToldFirst) await writeAgentNote(context, cluster, live, notes);
     suggestNext(context, ...next);
     return exitCodes.done;
   };
   if (kept !== undefined) return end(kept);
-  if (request.confirm !== undefined && !(await request.confirm())) return exitCodes.refused;
+  if ((await request.confirm?.()) === false) return exitCodes.refused;
   // One object per requester: otherwise a second requester would overwrite the request of the first.
   const own = intentObject(target, spec, `${key} ${verified?.requestedBy?.user}`, verified === undefined ? objectName : undefined);
-  const written = await send(own, false);
+  const listed = itemsOf(requested.read.listing.intents).find(({ metadata }) => isNamed(metadata, own));
+  const written = await send(preconditioned(own, listed), false);
   const by = userIn(written);
   const isEnded = (one: IntentView): boolean => one.requestedBy?.user === by && one.name !== written.metadata.name && ends?.(one) === true;
   const left: IntentView[] = [];
-  if (ends !== undefined) await deleteIntents(cluster, target, isEnded, (one) => left.push(one));
+  if (ends !== undefined) await deleteIntents(cluster, target, isEnded, { keep: (one) => left.push(one) });
   return end(`${request.text(by, left)}${replaced}`);
+}
+
+/** Returns what the request does not end. Before it, in a dry run, the effect on pods. */
+function notesFor(
+  requested: RequestedGroup,
+  { concerns, preview = [] }: Request,
+  { action: verb, rollback }: Omit<IntentSpec, 'group'>,
+  dryRun: DryRun,
+): readonly string[] {
+  const effect = { verb, isRollback: rollback === true };
+  const stops = concerns === undefined ? [] : remainingStops(requested, { ...effect, concerns });
+  return dryRun === undefined ? stops : [...preview, ...stops];
+}
+
+function isNamed({ name, namespace }: Pick<KubernetesObject['metadata'], 'name' | 'namespace'>, { metadata }: KubernetesObject): boolean {
+  return name === metadata.name && namespace === metadata.namespace;
 }
 
 /**

@@ -1,14 +1,17 @@
 // Implements the options that verbs with writes share: confirmation, dry run, zone and reason.
 import { ApiFailure, TransportFailure } from '../../cluster/request/failure.ts';
-import { type KubernetesObject, resources } from '../../cluster/request/resource.ts';
+import { apiVersionOf, type KubernetesObject, resources } from '../../cluster/request/resource.ts';
 import { createObject } from '../../cluster/request/write.ts';
 import { eventNote } from '../../policies/text/shorten.ts';
-import { withoutManagedFields } from '../cluster-snapshot/listing.ts';
+import { defined } from '../../policies/values/defined.ts';
+import { rolloutGroups } from '../cluster-snapshot/kinds.ts';
+import { itemsOf, type Listing, withoutManagedFields } from '../cluster-snapshot/listing.ts';
 import type { Access, Cluster } from '../connection.ts';
 import type { CommandContext } from '../context.ts';
 import { type ExitCode, exitCodes, usageFailure } from '../failure.ts';
 import { toYaml } from '../output/yaml.ts';
 import type { LiveGroup } from './groups.ts';
+import type { GroupName } from './target.ts';
 
 export type DryRun = 'client' | 'server' | undefined;
 
@@ -40,6 +43,13 @@ interface Recorded {
   /** The reason that the user gave, if any. */
   readonly note: string | undefined;
   readonly about: KubernetesObject;
+}
+
+/** Returns a reference to the group, for an Event about the whole group. A group of labels or files has no object. */
+export function groupReference({ namespace, group: name }: GroupName, { groups }: Listing): KubernetesObject {
+  const object = itemsOf(groups).find(({ metadata }) => metadata.namespace === namespace && metadata.name === name);
+  const { uid } = object?.metadata ?? {};
+  return { apiVersion: apiVersionOf(rolloutGroups), kind: rolloutGroups.kind, metadata: { namespace, name, ...defined({ uid }) } };
 }
 
 /** Records the reason in an Event, for a change without a RolloutIntent. A failure only prints a note, because the change has succeeded. */

@@ -44,7 +44,7 @@ const restart: Verb = {
     'Sets the annotation kubectl.kubernetes.io/restartedAt on the pod templates, like kubectl rollout restart. The agent then rolls out the new revision. Only this annotation differs from the manifests in Git. Prints the images that pods run and get, the run that the restart supersedes, and the approvals that its run waits for. Denied if the template failed, was undone or was rolled back: retry rolls this template out, and undo returns to the one before.',
   options: [zone, ...prompts()],
   examples: ['restart store-gateway -n mimir --reason "new certificates"', 'restart store-gateway --zone zone-a --dry-run=server'],
-  exits: { 5: 'denied by policy, or not confirmed', 10: 'the group does not exist' },
+  exits: { 5: 'denied by policy, or not confirmed', 9: 'a StatefulSet changed during the command', 10: 'the group does not exist' },
   load: async () => (await import('../commands/restart.ts')).run,
 };
 
@@ -160,7 +160,7 @@ const undo: Verb = {
     'undo ingester --to-revision 40 --yes',
     'undo ingester --dry-run=client',
   ],
-  exits: { 5: 'denied by policy, or not confirmed', 6: 'only some of the members were written' },
+  exits: { 5: 'denied by policy, or not confirmed', 9: 'a StatefulSet changed during the command' },
   load: async () => (await import('../commands/undo.ts')).run,
 };
 

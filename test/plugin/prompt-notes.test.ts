@@ -1,0 +1,52 @@
+// All that a dry run says about stops, exceptions and the agent is said before the question, and only once.
+import { expect, it } from 'vitest';
+import { runOf } from '../kit/questions.ts';
+import { rolling } from './live-kit.ts';
+import { leaseObject, ledgerObject, requesterWebhook } from './live-objects.ts';
+import { act, apiVersion, history } from './live-requests-kit.ts';
+import type { FakeObject } from './served-objects.ts';
+
+const startedMs = Date.now() - 60_000;
+const run = runOf({ id: rolling.run?.id ?? '', startedMs, waveStartedMs: startedMs, movableAsOfMs: startedMs });
+const decision = { ...rolling, wave: { name: 'canary', index: 0, count: 3 } };
+const kind = (name: string, spec: object): FakeObject => ({ apiVersion, kind: name, metadata: { name: 'p', namespace: 'mimir' }, spec });
+const extra: readonly FakeObject[] = [
+  ...history,
+  requesterWebhook,
+  ledgerObject({ run }),
+  leaseObject('agent-0', Date.now() - 3_600_000),
+  kind('RolloutIntent', { group: 'ingester', action: 'pause', reason: 'read latency' }),
+  kind('RolloutPolicy', { targets: { all: true }, rules: [{ name: 'calm', actions: ['rollout'], effect: 'deny' }] }),
+  kind('RolloutException', {
+    rule: 'p/calm',
+    target: { group: 'ingester' },
+    allow: { anything: true },
+    reason: 'CHG-1',
+    expires: '2999-01-01T00:00:00Z',
+  }),
+];
+
+const notesIn = (text: string): readonly string[] =>
+  text
+    .split('\n')
+    .filter((line) => line.startsWith('note: '))
+    .map((line) => line.replace(/ \d+s ago/, ''));
+
+it.each([
+  ['restart ingester', ['paused by', 'agent']],
+  ['undo ingester', ['permitted by exception p', 'paused by', 'agent']],
+  ['promote ingester --full', ['agent']],
+  ['override ingester --rule zone-gap --duration 30m --reason x', ['agent']],
+])('%s says it before the question', async (line, expected) => {
+  const circumstances = { decision, extra, options: { stamp: { user: 'anna', groups: ['oncall'] } } };
+  const first = await act(`${line} --dry-run client`, circumstances);
+  expect(first.status, first.stderr).toBe(0);
+  const dry = notesIn(first.stderr);
+  for (const text of expected) expect(dry.join('\n'), line).toContain(text);
+  const refused = await act(line, { ...circumstances, answer: 'n' });
+  expect([refused.status, refused.kept]).toEqual([5, []]);
+  for (const text of expected) expect(notesIn(refused.stderr).join('\n')).toContain(text);
+  const done = await act(`${line} --yes`, circumstances);
+  expect(done.status, done.stderr).toBe(0);
+  expect(notesIn(done.stderr)).toEqual(notesIn(refused.stderr));
+});
