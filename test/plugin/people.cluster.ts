@@ -4,48 +4,18 @@ import { customResourceDefinition } from '../../policies/schema/json-schema.ts';
 import { type AgentProcess, startAgentProcess } from '../control-plane/agent-process.ts';
 import type { KubernetesObject } from '../control-plane/client.ts';
 import { TestGroup } from '../control-plane/group.ts';
-import { agentRules, grant, grantNodes, type Rule } from '../control-plane/roles.ts';
+import { agentRules, grant, grantNodes } from '../control-plane/roles.ts';
 import { describeOnControlPlane } from '../control-plane/suite.ts';
 import { closeAll } from '../webhook/server/served.ts';
 import { memberOf, type Person } from './live-people.ts';
+import { groupObject, operatorRules } from './people-objects.ts';
 import { runPlugin } from './process.ts';
 import { installStamping } from './stamping.ts';
 
 const namespace = 'mimir';
-const ours = 'rollout-group.dev';
-const apiVersion = `${ours}/v1alpha1`;
+const apiVersion = 'rollout-group.dev/v1alpha1';
 const path = `/apis/${apiVersion}/namespaces/${namespace}`;
 const merge = 'application/merge-patch+json';
-
-/** Everybody here may write intents: what counts is decided by who they are, and not by whether they may ask. */
-const operatorRules: readonly Rule[] = [
-  { apiGroups: ['apps'], resources: ['statefulsets'], verbs: ['get', 'list', 'watch', 'patch'] },
-  { apiGroups: ['apps'], resources: ['controllerrevisions'], verbs: ['list'] },
-  { apiGroups: [''], resources: ['configmaps', 'pods'], verbs: ['get', 'list', 'watch'] },
-  { apiGroups: ['policy'], resources: ['poddisruptionbudgets'], verbs: ['list', 'watch'] },
-  { apiGroups: ['rollout-operator.grafana.com'], resources: ['zoneawarepoddisruptionbudgets'], verbs: ['list', 'watch'] },
-  { apiGroups: ['coordination.k8s.io'], resources: ['leases'], verbs: ['list'] },
-  { apiGroups: ['events.k8s.io'], resources: ['events'], verbs: ['list'] },
-  { apiGroups: [ours], resources: ['*'], verbs: ['get', 'list', 'watch', 'create', 'patch', 'delete'] },
-];
-
-const groupObject = {
-  apiVersion,
-  kind: 'RolloutGroup',
-  metadata: { name: 'ingester', namespace },
-  spec: {
-    members: { zones: ['a', 'b', 'c'].map((zone) => ({ name: zone, statefulSet: `ingester-zone-${zone}` })) },
-    rollout: {
-      strategy: 'onDelete',
-      rotateBy: 'delete',
-      skipOnRollback: true,
-      waves: [
-        { name: 'canary', zones: ['a'], pods: 1, after: { soak: '1h' } },
-        { name: 'rest', zones: ['a', 'b', 'c'], percent: 100, before: { approval: { count: 1, from: ['oncall'] } } },
-      ],
-    },
-  },
-};
 
 interface ImagesOfZone {
   readonly fromImages: object;
