@@ -56,6 +56,11 @@ interface PresentZone {
   readonly pods: RevisionCounts;
 }
 
+/** Returns the revisions to which a return from the run restores zones. A zone of a rollback stays at the revision that it already restores. */
+export function revisionsToReturn({ kind, previous, returning, restores }: PastRun): RunCore['previous'] {
+  return { ...(kind === 'rollout' || returning !== undefined ? previous : {}), ...restores };
+}
+
 /**
  * Returns the revision per zone that an undo of the present templates restores. `zones`: all zones of the group, because a template that `run` does
  * not know makes the run an earlier one. `isOfRun` is false if no run names the revision; then most of the outdated pods run it.
@@ -65,17 +70,28 @@ export function revisionsOfUndo(
   zones: readonly PresentZone[],
 ): ReadonlyMap<string, { readonly to: string; readonly isOfRun: boolean }> {
   const restored = ({ zone, updateRevision }: PresentZone) => restoredRevision(run, zone, updateRevision);
-  const isEarlier = zones.some((one) => {
-    const target = run?.target[one.zone];
-    return target !== undefined && target !== (restored(one) ?? one.updateRevision);
-  });
-  const before = run === undefined ? {} : isEarlier ? revisionsAfter(run) : run.previous;
+  const before = beforeTemplates(run, zones);
   return new Map(
     zones.flatMap((one) => {
       const { zone, updateRevision, pods } = one;
-      const ofRun = (run?.outcome === 'failed' ? undefined : restored(one)) ?? before[zone];
+      const ofRun = (run?.outcome === 'failed' ? undefined : restored(one)) ?? before(one);
       const to = ofRun ?? mostFrequentOther(pods, updateRevision);
       return to === undefined ? [] : [[zone, { to, isOfRun: ofRun !== undefined }] as const];
     }),
   );
+}
+
+/**
+ * Returns the revision of a zone before the last change of the templates. If that change returned other zones alone, returns the revision to
+ * which this zone would return with them.
+ */
+function beforeTemplates(run: PastRun | undefined, zones: readonly PresentZone[]): (one: PresentZone) => string | undefined {
+  if (run === undefined) return () => undefined;
+  const back = revisionsToReturn(run);
+  const isKnown = ({ zone, updateRevision }: PresentZone): boolean =>
+    [undefined, restoredRevision(run, zone, updateRevision) ?? updateRevision].includes(run.target[zone]);
+  const isEarlier = !zones.every(isKnown);
+  const isReturn = isEarlier ? zones.every((one) => isKnown(one) || one.updateRevision === back[one.zone]) : run.kind === 'rollback';
+  const before = isEarlier ? revisionsAfter(run) : run.previous;
+  return ({ zone, updateRevision }) => (isReturn && before[zone] === updateRevision ? back[zone] : undefined) ?? before[zone];
 }

@@ -12,7 +12,7 @@ import { whyNotRolledBack } from './effects.ts';
 import { hasPodsLeft, isInWave, podsLeft } from './included.ts';
 import { causedBy, isRollingBack, recordedKind, rolledBackZones, withOrigin } from './origin.ts';
 import { abortRequests, requesterText, unanswered, type VerifiedRequest, withAnswered } from './requests.ts';
-import { countRevisions, mostFrequent, revisionsAfter, revisionsBefore } from './revisions.ts';
+import { countRevisions, mostFrequent, revisionsAfter, revisionsBefore, revisionsToReturn } from './revisions.ts';
 import type { FailedRun, RunCore, RunningRun, RunState } from './run-state.ts';
 import {
   closeZone,
@@ -133,9 +133,12 @@ function afterChange(context: GroupContext, known: RunState, target: RunCore['ta
   return known.outcome === 'completed' ? withTemplates(known, next) : { ...next, wave: group.rollout.waves.length };
 }
 
-/** Returns the run with templates that begin no run. After a completed run, an undo of them restores what `next` would restore. */
-function withTemplates(known: RunState, { target, previous }: RunCore): RunState {
-  return known.outcome === 'completed' ? { ...known, target, previous } : { ...known, target };
+/**
+ * Returns the run with templates that begin no run. After a completed run, an undo of them restores what `next` would restore. After the
+ * return of some zones, an undo of the others restores what it would restore without this return.
+ */
+function withTemplates(known: RunState, { kind, target, previous }: RunCore): RunState {
+  return known.outcome === 'completed' && kind !== 'rollback' ? { ...known, target, previous } : { ...known, target };
 }
 
 /**
@@ -161,7 +164,7 @@ function abortWhenRequested(context: GroupContext, run: RunningRun): RunState {
 
 /** Returns the run after a template change: a rollback if zones return to their revision before the run, else a rollout. */
 function supersede(context: GroupContext, known: RunState, target: RunCore['target']): RunningRun {
-  const restores = { ...(known.kind === 'rollout' || known.returning !== undefined ? known.previous : {}), ...known.restores };
+  const restores = revisionsToReturn(known);
   const { isBack, returning } = returnOf(context, known, { target, restores });
   const previous = revisionsAfter(known);
   const started = followingRun(context, { kind: isBack ? 'rollback' : 'rollout', target, previous }, known);

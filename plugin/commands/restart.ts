@@ -13,7 +13,7 @@ import { type Member, type Members, readMembers, readUnchanged, refuseUnguarded,
 import { writeAgentNote } from '../live/notes.ts';
 import { stopsOfTemplates } from '../live/remaining-stops.ts';
 import type { RequestFlags } from '../live/submit-request.ts';
-import { planTemplates, planTexts } from '../live/template-plan.ts';
+import { inNoWave, noWaveTexts, planTemplates, planTexts, type TemplatePlan } from '../live/template-plan.ts';
 import { judgeForUser } from '../live/user-judgements.ts';
 import { accessFor, confirmByPrompt, findZone, type PromptFlags, printObjects, recordReason } from '../live/write-options.ts';
 import { placeText } from '../output/text.ts';
@@ -33,7 +33,8 @@ export function run(context: CommandContext, options: RestartOptions): Promise<E
     const patch: TemplatePatch = { spec: { template: { metadata: { annotations } } } };
     const templates = new Map(meant.map(({ object }) => [object.metadata.name, withAnnotations(object, annotations)]));
     const planned = await planTemplates(cluster, group, templates);
-    const pods = meant.reduce((sum, { view }) => sum + view.replicas, 0);
+    const pods = meant.reduce((sum, one) => sum + Math.max(0, one.view.replicas - inNoWave(planned, one.zone)), 0);
+    if (pods === 0) refuseWithoutEffect(name, planned);
     const what = `${counted(pods, 'pod')} of ${placeText(name, zone)}`;
     const lines = [...(planned?.lines ?? []), ...planTexts(planned)];
     const listing = lines.map((line) => `  ${line}\n`).join('');
@@ -90,6 +91,14 @@ async function refuseDenied(
     refuseWhenDenied(judgement, name, (leading) => (blocksTemplate(leading) ? [undo] : [])),
   );
   return [...permitted, ...notes];
+}
+
+/** Throws Failure if the waves include no pod with the new templates. */
+function refuseWithoutEffect(name: string, planned: TemplatePlan | undefined): void {
+  const why = noWaveTexts(planned);
+  if (why.length === 0) return;
+  const todo = `add the zone to a wave of RolloutGroup ${name} (spec.rollout.waves), then repeat the command`;
+  throw refusedFailure(`restart would have no effect on ${name}: it would replace no pod`, { why: why.join('; '), todo });
 }
 
 /** Returns the pod template of a StatefulSet with these annotations. */

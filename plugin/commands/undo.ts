@@ -29,7 +29,7 @@ import { stopsOfTemplates } from '../live/remaining-stops.ts';
 import { mismatchFailure, newDifferences } from '../live/revision-choice.ts';
 import type { RequestFlags } from '../live/submit-request.ts';
 import { type GroupName, nameOf } from '../live/target.ts';
-import { planTemplates, planTexts } from '../live/template-plan.ts';
+import { inNoWave, planTemplates, planTexts, type TemplatePlan } from '../live/template-plan.ts';
 import { judgeForUser } from '../live/user-judgements.ts';
 import { accessFor, confirmAlways, confirmByPrompt, findZone, type PromptFlags, printObjects } from '../live/write-options.ts';
 import { stopAndEndText } from '../output/plan/plan-text.ts';
@@ -66,7 +66,7 @@ export async function run(context: CommandContext, options: UndoOptions): Promis
     const stops = stopsOfTemplates(planned?.plan, members, { verb: 'undo', zones: restarted });
     const effects = effectsOf(members, undos);
     const kept = [...planTexts(planned), ...continuedTexts(name, effects), ...keptTexts(name, undos)];
-    const { what, lines } = returnOf(members, undos);
+    const { what, lines } = returnOf(members, undos, planned);
     // A dry run prints objects instead of the preview.
     const ofPreview = options.dryRun === undefined ? [] : [`${what}: ${lines.join('; ')}`, ...effects.atOnce, ...kept];
     await writeAgentNote(context, cluster, members.live, [...new Set([...exceptions, ...stops, ...ofPreview])]);
@@ -277,8 +277,14 @@ function effectsOf({ snapshot, live: { definition } }: Members, undos: readonly 
 }
 
 /** Returns the first sentence of the preview, and a line for each member. */
-function returnOf({ name, snapshot }: Members, undos: readonly MemberUndo[]): { readonly what: string; readonly lines: readonly string[] } {
-  const returns = undos.map(({ member: { zone, view: set }, to }) => ({ zone, set, to: to.name, revision: to }));
+function returnOf(
+  { name, snapshot }: Members,
+  undos: readonly MemberUndo[],
+  planned: TemplatePlan | undefined,
+): { readonly what: string; readonly lines: readonly string[] } {
+  const returns = undos.map(({ member: { zone, view: set }, to }) => {
+    return { zone, set, to: to.name, revision: to, inNoWave: inNoWave(planned, zone) };
+  });
   const { lines, count } = returnTexts(snapshot, returns);
   const replaced =
     count === 0 ? 'no pod is replaced' : `${counted(count, 'pod')} ${count === 1 ? 'is' : 'are'} replaced in the order of the group`;

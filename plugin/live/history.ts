@@ -168,6 +168,8 @@ interface MemberReturn {
   readonly to: string;
   /** Absent if Kubernetes no longer keeps the revision, or it may not be read. */
   readonly revision?: Revision | undefined;
+  /** The number of outdated pods that stay, because no wave includes them. A return to the revision before a run takes every pod. */
+  readonly inNoWave?: number;
 }
 
 /**
@@ -178,7 +180,9 @@ export function returnTexts(
   snapshot: Snapshot,
   returns: readonly MemberReturn[],
 ): { readonly lines: readonly string[]; readonly count: number } {
-  const replaced = returns.map((one) => ({ ...one, count: podsToReplace(snapshot, one.set, one.to) }));
+  const replaced = returns.map((one) => {
+    return { ...one, count: Math.max(0, podsToReplace(snapshot, one.set, one.to) - (one.inNoWave ?? 0)) };
+  });
   const sum = replaced.reduce((total, { count }) => total + count, 0);
   const shown = sum === 0 ? replaced : replaced.filter(({ count }) => count > 0);
   const lines = shown.map(({ zone, set, to, revision, count }) => {

@@ -5,6 +5,7 @@ import { withRevisions } from '../../engine/observe/revisions.ts';
 import { defaultAssumptions, type GroupPlan } from '../../engine/plan/document.ts';
 import { planGroups } from '../../engine/plan/plan.ts';
 import { templateNamed } from '../../engine/plan/running-fields.ts';
+import { noWaveText } from '../../engine/run/included.ts';
 import { countRevisions } from '../../engine/run/revisions.ts';
 import { isUnknown, podsNamed, type Snapshot } from '../../engine/snapshot.ts';
 import { counted, firstOf, listed } from '../../policies/wording.ts';
@@ -18,7 +19,7 @@ import { imagesOf } from './history.ts';
 import type { Member, Members } from './members.ts';
 
 /** The plan of a group whose members get new templates. */
-interface TemplatePlan {
+export interface TemplatePlan {
   readonly plan: GroupPlan;
   /** The images that pods run and get, one line for each zone with pods to replace: `b: cache:1.0 (2 pods) -> cache:1.1`. */
   readonly lines: readonly string[];
@@ -55,12 +56,23 @@ export async function planTemplates(
   return { plan, lines };
 }
 
-/** Returns what the templates end, the approvals that their run waits for, and the waits that no planned event ends. */
+/** Returns what the templates end, the pods that no wave includes, the approvals of their run, and the waits that no planned event ends. */
 export function planTexts(planned: TemplatePlan | undefined): readonly string[] {
   if (planned === undefined) return [];
   const waits = waitsBesidesStops(planned.plan).filter(({ outcome }) => outcome !== 'no');
   const waitTexts = waits.map(({ rule, outcome, fact }) => (outcome === 'unknown' ? `unknown: ${fact}` : `waits for ${rule}: ${fact}`));
-  return [...endedTexts(planned.plan), ...approvalTexts(planned.plan), ...waitTexts];
+  return [...endedTexts(planned.plan), ...noWaveTexts(planned), ...approvalTexts(planned.plan), ...waitTexts];
+}
+
+/** Returns the number of pods of the zone that the templates leave outdated, because no wave includes them; 0 if the plan is unknown. */
+export function inNoWave(planned: TemplatePlan | undefined, zone: string): number {
+  return planned?.plan.zones.find((one) => one.zone === zone)?.podsInNoWave ?? 0;
+}
+
+/** Returns `3 pods of zone c stay outdated: no wave includes them` for each zone with such pods. */
+export function noWaveTexts(planned: TemplatePlan | undefined): readonly string[] {
+  const { zones = [] } = planned?.plan ?? {};
+  return zones.flatMap(({ zone, podsInNoWave = 0 }) => (podsInNoWave === 0 ? [] : [noWaveText(zone, podsInNoWave)]));
 }
 
 function withTemplate(object: KubernetesObject, templates: ReadonlyMap<string, unknown>): KubernetesObject {

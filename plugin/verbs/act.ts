@@ -41,10 +41,14 @@ const restart: Verb = {
   name: 'restart',
   summary: 'Restart all pods in the safe order of the group',
   description:
-    'Sets the annotation kubectl.kubernetes.io/restartedAt on the pod templates, like kubectl rollout restart. The agent then rolls out the new revision. Only this annotation differs from the manifests in Git. Prints the images that pods run and get, the run that the restart supersedes, and the approvals that its run waits for. Denied if the template failed, was undone or was rolled back: retry rolls this template out, and undo returns to the one before.',
+    'Sets the annotation kubectl.kubernetes.io/restartedAt on the pod templates, like kubectl rollout restart. The agent then rolls out the new revision. Only this annotation differs from the manifests in Git. Prints the images that pods run and get, the run that the restart supersedes, and the approvals that its run waits for. Counts only pods that the waves include; refused if that is no pod. Denied if the template failed, was undone or was rolled back: retry rolls this template out, and undo returns to the one before.',
   options: [zone, ...prompts()],
   examples: ['restart store-gateway -n mimir --reason "new certificates"', 'restart store-gateway --zone zone-a --dry-run=server'],
-  exits: { 5: 'denied by policy, or not confirmed', 9: 'a StatefulSet changed during the command', 10: 'the group does not exist' },
+  exits: {
+    5: 'the restart would have no effect, is denied by policy, or was not confirmed',
+    9: 'a StatefulSet changed during the command',
+    10: 'the group does not exist',
+  },
   load: async () => (await import('../commands/restart.ts')).run,
 };
 

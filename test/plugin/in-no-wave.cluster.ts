@@ -66,6 +66,19 @@ describeWithBinaries('waves that leave out a zone', () => {
     expect(runs().map(({ kind, outcome }) => `${kind} ${outcome}`)).toEqual(['rollout completed']);
   });
 
+  it('count in a restart only if a wave includes them', async () => {
+    const template = () => kubectl('get statefulset cache-c -o jsonpath={.spec.template}').stdout;
+    const before = template();
+    for (const flag of ['--yes', '--dry-run=client']) {
+      const refused = shown(`restart cache --zone c ${flag}`, 5);
+      expect(refused).toContain(`it would replace no pod why: ${stays} do: add the zone to a wave`);
+    }
+    const dry = shown('restart cache --dry-run=client');
+    expect(dry).toContain('this replaces 6 pods of shop/cache in the order of the group');
+    expect(dry).toContain(stays);
+    expect(template()).toBe(before);
+  });
+
   it('continue in a run of its own when they become longer, and a rollback returns every pod', async () => {
     patchWaves(['a', 'b', 'c']);
     await expect.poll(() => runs()[0]?.outcome, { timeout: 60_000 }).toBe('running');

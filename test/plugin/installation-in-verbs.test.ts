@@ -2,9 +2,12 @@
 import { describe, expect, it } from 'vitest';
 import type { PublishedDecision } from '../../engine/publish/published.ts';
 import { runOf as ledgerRun } from '../kit/questions.ts';
+import { type FakeOptions, fakeApiServer } from './api-server.ts';
+import { runInProcess } from './in-process.ts';
 import { rolling, waiting } from './live-kit.ts';
-import { adoptedObjects, ledgerObject } from './live-objects.ts';
+import { adoptedObjects, ledgerObject, publishedObject } from './live-objects.ts';
 import { act, apiVersion, failed, history, oncall, runOf } from './live-requests-kit.ts';
+import { folderWith } from './process.ts';
 import type { FakeObject } from './served-objects.ts';
 
 const account: FakeObject = {
@@ -31,22 +34,23 @@ const objectsWith = (updated: readonly string[]): readonly FakeObject[] =>
 const startedMs = Date.now() - 60_000;
 const { id } = runOf(waiting);
 const run = ledgerRun({ id, wave: 2, startedMs, waveStartedMs: startedMs, movableAsOfMs: startedMs, lastDisruptionMs: startedMs + 1000 });
-const inRun = [...objectsWith(['a']), ...history, ledgerObject({ run }), account, node];
+const objectsOfRun = (wave: number) => [...objectsWith(['a']), ...history, ledgerObject({ run: { ...run, wave } }), account, node];
+const inRun = objectsOfRun(2);
 
-const verbs: readonly (readonly [line: string, decision: PublishedDecision])[] = [
-  ['restart ingester', waiting],
-  ['undo ingester', rolling],
-  ['retry ingester', failed],
-  ['promote ingester --full --yes', { ...rolling, wave: { name: 'canary', index: 0, count: 3 } }],
-  ['approve ingester --wave rest', waiting],
+const verbs: readonly (readonly [line: string, decision: PublishedDecision, objects: readonly FakeObject[]])[] = [
+  ['restart ingester', waiting, inRun],
+  ['undo ingester', rolling, inRun],
+  ['retry ingester', failed, inRun],
+  ['promote ingester --full --yes', { ...rolling, wave: { name: 'canary', index: 0, count: 3 } }, objectsOfRun(0)],
+  ['approve ingester --wave rest', waiting, inRun],
 ];
 
 describe('if the agent has lost the right to replace pods', () => {
   const isAllowed = ({ resource, verb }: { readonly resource: string; readonly verb: string }) =>
     resource !== 'pods' || verb === 'list' || verb === 'watch' || verb === 'get';
 
-  it.each(verbs)('%s says so', async (line, decision) => {
-    const { stderr, stdout } = await act(line, { decision, extra: inRun, options: { stamp: oncall, isAllowed } });
+  it.each(verbs)('%s says so', async (line, decision, extra) => {
+    const { stderr, stdout } = await act(line, { decision, extra, options: { stamp: oncall, isAllowed } });
     const [verb] = line.split(' ');
     expect(stderr, stdout).toMatch(
       new RegExp(`rollout-group/rollout-group-agent may not .* in mimir: no pod is replaced by eviction; ${verb} does not change it`),
@@ -76,10 +80,10 @@ it.each(verbs.slice(0, 2))('%s says that the webhooks are unknown if the user ma
   expect(stderr).toContain('note: no permission to get mutatingwebhookconfigurations, so the registered webhooks are unknown\n');
 });
 
-it.each(verbs)('%s names a write of the agent that the API server rejected', async (line, decision) => {
+it.each(verbs)('%s names a write of the agent that the API server rejected', async (line, decision, extra) => {
   const fact = 'the API server rejects the deletion of ingester-zone-b-1';
   const rejected = { ...decision, warnings: [...decision.warnings, { rule: 'write-accepted', outcome: 'wait', fact } as const] };
-  const { stderr } = await act(line, { decision: rejected, extra: inRun });
+  const { stderr } = await act(line, { decision: rejected, extra });
   expect(stderr).toContain(`note: mimir/ingester: ${fact}; the agent repeats the write\n`);
 });
 
@@ -97,4 +101,47 @@ describe('undo in the middle of a run', () => {
     const { status, stdout, stderr } = await undo('c');
     expect([status, stdout, stderr]).toEqual([0, expect.stringContaining('2 pods are replaced'), '']);
   });
+});
+
+const isNoAdmin = { '!': { in: ['admins', { var: 'user.groups' }] } };
+const policyWith = (when: object): FakeObject => ({
+  apiVersion,
+  kind: 'RolloutPolicy',
+  metadata: { name: 'calm', namespace: 'mimir' },
+  spec: {
+    targets: { all: true },
+    rules: [{ name: 'admins', actions: ['restart', 'scaleUp', 'scaleDown', 'rollout'], effect: 'deny', when }],
+  },
+});
+const changed = { 'a.json': JSON.stringify(adoptedObjects()[0]).replace('mimir:1', 'mimir:2') };
+const lines = ['restart ingester', 'scale ingester --zone a --replicas 4', 'undo ingester', 'apply -f a.json --dry-run=server'];
+
+async function on(line: string, when: object, options: FakeOptions) {
+  const revision = line.startsWith('undo') ? { updateRevision: 'rev-2' } : {};
+  const published = publishedObject({ ...rolling, decidedMs: Date.now() });
+  const { url } = await fakeApiServer([...adoptedObjects(revision), ...history, policyWith(when), published], options);
+  return runInProcess([...line.split(' '), '--server', url, '-n', 'mimir'], { cwd: folderWith(changed) });
+}
+
+describe.each(lines)('%s under a rule that reads the user', (line) => {
+  it('passes for a user whom the rule permits', async () => {
+    const { status, stderr } = await on(line, isNoAdmin, { groups: ['admins'] });
+    expect([status, stderr]).toEqual([0, expect.not.stringContaining('calm/admins')]);
+  });
+
+  it('is denied for another user', async () => {
+    const { status, stderr } = await on(line, isNoAdmin, { groups: ['guests'] });
+    expect([status, stderr]).toEqual([5, expect.stringContaining('calm/admins')]);
+  });
+});
+
+it.each(lines.slice(0, 2))('%s leaves the rule to the webhook if the API server does not say who the user is', async (line) => {
+  const { status, stderr } = await on(line, isNoAdmin, {});
+  const note = 'note: the API server does not say who you are, so only the webhook can evaluate calm/admins\n';
+  expect([status, stderr]).toEqual([0, expect.stringContaining(note)]);
+});
+
+it.each(lines.slice(0, 3))('%s is denied by a rule that reads no user, whoever the user is', async (line) => {
+  const isOfGroup = { '==': [{ var: 'group.name' }, 'ingester'] };
+  for (const options of [{ groups: ['admins'] }, {}]) expect((await on(line, isOfGroup, options)).status).toBe(5);
 });

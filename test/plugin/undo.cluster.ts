@@ -1,9 +1,14 @@
 // An undo restores fields that the undone manifests had removed. The same manifests must ask for exactly the undone revision again.
-import { expect, it } from 'vitest';
-import { describeOnControlPlane } from '../control-plane/suite.ts';
+import { spawnSync } from 'node:child_process';
+import { tmpdir } from 'node:os';
+import { resolve } from 'node:path';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { describeOnControlPlane, describeWithBinaries } from '../control-plane/suite.ts';
 import { isReady, type Pod, revisionOf, type StatefulSet, statefulSet } from '../control-plane/workloads.ts';
+import { kubeconfigOf, type LocalCluster, startCluster } from '../documents/local-cluster.ts';
 import { serveKinds } from './apply-kit.ts';
 import { filesOf, person, writerRules } from './live-people.ts';
+import { runPlugin } from './process.ts';
 
 const namespace = 'undone';
 const name = 'ingester-zone-a';
@@ -151,5 +156,38 @@ describeOnControlPlane('an undo in the middle of a run of the strategy partition
     await client.patch(`${path}/${name}`, 'strategic', withImage('4', 0));
     const refused = await writer.run(['undo', 'qart', '-n', namespace, '--yes'], { cwd: filesOf({}) });
     expect([refused.status, refused.stderr]).toEqual([5, expect.stringContaining('a template under RollingUpdate would replace 3 pods')]);
+  });
+});
+
+describeWithBinaries('an undo after the undo of one zone of a completed rollout', () => {
+  let cluster: LocalCluster;
+  let env: Readonly<Record<string, string>>;
+  beforeAll(async () => {
+    cluster = await startCluster('');
+    env = { KUBECONFIG: resolve(kubeconfigOf(cluster)) };
+  });
+  afterAll(() => cluster?.stop());
+  const kubectl = (line: string) => spawnSync('kubectl', line.split(' '), { encoding: 'utf8', env: { ...process.env, ...env } });
+  const shown = (line: string): string => {
+    const { status, stdout, stderr } = runPlugin(line.split(' '), { cwd: tmpdir(), env });
+    expect(status, `${line}: ${stdout}${stderr}`).toBe(0);
+    return stdout;
+  };
+  const images = (kind: string) => kubectl(`get ${kind} -o jsonpath={.items[*]..image}`).stdout;
+
+  it('returns the other zones, and a repeated undo changes nothing', async () => {
+    const waves = [{ name: 'all', zones: ['a', 'b', 'c'], percent: 100 }];
+    const patch = JSON.stringify([{ op: 'replace', path: '/spec/rollout/waves', value: waves }]);
+    expect(kubectl(`patch rolloutgroup cache --type=json -p ${patch}`)).toMatchObject({ status: 0 });
+    shown(`apply -f ${resolve('examples/quick-start/manifests-next')} --yes`);
+    shown('status cache --timeout 240s');
+    expect(shown('undo cache --zone b --yes')).toContain('3 pods are replaced');
+    shown('status cache --timeout 240s');
+    const undone = shown('undo cache --yes');
+    expect(undone).toMatch(/6 pods are replaced.*\n {2}a: .*, 3 pods\n {2}c: .*, 3 pods\n/);
+    shown('status cache --timeout 240s');
+    const kinds = ['statefulsets', 'pods'].map((kind) => images(kind));
+    for (const text of kinds) expect([text.includes('1.2.0'), text.includes('1.3.0')]).toEqual([true, false]);
+    expect(shown('undo cache --yes')).toContain('nothing was undone');
   });
 });

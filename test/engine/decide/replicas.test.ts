@@ -6,6 +6,7 @@ import { group, type ZoneOverrides } from '../../kit/groups.ts';
 import { statefulSet } from '../../kit/objects.ts';
 import { contextWith, line, policy, zoneIn } from '../../kit/questions.ts';
 import type { SnapshotOverrides } from '../../kit/snapshots.ts';
+import { oscillationViolations } from '../oscillation.ts';
 
 const greatest = 2 ** 31 - 1;
 const free: BoundsDefinition = { multipleOf: 1, parity: 'any' };
@@ -246,5 +247,23 @@ describe('the replicas of a mirrored object', () => {
 
   it('block the zone when the group says that a missing object fails', () => {
     expect(desired({ replicas: { ...mirror, onMissing: 'fail' } })).toEqual(unread('no', 'ReplicaTemplate ingester could not be read'));
+  });
+});
+
+describe('S16, replicas that go back and forth', () => {
+  const write = (zone: string, from: number, to: number, inputs = 'count 3') => ({ zone, from, to, inputs });
+
+  it('are found where nothing that they follow has changed', () => {
+    expect(oscillationViolations([write('a', 3, 5), write('a', 5, 3)])).toEqual(['S16: the replicas of zone a oscillate']);
+    expect(oscillationViolations([write('a', 3, 5), write('b', 5, 3), write('a', 5, 4), write('a', 4, 5)])).toEqual([
+      'S16: the replicas of zone a oscillate',
+      'S16: the replicas of zone a oscillate',
+    ]);
+  });
+
+  it('are no violation in one direction, in different zones, or when their source has changed', () => {
+    expect(oscillationViolations([write('a', 3, 5), write('a', 5, 7)])).toEqual([]);
+    expect(oscillationViolations([write('a', 3, 5), write('b', 5, 3)])).toEqual([]);
+    expect(oscillationViolations([write('a', 3, 5), write('a', 5, 3, 'count 4')])).toEqual([]);
   });
 });
