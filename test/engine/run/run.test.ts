@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { digestOfWaves } from '../../../engine/run/requests.ts';
 import { advanceRun } from '../../../engine/run/run.ts';
 import type { RunState } from '../../../engine/run/run-state.ts';
 import { failRun } from '../../../engine/run/states.ts';
@@ -362,7 +363,9 @@ describe('a wave', () => {
       run: { wave: 1, waveStartedMs: kitNowMs },
       progress: { wave: { name: 'rest' } },
     });
-    expect(advanced(runOf({ waveAvailableMs: ago(hourMs) }), updatedA, three)?.run).toEqual(runOf({ wave: 1, waveStartedMs: kitNowMs }));
+    expect(advanced(runOf({ waveAvailableMs: ago(hourMs) }), updatedA, three)?.run).toEqual(
+      runOf({ wave: 1, waveStartedMs: kitNowMs, waves: digestOfWaves(three) }),
+    );
   });
 
   it('that adds nothing is over at once', () => {
@@ -407,8 +410,10 @@ describe('the last wave', () => {
     const waves = [wave('a', ['a']), wave('b', ['b']), wave('c', ['c'])];
     const run = runOf({ wave: 2, waveStartedMs: ago(minuteMs), lastDisruptionMs: kitNowMs });
     const leaked = { ...allUpdated, 'ingester-zone-b': { ...updatedPods(), 1: { revision: oldRevision } } };
-    const again = advanced(run, { statefulSets: outdated, podChanges: leaked }, group({ rollout: { waves } }));
-    expect(again?.run).toEqual({ ...runOf({ wave: 1, waveStartedMs: kitNowMs, lastDisruptionMs: kitNowMs - 1 }), outcome: 'running' });
+    const ordered = group({ rollout: { waves } });
+    const again = advanced(run, { statefulSets: outdated, podChanges: leaked }, ordered);
+    const entered = { wave: 1, waveStartedMs: kitNowMs, waves: digestOfWaves(ordered), lastDisruptionMs: kitNowMs - 1 };
+    expect(again?.run).toEqual({ ...runOf(entered), outcome: 'running' });
     expect(again?.progress?.zones.map(({ view, remaining }) => [view.zone.name, remaining])).toEqual([['b', 1]]);
   });
 
