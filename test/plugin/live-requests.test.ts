@@ -297,7 +297,8 @@ describe('abort and retry', () => {
       const at = { startedMs: Date.now() - 900_000, wave: 2, waveStartedMs: Date.now() - 600_000 };
       const pace = { movableMs: 0, movableAsOfMs: Date.now(), isMovable: true };
       const back = { a: 'rev-1', b: 'rev-1', c: 'rev-1' };
-      const ledger = ledgerObject({ run: { id, kind, target, previous: back, ...at, ...pace, outcome: 'running' } });
+      const run = { id, kind, target, previous: back, ...at, ...pace, outcome: 'running' } as const;
+      const ledger = ledgerObject({ run });
       const podsAt = (zone: string, revision: string): readonly FakeObject[] => {
         const pods = adoptedObjects().filter(({ kind, metadata }) => kind === 'Pod' && metadata.name.startsWith(`ingester-zone-${zone}`));
         return JSON.parse(JSON.stringify(pods).replaceAll('"rev-1"', `"${revision}"`));
@@ -314,6 +315,11 @@ describe('abort and retry', () => {
       expect(dry.stderr).toContain(
         'note: 4 pods return to an earlier revision: b: rev-2 -> rev-1 (revision 2), 2 pods; c: rev-2 -> rev-1 (revision 2), 2 pods\n',
       );
+      // The rollback leaves pods that ran another revision before the run.
+      const kept = ledgerObject({ run: { ...run, kept: { b: ['rev-1b'] } } });
+      const some = extra.map((object) => (object === ledger ? kept : object));
+      const rest = await act('abort ingester --rollback --dry-run=client', { decision: waiting, extra: some });
+      expect(rest.stderr).toContain('note: 2 pods return to an earlier revision: c: rev-2 -> rev-1 (revision 2), 2 pods\n');
     });
 
     it('names the published pause if only the agent can read the run', async () => {

@@ -250,7 +250,9 @@ describe('a new template', () => {
 
   it('is a rollback also after the run is complete, and the completed template is then the previous one', () => {
     const run = runOf({ target: revisions('rev-3'), previous: revisions(newRevision), outcome: 'completed', wave: 1 });
-    expect(advanced(run)?.run).toMatchObject({ kind: 'rollback', target: revisions(newRevision), previous: revisions('rev-3') });
+    const at = { 2: { revision: 'rev-3' } };
+    const back = { kind: 'rollback', target: revisions(newRevision), previous: revisions('rev-3') };
+    expect(advanced(run, { statefulSets: outdated, ...podsIn({ a: at, b: at, c: at }) })?.run).toMatchObject(back);
   });
 
   it('is no rollback when it goes forth again after one, since that template has failed once', () => {
@@ -436,15 +438,13 @@ describe('the last wave', () => {
   });
 
   it('is asked again, as a new run, when an old pod comes back', () => {
-    const run = runOf({ outcome: 'completed', wave: 1, completedMs: ago(hourMs), lastDisruptionMs: ago(hourMs) });
+    const lastDisruptionMs = ago(hourMs);
+    const run = runOf({ outcome: 'completed', wave: 1, completedMs: ago(hourMs), lastDisruptionMs });
     const leaked = { ...allUpdated, 'ingester-zone-b': { ...updatedPods(), 1: { revision: oldRevision } } };
     expect(advanced(run, { statefulSets: outdated, podChanges: leaked })?.run).toEqual({
       ...begun,
-      id: anyId,
-      kind: 'rollout',
-      target: revisions(newRevision),
-      previous: revisions(oldRevision),
-      lastDisruptionMs: ago(hourMs),
+      ...{ id: anyId, kind: 'rollout', target: revisions(newRevision), previous: revisions(oldRevision), lastDisruptionMs },
+      kept: { a: [newRevision], b: [newRevision], c: [newRevision] },
     });
   });
 });
