@@ -396,6 +396,14 @@ describe('abort and retry', () => {
     const returned = await act('retry ingester', { decision: { ...rolledBack, phase: 'Done', warnings: [], stops: [] } });
     expect([returned.stdout, asked(returned)]).toEqual(['mimir/ingester has no failed run; nothing was retried\n', []]);
   });
+
+  it('retry waits for the end of a run after a rollback', async () => {
+    const { stops = [] } = rolledBack;
+    const acted = await act('retry ingester', { decision: { ...rolling, stops } });
+    expect([acted.status, acted.kept]).toEqual([5, []]);
+    expect(acted.stderr).toContain('retry was not sent: run 4f1c9a02 of mimir/ingester is not over');
+    expect(acted.stderr).toContain(`${stops[0]?.fact}; a retry counts only after the run`);
+  });
 });
 
 describe('under a pause', () => {
