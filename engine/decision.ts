@@ -316,7 +316,11 @@ export type AdmissionRequest =
     })
   | (PodRequest & { readonly kind: 'deletePod' })
   | (PodRequest & { readonly kind: 'evictPod' })
-  | (SetRequest & { readonly kind: 'restart' });
+  | (SetRequest & {
+      readonly kind: 'restart';
+      /** The time in the new template. Absent: the present time, or a text that is no time. */
+      readonly restartedAtMs?: number;
+    });
 
 export interface Judgement {
   readonly outcome: 'allow' | 'deny' | 'prepare';

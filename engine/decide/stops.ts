@@ -208,12 +208,13 @@ function undoFact(intent: IntentView): string {
   return `${requesterText(intent)} undid the revisions ${revisions.join(', ')}`;
 }
 
-/** Returns the zones of the undone revisions. The stop blocks only while one of these revisions is the update revision of its zone. */
+/** Returns the zones whose update revision is undone. If there is no such zone, the stop blocks nothing, and names the zones of the undo. */
 function undoneZones({ view }: GroupContext, { undone = [] }: IntentView): Pick<Stop, 'zones' | 'isBlocking'> {
-  const isCurrent = view.zones.some(({ zone, set }) =>
-    undone.some((one) => one.zone === zone.name && one.revision === set?.status.updateRevision),
-  );
-  return { zones: [...new Set(undone.map(({ zone }) => zone))], isBlocking: isCurrent };
+  const isCurrent = ({ zone, revision }: (typeof undone)[number]): boolean =>
+    view.zones.some((one) => one.zone.name === zone && one.set?.status.updateRevision === revision);
+  const current = undone.filter(isCurrent);
+  const named = current.length > 0 ? current : undone;
+  return { zones: [...new Set(named.map(({ zone }) => zone))], isBlocking: current.length > 0 };
 }
 
 function pausedBySettings(context: GroupContext): readonly Stop[] {

@@ -19,11 +19,12 @@ import { prepareDownscale } from '../rules/prepare.ts';
 import { protectedFromOthers } from '../rules/protected.ts';
 import { checkReplicas, type ScaleQuestion, setLeavesRules } from '../rules/scale.ts';
 import { strategyKept, type UpdateRequest } from '../rules/strategy.ts';
-import { cancelRequest, undoRequest } from '../run/requests.ts';
+import { cancelRequest } from '../run/requests.ts';
 import { type Claim, isUnknown, type PodView, type Snapshot, type StatefulSetView, setNamed } from '../snapshot.ts';
 import { exposedClaims } from '../strategies/partition.ts';
 import { groupOf, podNamed, type RequestOf } from './admission-claims.ts';
 import type { Verdict } from './judge.ts';
+import { isReturn } from './restart.ts';
 
 type Change = RequestOf<'scale'> & { readonly from: number; readonly to: number };
 
@@ -93,10 +94,8 @@ export function checkUpdate(snapshot: Snapshot, request: UpdateRequest): Verdict
 }
 
 /** Returns the stops of the present template of the zone, which another template ends without a request. */
-function blocksOfTemplate({ snapshot, group, intents }: GroupContext, { zone: { name }, set }: ZoneView): readonly Stop[] {
-  const isOfZone = ({ rule, zones }: Stop): boolean =>
-    rule === 'undone' ? undoRequest({ intents }, name, set?.status.updateRevision) !== undefined : zones.includes(name);
-  return templateStops(decideGroup(snapshot, group).stops).filter(isOfZone);
+function blocksOfTemplate({ snapshot, group }: GroupContext, { zone }: ZoneView): readonly Stop[] {
+  return templateStops(decideGroup(snapshot, group).stops).filter(({ zones }) => zones.includes(zone.name));
 }
 
 /** Checks the deletion of a StatefulSet. Without a group, the label that forbids a downscale forbids the deletion too. */
@@ -118,10 +117,11 @@ export function checkStatefulSetDeletion(snapshot: Snapshot, request: RequestOf<
 
 /**
  * Checks a restart, which replaces every pod, one after another. It changes the template, so it would end the block of a failed, rolled-back or
- * undone template and roll this template out.
+ * undone template and roll this template out. The return to an earlier template is no restart of the present one.
  */
 export function checkRestart(snapshot: Snapshot, request: RequestOf<'restart'>): Verdict {
   return forMember(snapshot, request, ({ context, zone }) => {
+    if (isReturn(context, zone, request)) return { results: [] };
     const own = blocksOfTemplate(context, zone).map(({ rule, fact, source, untilMs: earliestMs, isBlocking }) => {
       const limit = `another template${rule === 'rolled-back' && isBlocking ? ', or retry' : ''}`;
       const details = { source, earliestMs, ...(rule === 'run-failed' ? {} : { limit }) };

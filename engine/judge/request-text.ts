@@ -26,7 +26,7 @@ export function describe(request: AdmissionRequest): string {
   }
 }
 
-/** Returns twelve hexadecimal digits of a hash of group, leading rule, request, object UID and policies. Requester and dry run do not change it. */
+/** Returns twelve hexadecimal digits of a hash of group, leading rule, request, object UID and policies. Requester, dry run and the time of a restart do not change it. */
 export function decisionId(snapshot: Snapshot, request: AdmissionRequest, rule: string | undefined): string {
   const object = withoutRequester(request);
   const { group, uid } = subjectOf(snapshot, request);
@@ -34,7 +34,8 @@ export function decisionId(snapshot: Snapshot, request: AdmissionRequest, rule: 
 }
 
 function withoutRequester(request: AdmissionRequest): object {
-  const { dryRun: _dryRun, user: _user, groups: _groups, ...object } = { user: '', groups: [], ...request };
+  const all = { user: '', groups: [], restartedAtMs: 0, ...request };
+  const { dryRun: _dryRun, user: _user, groups: _groups, restartedAtMs: _restartedAtMs, ...object } = all;
   return object;
 }
 

@@ -69,6 +69,8 @@ export interface PlanInput extends Pick<Snapshot, 'groups' | 'policies' | 'excep
   readonly assumptions: Assumptions;
   /** The state of the cluster that `current` comes from: unready, missing and unknown pods, ledgers, requests, gate readings. */
   readonly running?: Snapshot;
+  /** The requests before the change, if it writes or deletes requests. Absent: those of `running`. */
+  readonly intentsBefore?: Snapshot['intents'];
   /** The user who requests the change. Absent: unknown, as in a plan of files. */
   readonly requester?: Requester;
   /** Groups that are blocked because their members do not exist. */
@@ -251,7 +253,7 @@ function planGroup(input: PlanInput, group: GroupDefinition, snapshots: PlanSnap
 
 /** Returns the run and the blocks of the present templates that the change ends. */
 function endedIn(
-  { current, revisions = [] }: PlanInput,
+  { current, revisions = [], intentsBefore }: PlanInput,
   group: GroupDefinition,
   snapshot: Snapshot,
   { successor, atStart }: Forward,
@@ -261,7 +263,8 @@ function endedIn(
     const updateRevision = setNamed(snapshot, group.namespace, statefulSet)?.status.updateRevision;
     return object === undefined ? undefined : templateNamed(revision, { object, updateRevision, revisions });
   };
-  const ends = endedStops(decideGroup({ ...snapshot, hasAssumedTimes: true }, group).stops, atStart);
+  const before = { ...snapshot, ...defined({ intents: intentsBefore }) };
+  const ends = endedStops(decideGroup({ ...before, hasAssumedTimes: true }, group).stops, atStart);
   return defined({
     supersedes: supersededRun(group, { snapshot, successor, templateOf }),
     ends: ends.length === 0 ? undefined : ends,

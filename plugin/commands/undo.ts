@@ -3,7 +3,9 @@ import { isStatus } from '../../cluster/request/failure.ts';
 import { type KubernetesObject, resources } from '../../cluster/request/resource.ts';
 import { type JsonPatchOperation, patchByOperations } from '../../cluster/request/write.ts';
 import { intentsOf } from '../../engine/context.ts';
+import type { AdmissionRequest } from '../../engine/decision.ts';
 import { fieldDiff, type ObjectContent } from '../../engine/diff/field-diff.ts';
+import { restartOf } from '../../engine/judge/restart.ts';
 import { fieldAt } from '../../engine/observe/raw.ts';
 import { effectsOfRevisions, type RevisionEffects } from '../../engine/plan/controller.ts';
 import { goesBack } from '../../engine/publish/status.ts';
@@ -55,11 +57,12 @@ export async function run(context: CommandContext, options: UndoOptions): Promis
       context.stdout.write(nothingText(name, members.live, context.nowMs()));
       return exitCodes.done;
     }
-    const exceptions = await refuseDenied(cluster, members, undos);
-    const restarted = undos.map(({ member }) => member.zone);
     const intent = undoIntent(target, undos, options.reason ?? earlierReason(earlier, undos));
+    const requests = requestsAfter(members, { intent, undos }, context.nowMs());
+    const exceptions = await refuseDenied(cluster, members, undos, requests);
+    const restarted = undos.map(({ member }) => member.zone);
     const templates = new Map(undos.map(({ member, to }) => [member.view.name, to.template]));
-    const planned = await planTemplates(cluster, members, templates, requestsAfter(members, { intent, undos }));
+    const planned = await planTemplates(cluster, members, templates, requests);
     const stops = stopsOfTemplates(planned?.plan, members, { verb: 'undo', zones: restarted });
     const effects = effectsOf(members, undos);
     const kept = [...planTexts(planned), ...continuedTexts(name, effects), ...keptTexts(name, undos)];
@@ -149,14 +152,23 @@ async function refuseOtherTemplates(
  * Returns the exceptions that permit the new templates. Throws Failure if a rule denies a template, or if the definition of the group is
  * unknown and Kubernetes would replace the pods at once.
  */
-async function refuseDenied(cluster: Cluster, { stored, live, name }: Members, undos: readonly MemberUndo[]): Promise<readonly string[]> {
-  const requests = undos.map(({ member }) => {
+async function refuseDenied(
+  cluster: Cluster,
+  { stored, live, name }: Members,
+  undos: readonly MemberUndo[],
+  intents: Snapshot['intents'],
+): Promise<readonly string[]> {
+  const requests = undos.flatMap(({ member, to }): readonly AdmissionRequest[] => {
     if (live.definition === undefined) refuseUnguarded(member, `a rollback of ${name}`);
     const { namespace, name: statefulSet, replicas, updateStrategy: strategy } = member.view;
-    const change = { from: replicas, to: replicas, isTemplateChanged: true, strategy, via: 'patch', dryRun: false } as const;
-    return { kind: 'update', namespace, statefulSet, ...change } as const;
+    const target = { namespace, statefulSet, dryRun: false };
+    const restart = restartOf(to.template, fieldAt(member.object['spec'], ['template']));
+    return [
+      { kind: 'update', ...target, from: replicas, to: replicas, isTemplateChanged: true, strategy, via: 'patch' },
+      ...(restart === undefined ? [] : [{ kind: 'restart', ...target, ...restart } as const]),
+    ];
   });
-  const { judgements, notes } = await judgeForUser(cluster, stored, requests);
+  const { judgements, notes } = await judgeForUser(cluster, { ...stored, intents }, requests);
   return [...judgements.flatMap((judgement) => refuseWhenDenied(judgement, name)), ...notes];
 }
 
@@ -208,14 +220,18 @@ function isReplaced({ action, undone = [] }: IntentView, undos: readonly MemberU
   );
 }
 
-/** Returns the requests of the cluster after the undo. */
+/** Returns the requests of the cluster after the undo, with which the webhook judges the templates. */
 function requestsAfter(
   { snapshot }: Members,
   { intent, undos }: { readonly intent: KubernetesObject; readonly undos: readonly MemberUndo[] },
+  atMs: number,
 ): Snapshot['intents'] {
   const { intents } = snapshot;
   const written = readIntent(intent);
-  return isUnknown(intents) || isUnknown(written) ? intents : [...intents.filter((one) => !isReplaced(one, undos)), written];
+  if (isUnknown(intents) || isUnknown(written)) return intents;
+  const isWritten = ({ namespace, name }: IntentView): boolean => namespace === written.namespace && name === written.name;
+  const kept = intents.filter((one) => !isWritten(one) && !isReplaced(one, undos));
+  return [...kept, { ...written, requestedBy: { user: 'you', groups: [], atMs } }];
 }
 
 /** Returns the failure of an undo whose request is written, while a webhook that does not answer prevents the change of the templates. */

@@ -46,6 +46,7 @@ export async function planTemplates(
     desired: withRevisions(desired, current, revisions),
     assumptions: defaultAssumptions,
     running: { ...snapshot, intents },
+    intentsBefore: snapshot.intents,
   }).groups;
   if (plan === undefined) return undefined;
   const lines = members.flatMap((member) => {

@@ -306,4 +306,42 @@ describeWithBinaries('the surface of a cluster', () => {
     );
     shown('status cache --for wave=canary --timeout 120s');
   }, 240_000);
+
+  it('undo of a restart returns to the restart before it, and no block denies the return to the second, or the undo of an aborted one', async () => {
+    const revision = () => kubectl('get statefulset cache-b -o jsonpath={.status.updateRevision}').stdout;
+    /** Approves and waits until the group is done and the pods of zone b have this revision, or another one than `before`. */
+    const rolled = async (wanted: { readonly to?: string; readonly before?: string }): Promise<string> => {
+      const state = () => {
+        bundle('approve cache --context alice');
+        const now = revision();
+        const isMeant = wanted.to === undefined ? now !== wanted.before : now === wanted.to;
+        const count = read<Listed>(`pods -l controller-revision-hash=${now}`).items.length;
+        return [isMeant, count, /^shop\/cache \w+/.exec(shown('get cache'))?.[0]];
+      };
+      await expect.poll(state, { timeout: 120_000, interval: 1000 }).toEqual([true, 3, 'shop/cache DONE']);
+      return revision();
+    };
+    const start = await rolled({ before: '' });
+    shown('restart cache --zone b');
+    const first = await rolled({ before: start });
+    shown('restart cache --zone b');
+    const second = await rolled({ before: first });
+    const number = kubectl(`get controllerrevision ${second} -o jsonpath={.revision}`).stdout;
+    for (const [line, to] of [
+      ['undo cache', first],
+      [`undo cache --zone b --to-revision ${number} --yes`, second],
+    ] as const) {
+      const undo = shown(line);
+      expect(undo).toContain('3 pods are replaced');
+      expect(undo).not.toContain('ends a block');
+      await rolled({ to });
+    }
+    shown('restart cache --zone b');
+    await expect.poll(revision, { timeout: 30_000 }).not.toBe(second);
+    await expect.poll(() => shown('get cache'), { timeout: 60_000 }).toMatch(/approv/);
+    shown('abort cache --rollback --reason crashes');
+    await expect.poll(() => shown('get cache'), { timeout: 60_000 }).toMatch(/^shop\/cache ROLLED BACK /);
+    expect(shown('undo cache')).toContain('no pod is replaced');
+    await rolled({ to: second });
+  }, 400_000);
 });

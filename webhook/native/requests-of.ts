@@ -1,7 +1,8 @@
 // Translates a review for /admission/enforce into requests to the engine, and finds reviews to which no policy applies.
-import { asJsonObject, isJsonObject, isSameJson, type JsonObject } from '../../cluster/request/json.ts';
+import { asJsonObject, isSameJson, type JsonObject } from '../../cluster/request/json.ts';
 import type { AdmissionRequest } from '../../engine/decision.ts';
 import { protectiveLabels } from '../../engine/judge/protection.ts';
+import { restartOf } from '../../engine/judge/restart.ts';
 import { annotationKeys, labelKeys, preparationKeys } from '../../policies/adopt/keys.ts';
 import { isDryRun, type Review } from '../review/review.ts';
 
@@ -28,9 +29,6 @@ interface PodRelease {
   /** True if the update ends containers: it changes an image or the deadline, or sets a terminal phase. */
   readonly isEnded: boolean;
 }
-
-/** The annotation that `kubectl rollout restart` sets in the template. */
-const restartedAt = 'kubectl.kubernetes.io/restartedAt';
 
 /**
  * Returns the target of the review. Writes pass if they leave replicas, template, strategy, ordinals, labels and protective annotations
@@ -255,9 +253,7 @@ export function requestsFor(
   if (verb === 'scale') return from === to ? [] : [{ kind: 'scale', ...target, from, to, via: 'scale' }];
   const [now, before] = [asJsonObject(object['spec']), asJsonObject(live['spec'])];
   const isChanged = !isSameJson(now['template'], before['template']);
-  // A GitOps tool that removes the annotation applies its manifest again.
-  const isRestart =
-    isChanged && hasRestart(now['template']) && isSameJson(withoutRestart(now['template']), withoutRestart(before['template']));
+  const restart = isChanged ? restartOf(now['template'], before['template']) : undefined;
   const { type: strategy, partition } = strategyOf(now);
   const relabels = relabelsOf(object, live);
   const betweenZones = labelsOf(object)[labelKeys.minTimeBetweenZones];
@@ -275,7 +271,7 @@ export function requestsFor(
     via: asJsonObject(review.options)['kind'] === 'PatchOptions' ? 'patch' : 'update',
     ...(isTimeSet ? { betweenZones } : {}),
   };
-  return isRestart ? [update, { kind: 'restart', ...target }] : [update];
+  return restart === undefined ? [update] : [update, { kind: 'restart', ...target, ...restart }];
 }
 
 export function podRequest(review: Review, verb: 'deletePod' | 'evictPod', name: string): AdmissionRequest {
@@ -285,16 +281,4 @@ export function podRequest(review: Review, verb: 'deletePod' | 'evictPod', name:
 function requesterOf(review: Review): Pick<AdmissionRequest, 'user' | 'groups' | 'dryRun'> {
   const { name, groups } = review.user;
   return { ...(name === '' ? {} : { user: name, groups }), dryRun: isDryRun(review) };
-}
-
-function hasRestart(template: unknown): boolean {
-  return annotationsOf(asJsonObject(template))[restartedAt] !== undefined;
-}
-
-function withoutRestart(template: unknown): unknown {
-  const { metadata, ...rest } = asJsonObject(template);
-  const { annotations, ...kept } = asJsonObject(metadata);
-  const { [restartedAt]: _restartedAt, ...others } = isJsonObject(annotations) ? annotations : {};
-  const isEmpty = Object.keys(others).length === 0;
-  return { ...rest, metadata: isEmpty ? kept : { ...kept, annotations: others } };
 }

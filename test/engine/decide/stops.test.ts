@@ -259,6 +259,14 @@ describe('a stop while no step is due', () => {
     const { snapshot } = idle();
     const current = snapshot.statefulSets[0]?.status.updateRevision ?? '';
     expect(idle(undone(current)).decision.stops).toMatchObject([{ fact: fact(current), isBlocking: true, zones: ['a'] }]);
+    // A zone that has another template is not blocked.
+    const both = saying('undo', {
+      undone: [
+        { zone: 'a', revision: current },
+        { zone: 'b', revision: 'rev-9' },
+      ],
+    });
+    expect(idle(both).decision.stops).toMatchObject([{ isBlocking: true, zones: ['a'] }]);
   });
 
   it('is the first of several if it blocks the next step', () => {

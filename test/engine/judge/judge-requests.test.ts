@@ -231,6 +231,36 @@ describe('a template that the group does not roll out', () => {
     expect(ask({ ...restart, statefulSet: 'ingester-zone-b' }, pinned, at({}, undone)).outcome).toBe('allow');
   });
 
+  it('is denied to no earlier template, whose restart is older than the run or the undo', () => {
+    const undoMs = kitNowMs - 60_000;
+    const requestedBy = { user: 'kim', groups: [], atMs: undoMs };
+    const [undo] = undone.intents;
+    const runMs = runOf().startedMs;
+    const failed = at({ outcome: 'failed', failure: 'no pod came' });
+    const withUndo = at({}, { intents: undo === undefined ? [] : [{ ...undo, requestedBy }] });
+    const policies = [policy({ rules: [policyRule({ actions: ['restart'] })] })];
+    for (const [overrides, sinceMs] of [
+      [failed, runMs],
+      [withUndo, undoMs],
+    ] as const) {
+      const ofPolicy = { ...overrides, policies };
+      expect(ask({ ...restart, restartedAtMs: sinceMs + 1 }, pinned, overrides).outcome).toBe('deny');
+      expect(ask({ ...restart, restartedAtMs: sinceMs }, pinned, overrides)).toMatchObject({ outcome: 'allow' });
+      expect(ask({ ...restart, restartedAtMs: sinceMs }, pinned, ofPolicy)).toMatchObject({ outcome: 'allow' });
+    }
+    expect(ask({ ...restart, restartedAtMs: runMs + 1 }, pinned, at({}, { policies })).outcome).toBe('deny');
+  });
+
+  it('ends its block only in the zone in which it is the present template', () => {
+    const both = [intent({ action: 'undo', undone: ['a', 'b'].map((zone) => ({ zone, revision: newRevision, to: oldRevision })) })];
+    const sets = outdatedSets(['a', 'c'], held);
+    const other = statefulSet({ name: 'ingester-zone-b', ...held });
+    const overrides = at({}, { intents: both, statefulSets: [...sets, other] });
+    expect(ask(update, pinned, overrides).warnings).toHaveLength(1);
+    expect(ask({ ...update, statefulSet: 'ingester-zone-b' }, pinned, overrides).warnings).toEqual([]);
+    expect(ask({ ...restart, statefulSet: 'ingester-zone-b' }, pinned, overrides).outcome).toBe('allow');
+  });
+
   it('is no block while a run rolls it out, or after a retry', () => {
     const requestedBy = { user: 'kim', groups: [], atMs: kitNowMs - 1000 };
     const retried = at(

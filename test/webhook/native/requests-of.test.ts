@@ -179,8 +179,9 @@ describe('the input of the engine', () => {
     expect(requestsFor(forged, 'update', stored, 3)).toEqual([{ ...unchanged, to: 2 }]);
   });
 
-  it('knows a restart from a new template', () => {
-    const annotated = { ...template, metadata: { ...template.metadata, annotations: { 'kubectl.kubernetes.io/restartedAt': 'now' } } };
+  it('knows a restart from a new template and from an earlier one', () => {
+    const restartedAt = 'kubectl.kubernetes.io/restartedAt';
+    const annotated = { ...template, metadata: { ...template.metadata, annotations: { [restartedAt]: 'now' } } };
     expect(requestsFor(review({ object: spec({ template: annotated }) }), 'update', stored, 3)).toEqual([
       { ...unchanged, isTemplateChanged: true },
       { kind: 'restart', ...common },
@@ -188,6 +189,20 @@ describe('the input of the engine', () => {
     // A GitOps tool that removes the annotation applies its manifest again.
     const before = { ...stored, spec: { ...stored.spec, template: annotated } };
     expect(requestsFor(review({ object: spec({}) }), 'update', before, 3)).toEqual([{ ...unchanged, isTemplateChanged: true }]);
+    // Only a later time is a restart. An earlier time, or the same, is an earlier template.
+    const at = (time: string | undefined) => ({
+      ...stored.spec,
+      template: time === undefined ? template : { ...template, metadata: { ...template.metadata, annotations: { [restartedAt]: time } } },
+    });
+    const [early, late] = ['2026-11-30T09:00:00Z', '2026-11-30T10:00:00Z'];
+    const restartFrom = (before: string | undefined, time: string) =>
+      requestsFor(review({ object: { ...stored, spec: at(time) } }), 'update', { ...stored, spec: at(before) }, 3)[1];
+    const restarted = (time: string) => ({ kind: 'restart', ...common, restartedAtMs: Date.parse(time) });
+    expect([restartFrom(undefined, late), restartFrom(early, late), restartFrom('now', late)]).toEqual(
+      [1, 2, 3].map(() => restarted(late)),
+    );
+    expect(restartFrom(late, 'now')).toEqual({ kind: 'restart', ...common });
+    expect([restartFrom(late, early), restartFrom(late, '2026-11-30T11:00:00+01:00')]).toEqual([undefined, undefined]);
     const image = { ...annotated, spec: { containers: [{ name: 'db', image: 'db:2' }] } };
     expect(requestsFor(review({ object: spec({ template: image }) }), 'update', stored, 3)).toEqual([
       { ...unchanged, isTemplateChanged: true },
