@@ -1,14 +1,16 @@
 // Finds what follows from new templates and from a rollback: the pods that they replace, also without an action of the agent, and zones that keep rolling.
-import type { GroupDefinition } from '../../policies/definition.ts';
+import type { GroupDefinition, ZoneDefinition } from '../../policies/definition.ts';
 import { counted, listed } from '../../policies/wording.ts';
 import { contextOf } from '../context.ts';
+import { decideGroup } from '../decide/decide.ts';
 import { type GroupDecision, replacedBy } from '../decision.ts';
 import type { ZoneView } from '../observe/view.ts';
 import { podsLeft } from '../run/included.ts';
 import { isRollingBack } from '../run/origin.ts';
+import { countRevisions, revisionsOfUndo } from '../run/revisions.ts';
 import { rollbackDelayMs, withRollback } from '../run/run.ts';
 import type { FailedRun, RunState } from '../run/run-state.ts';
-import { isUnknown, type Ledger, type PodView, podsNamed, type Snapshot, type StatefulSetView, setNamed } from '../snapshot.ts';
+import { isUnknown, type Ledger, ledgerOf, type PodView, podsNamed, type Snapshot, type StatefulSetView, setNamed } from '../snapshot.ts';
 import { createWorld, step } from '../world/world.ts';
 import { controllerWave, defaultAssumptions } from './document.ts';
 import { runForward, type Turn } from './forward.ts';
@@ -71,6 +73,27 @@ export function revisionsOfRollback(snapshot: Snapshot, group: GroupDefinition, 
   const requested = withRequestedRollback(snapshot, group, runId);
   const run = requested && withRollback(contextOf(requested, group)).view.ledger.run;
   return run !== undefined && isRollingBack(run) ? run.target : {};
+}
+
+/** Reports whether the next decision begins another run instead of this one, so that requests about this run have no effect. */
+export function isSuperseded(snapshot: Snapshot, group: GroupDefinition, runId: string): boolean {
+  return ledgerOf(snapshot, group).run?.id === runId && decideGroup(snapshot, group).run?.id !== runId;
+}
+
+/** Returns the revision per zone that an undo of the present templates restores. `run`: the stored run of the group, or the published one. */
+export function revisionsBeforeTemplates(
+  snapshot: Snapshot,
+  { namespace, zones }: { readonly namespace: string; readonly zones: readonly Pick<ZoneDefinition, 'name' | 'statefulSet'>[] },
+  run: Parameters<typeof revisionsOfUndo>[0],
+): ReturnType<typeof revisionsOfUndo> {
+  const present = zones.flatMap(({ name: zone, statefulSet }) => {
+    const set = setNamed(snapshot, namespace, statefulSet);
+    const known = podsNamed(snapshot, namespace, statefulSet) ?? [];
+    return set === undefined
+      ? []
+      : [{ zone, updateRevision: set.status.updateRevision, pods: countRevisions(isUnknown(known) ? [] : known) }];
+  });
+  return revisionsOfUndo(run, present);
 }
 
 /** Returns why the StatefulSet controller replaces the pods of a step at once. */

@@ -7,12 +7,11 @@ import type { AdmissionRequest } from '../../engine/decision.ts';
 import { fieldDiff, type ObjectContent } from '../../engine/diff/field-diff.ts';
 import { restartOf } from '../../engine/judge/restart.ts';
 import { fieldAt } from '../../engine/observe/raw.ts';
-import { effectsOfRevisions, type RevisionEffects } from '../../engine/plan/controller.ts';
+import { effectsOfRevisions, type RevisionEffects, revisionsBeforeTemplates } from '../../engine/plan/controller.ts';
 import { goesBack } from '../../engine/publish/status.ts';
 import { changeAnnotations } from '../../engine/run/origin.ts';
 import { undoRequest } from '../../engine/run/requests.ts';
-import { countRevisions, revisionsOfUndo } from '../../engine/run/revisions.ts';
-import { type IntentView, isUnknown, type Known, ledgerOf, podsNamed, type Snapshot } from '../../engine/snapshot.ts';
+import { type IntentView, isUnknown, type Known, ledgerOf, type Snapshot } from '../../engine/snapshot.ts';
 import { intentObject, readIntent } from '../../policies/live/intents.ts';
 import { defined } from '../../policies/values/defined.ts';
 import { counted, firstOf, listed, zonesText } from '../../policies/wording.ts';
@@ -105,7 +104,11 @@ async function chooseUndos(
   const revisions = await readRevisions(cluster, target.namespace, meant);
   const needsRuns = options.toCommit !== undefined || options.toRun !== undefined;
   const { runs } = needsRuns ? await readRuns(cluster, target) : { runs: [] };
-  const before = revisionsBeforeTemplates(group);
+  const zones = members.map(({ zone: name, view }) => ({ name, statefulSet: view.name }));
+  // Without a ledger, the published run counts.
+  const published = live.from === 'agent' ? live.decision.run : undefined;
+  const { run = published } = ledgerOf(group.snapshot, { namespace: target.namespace, name: target.group });
+  const before = revisionsBeforeTemplates(group.snapshot, { namespace: target.namespace, zones }, run);
   const undos = isUnknown(earlier) ? [] : earlier.filter(({ action }) => action === 'undo');
   const chosen = meant.map((member) => {
     return { member, ...chooseRevision(member, revisions.get(member.zone) ?? [], options, { before, runs, undos }) };
@@ -123,17 +126,6 @@ function refuseUnobserved({ zone, view: { namespace, name, generation, status } 
     why: 'its controller has not observed the last change',
     todo: 'repeat the command in a moment',
   });
-}
-
-/** Returns the revision per zone that the engine restores. Without a ledger, the published run counts. */
-function revisionsBeforeTemplates({ target, snapshot, live, members }: Members): ReturnType<typeof revisionsOfUndo> {
-  const published = live.from === 'agent' ? live.decision.run : undefined;
-  const { run = published } = ledgerOf(snapshot, { namespace: target.namespace, name: target.group });
-  const zones = members.map(({ zone, view: { namespace, name, status } }) => {
-    const known = podsNamed(snapshot, namespace, name) ?? [];
-    return { zone, updateRevision: status.updateRevision, pods: countRevisions(isUnknown(known) ? [] : known) };
-  });
-  return revisionsOfUndo(run, zones);
 }
 
 /** Throws Failure if the revisions are not one template. Only then reads the runs, to name those that rolled out one of the templates. */

@@ -1,6 +1,7 @@
 // Submits a request of the user as a RolloutIntent, for a group or its published run.
 import type { KubernetesObject } from '../../cluster/request/resource.ts';
 import { contextOf, type GroupContext } from '../../engine/context.ts';
+import { isSuperseded } from '../../engine/plan/controller.ts';
 import type { PublishedDecision, PublishedRun } from '../../engine/publish/published.ts';
 import { runOfPublished } from '../../engine/publish/status.ts';
 import { isNewerThan, isRunOfOlderTemplate } from '../../engine/publish/template-change.ts';
@@ -271,13 +272,16 @@ export async function readWithRun(cluster: Cluster, scope: Scope): Promise<ReadS
   }
 }
 
-/** Reports whether the next decision of the agent begins a run. A run that is running or failed stays current. */
-function isRunDue({ live: { decision, from }, snapshot }: Pick<RequestedGroup, 'live' | 'snapshot'>): boolean {
-  if (from !== 'agent' || snapshot === undefined || !isRunOver(decision)) return false;
-  return decision.zones.some((zone) => {
+/** Reports whether the next decision of the agent begins a run for changed templates. It may supersede a run that is running or failed. */
+function isRunDue({ live: { decision, from, definition }, snapshot }: Pick<RequestedGroup, 'live' | 'snapshot'>): boolean {
+  if (from !== 'agent' || snapshot === undefined) return false;
+  const isChanged = decision.zones.some((zone) => {
     const set = setNamed(snapshot, decision.namespace, zone.statefulSet);
     return set !== undefined && isNewerThan(decision, zone, set);
   });
+  const { run } = decision;
+  if (!isChanged || run === undefined || isRunOver(decision)) return isChanged;
+  return definition !== undefined && isSuperseded(snapshot, definition, run.id);
 }
 
 function isRunOver({ run }: PublishedDecision): boolean {

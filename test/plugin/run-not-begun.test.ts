@@ -1,11 +1,12 @@
 import { expect, it } from 'vitest';
 import { refuseBeforeRun } from '../../plugin/live/submit-request.ts';
 import { statefulSet } from '../kit/objects.ts';
+import { runOf as storedRun } from '../kit/questions.ts';
 import { snapshotOf } from '../kit/snapshots.ts';
 import { fakeApiServer } from './api-server.ts';
 import { runInProcess } from './in-process.ts';
 import { rolling, waiting, withoutNextRun } from './live-kit.ts';
-import { adoptedObjects, leaseObject, publishedObject } from './live-objects.ts';
+import { adoptedObjects, leaseObject, ledgerObject, publishedObject } from './live-objects.ts';
 import { failed, groupObject, inCanary, oncall, runOf } from './live-requests-kit.ts';
 import type { FakeObject } from './served-objects.ts';
 
@@ -40,6 +41,26 @@ it.each([
   expect([status, stderr]).toEqual([0, expect.not.stringContaining('no run')]);
   const sent = server.writes.filter(({ path }) => path.includes('rolloutintents') && !path.includes('dryRun'));
   expect(sent.map(({ body }) => Object(body).spec.runId)).toEqual(['4f1c9a02']);
+});
+
+it.each([
+  ['names the run that supersedes it', 'rev-2', '4f1c9a02'],
+  ['names it as long as no other template follows', 'rev-1', 'before'],
+])('an abort of a running run %s', async (_, updateRevision, expected) => {
+  const revisions = (revision: string) => ({ a: revision, b: revision, c: revision });
+  const stored = storedRun({ id: 'before', target: revisions('rev-1'), previous: revisions('rev-0') });
+  const running = { ...before, run: { ...before.run, outcome: 'running' }, decidedMs: Date.now() } as const;
+  const objects = [groupObject, ...adoptedObjects({ updateRevision }), ledgerObject({ run: stored }), publishedObject(running)];
+  const decide = (path: string): void => {
+    if (updateRevision === 'rev-2' && path.includes('/configmaps?')) server.put(publishedObject({ ...rolling, decidedMs: Date.now() }));
+  };
+  const server = await fakeApiServer(objects, { stamp: oncall, onRead: decide });
+  const { stderr } = await runInProcess(['abort', 'ingester', '--server', server.url, '-n', 'mimir'], {});
+  const sent = server.writes.filter(({ path }) => path.includes('rolloutintents') && !path.includes('dryRun'));
+  expect(
+    sent.map(({ body }) => Object(body).spec.runId),
+    stderr,
+  ).toEqual([expected]);
 });
 
 it('a request is refused if the agent has not decided about the change, and not because no run exists', () => {

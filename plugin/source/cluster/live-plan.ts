@@ -1,17 +1,19 @@
 // Plans on a cluster: reads the live objects, merges the manifests and policies into them, and prepares a saved plan for apply.
 import { getObject } from '../../../cluster/request/read.ts';
-import { type KubernetesObject, resources } from '../../../cluster/request/resource.ts';
+import { resources } from '../../../cluster/request/resource.ts';
 import { fieldDiff, type ObjectContent } from '../../../engine/diff/field-diff.ts';
 import { fieldAt, objectKey } from '../../../engine/observe/raw.ts';
 import { observeTemplate, withRevisions } from '../../../engine/observe/revisions.ts';
 import { plannedChanges } from '../../../engine/plan/changes.ts';
+import { revisionsBeforeTemplates } from '../../../engine/plan/controller.ts';
 import { type ApiDenial, namesText, type Plan } from '../../../engine/plan/document.ts';
 import { absentElsewhere, groupsToPlan } from '../../../engine/plan/groups.ts';
 import { type AbsentMembers, planGroups } from '../../../engine/plan/plan.ts';
 import { readPlanSnapshots } from '../../../engine/plan/world.ts';
 import { usualOrder, type WriteOrder, type WritePart, writeOrder } from '../../../engine/plan/write-order.ts';
 import { policiesRead } from '../../../engine/rules/policy.ts';
-import { isUnknown } from '../../../engine/snapshot.ts';
+import { isRollingBack } from '../../../engine/run/origin.ts';
+import { isUnknown, ledgerOf, type Snapshot, setNamed } from '../../../engine/snapshot.ts';
 import type { GroupDefinition } from '../../../policies/definition.ts';
 import { policyDigest } from '../../../policies/digest.ts';
 import { loadPolicies } from '../../../policies/load.ts';
@@ -33,7 +35,7 @@ import {
   snapshotNames,
   unreadPolicies,
 } from '../../cluster-snapshot/listing.ts';
-import { clusterSnapshot, clusterState, ledgerOf, readReplicaSourceObjects } from '../../cluster-snapshot/snapshot.ts';
+import { clusterSnapshot, clusterState, readReplicaSourceObjects } from '../../cluster-snapshot/snapshot.ts';
 import type { Cluster } from '../../connection.ts';
 import { isAdmission, shortMessage } from '../../connection-failure.ts';
 import type { CommandContext } from '../../context.ts';
@@ -357,9 +359,13 @@ export async function readSimulationInputs(...[context, options, cluster]: ReadA
   const scenario = await readScenario(context, options);
   const { listing, agentNamespace } = await listForPlan(cluster, namespacesOf(options, cluster.namespace, []), options.agentNamespace);
   refuseUnknownPlan(listing);
-  const { groups } = clusterState(listing, agentNamespace).policies;
-  const sources = (await readReplicaSourceObjects(cluster, groups)).flatMap(({ object }) => object ?? []);
-  const before = new Map(groups.flatMap((group) => templatesBefore(group, listing)));
+  const { policies } = clusterState(listing, agentNamespace);
+  const { groups } = policies;
+  const read = await readReplicaSourceObjects(cluster, groups);
+  const sources = read.flatMap(({ object }) => object ?? []);
+  const times = { nowMs: cluster.env.clock.nowMs(), replicaSources: read.map(({ view }) => view) };
+  const snapshot = clusterSnapshot(listing, { policies, agentNamespace, ...times });
+  const before = new Map(groups.flatMap((group) => templatesBefore(group, listing, snapshot)));
   const objects: readonly ObjectContent[] = [...comparedObjects(listing), ...sources.filter(({ kind }) => kind !== 'Scale')];
   const current = objects.map((object) => {
     const template = object['kind'] === 'StatefulSet' ? before.get(objectKey(object)) : undefined;
@@ -369,17 +375,19 @@ export async function readSimulationInputs(...[context, options, cluster]: ReadA
   return planInputsOf(files, scenario, { ...options, agentNamespace });
 }
 
-/** Returns the templates of the members before the run of the group, by `namespace/name`; no template after a completed run. */
-function templatesBefore({ namespace, name, zones }: GroupDefinition, listing: Listing): readonly (readonly [string, ObjectContent])[] {
-  const ledger = ledgerOf(listing.documents, namespace, name);
-  const run = isUnknown(ledger) ? undefined : ledger.run;
-  if (run === undefined || run.outcome === 'completed') return [];
+/** Returns the templates of the members before the present ones, by `namespace/name`; no template if no rollout is in progress or due. */
+function templatesBefore(group: GroupDefinition, listing: Listing, snapshot: Snapshot): readonly (readonly [string, ObjectContent])[] {
+  const { namespace, zones } = group;
+  const { run } = ledgerOf(snapshot, group);
+  if (run === undefined || isRollingBack(run)) return [];
+  const setOf = (statefulSet: string) => setNamed(snapshot, namespace, statefulSet);
+  const isKnown = zones.every(({ name, statefulSet }) => setOf(statefulSet)?.status.updateRevision === run.target[name]);
+  if (run.outcome === 'completed' && isKnown) return [];
+  const before = revisionsBeforeTemplates(snapshot, group, run);
   return zones.flatMap(({ name: zone, statefulSet }) => {
-    const isIt = ({ metadata }: KubernetesObject, wanted: string | undefined): boolean =>
-      metadata.namespace === namespace && metadata.name === wanted;
-    const set = itemsOf(listing.statefulSets).find((object) => isIt(object, statefulSet));
-    const revision = itemsOf(listing.revisions).find((object) => isIt(object, run.previous[zone]));
-    const template = revision && observeTemplate(revision, set?.metadata.uid ?? '');
+    const wanted = before.get(zone)?.to;
+    const revision = itemsOf(listing.revisions).find(({ metadata }) => metadata.namespace === namespace && metadata.name === wanted);
+    const template = revision && observeTemplate(revision, setOf(statefulSet)?.uid ?? '');
     return template === undefined || isUnknown(template) ? [] : [[`${namespace}/${statefulSet}`, template] as const];
   });
 }
