@@ -35,7 +35,8 @@ export function stopsOf(context: GroupContext, steps: readonly Step[], runAfter:
   const zoneResults = resultsOf(context, steps, runAfter);
   const { run } = context.view.ledger;
   const ahead = runAfter?.outcome === 'running' ? rejectionsAhead(context, runAfter) : [];
-  const intents = isUnknown(context.intents) ? [] : context.intents.filter((intent) => isStopRequest(context, intent, run));
+  const requests = isUnknown(context.intents) ? [] : context.intents.filter((intent) => isStopRequest(context, intent, run));
+  const intents = requests.filter((intent) => intent.action !== 'undo' || undoneNow(context, intent).length > 0);
   const stops = [
     ...stopsOfRun(context, runAfter),
     ...pausedBySettings(context),
@@ -174,8 +175,11 @@ function requestedStop(context: GroupContext, intent: IntentView, steps: readonl
       const isBlocking = concernsOutdated(openZones(context, run), intent) || isOfStep({ rule: 'protected', ...common }, steps);
       return { rule: 'protected', fact, ...common, zones, isBlocking, endsWith: cancel };
     }
-    case 'undo':
-      return { rule: 'undone', fact: undoFact(intent), ...common, ...undoneZones(context, intent), endsWith: cancel };
+    case 'undo': {
+      const undone = undoneNow(context, intent);
+      const named = [...new Set(undone.map(({ zone }) => zone))];
+      return { rule: 'undone', fact: undoFact(intent, undone), ...common, zones: named, isBlocking: true, endsWith: cancel };
+    }
     default: {
       const zone = intent.zone === undefined ? '' : ` --zone ${intent.zone}`;
       const endsWith = `kubectl rollout-group resume ${name}${zone}`;
@@ -203,18 +207,17 @@ function concernsOutdated(open: readonly ZoneView[], { zone: only, ordinals }: I
   return outdated.length === 0 || outdated.some(({ zone, ordinal }) => (only === undefined || only === zone) && isMeant(ordinal));
 }
 
-function undoFact(intent: IntentView): string {
-  const revisions = (intent.undone ?? []).map(({ zone, revision }) => `${revision} of zone ${zone}`);
-  return `${requesterText(intent)} undid the revisions ${revisions.join(', ')}`;
+function undoFact(intent: IntentView, undone: Undone): string {
+  return `${requesterText(intent)} undid the revisions ${undone.map(({ zone, revision }) => `${revision} of zone ${zone}`).join(', ')}`;
 }
 
-/** Returns the zones whose update revision is undone. If there is no such zone, the stop blocks nothing, and names the zones of the undo. */
-function undoneZones({ view }: GroupContext, { undone = [] }: IntentView): Pick<Stop, 'zones' | 'isBlocking'> {
-  const isCurrent = ({ zone, revision }: (typeof undone)[number]): boolean =>
-    view.zones.some((one) => one.zone.name === zone && one.set?.status.updateRevision === revision);
-  const current = undone.filter(isCurrent);
-  const named = current.length > 0 ? current : undone;
-  return { zones: [...new Set(named.map(({ zone }) => zone))], isBlocking: current.length > 0 };
+type Undone = NonNullable<IntentView['undone']>;
+
+/** Returns the undone revisions that zones request now. Without one, the undo stops nothing until an undone revision is applied again. */
+function undoneNow({ view }: GroupContext, { undone = [] }: IntentView): Undone {
+  return undone.filter(({ zone, revision }) =>
+    view.zones.some((one) => one.zone.name === zone && one.set?.status.updateRevision === revision),
+  );
 }
 
 function pausedBySettings(context: GroupContext): readonly Stop[] {

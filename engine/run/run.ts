@@ -88,12 +88,18 @@ function mayBegin(context: GroupContext, run: RunState): boolean {
   return hasPodsLeft(context, run) && !isUnfrozen(context);
 }
 
-/** Returns the run that replaces the outdated pods which `known` leaves: it is completed, or it no longer returns zones before the others. */
+/**
+ * Returns the run that replaces the outdated pods which `known` leaves: it is completed, or it no longer returns zones before the others. It is
+ * a rollback only if it returns pods of rolled-back revisions alone, for example after a scale-up. Other pods need soaks and approvals.
+ */
 function rollRest(context: GroupContext, known: RunState, target: RunCore['target']): RunningRun {
-  // A pod that was created at the rolled-back revision, for example by a scale-up, is rolled back like the others.
-  const kind = known.rolledBack === undefined || known.returning !== undefined ? 'rollout' : 'rollback';
+  const returning = rolledBackZones(context.view, known).filter(({ outdated }) => outdated.length > 0);
+  const returns = ({ zone }: ZoneView): boolean => returning.some((one) => one.zone.name === zone.name);
+  const isBack =
+    returning.length > 0 && context.view.zones.every((view) => returns(view) || podsLeft(context.group, undefined, view) === 0);
+  const kind = isBack ? 'rollback' : 'rollout';
   const previous = revisionsBefore(known);
-  const kept = kind === 'rollback' ? known.kept : revisionsKept(known, { target, previous }, presentZones(context));
+  const kept = isBack ? known.kept : revisionsKept(known, { target, previous }, presentZones(context));
   return keepRolledBack(context, followingRun(context, { kind, target, previous, ...defined({ kept }) }, known), known);
 }
 

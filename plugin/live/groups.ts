@@ -352,25 +352,21 @@ function haveMembersChanged(decision: PublishedDecision, { statefulSets }: Listi
 function mayStopsDiffer(decision: PublishedDecision, listing: Listing, nowMs: number): boolean {
   const intents = intentsOf(decision, listing);
   const isNew = ({ action, requestedBy }: IntentView): boolean => action === 'reject' && (requestedBy?.atMs ?? 0) > decision.decidedMs;
-  return haveChanged(decision, intents, nowMs) || intents?.some(isNew) === true;
+  return haveStopsChanged(decision, listing, nowMs) || intents?.some(isNew) === true;
 }
 
 /** Reports whether a stop ended or a person made a pause, protection or undo since the decision. False if the user may not read intents. */
-export function haveStopsChanged(decision: PublishedDecision, listing: Listing, nowMs: number): boolean {
-  return haveChanged(decision, intentsOf(decision, listing), nowMs);
-}
-
-function haveChanged(
-  { stops, omitted, ...decision }: PublishedDecision,
-  intents: readonly IntentView[] | undefined,
-  nowMs: number,
-): boolean {
+export function haveStopsChanged({ stops, omitted, ...decision }: PublishedDecision, listing: Listing, nowMs: number): boolean {
+  const intents = intentsOf(decision, listing);
   if (intents === undefined || stops === undefined || omitted.some((part) => part.startsWith('stops:'))) return false;
   if (stops.some(({ untilMs }) => untilMs !== undefined && untilMs > decision.decidedMs && untilMs <= nowMs)) return true;
   const before = new Set(stops.filter((stop) => requestOf(stop) !== undefined).map(({ source }) => source?.object));
+  const requested = new Set(itemsOf(listing.statefulSets).map((object) => valueAt(object, ['status', 'updateRevision'])));
   // Only a decision shows whether a new rejection blocks. A rejection in the decision counts while its request exists.
+  const counts = ({ action, undone = [] }: IntentView): boolean =>
+    action !== 'reject' && (action !== 'undo' || undone.some(({ revision }) => requested.has(revision)));
   const isStop = (view: IntentView): boolean =>
-    view.action === 'reject' ? before.has(objectOf(view).object) : isStopRequest({ nowMs }, view, decision.run);
+    before.has(objectOf(view).object) || (counts(view) && isStopRequest({ nowMs }, view, decision.run));
   const now = intents.filter(isStop).map((view) => objectOf(view).object);
   return now.length !== before.size || now.some((object) => !before.has(object));
 }

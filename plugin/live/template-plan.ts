@@ -1,5 +1,6 @@
 // Plans new pod templates of members before a verb writes them, as `plan` and `apply` do, and describes the pods that they replace.
 import type { KubernetesObject } from '../../cluster/request/resource.ts';
+import { templateStops } from '../../engine/decide/stops.ts';
 import type { ObjectContent } from '../../engine/diff/field-diff.ts';
 import { withRevisions } from '../../engine/observe/revisions.ts';
 import { defaultAssumptions, type GroupPlan } from '../../engine/plan/document.ts';
@@ -49,9 +50,12 @@ export async function planTemplates(
     intentsBefore: snapshot.intents,
   }).groups;
   if (plan === undefined) return undefined;
+  // The templates do not end the block of another zone: a plan counts its pods as pods that a retry would replace.
+  const blocked = templateStops(plan.stops ?? []).flatMap(({ zones }) => zones);
   const lines = members.flatMap((member) => {
     const isReplaced = (plan.zones.find(({ zone }) => zone === member.zone)?.restarts ?? 0) > 0;
-    return isReplaced ? [`${member.zone}: ${replacedText(member, snapshot, { templates, revisions })}`] : [];
+    const isFree = templates.has(member.object.metadata.name) || !blocked.includes(member.zone);
+    return isReplaced && isFree ? [`${member.zone}: ${replacedText(member, snapshot, { templates, revisions })}`] : [];
   });
   return { plan, lines };
 }

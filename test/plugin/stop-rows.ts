@@ -169,7 +169,8 @@ const rejections: readonly Row[] = [
 ];
 
 export const rows = [
-  ...lasting.map((row) => ({ ...row, stop: `${row.stop} while nothing moves` })),
+  // An undo of a revision that no zone requests is no stop.
+  ...lasting.filter(({ stop }) => stop !== 'undo').map((row) => ({ ...row, stop: `${row.stop} while nothing moves` })),
   ...lasting.map((row) => ({ ...row, stop: `${row.stop} during a rollout`, overrides: { statefulSets: outdated, ...row.overrides } })),
   ...ended,
   ...rejections,

@@ -376,8 +376,10 @@ export function approvalTexts({ waves, checksAfterWait = [] }: Pick<GroupPlan, '
       return `${rule === 'approval' ? `wave ${name}` : `rule ${rule}`}${limit === undefined ? '' : ` (${limit})`}`;
     });
   });
-  const later = checksAfterWait.filter(({ kinds }) => kinds.includes('approval')).map(({ wave }) => `wave ${wave}`);
-  return [...planned, ...later].map((text) => `waits for the approval of ${text}`);
+  const isPlanned = (wave: string): boolean =>
+    waves.some(({ name, steps }) => name === wave && steps.some(({ kind }) => kind === 'approval'));
+  const later = checksAfterWait.filter(({ kinds, wave }) => kinds.includes('approval') && !isPlanned(wave));
+  return [...new Set([...planned, ...later.map(({ wave }) => `wave ${wave}`)])].map((text) => `waits for the approval of ${text}`);
 }
 
 /** Returns a changed policy: `RolloutPolicy mimir/safety changed: spec.rules, spec.limits`. */

@@ -75,6 +75,71 @@ describe('pods that no wave includes', () => {
   });
 });
 
+describe('longer waves after a rollback and a rollout to another template', () => {
+  const soak = { soakMs: hourMs, gates: [] };
+  const approval = { count: 1, from: [] };
+  const canary = wave('canary', ['a'], { amount: { pods: 1 }, after: soak });
+  const rest = (names: readonly string[]) => wave('rest', names, { before: { gates: [], approval } });
+  const strategy = 'pinned' as const;
+  const short = group({ rollout: { strategy, waves: [canary, rest(['a', 'b'])] } });
+  const whole = group({ rollout: { strategy, waves: [canary, rest(zones)] } });
+  const at = (revision: string): PodChanges => Object.fromEntries([0, 1, 2].map((ordinal) => [ordinal, { revision }]));
+  const rolledBack = runOf({
+    kind: 'rollback',
+    target: revisions(oldRevision),
+    previous: revisions('broken'),
+    restores: revisions(oldRevision),
+    rolledBack: { revisions: revisions('broken'), because: 'gate errors' },
+    outcome: 'completed',
+    completedMs: ago(minuteMs),
+  });
+  const all = (revision: string) => ({ a: at(revision), b: at(revision), c: at(revision) });
+  /** The run after the templates of a and b, then that of c, were written. */
+  function rolledOut(c: string): RunState | undefined {
+    const first = decided({ run: rolledBack, of: short, revision: revisions(newRevision, newRevision, 'broken'), pods: all(oldRevision) });
+    const { run } = decided({
+      run: first.run as RunState,
+      of: short,
+      revision: revisions(newRevision, newRevision, c),
+      pods: all(oldRevision),
+    });
+    return (
+      run &&
+      decided({
+        run: { ...run, wave: 2 } as RunState,
+        of: short,
+        revision: revisions(newRevision, newRevision, c),
+        pods: { ...all(newRevision), c: at(oldRevision) },
+      }).run
+    );
+  }
+
+  it('wait for the soak and the approval like every rollout', () => {
+    const before = rolledOut(newRevision);
+    expect(before).toMatchObject({ kind: 'rollout', outcome: 'completed' });
+    const pods = { ...all(newRevision), c: at(oldRevision) };
+    const after = decided({ run: before as RunState, of: whole, pods });
+    expect(after.run).toMatchObject({ kind: 'rollout', outcome: 'running', wave: 0 });
+    expect([after.actions, after.steps.map(({ id, outcome }) => `${id} ${outcome}`)]).toEqual([[], ['after/canary wait']]);
+    const soaked = { ...after.run, waveAvailableMs: ago(hourMs) } as RunState;
+    const next = decided({ run: soaked, of: whole, pods });
+    expect([next.actions, next.steps.map(({ results }) => results.find(({ rule }) => rule === 'approval')?.outcome)]).toEqual([
+      [],
+      ['wait'],
+    ]);
+  });
+
+  it('do not make a rollout a rollback, if another zone keeps its rolled-back revision', () => {
+    const revision = revisions(newRevision, newRevision, 'broken');
+    const before = rolledOut('broken');
+    expect(before).toMatchObject({ outcome: 'completed', rolledBack: { revisions: { c: 'broken' } } });
+    const outdated = { ...all(newRevision), b: at(oldRevision), c: at(oldRevision) };
+    expect(decided({ run: before as RunState, of: whole, revision, pods: outdated }).run).toMatchObject({ kind: 'rollout' });
+    const created = { ...all(newRevision), c: { ...at(oldRevision), 2: { revision: 'broken' } } };
+    expect(decided({ run: before as RunState, of: whole, revision, pods: created }).run).toMatchObject({ kind: 'rollback' });
+  });
+});
+
 describe('another template of a zone in no wave', () => {
   const revision = { c: 'rev-3' };
 
