@@ -159,7 +159,7 @@ const runs = [
     [
       'unfinished-target-as-previous',
       'a run that supersedes an unfinished run restores the target of the unfinished run',
-      'const previous = revisionsAfter(known);',
+      'const previous = revisionsAfter(known, present);',
       'const previous = known.target;',
       pinned,
     ],
@@ -391,8 +391,8 @@ const further = [
     [
       'returning-run-is-reached',
       'the target of a run in which only some zones returned counts as reached',
-      'const isReached = run.returning === undefined && (',
-      'const isReached = (',
+      'return run.returning === undefined && (',
+      'return (',
       anyOf('return of one zone'),
     ],
   ]),
@@ -414,8 +414,8 @@ const further = [
     [
       'rolled-back-pods-roll',
       'pods at a rolled-back revision are replaced by a rollout, not by a rollback',
-      "known.rolledBack === undefined || known.returning !== undefined ? 'rollout' : 'rollback'",
-      "known.rolledBack === undefined || known.returning !== undefined ? 'rollout' : 'rollout'",
+      "const kind = isBack ? 'rollback' : 'rollout';",
+      "const kind = isBack ? 'rollout' : 'rollout';",
       pinned,
     ],
     [
