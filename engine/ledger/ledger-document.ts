@@ -131,6 +131,7 @@ const run = z.object({
   kind: z.enum(['rollout', 'rollback']),
   target: revisions,
   previous: revisions,
+  kept: z.record(zone, z.array(text)).optional(),
   from: revisions.optional(),
   base: revisions.optional(),
   joined: z.object({ id: text, startedMs: instant }).optional(),

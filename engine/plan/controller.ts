@@ -5,7 +5,7 @@ import { contextOf } from '../context.ts';
 import { decideGroup } from '../decide/decide.ts';
 import { type GroupDecision, replacedBy } from '../decision.ts';
 import type { ZoneView } from '../observe/view.ts';
-import { podsLeft } from '../run/included.ts';
+import { podsInNoWave, podsLeft } from '../run/included.ts';
 import { isRollingBack } from '../run/origin.ts';
 import { countRevisions, revisionsOfUndo } from '../run/revisions.ts';
 import { rollbackDelayMs, withRollback } from '../run/run.ts';
@@ -68,11 +68,24 @@ export function withRequestedRollback(
   return { ...snapshot, ledgers: [...snapshot.ledgers.filter((one) => !isOf(one)), { ...ledger, run: failed }] };
 }
 
-/** Returns the revision by zone to which a rollback of the unfinished run returns pods now; empty if it is unknown. */
-export function revisionsOfRollback(snapshot: Snapshot, group: GroupDefinition, runId: string): RunState['target'] {
+/** The revision to which a rollback returns pods of a zone, and the number of outdated pods that it leaves. */
+interface ZoneRollback {
+  readonly to: string;
+  readonly inNoWave: number;
+}
+
+/** Returns what a rollback of the unfinished run would restore now, by zone; empty if it is unknown. */
+export function revisionsOfRollback(snapshot: Snapshot, group: GroupDefinition, runId: string): ReadonlyMap<string, ZoneRollback> {
   const requested = withRequestedRollback(snapshot, group, runId);
-  const run = requested && withRollback(contextOf(requested, group)).view.ledger.run;
-  return run !== undefined && isRollingBack(run) ? run.target : {};
+  const view = requested && withRollback(contextOf(requested, group)).view;
+  const run = view?.ledger.run;
+  if (view === undefined || run === undefined || !isRollingBack(run)) return new Map();
+  return new Map(
+    view.zones.flatMap((zone) => {
+      const to = run.target[zone.zone.name];
+      return to === undefined ? [] : [[zone.zone.name, { to, inNoWave: podsInNoWave(group, run, zone) }] as const];
+    }),
+  );
 }
 
 /** Reports whether the next decision begins another run instead of this one, so that requests about this run have no effect. */

@@ -6,18 +6,29 @@ import type { GroupContext } from '../context.ts';
 import type { RuleResult } from '../decision.ts';
 import type { ZoneView } from '../observe/view.ts';
 import { result } from '../rule.ts';
+import type { PodView } from '../snapshot.ts';
 import type { RunState } from './run-state.ts';
 
 type Waves = Pick<GroupDefinition, 'rollout'>;
 type Group = Pick<GroupDefinition, 'rollout' | 'zones'>;
 
 /** The part of a run that decides which pods its waves include. Absent: a rollout. */
-type IncludingRun = Pick<RunState, 'kind' | 'target' | 'restores' | 'returning'> | undefined;
+type IncludingRun = Pick<RunState, 'kind' | 'target' | 'kept' | 'restores' | 'returning'> | undefined;
 
 /** Reports whether the run returns the zone to its revision from before the change. */
 function returnsZone(run: IncludingRun, zone: string): boolean {
   if (run?.returning !== undefined) return run.returning.includes(zone);
   return run?.kind === 'rollback' && run.target[zone] !== undefined && run.target[zone] === run.restores?.[zone];
+}
+
+/** Reports whether a return leaves the outdated pod, because it ran an earlier revision before the change. */
+export function keepsPod(run: IncludingRun, { zone }: ZoneView, { revision }: Pick<PodView, 'revision'>): boolean {
+  return returnsZone(run, zone.name) && run?.kept?.[zone.name]?.includes(revision) === true;
+}
+
+/** Returns the outdated pods of the zone that a return replaces. */
+function returningPods(run: IncludingRun, view: ZoneView): readonly PodView[] {
+  return view.outdated.filter((pod) => !keepsPod(run, view, pod));
 }
 
 /** Reports whether a wave names the zone. */
@@ -32,11 +43,12 @@ export function zonesOfWave(group: Group, run: IncludingRun, wave: WaveDefinitio
   return [...wave.zones, ...group.zones.map(({ name }) => name).filter((name) => returnsZone(run, name) && !isInWave(group, name))];
 }
 
-/** Returns how many pods of the zone are updated at the end of the wave. A return takes every pod, so the last wave of a zone has all of them. */
-export function podsOfWave({ rollout: { waves } }: Waves, run: IncludingRun, { zone, replicas }: ZoneView, wave: WaveDefinition): number {
+/** Returns how many pods of a zone are updated at the end of the wave. In a return, the last wave of a zone has all pods but those it leaves. */
+export function podsOfWave({ rollout: { waves } }: Waves, run: IncludingRun, view: ZoneView, wave: WaveDefinition): number {
+  const { zone, replicas, outdated } = view;
   const last = waves.findLast(({ zones }) => zones.includes(zone.name)) ?? waves.at(-1);
   const isWhole = returnsZone(run, zone.name) && (run?.returning !== undefined || last === wave);
-  return isWhole ? replicas : waveTarget(wave.amount, replicas);
+  return isWhole ? replicas - (outdated.length - returningPods(run, view).length) : waveTarget(wave.amount, replicas);
 }
 
 /** Returns how many pods of a zone the waves up to the current wave include. For a zone that returns before the waves, returns all its pods. */
@@ -56,7 +68,7 @@ export function podsUpTo(target: number, { updated, pendingPods, outdated }: Zon
 export function podsLeft(group: Waves, run: IncludingRun, view: ZoneView): number {
   const { zone, replicas, outdated, exposedByPartition } = view;
   if (outdated.length === 0) return 0;
-  if (returnsZone(run, zone.name)) return outdated.length;
+  if (returnsZone(run, zone.name)) return returningPods(run, view).length;
   let included = 0;
   // The last wave of a zone is the largest, unless lint reports the waves (RG2201).
   for (const { zones, amount } of group.rollout.waves.toReversed()) {

@@ -34,15 +34,67 @@ export function revisionBefore({ from, previous, target, returning }: RunState, 
 }
 
 /** The part of a stored or published run that shows which revisions it replaced and reached. */
-type PastRun = Pick<RunState, 'kind' | 'outcome' | 'target' | 'previous' | 'returning' | 'restores' | 'rolledBack'>;
+type PastRun = Pick<RunState, 'kind' | 'outcome' | 'target' | 'previous' | 'kept' | 'returning' | 'restores' | 'rolledBack'>;
 
 /**
- * Returns the revisions that a run after this one restores. Pods run the target of a completed run or a rollback, but not in zones that roll out
- * after the return of others. The target of another run may have failed, so its `previous` stays.
+ * Returns the revisions that a run after this one restores. Pods run the target of a rollback. They run the target of a completed run except in
+ * zones that roll out after the return of others, and in zones that no wave included. The target of another run may have failed, so its
+ * `previous` stays, unless pods ran this target before the run.
  */
-export function revisionsAfter(run: PastRun): RunCore['previous'] {
-  const isReached = run.returning === undefined && (run.outcome === 'completed' || isRollingBack(run));
-  return isReached ? run.target : revisionsBefore(run);
+export function revisionsAfter(run: PastRun, zones: readonly PresentZone[]): RunCore['previous'] {
+  const { target, kept } = run;
+  if (!isReached(run)) {
+    const reached = Object.entries(target).filter(([zone, revision]) => kept?.[zone]?.includes(revision));
+    return { ...revisionsBefore(run), ...Object.fromEntries(reached) };
+  }
+  if (run.outcome !== 'completed') return target;
+  const older = zones.flatMap(({ zone, updateRevision, pods }) => {
+    const most = pods.has(target[zone] ?? '') ? undefined : mostFrequentOther(pods, updateRevision);
+    return most === undefined || target[zone] === undefined ? [] : [[zone, most] as const];
+  });
+  return { ...target, ...Object.fromEntries(older) };
+}
+
+/** Reports whether the run rolled out its target, or rolls a failed run back to it. */
+function isReached(run: PastRun): boolean {
+  return run.returning === undefined && (run.outcome === 'completed' || isRollingBack(run));
+}
+
+/**
+ * Returns the revisions that pods keep if a run after this one is rolled back, because they ran these revisions before. After a completed run,
+ * those are the revisions of the present pods.
+ */
+export function revisionsKept(run: PastRun, next: Pick<RunCore, 'target' | 'previous'>, zones: readonly PresentZone[]): RunCore['kept'] {
+  const before = ({ zone, pods }: PresentZone): readonly (string | undefined)[] => {
+    if (run.outcome === 'completed' && isReached(run)) return [...pods.keys()];
+    const kept = run.kept?.[zone] ?? [];
+    return kept.includes(next.previous[zone] ?? '') ? [run.previous[zone], ...kept] : kept;
+  };
+  return keptOf(
+    zones.map((one) => {
+      const { zone } = one;
+      const replaced = [next.previous[zone], run.target[zone] === next.target[zone] ? undefined : next.target[zone]];
+      return [zone, before(one).filter((revision) => !replaced.includes(revision))] as const;
+    }),
+  );
+}
+
+/** Returns the revisions that pods keep in a return from the run: those from before it. Zones that do not return keep `others`. */
+export function keptInReturn(
+  { target, kept = {} }: Pick<RunCore, 'target' | 'kept'>,
+  returning: readonly string[] = Object.keys(target),
+  others: RunCore['kept'] = {},
+): RunCore['kept'] {
+  const ofZone = (zone: string) => (returning.includes(zone) ? kept[zone]?.filter((revision) => revision !== target[zone]) : others[zone]);
+  return keptOf(Object.keys(target).map((zone) => [zone, ofZone(zone) ?? []] as const));
+}
+
+function keptOf(zones: readonly (readonly [string, readonly (string | undefined)[]])[]): RunCore['kept'] {
+  const kept = zones.flatMap(([zone, revisions]) => {
+    const known = [...new Set(revisions.filter((revision): revision is string => revision !== undefined && revision !== ''))].sort();
+    return known.length === 0 ? [] : [[zone, known] as const];
+  });
+  return kept.length === 0 ? undefined : Object.fromEntries(kept);
 }
 
 /** Returns the revisions from before the change of the run. In a zone that returned, the revision to which it returned. */
@@ -50,7 +102,7 @@ export function revisionsBefore({ target, previous, returning = [] }: PastRun): 
   return { ...previous, ...Object.fromEntries(Object.entries(target).filter(([zone]) => returning.includes(zone))) };
 }
 
-interface PresentZone {
+export interface PresentZone {
   readonly zone: string;
   readonly updateRevision: string;
   readonly pods: RevisionCounts;
@@ -92,6 +144,6 @@ function beforeTemplates(run: PastRun | undefined, zones: readonly PresentZone[]
     [undefined, restoredRevision(run, zone, updateRevision) ?? updateRevision].includes(run.target[zone]);
   const isEarlier = !zones.every(isKnown);
   const isReturn = isEarlier ? zones.every((one) => isKnown(one) || one.updateRevision === back[one.zone]) : run.kind === 'rollback';
-  const before = isEarlier ? revisionsAfter(run) : run.previous;
+  const before = isEarlier ? revisionsAfter(run, zones) : run.previous;
   return ({ zone, updateRevision }) => (isReturn && before[zone] === updateRevision ? back[zone] : undefined) ?? before[zone];
 }

@@ -12,7 +12,16 @@ import { whyNotRolledBack } from './effects.ts';
 import { hasPodsLeft, isInWave, podsLeft } from './included.ts';
 import { causedBy, isRollingBack, recordedKind, rolledBackZones, withOrigin } from './origin.ts';
 import { abortRequests, requesterText, unanswered, type VerifiedRequest, withAnswered } from './requests.ts';
-import { countRevisions, mostFrequent, revisionsAfter, revisionsBefore, revisionsToReturn } from './revisions.ts';
+import {
+  countRevisions,
+  keptInReturn,
+  mostFrequent,
+  type PresentZone,
+  revisionsAfter,
+  revisionsBefore,
+  revisionsKept,
+  revisionsToReturn,
+} from './revisions.ts';
 import type { FailedRun, RunCore, RunningRun, RunState } from './run-state.ts';
 import {
   closeZone,
@@ -89,7 +98,17 @@ function rollRest(context: GroupContext, known: RunState, target: RunCore['targe
   const isBack =
     returning.length > 0 && context.view.zones.every((view) => returns(view) || podsLeft(context.group, undefined, view) === 0);
   const kind = isBack ? 'rollback' : 'rollout';
-  return keepRolledBack(context, followingRun(context, { kind, target, previous: revisionsBefore(known) }, known), known);
+  const previous = revisionsBefore(known);
+  const kept = kind === 'rollback' ? known.kept : revisionsKept(known, { target, previous }, presentZones(context));
+  return keepRolledBack(context, followingRun(context, { kind, target, previous, ...defined({ kept }) }, known), known);
+}
+
+function presentZones({ view }: GroupContext): readonly PresentZone[] {
+  return view.zones.map(({ zone, desiredRevision, pods }) => ({
+    zone: zone.name,
+    updateRevision: desiredRevision,
+    pods: countRevisions(pods),
+  }));
 }
 
 /** Reports whether zones no longer return before the others, because the group now has `skipOnRollback: false`: all zones roll in order. */
@@ -143,8 +162,10 @@ function afterChange(context: GroupContext, known: RunState, target: RunCore['ta
  * Returns the run with templates that begin no run. After a completed run, an undo of them restores what `next` would restore. After the
  * return of some zones, an undo of the others restores what it would restore without this return.
  */
-function withTemplates(known: RunState, { kind, target, previous }: RunCore): RunState {
-  return known.outcome === 'completed' && kind !== 'rollback' ? { ...known, target, previous } : { ...known, target };
+function withTemplates(known: RunState, { kind, target, previous, kept }: RunCore): RunState {
+  if (known.outcome !== 'completed' || kind === 'rollback') return { ...known, target };
+  const { kept: _kept, ...rest } = known;
+  return { ...rest, target, previous, ...defined({ kept }) };
 }
 
 /**
@@ -172,8 +193,12 @@ function abortWhenRequested(context: GroupContext, run: RunningRun): RunState {
 function supersede(context: GroupContext, known: RunState, target: RunCore['target']): RunningRun {
   const restores = revisionsToReturn(known);
   const { isBack, returning } = returnOf(context, known, { target, restores });
-  const previous = revisionsAfter(known);
-  const started = followingRun(context, { kind: isBack ? 'rollback' : 'rollout', target, previous }, known);
+  const present = presentZones(context);
+  const previous = revisionsAfter(known, present);
+  const others = revisionsKept(known, { target, previous }, returning === undefined && isBack ? [] : present);
+  const kept = isBack ? keptInReturn(known, returning, others) : others;
+  const change = { kind: isBack ? ('rollback' as const) : ('rollout' as const), target, previous, ...defined({ kept }) };
+  const started = followingRun(context, change, known);
   const continues = started.kind === known.kind ? continuesChange : addsZones;
   const isContinued = known.outcome === 'running' && continues(started, known);
   const from = isContinued ? (known.from ?? known.previous) : known.target;
@@ -338,7 +363,8 @@ function startRollback(context: GroupContext, run: RunState): RunState | undefin
   if (run.outcome !== 'failed' || !rollsBack(context, run) || context.nowMs < rollbackMs(context, run)) return undefined;
   const revisions = newRevisions(run);
   const target = Object.fromEntries(Object.entries(run.target).map(([zone, revision]) => [zone, run.previous[zone] ?? revision]));
-  const back = followingRun(context, { kind: 'rollback', target, previous: run.target }, run);
+  const kept = keptInReturn(run);
+  const back = followingRun(context, { kind: 'rollback', target, previous: run.target, ...defined({ kept }) }, run);
   const request = failsWithRollback(context, run) ? undefined : rollbackRequest(context, run);
   const because = request === undefined ? run.failure : `${run.failure}; rollback requested by ${requesterText(request)}`;
   return {
@@ -389,7 +415,7 @@ function restartRolledBack(context: GroupContext, run: RunState): RunState | und
   const target = Object.fromEntries(
     context.view.zones.flatMap(({ zone, set }) => (set === undefined ? [] : [[zone.name, set.status.updateRevision] as const])),
   );
-  const retry = followingRun(context, { kind: 'rollout', target, previous: run.target }, run);
+  const retry = followingRun(context, { kind: 'rollout', target, previous: run.target, ...defined({ kept: run.kept }) }, run);
   return { ...retry, origin: causedBy(`retried by ${requesterText(request)}`) };
 }
 
@@ -401,8 +427,9 @@ export function rollbackWarnings(context: GroupContext, run: RunState | undefine
     return [result('rolled-back', 'wait', fact, { earliestMs: Math.max(context.nowMs + 1, rollbackMs(context, run)) })];
   }
   const { rolledBack } = run;
-  return rolledBackZones(context.view, run).map(({ zone, set, desiredRevision, outdated }) => {
-    const does = outdated.length > 0 ? 'returns to' : 'stays at';
+  return rolledBackZones(context.view, run).map((view) => {
+    const { zone, set, desiredRevision } = view;
+    const does = podsLeft(context.group, run, view) > 0 ? 'returns to' : 'stays at';
     const fact = `zone ${zone.name} ${does} ${desiredRevision}, because ${set.status.updateRevision} failed: ${rolledBack?.because ?? ''}`;
     return result('rolled-back', 'wait', fact, {
       limit: run.outcome === 'completed' ? 'another template, or retry' : 'another template',

@@ -26,7 +26,7 @@ import { hashText } from '../../policies/values/hash.ts';
 import type { PodView } from '../snapshot.ts';
 import type { CompletedRun, FailedRun, RunCore, RunningRun, RunState, UnfinishedRun } from './run-state.ts';
 
-export type RunChange = Pick<RunCore, 'kind' | 'target' | 'previous'>;
+export type RunChange = Pick<RunCore, 'kind' | 'target' | 'previous' | 'kept'>;
 
 interface Start {
   readonly change: RunChange;

@@ -7,7 +7,7 @@ import { profileOf } from '../profiles.ts';
 import { blocks } from '../rule.ts';
 import { isStuck } from '../rules/pod-state.ts';
 import { oldStatusOf } from '../rules/roll.ts';
-import { afterWave } from '../rules/wave.ts';
+import { afterWave, wavesDigestOf } from '../rules/wave.ts';
 import type { PodView } from '../snapshot.ts';
 import { podsOfWave, podsUpTo, zonesOfWave } from './included.ts';
 import { digestOfWaves } from './requests.ts';
@@ -48,7 +48,7 @@ export function advanceWaves(context: GroupContext, started: RunState): Advanced
       const next = failure === undefined ? available : failRun(available, failure, nowMs);
       return { run: next, progress, after, observations, wantedReadings };
     }
-    run = enterWave(available, waveAfter(context, available), nowMs);
+    run = { ...enterWave(available, waveAfter(context, available), nowMs), ...wavesDigestOf(context.group) };
   }
   return { run, ...noChecks };
 }

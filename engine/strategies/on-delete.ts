@@ -10,7 +10,7 @@ import { result } from '../rule.ts';
 import { inFlightBefore, isClaimed, isStuck, isUp, waitsForLower } from '../rules/pod-state.ts';
 import { isProtected } from '../rules/protected.ts';
 import type { RollQuestion } from '../rules/roll.ts';
-import { includedPods } from '../run/included.ts';
+import { includedPods, keepsPod } from '../run/included.ts';
 import type { RunState } from '../run/run-state.ts';
 import type { PodView } from '../snapshot.ts';
 import type { Allowance, ChosenPod, Strategy } from './strategy.ts';
@@ -46,8 +46,9 @@ export function queuePods(question: RollQuestion, first: readonly PodView[] = []
     if (isUp(context, zone.view, pod)) return leaving.has(pod.uid) ? 5 : 4;
     return pod.nodeReady ? 3 : 6;
   };
-  // Protected pods come last, so that a wave with only some pods of the zone replaces other pods.
-  const ranked = zone.view.outdated.map((pod) => ({ pod, rank: rank(pod) + (isProtected(context, zone.view, pod.ordinal) ? 10 : 0) }));
+  const isLast = (pod: PodView): boolean => isProtected(context, zone.view, pod.ordinal) || keepsPod(question.run, zone.view, pod);
+  // Protected pods and pods that a return leaves come last, so that a wave with only some pods of the zone replaces other pods.
+  const ranked = zone.view.outdated.map((pod) => ({ pod, rank: rank(pod) + (isLast(pod) ? 10 : 0) }));
   ranked.sort((a, b) => a.rank - b.rank || (isOrdered && a.rank === 1 ? 1 : direction) * (a.pod.ordinal - b.pod.ordinal));
   return ranked.slice(0, zone.remaining).map(({ pod }) => pod);
 }

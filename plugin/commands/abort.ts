@@ -1,7 +1,7 @@
 // The verbs abort and retry: abort ends the current run as failed, with or without a rollback; retry continues a failed run.
 import type { Stop } from '../../engine/decision.ts';
 import type { PublishedDecision, PublishedRun } from '../../engine/publish/published.ts';
-import { goesBack, isRolledBack, mayRetry, whyRunStays } from '../../engine/publish/status.ts';
+import { goesBack, isRolledBack, mayRetry, rolledBackRule, whyRunStays } from '../../engine/publish/status.ts';
 import { newRevisions } from '../../engine/run/run.ts';
 import { type StrategyTraits, strategyTraits } from '../../policies/strategies.ts';
 import { counted } from '../../policies/wording.ts';
@@ -96,6 +96,16 @@ function refuseRetry(name: string, { fact, endsWith }: Stop): never {
   });
 }
 
+/** Throws Failure if a revision was rolled back, but a run is not over: only then does a retry count. */
+function refuseEarlyRetry({ name, live: { decision } }: RequestedGroup, run: PublishedRun): void {
+  const back = decision.stops?.find(({ rule }) => rule === rolledBackRule);
+  if (run.outcome !== 'running' || back === undefined) return;
+  throw refusedFailure(`retry was not sent: ${runText(run)} of ${name} is not over`, {
+    why: `${back.fact}; a retry counts only after the run`,
+    todo: `wait for the end of the run, then repeat the command: kubectl rollout-group status ${name}`,
+  });
+}
+
 /** Returns the zones whose revision the run changes; all zones if the run names none, as in a large publication. */
 function zonesOfRun({ zones, run }: PublishedDecision): PublishedDecision['zones'] {
   const { target = {}, previous = {} } = run ?? {};
@@ -145,6 +155,7 @@ function retryOf(requested: RequestedGroup): Request {
   const pausing = live.decision.stops?.find(({ isAbort }) => isAbort === true);
   const wasRolledBack = isRolledBack(live.decision);
   if (pausing !== undefined && run?.outcome !== 'failed' && !wasRolledBack) refuseRetry(name, pausing);
+  if (run !== undefined && !mayRetry(live.decision)) refuseEarlyRetry(requested, run);
   if (run === undefined || !mayRetry(live.decision)) return { text: () => `${name} has no failed run; nothing was retried\n` };
   const { what, lines } = retryTexts(name, run, wasRolledBack);
   return {

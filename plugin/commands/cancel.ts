@@ -3,7 +3,8 @@ import { onStatus } from '../../cluster/request/failure.ts';
 import { listObjects } from '../../cluster/request/read.ts';
 import type { KubernetesObject, Resource } from '../../cluster/request/resource.ts';
 import { fieldAt } from '../../engine/observe/raw.ts';
-import { isUnknown, setNamed } from '../../engine/snapshot.ts';
+import { viewGroup } from '../../engine/observe/view.ts';
+import { isUnknown } from '../../engine/snapshot.ts';
 import { readIntent } from '../../policies/live/intents.ts';
 import { zonesText } from '../../policies/wording.ts';
 import { rolloutExceptions, rolloutIntents } from '../cluster-snapshot/kinds.ts';
@@ -81,13 +82,14 @@ async function cancelRequest(
   return exitCodes.done;
 }
 
-/** Returns the zones that roll to an undone revision again, because the request alone blocks it; none for another request. */
+/** Returns the zones that roll to an undone revision again, because only the request keeps their pods from it; none for another request. */
 function endedTexts({ snapshot, live: { definition } }: RequestedGroup, object: KubernetesObject): readonly string[] {
   const undo = readIntent(object);
   if (snapshot === undefined || definition === undefined || isUnknown(undo) || undo.action !== 'undo') return [];
-  const zones = (undo.undone ?? []).flatMap(({ zone, revision }) => {
-    const { statefulSet = '' } = definition.zones.find(({ name }) => name === zone) ?? {};
-    return setNamed(snapshot, definition.namespace, statefulSet)?.status.updateRevision === revision ? [zone] : [];
+  const views = viewGroup(snapshot, definition).zones;
+  const zones = (undo.undone ?? []).flatMap(({ zone: name, revision }) => {
+    const view = views.find(({ zone }) => zone.name === name);
+    return view?.desiredRevision === revision && view.outdated.length > 0 ? [name] : [];
   });
   return zones.length === 0 ? [] : [`${zonesText(zones)} ${zones.length === 1 ? 'rolls' : 'roll'} to the undone revision again`];
 }

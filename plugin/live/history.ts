@@ -168,7 +168,7 @@ interface MemberReturn {
   readonly to: string;
   /** Absent if Kubernetes no longer keeps the revision, or it may not be read. */
   readonly revision?: Revision | undefined;
-  /** The number of outdated pods that stay, because no wave includes them. A return to the revision before a run takes every pod. */
+  /** The number of outdated pods that stay, because no wave includes them, or because they ran an earlier revision. */
   readonly inNoWave?: number;
 }
 
@@ -207,10 +207,11 @@ export async function returnsOfRollback(
   const targets = revisionsOfRollback(snapshot, definition, runId);
   const revisions = await readKeptRevisions(cluster, namespace);
   return zones.flatMap(({ name: zone, statefulSet }) => {
-    const [to, set] = [targets[zone], setNamed(snapshot, namespace, statefulSet)];
-    if (to === undefined || set === undefined) return [];
+    const [back, set] = [targets.get(zone), setNamed(snapshot, namespace, statefulSet)];
+    if (back === undefined || set === undefined) return [];
+    const { to } = back;
     const isChanged = to !== set.status.updateRevision || podsToReplace(snapshot, set, to) > 0;
-    return isChanged ? [{ zone, set, to, revision: revisions.get(to) }] : [];
+    return isChanged ? [{ ...back, zone, set, revision: revisions.get(to) }] : [];
   });
 }
 

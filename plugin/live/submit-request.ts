@@ -133,15 +133,14 @@ export async function submit(context: CommandContext, flags: RequestFlags, reque
   // A request without a question is not delayed by the reads for the notes.
   const isToldFirst = flags.dryRun !== undefined || request.confirm !== undefined;
   if (isToldFirst) await writeAgentNote(context, cluster, live, notes);
-  if (flags.dryRun === 'client') return printObjects(context, [object]);
   const stored = requested.read.world.policies.intents.find((one) => isNamed(one, object));
-  // The dry run shows the verified requester and what the request would replace.
+  // A dry run by the API server shows the verified requester and what the request would replace, also for --dry-run=client.
   const checked = needsRequester || stored !== undefined || flags.dryRun === 'server' ? await send(object, true) : object;
   const { name: objectName } = checked.metadata;
   const { replaced, kept } = comparedWith(requested, stored, checked);
   const verified = needsRequester ? verifiedIntent(checked, spec.action, name) : undefined;
   if (verified !== undefined) request.check?.(verified);
-  if (flags.dryRun === 'server') return printObjects(context, [checked]);
+  if (flags.dryRun !== undefined) return printObjects(context, [flags.dryRun === 'client' ? object : checked]);
   const end = async (text: string): Promise<ExitCode> => {
     stdout.write(text);
     if (!isToldFirst) await writeAgentNote(context, cluster, live, notes);

@@ -62,6 +62,7 @@ describeWithBinaries('waves that leave out a zone', () => {
     expect(ready.get('Ready')).toMatchObject({ status: 'True', reason: 'WavesComplete', message: expect.stringContaining(stays) });
     expect([ready.has('Reconciling'), ready.has('Stalled'), ready.get('Degraded')?.status]).toEqual([false, false, 'False']);
     await expect.poll(() => kubectl('get events').stdout, { timeout: 30_000 }).toContain(stays);
+    expect(shown('plan --live')).toMatch(/shop\/cache no changes.*RG5017 warning 3 pods of zone c stay outdated/);
     expect(shown('history cache')).toMatch(/ 6\/6 .* completed/);
     expect(runs().map(({ kind, outcome }) => `${kind} ${outcome}`)).toEqual(['rollout completed']);
   });

@@ -6,7 +6,7 @@ import { type FakeOptions, fakeApiServer } from './api-server.ts';
 import { runInProcess } from './in-process.ts';
 import { rolling, waiting } from './live-kit.ts';
 import { adoptedObjects, ledgerObject, publishedObject } from './live-objects.ts';
-import { act, apiVersion, failed, history, oncall, runOf } from './live-requests-kit.ts';
+import { act, apiVersion, failed, history, inCanary, oncall, runOf } from './live-requests-kit.ts';
 import { folderWith } from './process.ts';
 import type { FakeObject } from './served-objects.ts';
 
@@ -72,6 +72,21 @@ describe('if no webhook records requesters', () => {
       expect(stdout).not.toContain('waits for the approval of wave rest');
     },
   );
+
+  it.each([
+    ['approve ingester --wave rest', waiting],
+    ['reject ingester --wave rest', waiting],
+    ['promote ingester --wave canary --yes', inCanary],
+    ['abort ingester', rolling],
+    ['retry ingester', failed],
+  ])('a dry run of %s fails as the act does if no webhook records requesters', async (line, decision) => {
+    for (const options of [{}, { isWebhookAway: true }]) {
+      const [acted, dry] = [await act(line, { decision, options }), await act(`${line} --dry-run=client`, { decision, options })];
+      expect([acted.status, dry.kept]).toEqual([options.isWebhookAway ? 12 : 5, []]);
+      expect([dry.status, dry.stdout]).toEqual([acted.status, '']);
+      expect(dry.stderr).toContain(acted.stderr);
+    }
+  });
 });
 
 it.each(verbs.slice(0, 2))('%s says that the webhooks are unknown if the user may not read them', async (line, decision) => {

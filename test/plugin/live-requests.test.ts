@@ -297,7 +297,8 @@ describe('abort and retry', () => {
       const at = { startedMs: Date.now() - 900_000, wave: 2, waveStartedMs: Date.now() - 600_000 };
       const pace = { movableMs: 0, movableAsOfMs: Date.now(), isMovable: true };
       const back = { a: 'rev-1', b: 'rev-1', c: 'rev-1' };
-      const ledger = ledgerObject({ run: { id, kind, target, previous: back, ...at, ...pace, outcome: 'running' } });
+      const run = { id, kind, target, previous: back, ...at, ...pace, outcome: 'running' } as const;
+      const ledger = ledgerObject({ run });
       const podsAt = (zone: string, revision: string): readonly FakeObject[] => {
         const pods = adoptedObjects().filter(({ kind, metadata }) => kind === 'Pod' && metadata.name.startsWith(`ingester-zone-${zone}`));
         return JSON.parse(JSON.stringify(pods).replaceAll('"rev-1"', `"${revision}"`));
@@ -314,6 +315,11 @@ describe('abort and retry', () => {
       expect(dry.stderr).toContain(
         'note: 4 pods return to an earlier revision: b: rev-2 -> rev-1 (revision 2), 2 pods; c: rev-2 -> rev-1 (revision 2), 2 pods\n',
       );
+      // The rollback leaves pods that ran another revision before the run.
+      const kept = ledgerObject({ run: { ...run, kept: { b: ['rev-1b'] } } });
+      const some = extra.map((object) => (object === ledger ? kept : object));
+      const rest = await act('abort ingester --rollback --dry-run=client', { decision: waiting, extra: some });
+      expect(rest.stderr).toContain('note: 2 pods return to an earlier revision: c: rev-2 -> rev-1 (revision 2), 2 pods\n');
     });
 
     it('names the published pause if only the agent can read the run', async () => {
@@ -389,6 +395,14 @@ describe('abort and retry', () => {
     expect(dry.stderr).toContain('note: mimir/ingester: the revision that was rolled back is rolled out again; the last run failed: ');
     const returned = await act('retry ingester', { decision: { ...rolledBack, phase: 'Done', warnings: [], stops: [] } });
     expect([returned.stdout, asked(returned)]).toEqual(['mimir/ingester has no failed run; nothing was retried\n', []]);
+  });
+
+  it('retry waits for the end of a run after a rollback', async () => {
+    const { stops = [] } = rolledBack;
+    const acted = await act('retry ingester', { decision: { ...rolling, stops } });
+    expect([acted.status, acted.kept]).toEqual([5, []]);
+    expect(acted.stderr).toContain('retry was not sent: run 4f1c9a02 of mimir/ingester is not over');
+    expect(acted.stderr).toContain(`${stops[0]?.fact}; a retry counts only after the run`);
   });
 });
 

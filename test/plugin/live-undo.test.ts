@@ -415,6 +415,11 @@ describe('protect and cancel', () => {
     const text = 'zones a and b roll to the undone revision again\n';
     expect((await act('cancel ingester undo.ingester.1', { extra: [undoOf('rev-2')] })).stdout).toContain(`cancelled\n  ${text}`);
     expect((await act('cancel ingester undo.ingester.1 --dry-run=client', { extra: [undoOf('rev-2')] })).stderr).toContain(text);
+    const updated = adoptedObjects().filter(({ kind, metadata }) => kind === 'Pod' && metadata.name.startsWith('ingester-zone-b-'));
+    for (const { metadata } of updated) Object.assign(metadata['labels'] ?? {}, { 'controller-revision-hash': 'rev-2' });
+    expect((await act('cancel ingester undo.ingester.1', { extra: [undoOf('rev-2'), ...updated] })).stdout).toContain(
+      'cancelled\n  zone a rolls to the undone revision again\n',
+    );
     expect((await act('cancel ingester undo.ingester.1', { extra: [undoOf('rev-1')] })).stdout).toBe(
       'mimir/ingester: undo.ingester.1 cancelled\n',
     );

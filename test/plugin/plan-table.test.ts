@@ -31,6 +31,16 @@ describe('the table of a plan', () => {
     await expectGolden(`plan-${name}`, Object.fromEntries(views));
   });
 
+  it('names the pods that no wave includes, also of a group without changes', () => {
+    const message = '3 pods of zone-b stay outdated: no wave includes them';
+    const zones = unchanged().zones.map((zone) => ({ ...zone, podsInNoWave: 3 }));
+    const group = { ...unchanged(), zones, risks: [{ code: 'RG5017', severity: 'warning', message } as const] };
+    expect(renderPlanTable(planOf([group]), look())).toMatch(/store-gateway {3}no changes.*\n\nRISKS +RG5017 warning {2}3 pods of zone-b/);
+    const text = renderPlanTable(planOf([group, unchanged('compactor')]), look());
+    expect(text).toMatch(/2 groups: 2 without changes.*\n\nmimir\/store-gateway {3}no changes\nRISKS +RG5017/);
+    expect(text).toContain('SAME     mimir/compactor has no changes');
+  });
+
   it('separates an exception from its rule', () => {
     const group = { ...ingester(), permitted: [{ rule: 'no-downscale', outcome: 'ok', fact: 'an exception allows it' } as const] };
     expect(renderPlanTable(planOf([group]), look())).toContain('EXCEPTION no-downscale: an exception allows it');

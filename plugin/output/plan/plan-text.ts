@@ -336,8 +336,12 @@ const outcomeWords: Readonly<Record<GroupPlan['outcome'], string>> = {
 
 /** Returns the outcome of a group; a group without restarts may still get another policy, and pods may be in no wave. */
 export function outcomeText(group: GroupPlan): string {
-  if (group.outcome === 'complete' && group.zones.some(({ podsInNoWave }) => podsInNoWave !== undefined)) return 'completes its waves';
+  if (group.outcome === 'complete' && hasPodsInNoWave(group)) return 'completes its waves';
   return group.outcome === 'unchanged' && !isSame(group) ? 'no restarts, policy changes' : outcomeWords[group.outcome];
+}
+
+function hasPodsInNoWave({ zones }: GroupPlan): boolean {
+  return zones.some(({ podsInNoWave }) => podsInNoWave !== undefined);
 }
 
 /** Reports whether neither the StatefulSets of the group nor the policies that bind it change. */
@@ -397,7 +401,8 @@ export function otherChangeTexts({ otherChanges = [] }: Plan): readonly string[]
 /** Splits the groups of a plan into those with and without changes, both sorted by need of attention. */
 export function splitByChange(plan: Plan): { readonly changed: readonly GroupPlan[]; readonly same: readonly GroupPlan[] } {
   const groups = byAttention(plan.groups);
-  return { changed: groups.filter((group) => !isSame(group)), same: groups.filter(isSame) };
+  const isSilent = (group: GroupPlan): boolean => isSame(group) && !hasPodsInNoWave(group);
+  return { changed: groups.filter((group) => !isSilent(group)), same: groups.filter(isSilent) };
 }
 
 /** Returns the replicas of a zone: `3`, or `3 → 5` if they change. */

@@ -44,6 +44,16 @@ describe('a wave', () => {
     expect([replacedPods(changed), changed.run?.wave, changed.run?.waves]).toEqual(['b-2', 1, digestOfWaves(ordered)]);
   });
 
+  it('records the waves when it enters one, so that a change counts also before its first pod', () => {
+    const approval = { count: 1, from: [] };
+    const asking = group({
+      rollout: { waves: [wave('first', ['a']), wave('second', ['b', 'c'], { before: { approval, gates: [] } })] },
+      sources: {},
+    });
+    const entered = roll(asking, runOf(), podsIn({ a: updatedPods() }));
+    expect([blockedSteps(entered), entered.run?.wave, entered.run?.waves]).toEqual([['roll/b wait: approval'], 1, digestOfWaves(asking)]);
+  });
+
   it('waits for zones that return to their earlier template, and then asks before its first pod', () => {
     const waves = [wave('canary', ['a'], { before: { approval: { count: 1, from: [] }, gates: [] } }), wave('rest', ['b', 'c'])];
     const careful = (skipOnRollback: boolean) => group({ rollout: { waves, skipOnRollback }, sources: {} });

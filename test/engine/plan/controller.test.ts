@@ -74,9 +74,9 @@ it('counts every pod that a rollback replaces, also those of a template that ano
     ...podsIn({ a: { 0: superseded, 1: superseded, 2: { revision: newRevision } } }),
   });
   const revisions = revisionsOfRollback(snapshot, ofGroup, run.id);
-  expect(revisions).toEqual(all(oldRevision));
-  expect(revisionsOfRollback(snapshot, ofGroup, 'another')).toEqual({});
-  expect(snapshot.statefulSets.map((set) => podsToReplace(snapshot, set, revisions[set.name.slice(-1)] ?? ''))).toEqual([3, 0, 0]);
+  expect([...revisions]).toEqual(names.map((name) => [name, { to: oldRevision, inNoWave: 0 }]));
+  expect(revisionsOfRollback(snapshot, ofGroup, 'another').size).toBe(0);
+  expect(snapshot.statefulSets.map((set) => podsToReplace(snapshot, set, revisions.get(set.name.slice(-1))?.to ?? ''))).toEqual([3, 0, 0]);
   const unread = { ...snapshot, pods: [] };
   expect(snapshot.statefulSets.map((set) => podsToReplace(unread, set, oldRevision))).toEqual([3, 3, 3]);
 });

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { decideGroup } from '../../../engine/decide/decide.ts';
 import type { RunState } from '../../../engine/run/run-state.ts';
+import { holdingPartition } from '../../../policies/strategies.ts';
 import { group, wave } from '../../kit/groups.ts';
 import { newRevision, oldRevision, type PodChanges } from '../../kit/objects.ts';
 import { ago, hourMs, intent, ledgerOf, minuteMs, outdatedSets, type RunFields, runOf, updatedPods } from '../../kit/questions.ts';
@@ -29,7 +30,10 @@ interface State {
 }
 
 function decided({ run, of = partial, revision = {}, pods = filled, intents = [] }: State) {
-  const statefulSets = zones.flatMap((zone) => outdatedSets([zone], { status: { updateRevision: revision[zone] ?? newRevision } }));
+  const held = of.rollout.strategy === 'pinned' ? { updateStrategy: 'RollingUpdate' as const, partition: holdingPartition } : {};
+  const statefulSets = zones.flatMap((zone) =>
+    outdatedSets([zone], { ...held, status: { updateRevision: revision[zone] ?? newRevision } }),
+  );
   const ledgers = run === undefined ? [] : [ledgerOf({ run })];
   return decideGroup(snapshotOf({ groups: [of], statefulSets, ledgers, intents, ...podsIn(pods) }), of);
 }
@@ -168,6 +172,122 @@ describe('a return of the zones in waves', () => {
       pods: { b: pods.b },
     });
     expect(next.actions).toMatchObject([{ kind: 'deletePod', zone: 'b', ordinal: 2 }]);
+  });
+});
+
+describe('a return replaces only pods that run a revision which it takes back', () => {
+  const pinnedBy = (...waves: ReturnType<typeof wave>[]) => group({ rollout: { strategy: 'pinned', waves } });
+  type Pods = Readonly<Record<number, { readonly revision: string }>>;
+  const [r1, r2, r3] = [oldRevision, newRevision, 'rev-3'];
+  const at = (...ran: readonly string[]): Pods => Object.fromEntries(ran.map((revision, ordinal) => [ordinal, { revision }]));
+  const some = pinnedBy(wave('some', ['a', 'b']));
+  const half = pinnedBy(wave('half', zones, { amount: { percent: 50 } }));
+  const whole = pinnedBy(wave('all', zones));
+  const begun = { ...running(), id: 'r2' } as RunState;
+  const completedRun = { ...done, wave: 1 } as RunState;
+
+  interface Change {
+    readonly run: RunState;
+    readonly of: typeof partial;
+    /** Longer waves, which begin a run before the next templates. */
+    readonly later?: typeof partial;
+    readonly pods: Readonly<Record<string, Pods>>;
+    readonly templates?: Readonly<Record<string, string>>;
+    /** The pods when the run fails or is undone. */
+    readonly after: Readonly<Record<string, Pods>>;
+    readonly to: Readonly<Record<string, string>>;
+    readonly going: readonly number[];
+  }
+
+  const left = ({ zones: decidedZones, run }: ReturnType<typeof decided>, after: Change['after']) =>
+    decidedZones.map(({ zone, podsInNoWave = 0 }) => {
+      const all = Object.values(after[zone] ?? {}).filter((pod) => pod.revision !== run?.target[zone]);
+      return all.length - podsInNoWave;
+    });
+
+  it.each<[string, Change]>([
+    [
+      'after a completed run without zone c',
+      {
+        run: completedRun,
+        of: some,
+        pods: { a: at(r2, r2, r2), b: at(r2, r2, r2), c: at(r1, r1, r1) },
+        after: { a: at(r2, r2, r3), b: at(r2, r2, r2), c: at(r1, r1, r1) },
+        to: revisions(r2, r2, r1),
+        going: [1, 0, 0],
+      },
+    ],
+    [
+      'after a completed run without zone c, if waves with zone c come with the templates',
+      {
+        run: completedRun,
+        of: whole,
+        pods: { a: at(r2, r2, r2), b: at(r2, r2, r2), c: at(r1, r1, r1) },
+        after: { a: at(r2, r2, r3), b: at(r2, r2, r2), c: at(r1, r1, r3) },
+        to: revisions(r2, r2, r1),
+        going: [1, 0, 1],
+      },
+    ],
+    [
+      'after a completed run without zone c and waves that then include it',
+      {
+        run: completedRun,
+        of: whole,
+        later: whole,
+        pods: { a: at(r2, r2, r2), b: at(r2, r2, r2), c: at(r1, r1, r1) },
+        after: { a: at(r2, r2, r3), b: at(r2, r2, r2), c: at(r1, r1, r2) },
+        to: revisions(r2, r2, r1),
+        going: [1, 0, 1],
+      },
+    ],
+    [
+      'after a completed run to half of each zone',
+      {
+        run: completedRun,
+        of: half,
+        pods: { a: at(r1, r2, r2), b: at(r1, r2, r2), c: at(r1, r2, r2) },
+        after: { a: at(r1, r2, r3), b: at(r1, r2, r2), c: at(r3, r2, r2) },
+        to: revisions(r2),
+        going: [1, 0, 1],
+      },
+    ],
+    [
+      'after a completed run to half of each zone and longer waves',
+      {
+        run: completedRun,
+        of: half,
+        later: whole,
+        pods: { a: at(r1, r2, r2), b: at(r1, r2, r2), c: at(r1, r2, r2) },
+        after: { a: at(r3, r2, r2), b: at(r1, r2, r2), c: at(r1, r2, r2) },
+        to: revisions(r2),
+        going: [1, 0, 0],
+      },
+    ],
+    [
+      'also the pods of a superseded run',
+      {
+        run: begun,
+        of: whole,
+        pods: { a: at(r2, r2, r2), b: at(r1, r1, r2), c: at(r1, r1, r1) },
+        after: { a: at(r2, r2, r3), b: at(r1, r1, r2), c: at(r1, r1, r1) },
+        to: revisions(r1),
+        going: [3, 1, 0],
+      },
+    ],
+  ])('%s', (_, { run, of, later = of, pods, templates = revisions(r3), after, to, going }) => {
+    const rest = later === of ? run : (decided({ run, of: later, pods }).run ?? run);
+    const next = decided({ run: rest, of: later, revision: templates, pods }).run as RunState;
+    const failed = { ...next, outcome: 'failed', failure: 'gate', failedMs: ago(minuteMs), onFailure: 'rollback' } as RunState;
+    const back = decided({ run: failed, of: later, revision: templates, pods: after });
+    expect([back.run?.kind, back.run?.target, left(back, after)]).toEqual(['rollback', to, going]);
+    const undone = decided({ run: next, of: later, revision: to, pods: after });
+    expect([undone.run?.kind, left(undone, after)]).toEqual(['rollback', going]);
+    // A run that is completed first returns the same pods.
+    const isOver = { ...completedRun, ...next, outcome: 'completed' } as RunState;
+    expect(left(decided({ run: isOver, of: later, revision: to, pods: after }), after)).toEqual(going);
+    const replaced = undone.actions.flatMap((action) => ('pod' in action ? [after[action.zone]?.[action.ordinal]?.revision] : []));
+    expect(replaced).not.toContain(r1);
+    expect(replaced.length).toBeGreaterThan(0);
   });
 });
 

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { digestOfWaves } from '../../../engine/run/requests.ts';
 import { advanceRun } from '../../../engine/run/run.ts';
 import type { RunState } from '../../../engine/run/run-state.ts';
 import { failRun } from '../../../engine/run/states.ts';
@@ -249,7 +250,9 @@ describe('a new template', () => {
 
   it('is a rollback also after the run is complete, and the completed template is then the previous one', () => {
     const run = runOf({ target: revisions('rev-3'), previous: revisions(newRevision), outcome: 'completed', wave: 1 });
-    expect(advanced(run)?.run).toMatchObject({ kind: 'rollback', target: revisions(newRevision), previous: revisions('rev-3') });
+    const at = { 2: { revision: 'rev-3' } };
+    const back = { kind: 'rollback', target: revisions(newRevision), previous: revisions('rev-3') };
+    expect(advanced(run, { statefulSets: outdated, ...podsIn({ a: at, b: at, c: at }) })?.run).toMatchObject(back);
   });
 
   it('is no rollback when it goes forth again after one, since that template has failed once', () => {
@@ -362,7 +365,9 @@ describe('a wave', () => {
       run: { wave: 1, waveStartedMs: kitNowMs },
       progress: { wave: { name: 'rest' } },
     });
-    expect(advanced(runOf({ waveAvailableMs: ago(hourMs) }), updatedA, three)?.run).toEqual(runOf({ wave: 1, waveStartedMs: kitNowMs }));
+    expect(advanced(runOf({ waveAvailableMs: ago(hourMs) }), updatedA, three)?.run).toEqual(
+      runOf({ wave: 1, waveStartedMs: kitNowMs, waves: digestOfWaves(three) }),
+    );
   });
 
   it('that adds nothing is over at once', () => {
@@ -407,8 +412,10 @@ describe('the last wave', () => {
     const waves = [wave('a', ['a']), wave('b', ['b']), wave('c', ['c'])];
     const run = runOf({ wave: 2, waveStartedMs: ago(minuteMs), lastDisruptionMs: kitNowMs });
     const leaked = { ...allUpdated, 'ingester-zone-b': { ...updatedPods(), 1: { revision: oldRevision } } };
-    const again = advanced(run, { statefulSets: outdated, podChanges: leaked }, group({ rollout: { waves } }));
-    expect(again?.run).toEqual({ ...runOf({ wave: 1, waveStartedMs: kitNowMs, lastDisruptionMs: kitNowMs - 1 }), outcome: 'running' });
+    const ordered = group({ rollout: { waves } });
+    const again = advanced(run, { statefulSets: outdated, podChanges: leaked }, ordered);
+    const entered = { wave: 1, waveStartedMs: kitNowMs, waves: digestOfWaves(ordered), lastDisruptionMs: kitNowMs - 1 };
+    expect(again?.run).toEqual({ ...runOf(entered), outcome: 'running' });
     expect(again?.progress?.zones.map(({ view, remaining }) => [view.zone.name, remaining])).toEqual([['b', 1]]);
   });
 
@@ -431,15 +438,13 @@ describe('the last wave', () => {
   });
 
   it('is asked again, as a new run, when an old pod comes back', () => {
-    const run = runOf({ outcome: 'completed', wave: 1, completedMs: ago(hourMs), lastDisruptionMs: ago(hourMs) });
+    const lastDisruptionMs = ago(hourMs);
+    const run = runOf({ outcome: 'completed', wave: 1, completedMs: ago(hourMs), lastDisruptionMs });
     const leaked = { ...allUpdated, 'ingester-zone-b': { ...updatedPods(), 1: { revision: oldRevision } } };
     expect(advanced(run, { statefulSets: outdated, podChanges: leaked })?.run).toEqual({
       ...begun,
-      id: anyId,
-      kind: 'rollout',
-      target: revisions(newRevision),
-      previous: revisions(oldRevision),
-      lastDisruptionMs: ago(hourMs),
+      ...{ id: anyId, kind: 'rollout', target: revisions(newRevision), previous: revisions(oldRevision), lastDisruptionMs },
+      kept: { a: [newRevision], b: [newRevision], c: [newRevision] },
     });
   });
 });
