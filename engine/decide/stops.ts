@@ -36,7 +36,8 @@ export function stopsOf(context: GroupContext, steps: readonly Step[], runAfter:
   const { run } = context.view.ledger;
   const ahead = runAfter?.outcome === 'running' ? rejectionsAhead(context, runAfter) : [];
   const requests = isUnknown(context.intents) ? [] : context.intents.filter((intent) => isStopRequest(context, intent, run));
-  const intents = requests.filter((intent) => intent.action !== 'undo' || undoneNow(context, intent).length > 0);
+  const requested = new Set(context.view.zones.map(({ set }) => set?.status.updateRevision));
+  const intents = requests.filter((intent) => !isOvertaken(intent, run, requested));
   const stops = [
     ...stopsOfRun(context, runAfter),
     ...pausedBySettings(context),
@@ -162,6 +163,20 @@ export function isStopRequest(context: Pick<GroupContext, 'nowMs'>, intent: Inte
   return stopActions.includes(intent.action) || pauses(context, intent, run);
 }
 
+/**
+ * Reports whether a later rollout gives the zones of an undo other templates. Then the undo stops nothing until an undone revision is requested
+ * again. Before, the undo is shown also while nothing moves: the next sync from Git may request the undone revision.
+ */
+export function isOvertaken(
+  { action, undone = [], requestedBy }: IntentView,
+  run: Pick<RunState, 'kind' | 'startedMs' | 'target' | 'previous'> | undefined,
+  requested: ReadonlySet<unknown>,
+): boolean {
+  if (action !== 'undo' || requestedBy === undefined || run?.kind !== 'rollout' || run.startedMs <= requestedBy.atMs) return false;
+  const hasChanged = undone.some(({ zone }) => run.target[zone] !== run.previous[zone]);
+  return hasChanged && !undone.some(({ revision }) => requested.has(revision));
+}
+
 function requestedStop(context: GroupContext, intent: IntentView, steps: readonly Step[], run: RunState | undefined): Stop {
   const { group } = context;
   const name = `${group.namespace}/${group.name}`;
@@ -175,11 +190,8 @@ function requestedStop(context: GroupContext, intent: IntentView, steps: readonl
       const isBlocking = concernsOutdated(openZones(context, run), intent) || isOfStep({ rule: 'protected', ...common }, steps);
       return { rule: 'protected', fact, ...common, zones, isBlocking, endsWith: cancel };
     }
-    case 'undo': {
-      const undone = undoneNow(context, intent);
-      const named = [...new Set(undone.map(({ zone }) => zone))];
-      return { rule: 'undone', fact: undoFact(intent, undone), ...common, zones: named, isBlocking: true, endsWith: cancel };
-    }
+    case 'undo':
+      return { rule: 'undone', fact: undoFact(intent), ...common, ...undoneZones(context, intent), endsWith: cancel };
     default: {
       const zone = intent.zone === undefined ? '' : ` --zone ${intent.zone}`;
       const endsWith = `kubectl rollout-group resume ${name}${zone}`;
@@ -207,17 +219,18 @@ function concernsOutdated(open: readonly ZoneView[], { zone: only, ordinals }: I
   return outdated.length === 0 || outdated.some(({ zone, ordinal }) => (only === undefined || only === zone) && isMeant(ordinal));
 }
 
-function undoFact(intent: IntentView, undone: Undone): string {
-  return `${requesterText(intent)} undid the revisions ${undone.map(({ zone, revision }) => `${revision} of zone ${zone}`).join(', ')}`;
+function undoFact(intent: IntentView): string {
+  const revisions = (intent.undone ?? []).map(({ zone, revision }) => `${revision} of zone ${zone}`);
+  return `${requesterText(intent)} undid the revisions ${revisions.join(', ')}`;
 }
 
-type Undone = NonNullable<IntentView['undone']>;
-
-/** Returns the undone revisions that zones request now. Without one, the undo stops nothing until an undone revision is applied again. */
-function undoneNow({ view }: GroupContext, { undone = [] }: IntentView): Undone {
-  return undone.filter(({ zone, revision }) =>
-    view.zones.some((one) => one.zone.name === zone && one.set?.status.updateRevision === revision),
-  );
+/** Returns the zones whose update revision is undone. If there is no such zone, the stop blocks nothing, and names the zones of the undo. */
+function undoneZones({ view }: GroupContext, { undone = [] }: IntentView): Pick<Stop, 'zones' | 'isBlocking'> {
+  const isCurrent = ({ zone, revision }: (typeof undone)[number]): boolean =>
+    view.zones.some((one) => one.zone.name === zone && one.set?.status.updateRevision === revision);
+  const current = undone.filter(isCurrent);
+  const named = current.length > 0 ? current : undone;
+  return { zones: [...new Set(named.map(({ zone }) => zone))], isBlocking: current.length > 0 };
 }
 
 function pausedBySettings(context: GroupContext): readonly Stop[] {

@@ -1,6 +1,6 @@
 // Reads the groups of a verb, once or after each change, with one decision per group. Also finds the object that a name means.
 import { decideGroup } from '../../engine/decide/decide.ts';
-import { isStopRequest } from '../../engine/decide/stops.ts';
+import { isOvertaken, isStopRequest } from '../../engine/decide/stops.ts';
 import { isAtRest } from '../../engine/decision.ts';
 import { observeStatefulSet } from '../../engine/observe/objects.ts';
 import { publishedDecision } from '../../engine/publish/decision.ts';
@@ -363,8 +363,7 @@ export function haveStopsChanged({ stops, omitted, ...decision }: PublishedDecis
   const before = new Set(stops.filter((stop) => requestOf(stop) !== undefined).map(({ source }) => source?.object));
   const requested = new Set(itemsOf(listing.statefulSets).map((object) => valueAt(object, ['status', 'updateRevision'])));
   // Only a decision shows whether a new rejection blocks. A rejection in the decision counts while its request exists.
-  const counts = ({ action, undone = [] }: IntentView): boolean =>
-    action !== 'reject' && (action !== 'undo' || undone.some(({ revision }) => requested.has(revision)));
+  const counts = (view: IntentView): boolean => view.action !== 'reject' && !isOvertaken(view, decision.run, requested);
   const isStop = (view: IntentView): boolean =>
     before.has(objectOf(view).object) || (counts(view) && isStopRequest({ nowMs }, view, decision.run));
   const now = intents.filter(isStop).map((view) => objectOf(view).object);

@@ -355,7 +355,7 @@ describe('the explanation of a group', () => {
   it('does not say that the group continues by itself next to a wait that a person must end', () => {
     const [wait] = rolling.waits;
     const waits = [{ ...wait, rule: 'partition-kept', outcome: 'wait', fact: 'it waits' }] as PublishedDecision['waits'];
-    const stop = { rule: 'rolled-back', fact: 'rev-3 was rolled back', zones: ['b'], isBlocking: false, endsWith: 'cancel' };
+    const stop = { rule: 'undone', fact: 'anna undid rev-3', zones: ['b'], isBlocking: false, endsWith: 'cancel' };
     const permitted = [{ rule: 'zone-budget', outcome: 'ok' as const, fact: 'permitted', earliestMs: nowMs + 60_000 }];
     for (const more of [{ stops: [stop] }, { permitted }]) {
       const text = explained({ ...rolling, phase: 'Waiting', outcome: 'wait', waits, ...more });
@@ -401,10 +401,10 @@ describe('the explanation of a group', () => {
     expect(offered).not.toMatch(/rollout-group (?:approve|promote|override|retry) /);
     expect(offered).toContain('  do       find out why: kubectl rollout-group doctor -n mimir');
     expect(explained(rolling)).toContain('Nothing is wrong; the group continues by itself.');
-    const stop = { rule: 'rolled-back', fact: 'rev-3 of zone b was rolled back', zones: ['b'], isBlocking: false, endsWith: 'cancel' };
-    const allowed = explained({ ...rolling, stops: [stop] });
+    const undone = { rule: 'undone', fact: 'anna undid the revision rev-3 of zone b', zones: ['b'], isBlocking: false, endsWith: 'cancel' };
+    const allowed = explained({ ...rolling, stops: [undone] });
     expect(allowed).toContain('continues by itself; the undone or failed revision does not roll out.');
-    expect(allowed).toContain('stopped  rev-3 of zone b was rolled back. To end it: cancel');
+    expect(allowed).toContain('stopped  anna undid the revision rev-3 of zone b. To end it: cancel');
     expect(allowed).not.toMatch(/^ {2}do /m);
   });
 });

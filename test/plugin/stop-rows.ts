@@ -169,8 +169,7 @@ const rejections: readonly Row[] = [
 ];
 
 export const rows = [
-  // An undo of a revision that no zone requests is no stop.
-  ...lasting.filter(({ stop }) => stop !== 'undo').map((row) => ({ ...row, stop: `${row.stop} while nothing moves` })),
+  ...lasting.map((row) => ({ ...row, stop: `${row.stop} while nothing moves` })),
   ...lasting.map((row) => ({ ...row, stop: `${row.stop} during a rollout`, overrides: { statefulSets: outdated, ...row.overrides } })),
   ...ended,
   ...rejections,

@@ -247,16 +247,15 @@ describe('a stop while no step is due', () => {
   });
 
   it('has its zones in the order of the group', () => {
-    const revision = idle().snapshot.statefulSets[0]?.status.updateRevision ?? '';
-    const undone = ['b', 'a'].map((zone) => ({ zone, revision }));
+    const undone = ['b', 'a'].map((zone) => ({ zone, revision: 'rev-9' }));
     const order = idle(saying('undo', { undone })).decision.stops.map(({ zones }) => zones);
     expect(order).toEqual([['a', 'b']]);
   });
 
-  it('by undo is no stop before the revision is applied again', () => {
+  it('by undo blocks nothing before the revision is applied again', () => {
     const undone = (revision: string) => saying('undo', { undone: [{ zone: 'a', revision }] });
     const fact = (revision: string) => `kim (INC-441) undid the revisions ${revision} of zone a`;
-    expect(idle(undone('rev-9')).decision.stops).toEqual([]);
+    expect(idle(undone('rev-9')).decision.stops).toMatchObject([{ rule: 'undone', fact: fact('rev-9'), isBlocking: false }]);
     const { snapshot } = idle();
     const current = snapshot.statefulSets[0]?.status.updateRevision ?? '';
     expect(idle(undone(current)).decision.stops).toMatchObject([{ fact: fact(current), isBlocking: true, zones: ['a'] }]);
@@ -267,7 +266,22 @@ describe('a stop while no step is due', () => {
         { zone: 'b', revision: 'rev-9' },
       ],
     });
-    expect(idle(both).decision.stops).toMatchObject([{ fact: fact(current), isBlocking: true, zones: ['a'] }]);
+    expect(idle(both).decision.stops).toMatchObject([{ isBlocking: true, zones: ['a'] }]);
+    // A later rollout gave zone a another template.
+    const overtaken = (startedMs: number, previous: string) => {
+      const run = runOf({
+        outcome: 'completed',
+        startedMs,
+        completedMs: startedMs,
+        target: { a: current, b: current },
+        previous: { a: previous },
+      });
+      const by = { user: 'kim', groups: [], atMs: ago(hourMs) };
+      return idle({ ...saying('undo', { undone: [{ zone: 'a', revision: 'rev-9' }], requestedBy: by }), ledgers: [ledgerOf({ run })] });
+    };
+    expect(overtaken(ago(minuteMs), 'rev-8').decision.stops).toEqual([]);
+    expect(overtaken(ago(minuteMs), current).decision.stops).toMatchObject([{ rule: 'undone', isBlocking: false }]);
+    expect(overtaken(ago(2 * hourMs), 'rev-8').decision.stops).toMatchObject([{ rule: 'undone', isBlocking: false }]);
   });
 
   it('is the first of several if it blocks the next step', () => {
