@@ -400,7 +400,11 @@ describeOnControlPlane('the word of people', (controlPlane) => {
     const freeze = { from: '2020-01-01T00:00:00Z', to: '2099-01-01T00:00:00Z' };
 
     it.each([
-      ['undone', 'eve (memory leak) undid the revisions ', () => Promise.resolve()],
+      [
+        'undone',
+        'eve (memory leak) undid the revisions ',
+        () => write(eve, 'undo.later', { action: 'undo', reason: 'memory leak', undone: [{ zone: 'a', revision: 'ingester-zone-a-2' }] }),
+      ],
       ['paused', 'is paused by anna (INC-441), until 20', () => ok(anna, 'pause', 'ingester', '--reason', 'INC-441', '--duration', '1h')],
       ['paused', 'zone a is paused by anna (disk)', () => ok(anna, 'pause', 'ingester', '--zone', 'a', '--reason', 'disk')],
       ['paused', 'is paused by an abort of eve that names no run', () => write(eve, 'abort.all', { action: 'abort' })],
