@@ -17,20 +17,12 @@ void answer().then((exitCode) => {
   process.exitCode = isCutOff ? unwritable : exitCode;
 });
 
-/**
- * The bytecode in bytes that a function executes before V8 optimizes it. Most commands end before the optimization of a function pays: a review of
- * many groups spends a quarter less processor time than with the default of 132,000.
- */
-const compilationBudget = 1_000_000;
-
 /** The build makes this file a CommonJS script, because the loader of ES modules takes 15 ms. The import of `run.ts` starts that loader. */
 async function answer(): Promise<number> {
   const text = isVersionAsked() ? `kubectl rollout-group ${version}\n` : await help();
   if (text === undefined) {
     watchOutput();
-    const [{ run }, { setFlagsFromString }] = await Promise.all([import('./run.ts'), import('node:v8')]);
-    setFlagsFromString(`--interrupt-budget=${compilationBudget}`);
-    return run(words);
+    return (await import('./run.ts')).run(words);
   }
   write(text);
   return 0;

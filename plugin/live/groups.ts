@@ -363,9 +363,10 @@ export function haveStopsChanged({ stops, omitted, ...decision }: PublishedDecis
   const before = new Set(stops.filter((stop) => requestOf(stop) !== undefined).map(({ source }) => source?.object));
   const requested = new Set(itemsOf(listing.statefulSets).map((object) => valueAt(object, ['status', 'updateRevision'])));
   // Only a decision shows whether a new rejection blocks. A rejection in the decision counts while its request exists.
-  const counts = (view: IntentView): boolean => view.action !== 'reject' && !isOvertaken(view, decision.run, requested);
   const isStop = (view: IntentView): boolean =>
-    before.has(objectOf(view).object) || (counts(view) && isStopRequest({ nowMs }, view, decision.run));
+    view.action === 'reject'
+      ? before.has(objectOf(view).object)
+      : isStopRequest({ nowMs }, view, decision.run) && !isOvertaken(view, decision.run, requested);
   const now = intents.filter(isStop).map((view) => objectOf(view).object);
   return now.length !== before.size || now.some((object) => !before.has(object));
 }
