@@ -1,8 +1,8 @@
-// Sets flags of V8 for the threads that play simulations.
+// Sets flags of V8 for simulations and reviews.
 import { setFlagsFromString } from 'node:v8';
 
 /**
- * A run executes a lot of code, each part of it rarely. With default settings V8 would spend a quarter of the time of the processor on
+ * A simulation or a review executes a lot of code, each part of it rarely. With default settings V8 would spend a quarter of the time of the processor on
  * optimising code, and compile code again that it discarded after a minute without use.
  */
 const engineFlags: readonly string[] = ['--no-flush-bytecode'];

@@ -12,6 +12,7 @@ import { emptySnapshot } from '../../engine/snapshot.ts';
 import { canonicalJson } from '../../policies/values/canonical-json.ts';
 import type { KnownTexts } from '../../policies/yaml/document.ts';
 import { countEffects, type EnvironmentReview, type Review } from '../../review/document.ts';
+import { setEngineFlags } from '../../simulation/engine-flags.ts';
 import type { CommandContext } from '../context.ts';
 import { type ExitCode, exitCodes, mostSevere, notFoundFailure, unwritable, usageFailure } from '../failure.ts';
 import { writeErrors, writeFindings } from '../output/findings.ts';
@@ -33,6 +34,7 @@ export interface ReviewOptions extends InputOptions {
 }
 
 export async function run(context: CommandContext, options: ReviewOptions): Promise<ExitCode> {
+  setEngineFlags();
   const environments: EnvironmentReview[] = [];
   const approved: (readonly [name: string, documents: readonly object[]])[] = [];
   const renderer = new Renderer(context);

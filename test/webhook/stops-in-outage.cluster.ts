@@ -141,7 +141,7 @@ describeOnControlPlane('while the Service of the webhooks is unreachable', (cont
   it('an undo writes its request, which blocks the revision, and names what remains', async () => {
     const undone = await anna.run(['undo', 'server', '--yes', '--reason', 'memory leak']);
     expect(undone.status).toBe(12);
-    expect(undone.stderr).toMatch(/^error: incident\/server was undone only in part: webhook statefulset-update\..* did not answer: /);
+    expect(undone.stderr).toMatch(/^error: incident\/server was undone only in part: webhook statefulset-update\..* did not answer: /m);
     expect(undone.stderr).toMatch(/no further pod of server-zone-a and server-zone-b; they still have the undone template/);
     expect(undone.stderr).toContain('kubectl rollout-group doctor; then repeat the command');
     await expect.poll(() => decision()?.stops.map(({ rule }) => rule)).toContain('undone');
