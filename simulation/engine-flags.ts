@@ -2,8 +2,8 @@
 import { setFlagsFromString } from 'node:v8';
 
 /**
- * A simulation or a review executes a lot of code, each part of it rarely. With default settings V8 would spend a quarter of the time of the processor on
- * optimising code, and compile code again that it discarded after a minute without use.
+ * A simulation or a review executes a lot of code, each part of it rarely. With default settings V8 would spend a quarter of the time of the
+ * processor on optimizing code, and compile code again that it discarded after a minute without use.
  */
 const engineFlags: readonly string[] = ['--no-flush-bytecode'];
 
