@@ -19,7 +19,7 @@ import { policiesRead, type Requester } from '../rules/policy.ts';
 import { activeMs } from '../run/durations.ts';
 import { podsLeft } from '../run/included.ts';
 import type { RunState } from '../run/run-state.ts';
-import { type PodView, type Snapshot, setNamed } from '../snapshot.ts';
+import { isUnknown, ledgerOf, type PodView, type Snapshot, setNamed } from '../snapshot.ts';
 import type { World } from '../world/model.ts';
 import type { Quantile } from '../world/world.ts';
 import { manifestOf, plannedChanges } from './changes.ts';
@@ -251,7 +251,7 @@ function planGroup(input: PlanInput, group: GroupDefinition, snapshots: PlanSnap
   };
 }
 
-/** Returns the run and the blocks of the present templates that the change ends. */
+/** Returns the run and the blocks of the present templates that the change ends. Only a run or a request blocks a template. */
 function endedIn(
   { current, revisions = [], intentsBefore }: PlanInput,
   group: GroupDefinition,
@@ -264,7 +264,8 @@ function endedIn(
     return object === undefined ? undefined : templateNamed(revision, { object, updateRevision, revisions });
   };
   const before = { ...snapshot, ...defined({ intents: intentsBefore }) };
-  const ends = endedStops(decideGroup({ ...before, hasAssumedTimes: true }, group).stops, atStart);
+  const hasRunOrRequest = ledgerOf(before, group).run !== undefined || (!isUnknown(before.intents) && before.intents.length > 0);
+  const ends = hasRunOrRequest ? endedStops(decideGroup({ ...before, hasAssumedTimes: true }, group).stops, atStart) : [];
   return defined({
     supersedes: supersededRun(group, { snapshot, successor, templateOf }),
     ends: ends.length === 0 ? undefined : ends,

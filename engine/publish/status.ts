@@ -177,7 +177,7 @@ function completeReason({ zones }: PublishedDecision): Pick<Condition, 'reason' 
 }
 
 /** Returns a text for each zone with outdated pods that no wave includes. */
-export function noWaveTexts(zones: PublishedDecision['zones']): readonly string[] {
+export function noWaveTexts(zones: readonly { readonly zone: string; readonly podsInNoWave?: number | undefined }[]): readonly string[] {
   return zones.flatMap(({ zone, podsInNoWave = 0 }) => (podsInNoWave === 0 ? [] : [noWaveText(zone, podsInNoWave)]));
 }
 

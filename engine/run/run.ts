@@ -63,14 +63,17 @@ function currentRun(context: GroupContext): RunState | undefined {
   const { nowMs } = context;
   const { run: stored } = context.view.ledger;
   const target = targetOf(context);
+  // Most decisions are about groups without an outdated pod, for which no following run is computed.
+  const hasOutdated = context.view.zones.some(({ outdated }) => outdated.length > 0);
   if (stored === undefined) {
+    if (!hasOutdated) return undefined;
     const first = followingRun(context, { kind: 'rollout', target, previous: majorityRevisions(context) });
     return mayBegin(context, first) ? first : undefined;
   }
   const timely = withoutFutureInstants(stored, (instantMs) => isWithinClockSkew(context, instantMs), nowMs);
   const known = withoutReturned(context, withoutFormerZones(timely, target, nowMs));
   if (!isSameValue(known.target, target)) return afterChange(context, known, target);
-  if (known.outcome === 'completed' || endsReturn(context, known)) {
+  if (hasOutdated && (known.outcome === 'completed' || endsReturn(context, known))) {
     const rest = rollRest(context, known, target);
     if (mayBegin(context, rest)) return rest;
   }

@@ -3,7 +3,7 @@ import { isStatus } from '../../cluster/request/failure.ts';
 import { type KubernetesObject, resources } from '../../cluster/request/resource.ts';
 import { patchObject, targetOf } from '../../cluster/request/write.ts';
 import { blocksTemplate, templateStops } from '../../engine/decide/stops.ts';
-import { endsText, stopFact } from '../../engine/publish/status.ts';
+import { endsText, noWaveTexts, stopFact } from '../../engine/publish/status.ts';
 import { secondText } from '../../policies/instant.ts';
 import { counted } from '../../policies/wording.ts';
 import { type Cluster, withCluster } from '../connection.ts';
@@ -13,7 +13,7 @@ import { type Member, type Members, readMembers, readUnchanged, refuseUnguarded,
 import { writeAgentNote } from '../live/notes.ts';
 import { stopsOfTemplates } from '../live/remaining-stops.ts';
 import type { RequestFlags } from '../live/submit-request.ts';
-import { inNoWave, noWaveTexts, planTemplates, planTexts, type TemplatePlan } from '../live/template-plan.ts';
+import { inNoWave, planTemplates, planTexts, type TemplatePlan } from '../live/template-plan.ts';
 import { judgeForUser } from '../live/user-judgements.ts';
 import { accessFor, confirmByPrompt, findZone, type PromptFlags, printObjects, recordReason } from '../live/write-options.ts';
 import { placeText } from '../output/text.ts';
@@ -95,7 +95,7 @@ async function refuseDenied(
 
 /** Throws Failure if the waves include no pod with the new templates. */
 function refuseWithoutEffect(name: string, planned: TemplatePlan | undefined): void {
-  const why = noWaveTexts(planned);
+  const why = noWaveTexts(planned?.plan.zones ?? []);
   if (why.length === 0) return;
   const todo = `add the zone to a wave of RolloutGroup ${name} (spec.rollout.waves), then repeat the command`;
   throw refusedFailure(`restart would have no effect on ${name}: it would replace no pod`, { why: why.join('; '), todo });

@@ -6,7 +6,7 @@ import { withRevisions } from '../../engine/observe/revisions.ts';
 import { defaultAssumptions, type GroupPlan } from '../../engine/plan/document.ts';
 import { planGroups } from '../../engine/plan/plan.ts';
 import { templateNamed } from '../../engine/plan/running-fields.ts';
-import { noWaveText } from '../../engine/run/included.ts';
+import { noWaveTexts } from '../../engine/publish/status.ts';
 import { countRevisions } from '../../engine/run/revisions.ts';
 import { isUnknown, podsNamed, type Snapshot } from '../../engine/snapshot.ts';
 import { counted, firstOf, listed } from '../../policies/wording.ts';
@@ -43,7 +43,13 @@ export async function planTemplates(
   const desired = current.map((object) => changed.get(object) ?? object);
   const { policies, exceptions, policyDigest, nowMs } = snapshot;
   const [plan] = planGroups({
-    ...{ groups: [definition], policies, exceptions, policyDigest, nowMs, current, revisions },
+    groups: [definition],
+    policies,
+    exceptions,
+    policyDigest,
+    nowMs,
+    current,
+    revisions,
     desired: withRevisions(desired, current, revisions),
     assumptions: defaultAssumptions,
     running: { ...snapshot, intents },
@@ -65,18 +71,12 @@ export function planTexts(planned: TemplatePlan | undefined): readonly string[] 
   if (planned === undefined) return [];
   const waits = waitsBesidesStops(planned.plan).filter(({ outcome }) => outcome !== 'no');
   const waitTexts = waits.map(({ rule, outcome, fact }) => (outcome === 'unknown' ? `unknown: ${fact}` : `waits for ${rule}: ${fact}`));
-  return [...endedTexts(planned.plan), ...noWaveTexts(planned), ...approvalTexts(planned.plan), ...waitTexts];
+  return [...endedTexts(planned.plan), ...noWaveTexts(planned.plan.zones), ...approvalTexts(planned.plan), ...waitTexts];
 }
 
 /** Returns the number of pods of the zone that the templates leave outdated, because no wave includes them; 0 if the plan is unknown. */
 export function inNoWave(planned: TemplatePlan | undefined, zone: string): number {
   return planned?.plan.zones.find((one) => one.zone === zone)?.podsInNoWave ?? 0;
-}
-
-/** Returns `3 pods of zone c stay outdated: no wave includes them` for each zone with such pods. */
-export function noWaveTexts(planned: TemplatePlan | undefined): readonly string[] {
-  const { zones = [] } = planned?.plan ?? {};
-  return zones.flatMap(({ zone, podsInNoWave = 0 }) => (podsInNoWave === 0 ? [] : [noWaveText(zone, podsInNoWave)]));
 }
 
 function withTemplate(object: KubernetesObject, templates: ReadonlyMap<string, unknown>): KubernetesObject {
