@@ -11,8 +11,6 @@ type ConditionResult =
       readonly value: unknown;
       /** The truth value in JsonLogic: false, 0, empty text, null and the empty list are false. */
       readonly isTrue: boolean;
-      /** The variables that were read, sorted. `group.zones[].ready` is a field of the elements of a list. */
-      readonly reads: readonly string[];
     }
   | {
       readonly kind: 'unknown';
@@ -36,13 +34,12 @@ export function evaluateCondition(condition: unknown, data: unknown, nowMs: numb
     return jsonLogic.apply(prepared.logic as RulesLogic, data);
   });
   if (outcome.kind === 'undecided') return { kind: 'unknown', paths: outcome.paths, reason: outcome.reason };
-  return { kind: 'value', value: outcome.value, isTrue: jsonLogic.truthy(outcome.value), reads: outcome.reads };
+  return { kind: 'value', value: outcome.value, isTrue: jsonLogic.truthy(outcome.value) };
 }
 
 interface Prepared {
   readonly logic: unknown;
   readonly size: number;
-  /** The reason why the condition cannot be evaluated. */
   readonly problem?: string;
 }
 
@@ -67,12 +64,12 @@ function registerOperators(): void {
   isRegistered = true;
 }
 
-type Reader = (this: unknown, label: string | null, ...args: readonly unknown[]) => unknown;
+type Reader = (this: unknown, ...args: readonly unknown[]) => unknown;
 
 /** Returns an operator that reads the data. json-logic-js passes the data as `this`. */
 function reader(code: (data: unknown, label: string | undefined, path: unknown, fallback?: unknown) => unknown): Reader {
   return function (label, path, fallback) {
-    return code(this, label ?? undefined, path, fallback);
+    return code(this, typeof label === 'string' ? label : undefined, path, fallback);
   };
 }
 
@@ -81,16 +78,16 @@ const readers: Readonly<Record<string, Reader>> = {
   readList: reader(readList),
   has: reader(isThere),
   known: reader(isKnown),
-  missing(prefix, ...paths) {
-    return missing(this, prefix ?? undefined, Array.isArray(paths[0]) ? paths[0] : paths);
+  missing(...paths) {
+    return missing(this, Array.isArray(paths[0]) ? paths[0] : paths);
   },
-  missing_some(prefix, fewest, paths) {
+  missing_some(fewest, paths) {
     const asked: readonly unknown[] = Array.isArray(paths) ? paths : [paths];
-    const absent = missing(this, prefix ?? undefined, asked);
+    const absent = missing(this, asked);
     return asked.length - absent.length >= Number(fewest) ? [] : absent;
   },
   whole(label, value) {
-    requireKnown(value, label ?? '');
+    requireKnown(value, String(label));
     return value;
   },
 };
@@ -98,7 +95,7 @@ const readers: Readonly<Record<string, Reader>> = {
 /** The prefix of our operators in the table of json-logic-js, which is global to the process. No operator of the dialect starts with it. */
 const ourPrefix = '#';
 
-/** The scope in which `var` reads. `label` names the data of the scope in `reads`; undefined for elements of a literal or computed list. */
+/** The scope in which `var` reads. `label` names the data of the scope; undefined for elements of a literal or computed list. */
 interface Scope {
   readonly label: string | undefined;
   readonly isReduce: boolean;
@@ -130,7 +127,7 @@ function prepareNode(node: unknown, scope: Scope, position: Position): unknown {
 function prepareReference(name: string, args: readonly unknown[], scope: Scope, position: Position): unknown {
   const ours = ourPrefix + name;
   if (name === 'missing' || name === 'missing_some') {
-    return { [ours]: [prefixOf(scope), ...args.map((argument) => prepareNode(argument, scope, 'value'))] };
+    return { [ours]: args.map((argument) => prepareNode(argument, scope, 'value')) };
   }
   if (name === 'var') {
     const [path, ...fallback] = args;
@@ -172,11 +169,6 @@ function labelOf(scope: Scope, steps: readonly string[]): string | null {
   if (scope.label === undefined) return null;
   if (!scope.isReduce) return [...(scope.label === '' ? [] : [scope.label]), ...steps].join('.');
   return steps[0] === 'current' ? [scope.label, ...steps.slice(1)].join('.') : null;
-}
-
-function prefixOf(scope: Scope): string | null {
-  if (scope.label === undefined || scope.isReduce) return null;
-  return scope.label === '' ? '' : `${scope.label}.`;
 }
 
 /** Returns the label of the elements of a list: `group.zones[]` for the elements of `group.zones`, also after a filter. */

@@ -1,5 +1,4 @@
-// Evaluates one condition for condition.ts: limits the steps, records the variables that are read, and provides the operators that
-// json-logic-js lacks or does not limit.
+// Evaluates one condition for condition.ts: limits the steps, and provides the operators that json-logic-js lacks or does not limit.
 import { durationMs } from '../duration.ts';
 import { messageOf } from '../error-message.ts';
 import { instantMs } from '../instant.ts';
@@ -13,7 +12,6 @@ interface Undecided {
 
 interface Evaluation {
   readonly nowMs: number;
-  readonly reads: Set<string>;
   fuel: number;
   undecided?: Undecided;
 }
@@ -27,18 +25,15 @@ const stopSignal = Symbol('undecided');
 // json-logic-js passes only the arguments and the data to operators, so a variable holds the evaluation. Evaluation is synchronous.
 let current: Evaluation | undefined;
 
-type Outcome<Value> =
-  | { readonly kind: 'value'; readonly value: Value; readonly reads: readonly string[] }
-  | ({ readonly kind: 'undecided' } & Undecided);
+type Outcome<Value> = { readonly kind: 'value'; readonly value: Value } | ({ readonly kind: 'undecided' } & Undecided);
 
 /** Runs one evaluation. An error means *undecided*: json-logic-js throws TypeErrors, and an error must not count as permission. */
 export function evaluating<Value>(nowMs: number, evaluate: () => Value): Outcome<Value> {
   const outer = current;
-  const evaluation: Evaluation = { nowMs, reads: new Set(), fuel: fuelPerEvaluation };
+  const evaluation: Evaluation = { nowMs, fuel: fuelPerEvaluation };
   current = evaluation;
   try {
-    const value = evaluate();
-    return { kind: 'value', value, reads: [...evaluation.reads].sort() };
+    return { kind: 'value', value: evaluate() };
   } catch (error) {
     if (error === stopSignal && evaluation.undecided) return { kind: 'undecided', ...evaluation.undecided };
     const text = messageOf(error);
@@ -79,7 +74,7 @@ export function read(data: unknown, label: string | undefined, path: unknown, fa
 
 /** Returns a list for an iterator. Like `read`, but an unknown value inside an element does not end the evaluation. */
 export function readList(data: unknown, label: string | undefined, path: unknown, fallback?: unknown): unknown {
-  const steps = notedSteps(label, path);
+  const steps = paidSteps(path);
   const name = label ?? steps.join('.');
   const value = locate(data, steps);
   if (isUnknownValue(value)) return stop(value.unknown, name);
@@ -89,7 +84,7 @@ export function readList(data: unknown, label: string | undefined, path: unknown
 
 /** Reports whether a value exists, readable or not. Ends the evaluation as unknown if a parent of the value could not be read. */
 export function isThere(data: unknown, label: string | undefined, path: unknown): boolean {
-  const steps = notedSteps(label, path);
+  const steps = paidSteps(path);
   const parent = locate(data, steps.slice(0, -1));
   if (isUnknownValue(parent)) return stop(parent.unknown, label ?? steps.join('.'));
   const value = locate(parent, steps.slice(-1));
@@ -97,18 +92,15 @@ export function isThere(data: unknown, label: string | undefined, path: unknown)
 }
 
 /** Reports whether a value exists and could be read. */
-export function isKnown(data: unknown, label: string | undefined, path: unknown): boolean {
-  const value = locate(data, notedSteps(label, path));
+export function isKnown(data: unknown, _label: string | undefined, path: unknown): boolean {
+  const value = locate(data, paidSteps(path));
   return value !== undefined && value !== null && !isUnknownValue(value);
 }
 
-/** Returns the paths whose value is absent, unreadable, null or empty text. Records `prefix` + path as read if `prefix` is defined. */
-export function missing(data: unknown, prefix: string | undefined, paths: readonly unknown[]): readonly unknown[] {
+/** Returns the paths whose value is absent, unreadable, null or empty text. */
+export function missing(data: unknown, paths: readonly unknown[]): readonly unknown[] {
   return paths.filter((path) => {
-    const steps = toSteps(path);
-    spend(1 + steps.length);
-    if (prefix !== undefined) current?.reads.add(prefix + steps.join('.'));
-    const value = locate(data, steps);
+    const value = locate(data, paidSteps(path));
     return value === undefined || value === null || value === '' || isUnknownValue(value);
   });
 }
@@ -122,11 +114,10 @@ export function requireKnown(value: unknown, name: string): void {
   for (const [key, item] of Object.entries(value)) requireKnown(item, Array.isArray(value) ? `${name}[]` : `${name}.${key}`);
 }
 
-/** Returns the steps of a path after their cost is subtracted and the read of the label is recorded. */
-function notedSteps(label: string | undefined, path: unknown): readonly string[] {
+/** Returns the steps of a path after their cost is subtracted. */
+function paidSteps(path: unknown): readonly string[] {
   const steps = toSteps(path);
   spend(1 + steps.length);
-  if (label !== undefined) current?.reads.add(label);
   return steps;
 }
 
