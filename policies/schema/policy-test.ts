@@ -1,5 +1,6 @@
 // Defines the kind PolicyTest: test cases with a state, a request, an expected decision and a clock.
 import * as z from 'zod';
+import { optional } from 'zod';
 import { duration, instant, optionalInt, optionalList, shortName } from './scalars.ts';
 
 const zoneState = z
@@ -24,19 +25,12 @@ const zoneState = z
 
 const given = z.strictObject({
   zones: z.record(z.string(), zoneState).optional(),
-  metrics: z
-    .record(z.string(), z.union([z.number(), z.literal('unknown')]))
-    .optional()
-    .describe('Values of the metrics of policies.'),
-  gates: z
-    .record(z.string(), z.union([z.array(z.number()).max(100), z.literal('error'), z.literal('noData')]))
-    .optional()
-    .describe('Readings of each gate, oldest first, one per interval (`every`). The last reading is the current one.'),
+  metrics: optional(z.record(z.string(), z.union([z.number(), z.literal('unknown')]))).describe('Values of the metrics of policies.'),
+  gates: optional(z.record(z.string(), z.union([z.array(z.number()).max(100), z.literal('error'), z.literal('noData')]))).describe(
+    'Readings of each gate, oldest first, one per interval (`every`). The last reading is the current one.',
+  ),
   waveAvailableFor: duration.optional().describe('Time since the pods of the current wave became available.'),
-  source: z
-    .union([z.int().min(0), z.literal('unknown')])
-    .optional()
-    .describe('Replicas of the mirrored object.'),
+  source: optional(z.union([z.int().min(0), z.literal('unknown')])).describe('Replicas of the mirrored object.'),
   approvals: z
     .array(
       z.strictObject({

@@ -1,5 +1,6 @@
 // Defines the kind RolloutGroup: the members of a group, the source of their replicas, and how they scale, roll and are protected.
 import * as z from 'zod';
+import { optional } from 'zod';
 import { phases } from '../rollout/phases.ts';
 import { strategyNames } from '../strategies.ts';
 import { listed } from '../wording.ts';
@@ -10,6 +11,7 @@ import {
   instant,
   labelSelector,
   objectName,
+  optionalFields,
   optionalInt,
   optionalList,
   port,
@@ -62,20 +64,14 @@ const scaling = z.strictObject({
   hold: hold.describe(
     'Blocks changes of replicas by the agent; the text states why. `init` writes it for labels and annotations that cannot be parsed.',
   ),
-  duringRollout: z
-    .enum(['wait', 'allow'])
-    .optional()
-    .describe(
-      '`wait` (default): a zone grows between two pod replacements and shrinks after the rollout. `allow`: a zone grows at any time, and shrinks unless another zone rolls.',
+  duringRollout: optional(z.enum(['wait', 'allow'])).describe(
+    '`wait` (default): a zone grows between two pod replacements and shrinks after the rollout. `allow`: a zone grows at any time, and shrinks unless another zone rolls.',
+  ),
+  up: optionalFields({
+    followersWaitFor: optional(z.enum(['leaderReady', 'nothing'])).describe(
+      '`leaderReady` (default): a follower grows when all pods of its leader are available. `nothing`: it grows at once.',
     ),
-  up: z
-    .strictObject({
-      followersWaitFor: z
-        .enum(['leaderReady', 'nothing'])
-        .optional()
-        .describe('`leaderReady` (default): a follower grows when all pods of its leader are available. `nothing`: it grows at once.'),
-    })
-    .optional(),
+  }),
   down: scaleDown.optional(),
 });
 
@@ -107,21 +103,19 @@ const replicas = z
     count: optionalInt(0, 100_000).describe('Replicas of each zone without `follows`. In the `replicas` of a zone: replicas of this zone.'),
     mirror: mirror.optional(),
     leader: z.literal(true).optional().describe('Users or an autoscaler scale the StatefulSets without `follows` directly.'),
-    bounds: z
-      .strictObject({
-        min: optionalInt(0, 100_000).describe('Minimum replicas of a zone.'),
-        max: optionalInt(0, 100_000).describe('Maximum replicas of a zone.'),
-        multipleOf: z
-          .int()
-          .min(1)
-          .max(1000)
-          .default(1)
-          .describe('Rounds replicas up to a multiple of this number, or down if the higher number exceeds `max`.'),
-        parity: wordOf('any', 'odd', 'even').describe(
-          'Rounds replicas up to an odd or even number, or down if the higher number exceeds `max`. For quorum systems.',
-        ),
-      })
-      .optional(),
+    bounds: optionalFields({
+      min: optionalInt(0, 100_000).describe('Minimum replicas of a zone.'),
+      max: optionalInt(0, 100_000).describe('Maximum replicas of a zone.'),
+      multipleOf: z
+        .int()
+        .min(1)
+        .max(1000)
+        .default(1)
+        .describe('Rounds replicas up to a multiple of this number, or down if the higher number exceeds `max`.'),
+      parity: wordOf('any', 'odd', 'even').describe(
+        'Rounds replicas up to an odd or even number, or down if the higher number exceeds `max`. For quorum systems.',
+      ),
+    }),
   })
   .meta({ 'x-rollout-group-one-of': ['count', 'mirror', 'leader'] });
 
@@ -161,18 +155,14 @@ const wave = z
     percent: optionalInt(0, 100).describe(
       'Updated percentage of each zone at the end of the wave, earlier waves included. Rounded up. In a zone of several pods, less than 100 leaves at least one pod outdated.',
     ),
-    before: z
-      .strictObject({ approval: approval.optional(), gates: z.array(shortName).max(20).optional() })
-      .optional()
-      .describe('Conditions before the first pod of the wave is replaced.'),
-    after: z
-      .strictObject({
-        soak: duration.optional().describe('Minimum time with all pods of the group available.'),
-        approval: approval.optional(),
-        gates: z.array(shortName).max(20).optional(),
-      })
-      .optional()
-      .describe('Conditions after the last pod of the wave is replaced and all pods of the group are available.'),
+    before: optionalFields({ approval: approval.optional(), gates: z.array(shortName).max(20).optional() }).describe(
+      'Conditions before the first pod of the wave is replaced.',
+    ),
+    after: optionalFields({
+      soak: duration.optional().describe('Minimum time with all pods of the group available.'),
+      approval: approval.optional(),
+      gates: z.array(shortName).max(20).optional(),
+    }).describe('Conditions after the last pod of the wave is replaced and all pods of the group are available.'),
   })
   .meta({ 'x-rollout-group-one-of': ['pods', 'percent'] });
 
@@ -180,35 +170,26 @@ const gate = z
   .strictObject({
     name: shortName,
     mode: wordOf('enforce', 'observe').describe('`observe` records the result and blocks nothing.'),
-    prometheus: z
-      .strictObject({ source: objectName, query: z.string().min(1).max(4096) })
-      .optional()
-      .describe('Instant query to a MetricSource.'),
-    consul: z
-      .strictObject({
-        source: objectName,
-        service: z
-          .string()
-          .min(1)
-          .max(253)
-          .regex(/^[A-Za-z0-9_][^\s/?#\\]*$/),
-        datacenter: z
+    prometheus: optionalFields({ source: objectName, query: z.string().min(1).max(4096) }).describe('Instant query to a MetricSource.'),
+    consul: optionalFields({
+      source: objectName,
+      service: z
+        .string()
+        .min(1)
+        .max(253)
+        .regex(/^[A-Za-z0-9_][^\s/?#\\]*$/),
+      datacenter: optional(
+        z
           .string()
           .max(63)
-          .regex(/^[A-Za-z0-9_-]+$/)
-          .optional()
-          .describe('Consul datacenter; the default is that of the Consul agent.'),
-        passing: optionalInt(0).describe('Minimum number of passing instances. `value` is then the number of passing instances.'),
-      })
-      .optional()
-      .describe('Health of a Consul service. `value` is the number of failing instances, or of passing instances if `passing` is set.'),
+          .regex(/^[A-Za-z0-9_-]+$/),
+      ).describe('Consul datacenter; the default is that of the Consul agent.'),
+      passing: optionalInt(0).describe('Minimum number of passing instances. `value` is then the number of passing instances.'),
+    }).describe('Health of a Consul service. `value` is the number of failing instances, or of passing instances if `passing` is set.'),
     http: endpoint.optional().describe('GET request to every updated pod. `value` is the number of pods without a 2xx answer.'),
-    podsAvailable: z
-      .strictObject({ minReadySeconds: z.int().min(0).max(86_400).default(0) })
-      .optional()
-      .describe(
-        '`value` is the number of pods that are missing or have not been ready for `minReadySeconds`, in all zones of the wave. Under `after`, outdated pods do not count. `minReadySeconds` is also the minimum initial delay.',
-      ),
+    podsAvailable: optionalFields({ minReadySeconds: z.int().min(0).max(86_400).default(0) }).describe(
+      '`value` is the number of pods that are missing or have not been ready for `minReadySeconds`, in all zones of the wave. Under `after`, outdated pods do not count. `minReadySeconds` is also the minimum initial delay.',
+    ),
     initialDelay: duration
       .default('0s')
       .describe(
@@ -219,11 +200,9 @@ const gate = z
     failureLimit: z.int().min(0).max(1000).default(1).describe('Number of failed readings that fails the run; 0 means no limit.'),
     noData: wordOf('fail', 'hold', 'pass').describe('An empty result is a failure (`fail`), a success (`pass`), or neither (`hold`).'),
     onError: wordOf('hold', 'fail').describe('A query error is neither a success nor a failure (`hold`), or it is a failure (`fail`).'),
-    pass: condition
-      .optional()
-      .describe(
-        'Condition on `value`. Required for `prometheus`. The default is `value == 0`, or `value >= passing` for `consul` with `passing`.',
-      ),
+    pass: optional(condition).describe(
+      'Condition on `value`. Required for `prometheus`. The default is `value == 0`, or `value >= passing` for `consul` with `passing`.',
+    ),
   })
   .meta({ 'x-rollout-group-one-of': ['prometheus', 'consul', 'http', 'podsAvailable'] });
 
@@ -233,14 +212,9 @@ const schedule = z
     kind: z.enum(['linear', 'geometric', 'exponential']),
     start: countOrPercent.default(1).describe('Pods of the first wave: a number, or a percentage of the zone rounded up.'),
     step: countOrPercent.optional().describe('Pods that each `linear` wave adds: a number, or a percentage of the zone rounded up.'),
-    factor: z
-      .number()
-      .min(1.1)
-      .max(10)
-      .optional()
-      .describe(
-        'Growth factor with at most one decimal. `geometric` multiplies the added pods of each wave, `exponential` the updated pods.',
-      ),
+    factor: optional(z.number().min(1.1).max(10)).describe(
+      'Growth factor with at most one decimal. `geometric` multiplies the added pods of each wave, `exponential` the updated pods.',
+    ),
     soak: duration.optional().describe('Soak time after each wave of the first zone.'),
   })
   .describe('Short form of waves: the first zone in several waves, then the other zones completely, one after the other.');
@@ -277,12 +251,12 @@ const rollout = z
     schedule: schedule.optional(),
     deadlines: z
       .strictObject({
-        progress: duration
-          .optional()
-          .describe('Maximum time in which no pod becomes available while pods are in flight. After this time the run fails.'),
-        run: duration
-          .optional()
-          .describe('Maximum duration of the run, without the time in which windows, approvals, pauses or protections block it.'),
+        progress: optional(duration).describe(
+          'Maximum time in which no pod becomes available while pods are in flight. After this time the run fails.',
+        ),
+        run: optional(duration).describe(
+          'Maximum duration of the run, without the time in which windows, approvals, pauses or protections block it.',
+        ),
       })
       .prefault({}),
     onFailure: wordOf('pause', 'rollback').describe(
@@ -307,15 +281,13 @@ const disruption = z
       'Maximum number of unavailable pods: in one zone, or in one data partition across all zones.',
     ),
     maxUnavailablePercent: optionalInt(0, 100).describe('Maximum as a percentage of the replicas of the zone.'),
-    partition: z
-      .strictObject({
-        pattern: z.string().min(1).max(512).describe('Regular expression on the pod name. One capture group is the data partition.'),
-        group: z.int().min(1).max(20).default(1).describe('Number of the capture group.'),
-      })
-      .optional(),
-    crossZoneDelay: duration
-      .optional()
-      .describe('With `partition`: a pod of another zone counts as unavailable until it has been ready for this time.'),
+    partition: optionalFields({
+      pattern: z.string().min(1).max(512).describe('Regular expression on the pod name. One capture group is the data partition.'),
+      group: z.int().min(1).max(20).default(1).describe('Number of the capture group.'),
+    }),
+    crossZoneDelay: optional(duration).describe(
+      'With `partition`: a pod of another zone counts as unavailable until it has been ready for this time.',
+    ),
   })
   .meta({
     description:
@@ -336,16 +308,13 @@ export const rolloutGroupSpec = z.strictObject({
   members: z
     .strictObject({
       zones: optionalList(zone, 50).describe('Zones. Without waves they roll in this order.'),
-      selector: labelSelector
-        .optional()
-        .describe('Selects the members by label. Each zone has the name of its StatefulSet; zones are in byte-wise order.'),
-      expect: z
-        .strictObject({
-          count: optionalInt(1, 50).describe('Number of StatefulSets.'),
-          names: z.array(objectName).max(50).optional().describe('Names of the StatefulSets.'),
-        })
-        .optional()
-        .describe('StatefulSets that the selector must match.'),
+      selector: optional(labelSelector).describe(
+        'Selects the members by label. Each zone has the name of its StatefulSet; zones are in byte-wise order.',
+      ),
+      expect: optionalFields({
+        count: optionalInt(1, 50).describe('Number of StatefulSets.'),
+        names: z.array(objectName).max(50).optional().describe('Names of the StatefulSets.'),
+      }).describe('StatefulSets that the selector must match.'),
     })
     .meta({ 'x-rollout-group-one-of': ['zones', 'selector'] }),
   profile: wordOf('native', 'rolloutOperator').describe(
@@ -363,14 +332,10 @@ export const rolloutGroupSpec = z.strictObject({
 
 /** The status of a group; only the agent writes it. */
 export const rolloutGroupStatus = z.strictObject({
-  observedGeneration: z
-    .int()
-    .optional()
-    .describe('Generation of the spec that the agent read for this decision; -1 before the first decision.'),
-  phase: z
-    .string()
-    .optional()
-    .describe(`${listed(phases)}.`),
+  observedGeneration: optional(z.int()).describe(
+    'Generation of the spec that the agent read for this decision; -1 before the first decision.',
+  ),
+  phase: optional(z.string()).describe(`${listed(phases)}.`),
   goal: z.string().optional().describe('Open work of the group, such as `4 of 9 pods updated; zone a to 4 replicas`.'),
   reason: z.string().optional().describe('Reason of the rule that blocks the group, in PascalCase. If no rule blocks, the phase.'),
   message: z.string().optional().describe('Explanation of the reason.'),
@@ -382,23 +347,20 @@ export const rolloutGroupStatus = z.strictObject({
   readyPods: z.int().optional(),
   decidedAt: instant.optional(),
   policyDigest: z.string().optional(),
-  drift: z
-    .strictObject({
-      fieldCount: z.int().min(1).describe('Number of fields in all StatefulSets.'),
-      fields: z
-        .array(
-          z.strictObject({
-            statefulSet: z.string(),
-            field: z.string().max(1024),
-            manager: z.string().describe('Field manager that wrote the field.'),
-            lastWriteAt: instant.optional().describe('Last write of the manager to the StatefulSet.'),
-          }),
-        )
-        .max(5)
-        .describe('The first fields.'),
-    })
-    .optional()
-    .describe('Fields of the StatefulSets whose values no manifest contains, because another manager wrote them. Absent without drift.'),
+  drift: optionalFields({
+    fieldCount: z.int().min(1).describe('Number of fields in all StatefulSets.'),
+    fields: z
+      .array(
+        z.strictObject({
+          statefulSet: z.string(),
+          field: z.string().max(1024),
+          manager: z.string().describe('Field manager that wrote the field.'),
+          lastWriteAt: instant.optional().describe('Last write of the manager to the StatefulSet.'),
+        }),
+      )
+      .max(5)
+      .describe('The first fields.'),
+  }).describe('Fields of the StatefulSets whose values no manifest contains, because another manager wrote them. Absent without drift.'),
   conditions: z
     .array(
       z.strictObject({

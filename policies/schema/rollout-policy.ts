@@ -1,5 +1,6 @@
 // Defines the kind RolloutPolicy: rules, windows and limits for groups.
 import * as z from 'zod';
+import { optional } from 'zod';
 import {
   condition,
   countOrPercent,
@@ -7,6 +8,7 @@ import {
   instant,
   labelSelector,
   objectName,
+  optionalFields,
   optionalInt,
   optionalList,
   shortName,
@@ -22,14 +24,12 @@ const rule = z.strictObject({
     .enum(['deny', 'hold', 'requireApproval', 'requireApprovedPlan', 'warn'])
     .describe('Effect if the condition is true. `requireApprovedPlan` requires approvals unless the rollout matches its approved plan.'),
   when: condition.optional().describe('Condition of the rule. Without it the rule always applies.'),
-  onUnknown: z
-    .enum(['deny', 'hold', 'requireApproval', 'requireApprovedPlan', 'warn', 'allow'])
-    .optional()
-    .describe('Effect if the condition is unknown. The default is `effect`.'),
-  approval: z
-    .strictObject({ count: z.int().min(1).max(20).default(1), from: optionalList(z.string().min(1), 20) })
-    .optional()
-    .describe('Required approvals for the effects `requireApproval` and `requireApprovedPlan`.'),
+  onUnknown: optional(z.enum(['deny', 'hold', 'requireApproval', 'requireApprovedPlan', 'warn', 'allow'])).describe(
+    'Effect if the condition is unknown. The default is `effect`.',
+  ),
+  approval: optionalFields({ count: z.int().min(1).max(20).default(1), from: optionalList(z.string().min(1), 20) }).describe(
+    'Required approvals for the effects `requireApproval` and `requireApprovedPlan`.',
+  ),
   message: z.string().max(1024).optional().describe('Message for users. A variable in ${} is replaced by its value.'),
 });
 
@@ -40,13 +40,11 @@ const window = z
       .enum(['allow', 'deny'])
       .describe('`allow`: the actions are possible only in the window. `deny`: they are blocked in the window. An active `deny` wins.'),
     actions: z.array(policyAction).min(1).max(6),
-    schedule: z
-      .strictObject({
-        cron: z.string().min(9).max(100).describe('Five cron fields. Day of month and day of week cannot be combined.'),
-        duration: duration.describe('Elapsed time. A change to or from daylight saving time does not change it.'),
-        timeZone: z.string().min(1).max(64).describe('IANA time zone, such as Europe/Amsterdam.'),
-      })
-      .optional(),
+    schedule: optionalFields({
+      cron: z.string().min(9).max(100).describe('Five cron fields. Day of month and day of week cannot be combined.'),
+      duration: duration.describe('Elapsed time. A change to or from daylight saving time does not change it.'),
+      timeZone: z.string().min(1).max(64).describe('IANA time zone, such as Europe/Amsterdam.'),
+    }),
     ranges: optionalList(z.strictObject({ from: instant, to: instant, reason: z.string().max(256).optional() }), 100).describe(
       'Absolute time ranges; `to` is excluded.',
     ),
@@ -75,22 +73,19 @@ export const rolloutPolicySpec = z.strictObject({
       namespaces: optionalList(objectName, 100).describe('Namespaces of the groups. Allowed only in the namespace of the agent.'),
     })
     .meta({ 'x-rollout-group-one-of': ['groups', 'selector', 'all'] }),
-  inputs: z
-    .strictObject({
-      metrics: z
-        .record(
-          z.string().regex(/^[a-zA-Z][a-zA-Z0-9_]{0,62}$/),
-          z.strictObject({
-            source: objectName,
-            query: z.string().min(1).max(4096),
-            noData: wordOf('unknown', 'zero').describe('Value of the metric if the query returns an empty result.'),
-            maxAge: duration.default('2m').describe('Maximum age of a reading; an older reading is unknown.'),
-          }),
-        )
-        .optional(),
-    })
-    .optional()
-    .describe('Metrics that conditions can read.'),
+  inputs: optionalFields({
+    metrics: z
+      .record(
+        z.string().regex(/^[a-zA-Z][a-zA-Z0-9_]{0,62}$/),
+        z.strictObject({
+          source: objectName,
+          query: z.string().min(1).max(4096),
+          noData: wordOf('unknown', 'zero').describe('Value of the metric if the query returns an empty result.'),
+          maxAge: duration.default('2m').describe('Maximum age of a reading; an older reading is unknown.'),
+        }),
+      )
+      .optional(),
+  }).describe('Metrics that conditions can read.'),
   rules: z.array(rule).max(100).optional(),
   windows: z.array(window).max(50).optional(),
   limits: limits.optional(),

@@ -1,6 +1,7 @@
 // Defines the kind RolloutRun: the record of one rollout or one change of replicas. Only the agent writes it.
 import * as z from 'zod';
-import { instant, objectName, optionalInt } from './scalars.ts';
+import { optional } from 'zod';
+import { instant, objectName, optionalFields, optionalInt } from './scalars.ts';
 
 /** The limits of one record. Steps beyond the limit are omitted and counted. */
 export const runLimits = { steps: 100, waits: 20, people: 30, zones: 50, earlierIds: 20, bytes: 64 * 1024 } as const;
@@ -58,11 +59,9 @@ const request = z
 export const rolloutRunSpec = z.strictObject({
   group: objectName.describe('Name of the group.'),
   id: z.string().min(1).max(128).describe('Identifier of the run. It changes if a template changes again and the run continues.'),
-  earlierIds: z
-    .array(z.string().min(1).max(128))
-    .max(runLimits.earlierIds)
-    .optional()
-    .describe('Earlier identifiers of the run, in the order of time. The list has the latest 20.'),
+  earlierIds: optional(z.array(z.string().min(1).max(128)).max(runLimits.earlierIds)).describe(
+    'Earlier identifiers of the run, in the order of time. The list has the latest 20.',
+  ),
   kind: z.enum(['rollout', 'rollback', 'scale']).describe('Kind of the run. `rollback`: an undo, or the rollback of a failed run.'),
   outcome: z
     .enum(['running', 'completed', 'failed', 'superseded', 'cancelled'])
@@ -83,29 +82,16 @@ export const rolloutRunSpec = z.strictObject({
     .describe(
       'The 20 longest waits with the rules that blocked the group. If several rules block at the same time, only one of them is recorded.',
     ),
-  waiting: z
-    .strictObject({ rule, fact, since: instant.describe('Start of the wait.') })
-    .optional()
-    .describe('Rule that blocks the group now.'),
-  people: z
-    .array(request)
-    .max(runLimits.people)
-    .optional()
-    .describe(
-      'Requests of users that concern the run, and exceptions in force during the run. At most 30 entries; later ones are omitted.',
-    ),
+  waiting: optionalFields({ rule, fact, since: instant.describe('Start of the wait.') }).describe('Rule that blocks the group now.'),
+  people: optional(z.array(request).max(runLimits.people)).describe(
+    'Requests of users that concern the run, and exceptions in force during the run. At most 30 entries; later ones are omitted.',
+  ),
   policyDigest: z.string().max(64).optional().describe('Digest of the policies at the start of the run.'),
   planDigest: z.string().max(64).optional().describe('Digest of the applied plan, if a plan was applied.'),
-  commit: z
-    .string()
-    .max(253)
-    .optional()
-    .describe(
-      'Commit of the change: annotation `rollout-group.dev/commit` that came with it, else the commit that Argo CD or Flux applied.',
-    ),
-  cause: z
-    .string()
-    .max(512)
-    .optional()
-    .describe('Annotation `kubernetes.io/change-cause` that came with the change, or the reason of an undo.'),
+  commit: optional(z.string().max(253)).describe(
+    'Commit of the change: annotation `rollout-group.dev/commit` that came with it, else the commit that Argo CD or Flux applied.',
+  ),
+  cause: optional(z.string().max(512)).describe(
+    'Annotation `kubernetes.io/change-cause` that came with the change, or the reason of an undo.',
+  ),
 });

@@ -37,14 +37,22 @@ export const instant = z
   .meta({ title: 'instant', description: 'Time with an offset, such as 2026-12-18T18:00:00+01:00.' });
 
 /** The requester of an intent or an exception. The webhook writes the user that the API server authenticated. */
-export const requestedBy = z
-  .strictObject({ user: z.string().max(512), groups: z.array(z.string().max(512)).max(200).default([]), at: instant })
-  .optional()
-  .describe('Requester, as authenticated by the API server. The webhook replaces a value that a user writes.');
+export const requestedBy = optionalFields({
+  user: z.string().max(512),
+  groups: z.array(z.string().max(512)).max(200).default([]),
+  at: instant,
+}).describe('Requester, as authenticated by the API server. The webhook replaces a value that a user writes.');
 
 /** Returns the schema of an optional whole number in a range. */
 export function optionalInt(min: number, max: number = Number.MAX_SAFE_INTEGER): z.ZodOptional<z.ZodInt> {
   return z.int().min(min).max(max).optional();
+}
+
+/** Returns the schema of an optional object with these fields and no others. */
+export function optionalFields<Shape extends z.core.$ZodLooseShape>(
+  fields: Shape,
+): z.ZodOptional<z.ZodObject<z.core.util.Writeable<Shape>, z.core.$strict>> {
+  return z.strictObject(fields).optional();
 }
 
 /** Returns the schema of one of these words. The first one is the default. */

@@ -1,6 +1,7 @@
 // Defines the kinds MetricSource and NotificationChannel: addresses and credentials, which only administrators write.
 import * as z from 'zod';
-import { duration, objectName } from './scalars.ts';
+import { optional } from 'zod';
+import { duration, objectName, optionalFields } from './scalars.ts';
 
 const secretKey = z
   .strictObject({ name: objectName, key: z.string().min(1).max(253) })
@@ -14,11 +15,9 @@ const sourceUrl = z
     title: 'address of a server',
     description: 'http or https address without credentials and query. The agent appends the API path.',
   });
-const caCertificates = secretKey
-  .optional()
-  .describe(
-    'Key of a Secret in the namespace of the agent, with the CA certificates of the server in PEM. They replace the default CA certificates.',
-  );
+const caCertificates = optional(secretKey).describe(
+  'Key of a Secret in the namespace of the agent, with the CA certificates of the server in PEM. They replace the default CA certificates.',
+);
 const usableFrom = z
   .strictObject({ namespaces: z.array(objectName).min(1).max(1000) })
   .describe('Namespaces whose groups and policies may use this object.');
@@ -29,20 +28,17 @@ export const metricSourceSpec = z
       .strictObject({
         url: sourceUrl,
         bearerToken: secretKey.optional().describe('Sent as `Authorization: Bearer`.'),
-        basicAuth: z.strictObject({ username: secretKey, password: secretKey }).optional().describe('Sent as `Authorization: Basic`.'),
+        basicAuth: optionalFields({ username: secretKey, password: secretKey }).describe('Sent as `Authorization: Basic`.'),
         ca: caCertificates,
       })
       .meta({ 'x-rollout-group-at-most-one-of': ['bearerToken', 'basicAuth'] })
       .optional()
       .describe('Server with the Prometheus HTTP API; queried at `/api/v1/query`.'),
-    consul: z
-      .strictObject({
-        url: sourceUrl,
-        token: secretKey.optional().describe('Sent as `X-Consul-Token`.'),
-        ca: caCertificates,
-      })
-      .optional()
-      .describe('Consul agent; queried at `/v1/health/service/`.'),
+    consul: optionalFields({
+      url: sourceUrl,
+      token: secretKey.optional().describe('Sent as `X-Consul-Token`.'),
+      ca: caCertificates,
+    }).describe('Consul agent; queried at `/v1/health/service/`.'),
     usableFrom,
     limits: z
       .strictObject({
@@ -81,41 +77,29 @@ const repository = z
 
 export const notificationChannelSpec = z
   .strictObject({
-    slack: z
-      .strictObject({
-        url: sourceUrl.optional().describe('Base URL of the Web API. The default is https://slack.com/api.'),
-        token: secretKey.describe('Bot token with the scope `chat:write`, and with `channels:history` to find earlier messages.'),
-        channel: slackChannel,
-        ca: caCertificates,
-      })
-      .optional()
-      .describe('One message per run, edited at each event, with details in its thread.'),
-    callback: z
-      .strictObject({
-        url: callbackUrl,
-        signingKey: secretKey.optional().describe('Key of the HMAC-SHA256 signature. Without it the request is unsigned.'),
-        ca: caCertificates,
-      })
-      .optional()
-      .describe('One POST request with JSON per event.'),
-    github: z
-      .strictObject({
-        url: sourceUrl.optional().describe('Base URL of the API. The default is https://api.github.com.'),
-        repository,
-        token: secretKey.describe('Token with permission to write commit statuses.'),
-        ca: caCertificates,
-      })
-      .optional()
-      .describe('Writes the status of the rolled-out commit.'),
-    gitlab: z
-      .strictObject({
-        url: sourceUrl.optional().describe('Base URL of the API. The default is https://gitlab.com/api/v4.'),
-        project: z.string().min(1).max(200).describe('ID or path of the project.'),
-        token: secretKey.describe('Token with permission to write commit statuses.'),
-        ca: caCertificates,
-      })
-      .optional()
-      .describe('Writes the status of the rolled-out commit.'),
+    slack: optionalFields({
+      url: sourceUrl.optional().describe('Base URL of the Web API. The default is https://slack.com/api.'),
+      token: secretKey.describe('Bot token with the scope `chat:write`, and with `channels:history` to find earlier messages.'),
+      channel: slackChannel,
+      ca: caCertificates,
+    }).describe('One message per run, edited at each event, with details in its thread.'),
+    callback: optionalFields({
+      url: callbackUrl,
+      signingKey: secretKey.optional().describe('Key of the HMAC-SHA256 signature. Without it the request is unsigned.'),
+      ca: caCertificates,
+    }).describe('One POST request with JSON per event.'),
+    github: optionalFields({
+      url: sourceUrl.optional().describe('Base URL of the API. The default is https://api.github.com.'),
+      repository,
+      token: secretKey.describe('Token with permission to write commit statuses.'),
+      ca: caCertificates,
+    }).describe('Writes the status of the rolled-out commit.'),
+    gitlab: optionalFields({
+      url: sourceUrl.optional().describe('Base URL of the API. The default is https://gitlab.com/api/v4.'),
+      project: z.string().min(1).max(200).describe('ID or path of the project.'),
+      token: secretKey.describe('Token with permission to write commit statuses.'),
+      ca: caCertificates,
+    }).describe('Writes the status of the rolled-out commit.'),
     usableFrom,
   })
   .meta({ 'x-rollout-group-one-of': ['slack', 'callback', 'github', 'gitlab'] });
