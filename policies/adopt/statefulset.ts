@@ -1,8 +1,9 @@
 // Reads the part of a StatefulSet that adoption needs, and defines the result of reading one setting.
-import * as z from 'zod';
 import type { FindingCode } from '../findings/codes.ts';
-import { textsOf } from '../schema/schema-walk.ts';
+import { textAt } from '../load.ts';
+import { textsOf, valueAt } from '../schema/schema-walk.ts';
 import { canonicalJson } from '../values/canonical-json.ts';
+import { isRecord } from '../values/is-record.ts';
 import { adoptedKeys, annotationKeys, labelKeys, podNameLabel } from './keys.ts';
 
 /** The part of an `apps/v1` StatefulSet that adoption needs. */
@@ -20,41 +21,24 @@ export interface AdoptedStatefulSet {
   readonly hasPodNameLabel: boolean;
 }
 
-// Templates often render an empty map as `annotations:` without a value.
-const texts = z.record(z.string(), z.unknown()).nullish().catch(undefined);
-
-const statefulSet = z.object({
-  kind: z.literal('StatefulSet').optional(),
-  metadata: z.object({ name: z.string().min(1), namespace: z.string().min(1).nullish(), labels: texts, annotations: texts }),
-  spec: z
-    .object({
-      serviceName: z.string().nullish().catch(undefined),
-      updateStrategy: z.object({ type: z.string().nullish() }).nullish().catch(undefined),
-      template: z
-        .object({ metadata: z.object({ labels: texts }).nullish() })
-        .nullish()
-        .catch(undefined),
-    })
-    .nullish()
-    .catch(undefined),
-});
-
 /** Reads a raw object; returns undefined if it is not a StatefulSet. Items of a list need no kind. */
 export function readStatefulSet(raw: unknown, defaultNamespace: string): AdoptedStatefulSet | undefined {
-  const read = statefulSet.safeParse(raw);
-  if (!read.success) return undefined;
-  const { metadata, spec } = read.data;
+  const [kind, name] = [valueAt(raw, ['kind']), textAt(raw, ['metadata', 'name'])];
+  const namespace = valueAt(raw, ['metadata', 'namespace']) ?? defaultNamespace;
+  if (name === undefined || (kind !== undefined && kind !== 'StatefulSet') || typeof namespace !== 'string' || namespace === '') {
+    return undefined;
+  }
+  const [labels, annotations] = [valueAt(raw, ['metadata', 'labels']), valueAt(raw, ['metadata', 'annotations'])];
+  const [serviceName, type] = [valueAt(raw, ['spec', 'serviceName']), valueAt(raw, ['spec', 'updateStrategy', 'type'])];
   return {
-    namespace: metadata.namespace ?? defaultNamespace,
-    name: metadata.name,
-    labels: textsOf(metadata.labels),
-    annotations: textsOf(metadata.annotations),
-    notText: [metadata.labels, metadata.annotations].flatMap((map) =>
-      Object.keys(map ?? {}).filter((key) => typeof map?.[key] !== 'string'),
-    ),
-    updateStrategy: spec?.updateStrategy?.type ?? 'RollingUpdate',
-    serviceName: spec?.serviceName ?? '',
-    hasPodNameLabel: (textsOf(spec?.template?.metadata?.labels)[podNameLabel] ?? '') !== '',
+    namespace,
+    name,
+    labels: textsOf(labels),
+    annotations: textsOf(annotations),
+    notText: [labels, annotations].filter(isRecord).flatMap((map) => Object.keys(map).filter((key) => typeof map[key] !== 'string')),
+    updateStrategy: typeof type === 'string' ? type : 'RollingUpdate',
+    serviceName: typeof serviceName === 'string' ? serviceName : '',
+    hasPodNameLabel: textAt(raw, ['spec', 'template', 'metadata', 'labels', podNameLabel]) !== undefined,
   };
 }
 
