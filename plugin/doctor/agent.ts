@@ -9,12 +9,11 @@ import { type AgentLease, type LatestDecision, lapsedText, leaseState, notRunnin
 import { ageText, spanText } from '../output/plan/plan-text.ts';
 import { version } from '../version.ts';
 import { type MissingVerbs, missingText, missingVerbs, placeText, resourceText, unwatchedText } from './agent-rights.ts';
-import { type AccountFact, type Check, type CheckResult, type Facts, type GroupCheck, orOk, result, skipped } from './check.ts';
+import { type AccountFact, type Check, check, type Facts, type Outcome, orOk, result, skipped } from './check.ts';
 
 /** Checks that an agent holds and renews the Lease. The message also contains the age of its latest decision. */
-export const agentPresent: Check = (facts) => {
+export const agentPresent: Check = check('agent', ['leases'], (facts) => {
   const { leases, agentNamespace } = facts;
-  if (isUnknown(leases)) return skipped('agent', leases.unknown);
   const held = leases.filter(({ holder }) => holder !== '');
   if (held.length === 0) {
     const [released] = leases.flatMap((lease) => lapsedText(lease, serverNow(facts)) ?? []);
@@ -26,26 +25,26 @@ export const agentPresent: Check = (facts) => {
     const lapsed = lapsedText(lease, serverNow(facts));
     const { namespace, name, holder } = lease;
     if (lapsed !== undefined) return absence(facts, `${notRunningText(lapsed)} (${namespace}/${name} of ${holder})`, namespace, 'RG6002');
-    return result('ok', 'agent', `${message}${lastDecision(facts, lease)}`);
+    return result('ok', `${message}${lastDecision(facts, lease)}`);
   });
-};
+});
 
-/** Compares the version of each agent with the version of this program. */
-export const agentVersion: Check = (facts) =>
+export const agentVersion: Check = check('version', [], (facts) =>
   keptLeases(facts).map(({ holder, version: ofAgent }) => {
     // Agents before 0.3 name no version.
-    if (ofAgent === undefined) return result('SKIP', 'version', `the Lease of ${holder} names no version`);
-    if (ofAgent === version) return result('ok', 'version', `${holder} has the version of this program, ${version}`);
-    return result('warn', 'version', `${holder} has version ${ofAgent}, and this program has version ${version}. Install the same version`);
-  });
+    if (ofAgent === undefined) return result('SKIP', `the Lease of ${holder} names no version`);
+    if (ofAgent === version) return result('ok', `${holder} has the version of this program, ${version}`);
+    return result('warn', `${holder} has version ${ofAgent}, and this program has version ${version}. Install the same version`);
+  }),
+);
 
 /** Returns the result for an agent that does not run: a failure only if the checked namespaces have a group, a decision or a ledger. */
-function absence({ groups, published, ledgers }: Facts, message: string, namespace: string, code: FindingCode): CheckResult {
+function absence({ groups, published, ledgers }: Facts, message: string, namespace: string, code: FindingCode): Outcome {
   const lists = [groups, published, ledgers];
   const isNeeded = lists.some((list) => itemsOf<unknown>(list).length > 0);
   const unneeded = lists.some(isUnknown) ? '' : '; no group here needs it';
   const next = isNeeded ? `. Run: kubectl get pods -n ${namespace}` : unneeded;
-  return result(isNeeded ? 'FAIL' : 'warn', 'agent', `${message}${next}`, code);
+  return result(isNeeded ? 'FAIL' : 'warn', `${message}${next}`, code);
 }
 
 function serverNow({ serverMs, nowMs }: Facts): number {
@@ -67,41 +66,40 @@ function lastDecision(facts: Facts, { holder }: AgentLease): string {
 /** The age below which a group may be too new for a decision of the agent. */
 const newGroupMs = 60_000;
 
-export const publishedDecisions: GroupCheck = (facts) => {
+export const publishedDecisions: Check = check('decisions', ['groups'], (facts) => {
   const { groups, leases, published, accounts, createdMs } = facts;
   if (groups.length === 0) return [];
-  if (isUnknown(published)) return skipped('decisions', published.unknown);
+  if (isUnknown(published)) return skipped(published.unknown);
   if (!isUnknown(leases) && leases.every(({ holder }) => holder === '')) return [];
   const unwatched = new Set(accounts.flatMap((account) => account.unwatched?.namespaces ?? []));
   const silent = groups.filter(
     ({ namespace, name }) => !unwatched.has(namespace) && !published.some((one) => one.namespace === namespace && one.group === name),
   );
   return orOk(
-    'decisions',
     silent.map(({ namespace, name }) => {
       const message = `${namespace}/${name}: the agent has published no decision`;
       const ageMs = serverNow(facts) - (createdMs.get(`${namespace}/${name}`) ?? Number.NaN);
-      if (!(ageMs < newGroupMs)) return result('warn', 'decisions', message, 'RG6003');
+      if (!(ageMs < newGroupMs)) return result('warn', message, 'RG6003');
       const age = spanText(ageMs / 1000);
-      return result('warn', 'decisions', `${message} yet; the group was created ${age} ago. Run doctor again in a minute`);
+      return result('warn', `${message} yet; the group was created ${age} ago. Run doctor again in a minute`);
     }),
     `published for ${counted(groups.length, 'group')}`,
   );
-};
+});
 
 /** Reports groups whose pinned pods came back at another revision. Replacing them again is useless until the webhook is repaired. */
-export const placedPins: Check = ({ published }) =>
-  itemsOf(published).flatMap(({ namespace, group, waits }): readonly CheckResult[] => {
+export const placedPins: Check = check('pin', [], ({ published }) =>
+  itemsOf(published).flatMap(({ namespace, group, waits }): readonly Outcome[] => {
     const misplaced = waits?.find(isMisplacedUntilRetry);
     if (misplaced === undefined) return [];
     const message = `${namespace}/${group} makes no progress: ${misplaced.fact}. Repair the webhook, then run: kubectl rollout-group retry ${group} -n ${namespace}`;
-    return [result('FAIL', 'pin', message, 'RG6026')];
-  });
+    return [result('FAIL', message, 'RG6026')];
+  }),
+);
 
 /** Reports agents without a common Lease: two renewed Leases, or decisions of an agent that does not hold a Lease. */
-export const singleAgent: Check = (facts) => {
+export const singleAgent: Check = check('one agent', ['leases'], (facts) => {
   const { leases } = facts;
-  if (isUnknown(leases)) return skipped('one agent', leases.unknown);
   const published = itemsOf(facts.published);
   const now = serverNow(facts);
   const kept = keptLeases(facts);
@@ -110,17 +108,17 @@ export const singleAgent: Check = (facts) => {
   const foreign = published.filter(({ leader, decidedMs }) => leader !== undefined && !holders.has(leader) && now - decidedMs < 60_000);
   const names = kept.map(({ namespace, name, holder }) => `${namespace}/${name} (${holder})`).join(', ');
   const verdict = shareNamespace(published, holders) ? 'FAIL' : 'warn';
-  const several = kept.length > 1 ? [result(verdict, 'one agent', `${kept.length} Leases are renewed: ${names}`, 'RG6004')] : [];
+  const several = kept.length > 1 ? [result(verdict, `${kept.length} Leases are renewed: ${names}`, 'RG6004')] : [];
   const changedMs = lastChangeMs(leases, now);
   const others = foreign.map(({ namespace, group, leader, decidedMs }) => {
     const name = `${namespace}/${group}`;
     if (decidedMs > changedMs + clockSlackMs)
-      return result('FAIL', 'one agent', `${name} is decided by ${leader}, which does not hold the Lease`, 'RG6004');
+      return result('FAIL', `${name} is decided by ${leader}, which does not hold the Lease`, 'RG6004');
     const message = `${name} was last decided by ${leader}, which no longer holds the Lease: the agent stopped or changed just now. Run doctor again in a minute`;
-    return result('warn', 'one agent', message);
+    return result('warn', message);
   });
-  return orOk('one agent', [...several, ...others], 'no other agent decides', facts.unread?.leases ?? facts.published);
-};
+  return orOk([...several, ...others], 'no other agent decides', facts.unread?.leases ?? facts.published);
+});
 
 /** The tolerated difference of clocks: each machine writes its own time into decisions and Leases. */
 const clockSlackMs = 5_000;
@@ -141,37 +139,38 @@ function shareNamespace(published: readonly LatestDecision[], holders: ReadonlyS
   });
 }
 
-export const agentPermissions: Check = (facts) => facts.accounts.flatMap((account) => permissionsOf(account, facts));
+export const agentPermissions: Check = check('RBAC', [], (facts) => facts.accounts.flatMap((account) => permissionsOf(account, facts)));
 
-export const unwatchedNamespaces: Check = ({ accounts, groups }) =>
+export const unwatchedNamespaces: Check = check('namespaces', [], ({ accounts, groups }) =>
   accounts.flatMap(({ unwatched: { namespaces, flag } = { namespaces: [], flag: '' } }) =>
     namespaces.map((namespace) => {
       const message = `${unwatchedText({ namespaces: [namespace], flag })}. Install it again with --groups-in ${namespace} added, or choose another namespace with -n`;
-      return result(itemsOf(groups).some((one) => one.namespace === namespace) ? 'FAIL' : 'warn', 'namespaces', message, 'RG6024');
+      return result(itemsOf(groups).some((one) => one.namespace === namespace) ? 'FAIL' : 'warn', message, 'RG6024');
     }),
-  );
+  ),
+);
 
 /** The number of missing rights up to which each right has a line. More make one line, because the usual cause is one unbound Role. */
 const maxNamed = 3;
 
-function permissionsOf({ rights, name: agentUser }: AccountFact, { groups, published }: Facts): readonly CheckResult[] {
-  if (isUnknown(rights)) return skipped('RBAC', rights.unknown);
+function permissionsOf({ rights, name: agentUser }: AccountFact, { groups, published }: Facts): readonly Outcome[] {
+  if (isUnknown(rights)) return skipped(rights.unknown);
   const all = missingVerbs(rights);
   const verdictOf = ({ right: { weight, action }, namespace }: MissingVerbs) => {
     const isUsed = itemsOf(groups).some((group) => group.namespace === namespace && rollActions(group).some((one) => one === action));
     return weight === 'required' || isUsed ? 'FAIL' : 'warn';
   };
   const keyOf = (one: MissingVerbs): string => `${verdictOf(one)} ${placeText(one)}`;
-  const results = [...new Set(all.map(keyOf))].flatMap((key): readonly CheckResult[] => {
+  const results = [...new Set(all.map(keyOf))].flatMap((key): readonly Outcome[] => {
     const missing = all.filter((one) => keyOf(one) === key);
     const [first] = missing;
     if (first === undefined) return [];
     const verdict = verdictOf(first);
     const texts = missing.map((one) => missingText(agentUser, one));
-    if (texts.length <= maxNamed) return texts.map((message) => result(verdict, 'RBAC', message, 'RG6007'));
+    if (texts.length <= maxNamed) return texts.map((message) => result(verdict, message, 'RG6007'));
     const named = missing.slice(0, maxNamed).map(({ right, verbs }) => `${verbs.join(', ')} ${resourceText(right)}`);
     const message = `${agentUser} lacks ${texts.length} rights ${placeText(first)}: to ${named.join('; to ')}; and ${texts.length - maxNamed} more`;
-    return [{ ...result(verdict, 'RBAC', message, 'RG6007'), details: texts }];
+    return [{ ...result(verdict, message, 'RG6007'), details: texts }];
   });
-  return orOk('RBAC', results, `${agentUser} has all rights that it needs`, [groups, published].find(isUnknown));
+  return orOk(results, `${agentUser} has all rights that it needs`, [groups, published].find(isUnknown));
 }

@@ -1,9 +1,8 @@
 // Runs all checks of doctor, in the order of the output.
 
-import { isUnknown } from '../../engine/snapshot.ts';
 import { admissionPolicies, webhookRegistration } from './admission.ts';
 import { agentPermissions, agentPresent, agentVersion, placedPins, publishedDecisions, singleAgent, unwatchedNamespaces } from './agent.ts';
-import { type Check, type CheckResult, type Facts, type GroupCheck, skipped } from './check.ts';
+import type { Check, CheckResult, Facts } from './check.ts';
 import { clocks, installedKinds, kubernetesVersion } from './cluster.ts';
 import {
   blockingPartitions,
@@ -23,28 +22,28 @@ const checks: readonly Check[] = [
   singleAgent,
   agentVersion,
   unwatchedNamespaces,
-  withGroups('decisions', publishedDecisions),
+  publishedDecisions,
   placedPins,
   agentPermissions,
   installedKinds,
   otherOperator,
-  withGroups('groups', missingMembers),
+  missingMembers,
   settings,
-  withGroups('strategy', strategies),
-  withGroups('partition', blockingPartitions),
-  withGroups('labels', nameLabels),
-  withGroups('foreign pods', foreignMemberPods),
-  withGroups('HPA', autoscaledMembers),
-  withGroups('GitOps', replicasInGit),
-  withGroups('drift', drift),
+  strategies,
+  blockingPartitions,
+  nameLabels,
+  foreignMemberPods,
+  autoscaledMembers,
+  replicasInGit,
+  drift,
   zoneImages,
-  withGroups('PDB', overlappingBudgets),
-  withGroups('ledgers', leftLedgers),
-  withGroups('channels', channels),
+  overlappingBudgets,
+  leftLedgers,
+  channels,
   namedSecrets,
-  withGroups('Kubernetes', kubernetesVersion),
+  kubernetesVersion,
   clocks,
-  withGroups('webhooks', webhookRegistration),
+  webhookRegistration,
   admissionPolicies,
 ];
 
@@ -52,11 +51,6 @@ export function examine(facts: Facts): readonly CheckResult[] {
   return checks.flatMap((check) => check(facts));
 }
 
-/** Runs the checks that compare the installed parts with this version. */
 export function compareVersions(facts: Facts): readonly CheckResult[] {
-  return [agentVersion, installedKinds, withGroups('webhooks', webhookRegistration), admissionPolicies].flatMap((check) => check(facts));
-}
-
-function withGroups(name: string, check: GroupCheck): Check {
-  return ({ groups, ...facts }) => (isUnknown(groups) ? skipped(name, groups.unknown) : check({ ...facts, groups }));
+  return [agentVersion, installedKinds, webhookRegistration, admissionPolicies].flatMap((check) => check(facts));
 }

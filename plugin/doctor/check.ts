@@ -13,9 +13,8 @@ import type { AgentRight } from './agent-rights.ts';
 
 export type Verdict = 'ok' | 'warn' | 'FAIL' | 'SKIP';
 
-export interface CheckResult {
-  /** The subject in a word or two, such as `agent` or `HPA`. */
-  readonly check: string;
+/** An answer of a check, without the subject of the check. */
+export interface Outcome {
   readonly verdict: Verdict;
   /** The finding, or why the check was skipped; without a full stop at the end. */
   readonly message: string;
@@ -24,10 +23,27 @@ export interface CheckResult {
   readonly details?: readonly string[];
 }
 
+export interface CheckResult extends Outcome {
+  /** The subject in a word or two, such as `agent` or `HPA`. */
+  readonly check: string;
+}
+
 export type Check = (facts: Facts) => readonly CheckResult[];
 
-/** A check that needs every group of the checked namespaces. Without the complete list, the check is skipped. */
-export type GroupCheck = (facts: Facts & { readonly groups: readonly GroupDefinition[] }) => readonly CheckResult[];
+export type KnownFacts<Needed extends keyof Facts> = Facts & { readonly [Name in Needed]: Exclude<Facts[Name], Unknown> };
+
+/** Returns a check of this subject. The check is skipped if a needed fact is unknown, so `find` receives these facts as known. */
+export function check<Needed extends keyof Facts = never>(
+  subject: string,
+  needed: readonly Needed[],
+  find: (facts: KnownFacts<Needed>) => readonly Outcome[],
+): Check {
+  return (facts) => {
+    const unread = needed.map((name): unknown => facts[name]).find((fact): fact is Unknown => isUnknown(fact));
+    const outcomes = unread === undefined ? find(facts as KnownFacts<Needed>) : skipped(unread.unknown);
+    return outcomes.map((outcome) => ({ check: subject, ...outcome }));
+  };
+}
 
 export interface KindFact {
   readonly kind: Kind;
@@ -101,7 +117,6 @@ interface EnforcedNamespace {
 
 export interface RegistrationFact {
   readonly isRegistered: boolean;
-  /** The stored configurations. */
   readonly configurations: readonly Configuration[];
   readonly services: readonly string[];
   /** The differences of the stored configurations from those of this version, one sentence each. */
@@ -172,17 +187,17 @@ export function isMember({ namespace, zones }: GroupDefinition, set: { readonly 
   return namespace === set.namespace && zones.some(({ statefulSet }) => statefulSet === set.name);
 }
 
-export function result(verdict: Verdict, check: string, message: string, code?: FindingCode): CheckResult {
-  return { check, verdict, message, ...(code === undefined ? {} : { code }) };
+export function result(verdict: Verdict, message: string, code?: FindingCode): Outcome {
+  return { verdict, message, ...(code === undefined ? {} : { code }) };
 }
 
 /** Returns a skipped check with the reason. A skipped check never counts as passed. */
-export function skipped(check: string, why: string): readonly CheckResult[] {
-  return [result('SKIP', check, why)];
+export function skipped(why: string): readonly Outcome[] {
+  return [result('SKIP', why)];
 }
 
 /** Returns the results, or one `ok` result with this message; a skipped check if a list that the message needs is unknown. */
-export function orOk(check: string, results: readonly CheckResult[], message: string, needed?: Known<unknown>): readonly CheckResult[] {
+export function orOk(results: readonly Outcome[], message: string, needed?: Known<unknown>): readonly Outcome[] {
   if (results.length > 0) return results;
-  return isUnknown(needed) ? skipped(check, needed.unknown) : [result('ok', check, message)];
+  return isUnknown(needed) ? skipped(needed.unknown) : [result('ok', message)];
 }
