@@ -36,8 +36,8 @@ export function stopsOf(context: GroupContext, steps: readonly Step[], runAfter:
   const { run } = context.view.ledger;
   const ahead = runAfter?.outcome === 'running' ? rejectionsAhead(context, runAfter) : [];
   const requests = isUnknown(context.intents) ? [] : context.intents.filter((intent) => isStopRequest(context, intent, run));
-  const requested = new Set(context.view.zones.map(({ set }) => set?.status.updateRevision));
-  const intents = requests.filter((intent) => !isOvertaken(intent, run, requested));
+  const requested = requestedRevisions(context);
+  const intents = requests.filter((intent) => !isOvertaken(intent, requested));
   const stops = [
     ...stopsOfRun(context, runAfter),
     ...pausedBySettings(context),
@@ -163,18 +163,23 @@ export function isStopRequest(context: Pick<GroupContext, 'nowMs'>, intent: Inte
   return stopActions.includes(intent.action) || pauses(context, intent, run);
 }
 
+/** The update revision by zone of the group; undefined for a StatefulSet that could not be read. */
+export type RequestedRevisions = ReadonlyMap<string, string | undefined>;
+
+function requestedRevisions({ view }: Pick<GroupContext, 'view'>): RequestedRevisions {
+  return new Map(view.zones.map(({ zone, set }) => [zone.name, set?.status.updateRevision]));
+}
+
 /**
- * Reports whether a later rollout gives the zones of an undo other templates. Then the undo stops nothing until an undone revision is requested
- * again. Before, the undo is shown also while nothing moves: the next sync from Git may request the undone revision.
+ * Reports whether every zone of an undo has a template that the undo neither undid nor restored. Then the undo stops nothing until an undone
+ * revision is requested again. Before, the undo is shown also while nothing moves: the next sync from Git may request the undone revision.
  */
-export function isOvertaken(
-  { action, undone = [], requestedBy }: IntentView,
-  run: Pick<RunState, 'kind' | 'startedMs' | 'target' | 'previous'> | undefined,
-  requested: ReadonlySet<unknown>,
-): boolean {
-  if (action !== 'undo' || requestedBy === undefined || run?.kind !== 'rollout' || run.startedMs <= requestedBy.atMs) return false;
-  const hasChanged = undone.some(({ zone }) => run.target[zone] !== run.previous[zone]);
-  return hasChanged && !undone.some(({ revision }) => requested.has(revision));
+export function isOvertaken({ action, undone = [] }: IntentView, requested: RequestedRevisions): boolean {
+  const hasAnother = ({ zone, revision, to }: (typeof undone)[number]): boolean => {
+    const now = requested.get(zone);
+    return now !== undefined && to !== undefined && now !== revision && now !== to;
+  };
+  return action === 'undo' && undone.every((one) => !requested.has(one.zone) || hasAnother(one));
 }
 
 function requestedStop(context: GroupContext, intent: IntentView, steps: readonly Step[], run: RunState | undefined): Stop {
@@ -225,10 +230,9 @@ function undoFact(intent: IntentView): string {
 }
 
 /** Returns the zones whose update revision is undone. If there is no such zone, the stop blocks nothing, and names the zones of the undo. */
-function undoneZones({ view }: GroupContext, { undone = [] }: IntentView): Pick<Stop, 'zones' | 'isBlocking'> {
-  const isCurrent = ({ zone, revision }: (typeof undone)[number]): boolean =>
-    view.zones.some((one) => one.zone.name === zone && one.set?.status.updateRevision === revision);
-  const current = undone.filter(isCurrent);
+function undoneZones(context: GroupContext, { undone = [] }: IntentView): Pick<Stop, 'zones' | 'isBlocking'> {
+  const requested = requestedRevisions(context);
+  const current = undone.filter(({ zone, revision }) => requested.get(zone) === revision);
   const named = current.length > 0 ? current : undone;
   return { zones: [...new Set(named.map(({ zone }) => zone))], isBlocking: current.length > 0 };
 }

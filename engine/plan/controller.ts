@@ -1,49 +1,53 @@
 // Finds what follows from new templates and from a rollback: the pods that they replace, also without an action of the agent, and zones that keep rolling.
 import type { GroupDefinition, ZoneDefinition } from '../../policies/definition.ts';
 import { counted, listed } from '../../policies/wording.ts';
-import { contextOf } from '../context.ts';
+import { contextOf, zoneNamed } from '../context.ts';
 import { decideGroup } from '../decide/decide.ts';
-import { type GroupDecision, replacedBy } from '../decision.ts';
+import { replacedBy } from '../decision.ts';
 import type { ZoneView } from '../observe/view.ts';
+import { undoneResult } from '../rules/roll.ts';
 import { podsInNoWave, podsLeft } from '../run/included.ts';
 import { isRollingBack } from '../run/origin.ts';
 import { countRevisions, revisionsOfUndo } from '../run/revisions.ts';
 import { rollbackDelayMs, withRollback } from '../run/run.ts';
 import type { FailedRun, RunState } from '../run/run-state.ts';
-import { isUnknown, type Ledger, ledgerOf, type PodView, podsNamed, type Snapshot, type StatefulSetView, setNamed } from '../snapshot.ts';
+import {
+  type IntentView,
+  isUnknown,
+  type Ledger,
+  ledgerOf,
+  type PodView,
+  podsNamed,
+  type Snapshot,
+  type StatefulSetView,
+  setNamed,
+} from '../snapshot.ts';
 import { createWorld, step } from '../world/world.ts';
 import { controllerWave, defaultAssumptions } from './document.ts';
-import { runForward, type Turn } from './forward.ts';
+import type { Turn } from './forward.ts';
 import type { TracedStep } from './steps.ts';
 
-export interface RevisionEffects {
-  /** A sentence for each zone in which the StatefulSet controller would replace pods at once. */
-  readonly atOnce: readonly string[];
-  /** The run of the first decision after the change. */
+/** The first run after a change of templates. */
+export interface NextRun {
   readonly run: RunState | undefined;
   /** The zones without a new revision whose pods the waves replace, and that do not return either. */
   readonly others: readonly string[];
 }
 
-/** Returns what follows if StatefulSets get the templates of these revisions. `revisions`: the new revision by StatefulSet. */
-export function effectsOfRevisions(snapshot: Snapshot, group: GroupDefinition, revisions: ReadonlyMap<string, string>): RevisionEffects {
+/** Returns what begins if StatefulSets get the templates of these revisions. `revisions`: the new revision by StatefulSet. */
+export function runAfterRevisions(snapshot: Snapshot, group: GroupDefinition, revisions: ReadonlyMap<string, string>): NextRun {
   const { namespace } = group;
-  let world = createWorld(snapshot, defaultAssumptions, 'p50');
+  let world = createWorld({ ...snapshot, hasAssumedTimes: true }, defaultAssumptions, 'p50');
   for (const [statefulSet, revision] of revisions) world = step(world, { kind: 'setTemplate', namespace, statefulSet, revision });
-  const trace = controllerTrace(group, snapshot);
-  let steps: readonly TracedStep[] = [];
-  let first: GroupDecision | undefined;
-  runForward(world, group, {
-    onTurn: (turn, now) => {
-      first ??= turn.decision;
-      steps = trace(turn, now.snapshot);
-    },
-  });
-  const run = first?.run;
+  const { run } = decideGroup(world.snapshot, group);
   const returns = ({ zone }: ZoneView): boolean => run?.returning?.includes(zone.name) ?? run?.kind === 'rollback';
   const isOther = (view: ZoneView): boolean => podsLeft(group, run, view) > 0 && !revisions.has(view.zone.statefulSet) && !returns(view);
-  const others = contextOf(world.snapshot, group).view.zones.filter(isOther);
-  return { atOnce: steps.map((one) => atOnceText(snapshot, group, one)), run, others: others.map(({ zone }) => zone.name) };
+  return {
+    run,
+    others: contextOf(world.snapshot, group)
+      .view.zones.filter(isOther)
+      .map(({ zone }) => zone.name),
+  };
 }
 
 /** Returns the number of pods that run another revision, so that a change to `revision` replaces them; all replicas if the pods are unknown. */
@@ -86,6 +90,21 @@ export function revisionsOfRollback(snapshot: Snapshot, group: GroupDefinition, 
       return to === undefined ? [] : [[zone.zone.name, { to, inNoWave: podsInNoWave(group, run, zone) }] as const];
     }),
   );
+}
+
+/** Returns the zones of an undo that roll to the undone revision again when this request is cancelled. */
+export function zonesRolledAgain(snapshot: Snapshot, group: GroupDefinition, undo: IntentView): readonly string[] {
+  const { intents } = snapshot;
+  if (undo.action !== 'undo' || isUnknown(intents)) return [];
+  const rest = intents.filter(({ namespace, name }) => namespace !== undo.namespace || name !== undo.name);
+  const context = contextOf({ ...snapshot, intents: rest }, group);
+  const { run } = decideGroup(context.snapshot, group);
+  if (run?.outcome !== 'running') return [];
+  return (undo.undone ?? []).flatMap(({ zone: name, revision }) => {
+    const view = zoneNamed(context, name);
+    const isAllowed = view?.desiredRevision === revision && undoneResult(context, view) === undefined;
+    return isAllowed && podsLeft(group, run, view) > 0 ? [name] : [];
+  });
 }
 
 /** Reports whether the next decision begins another run instead of this one, so that requests about this run have no effect. */

@@ -6,7 +6,7 @@ import { counted } from '../../policies/wording.ts';
 import { contextOf, type GroupContext } from '../context.ts';
 import { decideGroup } from '../decide/decide.ts';
 import { isOfStop } from '../decide/stops.ts';
-import type { RuleResult, Stop } from '../decision.ts';
+import type { GroupDecision, RuleResult, Stop } from '../decision.ts';
 import type { ObjectContent } from '../diff/field-diff.ts';
 import { viewGroup, type ZoneView } from '../observe/view.ts';
 import { podsWorthNaming } from '../publish/decision.ts';
@@ -17,7 +17,7 @@ import { agentRuns } from '../rules/agent-access.ts';
 import { permittedResults } from '../rules/exception.ts';
 import { policiesRead, type Requester } from '../rules/policy.ts';
 import { activeMs } from '../run/durations.ts';
-import { podsLeft } from '../run/included.ts';
+import { remainingPods } from '../run/included.ts';
 import type { RunState } from '../run/run-state.ts';
 import { isUnknown, ledgerOf, type PodView, type Snapshot, setNamed } from '../snapshot.ts';
 import type { World } from '../world/model.ts';
@@ -228,7 +228,7 @@ function planGroup(input: PlanInput, group: GroupDefinition, snapshots: PlanSnap
       zones,
       ended,
       endedSlow: endedExceptions(input, group, slow),
-      run: viewGroup(likely.world.snapshot, group).ledger.run,
+      run: likely.first.run,
       podTimes: podTimesOf(input.assumptions, group),
       active: { p50Seconds: activeSeconds(likely), p90Seconds: Math.max(activeSeconds(likely), activeSeconds(slow)) },
     }),
@@ -256,7 +256,7 @@ function endedIn(
   { current, revisions = [], intentsBefore }: PlanInput,
   group: GroupDefinition,
   snapshot: Snapshot,
-  { successor, atStart }: Forward,
+  { successor, first }: Forward,
 ): Pick<GroupPlan, 'supersedes' | 'ends'> {
   const templateOf = (statefulSet: string, revision: string): ObjectContent | undefined => {
     const object = manifestOf(current, 'StatefulSet', group.namespace, statefulSet);
@@ -265,7 +265,7 @@ function endedIn(
   };
   const before = { ...snapshot, ...defined({ intents: intentsBefore }) };
   const hasRunOrRequest = ledgerOf(before, group).run !== undefined || (!isUnknown(before.intents) && before.intents.length > 0);
-  const ends = hasRunOrRequest ? endedStops(decideGroup({ ...before, hasAssumedTimes: true }, group).stops, atStart) : [];
+  const ends = hasRunOrRequest ? endedStops(decideGroup({ ...before, hasAssumedTimes: true }, group).stops, first.stops) : [];
   return defined({
     supersedes: supersededRun(group, { snapshot, successor, templateOf }),
     ends: ends.length === 0 ? undefined : ends,
@@ -319,8 +319,8 @@ interface Forward {
   readonly steps: readonly TracedStep[];
   readonly waits: GroupPlan['waits'];
   readonly stops: readonly Stop[];
-  /** The stops of the first decision. */
-  readonly atStart: readonly Stop[];
+  /** The first decision. */
+  readonly first: GroupDecision;
   readonly checks: NonNullable<GroupPlan['checksAfterWait']>;
   /** The run that superseded the run in progress; undefined if no run did. */
   readonly successor: RunState | undefined;
@@ -342,13 +342,13 @@ function forward(input: PlanInput, group: GroupDefinition, snapshots: PlanSnapsh
   let atOnce: readonly TracedStep[] = [];
   let asked = requestedScales(group, before, requested.world.snapshot);
   const open = new Set(asked.map(({ key }) => key));
-  let atStart: readonly Stop[] | undefined;
+  let first: GroupDecision | undefined;
   const met = new Set<Stop>();
   const onTurn = (turn: Turn, { snapshot }: World): void => {
     traceTurn(steps, turn);
     successor = traceRun(turn.decision.run);
-    atStart ??= turn.decision.stops;
-    for (const stop of stopsOfResults(atStart, turn.decision.waits)) met.add(stop);
+    first ??= turn.decision;
+    for (const stop of stopsOfResults(first.stops, turn.decision.waits)) met.add(stop);
     atOnce = traceController(turn, snapshot);
     asked = traceRequested(asked, group, snapshot, open);
   };
@@ -371,7 +371,7 @@ function forward(input: PlanInput, group: GroupDefinition, snapshots: PlanSnapsh
   const inNoWave = new Map(
     last.decision.zones.flatMap(({ zone, podsInNoWave }) => (podsInNoWave === undefined ? [] : [[zone, podsInNoWave]])),
   );
-  const ofRun = { successor, atStart: atStart ?? [], world, end };
+  const ofRun = { successor, first: first ?? last.decision, world, end };
   return { group, refused, permitted, steps: traced, waits, stops: [...ended, ...left], checks, inNoWave, ...ofRun, ...times };
 }
 
@@ -466,17 +466,15 @@ function zoneTotals(group: GroupDefinition, before: Snapshot, forward: Forward, 
   });
 }
 
-/**
- * Returns the pods that are replaced after the wait at the end of a simulation, from the highest ordinal: the outdated pods that the waves
- * include, or the pods that were rolled back.
- */
+/** Returns the pods that are replaced after the wait at the end of a simulation: outdated pods, and pods of a rolled-back zone by a retry. */
 function podsAfterWait(group: GroupDefinition, view: ZoneView, { world, end }: Pick<Forward, 'world' | 'end'>): readonly PodView[] {
-  const { outdated, pods: members, set, desiredRevision } = view;
+  const { pods: members, set, desiredRevision } = view;
   const requested = set?.status.updateRevision;
-  const isRolledBack = requested !== undefined && requested !== desiredRevision;
-  if (isRolledBack) return members.filter(({ revision }) => revision !== requested).reverse();
+  const outdated = members.filter(({ revision }) => revision !== requested);
+  const retried = { ...view, outdated, updated: members.length - outdated.length };
+  if (requested !== undefined && requested !== desiredRevision) return remainingPods(group, undefined, retried);
   const { run } = viewGroup(world.snapshot, group).ledger;
-  return end === 'done' ? [] : outdated.toReversed().slice(0, podsLeft(group, run, view));
+  return end === 'done' ? [] : remainingPods(group, run, view);
 }
 
 function span(step: PlannedStep): readonly TimelineSpan[] {

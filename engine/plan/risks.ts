@@ -33,6 +33,7 @@ interface RiskQuestion {
   /** The exceptions whose end blocks the rest of the plan, with the p50 and with the p90 durations. */
   readonly ended: readonly ExceptionDefinition[];
   readonly endedSlow: readonly ExceptionDefinition[];
+  /** The run of the first decision. */
   readonly run: RunState | undefined;
   readonly podTimes: PodTimes;
   /** The time of the run that counts for its deadline. */
@@ -185,7 +186,8 @@ const exposedPods: RiskCheck = ({ context: { snapshot, group }, atOnce }) =>
 /** Finds waves whose soaks and approvals a return to the previous template skips. */
 const skippedOnRollback: RiskCheck = ({ context, steps, run }) => {
   const skipped = context.group.rollout.waves.filter(({ before, after }) => after.soakMs > 0 || (before.approval ?? after.approval));
-  if (run === undefined || !isFastTrack(context, run) || skipped.length === 0 || steps.every(({ kind }) => kind !== 'roll')) return [];
+  if (run?.outcome !== 'running' || !isFastTrack(context, run) || skipped.length === 0 || steps.every(({ kind }) => kind !== 'roll'))
+    return [];
   const names = skipped.map(({ name }) => name).join(', ');
   const who = run.returning === undefined ? 'the change returns' : `the change first returns ${zonesText(run.returning)}`;
   const message = `${who} to the previous template, so the soaks and approvals of ${names} are skipped (skipOnRollback)`;

@@ -34,11 +34,12 @@ const reductions: readonly ((value: PublishedDecision) => {
     part: 'revisions',
   }),
   (value) => shorten(value, 'steps', 10),
-  (value) => ({
-    value: value.run === undefined ? value : { ...value, run: { ...value.run, target: {}, previous: {} } },
-    omitted: value.run === undefined ? 0 : 1,
-    part: 'revisions of the run',
-  }),
+  (value) => {
+    const part = 'revisions of the run';
+    if (value.run === undefined) return { value, omitted: 0, part };
+    const { restores: _restores, kept: _kept, ...run } = value.run;
+    return { value: { ...value, run: { ...run, target: {}, previous: {} } }, omitted: 1, part };
+  },
   (value) => shorten(value, 'actions', 0),
   (value) => shorten(value, 'pods', 0),
   (value) => shorten(value, 'gates', 0),

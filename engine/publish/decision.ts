@@ -181,7 +181,8 @@ function actionsOf({ performed = [], previous, atMs, performedMs = atMs }: Publi
 }
 
 function publishedRun(run: RunState): PublishedRun {
-  const { id, target, previous, startedMs, wave, waveStartedMs, rolledBack, outcome, openZone, waveAvailableMs } = run;
+  const { id, target, previous, startedMs, wave, waveStartedMs, outcome, openZone, waveAvailableMs } = run;
+  const { rolledBack, returning, restores, kept } = run;
   const kind = recordedKind(run);
   return {
     id,
@@ -196,7 +197,7 @@ function publishedRun(run: RunState): PublishedRun {
     outcome,
     ...(run.outcome === 'failed' ? { failure: run.failure, failedMs: run.failedMs } : {}),
     ...(run.outcome === 'completed' ? { completedMs: run.completedMs } : {}),
-    ...defined({ rolledBack }),
+    ...defined({ rolledBack, returning, restores, kept }),
   };
 }
 

@@ -187,6 +187,12 @@ const published = z.object({
       failedMs: instant.exactOptional(),
       completedMs: instant.exactOptional(),
       rolledBack: z.object({ revisions, because: text }).exactOptional(),
+      /** In a return of some zones: these zones. */
+      returning: z.array(text).exactOptional(),
+      /** In a return: the revision per zone that it restores. */
+      restores: revisions.exactOptional(),
+      /** The other revisions per zone that pods ran before the change. A return leaves these pods. */
+      kept: z.record(z.string(), z.array(text)).exactOptional(),
     })
     .exactOptional(),
   openClaims: count,

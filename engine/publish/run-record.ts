@@ -14,7 +14,7 @@ import { storedResult } from '../rule.ts';
 import { isRejection } from '../rules/approval.ts';
 import { changeOf, recordedKind } from '../run/origin.ts';
 import { cancelRequests, isOfRun, requestOf as requestNameOf } from '../run/requests.ts';
-import { type RevisionCounts, revisionBefore } from '../run/revisions.ts';
+import { leavesZone, type RevisionCounts, revisionBefore } from '../run/revisions.ts';
 import type { RunState } from '../run/run-state.ts';
 import { type IntentView, isUnknown, type PodView, type Snapshot } from '../snapshot.ts';
 import { setPartition } from '../strategies/partition.ts';
@@ -60,7 +60,8 @@ function rolloutRecord(previous: RolloutRun | undefined, turn: RunTurn, decision
     startedAt: timeText(run.startedMs),
     zones: turn.group.zones.slice(0, runLimits.zones).map(({ name, statefulSet }) => {
       const zone = decision.zones.find((one) => one.zone === name);
-      const [from, to] = [revisionBefore(run, name, revisionsOf(zone)), run.target[name]];
+      const to = run.target[name];
+      const from = leavesZone(run, name, revisionsOf(zone)) ? to : revisionBefore(run, name, revisionsOf(zone));
       return {
         zone: name,
         statefulSet,

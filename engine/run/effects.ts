@@ -9,7 +9,7 @@ import type { RunState } from './run-state.ts';
 import { hasReplacedSince } from './states.ts';
 import { type WaveProgress, waveProgress } from './waves.ts';
 
-interface OpenApproval {
+export interface OpenApproval {
   /** `before`: the approval before the first pod of the wave. `after`: the approval after its last pod. */
   readonly when: 'before' | 'after';
   readonly approval: ApprovalDefinition;

@@ -43,12 +43,14 @@ export function zonesOfWave(group: Group, run: IncludingRun, wave: WaveDefinitio
   return [...wave.zones, ...group.zones.map(({ name }) => name).filter((name) => returnsZone(run, name) && !isInWave(group, name))];
 }
 
-/** Returns how many pods of a zone are updated at the end of the wave. In a return, the last wave of a zone has all pods but those it leaves. */
+/** Returns how many pods of a zone are updated at the end of the wave. A return leaves pods in every wave; the last one of a zone has all others. */
 export function podsOfWave({ rollout: { waves } }: Waves, run: IncludingRun, view: ZoneView, wave: WaveDefinition): number {
   const { zone, replicas, outdated } = view;
   const last = waves.findLast(({ zones }) => zones.includes(zone.name)) ?? waves.at(-1);
-  const isWhole = returnsZone(run, zone.name) && (run?.returning !== undefined || last === wave);
-  return isWhole ? replicas - (outdated.length - returningPods(run, view).length) : waveTarget(wave.amount, replicas);
+  const target = waveTarget(wave.amount, replicas);
+  if (!returnsZone(run, zone.name)) return target;
+  const most = replicas - (outdated.length - returningPods(run, view).length);
+  return run?.returning !== undefined || last === wave ? most : Math.min(most, target);
 }
 
 /** Returns how many pods of a zone the waves up to the current wave include. For a zone that returns before the waves, returns all its pods. */
@@ -78,6 +80,13 @@ export function podsLeft(group: Waves, run: IncludingRun, view: ZoneView): numbe
   return Math.max(isInWave(group, zone.name) ? exposedByPartition.length : 0, podsUpTo(included, view));
 }
 
+/** Returns the pods that `podsLeft` counts, from the highest ordinal. */
+export function remainingPods(group: Waves, run: IncludingRun, view: ZoneView): readonly PodView[] {
+  return returningPods(run, view)
+    .toReversed()
+    .slice(0, podsLeft(group, run, view));
+}
+
 /** Reports whether the waves of the run include an outdated pod, so that the run can replace a pod. */
 export function hasPodsLeft({ group, view }: Pick<GroupContext, 'group' | 'view'>, run: IncludingRun): boolean {
   return view.zones.some((zone) => podsLeft(group, run, zone) > 0);
@@ -88,12 +97,18 @@ export function podsInNoWave(group: Waves, run: IncludingRun, view: ZoneView): n
   return view.outdated.length - podsLeft(group, run, view);
 }
 
-/** Returns a warning for each zone with outdated pods that no wave includes. */
+/** Returns a warning for each zone with outdated pods that no wave includes, or that a return leaves. */
 export function noWaveWarnings({ group, view }: Pick<GroupContext, 'group' | 'view'>, run: IncludingRun): readonly RuleResult[] {
   return view.zones.flatMap((zone) => {
     const count = podsInNoWave(group, run, zone);
-    return count === 0 ? [] : [result('in-no-wave', 'wait', noWaveText(zone.zone.name, count))];
+    const textOf = returnsZone(run, zone.zone.name) ? leftText : noWaveText;
+    return count === 0 ? [] : [result('in-no-wave', 'wait', textOf(zone.zone.name, count))];
   });
+}
+
+function leftText(zone: string, count: number): string {
+  const [stay, they] = count === 1 ? ['stays', 'it'] : ['stay', 'they'];
+  return `${counted(count, 'pod')} of zone ${zone} ${stay} at an earlier revision: ${they} ran it before the change that returns`;
 }
 
 /** Returns `3 pods of zone c stay outdated: no wave includes them`. */

@@ -23,14 +23,26 @@ function mostFrequentOther(pods: RevisionCounts, than: string | undefined): stri
 }
 
 /**
- * Returns the revision of a zone before the run: that of most of its outdated pods, because the run replaces them. A template of a superseded
- * or failed run counts only if pods run it. Without outdated pods, returns the revision from before the run. A return of some zones replaces
- * no pod of the other zones.
+ * Returns the revision of a zone before the run: that of most of the pods that the run replaces. A template of a superseded or failed run
+ * counts only if pods run it. Without such pods, returns the revision from before the run. A return of some zones replaces no pod of the
+ * other zones.
  */
-export function revisionBefore({ from, previous, target, returning }: RunState, zone: string, pods: RevisionCounts): string | undefined {
+export function revisionBefore(run: RunState, zone: string, pods: RevisionCounts): string | undefined {
+  const { from, previous, target, returning } = run;
   const to = target[zone];
   if (returning?.includes(zone) === false) return to;
-  return mostFrequentOther(pods, to) ?? ((from ?? previous)[zone] === to ? to : previous[zone]);
+  const replaced = new Map([...pods].filter(([revision]) => !isLeft(run, zone, revision)));
+  return mostFrequentOther(replaced, to) ?? ((from ?? previous)[zone] === to ? to : previous[zone]);
+}
+
+/** Reports whether the run returns the zone, and its pods at the revision stay, because they ran it before the change. */
+function isLeft({ kind, kept }: RunState, zone: string, revision: string): boolean {
+  return kind === 'rollback' && kept?.[zone]?.includes(revision) === true;
+}
+
+/** Reports whether the rollback of a failed run replaces no pod of the zone: its pods never ran the failed revision. */
+export function leavesZone(run: RunState, zone: string, pods: RevisionCounts): boolean {
+  return isRollingBack(run) && [...pods.keys()].every((revision) => revision === run.target[zone] || isLeft(run, zone, revision));
 }
 
 /** The part of a stored or published run that shows which revisions it replaced and reached. */
@@ -39,41 +51,45 @@ type PastRun = Pick<RunState, 'kind' | 'outcome' | 'target' | 'previous' | 'kept
 /**
  * Returns the revisions that a run after this one restores. Pods run the target of a rollback. They run the target of a completed run except in
  * zones that roll out after the return of others, and in zones that no wave included. The target of another run may have failed, so its
- * `previous` stays, unless pods ran this target before the run.
+ * `previous` stays, unless pods ran this target before the run. `changed`: the zones that get another template, or whose pods the next run
+ * replaces. A return does not change the other zones.
  */
-export function revisionsAfter(run: PastRun, zones: readonly PresentZone[]): RunCore['previous'] {
-  const { target, kept } = run;
-  if (!isReached(run)) {
-    const reached = Object.entries(target).filter(([zone, revision]) => kept?.[zone]?.includes(revision));
-    return { ...revisionsBefore(run), ...Object.fromEntries(reached) };
-  }
-  if (run.outcome !== 'completed') return target;
-  const older = zones.flatMap(({ zone, updateRevision, pods }) => {
+export function revisionsAfter(run: PastRun, changed: readonly PresentZone[]): RunCore['previous'] {
+  const { target, previous, kept } = run;
+  if (isReached(run) && run.outcome !== 'completed') return target;
+  const reached = Object.entries(target).filter(([zone, revision]) => isReached(run) || kept?.[zone]?.includes(revision));
+  // Pods of a zone that the run completed or does not change may run an older revision than its template.
+  const mayBeOlder = (zone: string): boolean => target[zone] !== undefined && (isReached(run) || previous[zone] === target[zone]);
+  const older = changed.flatMap(({ zone, updateRevision, pods }) => {
     const most = pods.has(target[zone] ?? '') ? undefined : mostFrequentOther(pods, updateRevision);
-    return most === undefined || target[zone] === undefined ? [] : [[zone, most] as const];
+    return most !== undefined && mayBeOlder(zone) ? [[zone, most] as const] : [];
   });
-  return { ...target, ...Object.fromEntries(older) };
+  return { ...(isReached(run) ? {} : revisionsBefore(run)), ...Object.fromEntries([...reached, ...older]) };
 }
 
-/** Reports whether the run rolled out its target, or rolls a failed run back to it. */
-function isReached(run: PastRun): boolean {
-  return run.returning === undefined && (run.outcome === 'completed' || isRollingBack(run));
+/** Reports whether the run rolled out its target, or returns all zones to it: by the rollback of a failed run or by an undo. */
+function isReached({ kind, outcome, returning }: PastRun): boolean {
+  return returning === undefined && (outcome === 'completed' || kind === 'rollback');
 }
 
 /**
- * Returns the revisions that pods keep if a run after this one is rolled back, because they ran these revisions before. After a completed run,
- * those are the revisions of the present pods.
+ * Returns the revisions that pods keep if a run after this one is rolled back, because they ran these revisions before. After a completed run
+ * and without a run, those are the revisions of the present pods.
  */
-export function revisionsKept(run: PastRun, next: Pick<RunCore, 'target' | 'previous'>, zones: readonly PresentZone[]): RunCore['kept'] {
+export function revisionsKept(
+  run: PastRun | undefined,
+  next: Pick<RunCore, 'target' | 'previous'>,
+  zones: readonly PresentZone[],
+): RunCore['kept'] {
   const before = ({ zone, pods }: PresentZone): readonly (string | undefined)[] => {
-    if (run.outcome === 'completed' && isReached(run)) return [...pods.keys()];
+    if (run === undefined || (run.outcome === 'completed' && isReached(run))) return [...pods.keys()];
     const kept = run.kept?.[zone] ?? [];
     return kept.includes(next.previous[zone] ?? '') ? [run.previous[zone], ...kept] : kept;
   };
   return keptOf(
     zones.map((one) => {
       const { zone } = one;
-      const replaced = [next.previous[zone], run.target[zone] === next.target[zone] ? undefined : next.target[zone]];
+      const replaced = [next.previous[zone], run !== undefined && run.target[zone] === next.target[zone] ? undefined : next.target[zone]];
       return [zone, before(one).filter((revision) => !replaced.includes(revision))] as const;
     }),
   );
@@ -144,6 +160,11 @@ function beforeTemplates(run: PastRun | undefined, zones: readonly PresentZone[]
     [undefined, restoredRevision(run, zone, updateRevision) ?? updateRevision].includes(run.target[zone]);
   const isEarlier = !zones.every(isKnown);
   const isReturn = isEarlier ? zones.every((one) => isKnown(one) || one.updateRevision === back[one.zone]) : run.kind === 'rollback';
-  const before = isEarlier ? revisionsAfter(run, zones) : run.previous;
+  const before = isEarlier
+    ? revisionsAfter(
+        run,
+        zones.filter((one) => !isKnown(one)),
+      )
+    : run.previous;
   return ({ zone, updateRevision }) => (isReturn && before[zone] === updateRevision ? back[zone] : undefined) ?? before[zone];
 }

@@ -67,7 +67,9 @@ function currentRun(context: GroupContext): RunState | undefined {
   const hasOutdated = context.view.zones.some(({ outdated }) => outdated.length > 0);
   if (stored === undefined) {
     if (!hasOutdated) return undefined;
-    const first = followingRun(context, { kind: 'rollout', target, previous: majorityRevisions(context) });
+    const previous = majorityRevisions(context);
+    const kept = revisionsKept(undefined, { target, previous }, presentZones(context));
+    const first = followingRun(context, { kind: 'rollout', target, previous, ...defined({ kept }) });
     return mayBegin(context, first) ? first : undefined;
   }
   const timely = withoutFutureInstants(stored, (instantMs) => isWithinClockSkew(context, instantMs), nowMs);
@@ -101,8 +103,11 @@ function rollRest(context: GroupContext, known: RunState, target: RunCore['targe
   const isBack =
     returning.length > 0 && context.view.zones.every((view) => returns(view) || podsLeft(context.group, undefined, view) === 0);
   const kind = isBack ? 'rollback' : 'rollout';
-  const previous = revisionsBefore(known);
-  const kept = isBack ? known.kept : revisionsKept(known, { target, previous }, presentZones(context));
+  const present = presentZones(context);
+  const isReturned = known.kind === 'rollback' && known.returning === undefined;
+  // A return replaced its `previous`, so no other run may return to these revisions.
+  const previous = isBack ? known.previous : isReturned ? revisionsAfter(known, present) : revisionsBefore(known);
+  const kept = isBack ? known.kept : revisionsKept(known, { target, previous }, present);
   return keepRolledBack(context, followingRun(context, { kind, target, previous, ...defined({ kept }) }, known), known);
 }
 
@@ -197,7 +202,9 @@ function supersede(context: GroupContext, known: RunState, target: RunCore['targ
   const restores = revisionsToReturn(known);
   const { isBack, returning } = returnOf(context, known, { target, restores });
   const present = presentZones(context);
-  const previous = revisionsAfter(known, present);
+  const included = context.view.zones.filter((view) => podsLeft(context.group, undefined, view) > 0).map(({ zone }) => zone.name);
+  const changed = present.filter(({ zone }) => target[zone] !== known.target[zone] || included.includes(zone));
+  const previous = revisionsAfter(known, changed);
   const others = revisionsKept(known, { target, previous }, returning === undefined && isBack ? [] : present);
   const kept = isBack ? keptInReturn(known, returning, others) : others;
   const change = { kind: isBack ? ('rollback' as const) : ('rollout' as const), target, previous, ...defined({ kept }) };

@@ -2,6 +2,7 @@
 import type { Stop } from '../../engine/decision.ts';
 import type { PublishedDecision, PublishedRun } from '../../engine/publish/published.ts';
 import { goesBack, isRolledBack, mayRetry, rolledBackRule, whyRunStays } from '../../engine/publish/status.ts';
+import { isRollingBack } from '../../engine/run/origin.ts';
 import { newRevisions } from '../../engine/run/run.ts';
 import { type StrategyTraits, strategyTraits } from '../../policies/strategies.ts';
 import { counted } from '../../policies/wording.ts';
@@ -128,15 +129,16 @@ function stoppedText(requested: RequestedGroup): string {
   const strategy = strategyIn(requested);
   const traits = strategy === undefined ? undefined : strategyTraits[strategy];
   const stop = '  pods in flight finish; no further pod is replaced until';
-  const kept = traits === undefined ? '' : `  ${keptText(traits)}\n`;
+  const kept = traits === undefined ? '' : `  ${keptText(traits, run)}\n`;
   if (run !== undefined && goesBack(run)) return `${stop} retry or a new pod template\n${kept}  Continue the ${run.kind}: ${retry}`;
   const mayRollBack = strategy !== undefined && run !== undefined && whyRunStays(run, strategy) === undefined;
   const rollbackText = mayRollBack ? `kubectl rollout-group abort ${name} --rollback, or ` : '';
   return `${stop} undo, retry or a new pod template\n${kept}  Roll back: ${rollbackText}kubectl rollout-group undo ${name}\n  Continue: ${retry}`;
 }
 
-/** Returns the revision of a pod that is created again after the abort. */
-function keptText({ holdsPartition }: StrategyTraits): string {
+/** Returns the revision of a pod that is created again after the abort. No further pod is created at a revision that is rolled back. */
+function keptText({ holdsPartition }: StrategyTraits, run: PublishedRun | undefined): string {
+  if (run !== undefined && isRollingBack(run)) return 'a pod that is created again gets its earlier revision';
   return holdsPartition ? 'every pod keeps its revision, also if it is created again' : 'a pod that is created again gets the new revision';
 }
 

@@ -1,6 +1,6 @@
 // The verbs approve and reject: record the answer of the user to a wave or policy rule that waits for approval.
 import { mayApprove, rejectionsIn } from '../../engine/rules/approval.ts';
-import { effectOfAnswer } from '../../engine/run/effects.ts';
+import { effectOfAnswer, type OpenApproval } from '../../engine/run/effects.ts';
 import { digestOfRule, digestOfWaves, isOfRun, requesterText } from '../../engine/run/requests.ts';
 import type { IntentView } from '../../engine/snapshot.ts';
 import type { ApprovalDefinition, PolicyDefinition, PolicyRuleDefinition, WaveDefinition } from '../../policies/definition.ts';
@@ -78,7 +78,12 @@ function answerRequest(requested: RequestedGroup, options: ApproveOptions, actio
       ...(action === 'approve' ? { digest } : {}),
       ...(expiresMs === undefined ? {} : { expires: new Date(expiresMs).toISOString() }),
     },
-    check: (verified) => refuseOtherGroups(verified, counts, `${placeIn(subject, counts)} of ${name}`),
+    check: (verified) =>
+      refuseOtherGroups(
+        verified,
+        counts.map(({ approval }) => approval),
+        `${placeIn(subject, counts)} of ${name}`,
+      ),
     // The output names rejections by other users.
     ...(action === 'approve' ? { concerns: (rule) => rule !== (kind === 'wave' ? 'approval' : subject.name) } : {}),
     text: (by, kept) => {
@@ -93,12 +98,15 @@ function answerRequest(requested: RequestedGroup, options: ApproveOptions, actio
   };
 }
 
+/** An approval for which an answer counts. Without `when`, that of a rule. */
+type Counted = Pick<OpenApproval, 'approval'> & Partial<OpenApproval>;
+
 /** Returns the approvals for which an answer now counts; empty if they are unknown. Throws Failure if the answer would have no effect. */
-function approvalsFor(requested: RequestedGroup, { wave, approval }: Approvable, action: Action): readonly ApprovalDefinition[] {
+function approvalsFor(requested: RequestedGroup, { wave, approval }: Approvable, action: Action): readonly Counted[] {
   const current = runInContext(requested);
-  if (wave === undefined || current === undefined) return approval === undefined ? [] : [approval];
+  if (wave === undefined || current === undefined) return approval === undefined ? [] : [{ approval }];
   const effect = effectOfAnswer(current.context, current.run, wave, action);
-  if (effect.why === undefined) return effect.counts.map((one) => one.approval);
+  if (effect.why === undefined) return effect.counts;
   const { name } = requested;
   const stop = `to stop the rollout: kubectl rollout-group pause ${name}, or kubectl rollout-group abort ${name}`;
   const later = effect.isEarly ? `approve when ${name} waits for the approval: ` : '';
@@ -107,20 +115,18 @@ function approvalsFor(requested: RequestedGroup, { wave, approval }: Approvable,
 }
 
 /** Returns `wave rest`, or with one of two approvals `the start of wave rest` or `the end of wave rest`. */
-function placeIn({ kind, name, wave }: Approvable, counts: readonly ApprovalDefinition[]): string {
-  const [only, ...others] = counts;
+function placeIn({ kind, name, wave }: Approvable, [only, ...others]: readonly Counted[]): string {
   const hasTwo = wave?.before.approval !== undefined && wave.after.approval !== undefined;
   if (!hasTwo || only === undefined || others.length > 0) return `${kind} ${name}`;
-  return `the ${only === wave.before.approval ? 'start' : 'end'} of wave ${name}`;
+  return `the ${only.when === 'before' ? 'start' : 'end'} of wave ${name}`;
 }
 
-function approvedText(subject: Approvable, counts: readonly ApprovalDefinition[], run: string | undefined): string {
+function approvedText(subject: Approvable, [only]: readonly Counted[], run: string | undefined): string {
   const { kind, wave } = subject;
   const forRun = run === undefined ? '' : `for run ${run} and `;
-  const [only] = counts;
-  const people = only === undefined || only.count === 1 ? '' : `; ${only.count} different people must approve`;
+  const people = only === undefined || only.approval.count === 1 ? '' : `; ${only.approval.count} different people must approve`;
   const end = wave?.after.approval;
-  const isStart = end !== undefined && only !== undefined && only === wave?.before.approval;
+  const isStart = end !== undefined && only?.when === 'before';
   const from = end === undefined || end.from.length === 0 ? '' : ` from ${end.from.join(' or ')}`;
   const later = isStart ? `\n  the end of wave ${subject.name} needs another approval${from}, after the replacement of its last pod` : '';
   return `valid ${forRun}while ${kind === 'wave' ? 'the waves are' : 'the rule is'} unchanged${people}${later}`;

@@ -3,7 +3,7 @@ import { onStatus } from '../../cluster/request/failure.ts';
 import { listObjects } from '../../cluster/request/read.ts';
 import type { KubernetesObject, Resource } from '../../cluster/request/resource.ts';
 import { fieldAt } from '../../engine/observe/raw.ts';
-import { viewGroup } from '../../engine/observe/view.ts';
+import { zonesRolledAgain } from '../../engine/plan/controller.ts';
 import { isUnknown } from '../../engine/snapshot.ts';
 import { readIntent } from '../../policies/live/intents.ts';
 import { zonesText } from '../../policies/wording.ts';
@@ -85,12 +85,8 @@ async function cancelRequest(
 /** Returns the zones that roll to an undone revision again, because only the request keeps their pods from it; none for another request. */
 function endedTexts({ snapshot, live: { definition } }: RequestedGroup, object: KubernetesObject): readonly string[] {
   const undo = readIntent(object);
-  if (snapshot === undefined || definition === undefined || isUnknown(undo) || undo.action !== 'undo') return [];
-  const views = viewGroup(snapshot, definition).zones;
-  const zones = (undo.undone ?? []).flatMap(({ zone: name, revision }) => {
-    const view = views.find(({ zone }) => zone.name === name);
-    return view?.desiredRevision === revision && view.outdated.length > 0 ? [name] : [];
-  });
+  if (snapshot === undefined || definition === undefined || isUnknown(undo)) return [];
+  const zones = zonesRolledAgain(snapshot, definition, undo);
   return zones.length === 0 ? [] : [`${zonesText(zones)} ${zones.length === 1 ? 'rolls' : 'roll'} to the undone revision again`];
 }
 

@@ -7,8 +7,8 @@ import type { AdmissionRequest } from '../../engine/decision.ts';
 import { fieldDiff, type ObjectContent } from '../../engine/diff/field-diff.ts';
 import { restartOf } from '../../engine/judge/restart.ts';
 import { fieldAt } from '../../engine/observe/raw.ts';
-import { effectsOfRevisions, type RevisionEffects, revisionsBeforeTemplates } from '../../engine/plan/controller.ts';
-import { goesBack } from '../../engine/publish/status.ts';
+import { type NextRun, revisionsBeforeTemplates, runAfterRevisions } from '../../engine/plan/controller.ts';
+import { goesBack, runOfPublished } from '../../engine/publish/status.ts';
 import { changeAnnotations } from '../../engine/run/origin.ts';
 import { undoRequest } from '../../engine/run/requests.ts';
 import { type IntentView, isUnknown, type Known, ledgerOf, type Snapshot } from '../../engine/snapshot.ts';
@@ -63,14 +63,13 @@ export async function run(context: CommandContext, options: UndoOptions): Promis
     const templates = new Map(undos.map(({ member, to }) => [member.view.name, to.template]));
     const planned = await planTemplates(cluster, members, templates, requests);
     const stops = stopsOfTemplates(planned?.plan, members, { verb: 'undo', zones: restarted });
-    const effects = effectsOf(members, undos);
-    const kept = [...planTexts(planned), ...continuedTexts(name, effects), ...keptTexts(name, undos)];
+    const effects = [...planTexts(planned), ...continuedTexts(name, nextRun(members, undos, requests)), ...keptTexts(name, undos)];
     const { what, lines } = returnOf(members, undos, planned);
     // A dry run prints objects instead of the preview.
-    const ofPreview = options.dryRun === undefined ? [] : [`${what}: ${lines.join('; ')}`, ...effects.atOnce, ...kept];
+    const ofPreview = options.dryRun === undefined ? [] : [`${what}: ${lines.join('; ')}`, ...effects];
     await writeAgentNote(context, cluster, members.live, [...new Set([...exceptions, ...stops, ...ofPreview])]);
     if (options.dryRun === 'client') return printObjects(context, [intent, ...undos.map(restoredObject)]);
-    const preview = `${what}:\n${[...lines, ...effects.atOnce, ...kept].map((text) => `  ${text}\n`).join('')}`;
+    const preview = `${what}:\n${[...lines, ...effects].map((text) => `  ${text}\n`).join('')}`;
     if (options.dryRun === undefined && !(await isConfirmed(context, options, preview))) return exitCodes.refused;
     const written = await write(cluster, target, { intent, undos }, options);
     if (options.dryRun === 'server') return printObjects(context, written);
@@ -106,7 +105,7 @@ async function chooseUndos(
   const { runs } = needsRuns ? await readRuns(cluster, target) : { runs: [] };
   const zones = members.map(({ zone: name, view }) => ({ name, statefulSet: view.name }));
   // Without a ledger, the published run counts.
-  const published = live.from === 'agent' ? live.decision.run : undefined;
+  const published = live.from === 'agent' && live.decision.run !== undefined ? runOfPublished(live.decision.run) : undefined;
   const { run = published } = ledgerOf(group.snapshot, { namespace: target.namespace, name: target.group });
   const before = revisionsBeforeTemplates(group.snapshot, { namespace: target.namespace, zones }, run);
   const undos = isUnknown(earlier) ? [] : earlier.filter(({ action }) => action === 'undo');
@@ -263,9 +262,9 @@ function restoredObject({ member: { object }, to }: MemberUndo): KubernetesObjec
   };
 }
 
-function effectsOf({ snapshot, live: { definition } }: Members, undos: readonly MemberUndo[]): RevisionEffects {
+function nextRun({ snapshot, live: { definition } }: Members, undos: readonly MemberUndo[], intents: Snapshot['intents']): NextRun {
   const revisions = new Map(undos.map(({ member, to }) => [member.view.name, to.name]));
-  return definition === undefined ? { atOnce: [], run: undefined, others: [] } : effectsOfRevisions(snapshot, definition, revisions);
+  return definition === undefined ? { run: undefined, others: [] } : runAfterRevisions({ ...snapshot, intents }, definition, revisions);
 }
 
 /** Returns the first sentence of the preview, and a line for each member. */
@@ -284,7 +283,7 @@ function returnOf(
 }
 
 /** Returns what the other zones do, whose pods are outdated and do not return. */
-function continuedTexts(name: string, { run, others }: RevisionEffects): string[] {
+function continuedTexts(name: string, { run, others }: NextRun): string[] {
   if (others.length === 0) return [];
   const all = `To undo all zones: kubectl rollout-group undo ${name}`;
   if (run?.outcome === 'failed')

@@ -1,6 +1,6 @@
 // Reads the groups of a verb, once or after each change, with one decision per group. Also finds the object that a name means.
 import { decideGroup } from '../../engine/decide/decide.ts';
-import { isOvertaken, isStopRequest } from '../../engine/decide/stops.ts';
+import { isOvertaken, isStopRequest, type RequestedRevisions } from '../../engine/decide/stops.ts';
 import { isAtRest } from '../../engine/decision.ts';
 import { observeStatefulSet } from '../../engine/observe/objects.ts';
 import { publishedDecision } from '../../engine/publish/decision.ts';
@@ -361,14 +361,28 @@ export function haveStopsChanged({ stops, omitted, ...decision }: PublishedDecis
   if (intents === undefined || stops === undefined || omitted.some((part) => part.startsWith('stops:'))) return false;
   if (stops.some(({ untilMs }) => untilMs !== undefined && untilMs > decision.decidedMs && untilMs <= nowMs)) return true;
   const before = new Set(stops.filter((stop) => requestOf(stop) !== undefined).map(({ source }) => source?.object));
-  const requested = new Set(itemsOf(listing.statefulSets).map((object) => valueAt(object, ['status', 'updateRevision'])));
+  const requested = requestedRevisions(decision, listing);
   // Only a decision shows whether a new rejection blocks. A rejection in the decision counts while its request exists.
   const isStop = (view: IntentView): boolean =>
     view.action === 'reject'
       ? before.has(objectOf(view).object)
-      : isStopRequest({ nowMs }, view, decision.run) && !isOvertaken(view, decision.run, requested);
+      : isStopRequest({ nowMs }, view, decision.run) && !isOvertaken(view, requested);
   const now = intents.filter(isStop).map((view) => objectOf(view).object);
   return now.length !== before.size || now.some((object) => !before.has(object));
+}
+
+/** Returns the update revisions of the members. Without permission to read a StatefulSet, the one that the decision knows. */
+function requestedRevisions({ namespace, zones }: Pick<PublishedDecision, 'namespace' | 'zones'>, listing: Listing): RequestedRevisions {
+  const objects = itemsOf(listing.statefulSets).filter(({ metadata }) => metadata.namespace === namespace);
+  return new Map(
+    zones.map(({ zone, statefulSet, desiredRevision }) => {
+      const revision = valueAt(
+        objects.find(({ metadata }) => metadata.name === statefulSet),
+        ['status', 'updateRevision'],
+      );
+      return [zone, typeof revision === 'string' ? revision : desiredRevision];
+    }),
+  );
 }
 
 /** Returns the requests of the group; undefined if the user may not read them. */

@@ -3,6 +3,7 @@ import type { KubernetesObject } from '../../cluster/request/resource.ts';
 import { templateStops } from '../../engine/decide/stops.ts';
 import type { ObjectContent } from '../../engine/diff/field-diff.ts';
 import { withRevisions } from '../../engine/observe/revisions.ts';
+import { viewGroup } from '../../engine/observe/view.ts';
 import { defaultAssumptions, type GroupPlan } from '../../engine/plan/document.ts';
 import { planGroups } from '../../engine/plan/plan.ts';
 import { templateNamed } from '../../engine/plan/running-fields.ts';
@@ -57,21 +58,30 @@ export async function planTemplates(
   }).groups;
   if (plan === undefined) return undefined;
   // The templates do not end the block of another zone: a plan counts its pods as pods that a retry would replace.
-  const blocked = templateStops(plan.stops ?? []).flatMap(({ zones }) => zones);
+  const blocked = templateStops(plan.stops ?? []).flatMap(({ rule, zones }) => (rule === 'rolled-back' ? [] : zones));
+  const views = viewGroup(snapshot, definition).zones;
   const lines = members.flatMap((member) => {
+    const { desiredRevision, outdated = [] } = views.find(({ zone }) => zone.name === member.zone) ?? {};
+    const template = templates.get(member.object.metadata.name);
+    const isFree = template !== undefined || (outdated.length > 0 && !blocked.includes(member.zone));
     const isReplaced = (plan.zones.find(({ zone }) => zone === member.zone)?.restarts ?? 0) > 0;
-    const isFree = templates.has(member.object.metadata.name) || !blocked.includes(member.zone);
-    return isReplaced && isFree ? [`${member.zone}: ${replacedText(member, snapshot, { templates, revisions })}`] : [];
+    if (!isFree || !isReplaced) return [];
+    const stays = template === undefined ? desiredRevision : undefined;
+    return [`${member.zone}: ${replacedText(member, snapshot, { template, stays, revisions })}`];
   });
   return { plan, lines };
 }
 
-/** Returns what the templates end, the pods that no wave includes, the approvals of their run, and the waits that no planned event ends. */
+/**
+ * Returns the pods that Kubernetes replaces at once, what the templates end, the pods that no wave includes, the approvals of their run, and the
+ * waits that no planned event ends.
+ */
 export function planTexts(planned: TemplatePlan | undefined): readonly string[] {
   if (planned === undefined) return [];
   const waits = waitsBesidesStops(planned.plan).filter(({ outcome }) => outcome !== 'no');
   const waitTexts = waits.map(({ rule, outcome, fact }) => (outcome === 'unknown' ? `unknown: ${fact}` : `waits for ${rule}: ${fact}`));
-  return [...endedTexts(planned.plan), ...noWaveTexts(planned.plan.zones), ...approvalTexts(planned.plan), ...waitTexts];
+  const atOnce = planned.plan.risks.flatMap(({ code, message }) => (code === 'RG5012' ? [message] : []));
+  return [...atOnce, ...endedTexts(planned.plan), ...noWaveTexts(planned.plan.zones), ...approvalTexts(planned.plan), ...waitTexts];
 }
 
 /** Returns the number of pods of the zone that the templates leave outdated, because no wave includes them; 0 if the plan is unknown. */
@@ -84,19 +94,27 @@ function withTemplate(object: KubernetesObject, templates: ReadonlyMap<string, u
   return template === undefined ? object : { ...object, spec: { ...Object(object['spec']), template } };
 }
 
+interface Replacement {
+  /** The new template; absent if other pods get the revision `stays`. */
+  readonly template: unknown;
+  /** The revision whose pods are not replaced. */
+  readonly stays: string | undefined;
+  readonly revisions: readonly unknown[];
+}
+
 /** Returns the images that the pods of a member run and those that they get: `cache:1.0 (2 pods) -> cache:1.1`, or `cache:1.1 (3 pods)`. */
 function replacedText(
   { object, view: { namespace, name, status } }: Member,
   snapshot: Snapshot,
-  { templates, revisions }: { readonly templates: ReadonlyMap<string, unknown>; readonly revisions: readonly unknown[] },
+  { template, stays = '', revisions }: Replacement,
 ): string {
   const { updateRevision } = status;
-  const after = imagesText(templates.get(name) ?? templateNamed(updateRevision, { object, updateRevision, revisions }));
+  const after = imagesText(template ?? templateNamed(stays, { object, updateRevision, revisions }));
   const known = podsNamed(snapshot, namespace, name) ?? [];
   const counts = new Map<string, number>();
   for (const [revision, pods] of countRevisions(isUnknown(known) ? [] : known)) {
-    const isUpdated = revision === updateRevision;
-    if (isUpdated && !templates.has(name)) continue;
+    if (revision === stays) continue;
+    const isUpdated = revision === updateRevision && stays === '';
     const images = imagesText(templateNamed(revision, { object, updateRevision, revisions }));
     // Another template with the same images, or of unknown images, has its revision.
     const text = isUpdated || (images !== '' && images !== after) ? images : `${images} at ${shortRevision(revision, name)}`.trim();

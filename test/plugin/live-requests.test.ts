@@ -369,6 +369,9 @@ describe('abort and retry', () => {
     expect(aborted.stdout).not.toContain('undo');
     const again = { ...rolling, run: { ...runOf(rolling), returns: true, previous } };
     expect((await act('abort ingester', { decision: again })).stdout).toContain('Continue the rollout: kubectl rollout-group retry');
+    const rolledBackRun = { ...back(rolling).run, rolledBack: { revisions: previous, because: 'gate errors' } };
+    const ofPinned = await act('abort ingester', { decision: { ...rolling, run: rolledBackRun }, extra: [pinned] });
+    expect(ofPinned.stdout).toContain('  a pod that is created again gets its earlier revision\n  Continue the rollback');
     expect((await act('retry ingester', { decision: back(failed) })).stdout).toContain('rollback 4f1c9a02 continues');
     const endsWith = 'kubectl rollout-group retry mimir/ingester';
     const stop = { rule: 'run-failed', fact: 'the run was aborted', zones: ['a'], isBlocking: true, endsWith };

@@ -4,8 +4,8 @@ import { runOf } from '../kit/questions.ts';
 import { fakeApiServer } from './api-server.ts';
 import { runInProcess } from './in-process.ts';
 import { rolling } from './live-kit.ts';
-import { adoptedObjects, ledgerObject, publishedObject } from './live-objects.ts';
-import { act, apiVersion, history, over } from './live-requests-kit.ts';
+import { adoptedObjects, ledgerObject, publishedObject, statefulSetObject } from './live-objects.ts';
+import { act, apiVersion, groupObject, history, over } from './live-requests-kit.ts';
 import type { FakeObject } from './served-objects.ts';
 
 describe('restart while the pods do not all run the template', () => {
@@ -57,6 +57,31 @@ describe('restart while the pods do not all run the template', () => {
         'This replaces 2 pods of mimir/ingester zone b in the order of the group.\n  b: mimir:1 (2 pods) -> mimir:2\n  c: ',
       ),
     ]);
+  });
+
+  it('names the revision to which pods of another zone return, and no pods that only a retry would replace', async () => {
+    const at = (a: string, b = a, c = a) => ({ a, b, c });
+    const strategy = { type: 'RollingUpdate', rollingUpdate: { partition: 1_000_000 } };
+    const { rollout: _rollout, ...members } = Object(groupObject['spec']);
+    const pinned = { ...groupObject, spec: { ...members, rollout: { strategy: 'pinned' } } };
+    const failed = { rolledBack: { revisions: { c: 'rev-2' }, because: 'gate errors' }, restores: at('rev-1') };
+    const back = { kind: 'rollback', target: at('rev-1'), previous: at('rev-1', 'rev-1', 'rev-2'), ...failed } as const;
+    const linesWhile = async (state: Parameters<typeof runOf>[0], isFailed: (name: string) => boolean) => {
+      const objects = adoptedObjects({ strategy }).map((object) => {
+        const { name = '', labels } = object.metadata;
+        if (name === 'ingester-zone-c') return statefulSetObject('c', { strategy, updateRevision: 'rev-2' });
+        if (object.kind !== 'Pod' || !isFailed(name)) return object;
+        return { ...object, metadata: { ...object.metadata, labels: { ...Object(labels), 'controller-revision-hash': 'rev-2' } } };
+      });
+      const ledger = ledgerObject({ run: runOf({ ...back, startedMs, ...state }) });
+      const { status, stdout } = await act('restart ingester --zone a', { extra: [...objects, ...history, pinned, ledger] });
+      expect(status).toBe(0);
+      return stdout.split('\n').filter((line) => /^ {2}[abc]: /.test(line));
+    };
+    const running = await linesWhile({}, (name) => name === 'ingester-zone-c-0');
+    expect(running).toEqual(['  a: mimir:1 (2 pods)', '  c: mimir:2 (1 pod) -> mimir:1']);
+    const over = await linesWhile({ outcome: 'completed', completedMs: startedMs + 1000 }, () => false);
+    expect(over).toEqual(['  a: mimir:1 (2 pods)']);
   });
 
   it('refuses the template of a failed run, and names the commands that return or continue', async () => {

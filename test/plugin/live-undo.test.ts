@@ -3,8 +3,8 @@ import { parse, parseAllDocuments } from 'yaml';
 import { rulesWithoutException } from '../../policies/rollout/rules-without-exception.ts';
 import { runOf as storedRun } from '../kit/questions.ts';
 import { rolling } from './live-kit.ts';
-import { adoptedObjects, leaseObject, ledgerObject, requesterWebhook, uidOf } from './live-objects.ts';
-import { type Acted, act, apiVersion, asked, history, over, runOf, zones } from './live-requests-kit.ts';
+import { adoptedObjects, leaseObject, ledgerObject, requesterWebhook, statefulSetObject, uidOf } from './live-objects.ts';
+import { type Acted, act, apiVersion, asked, groupObject, history, over, runOf, zones } from './live-requests-kit.ts';
 import type { FakeObject } from './served-objects.ts';
 
 describe('undo', () => {
@@ -175,6 +175,19 @@ describe('undo', () => {
     }
     const ofZone = await act('undo ingester --zone b --dry-run client', { decision: published, extra: history });
     expect(ofZone.stderr).toContain('b: rev-2 -> rev-1 (revision 2), 0 pods');
+  });
+
+  it('restores the same from the publication as from the ledger: the other zones too, after the return of one zone', async () => {
+    const at = (a: string, b = a, c = a) => ({ a, b, c });
+    const back = { target: at('rev-2', 'rev-1', 'rev-2'), previous: at('rev-2'), restores: at('rev-1') };
+    const set = statefulSetObject('b', { updateRevision: 'rev-1' });
+    const stored = storedRun({ ...back, kind: 'rollback', outcome: 'completed', completedMs: Date.now() - 60_000 });
+    const published = { ...over, run: { ...runOf(over), ...back, kind: 'rollout' as const, returns: true } };
+    for (const extra of [[ledgerObject({ run: stored })], []]) {
+      const acted = await act('undo ingester', { decision: published, extra: [...history, set, ...extra] });
+      const [a, c] = ['a', 'c'].map((zone) => ({ zone, revision: 'rev-2', to: 'rev-1' }));
+      expect(asked(acted)).toEqual([{ group: 'ingester', action: 'undo', undone: [a, { zone: 'b', revision: 'rev-1', to: 'rev-2' }, c] }]);
+    }
   });
 
   it('is refused while a StatefulSet controller has not observed the last change', async () => {
@@ -419,6 +432,15 @@ describe('protect and cancel', () => {
     for (const { metadata } of updated) Object.assign(metadata['labels'] ?? {}, { 'controller-revision-hash': 'rev-2' });
     expect((await act('cancel ingester undo.ingester.1', { extra: [undoOf('rev-2'), ...updated] })).stdout).toContain(
       'cancelled\n  zone a rolls to the undone revision again\n',
+    );
+    // Another undo still blocks the revision, or no wave includes the zones.
+    const second = { ...undoOf('rev-2'), metadata: { name: 'undo.ingester.2', namespace: 'mimir' } };
+    const { rollout, ...members } = Object(groupObject['spec']);
+    const waves = [{ name: 'only', zones: ['b'], percent: 50 }];
+    const short = { ...groupObject, spec: { ...members, rollout: { ...rollout, waves } } };
+    expect((await act('cancel ingester undo.ingester.1', { extra: [undoOf('rev-2'), second] })).stdout).not.toContain('undone revision');
+    expect((await act('cancel ingester undo.ingester.1', { extra: [undoOf('rev-2'), short] })).stdout).toContain(
+      'cancelled\n  zone b rolls to the undone revision again\n',
     );
     expect((await act('cancel ingester undo.ingester.1', { extra: [undoOf('rev-1')] })).stdout).toBe(
       'mimir/ingester: undo.ingester.1 cancelled\n',

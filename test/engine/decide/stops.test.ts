@@ -267,21 +267,19 @@ describe('a stop while no step is due', () => {
       ],
     });
     expect(idle(both).decision.stops).toMatchObject([{ isBlocking: true, zones: ['a'] }]);
-    // A later rollout gave zone a another template.
-    const overtaken = (startedMs: number, previous: string) => {
-      const run = runOf({
-        outcome: 'completed',
-        startedMs,
-        completedMs: startedMs,
-        target: { a: current, b: current },
-        previous: { a: previous },
-      });
+    // The undo returned zone a to its present template, or a later rollout gave the zone another one.
+    const overtaken = (...to: readonly [a: string, b?: string]) => {
+      const undone = to.map((revision, index) => ({ zone: ['a', 'b'][index] ?? '', revision: 'rev-9', to: revision ?? '' }));
+      // An undo to a template from before the previous one is a rollout, and so are its other returns with skipOnRollback: false.
+      const times = { startedMs: ago(minuteMs), completedMs: ago(minuteMs) };
+      const run = runOf({ outcome: 'completed', ...times, target: { a: current, b: current }, previous: { a: 'rev-9' } });
       const by = { user: 'kim', groups: [], atMs: ago(hourMs) };
-      return idle({ ...saying('undo', { undone: [{ zone: 'a', revision: 'rev-9' }], requestedBy: by }), ledgers: [ledgerOf({ run })] });
+      return idle({ ...saying('undo', { undone, requestedBy: by }), ledgers: [ledgerOf({ run })] }).decision.stops;
     };
-    expect(overtaken(ago(minuteMs), 'rev-8').decision.stops).toEqual([]);
-    expect(overtaken(ago(minuteMs), current).decision.stops).toMatchObject([{ rule: 'undone', isBlocking: false }]);
-    expect(overtaken(ago(2 * hourMs), 'rev-8').decision.stops).toMatchObject([{ rule: 'undone', isBlocking: false }]);
+    expect(overtaken(current)).toMatchObject([{ rule: 'undone', isBlocking: false }]);
+    expect(overtaken('rev-8', current)).toMatchObject([{ rule: 'undone', isBlocking: false }]);
+    expect(overtaken('rev-8')).toEqual([]);
+    expect(overtaken('rev-8', 'rev-8')).toEqual([]);
   });
 
   it('is the first of several if it blocks the next step', () => {

@@ -414,6 +414,23 @@ describe('RG5013, soaks and approvals that a return skips', () => {
     expect(risksOfPlan('1.0', {})).toEqual([{ code: 'RG5013', severity: 'notice', message }]);
   });
 
+  it('are named if only one zone returns before the others roll on', () => {
+    const waves = [wave('canary', ['a'], { after: { soakMs: hourMs, gates: [] } }), wave('rest', ['b', 'c'])];
+    const groups = [group({ rollout: { waves } })];
+    const [before, now] = ['1.0', '1.1'].map((version) => readPlanSnapshots(planInput({ groups, current: image(version) })).before);
+    const revisionsOf = (snapshot: Snapshot | undefined) =>
+      Object.fromEntries(snapshot?.statefulSets.map(({ name, status }) => [name.slice(-1), status.updateRevision]) ?? []);
+    const run = runOf({ target: revisionsOf(now), previous: revisionsOf(before), startedMs: kitNowMs - hourMs });
+    // The pods of zones b and c still run 1.0.
+    const pods = now?.pods.map((one, index) => (one.statefulSet.endsWith('a') ? one : (before?.pods[index] ?? one)));
+    const running = now && { ...now, ...defined({ pods }), ledgers: [ledgerOf({ run })] };
+    const desired = image('1.1').map((object, index) => (index === 0 ? (image('1.0')[0] ?? object) : object));
+    expect(risksOf({ groups, current: image('1.1'), desired, ...defined({ running }) })).toMatchObject([
+      { code: 'RG5007' },
+      { code: 'RG5013', message: expect.stringMatching(/^the change first returns zone a to the previous template/) },
+    ]);
+  });
+
   it('are absent for another template, without soaks and approvals, and if the group keeps them', () => {
     expect([risksOfPlan('1.2', {}), risksOfPlan('1.0', { waves: [wave('all', ['a', 'b', 'c'])] })]).toEqual([[], []]);
     expect(risksOfPlan('1.0', { skipOnRollback: false })).toEqual([]);

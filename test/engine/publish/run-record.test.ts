@@ -249,6 +249,22 @@ describe('the record of a rollout', () => {
     expect([unmoved.spec.outcome, changes(unmoved)[0]]).toEqual(['completed', ['a', 'a-1', 'a-1']]);
   });
 
+  it('of a rollback comes from the failed template only where pods ran it, and not from pods that stay', () => {
+    const rolledBack = { revisions: { a: 'a-3', b: 'b-3' }, because: 'gate errors' };
+    const back = {
+      kind: 'rollback' as const,
+      target: { a: 'a-2', b: 'b-2' },
+      previous: rolledBack.revisions,
+      kept: { a: ['a-1'] },
+      rolledBack,
+    };
+    const record = recordAfter(turn(0, { run: back, decided: running({ a: ['a-1', 'a-1', 'a-3'], b: ['b-2', 'b-2'] }) }));
+    expect(changes(record)).toEqual([
+      ['a', 'a-3', 'a-2'],
+      ['b', 'b-2', 'b-2'],
+    ]);
+  });
+
   it('counts a pod that was replaced in two waves once', () => {
     const wave = (name: string) => ({ wave: { name, index: 0, count: 2 } });
     const record = recordAfter(

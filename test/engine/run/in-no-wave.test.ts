@@ -218,6 +218,18 @@ describe('a return replaces only pods that run a revision which it takes back', 
       },
     ],
     [
+      'after a completed run without zone c, if zone c keeps its template',
+      {
+        run: completedRun,
+        of: some,
+        pods: { a: at(r2, r2, r2), b: at(r2, r2, r2), c: at(r1, r1, r1) },
+        templates: revisions(r3, r2, r2),
+        after: { a: at(r2, r2, r3), b: at(r2, r2, r2), c: at(r1, r1, r1) },
+        to: revisions(r2),
+        going: [1, 0, 0],
+      },
+    ],
+    [
       'after a completed run without zone c, if waves with zone c come with the templates',
       {
         run: completedRun,
@@ -288,6 +300,70 @@ describe('a return replaces only pods that run a revision which it takes back', 
     const replaced = undone.actions.flatMap((action) => ('pod' in action ? [after[action.zone]?.[action.ordinal]?.revision] : []));
     expect(replaced).not.toContain(r1);
     expect(replaced.length).toBeGreaterThan(0);
+  });
+});
+
+describe('a return leaves a pod of an earlier revision', () => {
+  const at = (...ran: readonly string[]): PodChanges => Object.fromEntries(ran.map((revision, ordinal) => [ordinal, { revision }]));
+  const [r1, r2, r3] = [oldRevision, newRevision, 'rev-3'];
+  const of = group({ rollout: { strategy: 'pinned', waves: [wave('first', ['a']), wave('all', zones)] } });
+  const others = { b: at(r2, r2, r2), c: at(r2, r2, r2) };
+  const fails = (run: RunState | undefined) =>
+    ({ ...run, outcome: 'failed', failure: 'gate', failedMs: ago(minuteMs), onFailure: 'rollback' }) as RunState;
+
+  it.each<[string, RunState | undefined, string]>([
+    ['also in a wave that is not the last one of its zone', { ...done, wave: 1 } as RunState, r1],
+    ['also after the first run of the group', undefined, r1],
+  ])('%s', (_, run, kept) => {
+    const before = { a: at(kept, r2, r2), ...others };
+    const revision = revisions(r3);
+    const next = decided({ ...(run && { run }), of, revision, pods: before }).run;
+    const back = decided({ run: fails(next), of, revision, pods: { ...before, a: at(kept, r2, r3) } });
+    expect(back.actions).toMatchObject([{ zone: 'a', ordinal: 2 }]);
+    const over = decided({ run: back.run as RunState, of, revision, pods: before });
+    expect([over.actions, over.run]).toMatchObject([[], { kind: 'rollback', outcome: 'completed' }]);
+  });
+
+  it('keeps the template of a zone in no wave, and does not block it', () => {
+    const some = group({ rollout: { strategy: 'pinned', waves: [wave('some', ['a', 'b'])] } });
+    const pods = { ...others, a: at(r2, r2, r2), c: at(r1, r1, r1) };
+    const first = decided({ run: { ...done, wave: 1 } as RunState, of: some, revision: revisions(r3, r2, r2), pods }).run as RunState;
+    const back = decided({ run: fails(first), of: some, revision: revisions(r3, r2, r2), pods: { ...pods, a: at(r2, r2, r3) } });
+    expect(back.run?.rolledBack?.revisions).toEqual({ a: r3 });
+    // Then the zone gets the template too, and a wave includes it.
+    const second = decided({ run: first, of, revision: revisions(r3, r2, r3), pods }).run;
+    expect(second?.previous).toEqual(revisions(r2, r2, r1));
+  });
+});
+
+describe('a run after an undo returns to what the undo restored, not to what it undid', () => {
+  const at = (...ran: readonly string[]): PodChanges => Object.fromEntries(ran.map((revision, ordinal) => [ordinal, { revision }]));
+  const [r0, r1, r2, r3] = ['rev-0', oldRevision, newRevision, 'rev-3'];
+  const of = group({ rollout: { strategy: 'pinned', onFailure: 'rollback', waves: [wave('all', zones)] } });
+  const undo = { kind: 'rollback', target: revisions(r1), previous: revisions(r2), restores: revisions(r1) } as const;
+  const completed = { outcome: 'completed', completedMs: ago(minuteMs), wave: 1 } as const;
+  const failed = (run: RunState | undefined) => ({ ...run, outcome: 'failed', failure: 'gate', failedMs: ago(minuteMs) }) as RunState;
+
+  it('if a pod came back at an earlier revision', () => {
+    const pods = { a: at(r0, r1, r1), b: at(r1, r1, r1), c: at(r0, r0, r0) };
+    const { run } = decided({ run: runOf({ ...undo, ...completed }), of, revision: revisions(r1), pods });
+    expect(run).toMatchObject({ kind: 'rollout', target: revisions(r1), previous: revisions(r1, r1, r0) });
+    const back = decided({ run: failed(run), of, revision: revisions(r1), pods: { ...pods, c: at(r0, r0, r1) } }).run;
+    expect(back).toMatchObject({ kind: 'rollback', target: revisions(r1, r1, r0), rolledBack: { revisions: { c: r1 } } });
+  });
+
+  it('if the rollback of another zone keeps its failed template', () => {
+    const rolledBack = { revisions: { b: r2 }, because: 'gate' };
+    const known = runOf({ ...undo, ...completed, previous: revisions(r1, r2, r1), rolledBack });
+    const pods = { a: at(r0, r1, r1), b: at(r1, r1, r1), c: at(r1, r1, r1) };
+    const { run } = decided({ run: known, of, revision: revisions(r1, r2, r1), pods });
+    expect(run).toMatchObject({ kind: 'rollout', previous: revisions(r1), rolledBack });
+  });
+
+  it('if another template comes before the undo is over', () => {
+    const pods = { a: at(r1, r1, r1), b: at(r1, r2, r2), c: at(r2, r2, r2) };
+    const { run } = decided({ run: runOf(undo), of, revision: revisions(r3), pods });
+    expect(run).toMatchObject({ kind: 'rollout', target: revisions(r3), previous: revisions(r1) });
   });
 });
 

@@ -51,13 +51,9 @@ describe('a first run', () => {
 
   it('begins with the first outdated pod, from what most pods run, in the first wave', () => {
     const mixed = { 'ingester-zone-a': { 0: { revision: 'rev-0' } }, 'ingester-zone-b': { 0: { revision: newRevision } } };
-    expect(advanced(undefined, { statefulSets: outdated, podChanges: mixed })?.run).toEqual({
-      ...begun,
-      id: anyId,
-      kind: 'rollout',
-      target: revisions(newRevision),
-      previous: revisions(oldRevision),
-    });
+    const change = { target: revisions(newRevision), previous: revisions(oldRevision), kept: { a: ['rev-0'] } };
+    const first = advanced(undefined, { statefulSets: outdated, podChanges: mixed })?.run;
+    expect(first).toEqual({ ...begun, id: anyId, kind: 'rollout', ...change });
   });
 
   it('takes the lower name of two revisions that as many pods run', () => {

@@ -83,6 +83,17 @@ describe('an undo of the present templates restores', () => {
     }
   });
 
+  it('only the changed zone, although a zone in no wave still runs an earlier template', () => {
+    const known = run(in3('r1'), in3('r0'), { ...completed, wave: 1 });
+    const templates = in3('r2', 'r1', 'r1');
+    const pods = { a: at('r1'), b: at('r1'), c: at('r0') };
+    const present = Object.entries(templates).map(([zone, updateRevision]) => {
+      return { zone, updateRevision, pods: countRevisions(Object.values(pods[zone as keyof typeof pods])) };
+    });
+    for (const after of [known, decided(known, { templates, pods, waves: [wave('some', ['a', 'b'])] })])
+      expect([...revisionsOfUndo(after, present)].map(([zone, { to }]) => [zone, to])).toEqual(Object.entries(in3('r1')));
+  });
+
   it.each<[string, Omit<DecidedState, 'templates'>, string, RunState['kind']]>([
     ['full waves', { pods: { a: at('r1'), b: at('r1'), c: at('r1') }, waves: all }, 'b', 'rollback'],
     [

@@ -159,7 +159,7 @@ const runs = [
     [
       'unfinished-target-as-previous',
       'a run that supersedes an unfinished run restores the target of the unfinished run',
-      'const previous = revisionsAfter(known, present);',
+      'const previous = revisionsAfter(known, changed);',
       'const previous = known.target;',
       pinned,
     ],
@@ -391,7 +391,7 @@ const further = [
     [
       'returning-run-is-reached',
       'the target of a run in which only some zones returned counts as reached',
-      'return run.returning === undefined && (',
+      'return returning === undefined && (',
       'return (',
       anyOf('return of one zone'),
     ],
