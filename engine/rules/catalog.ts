@@ -216,7 +216,7 @@ export const ruleCatalog: readonly RuleEntry[] = [
     reason: 'RevisionRolledBack',
     endsByItself: 'dated',
     title: 'the update revision was not rolled back',
-    outcomes: ['wait'],
+    outcomes: ['wait', 'unknown'],
   },
   {
     id: 'rollout-in-progress',

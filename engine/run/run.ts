@@ -150,7 +150,7 @@ function withoutFormerZones(run: RunState, target: RunCore['target'], nowMs: num
 function afterChange(context: GroupContext, known: RunState, target: RunCore['target']): RunState {
   const { group, view } = context;
   // While a zone is unread, its outdated pods are unknown, so no other run starts.
-  if (view.zones.some((zone) => zone.unknown !== undefined) || isUnfrozen(context)) return known;
+  if (hasUnreadZone(context) || isUnfrozen(context)) return known;
   const next = supersede(context, known, target);
   const isConcerned = (zone: ZoneView): boolean => isInWave(group, zone.zone.name) || podsLeft(group, next, zone) > 0;
   // The template of a zone without a pod in any wave changes no run.
@@ -184,6 +184,10 @@ function keepsFailedTemplate(context: GroupContext, known: FailedRun, target: Ru
   const isKept = (view: ZoneView): boolean =>
     podsLeft(context.group, known, view) > 0 && known.target[view.zone.name] === target[view.zone.name];
   return context.view.zones.some(isKept) && retryRequest(context, known, known.failedMs) === undefined;
+}
+
+function hasUnreadZone({ view }: GroupContext): boolean {
+  return view.zones.some(({ unknown }) => unknown !== undefined);
 }
 
 function isUnfrozen(context: GroupContext): boolean {
@@ -358,7 +362,7 @@ export const rollbackDelayMs = 1_000;
 export function withRollback(context: GroupContext): GroupContext {
   const { run } = context.view.ledger;
   // While a zone is unread, the pods to restore are unknown.
-  if (run === undefined || context.view.zones.some(({ unknown }) => unknown !== undefined)) return context;
+  if (run === undefined || hasUnreadZone(context)) return context;
   const next = startRollback(context, run) ?? restartRolledBack(context, run);
   if (next === undefined) return context;
   const { ledger } = context.view;
@@ -434,6 +438,8 @@ export function rollbackWarnings(context: GroupContext, run: RunState | undefine
   if (run === undefined) return [];
   if (run.outcome === 'failed' && rollsBack(context, run)) {
     const fact = 'the run has failed, and every pod returns to its previous revision';
+    // Only a read of the zones ends this wait, not time.
+    if (hasUnreadZone(context)) return [result('rolled-back', 'unknown', fact)];
     return [result('rolled-back', 'wait', fact, { earliestMs: Math.max(context.nowMs + 1, rollbackMs(context, run)) })];
   }
   const { rolledBack } = run;

@@ -129,6 +129,17 @@ describe('a run that fails', () => {
     });
   });
 
+  it.each<[string, Partial<Snapshot>]>([
+    ['unread', { unread: [{ kind: 'StatefulSet', name: 'ingester-zone-b', unknown: 'forbidden' }] }],
+    ['absent', {}],
+  ])('waits for a read and for no time while a zone is %s', (_, unread) => {
+    const { of, snapshot } = question({ run: failed, pods: { a: { 2: { revision: newRevision } } } });
+    const statefulSets = snapshot.statefulSets.filter(({ name }) => name !== 'ingester-zone-b');
+    const { run, warnings, wakeAtMs } = decideGroup({ ...snapshot, ...unread, statefulSets }, of);
+    const [warning] = warnings.filter(({ rule }) => rule === 'rolled-back');
+    expect([run?.outcome, warning?.outcome, warning?.earliestMs, wakeAtMs]).toEqual(['failed', 'unknown', undefined, undefined]);
+  });
+
   it('goes back at once when a fast clock has dated the failure ahead', () => {
     const ahead = withFields(failed, { failedMs: kitNowMs + hourMs });
     expect(going(decided({ run: ahead, pods: { a: { 2: { revision: newRevision } } } }))).toEqual([`a-2 ${oldRevision}`]);
