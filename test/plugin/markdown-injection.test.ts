@@ -7,11 +7,13 @@ import type { GroupPlan, Plan } from '../../engine/plan/document.ts';
 import { readComment } from '../../plugin/forge/comment-text.ts';
 import { markdownBlock, markdownCode, markdownDetails, markdownLine, markdownTable, markdownText } from '../../plugin/output/markdown.ts';
 import { commentBudget, renderPlanMarkdown } from '../../plugin/output/plan/markdown.ts';
+import { renderReviewMarkdown } from '../../plugin/output/review/markdown.ts';
+import type { Review } from '../../review/document.ts';
 import { scratchRepository } from '../deploy/pull-requests/runner.ts';
 import { runInProcess } from './in-process.ts';
 import { ingester, planOf } from './plan-kit.ts';
 import { folderWith } from './process.ts';
-import { renderForge } from './rendered-markdown.ts';
+import { findChromium, openComments, renderForge } from './rendered-markdown.ts';
 
 const corpus: readonly string[] = [
   '@everyone and @org/team',
@@ -66,6 +68,36 @@ function planWith(text: string): Plan {
     notes: [text],
     denied: [{ objects: [text], message: text }],
   } as Plan;
+}
+
+/** A review whose policies, environments and tests show the text. */
+function reviewWith(text: string): string {
+  const decision = {
+    action: 'delete',
+    may: text,
+    when: [text],
+    before: { decision: text, rules: [text] },
+    after: { decision: text, rules: [text] },
+    text,
+  };
+  const effect = {
+    namespace: text,
+    group: text,
+    cause: text,
+    decisions: [decision, decision],
+    after: { source: { file: text, line: 1, column: 1 } },
+  };
+  const effects = (['loosened', 'tightened', 'changed'] as const).map((direction) => ({ ...effect, direction }));
+  const side = {
+    passed: 1,
+    failed: 1,
+    coverage: { covered: 1, rules: 2 },
+    failures: [{ file: text, test: text, case: text, problems: [text] }],
+  };
+  const tests = { base: side, head: side };
+  const environments = ['a', 'b'].map((name) => ({ name, cluster: text, plan: planWith(text), policies: { effects, asked: 1 }, tests }));
+  const review = { base: text, head: text, environments } as unknown as Review;
+  return renderReviewMarkdown(review, { digest: text, outcomes: ['complete', 'complete'] });
 }
 
 const exampleFiles = (folder: string): Readonly<Record<string, string>> =>
@@ -171,6 +203,49 @@ describe('a review of files', () => {
   );
 });
 
+/** Every form of Markdown text, with the given text in each. */
+const forms = (given: string): string => {
+  const row = [markdownCode(given), markdownText(given)];
+  return [
+    `### ${markdownLine(given)}`,
+    `- ${markdownText(given)} ${markdownCode(given)}\n  - ${markdownText(given)}`,
+    markdownTable(['a', 'b'], [row, row]),
+    markdownDetails(markdownText(given), markdownTable(['a'], [[markdownCode(given)]])),
+    `**${markdownText(given)}**`,
+  ].join('\n\n');
+};
+
+const chromium = findChromium();
+if (chromium === undefined)
+  process.stderr.write('SKIPPED: comments are not opened in Chromium, because it is neither in CHROMIUM nor on the PATH\n');
+
+describe.skipIf(chromium === undefined)('in Chromium', () => {
+  it('no text has an effect outside itself, and every page has the layout of a plain text', { timeout: 300_000 }, () => {
+    const texts = [...short, 'plain'];
+    const pieces = [...corpus, 'plain'].map((text) => forms(text.slice(0, 2000)));
+    const alike = [texts.map((text) => renderPlanMarkdown(planWith(text))), texts.map(reviewWith), pieces];
+    // A long text leaves out details, so its comment has another layout.
+    const long = corpus.filter((text) => !short.includes(text)).map((text) => renderPlanMarkdown(planWith(text)));
+    const comments = [...alike.flat(), ...long];
+    const { pages, violations } = openComments(chromium ?? '', comments);
+    const acting = pages.flatMap(({ effects }, index) =>
+      effects.length > 0 ? [{ comment: comments[index]?.slice(0, 300), effects }] : [],
+    );
+    expect([acting, violations, pages.length]).toEqual([[], [], comments.length]);
+    const layoutOf = (comment: string) => pages[comments.indexOf(comment)]?.elements.join('\n');
+    expect(alike.map((same) => new Set(same.map(layoutOf)).size)).toEqual([1, 1, 1]);
+  });
+
+  it('a page with effects shows them', { timeout: 300_000 }, () => {
+    const table = '<table><thead><tr><th>a</th><th>b</th></tr></thead><tr><td>c</td></tr></table>';
+    const active = ['<https://evil.example>', '![a](b.png)', 'a @me', 'Closes #1', table, '- [ ] task', '<p onclick="alert(1)">a</p>'];
+    const { pages, violations } = openComments(chromium ?? '', active);
+    const seen = pages.map(({ effects }) => effects[0]);
+    expect(seen).toEqual(['A', 'IMG', '@m', '#1', 'a table with rows of 2 and 1 cells', 'INPUT', 'onclick=alert(1)']);
+    expect(violations.toSorted()).toEqual(['file', 'inline']);
+  });
+});
+
 describe.each(corpus.map((text) => [text.length > 80 ? `${text.slice(0, 30)} (${text.length})` : JSON.stringify(text), text]))(
   '%s',
   (_, text) => {
@@ -185,16 +260,6 @@ describe.each(corpus.map((text) => [text.length > 80 ? `${text.slice(0, 30)} (${
     });
 
     it('has no effect in any form of Markdown text', () => {
-      const forms = (given: string): string => {
-        const row = [markdownCode(given), markdownText(given)];
-        return [
-          `### ${markdownLine(given)}`,
-          `- ${markdownText(given)} ${markdownCode(given)}\n  - ${markdownText(given)}`,
-          markdownTable(['a', 'b'], [row, row]),
-          markdownDetails(markdownText(given), markdownTable(['a'], [[markdownCode(given)]])),
-          `**${markdownText(given)}**`,
-        ].join('\n\n');
-      };
       const { effects, tags } = renderForge(forms(text.slice(0, 2000)));
       expect(effects).toEqual([]);
       expect(tags).toEqual(renderForge(forms('plain')).tags);
