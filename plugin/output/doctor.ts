@@ -7,7 +7,6 @@ import type { Style } from './terminal.ts';
 import { paragraph } from './text.ts';
 
 interface ChecksLook extends Pick<OutputStream, 'paint'>, Partial<Pick<OutputStream, 'columns'>> {
-  /** True to show also how to fix each problem. */
   readonly hasHints: boolean;
   readonly hasDetails?: boolean;
 }
