@@ -33,7 +33,7 @@ function summary(results: readonly CheckResult[]): string {
   const parts = [
     `${count('ok')} ok`,
     `${count('FAIL')} failed`,
-    `${counted(count('warn'), 'warning')}`,
+    counted(count('warn'), 'warning'),
     ...(count('SKIP') === 0 ? [] : [`${count('SKIP')} skipped`]),
   ];
   return `${counted(results.length, 'check')}: ${parts.join(', ')}`;

@@ -185,9 +185,8 @@ function groupList(title: string, groups: readonly GroupPlan[]): Section {
   };
 }
 
-function ruleText(result: RuleResult, fact: string | undefined = words.factText(result)): string {
-  const shown = fact === undefined ? '' : `: ${markdownText(clip(fact, 500))}`;
-  return `${markdownCode(result.rule)}${shown}${sourceSuffix(result.source)}`;
+function ruleText(result: RuleResult, fact: string = words.factText(result)): string {
+  return `${markdownCode(result.rule)}: ${markdownText(clip(fact, 500))}${sourceSuffix(result.source)}`;
 }
 
 function foot(plan: Plan): string {
