@@ -1,5 +1,5 @@
 // Caches the completion candidates of the cluster. If the cache is older than five seconds, loads the code that reads the cluster.
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -20,10 +20,7 @@ const staleMs = 3_600_000;
 
 /** Returns the sorted names; after an error or the deadline, those of the last hour or []. Never throws, and writes nothing to the terminal. */
 export async function clusterCandidates(question: ClusterQuestion): Promise<readonly string[]> {
-  const key = createHash('sha256')
-    .update(JSON.stringify([question, process.env['KUBECONFIG'], process.cwd()]))
-    .digest('hex')
-    .slice(0, 32);
+  const key = hash('sha256', JSON.stringify([question, process.env['KUBECONFIG'], process.cwd()])).slice(0, 32);
   const file = join(homedir(), '.kube', 'cache', 'rollout-group', `${key}.json`);
   try {
     const cached = readCached(file, cachedMs);

@@ -141,7 +141,6 @@ function partsOf({ group, decision, written }: ReadGroup, subject: 'group' | 'zo
   }
 }
 
-/** Returns the pods of a zone of a published decision. */
 function podsOf(zone: unknown): readonly string[] {
   const ranges = textsAt(zone, 'revisions.ordinals');
   const ordinals = ranges.flatMap((range) => ordinalsIn(range, 10_000) ?? []);

@@ -121,7 +121,6 @@ function meaning(error: ApiFailure): readonly [ExitCode, string] {
   return [exitCodes.usage, 'change the request'];
 }
 
-/** Returns the failure for a missing permission, from the message of the API server. */
 export function forbiddenFailure(message: string): Failure {
   return new Failure(forbiddenDetails({ message }));
 }

@@ -39,7 +39,6 @@ const standardTimeoutMs = 30_000;
  */
 export const fieldManager = 'rollout-group';
 
-/** The part of the context that a connection needs. */
 export interface ConnectionContext extends Pick<CommandContext, 'env' | 'verbosity' | 'cluster'> {
   readonly stderr: Pick<CommandContext['stderr'], 'write'>;
   /** The access of credential plugins to the terminal; if absent, the same access as in kubectl. */

@@ -33,7 +33,6 @@ function isVersionAsked(): boolean {
   return first === '--version' || (first === 'version' && words.length === 2 && second === '--client');
 }
 
-/** Returns the help if the words ask only for it. */
 async function help(): Promise<string | undefined> {
   const subject = askedHelp();
   const sections = subject === undefined ? undefined : (await import('./help.ts')).helpSections(subject);

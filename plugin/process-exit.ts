@@ -1,5 +1,5 @@
 // Reports the error of an invocation: a failure with its reason and next step, or a defect with a crash id.
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { Writable } from 'node:stream';
 import { type ExitCode, exitCodes, Failure, failureLines } from './failure.ts';
 import { outputStream } from './output/terminal.ts';
@@ -11,7 +11,6 @@ export interface Circumstances {
   readonly env: Readonly<Record<string, string | undefined>>;
 }
 
-/** Prints the error on standard error and returns the exit code. */
 export function reportEnding(error: unknown, { words, stderr, env }: Circumstances): ExitCode {
   const stream = outputStream(stderr, { env, ...colourFlag(words) });
   const [first = '', ...rest] = error instanceof Failure ? failureLines(error.details) : defectLines(error, words);
@@ -45,8 +44,5 @@ function defectLines(error: unknown, words: readonly string[]): readonly string[
 /** Returns the id of a defect, the same on every machine. Leaves out paths and the message, which may contain names of the user. */
 function crashId(name: string, stack: string): string {
   const frames = [...stack.matchAll(/^\s+at (?:async )?([\w$.<> ]+?) \(/gm)].map((match) => match[1]);
-  return createHash('sha256')
-    .update([version, name, ...frames].join('\n'))
-    .digest('hex')
-    .slice(0, 8);
+  return hash('sha256', [version, name, ...frames].join('\n')).slice(0, 8);
 }

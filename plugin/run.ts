@@ -1,6 +1,5 @@
 // Runs an invocation that needs the parser, or completes a command line. Reports errors as an exit code.
 
-/** Runs the words of a command line and returns the exit code. */
 export async function run(words: readonly string[]): Promise<number> {
   try {
     return await answer(words);

@@ -1,4 +1,3 @@
 // Exports the version of this build, which the bundler sets.
 
-/** The version of the plugin, as in package.json. */
 export const version: string = process.env['ROLLOUT_GROUP_VERSION'] ?? '0.0.0-source';

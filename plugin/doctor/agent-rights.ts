@@ -151,7 +151,6 @@ export function missingText(account: string, missing: MissingVerbs): string {
   return `${account} may not ${missing.verbs.join(', ')} ${resourceText(missing.right)} ${placeText(missing)}: ${missing.right.without}`;
 }
 
-/** Returns `in mimir`, or `in the cluster`. */
 export function placeText({ namespace }: Pick<MissingVerbs, 'namespace'>): string {
   return namespace === undefined ? 'in the cluster' : `in ${namespace}`;
 }

@@ -65,7 +65,6 @@ function timeText(atMs: number | undefined): string {
   return atMs === undefined ? '' : ` at ${instantText(atMs)}`;
 }
 
-/** Returns who wrote the live value of a change to these zones. */
 function writerNotes(writers: readonly ValueWriter[] = [], all: readonly string[] = []): readonly string[] {
   return writers.map(({ manager, operation, subresource, atMs, zones = all }) => {
     const places = zones.length === all.length ? '' : ` in ${zones.join(', ')}`;
@@ -116,7 +115,6 @@ function valueLines({ before, after }: { readonly before?: unknown; readonly aft
   return isText ? changedLines(before, after, look) : [...lines('-', before), ...lines('+', after)];
 }
 
-/** Returns the different lines of two multi-line texts, such as configuration files. */
 function changedLines(before: string, after: string, look: TableLook): readonly string[] {
   return diffLines(before, after).flatMap(({ added, removed, value }) =>
     added || removed ? textLines(added ? '+' : '-', value.replace(/\n$/, ''), look) : [],

@@ -7,7 +7,6 @@ import type { Style } from './terminal.ts';
 import { paragraph } from './text.ts';
 
 interface ChecksLook extends Pick<OutputStream, 'paint'>, Partial<Pick<OutputStream, 'columns'>> {
-  /** True to show also how to fix each problem. */
   readonly hasHints: boolean;
   readonly hasDetails?: boolean;
 }
@@ -34,7 +33,7 @@ function summary(results: readonly CheckResult[]): string {
   const parts = [
     `${count('ok')} ok`,
     `${count('FAIL')} failed`,
-    `${counted(count('warn'), 'warning')}`,
+    counted(count('warn'), 'warning'),
     ...(count('SKIP') === 0 ? [] : [`${count('SKIP')} skipped`]),
   ];
   return `${counted(results.length, 'check')}: ${parts.join(', ')}`;

@@ -166,7 +166,6 @@ function doneVerdict(explanation: Explanation): string {
   return `. ${text}${stopVerdict(explanation, stops) ?? (left === undefined ? '.' : `, but ${left.fact}.`)}`;
 }
 
-/** Returns a sentence about the first change of the cluster since the decision; undefined without a change. */
 function doubtVerdict({ outdated = [] }: Explanation): string | undefined {
   const [first] = outdated;
   return first === undefined ? undefined : `. ${first.charAt(0).toUpperCase()}${first.slice(1)}.`;
@@ -340,7 +339,6 @@ export function todoOf(result: RuleResult, name: string, waveFlag = ''): readonl
   return [`to approve: kubectl rollout-group approve ${name}${result.rule === 'approval' ? waveFlag : ` --rule ${result.rule}`}`];
 }
 
-/** Returns the actions that a person can take about a rule that answers `no`. */
 function denialTodo(result: RuleResult, name: string): readonly string[] {
   if (isRejection(result)) return [`to continue: kubectl rollout-group cancel ${name} ${requestOf(result)}`];
   if (result.rule === 'view-complete') return ['put the group and its StatefulSets into the same namespace'];

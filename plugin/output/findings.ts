@@ -1,5 +1,5 @@
 // Writes the findings of lint as text, JSON, SARIF, JUnit, GitHub commands or Markdown. Prints the findings of other verbs as text.
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { isAbsolute, normalize } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { Source } from '../../policies/definition.ts';
@@ -210,13 +210,10 @@ function fingerprints(): (finding: Finding) => string {
   const seen = new Map<string, number>();
   return ({ code, object = '', pointer, excerpt, column, endColumn = column }) => {
     const value = (excerpt?.at(-1)?.text ?? '').slice(column - 1, endColumn - 1).trim();
-    const hash = createHash('sha256')
-      .update(JSON.stringify([code, object, pointer, value]))
-      .digest('hex')
-      .slice(0, 16);
-    const count = (seen.get(hash) ?? 0) + 1;
-    seen.set(hash, count);
-    return `${hash}:${count}`;
+    const digest = hash('sha256', JSON.stringify([code, object, pointer, value])).slice(0, 16);
+    const count = (seen.get(digest) ?? 0) + 1;
+    seen.set(digest, count);
+    return `${digest}:${count}`;
   };
 }
 

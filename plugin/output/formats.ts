@@ -45,7 +45,6 @@ export async function writeDocument(stream: OutputStream, format: 'json' | 'yaml
   else stream.write((await import('./yaml.ts')).toYaml(enveloped));
 }
 
-/** The formats of one result for programs. */
 export type ResultFormat = 'json' | 'yaml' | `jsonpath=${string}`;
 
 export async function writeResult(context: CommandContext, format: ResultFormat, document: ResultDocument): Promise<void> {

@@ -225,7 +225,6 @@ function zoneInfo(progress: ZoneProgress, zone: PublishedZone, decision: Publish
   return parts.join(', ');
 }
 
-/** Returns the partition or the pinned ordinals that the agent has set for the zone. */
 function strategyText({ partition, pinned }: PublishedZone): readonly string[] {
   return [...(partition === undefined ? [] : [`partition ${partition}`]), ...(pinned === undefined ? [] : [`pinned ${pinned}`])];
 }
@@ -245,7 +244,6 @@ function waitLines(
   );
 }
 
-/** Returns the stop with its zones, its cause, its end time, and the commands that end it. */
 function stopLines(stop: Stop, nowMs: number, { columns }: TableLook): readonly string[] {
   const where = stop.zones.length === 0 ? '' : `${stop.zones.join(', ')}: `;
   return paragraph('  ', `${where}${stopAndEndText(stop, nowMs)}`, columns);

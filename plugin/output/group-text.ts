@@ -39,7 +39,6 @@ export function unreadZones({
   return zones.filter(isUnread).map(({ zone }) => zone);
 }
 
-/** Returns the goal of the group. The goal of unread zones is unknown. */
 export function goalText({ goal }: { readonly goal: string }, unread: readonly string[]): string {
   if (unread.length === 0) return goal;
   const unknown = `unknown for ${unread.length === 1 ? 'zone' : 'zones'} ${unread.join(', ')}`;
@@ -151,7 +150,6 @@ export function factMsOf({ unattended, from }: Pick<LiveGroup, 'unattended' | 'f
   return unattended === undefined || from === 'here' ? nowMs : undefined;
 }
 
-/** Returns how old the states of a group without an agent are. */
 export function asOfText({ decidedMs }: PublishedDecision, nowMs: number): string {
   return `as of ${ageText(decidedMs, nowMs)} ago, when the agent decided last`;
 }
@@ -234,7 +232,6 @@ function exceptionPart(decision: PublishedDecision, { isShort, nowMs }: InfoLook
   return `${exceptionText(first, nowMs)}${more.length === 0 ? '' : ` and ${counted(more.length, 'other exception')}`}`;
 }
 
-/** Counts the unavailable pods of the zones that could be read. */
 export function podsMissing(decision: Pick<PublishedDecision, 'zones'> & Parameters<typeof unreadZones>[0]): number {
   const unread = unreadZones(decision);
   return decision.zones
@@ -246,8 +243,8 @@ export function missingText(count: number): string {
   return `${counted(count, 'pod')} ${count === 1 ? 'is' : 'are'} not available`;
 }
 
-export function troubledPods({ pods }: Pick<PublishedDecision, 'pods'>, zone?: string): readonly PublishedPod[] {
-  return pods.filter((pod) => isTroubled(pod) && (zone === undefined || pod.zone === zone));
+export function troubledPods({ pods }: Pick<PublishedDecision, 'pods'>): readonly PublishedPod[] {
+  return pods.filter(isTroubled);
 }
 
 /** Returns `a-3 crashes (CrashLoopBackOff)`. */

@@ -48,14 +48,16 @@ function longestTicks(text: string): number {
   return text.match(/`+/g)?.reduce((longest, ticks) => Math.max(longest, ticks.length), 0) ?? 0;
 }
 
-/**
- * Returns a table. Escapes pipes, which end a cell even inside code. Parsers disagree about a pipe after a backslash, so a zero-width joiner
- * parts the two.
- */
 export function markdownTable(titles: readonly string[], rows: readonly (readonly string[])[]): string {
-  const line = (cells: readonly string[]) =>
-    `| ${cells.map((cell) => cell.replace(/(\\?)\|/g, (_, slash) => `${slash && `${slash}\u200d`}\\|`)).join(' | ')} |`;
-  return [line(titles), `|${titles.map(() => ' --- ').join('|')}|`, ...rows.map(line)].join('\n');
+  return [markdownRow(titles), `|${titles.map(() => ' --- ').join('|')}|`, ...rows.map(markdownRow)].join('\n');
+}
+
+/**
+ * Returns a row of a table. Escapes pipes, which end a cell even inside code. Parsers disagree about a pipe after a backslash, so a
+ * zero-width joiner parts the two.
+ */
+export function markdownRow(cells: readonly string[]): string {
+  return `| ${cells.map((cell) => cell.replace(/(\\?)\|/g, (_, slash) => `${slash && `${slash}\u200d`}\\|`)).join(' | ')} |`;
 }
 
 /** The maximum number of shown rows, because forges limit the length of a comment. */

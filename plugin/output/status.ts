@@ -32,7 +32,6 @@ import type { TableLook } from './plan/table.ts';
 import { paragraph } from './text.ts';
 import { downText, noWaveParts, type ZoneProgress, zoneProgress } from './zone-progress.ts';
 
-/** Returns the lines of one frame, including the estimated end if there is an estimate. */
 export function renderStatus(live: LiveGroup, nowMs: number, look: TableLook, facts: Facts = {}): readonly string[] {
   return renderFrame({ ...momentOf(live, nowMs, facts), change: changeText(facts.changes ?? [], look.glyphs.arrow) }, look);
 }
@@ -162,7 +161,6 @@ export interface Moment {
   readonly clock?: string;
   /** Image change: `mimir:2.16.0 -> 2.17.1`. */
   readonly change?: string | undefined;
-  /** The estimated total duration; undefined if unknown. */
   readonly totalSeconds: number | undefined;
   /** The estimated time until each unfinished zone is done: `about 16m`. */
   readonly zoneEnds?: Readonly<Record<string, string | undefined>>;
@@ -255,7 +253,6 @@ function nowText(moment: Moment): string {
   return `blocked by ${wait.rule}: ${factText(wait, nowMs)}${at}`;
 }
 
-/** Returns one log line: elapsed time, group, phase and progress. */
 export function transitionLine(moment: Moment): string {
   const { decision, zones, elapsedSeconds } = moment;
   const sum = (count: (zone: ZoneProgress) => number) => zones.reduce((total, zone) => total + count(zone), 0);

@@ -20,7 +20,6 @@ import { version } from '../version.ts';
 import type { RecordedAnswer } from './redact.ts';
 import { compress, type TarFile, tar, untar } from './tar.ts';
 
-/** The group and the time of a report. */
 export interface ReportSubject {
   readonly createdMs: number;
   readonly namespace: string;

@@ -8,12 +8,10 @@ import { approvedPlanAnnotation } from '../../engine/observe/objects.ts';
 import { changeAnnotations } from '../../engine/run/origin.ts';
 import { tryParseJson } from '../../policies/values/try-parse-json.ts';
 
-/** One request and its answer. */
 export interface RecordedAnswer {
   /** The method and the path, then the body of a review of permissions. */
   readonly request: string;
   readonly status: number;
-  /** The header Date. */
   readonly date?: string;
   /** The parsed body, or its text if it is not JSON. */
   readonly answer: unknown;

@@ -74,7 +74,7 @@ async function list(root: string, shownAs: string): Promise<readonly string[]> {
   const folders = [''];
   for (let folder = folders.pop(); folder !== undefined; folder = folders.pop()) {
     const entries = await readdir(join(root, folder), { withFileTypes: true }).catch((error: NodeJS.ErrnoException) => {
-      throw unreadable(shownPath(shownAs, folder ?? ''), error);
+      throw unreadable(shownPath(shownAs, folder), error);
     });
     for (const entry of entries.filter(({ name }) => !isLeftOut(name))) {
       const path = join(folder, entry.name).split(sep).join('/');

@@ -37,7 +37,6 @@ export interface PlanInputOptions {
   readonly mayHaveNoGroup?: boolean;
   /** The namespaces of objects without one, before and after the change; default `default`. */
   readonly objectNamespaces?: { readonly current: string | undefined; readonly desired: string | undefined };
-  /** The texts that the command read before. */
   readonly knownTexts?: KnownTexts;
 }
 
@@ -170,7 +169,6 @@ export function distinctErrors(findings: readonly Finding[]): readonly Finding[]
   return [...new Map(errors.map((error) => [canonicalJson(error), error])).values()];
 }
 
-/** Reads the assumed circumstances of a plan: changes, time and durations. */
 export async function readScenario(
   context: CommandContext,
   { set = [], at, assumptions: path }: PlanInputOptions,

@@ -30,7 +30,6 @@ interface TestOptions {
   readonly agentNamespace: string;
   /** The namespace of objects without one; default `default`. */
   readonly objectNamespace?: string;
-  /** The texts that the command read before. */
   readonly knownTexts?: KnownTexts;
 }
 

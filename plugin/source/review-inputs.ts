@@ -2,7 +2,6 @@
 import { objectKey } from '../../engine/observe/raw.ts';
 import type { Plan } from '../../engine/plan/document.ts';
 import { type PlanInput, planGroups } from '../../engine/plan/plan.ts';
-import type { CaseResult } from '../../engine/policy-test/policy-test.ts';
 import type { Finding } from '../../policies/findings/finding.ts';
 import { usualAgentNamespace } from '../../policies/objects/agent-deployment.ts';
 import { defined } from '../../policies/values/defined.ts';
@@ -14,7 +13,7 @@ import type { EnvironmentReview, SideTests } from '../../review/document.ts';
 import { reviewPolicies } from '../../review/review.ts';
 import type { CommandContext } from '../context.ts';
 import { notFoundFailure } from '../failure.ts';
-import { countCases, countCovered, type TestSuite } from '../output/policy-tests.ts';
+import { countCases, countCovered } from '../output/policy-tests.ts';
 import type { Environment } from './environments.ts';
 import { readGitPath } from './git.ts';
 import type { InputFile } from './input.ts';
@@ -37,7 +36,6 @@ export interface EnvironmentSides {
   readonly head: Environment;
 }
 
-/** A reviewed environment, and the inputs of its plan. */
 interface Reviewed {
   readonly review: EnvironmentReview;
   readonly input: PlanInput;
@@ -81,7 +79,7 @@ export async function reviewEnvironment(
     { bundle: { ...input, groups: input.desiredGroups ?? input.groups }, manifests: input.desired, agentNamespace: namespaces.head },
   ];
   const policies = reviewPolicies({ before, after }, scenario.nowMs, {
-    cases: casesOf(head.suites),
+    cases: head.suites.flatMap(({ cases }) => cases),
     tests: [...head.tests, ...base.tests],
   });
   const notes = [...inputs.notes, ...memberlessNotes(input, sides.head.manifests)];
@@ -172,10 +170,6 @@ async function readTests(
           runTests(withTests, context, { ...namespaces, knownTexts }),
         );
   return { ...ran, ...foundPaths(paths, found) };
-}
-
-function casesOf(suites: readonly TestSuite[]): readonly CaseResult[] {
-  return suites.flatMap(({ cases }) => cases);
 }
 
 function sideTests({ suites, coverage }: RanTests): SideTests {

@@ -1,5 +1,5 @@
 // Writes and reads saved plans: the shown plan, its basis and its objects, with a digest that reveals changes.
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { chmodSync, readFileSync, writeFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { ObjectContent } from '../../engine/diff/field-diff.ts';
@@ -52,7 +52,7 @@ export function savedPlan(content: Pick<SavedPlan, 'scope' | 'basis' | 'objects'
 }
 
 function digestOf({ scope, basis, objects, plan }: Pick<SavedPlan, 'scope' | 'basis' | 'objects' | 'plan'>): string {
-  return createHash('sha256').update(canonicalJson({ scope, basis, objects, plan })).digest('hex');
+  return hash('sha256', canonicalJson({ scope, basis, objects, plan }));
 }
 
 /** The parts of a plan without times, in which a later plan of the same objects can differ: exceptions, stops and windows begin and end. */

@@ -16,7 +16,6 @@ export const verbGroups: Readonly<Record<string, readonly Verb[]>> = {
 
 export const verbs: readonly Verb[] = Object.values(verbGroups).flat();
 
-/** Returns the flags of a verb, including the connection flags if it can talk to a cluster. */
 export function flagsOf({ options, usesCluster }: Verb): readonly OptionSpec[] {
   return usesCluster === true ? [...options, ...connectionOptions] : options;
 }

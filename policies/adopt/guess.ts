@@ -104,7 +104,6 @@ function hasMember({ spec: { members } }: RolloutGroup, { name, labels }: ZoneCa
   return members.selector !== undefined && matchesSelector(members.selector, labels);
 }
 
-/** The StatefulSets that look like the zones of one group. */
 interface CandidateGroup {
   readonly sets: readonly ZoneCandidate[];
   readonly base: string;

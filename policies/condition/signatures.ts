@@ -1,18 +1,6 @@
 // Defines the eager operators of conditions, with the types of their arguments and results for the check of conditions.
 import { didYouMean } from '../text/did-you-mean.ts';
-import {
-  any,
-  boolean,
-  type ConditionType,
-  commonType,
-  describeKind,
-  describeType,
-  duration,
-  instant,
-  listOf,
-  number,
-  text,
-} from './types.ts';
+import { any, boolean, type ConditionType, commonType, describeType, duration, instant, listOf, number, text } from './types.ts';
 
 export interface Argument {
   readonly type: ConditionType;
@@ -82,7 +70,7 @@ function allOf(args: readonly Argument[], kinds: readonly Kind[], report: Report
 
 function isOf({ type }: Argument, kinds: readonly Kind[], index: number, report: Report): boolean {
   if (type.kind === 'any' || kinds.includes(type.kind)) return true;
-  const expected = kinds.map((kind) => describeKind(kind));
+  const expected = kinds.map((kind) => describeType({ kind }));
   report(
     index,
     `The argument is ${describeType(type)}; ${expected.join(', ').replace(/, ([^,]*)$/, ' or $1')} is expected`,

@@ -40,12 +40,8 @@ const kindTexts: Readonly<Partial<Record<ConditionType['kind'], string>>> = {
   map: 'an object',
 };
 
-export function describeKind(kind: ConditionType['kind']): string {
+export function describeType({ kind }: Pick<ConditionType, 'kind'>): string {
   return kindTexts[kind] ?? `a ${kind}`;
-}
-
-export function describeType({ kind }: ConditionType): string {
-  return describeKind(kind);
 }
 
 /** Returns the type that covers both; `any` if they have nothing in common. */

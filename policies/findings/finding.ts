@@ -40,9 +40,7 @@ export interface Finding extends Place {
 }
 
 interface FindingOptions {
-  /** Replaces the hint of the table. */
   readonly hint?: string | undefined;
-  /** Replaces the severity of the table. */
   readonly severity?: Severity | undefined;
   readonly related?: readonly Source[] | undefined;
 }
@@ -119,7 +117,6 @@ export function pointerText(pointer: string): string {
   return keys.reduce((text, key) => (/^\d+$/.test(key) ? `${text}[${key}]` : text === '' ? key : `${text}.${key}`), '');
 }
 
-/** A function that adds color to a part of the text. */
 type Paint = (part: 'place' | Severity | 'code' | 'caret' | 'hint', text: string) => string;
 
 const plain: Paint = (_part, text) => text;

@@ -149,7 +149,6 @@ const checkSourceCredentials: LintCheck = ({ load }) =>
     ];
   });
 
-/** Reports channels without encryption or without a signature. */
 const checkChannelSecurity: LintCheck = ({ load }) =>
   ofKind(load.documents, 'NotificationChannel').flatMap((channel) => {
     const definition = channelOf(channel.value);

@@ -1,5 +1,6 @@
 // States for each setting of a RolloutGroup and a RolloutPolicy which of its values permits more.
 import { isSameValue } from '../values/canonical-json.ts';
+import { listOf } from '../values/list-of.ts';
 
 /**
  * The values of a setting that permit more. An absent value of the first four permits most.
@@ -152,10 +153,6 @@ function permitsMore(looser: Looser, from: unknown, to: unknown): boolean {
 
 function rankOf(values: readonly unknown[], value: unknown): number {
   return value === undefined ? 0 : values.indexOf(value);
-}
-
-function listOf(value: unknown): readonly unknown[] {
-  return Array.isArray(value) ? value : [];
 }
 
 function isProperPart(part: readonly unknown[], whole: readonly unknown[]): boolean {

@@ -1,5 +1,5 @@
 // Renders a plan as one self-contained HTML page without scripts, fonts or requests.
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { RuleResult } from '../../../engine/decision.ts';
 import { type GroupPlan, namesText, type Plan } from '../../../engine/plan/document.ts';
 import { waitCommands, waitsBesidesStops } from '../explain.ts';
@@ -32,12 +32,12 @@ ${same.length === 0 ? nothing : html`<h3>Without changes</h3><p>${same.map(name)
 
 function page(title: string, body: Html): Html {
   const style: Html = { markup: planStyle };
-  const hash = createHash('sha256').update(planStyle).digest('base64');
+  const digest = hash('sha256', planStyle, 'base64');
   return html`<!DOCTYPE html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'sha256-${{ markup: hash }}'; base-uri 'none'; form-action 'none'">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'sha256-${{ markup: digest }}'; base-uri 'none'; form-action 'none'">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="referrer" content="no-referrer">
 <title>${title}</title>

@@ -1,6 +1,6 @@
 // Renders a plan as a comment on a pull request, within the size limit of GitHub.
 
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { RuleResult } from '../../../engine/decision.ts';
 import { type GroupPlan, namesText, type Plan } from '../../../engine/plan/document.ts';
 import { isUntilPerson } from '../../../engine/rule.ts';
@@ -9,7 +9,7 @@ import { canonicalJson } from '../../../policies/values/canonical-json.ts';
 import { groupBy } from '../../../policies/values/group-by.ts';
 import { counted } from '../../../policies/wording.ts';
 import { waitCommands, waitsBesidesStops } from '../explain.ts';
-import { markdownCode, markdownDetails, markdownTable, markdownText } from '../markdown.ts';
+import { markdownCode, markdownDetails, markdownRow, markdownTable, markdownText } from '../markdown.ts';
 import { changeLines } from './changes.ts';
 import * as words from './plan-text.ts';
 
@@ -36,13 +36,12 @@ export function renderPlanMarkdown(plan: Plan, budget: number = commentBudget): 
 }
 
 function head(plan: Plan): string {
-  const digest = createHash('sha256').update(canonicalJson(plan)).digest('hex');
+  const digest = hash('sha256', canonicalJson(plan));
   const policy = plan.metadata.policyDigest.replace(/[^\w:.]/g, '');
   const marker = `rollout-group:plan outcome=${worstOutcome(plan)} digest=sha256:${digest} policy=${policy}`;
   return `<!-- ${marker} -->\n### Rollout plan: ${headline(plan)}`;
 }
 
-/** Returns the worst outcome of the plan and its groups. */
 export function worstOutcome({ outcome, groups }: Plan): Plan['outcome'] {
   const all = [outcome, ...groups.map((group) => group.outcome)];
   return (['blocked', 'waits', 'complete'] as const).find((one) => all.includes(one)) ?? 'unchanged';
@@ -83,7 +82,7 @@ function overview(changed: readonly GroupPlan[]): Section {
       words.spanText(p50Seconds),
       words.spanText(p90Seconds),
     ];
-    return [markdownTable([], [cells]).split('\n').at(-1) ?? ''];
+    return [markdownRow(cells)];
   });
   const head = [markdownTable(['group', 'outcome', 'restarts', 'scale changes', 'p50', 'p90'], [])];
   return listed('', 'group', rows.length === 0 ? [] : [head, ...rows]);
@@ -173,7 +172,6 @@ function details(changed: readonly GroupPlan[]): Section {
   };
 }
 
-/** Returns a section of lines. `noun` names the omitted items. */
 function listed(title: string, noun: string, items: Section['items']): Section {
   return { title, items, separator: '\n', more: (count) => `${counted(count, `more ${noun}`)}.` };
 }
@@ -187,9 +185,8 @@ function groupList(title: string, groups: readonly GroupPlan[]): Section {
   };
 }
 
-function ruleText(result: RuleResult, fact: string | undefined = words.factText(result)): string {
-  const shown = fact === undefined ? '' : `: ${markdownText(clip(fact, 500))}`;
-  return `${markdownCode(result.rule)}${shown}${sourceSuffix(result.source)}`;
+function ruleText(result: RuleResult, fact: string = words.factText(result)): string {
+  return `${markdownCode(result.rule)}: ${markdownText(clip(fact, 500))}${sourceSuffix(result.source)}`;
 }
 
 function foot(plan: Plan): string {

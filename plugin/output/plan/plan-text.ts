@@ -141,7 +141,6 @@ function waitGate({ rules, waitsFor, gates = [] }: PlannedStep): string {
   return ['time', ...gates].join(', ');
 }
 
-/** Returns the number of pods that a step changes, or undefined for a step without pods. */
 export function stepPodCount(step: PlannedStep): number | undefined {
   if (step.pods.length > 0) return step.pods.length;
   return step.from === undefined || step.to === undefined ? undefined : Math.abs(step.to - step.from);
@@ -216,7 +215,6 @@ export function exceptionText(result: RuleResult, nowMs: number | undefined): st
   return `${result.rule}: ${shownFact(result, nowMs)}`;
 }
 
-/** Returns the exception of a live group, and the command that ends it. */
 export function exceptionAndEndText(
   result: RuleResult,
   { namespace, group }: Pick<GroupPlan, 'namespace' | 'group'>,
@@ -236,7 +234,6 @@ export function leftText(atMs: number, nowMs: number): string {
   return spanText(Math.max(1, (atMs - nowMs) / 1000));
 }
 
-/** Returns the text of the stop and the commands or edits that end it. */
 export function stopAndEndText(stop: Stop, nowMs: number | undefined): string {
   return `${stopText(stop, nowMs)}. To end it: ${endsText(stop)}`;
 }
@@ -398,7 +395,6 @@ export function otherChangeTexts({ otherChanges = [] }: Plan): readonly string[]
   return [...same].map(([text, changes]) => `${namesText(changes.map(({ object }) => object))}${text}, in no group`);
 }
 
-/** Splits the groups of a plan into those with and without changes, both sorted by need of attention. */
 export function splitByChange(plan: Plan): { readonly changed: readonly GroupPlan[]; readonly same: readonly GroupPlan[] } {
   const groups = byAttention(plan.groups);
   const isSilent = (group: GroupPlan): boolean => isSame(group) && !hasPodsInNoWave(group);
@@ -431,7 +427,6 @@ export function groupsText(groups: readonly GroupPlan[]): string {
   return [counted(groups.length, 'group'), ...(shown.length === 0 ? [] : [shown.join(', ')])].join(': ');
 }
 
-/** Reports whether the plan shows durations, which rest on assumptions. */
 export function hasDurations({ groups }: Plan): boolean {
   return groups.some(({ waves }) => waves.length > 0);
 }

@@ -202,7 +202,6 @@ function waitBlock(group: GroupPlan, nowMs: number | undefined, look: TableLook)
   ];
 }
 
-/** Returns the fact of a blocking rule with its source, then when it would pass. */
 function resultLines(result: RuleResult, text: string, nowMs: number | undefined, look: TableLook): readonly string[] {
   const indent = ' '.repeat(labelWidth + 2);
   const source = words.sourceText(result.source);

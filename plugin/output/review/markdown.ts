@@ -3,9 +3,19 @@ import type { Plan } from '../../../engine/plan/document.ts';
 import { cut } from '../../../policies/text/shorten.ts';
 import { counted } from '../../../policies/wording.ts';
 import type { EnvironmentReview, Review } from '../../../review/document.ts';
-import { markdownCode, markdownDetails, markdownTable, markdownText } from '../markdown.ts';
+import { markdownCode, markdownDetails, markdownRow, markdownTable, markdownText } from '../markdown.ts';
 import { fitSections, groupForms, type Section } from '../plan/markdown.ts';
-import { environmentName, headline, plannedGroups, type ReviewRow, reviewRows, revisionsText, rowText, summaryOf } from './review-text.ts';
+import {
+  environmentName,
+  headline,
+  plannedGroups,
+  type ReviewRow,
+  reviewRows,
+  revisionsText,
+  rowKinds,
+  rowText,
+  summaryOf,
+} from './review-text.ts';
 
 /** The maximum length of a comment in UTF-16 units, so that a bot can add text within the 65,536 units of GitHub. */
 const maxLength = 60_000;
@@ -40,11 +50,7 @@ function summary(environments: readonly EnvironmentReview[]): Section {
   const { titles: columns, rows } = summaryOf(environments);
   return {
     title: markdownTable(columns, []),
-    items: rows.map((cells) => [
-      markdownTable([], [cells.map(markdownText)])
-        .split('\n')
-        .at(-1) ?? '',
-    ]),
+    items: rows.map((cells) => [markdownRow(cells.map(markdownText))]),
     separator: '\n',
     join: '\n',
     more: (count) => `${counted(count, 'more environment')}.`,
@@ -53,22 +59,9 @@ function summary(environments: readonly EnvironmentReview[]): Section {
 
 const longestText = 600;
 
-const titles: Readonly<Record<ReviewRow['kind'], string>> = {
-  loosened: 'Loosened',
-  denied: 'Denied',
-  blocked: 'Blocked',
-  tightened: 'Tightened',
-  rollout: 'Rollout',
-  object: 'Objects in no group',
-  failed: 'Failed tests',
-  note: 'Notes',
-  tests: 'Tests',
-  changed: 'Other changes of policies',
-};
-
 function rowSection(kind: ReviewRow['kind'], rows: readonly ReviewRow[], environments: readonly EnvironmentReview[]): Section {
   const items = rows.filter((row) => row.kind === kind).map((row) => rowForms(row, environments));
-  return { title: `**${titles[kind]}**`, items, separator: '\n', more: (count) => `${count} more.` };
+  return { title: `**${rowKinds[kind].title}**`, items, separator: '\n', more: (count) => `${count} more.` };
 }
 
 /** Returns a row with a list of its decisions, and with the first decision in its line. */

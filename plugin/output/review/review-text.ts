@@ -53,12 +53,27 @@ function causeText(group: GroupPlan): string {
   return first === undefined ? '' : `: ${shownFact(first)}`;
 }
 
+/** The kinds of rows, the most important first, each with its title in a comment and its style in a terminal. */
+export const rowKinds = {
+  loosened: { title: 'Loosened', style: 'yellow' },
+  denied: { title: 'Denied', style: 'red' },
+  blocked: { title: 'Blocked', style: 'red' },
+  tightened: { title: 'Tightened', style: 'green' },
+  rollout: { title: 'Rollout', style: 'cyan' },
+  object: { title: 'Objects in no group', style: 'cyan' },
+  failed: { title: 'Failed tests', style: 'red' },
+  note: { title: 'Notes', style: 'dim' },
+  tests: { title: 'Tests', style: 'dim' },
+  changed: { title: 'Other changes of policies', style: 'dim' },
+} as const;
+
+type RowKind = keyof typeof rowKinds;
+
 /** One effect of the change, for every environment that has it. */
 export interface ReviewRow {
-  readonly kind: 'loosened' | 'denied' | 'blocked' | 'tightened' | 'rollout' | 'object' | 'failed' | 'note' | 'tests' | 'changed';
+  readonly kind: RowKind;
   /** The change of the policies, or the whole text of another row. */
   readonly cause: string;
-  /** The changed decisions of all environments. */
   readonly decisions: readonly string[];
   /** The place of a policy, and a remark on its tests: `policies/ingester.yaml:29:7, no test`; empty without both. */
   readonly place: string;
@@ -73,21 +88,8 @@ export function reviewRows({ environments }: Review): readonly ReviewRow[] {
     const decisions = [...new Set(same.flatMap((row) => row.decisions))];
     return { kind, cause, place, decisions, environments: same.map(({ environment }) => environment) };
   });
-  return kinds.flatMap((kind) => merged.filter((row) => row.kind === kind));
+  return Object.keys(rowKinds).flatMap((kind) => merged.filter((row) => row.kind === kind));
 }
-
-const kinds: readonly ReviewRow['kind'][] = [
-  'loosened',
-  'denied',
-  'blocked',
-  'tightened',
-  'rollout',
-  'object',
-  'failed',
-  'note',
-  'tests',
-  'changed',
-];
 
 /** Returns the text of a row, with the environments that it concerns unless it concerns all. */
 export function rowText({ cause, decisions, environments }: ReviewRow, all: readonly EnvironmentReview[]): string {
@@ -183,7 +185,6 @@ export function environmentName({ name, cluster }: EnvironmentReview): string {
 
 interface Summary {
   readonly titles: readonly string[];
-  /** The cells of each environment. */
   readonly rows: readonly (readonly string[])[];
 }
 
@@ -215,7 +216,6 @@ function summaryCells(one: EnvironmentReview): readonly string[] {
   ];
 }
 
-/** Returns the revisions: `main..feature`. */
 export function revisionsText({ base, head }: Review): string {
   return `${base}..${head}`;
 }

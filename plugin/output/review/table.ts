@@ -3,9 +3,18 @@
 import type { EnvironmentReview, Review } from '../../../review/document.ts';
 import type { OutputStream } from '../../context.ts';
 import { renderPlanTable } from '../plan/table.ts';
-import type { Style } from '../terminal.ts';
 import { alignTable, paragraph, styledParagraph } from '../text.ts';
-import { environmentName, headline, plannedGroups, type ReviewRow, reviewRows, revisionsText, rowText, summaryOf } from './review-text.ts';
+import {
+  environmentName,
+  headline,
+  plannedGroups,
+  type ReviewRow,
+  reviewRows,
+  revisionsText,
+  rowKinds,
+  rowText,
+  summaryOf,
+} from './review-text.ts';
 
 type Look = Pick<OutputStream, 'columns' | 'paint' | 'glyphs'>;
 
@@ -40,19 +49,6 @@ function summaryTable(environments: readonly EnvironmentReview[], { columns: wid
 /** The maximum number of rows of one kind before the plans. */
 const maxRows = 10;
 
-const styles: Readonly<Record<ReviewRow['kind'], Style>> = {
-  loosened: 'yellow',
-  denied: 'red',
-  blocked: 'red',
-  tightened: 'green',
-  rollout: 'cyan',
-  object: 'cyan',
-  failed: 'red',
-  note: 'dim',
-  tests: 'dim',
-  changed: 'dim',
-};
-
 function rowLines(
   rows: readonly ReviewRow[],
   kind: ReviewRow['kind'],
@@ -62,7 +58,7 @@ function rowLines(
   const own = rows.filter((row) => row.kind === kind);
   const label = kind.toUpperCase().padEnd(labelWidth);
   const lines = own.slice(0, maxRows).flatMap((row) => {
-    return styledParagraph(label, `${rowText(row, environments)}${row.place === '' ? '' : ` (${row.place})`}`, look, styles[kind]);
+    return styledParagraph(label, `${rowText(row, environments)}${row.place === '' ? '' : ` (${row.place})`}`, look, rowKinds[kind].style);
   });
   return own.length > maxRows ? [...lines, ...styledParagraph(label, `and ${own.length - maxRows} more`, look, 'dim')] : lines;
 }

@@ -19,7 +19,6 @@ import { applied, clientSideManagersOf, keptFields, removableFields } from './ma
 import { planAnnotation } from './plan-basis.ts';
 import { type ApplyMode, type Conflict, conflictsOf, preconditioned, type ReadyObject, serverApply } from './server-apply.ts';
 
-/** A manifest with its resource and the live object of the same name. */
 export interface ManifestObject {
   readonly manifest: ObjectContent;
   readonly resource: Resource | undefined;

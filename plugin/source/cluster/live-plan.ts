@@ -75,10 +75,8 @@ import { basisOf, type ReadObject } from './plan-basis.ts';
 import { asFile, documentsOf, isOurs, policiesOver } from './plan-policies.ts';
 import { type ReadyObject, takenText } from './server-apply.ts';
 
-/** A desired object with the live object of the same name, and as the API server would store it. */
 type DesiredObject = ManifestObject & StoredObject;
 
-/** An object to apply, with the result of its dry run. */
 export type TriedObject = ReadyObject & Pick<StoredObject, 'trouble' | 'taken'>;
 
 export interface LivePlanInputs extends PlanInputs {
@@ -133,7 +131,6 @@ async function selectedInputs(cluster: Cluster, options: LivePlanOptions, read: 
 
 type ReadArguments = [context: CommandContext, options: LivePlanOptions, cluster: Cluster, files?: GivenFiles];
 
-/** Returns the changed objects that the plan of the selected groups does not show. */
 function unseenObjects({ input, ready }: MergedInputs, options: LivePlanOptions): readonly string[] {
   if (!isPartial(options)) return ready.filter((one) => isElsewhere(one, options)).map(({ object }) => nameOf(object));
   const compared = { ...input, ...readPlanSnapshots(input) };

@@ -139,7 +139,7 @@ export function applied(live: ObjectContent | undefined, asked: ObjectContent): 
 }
 
 /** Returns the fields that an apply removes if the manifest omits them: only we own them. Fields of `kubectl apply` count as ours. */
-export function removableFields<Live extends { readonly metadata?: unknown }>(live: Live): readonly string[] {
+export function removableFields(live: { readonly metadata?: unknown }): readonly string[] {
   const adoption = adoptionOf(live);
   const { ours, others } = ownersOf(adoption === undefined ? live : adopted(live, adoption));
   const walk = (mine: unknown, theirs: unknown, path: string): readonly string[] => {

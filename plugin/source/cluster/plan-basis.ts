@@ -1,5 +1,5 @@
 // Computes the basis of a plan: the objects behind its decision, with the fields that matter. A change of the basis makes the plan stale.
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { isServerField, type ObjectContent } from '../../../engine/diff/field-diff.ts';
 import { fieldAt } from '../../../engine/observe/raw.ts';
 import { isUnknown, type Known, type Ledger, type PodView, type Snapshot } from '../../../engine/snapshot.ts';
@@ -181,7 +181,6 @@ export function targetOf(object: string, live: ObjectContent | undefined): ReadO
   };
 }
 
-/** Returns the annotations without the last applied manifest and the digest of a plan. */
 function userAnnotations(annotations: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
   return Object.fromEntries(
     Object.entries(annotations).filter(([key]) => !isServerField(`metadata.annotations.${key}`) && key !== planAnnotation),
@@ -200,5 +199,5 @@ function shown(value: unknown): string {
 }
 
 function digest(value: unknown): string {
-  return createHash('sha256').update(canonicalJson(value)).digest('hex').slice(0, 16);
+  return hash('sha256', canonicalJson(value)).slice(0, 16);
 }

@@ -152,7 +152,6 @@ function isOurField({ manager, field }: Conflict): boolean {
   return manager === fieldManager || field === `.metadata.annotations.${planAnnotation}`;
 }
 
-/** Returns the text about fields that the manifest takes over, by writer. */
 export function takenText(taken: readonly Conflict[]): string {
   const writers = [...new Set(taken.map(({ manager }) => manager))].map((manager) => {
     const fields = taken.filter((one) => one.manager === manager).map(({ field }) => field);
