@@ -2,7 +2,7 @@
 import { messageOf } from '../../policies/error-message.ts';
 import { type ClusterEnv, sleep } from '../env.ts';
 import { ApiFailure, isStatus, TransportFailure } from '../request/failure.ts';
-import { isJsonObject, isSameJson, parseJson } from '../request/json.ts';
+import { isSameJson } from '../request/json.ts';
 import { getObject } from '../request/read.ts';
 import { apiVersionOf, type KubernetesObject, type ObjectMeta, type Resource } from '../request/resource.ts';
 import { createObject, replaceObject, WriteRefused } from '../request/write.ts';
@@ -71,8 +71,6 @@ export class ObjectTooLarge extends Error {
 
 export class SharedObject<Value> {
   readonly #options: SharedObjectOptions<Value>;
-  readonly #writer: string;
-  #sequence = 0;
   #waiting: Waiting<Value>[] = [];
   #isWriting = false;
   /** The object that the last batch wrote or read. If it is stale, the next write causes a conflict. */
@@ -80,7 +78,6 @@ export class SharedObject<Value> {
 
   constructor(options: SharedObjectOptions<Value>) {
     this.#options = options;
-    this.#writer = writerId(options.env.random);
   }
 
   /** Reads the value from a quorum. Rejects with ApiFailure, TransportFailure or errors of `decode`. */
@@ -155,11 +152,9 @@ export class SharedObject<Value> {
   async #write(body: KubernetesObject, existing: KubernetesObject | undefined): Promise<KubernetesObject> {
     const { env, resource, site, timeoutMs = defaultTimeoutMs, mayWrite = () => true } = this.#options;
     if (!mayWrite()) throw new WriteRefused('this process does not lead');
-    const annotations = { ...body.metadata.annotations, [writersAnnotation]: withWrite(existing, this.#writer, ++this.#sequence) };
-    const marked = { ...body, metadata: { ...body.metadata, annotations } };
     return existing === undefined
-      ? createObject(env, resource, marked, { site: `${site}.create`, timeoutMs })
-      : replaceObject(env, resource, marked, { site: `${site}.replace`, timeoutMs });
+      ? createObject(env, resource, body, { site: `${site}.create`, timeoutMs })
+      : replaceObject(env, resource, body, { site: `${site}.replace`, timeoutMs });
   }
 
   /** Returns undefined if the object must be read first: only a fresh object proves a write refused or unnecessary. */
@@ -258,38 +253,4 @@ function withOutcome(error: unknown): unknown {
 function merged(field: 'labels' | 'annotations', existing: KubernetesObject | undefined, metadata: EncodedObject['metadata']) {
   const both = { ...existing?.metadata[field], ...metadata?.[field] };
   return Object.keys(both).length === 0 ? {} : { [field]: both };
-}
-
-/** The number of the last write of each recent writer, as JSON. The number shows whether a write without a response was stored. */
-const writersAnnotation = 'rollout-group.dev/writers';
-
-/** The number of writers in the annotation: more than the replicas of agent and webhook that write one object at the same time. */
-const writersKept = 16;
-
-/** Returns a random name of a writer. It is not a number, because a JavaScript object sorts numeric keys first. */
-function writerId(random: () => number): string {
-  const part = (): string =>
-    Math.floor(random() * 2 ** 32)
-      .toString(36)
-      .padStart(7, '0');
-  return `w${part()}${part()}`;
-}
-
-/** Returns the annotation with this write as the newest. */
-function withWrite(object: KubernetesObject | undefined, writer: string, sequence: number): string {
-  const { [writer]: _, ...others } = marksOf(object);
-  return JSON.stringify(Object.fromEntries([...Object.entries(others), [writer, sequence]].slice(-writersKept)));
-}
-
-function marksOf(object: KubernetesObject | undefined): Readonly<Record<string, number>> {
-  const text = object?.metadata.annotations?.[writersAnnotation];
-  if (typeof text !== 'string') return {};
-  try {
-    const value = parseJson(text);
-    if (!isJsonObject(value)) return {};
-    return Object.fromEntries(Object.entries(value).filter((entry): entry is [string, number] => Number.isSafeInteger(entry[1])));
-  } catch {
-    // The annotation was edited. The next write repairs it.
-    return {};
-  }
 }
