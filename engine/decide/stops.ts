@@ -89,6 +89,16 @@ export function templateStops(stops: readonly Stop[]): readonly Stop[] {
   return stops.filter((stop) => blocksTemplate(stop) && (stop.isBlocking || stop.rule === 'rolled-back'));
 }
 
+/** Returns the stops of templates that are in force before a change and not after it, each with the zones in which it ended. */
+export function endedStops(before: readonly Stop[], after: readonly Stop[]): readonly Stop[] {
+  const kept = templateStops(after);
+  return templateStops(before).flatMap((stop) => {
+    const same = kept.find(({ rule, source }) => rule === stop.rule && source?.object === stop.source?.object);
+    const zones = stop.zones.filter((zone) => same?.zones.includes(zone) !== true);
+    return zones.length === 0 ? [] : [{ ...stop, zones }];
+  });
+}
+
 /** Returns the stop of a failed run, or of a revision that was rolled back; none while a rollback is about to follow. */
 function stopsOfRun(context: GroupContext, run: RunState | undefined): readonly Stop[] {
   if (run === undefined || rollsBack(context, run)) return [];

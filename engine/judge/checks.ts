@@ -7,7 +7,7 @@ import { counted } from '../../policies/wording.ts';
 import { contextOf, type GroupContext, sourceOf } from '../context.ts';
 import { decideGroup } from '../decide/decide.ts';
 import { desiredReplicas } from '../decide/replicas.ts';
-import { templateStops } from '../decide/stops.ts';
+import { endedStops, templateStops } from '../decide/stops.ts';
 import type { RuleResult, Stop } from '../decision.ts';
 import { disruptionVerdict } from '../disruption/disruption.ts';
 import { viewGroup, type ZoneView } from '../observe/view.ts';
@@ -86,7 +86,7 @@ export function checkUpdate(snapshot: Snapshot, request: UpdateRequest): Verdict
     // A policy that holds delays the rollout, not the write of the template. A policy that denies blocks the write itself.
     const denials = policies.results.filter(({ outcome }) => outcome === 'no');
     const permitted = denials.map((one) => withException(context, one, { zone: zone.zone.name, podCount: 1 }));
-    const warnings = blocksOfTemplate(context, zone).map(({ rule, fact }) => `${rule}: the new template ends a block: ${fact}`);
+    const warnings = blocksEndedBy(context, zone).map(({ rule, fact }) => `${rule}: the new template ends a block: ${fact}`);
     return { results: [...strategy, ...permitted], policies, warnings };
   });
   const warnings = [...(scale.warnings ?? []), ...(change.warnings ?? [])];
@@ -96,6 +96,19 @@ export function checkUpdate(snapshot: Snapshot, request: UpdateRequest): Verdict
 /** Returns the stops of the present template of the zone, which another template ends without a request. */
 function blocksOfTemplate({ snapshot, group }: GroupContext, { zone }: ZoneView): readonly Stop[] {
   return templateStops(decideGroup(snapshot, group).stops).filter(({ zones }) => zones.includes(zone.name));
+}
+
+/** Returns the stops of templates that another template of the zone ends. Another zone with the template of a failed run keeps its stop. */
+function blocksEndedBy(context: GroupContext, zone: ZoneView): readonly Stop[] {
+  const { snapshot, group } = context;
+  const blocked = blocksOfTemplate(context, zone);
+  if (blocked.length === 0) return [];
+  const written = snapshot.statefulSets.map((set) =>
+    set.namespace === group.namespace && set.name === zone.zone.statefulSet
+      ? { ...set, status: { ...set.status, updateRevision: `${set.name}-next` } }
+      : set,
+  );
+  return endedStops(blocked, decideGroup({ ...snapshot, statefulSets: written }, group).stops);
 }
 
 /** Checks the deletion of a StatefulSet. Without a group, the label that forbids a downscale forbids the deletion too. */

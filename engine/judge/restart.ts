@@ -19,10 +19,15 @@ const restartedAt = 'kubectl.kubernetes.io/restartedAt';
  */
 export function restartOf(template: unknown, before: unknown): Pick<Restart, 'restartedAtMs'> | undefined {
   const [text, known] = [restartText(template), restartText(before)];
-  if (text === undefined || text === known || !isSameValue(withoutRestart(template), withoutRestart(before))) return undefined;
+  if (text === undefined || text === known || !differInRestartAlone(template, before)) return undefined;
   const [atMs, knownMs] = [instantMs(text), known === undefined ? undefined : instantMs(known)];
   if (atMs !== undefined && knownMs !== undefined && atMs <= knownMs) return undefined;
   return defined({ restartedAtMs: atMs });
+}
+
+/** Reports whether two templates are equal but for the time of a restart, which no manifest contains. */
+export function differInRestartAlone(template: unknown, before: unknown): boolean {
+  return isSameValue(withoutRestart(template), withoutRestart(before));
 }
 
 /**

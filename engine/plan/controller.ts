@@ -8,7 +8,7 @@ import type { ZoneView } from '../observe/view.ts';
 import { undoneResult } from '../rules/roll.ts';
 import { podsInNoWave, podsLeft } from '../run/included.ts';
 import { isRollingBack } from '../run/origin.ts';
-import { countRevisions, revisionsOfUndo } from '../run/revisions.ts';
+import { countRevisions, mostFrequentOther, revisionsOfUndo } from '../run/revisions.ts';
 import { rollbackDelayMs, withRollback } from '../run/run.ts';
 import type { FailedRun, RunState } from '../run/run-state.ts';
 import {
@@ -32,6 +32,8 @@ export interface NextRun {
   readonly run: RunState | undefined;
   /** The zones without a new revision whose pods the waves replace, and that do not return either. */
   readonly others: readonly string[];
+  /** The zones without a new revision whose pods return too: an earlier write already gave them the template. */
+  readonly returning: readonly string[];
 }
 
 /** Returns what begins if StatefulSets get the templates of these revisions. `revisions`: the new revision by StatefulSet. */
@@ -41,13 +43,10 @@ export function runAfterRevisions(snapshot: Snapshot, group: GroupDefinition, re
   for (const [statefulSet, revision] of revisions) world = step(world, { kind: 'setTemplate', namespace, statefulSet, revision });
   const { run } = decideGroup(world.snapshot, group);
   const returns = ({ zone }: ZoneView): boolean => run?.returning?.includes(zone.name) ?? run?.kind === 'rollback';
-  const isOther = (view: ZoneView): boolean => podsLeft(group, run, view) > 0 && !revisions.has(view.zone.statefulSet) && !returns(view);
-  return {
-    run,
-    others: contextOf(world.snapshot, group)
-      .view.zones.filter(isOther)
-      .map(({ zone }) => zone.name),
-  };
+  const isOther = (view: ZoneView): boolean => podsLeft(group, run, view) > 0 && !revisions.has(view.zone.statefulSet);
+  const rolling = contextOf(world.snapshot, group).view.zones.filter(isOther);
+  const namesOf = (isMeant: boolean) => rolling.filter((view) => returns(view) === isMeant).map(({ zone }) => zone.name);
+  return { run, others: namesOf(false), returning: namesOf(true) };
 }
 
 /** Returns the number of pods that run another revision, so that a change to `revision` replaces them; all replicas if the pods are unknown. */
@@ -55,6 +54,12 @@ export function podsToReplace(snapshot: Snapshot, { namespace, name, replicas, f
   const known = podsNamed(snapshot, namespace, name);
   if (known === undefined || isUnknown(known)) return replicas;
   return known.filter((pod) => pod.revision !== revision && pod.ordinal >= firstOrdinal && pod.ordinal < firstOrdinal + replicas).length;
+}
+
+/** Returns the revision that most of the other pods run; undefined if no pod is known to run another revision. */
+export function revisionBesides(snapshot: Snapshot, { namespace, name }: StatefulSetView, revision: string): string | undefined {
+  const known = podsNamed(snapshot, namespace, name) ?? [];
+  return isUnknown(known) ? undefined : mostFrequentOther(countRevisions(known), revision);
 }
 
 /** Returns the snapshot in which the unfinished run has failed and its rollback is due; undefined if the ledger has no such run. */

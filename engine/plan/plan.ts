@@ -5,7 +5,7 @@ import { defined } from '../../policies/values/defined.ts';
 import { counted } from '../../policies/wording.ts';
 import { contextOf, type GroupContext } from '../context.ts';
 import { decideGroup } from '../decide/decide.ts';
-import { isOfStop } from '../decide/stops.ts';
+import { endedStops, isOfStop } from '../decide/stops.ts';
 import type { GroupDecision, RuleResult, Stop } from '../decision.ts';
 import type { ObjectContent } from '../diff/field-diff.ts';
 import { viewGroup, type ZoneView } from '../observe/view.ts';
@@ -43,7 +43,7 @@ import { assumedMetrics, runForward, type Turn } from './forward.ts';
 import { groupRisks } from './risks.ts';
 import { templateNamed } from './running-fields.ts';
 import { checksAfterWait, requestedScales, type TracedStep, traceRequested, traceTurn } from './steps.ts';
-import { endedStops, successorTrace, supersededRun } from './superseded-run.ts';
+import { successorTrace, supersededRun } from './superseded-run.ts';
 import { desiredGroup, type PlanSnapshots, permittedLater, readPlanSnapshots, requestedWorld, snapshotAsked } from './world.ts';
 
 /** A group that is blocked because members are missing in the compared objects. The results say what to change. */

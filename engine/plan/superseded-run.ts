@@ -1,7 +1,5 @@
 // Finds what a change of templates ends: the run in progress, with the pods that it updated, and the blocks of the present templates.
 import type { GroupDefinition } from '../../policies/definition.ts';
-import { templateStops } from '../decide/stops.ts';
-import type { Stop } from '../decision.ts';
 import { fieldDiff, type ObjectContent } from '../diff/field-diff.ts';
 import { viewGroup } from '../observe/view.ts';
 import { changeOf, recordedKind } from '../run/origin.ts';
@@ -24,16 +22,6 @@ export function successorTrace(before: RunState | undefined): (run: RunState | u
     if (successor === undefined || before === undefined) return undefined;
     return changeOf(successor) !== changeOf(before) || !addsZones(successor, before) ? successor : undefined;
   };
-}
-
-/** Returns the stops of templates that are in force before a change and not after it, each with the zones in which it ended. */
-export function endedStops(before: readonly Stop[], after: readonly Stop[]): readonly Stop[] {
-  const kept = templateStops(after);
-  return templateStops(before).flatMap((stop) => {
-    const same = kept.find(({ rule, source }) => rule === stop.rule && source?.object === stop.source?.object);
-    const zones = stop.zones.filter((zone) => same?.zones.includes(zone) !== true);
-    return zones.length === 0 ? [] : [{ ...stop, zones }];
-  });
 }
 
 interface Superseding {

@@ -18,7 +18,8 @@ export function mostFrequent(counts: RevisionCounts): string | undefined {
   return [...counts].sort(([a, x], [b, y]) => y - x || (a < b ? -1 : 1))[0]?.[0];
 }
 
-function mostFrequentOther(pods: RevisionCounts, than: string | undefined): string | undefined {
+/** Returns the revision of the most pods, without this revision. */
+export function mostFrequentOther(pods: RevisionCounts, than: string | undefined): string | undefined {
   return mostFrequent(new Map([...pods].filter(([revision]) => revision !== '' && revision !== than)));
 }
 

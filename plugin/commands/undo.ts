@@ -5,7 +5,7 @@ import { type JsonPatchOperation, patchByOperations } from '../../cluster/reques
 import { intentsOf } from '../../engine/context.ts';
 import type { AdmissionRequest } from '../../engine/decision.ts';
 import { fieldDiff, type ObjectContent } from '../../engine/diff/field-diff.ts';
-import { restartOf } from '../../engine/judge/restart.ts';
+import { differInRestartAlone, restartOf } from '../../engine/judge/restart.ts';
 import { fieldAt } from '../../engine/observe/raw.ts';
 import { type NextRun, revisionsBeforeTemplates, runAfterRevisions } from '../../engine/plan/controller.ts';
 import { goesBack, runOfPublished } from '../../engine/publish/status.ts';
@@ -26,7 +26,7 @@ import { type Member, type Members, readMembers, readUnchanged, refuseUnguarded,
 import { writeAgentNote } from '../live/notes.ts';
 import { stopsOfTemplates } from '../live/remaining-stops.ts';
 import { mismatchFailure, newDifferences } from '../live/revision-choice.ts';
-import type { RequestFlags } from '../live/submit-request.ts';
+import { type RequestFlags, storedText } from '../live/submit-request.ts';
 import { type GroupName, nameOf } from '../live/target.ts';
 import { inNoWave, planTemplates, planTexts, type TemplatePlan } from '../live/template-plan.ts';
 import { judgeForUser } from '../live/user-judgements.ts';
@@ -63,8 +63,11 @@ export async function run(context: CommandContext, options: UndoOptions): Promis
     const templates = new Map(undos.map(({ member, to }) => [member.view.name, to.template]));
     const planned = await planTemplates(cluster, members, templates, requests);
     const stops = stopsOfTemplates(planned?.plan, members, { verb: 'undo', zones: restarted });
-    const effects = [...planTexts(planned), ...continuedTexts(name, nextRun(members, undos, requests)), ...keptTexts(name, undos)];
-    const { what, lines } = returnOf(members, undos, planned);
+    const next = nextRun(members, undos, requests);
+    const ended = isUnknown(earlier) ? [] : earlier.filter((one) => isReplaced(one, undos));
+    const endings = ended.map((one) => `deletes RolloutIntent ${one.name}: ${storedText(one)}`);
+    const effects = [...planTexts(planned), ...endings, ...continuedTexts(name, next), ...keptTexts(name, undos)];
+    const { what, lines } = returnOf(members, undos, { planned, next });
     // A dry run prints objects instead of the preview.
     const ofPreview = options.dryRun === undefined ? [] : [`${what}: ${lines.join('; ')}`, ...effects];
     await writeAgentNote(context, cluster, members.live, [...new Set([...exceptions, ...stops, ...ofPreview])]);
@@ -264,18 +267,24 @@ function restoredObject({ member: { object }, to }: MemberUndo): KubernetesObjec
 
 function nextRun({ snapshot, live: { definition } }: Members, undos: readonly MemberUndo[], intents: Snapshot['intents']): NextRun {
   const revisions = new Map(undos.map(({ member, to }) => [member.view.name, to.name]));
-  return definition === undefined ? { run: undefined, others: [] } : runAfterRevisions({ ...snapshot, intents }, definition, revisions);
+  return definition === undefined
+    ? { run: undefined, others: [], returning: [] }
+    : runAfterRevisions({ ...snapshot, intents }, definition, revisions);
 }
 
 /** Returns the first sentence of the preview, and a line for each member. */
 function returnOf(
-  { name, snapshot }: Members,
+  { name, snapshot, members }: Members,
   undos: readonly MemberUndo[],
-  planned: TemplatePlan | undefined,
+  { planned, next }: { readonly planned: TemplatePlan | undefined; readonly next: NextRun },
 ): { readonly what: string; readonly lines: readonly string[] } {
-  const returns = undos.map(({ member: { zone, view: set }, to }) => {
-    return { zone, set, to: to.name, revision: to, inNoWave: inNoWave(planned, zone) };
-  });
+  // A failed run replaces no pod.
+  const stayingIn = (zone: string): number => (next.run?.outcome === 'failed' ? Number.POSITIVE_INFINITY : inNoWave(planned, zone));
+  const others = members.filter(({ zone }) => next.returning.includes(zone));
+  const returns = [
+    ...undos.map(({ member: { zone, view: set }, to }) => ({ zone, set, to: to.name, revision: to, inNoWave: stayingIn(zone) })),
+    ...others.map(({ zone, view: set }) => ({ zone, set, to: set.status.updateRevision, inNoWave: stayingIn(zone) })),
+  ];
   const { lines, count } = returnTexts(snapshot, returns);
   const replaced =
     count === 0 ? 'no pod is replaced' : `${counted(count, 'pod')} ${count === 1 ? 'is' : 'are'} replaced in the order of the group`;
@@ -318,8 +327,10 @@ function templateOf({ spec }: KubernetesObject): ObjectContent {
 function gitText(undos: readonly MemberUndo[], name: string, intent: string): string {
   const commit = undos.map(({ member }) => member.view.annotations[changeAnnotations.commit]).find((one) => one !== undefined);
   const revert = commit === undefined ? '' : `. Run: git revert ${commit}`;
+  const templateIn = ({ member }: MemberUndo): unknown => fieldAt(member.object['spec'], ['template']);
+  const isRestart = undos.every((one) => differInRestartAlone(one.to.template, templateIn(one)));
   return [
-    `  manifests in Git still contain the undone change${revert}\n`,
+    ...(isRestart ? [] : [`  manifests in Git still contain the undone change${revert}\n`]),
     `  the agent blocks the undone revision until this request is cancelled: kubectl rollout-group cancel ${name} ${intent}\n`,
   ].join('');
 }

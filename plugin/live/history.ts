@@ -4,7 +4,7 @@ import { isJsonObject, type JsonObject } from '../../cluster/request/json.ts';
 import { listObjects } from '../../cluster/request/read.ts';
 import { type KubernetesObject, resources } from '../../cluster/request/resource.ts';
 import { fieldDiff } from '../../engine/diff/field-diff.ts';
-import { podsToReplace, revisionsOfRollback } from '../../engine/plan/controller.ts';
+import { podsToReplace, revisionBesides, revisionsOfRollback } from '../../engine/plan/controller.ts';
 import type { Images, ShownRun, ShownZone } from '../../engine/publish/run-record.ts';
 import type { revisionsOfUndo } from '../../engine/run/revisions.ts';
 import { type IntentView, type Snapshot, type StatefulSetView, setNamed } from '../../engine/snapshot.ts';
@@ -187,11 +187,15 @@ export function returnTexts(
   const shown = sum === 0 ? replaced : replaced.filter(({ count }) => count > 0);
   const lines = shown.map(({ zone, set, to, revision, count }) => {
     const short = (name: string): string => shortRevision(name, set.name);
+    const { updateRevision } = set.status;
+    const from = to === updateRevision ? (revisionBesides(snapshot, set, to) ?? to) : updateRevision;
     const images = Object.entries(revision === undefined ? {} : imagesOf(revision.template));
-    const changed = images.filter(([container, image]) => set.images?.[container] !== image).map(([, image]) => shortImage(image));
+    const changed = images
+      .filter(([container, image]) => from !== updateRevision || set.images?.[container] !== image)
+      .map(([, image]) => shortImage(image));
     const about = [...(revision === undefined ? [] : [`revision ${revision.number}`]), ...new Set(changed)];
     const named = about.length === 0 ? '' : ` (${firstOf(about, 3)})`;
-    return `${zone}: ${short(set.status.updateRevision)} -> ${short(to)}${named}, ${counted(count, 'pod')}`;
+    return `${zone}: ${short(from)} -> ${short(to)}${named}, ${counted(count, 'pod')}`;
   });
   return { lines, count: sum };
 }

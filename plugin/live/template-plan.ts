@@ -81,7 +81,10 @@ export function planTexts(planned: TemplatePlan | undefined): readonly string[] 
   const waits = waitsBesidesStops(planned.plan).filter(({ outcome }) => outcome !== 'no');
   const waitTexts = waits.map(({ rule, outcome, fact }) => (outcome === 'unknown' ? `unknown: ${fact}` : `waits for ${rule}: ${fact}`));
   const atOnce = planned.plan.risks.flatMap(({ code, message }) => (code === 'RG5012' ? [message] : []));
-  return [...atOnce, ...endedTexts(planned.plan), ...noWaveTexts(planned.plan.zones), ...approvalTexts(planned.plan), ...waitTexts];
+  // A failed run waits for no approval, nor does a change that replaces no pod.
+  const isWaiting = planned.lines.length > 0 && planned.plan.stops?.some(({ rule }) => rule === 'run-failed') !== true;
+  const approvals = isWaiting ? approvalTexts(planned.plan) : [];
+  return [...atOnce, ...endedTexts(planned.plan), ...noWaveTexts(planned.plan.zones), ...approvals, ...waitTexts];
 }
 
 /** Returns the number of pods of the zone that the templates leave outdated, because no wave includes them; 0 if the plan is unknown. */

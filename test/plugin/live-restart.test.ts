@@ -166,6 +166,7 @@ describe('undo of a restart', () => {
     const { status, stdout, stderr } = await act('undo ingester', circumstances(presentMs, beforeMs));
     expect([status, stderr]).toEqual([0, '']);
     expect(stdout).not.toContain('ends a block');
+    expect(stdout).not.toContain('manifests in Git');
   });
 
   it('to a time after this request is a restart, is denied in the dry run too, and writes nothing', async () => {

@@ -190,6 +190,23 @@ describe('undo', () => {
     }
   });
 
+  it('counts the pods of a zone that already has the template, and no pod while a run is failed', async () => {
+    const at = (revision: string) => ({ a: revision, b: revision, c: revision });
+    const failed = { outcome: 'failed', failure: 'no pod became available', failedMs: Date.now() - 60_000 } as const;
+    const run = storedRun({ target: at('rev-2'), previous: at('rev-1'), ...failed });
+    const canary = adoptedObjects().filter(({ kind, metadata }) => kind === 'Pod' && metadata.name === 'ingester-zone-a-1');
+    for (const { metadata } of canary) Object.assign(metadata['labels'] ?? {}, { 'controller-revision-hash': 'rev-2' });
+    const extra = [...history, ledgerObject({ run }), ...canary];
+    // Zone a has its earlier template from an undo of this zone. Zones b and c keep the template of the failed run.
+    const set = statefulSetObject('a', { updateRevision: 'rev-1' });
+    const rest = await act('undo ingester', { decision: rolling, extra: [...extra, set] });
+    expect(rest.stdout).toContain('1 pod is replaced in the order of the group:\n  a: rev-2 -> rev-1, 1 pod\n');
+    const ofZone = await act('undo ingester --zone a --yes', { decision: rolling, extra });
+    expect(ofZone.stdout).toContain('no pod is replaced:\n  a: rev-2 -> rev-1 (revision 2), 0 pods\n');
+    expect(ofZone.stdout).toContain('no pod is replaced while zones have the template of the failed run: b and c.');
+    expect(ofZone.stdout).not.toContain('approval');
+  });
+
   it('is refused while a StatefulSet controller has not observed the last change', async () => {
     const [first] = adoptedObjects({ updateRevision: 'rev-1' });
     const unobserved = { ...first, spec: { ...Object(first?.['spec']), minReadySeconds: 5 } } as FakeObject;
@@ -218,7 +235,8 @@ describe('undo', () => {
       metadata: { name: 'undo.ingester.old', namespace: 'mimir' },
       spec: { group: 'ingester', action: 'undo', undone: [{ zone: 'a', revision: 'rev-0' }] },
     };
-    const { objects } = await act('undo ingester --to-revision 1 --yes', { decision: rolling, extra: [...history, undoOfTarget] });
+    const { objects, stdout } = await act('undo ingester --to-revision 1 --yes', { decision: rolling, extra: [...history, undoOfTarget] });
+    expect(stdout).toContain('  deletes RolloutIntent undo.ingester.old: the undo by an unverified requester without an end\n');
     expect(objects.some(({ metadata }) => metadata.name === 'undo.ingester.old')).toBe(false);
   });
 

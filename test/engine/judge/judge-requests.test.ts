@@ -203,15 +203,23 @@ describe('a template that the group does not roll out', () => {
     previous: target,
     rolledBack: { revisions: target, because: 'aborted by kim' },
   } as const;
+  const failed = { outcome: 'failed', failure: 'no pod came' } as const;
+  const onlyA = { ...previous, a: newRevision };
+  const earlier = outdatedSets(['b', 'c'], { ...held, status: { updateRevision: oldRevision } });
+  const others = { statefulSets: [...outdatedSets(['a'], held), ...earlier] };
   const undone = { intents: [intent({ action: 'undo', undone: [{ zone: 'a', revision: newRevision, to: oldRevision }] })] };
 
   const wasRolledBack = 'the update revision is blocked, because it was rolled back: aborted by kim';
   const isRolledBack = 'the update revision is blocked, because it is being rolled back: aborted by kim';
 
+  it('of a failed run stays blocked while other zones have it', () => {
+    expect(ask(update, pinned, at(failed))).toMatchObject({ outcome: 'allow', warnings: [] });
+  });
+
   it.each<[string, SnapshotOverrides, string, string]>([
     ['after a rollback', at({ ...back, outcome: 'completed' }), 'rolled-back', wasRolledBack],
     ['during a rollback', at(back, { podChanges: { 'ingester-zone-a': { 2: { revision: newRevision } } } }), 'rolled-back', isRolledBack],
-    ['of a failed run', at({ outcome: 'failed', failure: 'no pod came' }), 'run-failed', 'the run failed: no pod came'],
+    ['of a failed run', at({ ...failed, target: onlyA }, others), 'run-failed', 'the run failed: no pod came'],
     [
       'of a run that a person aborts',
       at({}, { intents: [intent({ action: 'abort', runId: 'run-1' })] }),

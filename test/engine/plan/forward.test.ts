@@ -142,6 +142,21 @@ describe('the end of a run', () => {
     expect(short(run({ state: paused }))).toEqual({ end: 'held', seconds: 0, holding: ['paused wait'] });
   });
 
+  it('is blocked at once by a status that is older than its spec, although the gate of the wave is read every minute', () => {
+    const of = group({
+      zones: ['a', 'b'],
+      gates: [gate()],
+      rollout: { waves: [wave('one', ['a'], { after: { soakMs: minuteMs, gates: ['errors'] } }), wave('two', ['b'])] },
+    });
+    const [a, b] = [
+      outdatedSets(['a']),
+      outdatedSets(['b'], { generation: 2, status: { observedGeneration: 1, updateRevision: newRevision } }),
+    ];
+    const state = { statefulSets: [...a, ...b], podChanges: { 'ingester-zone-a': updatedPods() } };
+    const blocked = run({ group: of, state });
+    expect([blocked.end, blocked.holding, blocked.turns < 5]).toEqual(['held', ['view-complete wait'], true]);
+  });
+
   it('is blocked at once by a pause, although a window opens and closes every day', () => {
     const schedule = { cron: '0 2 * * *', durationMs: 2 * hourMs, timeZone: 'UTC' };
     const { ranges: _ranges, ...nightly } = freeze({ kind: 'allow', schedule });
