@@ -49,7 +49,9 @@ class DeadlineJudge implements Oracle {
     const tolerance = { process, countedMs: toleranceMs, untilMs: scene.nowMs() };
     const slackMs = this.#aheadMs + this.#behindMs + longestMs(scene, tolerance);
     const ageMs = scene.nowMs() - this.#progressMs;
-    const stuck = ageMs - slackMs < this.#deadlineMs ? undefined : this.#stuckPlace(scene.nowMs() - this.#deadlineMs);
+    // A decision that cannot read a zone does not know whether its pods have come back.
+    const unread = new Set(decision?.zones.flatMap((zone) => (zone.unread === undefined ? [] : [zone.statefulSet])));
+    const stuck = ageMs - slackMs < this.#deadlineMs ? undefined : this.#stuckPlace(scene.nowMs() - this.#deadlineMs, unread);
     if (stuck === undefined || this.#reported === run.id) return;
     this.#reported = run.id;
     const what = `${stuck.zone.statefulSet}-${stuck.ordinal} has not come back for ${Math.round(ageMs)} ms`;
@@ -70,12 +72,13 @@ class DeadlineJudge implements Oracle {
     return disruptedByUs(this.#book, commit) !== undefined || exposedByUs(this.#book, commit).length > 0;
   }
 
-  /** Returns a place whose pod an agent replaced, and that has had no available pod since the time. */
-  #stuckPlace(sinceMs: number): Place | undefined {
+  /** Returns a place whose pod an agent replaced, and that has had no available pod since the time. Leaves out the unread StatefulSets. */
+  #stuckPlace(sinceMs: number, unread: ReadonlySet<string>): Place | undefined {
     const { zones, terms, scene } = this.#book;
     const nowMs = scene.nowMs();
     return zones
-      .filter(({ statefulSet, facts }) => terms.wasMember(statefulSet, sinceMs) && !facts.since(sinceMs).includes(undefined))
+      .filter(({ statefulSet }) => !unread.has(statefulSet) && terms.wasMember(statefulSet, sinceMs))
+      .filter(({ facts }) => !facts.since(sinceMs).includes(undefined))
       .flatMap(({ places }) => [...places.values()])
       .find((place) => {
         const { pod, downSinceMs, upAtMs, zone } = place;

@@ -109,6 +109,8 @@ export class SettlingJudge implements Oracle {
     this.#noteWait(report, nowMs);
     this.#noteFailure(process, report, nowMs);
     if (!this.#isHealing()) return;
+    // The leader may have read a claim that it did not know yet.
+    this.#isDirty = true;
     if (report.decision !== undefined && report.error === undefined && this.#isLeading(process))
       this.#steadyMs = Math.min(this.#steadyMs, nowMs + firstReadsMs);
     if (report.decision?.outcome === 'done' && this.#convergedMs !== undefined) this.#doneMs ??= nowMs;

@@ -45,6 +45,19 @@ describe('the judge of deadlines', () => {
     expect([...history.found('S38'), ...back.found('S38')]).toEqual([]);
   });
 
+  it('accepts a run that goes on while the zone is unread, and judges the next turn that reads the zone', () => {
+    const history = stuck();
+    const nowMs = runStartMs + history.nowMs;
+    const unread = [{ kind: 'StatefulSet', name: 'ing-a', unknown: 'forbidden' }] as const;
+    const snapshot = snapshotOf({ groups: [definition], nowMs, unread, absent: ['ing-a'] });
+    turn(history.advance(80_000), 'running', {
+      decision: { ...decideGroup(snapshot, definition), run: runOf({ id: 'run1' }) },
+    });
+    expect(history.found('S38')).toEqual([]);
+    turn(history);
+    expect(history.found('S38')).toHaveLength(1);
+  });
+
   it('counts a retry and another replacement as progress', () => {
     const retried = stuck();
     retried.advance(50_000).request('retry', 'run1');

@@ -68,6 +68,8 @@ export class History {
   readonly said: { readonly invariant: string; readonly message: string }[] = [];
   readonly clocks = new Map<string, MachineState>();
   isWatchDead = false;
+  /** The time since which the leader knows the claims of webhooks; by default, it knows each claim since its admission. */
+  claimsKnownMs: number | undefined;
   readonly #objects = new Map<string, ModelObject>();
   readonly scene: Scene;
   readonly #oracles: readonly Oracle[];
@@ -85,7 +87,7 @@ export class History {
     this.nowMs = 1_000_000;
     this.scene = {
       nowMs: () => this.nowMs,
-      claimKnownMs: ({ admittedWallMs = runStartMs }) => admittedWallMs - runStartMs,
+      claimKnownMs: ({ admittedWallMs = runStartMs }) => this.claimsKnownMs ?? admittedWallMs - runStartMs,
       group,
       namespace,
       statefulSets: sets,

@@ -116,6 +116,14 @@ describe('L2 and L4', () => {
     expect(ended.found('L2')).toEqual([]);
   });
 
+  it('count a claim as open work again when the leader reads it late', () => {
+    const history = admitted((one) => one.admit(['ing-b-0']), 121_000);
+    history.claimsKnownMs = history.nowMs;
+    history.turn({ decision: decision('done') });
+    history.advance(119_000).answer({ verb: 'update', resource: 'configmaps', name: 'rollout-group-ing', actor: history.agent() });
+    expect(history.found('L2')).toEqual([]);
+  });
+
   it('count no claim on a decrease that is applied', () => {
     const applied = admitted((history) => history.admitScaleDown('ing-b', 3), 0);
     applied.end();
