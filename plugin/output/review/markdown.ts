@@ -5,7 +5,17 @@ import { counted } from '../../../policies/wording.ts';
 import type { EnvironmentReview, Review } from '../../../review/document.ts';
 import { markdownCode, markdownDetails, markdownTable, markdownText } from '../markdown.ts';
 import { fitSections, groupForms, type Section } from '../plan/markdown.ts';
-import { environmentName, headline, plannedGroups, type ReviewRow, reviewRows, revisionsText, rowText, summaryOf } from './review-text.ts';
+import {
+  environmentName,
+  groupsText,
+  headline,
+  plannedGroups,
+  type ReviewRow,
+  reviewRows,
+  revisionsText,
+  rowText,
+  summaryOf,
+} from './review-text.ts';
 
 /** The maximum length of a comment in UTF-16 units, so that a bot can add text within the 65,536 units of GitHub. */
 const maxLength = 60_000;
@@ -57,6 +67,7 @@ const titles: Readonly<Record<ReviewRow['kind'], string>> = {
   loosened: 'Loosened',
   denied: 'Denied',
   blocked: 'Blocked',
+  exception: 'Exceptions in force',
   tightened: 'Tightened',
   rollout: 'Rollout',
   object: 'Objects in no group',
@@ -71,14 +82,15 @@ function rowSection(kind: ReviewRow['kind'], rows: readonly ReviewRow[], environ
   return { title: `**${titles[kind]}**`, items, separator: '\n', more: (count) => `${count} more.` };
 }
 
-/** Returns a row with a list of its decisions, and with the first decision in its line. */
+/** Returns a row with a list of its decisions and groups, and with the first decision in its line. */
 function rowForms(row: ReviewRow, environments: readonly EnvironmentReview[]): readonly string[] {
   const place = row.place === '' ? '' : ` (${markdownCode(row.place)})`;
   const line = (text: string): string => `- ${markdownText(cut(text, longestText))}${place}`;
   const short = line(rowText(row, environments));
-  if (row.decisions.length < 2) return [short];
-  const decisions = row.decisions.map((text) => `  - ${markdownText(cut(text, longestText))}`);
-  return [[line(rowText({ ...row, decisions: [] }, environments)), ...decisions].join('\n'), short];
+  const items = [...(row.decisions.length < 2 ? [] : row.decisions), ...groupsText(row)];
+  if (items.length === 0) return [short];
+  const first = row.decisions.length < 2 ? short : line(rowText({ ...row, decisions: [] }, environments));
+  return [[first, ...items.map((text) => `  - ${markdownText(cut(text, longestText))}`)].join('\n'), short];
 }
 
 function details(one: EnvironmentReview, isNamed: boolean): Section {
