@@ -83,9 +83,16 @@ const assignment = new RegExp(
   'gi',
 );
 
-/** Hides the values that are assigned to names of credentials, the user part of URLs, and what follows a scheme of HTTP authentication. */
+/** The address of an incoming webhook, whose path is a credential: a host or a first part of the path with the word hook. */
+const webhook = /(\bhttps?:\/\/(?:[\w.-]{0,100}hook[\w.:-]{0,100}|[\w.:-]{1,100}\/(?:web)?hooks?)\/)[^\s"']+/gi;
+
+/**
+ * Hides the values that are assigned to names of credentials, the user part of URLs, the path of webhooks, and what follows a scheme of HTTP
+ * authentication.
+ */
 function maskText(text: string): string {
   return text
+    .replace(webhook, `$1${mask}`)
     .replace(/\b([a-z][a-z0-9+.-]{0,40}:\/\/)[^/\s@]+@/gi, `$1${mask}@`)
     .replace(assignment, `$1${mask}`)
     .replace(/\b(Bearer|Basic)[ \t]+[\w.~+/=-]{8,}/gi, `$1 ${mask}`);

@@ -10,11 +10,15 @@ import { isUnknown } from '../../engine/snapshot.ts';
 import type { AgentProcess } from '../control-plane/agent-process.ts';
 import type { KubernetesObject } from '../control-plane/client.ts';
 import { type HistoryRecorder, recordHistory } from '../control-plane/history.ts';
+import { startPodServer } from '../control-plane/pod-server.ts';
+import { agentRules, sourceRules } from '../control-plane/roles.ts';
 import { describeOnControlPlane } from '../control-plane/suite.ts';
 import { statefulSet } from '../control-plane/workloads.ts';
 import { missingRelease, unpackImage } from '../kit/release.ts';
 import { runPlugin } from '../plugin/process.ts';
 import { type Arena, openArena } from './arena.ts';
+import { onLoopback } from './notify/loopback.ts';
+import { callbackKey, fakeCallback } from './notify/services.ts';
 
 /** An object with all of its fields. */
 interface Seen extends KubernetesObject {
@@ -188,6 +192,113 @@ describeOnControlPlane('the executable of the agent', (controlPlane) => {
       events.some((event) => event['reason'] === 'RolloutFinished'),
     );
     expect((await told('kinds')).every((one) => one.endsWith(' RolloutGroup'))).toBe(true);
+    expect(await agent.stop()).toBe(0);
+  });
+
+  it('shows no credential of objects, sources, channels, queries and calls in any output', { timeout: 240_000 }, async () => {
+    const namespace = 'covered';
+    const { client, identities } = controlPlane();
+    await serveKinds();
+    const callback = fakeCallback(() => Date.now());
+    const failing = { status: 500, body: { message: 'canary', url: 'https://canary@example.com/?token=canary' } };
+    let isUp = false;
+    callback.fault = () => (isUp ? undefined : failing);
+    const sample = () => ({ status: 'success', data: { resultType: 'vector', result: [{ metric: {}, value: [Date.now() / 1000, '0'] }] } });
+    const metricsServer = await onLoopback({
+      answer: ({ headers }) => (isUp && headers['authorization'] === 'Bearer canary' ? { status: 200, body: sample() } : failing),
+    });
+    const [hooks, pods] = [await onLoopback(callback), await startPodServer()];
+    onTestFinished(async () => {
+      for (const server of [metricsServer, hooks, pods]) await server.close();
+    });
+    pods.script(/./, { kind: 'refuse' });
+    const secrets = { apiGroups: [''], resources: ['secrets'], verbs: ['get'], resourceNames: ['metrics', 'hook'] };
+    arena = await openArena(controlPlane(), recorder, {
+      namespace,
+      zones: ['a', 'b'],
+      replicas: 2,
+      podAnnotations: { 'vault.example.com/token': 'canary' },
+      rules: [...agentRules(), ...sourceRules(), secrets],
+    });
+    for (const [name, key] of Object.entries({ metrics: 'canary', hook: callbackKey }))
+      await client.create(`/api/v1/namespaces/${namespace}/secrets`, { metadata: { name }, stringData: { key } });
+    const create = (kind: string, name: string, spec: object) =>
+      client.create(`/apis/rollout-group.dev/v1alpha1/namespaces/${namespace}/${kind.toLowerCase()}s`, {
+        apiVersion: 'rollout-group.dev/v1alpha1',
+        kind,
+        metadata: { name, annotations: { 'vault.example.com/token': 'canary' } },
+        spec,
+      });
+    const usableFrom = { namespaces: [namespace] };
+    const key = (name: string) => ({ name, key: 'key' });
+    const prometheus = { url: `${metricsServer.url}/canary`, bearerToken: key('metrics') };
+    await create('MetricSource', 'prod', { prometheus, usableFrom, limits: { minInterval: '1s' } });
+    const url = `${hooks.url}/hooks/canary?token=canary`;
+    await create('NotificationChannel', 'ui', { callback: { url, signingKey: key('hook') }, usableFrom });
+    const query = 'sum(errors{api_token="canary"})';
+    const endpoint = { port: 8080, path: '/prepare?token=canary' };
+    await create('RolloutGroup', 'ingester', {
+      members: { zones: ['a', 'b'].map((name) => ({ name, statefulSet: `ingester-zone-${name}` })) },
+      replicas: { count: 2 },
+      scaling: { down: { delayed: { after: '1s', endpoint } } },
+      gates: [{ name: 'errors', every: '1s', prometheus: { source: 'prod', query }, pass: { '<': [{ var: 'value' }, 1] } }],
+      rollout: {
+        strategy: 'onDelete',
+        rotateBy: 'delete',
+        waves: [{ name: 'all', zones: ['a', 'b'], percent: 100, before: { gates: ['errors'] } }],
+      },
+      notify: [{ channel: 'ui', events: ['started', 'completed'] }],
+    });
+    const agent = await arena.start({ env: { HTTP_PROXY: pods.url }, flags: ['--log.level=debug'] });
+    await agent.untilReady();
+    const outputs: string[] = [];
+    const collect = async (): Promise<void> => {
+      const env = { KUBECONFIG: identities.admin.kubeconfig };
+      const verbs = ['get', 'get ingester -o json', 'explain ingester', 'explain ingester -o json', 'explain ingester-zone-a-1', 'doctor'];
+      const more = ['events ingester -o json', 'history ingester -o json', 'status ingester --watch=false', 'plan --set image=x:9 -o json'];
+      const plans = ['table', 'markdown', 'html', 'yaml'].map((format) => `plan --set image=x:9 -o ${format}`);
+      for (const words of [...verbs, ...more, ...plans, 'simulate --set image=x:9 --runs 1 -o json']) {
+        const { stdout, stderr } = runPlugin([...words.split(' '), '-n', namespace], { cwd: tmpdir(), env });
+        expect([words, `${stdout}${stderr}`.length > 20]).toEqual([words, true]);
+        outputs.push(`${words}\n${stdout}${stderr}`);
+      }
+      const kinds = ['configmaps', 'events'].map((kind) => `/api/v1/namespaces/${namespace}/${kind}`);
+      for (const path of [
+        ...kinds,
+        eventsPath(namespace),
+        runsPath(namespace),
+        `/apis/coordination.k8s.io/v1/namespaces/${namespace}/leases`,
+      ])
+        outputs.push(`${path}\n${JSON.stringify(await client.list(path))}`);
+      const [group] = await client.list<Seen>(groupsPath(namespace));
+      outputs.push(
+        JSON.stringify(group?.['status']),
+        (await agent.ask('/metrics')).body,
+        agent.log(),
+        ...callback.taken.map(({ body }) => body),
+      );
+    };
+    await client.patch(`${groupsPath(namespace)}/ingester`, 'merge', { spec: { replicas: { count: 1 } } });
+    await expect.poll(() => agent.log(), { timeout: 30_000 }).toContain('pod call failed');
+    pods.script(/./, { kind: 'honest' });
+    await client.until<Seen>(arena.group.setsPath, 'one replica', (sets) =>
+      sets.every(({ spec }) => (spec as { replicas: number }).replicas === 1),
+    );
+    const containers = [{ name: 'server', image: 'example.com/server:2', env: [{ name: 'DB_PASSWORD', value: 'canary' }] }];
+    const args = ['--token', 'canary', '--url=https://me:canary@example.com/?token=canary'];
+    for (const set of arena.group.sets)
+      await client.patch(`${arena.group.setsPath}/${set}`, 'strategic', {
+        spec: { template: { spec: { containers: [{ ...containers[0], args }] } } },
+      });
+    await expect.poll(() => agent.log(), { timeout: 30_000 }).toContain('HTTP 500');
+    await collect();
+    isUp = true;
+    await client.until<Seen>(runsPath(namespace), 'a finished run', (all) => JSON.stringify(all).includes('"outcome":"completed"'), 90_000);
+    await expect.poll(() => callback.taken.length, { timeout: 60_000 }).toBeGreaterThan(1);
+    await collect();
+    expect(
+      outputs.filter((text) => text.includes('canary')).map((text) => [text.split('\n')[0], /.{60}canary.{60}/s.exec(text)?.[0]]),
+    ).toEqual([]);
     expect(await agent.stop()).toBe(0);
   });
 

@@ -1,62 +1,17 @@
 // The health that Flux and Argo CD show, computed by the library of Flux and by the Lua interpreter of Argo CD.
 import { spawnSync } from 'node:child_process';
-import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync } from 'node:fs';
-import { homedir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { readdirSync, readFileSync } from 'node:fs';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { parseAllDocuments } from 'yaml';
 import { fieldAt } from '../../engine/observe/raw.ts';
 import { groupStatus } from '../../engine/publish/status.ts';
 import { phases } from '../../policies/rollout/phases.ts';
 import { type Kind, kinds } from '../../policies/schema/kinds.ts';
-import { hashText } from '../../policies/values/hash.ts';
 import { listOf } from '../../policies/values/list-of.ts';
+import { askHealth, type HealthAnswer, healthProgram, luaOf } from './health-program.ts';
 import { decisions, groupObject, states } from './health-states.ts';
 
-const module = resolve('test/deploy/health');
 const scripts = 'deploy/argo-cd/health';
-
-interface Health {
-  readonly status: string;
-  readonly message: string;
-}
-
-interface Answer {
-  readonly kstatus: Health;
-  readonly argoCd: Health;
-  readonly cel?: boolean;
-}
-
-/** Builds the program into the cache, where the first build takes minutes. Throws without Go or its modules. */
-function program(): string {
-  const content = ['main.go', 'go.sum'].map((file) => readFileSync(join(module, file), 'utf8')).join();
-  const folder = join(process.env['XDG_CACHE_HOME'] || join(homedir(), '.cache'), 'rollout-group', 'health');
-  const file = join(folder, hashText(content));
-  if (existsSync(file)) return file;
-  mkdirSync(folder, { recursive: true });
-  const env = { ...process.env, CGO_ENABLED: '0', GOWORK: 'off' };
-  const { status, stderr, error } = spawnSync('go', ['build', '-buildvcs=false', '-o', `${file}.${process.pid}`, '.'], {
-    cwd: module,
-    env,
-    encoding: 'utf8',
-  });
-  if (status !== 0) throw new Error(`the program that computes health cannot be built: ${error?.message ?? stderr.slice(-500)}`);
-  renameSync(`${file}.${process.pid}`, file);
-  return file;
-}
-
-function ask(
-  executable: string,
-  questions: readonly { readonly object: object; readonly lua: string; readonly cel?: string }[],
-): readonly Answer[] {
-  const input = questions.map((one) => `${JSON.stringify(one)}\n`).join('');
-  const { status, stdout, stderr } = spawnSync(executable, { input, encoding: 'utf8' });
-  if (status !== 0) throw new Error(stderr);
-  return stdout
-    .trim()
-    .split('\n')
-    .map((line) => JSON.parse(line));
-}
 
 /** The expression for StatefulSets in the example for Flux. */
 function celOfExample(): string {
@@ -65,8 +20,6 @@ function celOfExample(): string {
   );
   return expression ?? '';
 }
-
-const luaOf = (kind: string): string => readFileSync(join(scripts, `${kind}.lua`), 'utf8');
 
 /** The rows of the table in a page whose first column has the names of the states. */
 function tableOf(page: string): Readonly<Record<string, string>> {
@@ -98,14 +51,14 @@ it('has a script for each kind with a state', () => {
 });
 
 describe.skipIf(!isRun)('the health of a RolloutGroup', () => {
-  let answers: readonly Answer[];
+  let answers: readonly HealthAnswer[];
   let executable: string;
   const healthBy = (tool: 'kstatus' | 'argoCd') =>
     Object.fromEntries(Object.keys(states).map((name, index) => [name, answers[index]?.[tool].status]));
 
   beforeAll(() => {
-    executable = program();
-    answers = ask(
+    executable = healthProgram();
+    answers = askHealth(
       executable,
       Object.values(states).map((object) => ({ object, lua: luaOf('RolloutGroup') })),
     );
@@ -131,7 +84,7 @@ describe.skipIf(!isRun)('the health of a RolloutGroup', () => {
   it('is also known for the copy that the agent writes of a group from its directory, which has no observed generation', () => {
     const [of] = Object.values(decisions);
     if (of === undefined) throw new Error('no state is described');
-    const [answer] = ask(executable, [{ object: groupObject(groupStatus(of)), lua: luaOf('RolloutGroup') }]);
+    const [answer] = askHealth(executable, [{ object: groupObject(groupStatus(of)), lua: luaOf('RolloutGroup') }]);
     expect([answer?.kstatus.status, answer?.argoCd.status]).toEqual(['Current', 'Healthy']);
   });
 
@@ -148,7 +101,7 @@ describe.skipIf(!isRun)('the health of a RolloutGroup', () => {
       metadata: { name: 'a', generation: 1 },
       spec: { outcome },
     };
-    expect(ask(executable, [{ object, lua: luaOf('RolloutRun') }])[0]?.argoCd.status).toBe(expected);
+    expect(askHealth(executable, [{ object, lua: luaOf('RolloutRun') }])[0]?.argoCd.status).toBe(expected);
   });
 
   it.each([
@@ -171,7 +124,7 @@ describe.skipIf(!isRun)('the health of a RolloutGroup', () => {
       spec: { replicas: 3, updateStrategy: { type: 'OnDelete' } },
       status: { observedGeneration: 2, replicas: 3, readyReplicas: 3, updatedReplicas: 3, ...change },
     };
-    const [answer] = ask(executable, [{ object, lua: luaOf('StatefulSet'), cel: celOfExample() }]);
+    const [answer] = askHealth(executable, [{ object, lua: luaOf('StatefulSet'), cel: celOfExample() }]);
     expect(answer?.argoCd).toEqual({ status, message });
     expect(answer?.cel).toBe(status === 'Healthy');
   });

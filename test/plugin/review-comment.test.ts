@@ -49,6 +49,41 @@ it('keeps the summary of each environment in a comment that is cut', () => {
   expect(readComment('review.md', comment, 65_536).environments).toHaveLength(3);
 });
 
+it('shows the same change of several groups as one row, and each exception that lets something pass', () => {
+  const effectOf = (group: string, what: string): PolicyEffect => {
+    const source = { file: `policies/${group}.yaml`, line: 1, column: 2 };
+    return {
+      direction: 'loosened',
+      namespace: 'mimir',
+      group,
+      cause: `the delay of mimir/${group} falls from ${what}`,
+      decisions: [],
+      after: { source },
+    };
+  };
+  const fact = 'zone a may have 2 replicas: INC-441, until 2026-09-01 10:00 UTC, requested by anna';
+  const groups = [{ ...ingester(), permitted: [{ rule: 'no-downscale', outcome: 'ok', fact } as const] }];
+  const effects = [...['a', 'b', 'c'].map((name) => effectOf(name, '13h to 1h')), effectOf('d', '2h to 1h')];
+  const environments = [{ name: 'default', plan: planOf(groups), policies: { effects, asked: 1 } }];
+  const comment = renderReviewMarkdown({ base: 'main', head: 'head', environments }, { digest: '0', outcomes: ['complete'] });
+  expect(comment.split('\n').slice(1, 13)).toMatchInlineSnapshot(`
+    [
+      "### Rollout review: 4 loosened, 60 restarts",
+      "",
+      "**Loosened**",
+      "",
+      "- the delay of mimir/a and 2 more groups falls from 13h to 1h: no question of the review shows its effect (\`policies/a.yaml:1:2 and 2 more places\`)",
+      "  - in mimir/a, mimir/b and mimir/c",
+      "- the delay of mimir/d falls from 2h to 1h: no question of the review shows its effect (\`policies/d.yaml:1:2\`)",
+      "",
+      "**Exceptions in force**",
+      "",
+      "- mimir/ingester: no-downscale: zone a may have 2 replicas: INC-441, until 2026-09-01 10&#58;00 UTC, requested by anna",
+      "",
+    ]
+  `);
+});
+
 it('lists the changed objects in no group, also if no pod restarts, and counts the rows that it leaves out', async () => {
   const repository = new ScratchRepository('quick-start');
   const config = (count: number, value: string): void => {

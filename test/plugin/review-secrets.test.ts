@@ -17,7 +17,7 @@ beforeAll(() => {
     repository.write('manifests/secret.yaml', `apiVersion: v1${secret}stringData: { password: s3cr3t-canary }\n`);
     const headers = '[{ name: Authorization, value: s3cr3t-canary }]';
     const fields = [
-      'env: [{ name: DB_PASSWORD, value: s3cr3t-canary }]',
+      'env: [{ name: DB_PASSWORD, value: s3cr3t-canary }, { name: ALERTS, value: "https://hooks.slack.com/services/T0/s3cr3t-canary" }]',
       'command: [sh, "-c", "curl -H \'Authorization: Bearer s3cr3t-canary\' https://me:s3cr3t-canary@x/?token=s3cr3t-canary"]',
       `livenessProbe: { httpGet: { port: 80, path: "/?token=s3cr3t-canary", httpHeaders: ${headers} } }`,
     ];

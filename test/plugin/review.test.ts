@@ -317,9 +317,9 @@ describe('review of several environments', () => {
           "ROLLOUT   staging: mimir/ingester: image grafana/mimir:2.17.1 ->",
           "          grafana/mimir:9.0.0, 18 restarts, 14m (p90 45m)",
           "ROLLOUT   production: mimir/ingester: image grafana/mimir:2.17.1 ->",
-          "          grafana/mimir:9.0.0, 18 restarts, 38d22h (p90 38d23h)",
-          "TESTS     staging: 46 passed, 14 of 14 rules both blocked and passed",
-          "",
+          "          grafana/mimir:9.0.0, 18 restarts, 38d22h (p90 38d23h), stopped: a deny",
+          "          window blocks rollout: @channel closes #1 <script> (limit: freeze);",
+          "          windows allow the action from 2027-01-04 08:00 UTC",
         ],
         "shorter": [
           "Review  main..shorter   2 loosened, 2 failed tests",

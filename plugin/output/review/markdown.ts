@@ -7,6 +7,7 @@ import { markdownCode, markdownDetails, markdownRow, markdownTable, markdownText
 import { fitSections, groupForms, type Section } from '../plan/markdown.ts';
 import {
   environmentName,
+  groupsText,
   headline,
   plannedGroups,
   type ReviewRow,
@@ -64,14 +65,15 @@ function rowSection(kind: ReviewRow['kind'], rows: readonly ReviewRow[], environ
   return { title: `**${rowKinds[kind].title}**`, items, separator: '\n', more: (count) => `${count} more.` };
 }
 
-/** Returns a row with a list of its decisions, and with the first decision in its line. */
+/** Returns a row with a list of its decisions and groups, and with the first decision in its line. */
 function rowForms(row: ReviewRow, environments: readonly EnvironmentReview[]): readonly string[] {
   const place = row.place === '' ? '' : ` (${markdownCode(row.place)})`;
   const line = (text: string): string => `- ${markdownText(cut(text, longestText))}${place}`;
   const short = line(rowText(row, environments));
-  if (row.decisions.length < 2) return [short];
-  const decisions = row.decisions.map((text) => `  - ${markdownText(cut(text, longestText))}`);
-  return [[line(rowText({ ...row, decisions: [] }, environments)), ...decisions].join('\n'), short];
+  const items = [...(row.decisions.length < 2 ? [] : row.decisions), ...groupsText(row)];
+  if (items.length === 0) return [short];
+  const first = row.decisions.length < 2 ? short : line(rowText({ ...row, decisions: [] }, environments));
+  return [[first, ...items.map((text) => `  - ${markdownText(cut(text, longestText))}`)].join('\n'), short];
 }
 
 function details(one: EnvironmentReview, isNamed: boolean): Section {

@@ -3,7 +3,17 @@ import type { GroupPlan, Plan, Risk } from '../../../engine/plan/document.ts';
 import { groupBy } from '../../../policies/values/group-by.ts';
 import { counted, listed } from '../../../policies/wording.ts';
 import { countEffects, type EnvironmentReview, imageChanges, type PolicyEffect, type Review } from '../../../review/document.ts';
-import { byAttention, countsText, otherChangeTexts, outcomeText, shownFact, sourceText, spanText } from '../plan/plan-text.ts';
+import {
+  byAttention,
+  countsText,
+  exceptionText,
+  otherChangeTexts,
+  outcomeText,
+  shownFact,
+  sourceText,
+  spanText,
+  stopText,
+} from '../plan/plan-text.ts';
 import { coveredText } from '../policy-tests.ts';
 import { inZones, reasonSuffix } from '../text.ts';
 
@@ -42,6 +52,7 @@ export function groupText(group: GroupPlan): string {
     ]),
     ...(p50Seconds === undefined || restarts === 0 ? [] : [`${spanText(p50Seconds)} (p90 ${spanText(p90Seconds)})`]),
     ...(group.outcome === 'complete' ? [] : [`${outcomeText(group)}${causeText(group)}`]),
+    ...(isBlocked(group) ? [] : (group.stops ?? []).map((stop) => `stopped: ${stopText(stop, undefined)}`)),
   ]
     .filter((part) => part !== '')
     .join(', ');
@@ -58,6 +69,7 @@ export const rowKinds = {
   loosened: { title: 'Loosened', style: 'yellow' },
   denied: { title: 'Denied', style: 'red' },
   blocked: { title: 'Blocked', style: 'red' },
+  exception: { title: 'Exceptions in force', style: 'yellow' },
   tightened: { title: 'Tightened', style: 'green' },
   rollout: { title: 'Rollout', style: 'cyan' },
   object: { title: 'Objects in no group', style: 'cyan' },
@@ -77,16 +89,19 @@ export interface ReviewRow {
   readonly decisions: readonly string[];
   /** The place of a policy, and a remark on its tests: `policies/ingester.yaml:29:7, no test`; empty without both. */
   readonly place: string;
+  /** The groups that the same change of policies concerns; empty if it concerns one group. */
+  readonly groups: readonly string[];
   readonly environments: readonly string[];
 }
 
-/** Returns the effects of all environments, the most important first. The same change in several environments is one row. */
+/** Returns the effects of all environments, the most important first. The same change in several environments or groups is one row. */
 export function reviewRows({ environments }: Review): readonly ReviewRow[] {
   const rows = environments.flatMap((one) => environmentRows(one).map((row) => ({ ...row, environment: one.name })));
-  const merged = [...groupBy(rows, ({ kind, cause, place }) => [kind, cause, place].join('\n')).values()].map((same): ReviewRow => {
-    const [{ kind, cause, place }] = same;
+  const keyOf = ({ kind, cause, place, groups }: (typeof rows)[number]): string => [kind, cause, place, ...groups].join('\n');
+  const merged = [...groupBy(rows, keyOf).values()].map((same): ReviewRow => {
+    const [{ kind, cause, place, groups }] = same;
     const decisions = [...new Set(same.flatMap((row) => row.decisions))];
-    return { kind, cause, place, decisions, environments: same.map(({ environment }) => environment) };
+    return { kind, cause, place, groups, decisions, environments: [...new Set(same.map(({ environment }) => environment))] };
   });
   return Object.keys(rowKinds).flatMap((kind) => merged.filter((row) => row.kind === kind));
 }
@@ -97,16 +112,28 @@ export function rowText({ cause, decisions, environments }: ReviewRow, all: read
   return environments.length === all.length ? text : `${listed(environments, 'and')}: ${text}`;
 }
 
+/** Returns the groups of a row as one text: `in mimir/ingester and mimir/store-gateway`; empty for one group. */
+export function groupsText({ groups }: ReviewRow): readonly string[] {
+  return groups.length === 0 ? [] : [`in ${listed(groups, 'and')}`];
+}
+
 function environmentRows(one: EnvironmentReview): readonly Omit<ReviewRow, 'environments'>[] {
-  const plain = (kind: ReviewRow['kind'], cause: string): Omit<ReviewRow, 'environments'> => ({ kind, cause, place: '', decisions: [] });
+  const plain = (kind: ReviewRow['kind'], cause: string): Omit<ReviewRow, 'environments'> => ({
+    kind,
+    cause,
+    place: '',
+    groups: [],
+    decisions: [],
+  });
   return [
-    ...one.policies.effects.map(effectRow),
+    ...effectRows(one.policies.effects),
     ...plannedGroups(one.plan).flatMap((group) => {
       const name = `${group.namespace}/${group.group}`;
       const kind = group.refused.length > 0 ? 'denied' : isBlocked(group) ? 'blocked' : 'rollout';
       const moved = plain(kind, `${name}: ${groupText(group)}`);
       const left = departures(group).map(({ code, message }) => plain('rollout', `${name}: ${message} (${code})`));
-      return [...(isMoved(group) || isBlocked(group) ? [moved] : []), ...left];
+      const permitted = (group.permitted ?? []).map((result) => plain('exception', `${name}: ${exceptionText(result, undefined)}`));
+      return [...(isMoved(group) || isBlocked(group) ? [moved] : []), ...permitted, ...left];
     }),
     ...otherChangeTexts(one.plan).map((text) => plain('object', text)),
     ...(one.tests?.head.failures ?? []).map(({ file, case: name, problems }) =>
@@ -133,15 +160,32 @@ function withDecisions(cause: string, [first, ...others]: readonly string[]): st
   return `${cause}: ${first}${others.length === 0 ? '' : `, and ${counted(others.length, 'more decision')}`}`;
 }
 
-function effectRow(effect: PolicyEffect): Omit<ReviewRow, 'environments'> {
-  const { direction, cause, before, after, isTested } = effect;
-  const place = sourceText(after?.source ?? before?.source);
-  return {
-    kind: direction,
-    cause,
-    decisions: decisionTexts(effect),
-    place: [...(place === undefined ? [] : [place]), ...(isTested === false ? ['no test'] : [])].join(', '),
-  };
+/** Returns the effects as rows. The same change of several groups is one row, which names the first group and counts the others. */
+function effectRows(effects: readonly PolicyEffect[]): readonly Omit<ReviewRow, 'environments'>[] {
+  const keyOf = (one: PolicyEffect): string =>
+    [one.direction, one.cause.replaceAll(groupOf(one), ''), `${one.isTested}`, ...decisionTexts(one)].join('\n');
+  return [...groupBy(effects, keyOf).values()].map((same) => {
+    const [first] = same;
+    const groups = [...new Set(same.map(groupOf))];
+    const places = [...new Set(same.map(placeOf))].filter((place) => place !== '');
+    const morePlaces = places.length > 1 ? ` and ${counted(places.length - 1, 'more place')}` : '';
+    const moreGroups = groups.length > 1 ? ` and ${counted(groups.length - 1, 'more group')}` : '';
+    return {
+      kind: first.direction,
+      cause: first.cause.replaceAll(groupOf(first), (name) => `${name}${moreGroups}`),
+      decisions: decisionTexts(first),
+      place: [...places.slice(0, 1).map((place) => `${place}${morePlaces}`), ...(first.isTested === false ? ['no test'] : [])].join(', '),
+      groups: groups.length > 1 ? groups : [],
+    };
+  });
+}
+
+function groupOf({ namespace, group }: PolicyEffect): string {
+  return `${namespace}/${group}`;
+}
+
+function placeOf({ before, after }: PolicyEffect): string {
+  return sourceText(after?.source ?? before?.source) ?? '';
 }
 
 /** Returns the tests of the head with their coverage, and those of the base if they differ: `12 passed, 1 failed, ... (before: 13 passed, ...)`. */
@@ -161,7 +205,10 @@ function testsText({ base, head }: NonNullable<EnvironmentReview['tests']>): str
 export function headline(review: Review): string {
   const rows = reviewRows(review);
   const groups = review.environments.flatMap(({ plan }) => plannedGroups(plan));
-  const count = (kind: ReviewRow['kind']): number => rows.filter((row) => row.kind === kind).length;
+  const effects = new Set(
+    review.environments.flatMap(({ policies }) => policies.effects.map((one) => [one.direction, one.cause, placeOf(one)].join('\n'))),
+  );
+  const count = (direction: PolicyEffect['direction']): number => [...effects].filter((one) => one.startsWith(direction)).length;
   const objects = new Set(review.environments.flatMap(({ plan: { otherChanges = [] } }) => otherChanges.map(({ object }) => object)));
   const blocked = groups.filter(({ outcome }) => outcome === 'blocked').length;
   const parts = [
@@ -169,7 +216,7 @@ export function headline(review: Review): string {
     ...(['loosened', 'tightened'] as const).filter((kind) => count(kind) > 0).map((kind) => `${count(kind)} ${kind}`),
     countsText([
       [count('changed'), 'other change'],
-      [count('failed'), 'failed test'],
+      [rows.filter(({ kind }) => kind === 'failed').length, 'failed test'],
       [groups.reduce((total, { totals }) => total + totals.restarts, 0), 'restart'],
       [groups.reduce((total, { totals }) => total + totals.scaleChanges, 0), 'scale change'],
       [objects.size, 'other object'],

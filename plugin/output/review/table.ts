@@ -6,6 +6,7 @@ import { renderPlanTable } from '../plan/table.ts';
 import { alignTable, paragraph, styledParagraph } from '../text.ts';
 import {
   environmentName,
+  groupsText,
   headline,
   plannedGroups,
   type ReviewRow,
@@ -29,7 +30,9 @@ export function renderReviewTable(review: Review, look: Look): string {
     ...title.map((line) => look.paint('bold', line)),
     ...(environments.length > 1 ? summaryTable(environments, look) : []),
     ...[...new Set(rows.map(({ kind }) => kind))].flatMap((kind) => rowLines(rows, kind, environments, look)),
-    ...rows.filter(({ decisions }) => decisions.length > 1).flatMap((row) => ['', ...decisionLines(row, look)]),
+    ...rows
+      .filter(({ decisions, groups }) => decisions.length > 1 || groups.length > 0)
+      .flatMap((row) => ['', ...decisionLines(row, look)]),
     ...environments.flatMap((one) => planLines(one, environments.length > 1, look)),
   ];
   return `${lines.join('\n')}\n`;
@@ -63,10 +66,10 @@ function rowLines(
   return own.length > maxRows ? [...lines, ...styledParagraph(label, `and ${own.length - maxRows} more`, look, 'dim')] : lines;
 }
 
-function decisionLines({ cause, decisions }: ReviewRow, look: Look): readonly string[] {
+function decisionLines(row: ReviewRow, look: Look): readonly string[] {
   return [
-    ...paragraph('', cause, look.columns).map((line) => look.paint('bold', line)),
-    ...decisions.flatMap((one) => paragraph(`  ${look.glyphs.bullet} `, one, look.columns)),
+    ...paragraph('', row.cause, look.columns).map((line) => look.paint('bold', line)),
+    ...[...row.decisions, ...groupsText(row)].flatMap((one) => paragraph(`  ${look.glyphs.bullet} `, one, look.columns)),
   ];
 }
 

@@ -1,5 +1,6 @@
-// Computes the health of objects as Flux does, with kstatus and with a CEL expression, and as Argo CD does, with a Lua script. Each line of
-// the input is an object, with the expression and the script if there are any. Each line of the output is the result.
+// Computes the health of objects as Flux does, with kstatus and with a CEL expression, and as Argo CD does, with a Lua script. Also removes
+// the differences that Argo CD ignores by field managers. Each line of the input is an object, with the expression, the script, and the
+// object of Git with the managers if there are any. Each line of the output is the result.
 package main
 
 import (
@@ -10,6 +11,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/argoproj/argo-cd/v3/util/argo/managedfields"
 	"github.com/google/cel-go/cel"
 	lua "github.com/yuin/gopher-lua"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -21,6 +23,15 @@ type question struct {
 	Object json.RawMessage `json:"object"`
 	Lua    string          `json:"lua"`
 	CEL    string          `json:"cel"`
+	// Target is the object of Git.
+	Target   json.RawMessage `json:"target"`
+	Managers []string        `json:"managers"`
+}
+
+// compared has both objects without the fields that differ and that one of the managers owns.
+type compared struct {
+	Live   *unstructured.Unstructured `json:"live"`
+	Target *unstructured.Unstructured `json:"target"`
 }
 
 type health struct {
@@ -32,6 +43,8 @@ type answer struct {
 	Kstatus health  `json:"kstatus"`
 	ArgoCD  *health `json:"argoCd,omitempty"`
 	CEL     *bool   `json:"cel,omitempty"`
+	// Compared is absent without an object of Git.
+	Compared *compared `json:"compared,omitempty"`
 }
 
 func main() {
@@ -71,9 +84,24 @@ func check(line []byte) (*answer, error) {
 		}
 	}
 	if asked.CEL != "" {
-		result.CEL, err = evaluate(object, asked.CEL)
+		if result.CEL, err = evaluate(object, asked.CEL); err != nil {
+			return nil, err
+		}
+	}
+	if asked.Target != nil {
+		result.Compared, err = compare(object, asked.Target, asked.Managers)
 	}
 	return result, err
+}
+
+func compare(live *unstructured.Unstructured, text json.RawMessage, managers []string) (*compared, error) {
+	target := &unstructured.Unstructured{}
+	if err := target.UnmarshalJSON(text); err != nil {
+		return nil, err
+	}
+	// Without the schema of the API server, a list is one value. The fields that the agent writes are in no list.
+	seen, wanted, err := managedfields.Normalize(live, target, managers, nil)
+	return &compared{Live: seen, Target: wanted}, err
 }
 
 // evaluate has the fields of the object as variables, as healthCheckExprs of a Kustomization.
