@@ -191,7 +191,6 @@ export class ServedKinds {
       .catch((error: unknown) => log.warn('API discovery failed', { problem: messageOf(error) }));
   }
 
-  /** Returns whether the API server is known not to serve the kind. */
   isMissing(resource: Resource): boolean {
     return this.#known?.knows(resource) === true && !this.#known.has(resource);
   }
