@@ -1,5 +1,5 @@
 // Finds what stops a group now, even if no step is due: failed runs, pauses, protections, undone revisions, rejections, windows and policies.
-import type { Source } from '../../policies/definition.ts';
+import type { GroupDefinition, Source } from '../../policies/definition.ts';
 import { canOverride } from '../../policies/rollout/rules-without-exception.ts';
 import { defined } from '../../policies/values/defined.ts';
 import { groupBy } from '../../policies/values/group-by.ts';
@@ -20,7 +20,7 @@ import { objectOf, pauses, requesterText, requestOf, requestPlace, stopActions }
 import { mayRollBack, rollsBack } from '../run/run.ts';
 import type { FailedRun, RunState } from '../run/run-state.ts';
 import { hasReplacedSince } from '../run/states.ts';
-import { type IntentView, isUnknown } from '../snapshot.ts';
+import { type IntentView, isUnknown, ledgerOf, type Snapshot } from '../snapshot.ts';
 
 interface StopsAnswer {
   readonly stops: readonly Stop[];
@@ -87,6 +87,12 @@ export function blocksTemplate({ rule }: Pick<Stop, 'rule'>): boolean {
 /** Returns the stops of the present templates: a failed run, an undone revision, and a revision that was or is being rolled back. */
 export function templateStops(stops: readonly Stop[]): readonly Stop[] {
   return stops.filter((stop) => blocksTemplate(stop) && (stop.isBlocking || stop.rule === 'rolled-back'));
+}
+
+/** Reports whether a template of the group may be blocked: only a run or a request blocks a template. */
+export function mayBlockTemplate(snapshot: Snapshot, group: GroupDefinition): boolean {
+  const { intents } = snapshot;
+  return ledgerOf(snapshot, group).run !== undefined || (!isUnknown(intents) && intents.length > 0);
 }
 
 /** Returns the stop of a failed run, or of a revision that was rolled back; none while a rollback is about to follow. */

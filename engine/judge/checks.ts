@@ -7,7 +7,7 @@ import { counted } from '../../policies/wording.ts';
 import { contextOf, type GroupContext, sourceOf } from '../context.ts';
 import { decideGroup } from '../decide/decide.ts';
 import { desiredReplicas } from '../decide/replicas.ts';
-import { templateStops } from '../decide/stops.ts';
+import { mayBlockTemplate, templateStops } from '../decide/stops.ts';
 import type { RuleResult, Stop } from '../decision.ts';
 import { disruptionVerdict } from '../disruption/disruption.ts';
 import { viewGroup, type ZoneView } from '../observe/view.ts';
@@ -95,7 +95,8 @@ export function checkUpdate(snapshot: Snapshot, request: UpdateRequest): Verdict
 
 /** Returns the stops of the present template of the zone, which another template ends without a request. */
 function blocksOfTemplate({ snapshot, group }: GroupContext, { zone }: ZoneView): readonly Stop[] {
-  return templateStops(decideGroup(snapshot, group).stops).filter(({ zones }) => zones.includes(zone.name));
+  const stops = mayBlockTemplate(snapshot, group) ? templateStops(decideGroup(snapshot, group).stops) : [];
+  return stops.filter(({ zones }) => zones.includes(zone.name));
 }
 
 /** Checks the deletion of a StatefulSet. Without a group, the label that forbids a downscale forbids the deletion too. */
