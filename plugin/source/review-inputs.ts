@@ -97,9 +97,10 @@ export async function reviewEnvironment(
   };
   const after = { bundle: { policies, exceptions, groups: desiredGroups }, manifests: desired, agentNamespace: agentNamespaces.head };
   const tests = { cases: casesOf(head.suites), tests: [...head.tests, ...base.tests] };
-  const [compared, planned] = await Promise.all([
-    compute('policies', { sides: { before, after }, nowMs: input.nowMs, tests }),
+  // The plan takes longer if every group rolls, so it is first.
+  const [planned, compared] = await Promise.all([
     compute('plan', input),
+    compute('policies', { sides: { before, after }, nowMs: input.nowMs, tests }),
   ]);
   const notes = [...inputs.notes, ...memberlessNotes(input, manifests)];
   const plan: Plan = { ...located(planned, locateIn(inputs.manifests)), ...(notes.length > 0 && { notes }) };
