@@ -12,7 +12,7 @@ import { decidingText, type Pair, pairGroups, type Sides } from './sides.ts';
 import { type Change, splitChange } from './split.ts';
 import { testFlips } from './test-cases.ts';
 
-interface ReviewedTests {
+export interface ReviewedTests {
   /** The results of the policy tests of the head. */
   readonly cases: readonly CaseResult[];
   /** The policy tests of both sides. */

@@ -20,7 +20,7 @@ const modules = {
   run: 'plugin/run.ts',
   candidates: 'plugin/candidates.ts',
   start: 'agent/process/start.ts',
-  'simulation-thread': 'plugin/simulation/thread.ts',
+  thread: 'plugin/thread.ts',
 };
 const version = option('--version', JSON.parse(readFileSync('package.json', 'utf8')).version);
 

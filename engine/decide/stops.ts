@@ -1,5 +1,5 @@
 // Finds what stops a group now, even if no step is due: failed runs, pauses, protections, undone revisions, rejections, windows and policies.
-import type { Source } from '../../policies/definition.ts';
+import type { GroupDefinition, Source } from '../../policies/definition.ts';
 import { canOverride } from '../../policies/rollout/rules-without-exception.ts';
 import { defined } from '../../policies/values/defined.ts';
 import { groupBy } from '../../policies/values/group-by.ts';
@@ -20,7 +20,7 @@ import { objectOf, pauses, requesterText, requestOf, requestPlace, stopActions }
 import { mayRollBack, rollsBack } from '../run/run.ts';
 import type { FailedRun, RunState } from '../run/run-state.ts';
 import { hasReplacedSince } from '../run/states.ts';
-import { type IntentView, isUnknown } from '../snapshot.ts';
+import { type IntentView, isUnknown, ledgerOf, type Snapshot } from '../snapshot.ts';
 
 interface StopsAnswer {
   readonly stops: readonly Stop[];
@@ -97,6 +97,12 @@ export function endedStops(before: readonly Stop[], after: readonly Stop[]): rea
     const zones = stop.zones.filter((zone) => same?.zones.includes(zone) !== true);
     return zones.length === 0 ? [] : [{ ...stop, zones }];
   });
+}
+
+/** Reports whether a template of the group may be blocked: only a run or a request blocks a template. */
+export function mayBlockTemplate(snapshot: Snapshot, group: GroupDefinition): boolean {
+  const { intents } = snapshot;
+  return ledgerOf(snapshot, group).run !== undefined || (!isUnknown(intents) && intents.length > 0);
 }
 
 /** Returns the stop of a failed run, or of a revision that was rolled back; none while a rollback is about to follow. */

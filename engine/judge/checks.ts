@@ -7,7 +7,7 @@ import { counted } from '../../policies/wording.ts';
 import { contextOf, type GroupContext, sourceOf } from '../context.ts';
 import { decideGroup } from '../decide/decide.ts';
 import { desiredReplicas } from '../decide/replicas.ts';
-import { endedStops, templateStops } from '../decide/stops.ts';
+import { endedStops, mayBlockTemplate, templateStops } from '../decide/stops.ts';
 import type { RuleResult, Stop } from '../decision.ts';
 import { disruptionVerdict } from '../disruption/disruption.ts';
 import { denyingBudget, healthFact } from '../disruption/pod-budget.ts';
@@ -96,7 +96,8 @@ export function checkUpdate(snapshot: Snapshot, request: UpdateRequest): Verdict
 
 /** Returns the stops of the present template of the zone, which another template ends without a request. */
 function blocksOfTemplate({ snapshot, group }: GroupContext, { zone }: ZoneView): readonly Stop[] {
-  return templateStops(decideGroup(snapshot, group).stops).filter(({ zones }) => zones.includes(zone.name));
+  const stops = mayBlockTemplate(snapshot, group) ? templateStops(decideGroup(snapshot, group).stops) : [];
+  return stops.filter(({ zones }) => zones.includes(zone.name));
 }
 
 /** Returns the stops of templates that another template of the zone ends. Another zone with the template of a failed run keeps its stop. */

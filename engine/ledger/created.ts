@@ -1,5 +1,6 @@
 // Remembers the ordinals whose pods were created, so that a pod that is lost while it leaves must still prepare.
 import type { GroupDefinition } from '../../policies/definition.ts';
+import { keptByObject } from '../../policies/values/map.ts';
 import { ordinalRanges, ordinalsIn } from '../amount.ts';
 import { absentOrdinals } from '../observe/view.ts';
 import {
@@ -34,10 +35,10 @@ export function createdPods(ledger: Ledger, group: GroupDefinition, seen: Pick<S
   });
 }
 
-/** Returns the created ordinals; [] for more than a zone can have, which another client may have written. */
-export function ordinalsOf({ ordinals }: CreatedPods): readonly number[] {
-  return ordinals === '' ? [] : (ordinalsIn(ordinals, 100_000) ?? []);
-}
+/** Returns the created ordinals; [] for more than a zone can have, which another client may have written. Most turns add no ordinal. */
+export const ordinalsOf = keptByObject(({ ordinals }: CreatedPods): readonly number[] =>
+  ordinals === '' ? [] : (ordinalsIn(ordinals, 100_000) ?? []),
+);
 
 /**
  * Returns the ordinals whose pods were created before the first observation of the StatefulSet. The ordinals of a predecessor with the same

@@ -5,7 +5,7 @@ import { defined } from '../../policies/values/defined.ts';
 import { counted } from '../../policies/wording.ts';
 import { contextOf, type GroupContext } from '../context.ts';
 import { decideGroup } from '../decide/decide.ts';
-import { endedStops, isOfStop } from '../decide/stops.ts';
+import { endedStops, isOfStop, mayBlockTemplate } from '../decide/stops.ts';
 import type { GroupDecision, RuleResult, Stop } from '../decision.ts';
 import type { ObjectContent } from '../diff/field-diff.ts';
 import { viewGroup, type ZoneView } from '../observe/view.ts';
@@ -19,7 +19,7 @@ import { policiesRead, type Requester } from '../rules/policy.ts';
 import { activeMs } from '../run/durations.ts';
 import { remainingPods } from '../run/included.ts';
 import type { RunState } from '../run/run-state.ts';
-import { isUnknown, ledgerOf, type PodView, type Snapshot, setNamed } from '../snapshot.ts';
+import { type PodView, type Snapshot, setNamed } from '../snapshot.ts';
 import type { World } from '../world/model.ts';
 import type { Quantile } from '../world/world.ts';
 import { manifestOf, plannedChanges } from './changes.ts';
@@ -251,7 +251,7 @@ function planGroup(input: PlanInput, group: GroupDefinition, snapshots: PlanSnap
   };
 }
 
-/** Returns the run and the blocks of the present templates that the change ends. Only a run or a request blocks a template. */
+/** Returns the run and the blocks of the present templates that the change ends. */
 function endedIn(
   { current, revisions = [], intentsBefore }: PlanInput,
   group: GroupDefinition,
@@ -264,8 +264,9 @@ function endedIn(
     return object === undefined ? undefined : templateNamed(revision, { object, updateRevision, revisions });
   };
   const before = { ...snapshot, ...defined({ intents: intentsBefore }) };
-  const hasRunOrRequest = ledgerOf(before, group).run !== undefined || (!isUnknown(before.intents) && before.intents.length > 0);
-  const ends = hasRunOrRequest ? endedStops(decideGroup({ ...before, hasAssumedTimes: true }, group).stops, first.stops) : [];
+  const ends = mayBlockTemplate(before, group)
+    ? endedStops(decideGroup({ ...before, hasAssumedTimes: true }, group).stops, first.stops)
+    : [];
   return defined({
     supersedes: supersededRun(group, { snapshot, successor, templateOf }),
     ends: ends.length === 0 ? undefined : ends,

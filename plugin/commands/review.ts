@@ -19,7 +19,8 @@ import { writeErrors, writeFindings } from '../output/findings.ts';
 import { writeDocument } from '../output/formats.ts';
 import { type Environment, environmentsFile, readEnvironments } from '../source/environments.ts';
 import { Renderer } from '../source/render.ts';
-import { type EnvironmentSides, type ReviewOptions as InputOptions, reviewEnvironment } from '../source/review-inputs.ts';
+import { type EnvironmentSides, type ReviewOptions as InputOptions, readEnvironment, reviewEnvironment } from '../source/review-inputs.ts';
+import { computeHere, startThreads, type Threads } from '../threads.ts';
 
 export type ReviewFormat = 'table' | 'json' | 'yaml' | 'markdown' | 'sarif' | 'junit' | 'github';
 
@@ -33,21 +34,37 @@ export interface ReviewOptions extends InputOptions {
   readonly output: ReviewFormat;
 }
 
+/** The number of groups from which threads save time: the start of a thread takes as long as the review of a few groups. */
+const groupsForThreads = 10;
+
+/** The plan, and the comparison of the policies. */
+const tasksOfEnvironment = 2;
+
 export async function run(context: CommandContext, options: ReviewOptions): Promise<ExitCode> {
   setEngineFlags();
-  const environments: EnvironmentReview[] = [];
+  const reviews: Promise<EnvironmentReview>[] = [];
   const approved: (readonly [name: string, documents: readonly object[]])[] = [];
   const renderer = new Renderer(context);
   const knownTexts: KnownTexts = new Map();
+  let threads: Threads | undefined;
+  let environments: readonly EnvironmentReview[];
   try {
-    for (const sides of await environmentsOf(context, options)) {
-      const reviewed = await reviewEnvironment(context, renderer, sides, { ...options, knownTexts });
-      if ('errors' in reviewed) return writeErrors(context, reviewed.errors);
-      environments.push(reviewed.review);
-      if (options.out !== undefined) approved.push([reviewed.review.name, approvedDocuments(reviewed.input)]);
+    const all = await environmentsOf(context, options);
+    for (const sides of all) {
+      const one = await readEnvironment(context, renderer, sides, { ...options, knownTexts });
+      if ('errors' in one) return writeErrors(context, one.errors);
+      const { input } = one.inputs;
+      if (options.out !== undefined) approved.push([sides.head.name, approvedDocuments(input)]);
+      if (input.groups.length >= groupsForThreads) threads ??= startThreads(tasksOfEnvironment * all.length);
+      // The threads compute while this thread reads the next environment.
+      const review = reviewEnvironment(one, threads?.compute ?? computeHere);
+      // A failure is thrown after the last environment is read.
+      review.catch(() => undefined);
+      reviews.push(review);
     }
+    environments = await Promise.all(reviews);
   } finally {
-    await renderer.close();
+    await Promise.all([renderer.close(), threads?.end()]);
   }
   if (options.out !== undefined) for (const [name, documents] of approved) writeApprovedPlans(options.out, name, documents, context.cwd);
   const review: Review = { base: options.base, head: options.head, environments };

@@ -4,7 +4,9 @@ import { unmodelledPods } from '../../engine/observe/manifests.ts';
 import { readPlanSnapshots, requestedWorld } from '../../engine/plan/world.ts';
 import { isUnknown, type Snapshot, setNamed } from '../../engine/snapshot.ts';
 import type { GroupDefinition } from '../../policies/definition.ts';
+import { defined } from '../../policies/values/defined.ts';
 import { counted } from '../../policies/wording.ts';
+import type { Scenario } from '../../simulation/scenario.ts';
 import type { CommandContext } from '../context.ts';
 import { type ExitCode, exitCodes, usageFailure } from '../failure.ts';
 import { durationFlag } from '../live/target.ts';
@@ -13,9 +15,9 @@ import { writeDocument } from '../output/formats.ts';
 import { type GroupSimulation, renderSimulation } from '../output/simulate.ts';
 import { type Progress, simulateGroup } from '../simulation/runs.ts';
 import { eventsOf, parseFault, parseFaults, refuseUnknownFault, simulatedGroup } from '../simulation/scenario.ts';
-import { startThreads } from '../simulation/threads.ts';
 import { type PlanInputOptions, readPlanInputs } from '../source/plan-inputs.ts';
 import { absenceNotes } from '../source/plan-notes.ts';
+import { startThreads, type Threads } from '../threads.ts';
 import { programName } from '../verbs/verb.ts';
 import { flagWords, inputWords } from './plan.ts';
 
@@ -75,7 +77,12 @@ export async function run(context: CommandContext, options: SimulateOptions): Pr
         refusedZones: refusals.flatMap(({ zone }) => (zone === undefined ? [] : [zone])),
       });
       const name = `${group.namespace}/${group.name}`;
-      const simulation = await simulateGroup(simulated, { seed, runs, progress: (done) => progress.show(name, done), ...threads });
+      const simulation = await simulateGroup(simulated, {
+        seed,
+        runs,
+        progress: (done) => progress.show(name, done),
+        ...playersIn(threads),
+      });
       results.push({
         namespace: group.namespace,
         group: group.name,
@@ -92,6 +99,12 @@ export async function run(context: CommandContext, options: SimulateOptions): Pr
   if (options.output === 'table') context.stdout.write(renderSimulation(results, context.stdout));
   else await writeDocument(context.stdout, 'json', { kind: 'Simulation', groups: results.map(forPrograms) });
   return exitCodeOf(results, refused.length > 0 || absent.length > 0);
+}
+
+/** Returns a player for each thread. Without threads, this thread plays. */
+function playersIn(threads: Threads | undefined) {
+  const players = threads && Array.from({ length: threads.count }, () => (scenario: Scenario) => threads.compute('play', scenario));
+  return defined({ players });
 }
 
 /** Reads the files, or the report if the context has one. */

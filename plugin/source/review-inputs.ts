@@ -1,7 +1,7 @@
 // Reads both sides of a review from the object database of Git: policies, manifests and policy tests of each environment.
 import { objectKey } from '../../engine/observe/raw.ts';
 import type { Plan } from '../../engine/plan/document.ts';
-import { type PlanInput, planGroups } from '../../engine/plan/plan.ts';
+import type { PlanInput } from '../../engine/plan/plan.ts';
 import type { Finding } from '../../policies/findings/finding.ts';
 import { usualAgentNamespace } from '../../policies/objects/agent-deployment.ts';
 import { defined } from '../../policies/values/defined.ts';
@@ -10,14 +10,14 @@ import { getOrCreate, keptByObject } from '../../policies/values/map.ts';
 import { listed } from '../../policies/wording.ts';
 import type { KnownTexts } from '../../policies/yaml/document.ts';
 import type { EnvironmentReview, SideTests } from '../../review/document.ts';
-import { reviewPolicies } from '../../review/review.ts';
 import type { CommandContext } from '../context.ts';
 import { notFoundFailure } from '../failure.ts';
 import { countCases, countCovered } from '../output/policy-tests.ts';
+import type { Compute } from '../threads.ts';
 import type { Environment } from './environments.ts';
 import { readGitPath } from './git.ts';
 import type { InputFile } from './input.ts';
-import { planInputsOf, readScenario } from './plan-inputs.ts';
+import { type FilePlanInputs, planInputsOf, readScenario } from './plan-inputs.ts';
 import { located, locateIn } from './plan-notes.ts';
 import { type RanTests, runTests } from './policy-tests.ts';
 import type { Renderer } from './render.ts';
@@ -36,19 +36,22 @@ export interface EnvironmentSides {
   readonly head: Environment;
 }
 
-interface Reviewed {
-  readonly review: EnvironmentReview;
-  readonly input: PlanInput;
+/** The files of an environment on both sides, without errors. */
+interface ReadEnvironment {
+  readonly sides: EnvironmentSides;
+  readonly inputs: FilePlanInputs;
+  readonly tests: { readonly base: RanTests; readonly head: RanTests };
+  readonly agentNamespaces: { readonly base: string; readonly head: string };
 }
 
-/** Reads and reviews one environment. Returns the errors of the files instead if a side has errors. */
-export async function reviewEnvironment(
+/** Reads one environment. Returns the errors of the files instead if a side has errors. */
+export async function readEnvironment(
   context: CommandContext,
   renderer: Renderer,
   sides: EnvironmentSides,
   { knownTexts, ...options }: ReviewOptions & { readonly knownTexts: KnownTexts },
-): Promise<Reviewed | { readonly errors: readonly Finding[] }> {
-  const { name, cluster } = sides.head;
+): Promise<ReadEnvironment | { readonly errors: readonly Finding[] }> {
+  const { name } = sides.head;
   const namespaceOf = (side: Environment): string => side.agentNamespace ?? options.agentNamespace ?? usualAgentNamespace;
   const namespaces = { base: namespaceOf(sides.base), head: namespaceOf(sides.head) };
   const assumptions = sides.head.assumptions === undefined ? options.assumptions : `git:${options.head}:${sides.head.assumptions}`;
@@ -68,30 +71,45 @@ export async function reviewEnvironment(
     knownTexts,
   });
   if ('errors' in inputs) return inputs;
-  const { input } = inputs;
   const [base, head] = await Promise.all([
     readTests(context, options.base, sides.base, { agentNamespace: namespaces.base, knownTexts }),
     readTests(context, options.head, sides.head, { agentNamespace: namespaces.head, knownTexts }),
   ]);
   refuseMissing(name, [base, head], options);
-  const [before, after] = [
-    { bundle: { ...(input.before ?? input), groups: input.groupsBefore ?? [] }, manifests: input.current, agentNamespace: namespaces.base },
-    { bundle: { ...input, groups: input.desiredGroups ?? input.groups }, manifests: input.desired, agentNamespace: namespaces.head },
-  ];
-  const policies = reviewPolicies({ before, after }, scenario.nowMs, {
-    cases: head.suites.flatMap(({ cases }) => cases),
-    tests: [...head.tests, ...base.tests],
-  });
-  const notes = [...inputs.notes, ...memberlessNotes(input, sides.head.manifests)];
-  const plan: Plan = { ...located(planGroups(input), locateIn(inputs.manifests)), ...(notes.length > 0 && { notes }) };
-  const review = withPaths<EnvironmentReview>({
+  return { sides, inputs, tests: { base, head }, agentNamespaces: namespaces };
+}
+
+/** Compares the policies and makes the plan of an environment, both with `compute`. */
+export async function reviewEnvironment(
+  { sides, inputs, tests: { base, head }, agentNamespaces }: ReadEnvironment,
+  compute: Compute,
+): Promise<EnvironmentReview> {
+  const { name, cluster, manifests } = sides.head;
+  const { input } = inputs;
+  const { current, desired, groups, groupsBefore = [], desiredGroups = groups } = input;
+  const { policies, exceptions } = input;
+  const old = input.before ?? input;
+  const before = {
+    bundle: { policies: old.policies, exceptions: old.exceptions, groups: groupsBefore },
+    manifests: current,
+    agentNamespace: agentNamespaces.base,
+  };
+  const after = { bundle: { policies, exceptions, groups: desiredGroups }, manifests: desired, agentNamespace: agentNamespaces.head };
+  const tests = { cases: head.suites.flatMap(({ cases }) => cases), tests: [...head.tests, ...base.tests] };
+  // The plan takes longer if every group rolls, so it is first.
+  const [planned, compared] = await Promise.all([
+    compute('plan', input),
+    compute('policies', { sides: { before, after }, nowMs: input.nowMs, tests }),
+  ]);
+  const notes = [...inputs.notes, ...memberlessNotes(input, manifests)];
+  const plan: Plan = { ...located(planned, locateIn(inputs.manifests)), ...(notes.length > 0 && { notes }) };
+  return withPaths<EnvironmentReview>({
     name,
     plan,
-    policies,
+    policies: compared,
     ...(cluster === undefined ? {} : { cluster }),
     ...(base.suites.length + head.suites.length === 0 ? {} : { tests: { base: sideTests(base), head: sideTests(head) } }),
   });
-  return { review, input };
 }
 
 /** Returns a note on each group without a StatefulSet in the manifests. Its plan is empty, for example if a chart has another release. */

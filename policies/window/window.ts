@@ -45,7 +45,10 @@ function closed(nextOpensMs: number | undefined): WindowState {
   return { isOpen: false, ...defined({ nextOpensMs }) };
 }
 
-function rangesState(ranges: NonNullable<WindowDefinition['ranges']>, nowMs: number): WindowState {
+type Ranges = NonNullable<WindowDefinition['ranges']>;
+
+/** Returns the openings of ranges in the order of time. */
+const openingsOf = keptByObject((ranges: Ranges): Ranges => {
   const merged: { fromMs: number; toMs: number }[] = [];
   const sorted = ranges.filter(({ fromMs, toMs }) => fromMs < toMs).sort((a, b) => a.fromMs - b.fromMs);
   for (const { fromMs, toMs } of sorted) {
@@ -53,6 +56,11 @@ function rangesState(ranges: NonNullable<WindowDefinition['ranges']>, nowMs: num
     if (last && fromMs <= last.toMs) last.toMs = Math.max(last.toMs, toMs);
     else merged.push({ fromMs, toMs });
   }
+  return merged;
+});
+
+function rangesState(ranges: Ranges, nowMs: number): WindowState {
+  const merged = openingsOf(ranges);
   const open = merged.find(({ fromMs, toMs }) => fromMs <= nowMs && nowMs < toMs);
   return open ? opened(open.fromMs, open.toMs) : closed(merged.find(({ fromMs }) => fromMs > nowMs)?.fromMs);
 }
@@ -77,7 +85,8 @@ interface WindowsAnswer {
  * the action, one must be open. Unreadable deny windows are active, and unreadable allow windows are closed.
  */
 export function joinWindows(policies: readonly (readonly WindowDefinition[])[], action: PolicyAction, nowMs: number): WindowsAnswer {
-  const relevant = policies.map((windows) => windows.filter((window) => window.actions.includes(action)));
+  const named = policies.map((windows) => windows.filter((window) => window.actions.includes(action)));
+  const relevant = named.filter(({ length }) => length > 0);
   const moment = momentAt(relevant, nowMs);
   const { isOpen, denying, missing } = moment;
   const changesMs = changeAfter(relevant, moment);

@@ -55,7 +55,7 @@ interface ComposedDocument extends ReturnType<typeof plainValue> {
 /** Reads a text. Never throws; reports problems as findings. */
 export function parseDocuments(file: string, text: string, known: KnownTexts = new Map()): ParsedFile {
   const lines = textLines(file, text.replace(/^\uFEFF/, ''));
-  const json = jsonDocument(lines, () => yamlDocuments(lines, known).documents[0]);
+  const json = jsonDocument(lines);
   return json === undefined ? yamlDocuments(lines, known) : { documents: [json], findings: [] };
 }
 
@@ -89,13 +89,7 @@ function yamlDocument(
 ): YamlDocument {
   const root = nodeOf(document.contents);
   const at = (start: number, end: number, path: Path = []) => placeOf(lines, start, end, jsonPointer(path));
-  const find = (path: Path, part: 'value' | 'key' = 'value') => {
-    const node = nodeAt(root, path, part);
-    return node?.range ? at(node.range[0], node.range[1], path) : undefined;
-  };
-  const place = (path: Path, part: 'value' | 'key' = 'value'): Place =>
-    find(path, part) ??
-    (path.length > 0 ? place(path.slice(0, -1), 'key') : at(root?.range?.[0] ?? document.range[0], root?.range?.[1] ?? document.range[1]));
+  const { find, place } = placesIn(lines, (path, part) => nodeAt(root, path, part)?.range ?? undefined, root?.range ?? document.range);
   const syntax = document.errors.map((error) => finding('RG1004', at(...error.pos), messageClause(error.message)));
   const reported = problems.map((one) => ({ fatal: one.fatal, finding: finding(one.code, at(one.start, one.end, one.path), one.message) }));
   // After a syntax error the values are unreliable, so other findings are omitted.
@@ -115,6 +109,20 @@ function yamlDocument(
     find,
     place,
   };
+}
+
+/** The offsets of the first character and of the character after the last one. */
+type Range = readonly [start: number, end: number, ...unknown[]];
+
+/** Returns the places of a document, in which `rangeOf` finds values and keys. */
+function placesIn(lines: TextLines, rangeOf: (path: Path, part: 'value' | 'key') => Range | undefined, whole: Range): Places {
+  const at = ([start, end]: Range, path: Path): Place => placeOf(lines, start, end, jsonPointer(path));
+  const find: Places['find'] = (path, part = 'value') => {
+    const range = rangeOf(path, part);
+    return range && at(range, path);
+  };
+  const place: Places['place'] = (path, part) => find(path, part) ?? (path.length > 0 ? place(path.slice(0, -1), 'key') : at(whole, path));
+  return { find, place };
 }
 
 function propertyFinding({ kind, source }: NodeProperty, place: Place): readonly Finding[] {
@@ -178,27 +186,65 @@ function messageClause(message: string): string {
 /** The maximum length of a JSON text, in UTF-16 units: several thousand StatefulSets. JSON has no aliases that expand. */
 const longestText = 64 * 1_048_576;
 
-/** Returns the document of a JSON text; undefined if the YAML parser must read it. `read` parses the text as YAML, to compute places. */
-function jsonDocument(lines: TextLines, read: () => YamlDocument | undefined): YamlDocument | undefined {
+/** Returns the document of a JSON text; undefined if the YAML parser must read it. */
+function jsonDocument(lines: TextLines): YamlDocument | undefined {
   const { text } = lines;
   if (!text.trimStart().startsWith('{') || text.length > longestText || text.includes(apiGroup) || text.includes('__proto__'))
     return undefined;
   const value = tryParseJson(text);
   const shape = measure(value, 0);
   if (value === undefined || shape.depth > yamlLimits.depth || shape.keys !== keysWritten(text)) return undefined;
-  let slow: YamlDocument | undefined;
-  const document = (): YamlDocument | undefined => {
-    slow ??= read();
-    return slow;
+  // Texts above the limit of YAML have no places: the ranges of all their values would need a multiple of the memory.
+  if (new TextEncoder().encode(text).length > yamlLimits.bytes) {
+    return {
+      file: lines.file,
+      value,
+      errors: [],
+      dialect: [],
+      find: () => undefined,
+      place: (path) => placeOf(lines, 0, 0, jsonPointer(path)),
+    };
+  }
+  const start = text.search(/\S/);
+  let root: JsonNode | undefined;
+  const rangeOf = (path: Path, part: 'value' | 'key'): Range | undefined => {
+    root ??= jsonNode(text, start);
+    const found = path.reduce<JsonNode | undefined>((node, step) => node?.children.get(step) ?? node?.children.get(String(step)), root);
+    return part === 'key' ? (found?.key ?? found?.range) : found?.range;
   };
-  return {
-    file: lines.file,
-    value,
-    errors: [],
-    dialect: [],
-    find: (path, part) => document()?.find(path, part),
-    place: (path, part) => document()?.place(path, part) ?? placeOf(lines, 0, 0, jsonPointer(path)),
-  };
+  return { file: lines.file, value, errors: [], dialect: [], ...placesIn(lines, rangeOf, [start, text.trimEnd().length]) };
+}
+
+interface JsonNode {
+  readonly range: Range;
+  /** The range of the key; absent for the root and for items. */
+  readonly key?: Range;
+  readonly children: ReadonlyMap<PathKey, JsonNode>;
+}
+
+const separators = /[\s,:]*/y;
+const scalar = /"(?:[^"\\]|\\.)*"|[^\s,:\]}]+/y;
+
+/** Returns the offset after a match of the pattern at an offset. */
+function afterMatch(pattern: RegExp, text: string, offset: number): number {
+  pattern.lastIndex = offset;
+  return pattern.test(text) ? pattern.lastIndex : offset;
+}
+
+/** Returns the ranges of a value and of the values in it. The text is valid JSON. */
+function jsonNode(text: string, start: number): JsonNode {
+  const children = new Map<PathKey, JsonNode>();
+  const isObject = text[start] === '{';
+  if (!isObject && text[start] !== '[') return { range: [start, afterMatch(scalar, text, start)], children };
+  let offset = afterMatch(separators, text, start + 1);
+  while (text[offset] !== '}' && text[offset] !== ']') {
+    const keyEnd = isObject ? afterMatch(scalar, text, offset) : offset;
+    const child = jsonNode(text, afterMatch(separators, text, keyEnd));
+    if (isObject) children.set(JSON.parse(text.slice(offset, keyEnd)), { ...child, key: [offset, keyEnd] });
+    else children.set(children.size, child);
+    offset = afterMatch(separators, text, child.range[1]);
+  }
+  return { range: [start, offset + 1], children };
 }
 
 interface Shape {

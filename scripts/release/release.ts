@@ -118,7 +118,7 @@ interface Row extends Artefact {
 async function writeArtefacts(product: Product, folder: string): Promise<readonly Row[]> {
   const outputs = buildBundle(product);
   const agent = bundleFiles(outputs, ['rollout-group-agent.js']);
-  const plugin = bundleFiles(outputs, ['kubectl-rollout_group.js', 'chunks/simulation-thread.mjs']);
+  const plugin = bundleFiles(outputs, ['kubectl-rollout_group.js', 'chunks/thread.mjs']);
   const image = await packImage(product, agent);
   const archives = await pluginArchives(product, plugin);
   const bundled = bundledComponents(Object.values(outputs).flatMap(({ inputs }) => Object.keys(inputs)));

@@ -1,4 +1,5 @@
-// The texts of a review beyond the decisions: changed objects in no group, and what stays of a long review.
+// Large reviews: changed objects in no group, what stays of a long comment, and the same bytes from threads.
+import { readdirSync, readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
 import type { GroupPlan } from '../../engine/plan/document.ts';
 import { readComment } from '../../plugin/forge/comment-text.ts';
@@ -6,6 +7,7 @@ import { renderReviewMarkdown } from '../../plugin/output/review/markdown.ts';
 import type { PolicyEffect } from '../../review/document.ts';
 import { runInProcess } from './in-process.ts';
 import { ingester, planOf } from './plan-kit.ts';
+import { runPlugin } from './process.ts';
 import { ScratchRepository } from './review-kit.ts';
 
 it('keeps the summary of each environment in a comment that is cut', () => {
@@ -122,4 +124,39 @@ it('lists the changed objects in no group, also if no pod restarts, and counts t
       ],
     ]
   `);
+});
+
+it('gives the same review from threads as from one thread', async () => {
+  const repository = new ScratchRepository('quick-start');
+  const environments = ['staging', 'production'];
+  const paths = ['policies', 'manifests'].flatMap((folder) =>
+    readdirSync(`examples/quick-start/${folder}`).map((file) => `${folder}/${file}`),
+  );
+  const texts = paths.map((path) => ({ path, text: readFileSync(`examples/quick-start/${path}`, 'utf8') }));
+  const writeGroups = (change: (text: string) => string): void => {
+    for (const environment of environments) {
+      for (let group = 0; group < 10; group += 1) {
+        for (const { path, text } of texts) {
+          const named = text.replaceAll(/\bcache\b/g, `cache-${group}`);
+          repository.write(`${environment}/${path.replace('/', `/${group}-`)}`, change(named));
+        }
+      }
+    }
+  };
+  writeGroups((text) => text);
+  const entries = environments.map((name) => `  - { name: ${name}, policies: ${name}/policies, manifests: ${name}/manifests }\n`);
+  repository.write('rollout-group.yaml', `environments:\n${entries.join('')}`);
+  repository.commit('groups');
+  repository.branch('changed', () =>
+    writeGroups((text) => text.replace(/(image: [^:\s]+):\S+/g, '$1:9').replace('maxUnavailable: 2', 'maxUnavailable: 1')),
+  );
+  const words = ['review', '--base', 'main', '--head', 'changed', '--at', '2026-11-26T10:00:00Z', '-o', 'json'];
+  try {
+    const inThreads = runPlugin(words, { cwd: repository.root });
+    // The sources have no file for a thread, so this review uses one thread.
+    expect(inThreads).toEqual(await runInProcess(words, { cwd: repository.root }));
+    expect(JSON.parse(inThreads.stdout).environments[1].plan.groups).toHaveLength(10);
+  } finally {
+    repository.remove();
+  }
 });

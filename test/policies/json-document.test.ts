@@ -22,8 +22,13 @@ describe('manifests in JSON', () => {
   });
 
   it('have the same places', () => {
-    for (const path of [[], ['spec', 'replicas'], ['spec', 'list', 1], ['metadata', 'annotations', 'note']]) {
-      expect(asJson(manifest)?.find(path)).toEqual(asYaml(manifest)?.find(path));
+    const paths = [[], ['spec', 'replicas'], ['spec', 'list', 1], ['spec', 'list', 3], ['metadata', 'annotations', 'note'], ['spec']];
+    for (const text of [manifest, JSON.stringify(JSON.parse(manifest)), `  ${manifest}\n\n`]) {
+      for (const part of ['value', 'key'] as const) {
+        for (const path of paths) expect(asJson(text)?.find(path, part)).toEqual(asYaml(text)?.find(path, part));
+      }
+    }
+    for (const path of paths) {
       expect(asJson(manifest)?.place([...path, 'absent'])).toEqual(asYaml(manifest)?.place([...path, 'absent']));
     }
     expect(asJson(manifest)?.find(['spec', 'absent'])).toBeUndefined();
