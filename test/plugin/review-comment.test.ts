@@ -51,6 +51,24 @@ it('keeps the summary of each environment in a comment that is cut', () => {
   expect(readComment('review.md', comment, 65_536).environments).toHaveLength(3);
 });
 
+it('shortens the plans of all groups alike, before it leaves one out', () => {
+  const groups = Array.from({ length: 20 }, (_, index): GroupPlan => ({ ...ingester(), group: `ingester-${index}` }));
+  const environments = ['staging', 'europe', 'america'].map((name) => ({
+    name,
+    plan: planOf(groups),
+    policies: { effects: [], asked: 1 },
+  }));
+  const shown = (some: typeof environments) =>
+    renderReviewMarkdown({ base: 'main', head: 'large', environments: some }, { digest: '0', outcomes: some.map(() => 'complete') });
+  const count = (text: string, pattern: RegExp) => [...text.matchAll(pattern)].length;
+  const [all, one] = [
+    shown(environments),
+    shown([{ ...environments[0], plan: planOf(groups.slice(0, 2)) } as (typeof environments)[number]]),
+  ];
+  expect([count(all, /<summary>Plan of/g), count(all, /<summary>Zones/g), all.includes('omitted')]).toEqual([60, 0, false]);
+  expect([count(one, /<summary>Plan of/g), count(one, /<summary>Zones/g), all.length < 60_000]).toEqual([2, 2, true]);
+});
+
 it('shows the same change of several groups as one row, and each exception that lets something pass', () => {
   const effectOf = (group: string, what: string): PolicyEffect => {
     const source = { file: `policies/${group}.yaml`, line: 1, column: 2 };

@@ -38,7 +38,7 @@ export function renderReviewMarkdown(
   const sections = [
     ...(environments.length > 1 ? [summary(environments)] : []),
     ...[...new Set(rows.map(({ kind }) => kind))].map((kind) => rowSection(kind, rows, environments)),
-    ...environments.map((one) => details(one, environments.length > 1)),
+    ...evenDetails(environments, budget - sizeOf(rows.map((row) => rowForms(row, environments)))),
   ];
   return `${fitSections(head, sections, `<sub>${markdownText(revisionsText(review))}</sub>`, budget - 1)}\n`;
 }
@@ -74,6 +74,21 @@ function rowForms(row: ReviewRow, environments: readonly EnvironmentReview[]): r
   if (items.length === 0) return [short];
   const first = row.decisions.length < 2 ? short : line(rowText({ ...row, decisions: [] }, environments));
   return [[first, ...items.map((text) => `  - ${markdownText(cut(text, longestText))}`)].join('\n'), short];
+}
+
+/** Returns the plans in the longest form in which those of all environments fit, so that no plan takes the room of another. */
+function evenDetails(environments: readonly EnvironmentReview[], room: number): readonly Section[] {
+  const all = environments.map((one) => details(one, environments.length > 1));
+  const shorter = (count: number): readonly Section[] =>
+    all.map((section) => ({ ...section, items: section.items.map((forms) => forms.slice(Math.min(count, forms.length - 1))) }));
+  // The rest is for titles, the summary and the marker.
+  const fits = (sections: readonly Section[]): boolean => sizeOf(sections.flatMap(({ items }) => items)) < room * 0.9;
+  return [all, shorter(1)].find(fits) ?? shorter(2);
+}
+
+/** Returns the size of the items in their longest forms. */
+function sizeOf(items: readonly (readonly string[])[]): number {
+  return items.reduce((sum, [longest = '']) => sum + longest.length + 2, 0);
 }
 
 function details(one: EnvironmentReview, isNamed: boolean): Section {
