@@ -134,6 +134,7 @@ const run = z.object({
   kept: z.record(zone, z.array(text)).optional(),
   from: revisions.optional(),
   base: revisions.optional(),
+  earlier: revisions.optional(),
   joined: z.object({ id: text, startedMs: instant }).optional(),
   origin: origin.optional(),
   seen: z.array(z.string()).optional(),

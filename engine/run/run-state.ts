@@ -22,6 +22,8 @@ export interface RunCore {
   readonly from?: Readonly<Record<string, string>>;
   /** Update revision per zone before the last template of the change; absent: `from`. */
   readonly base?: Readonly<Record<string, string>>;
+  /** In zones that the change has not changed: the revision per zone from before their own last change. A template of it returns the zone. */
+  readonly earlier?: Readonly<Record<string, string>>;
   /** The first run of the change: StatefulSets that are written one after another cause several runs. Absent: this run is the first. */
   readonly joined?: Pick<RunCore, 'id' | 'startedMs'>;
   /** The origin of the change; absent if unknown. The annotations of an earlier change do not count. */

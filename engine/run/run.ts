@@ -203,7 +203,7 @@ function abortWhenRequested(context: GroupContext, run: RunningRun): RunState {
 
 /** Returns the run after a template change: a rollback if zones return to their revision before the run, else a rollout. */
 function supersede(context: GroupContext, known: RunState, target: RunCore['target']): RunningRun {
-  const restores = revisionsToReturn(known);
+  const restores = { ...revisionsToReturn(known), ...returnedAlone(known, target) };
   const { isBack, returning } = returnOf(context, known, { target, restores });
   const present = presentZones(context);
   const included = context.view.zones.filter((view) => podsLeft(context.group, undefined, view) > 0).map(({ zone }) => zone.name);
@@ -221,9 +221,22 @@ function supersede(context: GroupContext, known: RunState, target: RunCore['targ
   return {
     ...keepRolledBack(context, started, known),
     from,
-    ...defined({ base, returning, interrupted }),
+    ...defined({ base, returning, interrupted, earlier: isBack ? undefined : earlierRevisions(known, target) }),
     ...(isBack ? { restores } : {}),
   };
+}
+
+/** Returns the revisions of `earlier` of the running run to which zones return now. Members are written one by one, in any order. */
+function returnedAlone({ outcome, earlier = {} }: RunState, target: RunCore['target']): RunCore['target'] {
+  if (outcome !== 'running') return {};
+  return Object.fromEntries(Object.entries(earlier).filter(([zone, revision]) => target[zone] === revision));
+}
+
+/** Returns `earlier` of the rollout after this run: of the zones that it does not change. */
+function earlierRevisions(known: RunState, target: RunCore['target']): RunCore['earlier'] {
+  const earlier = Object.entries({ ...revisionsToReturn(known), ...known.earlier });
+  const unchanged = earlier.filter(([zone, revision]) => target[zone] === known.target[zone] && target[zone] !== revision);
+  return unchanged.length === 0 ? undefined : Object.fromEntries(unchanged);
 }
 
 /** Returns the cause and the commit of the rollout that a return of some zones interrupts, also if several writes make this return. */

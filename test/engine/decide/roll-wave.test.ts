@@ -106,6 +106,32 @@ describe('a wave', () => {
     });
   });
 
+  it('returns a zone first, whichever of the templates of one change is written first', () => {
+    const waves = [wave('canary', ['a'], { before: { approval: { count: 1, from: [] }, gates: [] } }), wave('rest', ['b', 'c'])];
+    const careful = group({ rollout: { waves }, sources: {} });
+    // The last run replaced the pods of zone c alone. Now zone c returns, and the other zones get another template.
+    const last = { a: oldRevision, b: oldRevision, c: newRevision };
+    const run = runOf({ target: last, previous: { ...last, c: oldRevision }, outcome: 'completed', completedMs: ago(minuteMs) });
+    const next = { a: newRevision, b: newRevision, c: oldRevision };
+    const updated = podsIn({ c: updatedPods() });
+    const setsAt = (revisions: Readonly<Record<string, string>>) =>
+      Object.entries(revisions).map(([zone, updateRevision]) =>
+        outdatedStatefulSet({ name: `ingester-zone-${zone}`, status: { updateRevision } }),
+      );
+    const orders = [
+      [next],
+      [{ ...last, c: oldRevision }, next],
+      [{ ...next, c: newRevision }, next],
+      [{ ...last, a: newRevision }, { ...next, c: newRevision }, next],
+    ];
+    for (const writes of orders) {
+      let decided = roll(careful, run, { ...updated, statefulSets: setsAt(last) });
+      for (const written of writes) decided = roll(careful, decided.run, { ...updated, statefulSets: setsAt(written) });
+      expect([decided.run?.kind, decided.run?.returning, decided.run?.target]).toEqual(['rollback', ['c'], next]);
+      expect(decided.run?.restores).toMatchObject({ c: oldRevision });
+    }
+  });
+
   it('ends the return of some zones before the others when the group no longer asks for it', () => {
     const waves = [wave('canary', ['a'], { before: { approval: { count: 1, from: [] }, gates: [] } }), wave('rest', ['b', 'c'])];
     const careful = (skipOnRollback: boolean) => group({ rollout: { waves, skipOnRollback }, sources: {} });
