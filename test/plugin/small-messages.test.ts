@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { shortMessage, uncalledText, uncalledWebhook } from '../../plugin/connection-failure.ts';
 import { runInProcess } from './in-process.ts';
+import { act } from './live-requests-kit.ts';
 import { folderWith } from './process.ts';
 
 const group = (waves = '', more = '') => `apiVersion: rollout-group.dev/v1alpha1
@@ -54,6 +55,16 @@ describe('the line about a webhook that does not answer', () => {
     expect(uncalledWebhook('admission webhook "a.example.com" denied the request: no')).toBeUndefined();
   });
 });
+
+it.each(['undo ingester', 'restart ingester', 'scale ingester --replicas 4'])(
+  'the missing permission is named if the user may not list StatefulSets: %s',
+  async (line) => {
+    const { status, stderr, writes } = await act(line, { options: { forbidden: ['statefulsets'] } });
+    expect([status, writes]).toEqual([11, []]);
+    expect(stderr).toContain('error: anna may not list statefulsets');
+    expect(stderr).toContain('the rule {apiGroups: ["apps"], resources: ["statefulsets"], verbs: ["list"]}\n');
+  },
+);
 
 describe('the advice of a message', () => {
   it('for a wave with an unknown zone: the zone that no wave names, or the zones that exist', async () => {
