@@ -3,7 +3,7 @@
 import { labelKeys } from '../../policies/adopt/keys.ts';
 import type { GroupDefinition } from '../../policies/definition.ts';
 import { defined } from '../../policies/values/defined.ts';
-import { counted } from '../../policies/wording.ts';
+import { counted, zonesText } from '../../policies/wording.ts';
 import { contextOf, type GroupContext, sourceOf } from '../context.ts';
 import { decideGroup } from '../decide/decide.ts';
 import { desiredReplicas } from '../decide/replicas.ts';
@@ -20,7 +20,9 @@ import { prepareDownscale } from '../rules/prepare.ts';
 import { protectedFromOthers } from '../rules/protected.ts';
 import { checkReplicas, type ScaleQuestion, setLeavesRules } from '../rules/scale.ts';
 import { strategyKept, type UpdateRequest } from '../rules/strategy.ts';
+import { podsLeft } from '../run/included.ts';
 import { cancelRequest } from '../run/requests.ts';
+import { newRevisions } from '../run/run.ts';
 import { type Claim, isUnknown, type PodView, type Snapshot, type StatefulSetView, setNamed } from '../snapshot.ts';
 import { exposedClaims } from '../strategies/partition.ts';
 import { groupOf, podNamed, type RequestOf } from './admission-claims.ts';
@@ -140,10 +142,22 @@ export function checkRestart(snapshot: Snapshot, request: RequestOf<'restart'>):
     const own = blocksOfTemplate(context, zone).map(({ rule, fact, source, untilMs: earliestMs, isBlocking }) => {
       const limit = `another template${rule === 'rolled-back' && isBlocking ? ', or retry' : ''}`;
       const details = { source, earliestMs, ...(rule === 'run-failed' ? {} : { limit }) };
-      return result(rule, rule === 'run-failed' ? 'no' : 'wait', `a restart would roll out a blocked template: ${fact}`, details);
+      return result(rule, rule === 'run-failed' ? 'no' : 'wait', `a restart would ${restartEffect(context, zone, rule)}: ${fact}`, details);
     });
     return withPolicies({ context, action: 'restart', zone, ...userOf(request) }, own, Math.max(zone.replicas, zone.pods.length));
   });
+}
+
+/** Returns what a restart under a block of templates would do. In a zone with another template than the failed one, it waits for the other zones. */
+function restartEffect({ view, group }: GroupContext, { zone: { name }, set }: ZoneView, rule: Stop['rule']): string {
+  const { run } = view.ledger;
+  const isBlocked = rule !== 'run-failed' || run === undefined || newRevisions(run)[name] === set?.status.updateRevision;
+  const failed = isBlocked
+    ? []
+    : view.zones.filter((one) => one.set?.status.updateRevision === run.target[one.zone.name] && podsLeft(group, run, one) > 0);
+  if (failed.length === 0) return 'roll out a blocked template';
+  const have = failed.length === 1 ? 'has' : 'have';
+  return `replace no pod while ${zonesText(failed.map(({ zone }) => zone.name))} ${have} the template of the failed run`;
 }
 
 export function checkPod(snapshot: Snapshot, request: RequestOf<'deletePod' | 'evictPod'>): Verdict {

@@ -2,6 +2,7 @@
 import type { GroupDefinition } from '../../policies/definition.ts';
 import { instantText } from '../../policies/instant.ts';
 import type { Phase } from '../../policies/rollout/phases.ts';
+import { defined } from '../../policies/values/defined.ts';
 import { listed } from '../../policies/wording.ts';
 import type { GroupDecision, LeftMember, RuleResult, Stop } from '../decision.ts';
 import { fieldAt } from '../observe/raw.ts';
@@ -9,6 +10,7 @@ import { lacksApproval } from '../rules/approval.ts';
 import { reasonOf } from '../rules/catalog.ts';
 import { whyNotRolledBack } from '../run/effects.ts';
 import { noWaveText } from '../run/included.ts';
+import { isRollingBack } from '../run/origin.ts';
 import { requestOf } from '../run/requests.ts';
 import { newRevisions } from '../run/run.ts';
 import type { RunState } from '../run/run-state.ts';
@@ -330,9 +332,10 @@ export function mayRetry(decision: Pick<PublishedDecision, 'run' | 'warnings' | 
 
 /** Returns the published run as the engine reads it. The publication has no time of the last replacement, so no wave counts as started. */
 export function runOfPublished(published: PublishedRun): RunState {
-  const { returns: _returns, kind: _kind, outcome, failure = '', failedMs = 0, completedMs = 0, ...core } = published;
+  const { returns: _returns, kind: recorded, outcome, failure = '', failedMs = 0, completedMs = 0, ...core } = published;
   const kind = goesBack(published) ? 'rollback' : 'rollout';
-  const run = { ...core, kind, movableMs: 0, movableAsOfMs: core.startedMs, isMovable: false } as const;
+  const origin = recorded === 'rollback' && !isRollingBack({ ...core, kind }) ? ({ isUndo: true } as const) : undefined;
+  const run = { ...core, kind, ...defined({ origin }), movableMs: 0, movableAsOfMs: core.startedMs, isMovable: false } as const;
   if (outcome === 'completed') return completeRun({ ...run, outcome: 'running' }, completedMs);
   return outcome === 'failed' ? { ...run, outcome, failure, failedMs } : { ...run, outcome };
 }

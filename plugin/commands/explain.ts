@@ -5,7 +5,7 @@ import { type CommandContext, suggestNext } from '../context.ts';
 import { type ExitCode, exitCodes, notFoundFailure } from '../failure.ts';
 import { writeErrors } from '../output/findings.ts';
 import { writeResult } from '../output/formats.ts';
-import { type PlanInputOptions, readPlanInputs } from '../source/plan-inputs.ts';
+import { type FilePlanInputs, type InputErrors, isLive, type PlanInputOptions, readPlanInputs } from '../source/plan-inputs.ts';
 import { located, locateIn } from '../source/plan-notes.ts';
 import type { LiveExplainOptions } from './explain-live.ts';
 
@@ -19,12 +19,23 @@ export async function run(context: CommandContext, options: ExplainOptions): Pro
     const id = decisionNamed(options.group);
     if (id !== undefined) return explainDecision(context, id, options);
   }
-  const isOffline = current !== undefined || desired !== undefined || file.length > 0 || set.length > 0 || at !== undefined;
-  return isOffline ? explainManifests(context, options) : (await import('./explain-live.ts')).explainLive(context, options);
+  const isRequested = current !== undefined || desired !== undefined || file.length > 0 || set.length > 0 || at !== undefined;
+  if (!isRequested) return (await import('./explain-live.ts')).explainLive(context, options);
+  const planOptions = { ...options, group: [options.group] };
+  if (!isLive(planOptions)) return explainRequested(context, options, await readPlanInputs(context, planOptions));
+  const [{ withCluster }, { readLiveInputs }] = await Promise.all([import('../connection.ts'), import('../source/cluster/live-plan.ts')]);
+  return withCluster(context, planOptions, 'read', async (cluster) => {
+    const inputs = await readLiveInputs(context, planOptions, cluster);
+    return explainRequested(context, options, 'errors' in inputs ? inputs : { ...inputs, manifests: [] });
+  });
 }
 
-async function explainManifests(context: CommandContext, { group: name, ...options }: ExplainOptions): Promise<ExitCode> {
-  const inputs = await readPlanInputs(context, { ...options, group: [name] });
+/** Explains the state of the manifests, or that of the cluster after a change, as the verb plan reads it. */
+async function explainRequested(
+  context: CommandContext,
+  { group: name, ...options }: ExplainOptions,
+  inputs: Pick<FilePlanInputs, 'input' | 'manifests' | 'notes'> | InputErrors,
+): Promise<ExitCode> {
   if ('errors' in inputs) return writeErrors(context, inputs.errors);
   const { input, manifests } = inputs;
   const [group, ...others] = input.groups;
@@ -42,7 +53,8 @@ async function explainManifests(context: CommandContext, { group: name, ...optio
     const { renderExplanation } = await import('../output/explain.ts');
     context.stdout.write(renderExplanation({ decision, refused, nowMs, showsAllRules: options.allRules === true }, context.stdout));
   } else await writeResult(context, options.output, { kind: 'Explanation', decision, refused });
-  if (decision.outcome === 'act')
-    suggestNext(context, `plan --current ${options.current ?? options.desired ?? ''} --group ${decision.namespace}/${decision.group}`);
+  const source = options.current ?? options.desired;
+  const ofSource = source === undefined ? '' : ` --current ${source}`;
+  if (decision.outcome === 'act') suggestNext(context, `plan${ofSource} --group ${decision.namespace}/${decision.group}`);
   return exitCodes.done;
 }

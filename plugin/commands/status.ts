@@ -74,6 +74,8 @@ async function wait(call: StatusCall): Promise<ExitCode> {
   const { env } = cluster;
   const scope = scopeOf([name]);
   const first = await readGroups(cluster, scope);
+  // A condition with an unknown zone or wave fails before the first line.
+  for (const live of first.groups) verdictOn(judgedOf(first, live, env.clock.nowMs()), verdict);
   const notes = await notesOn(cluster, first);
   writeNotes(context, notes.lines);
   const isText = options.output === 'table';

@@ -89,7 +89,8 @@ function nothingText(name: string, { decision }: LiveGroup, nowMs: number): stri
   const failed = run !== undefined && goesBack(run) ? stops.find(({ rule }) => rule === 'run-failed') : undefined;
   if (failed !== undefined)
     return `run ${run?.id} of ${name} ${run?.kind === 'rollback' ? 'is already a rollback' : 'already returns to the earlier revisions'}; nothing was undone\n  ${stopAndEndText(failed, nowMs)}\n`;
-  return `the update revision of ${name} is already the requested or previous revision; nothing was undone\n`;
+  const undo = `kubectl rollout-group undo ${name} --to-run RUN, with a run of kubectl rollout-group history ${name}`;
+  return `the update revision of ${name} is already the requested or previous revision; nothing was undone\n  to return to the revisions of an earlier run: ${undo}\n`;
 }
 
 /** Returns the members of the chosen zones whose update revision differs from the requested one. */
@@ -113,7 +114,7 @@ async function chooseUndos(
   const before = revisionsBeforeTemplates(group.snapshot, { namespace: target.namespace, zones }, run);
   const undos = isUnknown(earlier) ? [] : earlier.filter(({ action }) => action === 'undo');
   const chosen = meant.map((member) => {
-    return { member, ...chooseRevision(member, revisions.get(member.zone) ?? [], options, { before, runs, undos }) };
+    return { member, ...chooseRevision(member, revisions.get(member.zone) ?? [], options, { before, runs, undos, run }) };
   });
   if (chosen.some(({ isCounted }) => isCounted)) await refuseOtherTemplates(cluster, target, { chosen, revisions });
   return chosen.filter(({ member, to }) => member.view.status.updateRevision !== to.name);

@@ -6,7 +6,9 @@ import { type KubernetesObject, resources } from '../../cluster/request/resource
 import { fieldDiff } from '../../engine/diff/field-diff.ts';
 import { podsToReplace, revisionBesides, revisionsOfRollback } from '../../engine/plan/controller.ts';
 import type { Images, ShownRun, ShownZone } from '../../engine/publish/run-record.ts';
+import { recordedKind } from '../../engine/run/origin.ts';
 import type { revisionsOfUndo } from '../../engine/run/revisions.ts';
+import type { RunState } from '../../engine/run/run-state.ts';
 import { type IntentView, type Snapshot, type StatefulSetView, setNamed } from '../../engine/snapshot.ts';
 import { messageOf } from '../../policies/error-message.ts';
 import { type RolloutRun, schemas } from '../../policies/schema/kinds.ts';
@@ -82,7 +84,9 @@ interface UndoHistory {
   /** The revision per zone from before the present templates. */
   readonly before: ReturnType<typeof revisionsOfUndo>;
   readonly runs: readonly RunRecord[];
-  readonly undos: readonly Pick<IntentView, 'undone'>[];
+  readonly undos: readonly Pick<IntentView, 'undone' | 'requestedBy'>[];
+  /** The present run, from the ledger or as published. */
+  readonly run: RunState | undefined;
 }
 
 /** The revision to which a member returns. `isCounted`: chosen by its number or age among the revisions of this StatefulSet alone. */
@@ -118,16 +122,24 @@ export function chooseRevision(member: Member, kept: readonly Revision[], target
 function revisionNameFor(
   { zone, view }: Member,
   { toCommit, toRun }: UndoTarget,
-  { before, runs, undos }: UndoHistory,
+  { before, runs, undos, run }: UndoHistory,
 ): string | undefined {
   if (toCommit !== undefined) return revisionOfCommit(runs, toCommit, zone);
   if (toRun !== undefined) return revisionOfRun(runs, toRun, zone);
   const current = view.status.updateRevision;
-  const known = undos.flatMap(({ undone = [] }) => undone).filter((one) => one.zone === zone);
-  const begun = known.find(({ revision, to }) => revision === current && to !== undefined)?.to;
-  if (begun !== undefined || known.some(({ to }) => to === current)) return begun ?? current;
+  const undoneIn = ({ undone = [] }: Pick<IntentView, 'undone'>) => undone.filter((one) => one.zone === zone);
+  const begun = undos.flatMap(undoneIn).find(({ revision, to }) => revision === current && to !== undefined)?.to;
+  if (begun !== undefined) return begun;
+  const latest = undos.filter((undo) => isLatestChange(undo, zone, run));
+  if (latest.flatMap(undoneIn).some(({ to }) => to === current)) return current;
   const last = before.get(zone);
   return last?.isOfRun === true ? last.to : undefined;
+}
+
+/** Reports whether no change of the templates follows the undo: the present run is an undo or a rollback, or began before the request. */
+function isLatestChange({ undone, requestedBy }: UndoHistory['undos'][number], zone: string, run: RunState | undefined): boolean {
+  if (run === undefined || requestedBy === undefined || requestedBy.atMs >= run.startedMs) return true;
+  return recordedKind(run) === 'rollback' || undone?.some((one) => one.zone === zone && one.revision === run.from?.[zone]) === true;
 }
 
 function isNamed({ name, number }: Revision, statefulSet: string, wanted: string): boolean {

@@ -10,7 +10,7 @@ import type { GroupDefinition, ZoneDefinition } from '../../policies/definition.
 import { isSameValue } from '../../policies/values/canonical-json.ts';
 import { defined } from '../../policies/values/defined.ts';
 import { resourcesOf, rolloutGroups } from '../cluster-snapshot/kinds.ts';
-import { definitionDenial, itemsOf, type Listing } from '../cluster-snapshot/listing.ts';
+import { definitionDenial, itemsOf, type Listing, requiredStatefulSets } from '../cluster-snapshot/listing.ts';
 import type { Cluster } from '../connection.ts';
 import { connectionFailure, forbiddenFailure } from '../connection-failure.ts';
 import { exitCodes, Failure, notFoundFailure, refusedFailure, usageFailure } from '../failure.ts';
@@ -38,20 +38,21 @@ export interface Members extends Pick<InstallationFacts, 'unread'> {
   readonly listing: Listing;
 }
 
-/** Reads the group that the text names, and its members. Throws Failure if the group or one of its StatefulSets does not exist. */
+/** Reads the group that the text names, and its members. Throws Failure if the group or one of its StatefulSets does not exist, or may not be read. */
 export async function readMembers(cluster: Cluster, text: string): Promise<Members> {
   const target = await findGroup(cluster, text);
   const { namespace, group } = target;
   const read = await readSnapshot(cluster, scopeOf([target]), (one) => one.namespace === namespace && one.name === group);
   const { listing, snapshot, stored, unread } = read;
   const live = onlyGroup(read);
-  const members = live.decision.zones.map(({ zone, statefulSet }) => memberOf(listing, namespace, zone, statefulSet));
+  const objects = requiredStatefulSets(listing).filter(({ metadata }) => metadata.namespace === namespace);
+  const members = live.decision.zones.map(({ zone, statefulSet }) => memberOf(objects, namespace, zone, statefulSet));
   return { target, name: nameOf(target), live, members, snapshot, stored, listing, ...defined({ unread }) };
 }
 
-function memberOf({ statefulSets }: Listing, namespace: string, zone: string, statefulSet: string): Member {
-  const object = itemsOf(statefulSets).find(({ metadata }) => metadata.namespace === namespace && metadata.name === statefulSet);
-  const view = object === undefined ? { unknown: 'it does not exist, or you have no permission to read it' } : observeStatefulSet(object);
+function memberOf(objects: readonly KubernetesObject[], namespace: string, zone: string, statefulSet: string): Member {
+  const object = objects.find(({ metadata }) => metadata.name === statefulSet);
+  const view = object === undefined ? { unknown: 'it does not exist' } : observeStatefulSet(object);
   if (object !== undefined && !isUnknown(view)) return { zone, object, view };
   throw notFoundFailure(`StatefulSet ${namespace}/${statefulSet} of zone ${zone} cannot be used`, {
     ...(isUnknown(view) ? { why: view.unknown } : {}),

@@ -373,6 +373,8 @@ function waitTodo(result: RuleResult, name: string): readonly string[] {
   if ((result.rule === 'undone' || result.rule === 'protected' || result.rule === 'paused') && intent !== undefined) {
     return [`to continue: kubectl rollout-group cancel ${name} ${intent}`];
   }
+  if (result.rule === 'rollout-in-progress')
+    return [`wait until the run ends (kubectl rollout-group status ${name}), or end it: kubectl rollout-group abort ${name}`];
   if (result.endsBy === 'person') return [`to continue: ${editText(result.source, `change the rule ${result.rule}`)}`];
   return result.rule === 'paused' ? [`to continue: ${editText(result.source, 'set paused: false')}`] : [];
 }

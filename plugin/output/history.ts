@@ -58,7 +58,7 @@ function podsText(run: ShownRun): string {
 /** Returns the target of all zones, or each target with its zones: `mimir:2.16.0 in a; mimir:2.17.1 in b and c`. */
 function targetText(run: ShownRun): string {
   const targets = changedZones(run).flatMap((zone): readonly { readonly name: string; readonly text: string }[] => {
-    if (zone.toRevision !== undefined) return [{ name: zone.zone, text: revisionText(zone) }];
+    if (zone.toRevision !== undefined) return [{ name: zone.zone, text: revisionText(zone, run.kind) }];
     return zone.toReplicas === undefined ? [] : [{ name: zone.zone, text: `${zone.toReplicas}` }];
   });
   const parts = [...groupBy(targets, ({ text }) => text)].map(([text, zones]) =>
@@ -67,15 +67,21 @@ function targetText(run: ShownRun): string {
   return parts.join('; ') || '-';
 }
 
-/** Returns the changed images, as `mimir:2.17.1 and 1 more`; else the changed fields; else the number or the hash of the revision. */
-function revisionText(zone: ShownZone): string {
+/**
+ * Returns the changed images, as `mimir:2.17.1 and 1 more`; else the changed fields; else the number or the hash of the revision. A rollback
+ * that changes only the annotation of a restart removes the restart.
+ */
+function revisionText(zone: ShownZone, kind: ShownRun['kind']): string {
   const { fromRevision, toRevision = '', statefulSet = '', fromImages, toImages = {}, changedFields = [], revisionNumber } = zone;
   const changed = fromImages === undefined || fromRevision === toRevision ? Object.values(toImages) : changesOf(zone).map(({ to }) => to);
   const [first, ...others] = changed.map(shortImage);
   if (first !== undefined) return `${first}${others.length > 0 ? ` and ${others.length} more` : ''}`;
-  if (changedFields.length > 0) return fieldsText(changedFields);
+  const fields = changedFields.length === 0 ? undefined : fieldsText(changedFields);
+  if (fields !== undefined && (fields !== restart || kind !== 'rollback')) return fields;
   return revisionNumber === undefined ? shortRevision(toRevision, statefulSet) : `revision ${revisionNumber}`;
 }
+
+const restart = 'restart';
 
 /**
  * Returns `restart` if only the annotation of `kubectl rollout restart` changed; `env LOG_LEVEL` if only one or two environment variables
@@ -83,7 +89,7 @@ function revisionText(zone: ShownZone): string {
  */
 function fieldsText(changed: readonly string[]): string {
   const paths = changed.filter((path) => !path.endsWith('annotations[kubectl.kubernetes.io/restartedAt]'));
-  if (paths.length === 0) return 'restart';
+  if (paths.length === 0) return restart;
   const names = paths.map((path) => /\.env\[([^\]]+)\]/.exec(path)?.[1]);
   const known = [...new Set(names)].filter((name) => name !== undefined);
   if (names.every((name) => name !== undefined) && known.length <= 2) return `env ${known.join(', ')}`;

@@ -26,7 +26,7 @@ export const globalOptions: readonly OptionSpec[] = [
   { flags: '--color <when>', description: 'Colour the output.', choices: ['auto', 'always', 'never'] },
   { flags: '--no-color', description: 'Same as --color=never.' },
   { flags: '--ascii', description: 'Use only ASCII characters in tables and charts.' },
-  { flags: '--width <columns>', description: 'Fit into this many columns, also in pipes.', atLeast: 40 },
+  { flags: '--width <columns>', description: 'Fit into this many columns, also in pipes; get -o wide ignores it.', atLeast: 40 },
 ];
 
 /** Returns the verb of a command line: its first word that is neither a flag nor the value of a flag. */

@@ -91,7 +91,7 @@ const explain: Verb = {
   name: 'explain',
   summary: 'Show why a group progresses, waits or is blocked, rule by rule',
   description:
-    'Lists every rule that blocks, with its fact, its limit and the place that defines the limit. Counts the other rules. Reads the cluster, or manifests if you name them. To see the documentation of fields, use schema.',
+    'Lists every rule that blocks, with its fact, its limit and the place that defines the limit. Counts the other rules. Reads the cluster, or manifests with --current or --desired. With --set, -f or --at, explains the state after the change, as plan does. To see the documentation of fields, use schema.',
   arguments: [
     {
       name: 'group',
@@ -107,7 +107,7 @@ const explain: Verb = {
     desiredState,
     fileOption,
     { flags: '--set <key=value>', description: 'Explain the state after this change, given as for plan --set.', isRepeatable: true },
-    { ...instant, description: 'With manifests: evaluate the rules for this time, for example 2026-01-15T10:00:00Z; default: now.' },
+    { ...instant, description: 'Evaluate the rules for this time, for example 2026-01-15T10:00:00Z; default: now.' },
     namespaceOption,
     agentNamespaceOption,
     fromReportOption,

@@ -143,7 +143,7 @@ export const fromReportOption: OptionSpec = {
 export const allNamespacesOption: OptionSpec = { flags: '-A, --all-namespaces', description: 'Groups in all namespaces.' };
 
 export const actOptions: readonly OptionSpec[] = [
-  { flags: '--reason <text>', description: 'Reason; it is recorded.' },
+  { flags: '--reason <text>', description: 'Reason. A request stores it; resume, cancel, restart and scale write it into an Event.' },
   {
     flags: '--dry-run <where>',
     description: 'Print the objects and change nothing. client: send no changes. server: the API server validates them.',

@@ -87,6 +87,10 @@ it('the history names changed fields as diff does', () => {
   expect(to('spec.template.metadata.annotations.x', `${container}.args`)).toBe('metadata.annotations.x and 1 more');
   const restarted = 'spec.template.metadata.annotations[kubectl.kubernetes.io/restartedAt]';
   expect([to(restarted), to(restarted, `${container}.args`)]).toEqual(['restart', 'containers[app].args']);
+  // The rollback removes the restart.
+  const back = { ...zone('a', 'd2'), changedFields: [restarted] };
+  expect(shown([back, zone('b', '7c9')], { kind: 'rollback' })[0]).toBe('d2 in a');
+  expect(shown([{ ...back, revisionNumber: 3 }], { kind: 'rollback' })[0]).toBe('revision 3');
 });
 
 it('the history names a stopped agent, the undo of a run, and why a run waits', () => {

@@ -103,6 +103,20 @@ describe('restart while the pods do not all run the template', () => {
     }
   });
 
+  it.each([
+    ['an undo returned it', run.target],
+    ['the run did not change it', { ...run.target, a: 'rev-1' }],
+  ])('refuses a zone without the template of the failed run, because no pod would be replaced: %s', async (_name, target) => {
+    const failed = { ...run, target, outcome: 'failed', failure: 'no pod came', failedMs: startedMs + 2000 } as const;
+    const { extra } = inRun([], { run: failed });
+    const set = statefulSetObject('a', { updateRevision: 'rev-1' });
+    const { status, stderr, writes } = await act('restart ingester --zone a', { extra: [...extra, set] });
+    expect([status, writes]).toEqual([5, []]);
+    expect(stderr).toContain(
+      'denied by run-failed: a restart would replace no pod while zones b and c have the template of the failed run: the run failed: no pod came',
+    );
+  });
+
   it('refuses a template that the published decision of a group without a readable definition blocks', async () => {
     const stop = {
       rule: 'rolled-back',

@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
+import { runOf as storedRun } from '../kit/questions.ts';
 import { rolling } from './live-kit.ts';
-import { adoptedObjects } from './live-objects.ts';
-import { act, apiVersion, asked, zones } from './live-requests-kit.ts';
+import { adoptedObjects, ledgerObject } from './live-objects.ts';
+import { act, apiVersion, asked, history, over, runOf, zones } from './live-requests-kit.ts';
 import type { FakeObject } from './served-objects.ts';
 
 const labels = { 'rollout-group': 'ingester' };
@@ -161,5 +162,48 @@ describe('undo --to-revision if the numbers of the StatefulSets differ', () => {
   ])('undo %s exits with %i', async (flags, status) => {
     const acted = await undo(flags);
     expect([acted.status, acted.kept]).toEqual([status, []]);
+  });
+});
+
+describe('undo after a request that restored the present revision', () => {
+  const requestedMs = Date.now() - 3_600_000;
+  const at = (name: string) => ({ a: name, b: name, c: name });
+  const request: FakeObject = {
+    apiVersion,
+    kind: 'RolloutIntent',
+    metadata: { name: 'undo.ingester.1', namespace: 'mimir' },
+    spec: {
+      group: 'ingester',
+      action: 'undo',
+      undone: zones.map((zone) => ({ zone, revision: 'rev-0', to: 'rev-2' })),
+      requestedBy: { user: 'anna', groups: [], at: new Date(requestedMs).toISOString() },
+    },
+  };
+  const times = (offsetMs: number) => ({ startedMs: requestedMs + offsetMs, completedMs: requestedMs + offsetMs + 1000 });
+  // The present templates are rev-2, from a run that replaced rev-1.
+  const change = { target: at('rev-2'), previous: at('rev-1') };
+  const publishedAs = (kind: 'rollout' | 'rollback', offsetMs = 60_000) => ({
+    ...over,
+    run: { ...runOf(over), ...change, kind, returns: true, ...times(offsetMs) },
+  });
+  const stored = (more: object) =>
+    ledgerObject({ run: storedRun({ ...change, kind: 'rollback', outcome: 'completed', ...times(60_000), ...more }) });
+
+  it.each([
+    ['of the ledger', [stored({ from: at('rev-1') })]],
+    ['as published', []],
+  ])('returns to the revision before, if a later rollout made the present run %s', async (_name, ledger) => {
+    const acted = await act('undo ingester', { decision: publishedAs('rollout'), extra: [...history, request, ...ledger] });
+    expect(asked(acted), acted.stdout).toMatchObject([{ undone: zones.map((zone) => ({ zone, revision: 'rev-2', to: 'rev-1' })) }]);
+  });
+
+  it.each([
+    ['is the undo, in the ledger', publishedAs('rollback'), [stored({ origin: { isUndo: true } })]],
+    ['is the undo, as published', publishedAs('rollback'), []],
+    ['changed from the undone revision, together with other changes', publishedAs('rollout'), [stored({ from: at('rev-0') })]],
+    ['began before the request', publishedAs('rollout', -60_000), []],
+  ])('has no effect if the present run %s', async (_name, decision, ledger) => {
+    const acted = await act('undo ingester', { decision, extra: [...history, request, ...ledger] });
+    expect([acted.kept, acted.stdout]).toEqual([[], expect.stringContaining('nothing was undone\n')]);
   });
 });

@@ -142,7 +142,7 @@ describe('undo', () => {
     expect([done.status, done.kept, done.stdout]).toEqual([
       0,
       [],
-      'the update revision of mimir/ingester is already the requested or previous revision; nothing was undone\n',
+      'the update revision of mimir/ingester is already the requested or previous revision; nothing was undone\n  to return to the revisions of an earlier run: kubectl rollout-group undo mimir/ingester --to-run RUN, with a run of kubectl rollout-group history mimir/ingester\n',
     ]);
     const partial = await act('undo ingester', { decision: back, extra: [...history, undoFrom('rev-2')] });
     expect(asked(partial)[0]).toMatchObject({ undone: [{ zone: 'a', to: 'rev-1' }, { zone: 'b' }, { zone: 'c' }] });

@@ -1,6 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { shortMessage, uncalledText, uncalledWebhook } from '../../plugin/connection-failure.ts';
+import { runOf } from '../kit/questions.ts';
 import { runInProcess } from './in-process.ts';
+import { ledgerObject } from './live-objects.ts';
+import { act, over } from './live-requests-kit.ts';
 import { folderWith } from './process.ts';
 
 const group = (waves = '', more = '') => `apiVersion: rollout-group.dev/v1alpha1
@@ -53,6 +56,36 @@ describe('the line about a webhook that does not answer', () => {
     expect(webhook === undefined ? undefined : uncalledText(webhook)).toBe(line);
     expect(uncalledWebhook('admission webhook "a.example.com" denied the request: no')).toBeUndefined();
   });
+});
+
+it.each(['undo ingester', 'restart ingester', 'scale ingester --replicas 4'])(
+  'the missing permission is named if the user may not list StatefulSets: %s',
+  async (line) => {
+    const { status, stderr, writes } = await act(line, { options: { forbidden: ['statefulsets'] } });
+    expect([status, writes]).toEqual([11, []]);
+    expect(stderr).toContain('error: anna may not list statefulsets');
+    expect(stderr).toContain('the rule {apiGroups: ["apps"], resources: ["statefulsets"], verbs: ["list"]}\n');
+  },
+);
+
+it.each(['wave=foo', 'zone=foo'])('status --for %s fails before it prints the progress', async (condition) => {
+  const { status, stdout, stderr } = await act(`status ingester --for ${condition}`);
+  expect([status, stdout]).toEqual([3, '']);
+  expect(stderr).toContain(`error: mimir/ingester has no ${condition.replace('=', ' ')}\n`);
+});
+
+it('explain --set explains the cluster after the change, as plan --set does', async () => {
+  const { status, stdout, stderr } = await act('explain ingester --set image=mimir:9 -o json', { decision: over });
+  expect(status, stderr).toBe(0);
+  expect(JSON.parse(stdout)).toMatchObject({ kind: 'Explanation', decision: { group: 'ingester', run: { outcome: 'running' } } });
+});
+
+it('scale names what ends a run that blocks it', async () => {
+  const { status, stderr } = await act('scale ingester --replicas 1 --zone a', { extra: [ledgerObject({ run: runOf() })] });
+  expect(status).toBe(5);
+  expect(stderr).toContain(
+    'do:  wait until the run ends (kubectl rollout-group status mimir/ingester), or end it: kubectl rollout-group abort mimir/ingester\n',
+  );
 });
 
 describe('the advice of a message', () => {
