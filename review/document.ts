@@ -1,4 +1,4 @@
-// Defines the review of a pull request as a document: the output of `review -o json`. Every other output format is made from it.
+// Defines the review of a pull request as a document: the output of `review -o json`. Every other output format is rendered from it.
 import type { GroupPlan, Plan } from '../engine/plan/document.ts';
 import type { Source } from '../policies/definition.ts';
 import type { PolicyAction } from '../policies/schema/rollout-policy.ts';
@@ -12,7 +12,7 @@ export interface ChangedDecision {
   readonly action: PolicyAction;
   /** The permission, as a clause: `zones b and c may shrink`. */
   readonly may: string;
-  /** The circumstances, each an adverbial clause such as `after zone a shrank`; empty in the plain state. */
+  /** The circumstances, each an adverbial clause such as `after zone a shrank`; may be empty. */
   readonly when: readonly string[];
   readonly before: SideDecision;
   readonly after: SideDecision;
@@ -21,7 +21,7 @@ export interface ChangedDecision {
 }
 
 export interface SideDecision {
-  /** The answer to a request: `allow`, `warn`, `requireApproval`, `hold` or `deny`; that of the agent: `act`, `wait`, `blocked` or `done`. */
+  /** For a request: `allow`, `warn`, `requireApproval`, `hold` or `deny`. For the agent: `act`, `wait`, `blocked` or `done`. */
   readonly decision: string;
   /** The rules that block. */
   readonly rules: readonly string[];
@@ -68,7 +68,7 @@ export interface PolicyEffect {
 
 export interface PolicyReview {
   readonly effects: readonly PolicyEffect[];
-  /** The number of questions that both sides answered. Groups with equal policies are not asked about. */
+  /** The number of questions that both sides answered. A group with equal policies on both sides has no questions. */
   readonly asked: number;
 }
 
@@ -76,7 +76,7 @@ export interface PolicyReview {
 export interface SideTests {
   readonly passed: number;
   readonly failed: number;
-  /** The rules of the tested policies that both blocked and passed in a case, and all rules that the cases can reach. */
+  /** `covered`: the rules that blocked in one case and passed in another. `rules`: all rules that the cases can reach. */
   readonly coverage: { readonly covered: number; readonly rules: number };
   readonly failures: readonly TestFailure[];
 }

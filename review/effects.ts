@@ -99,7 +99,7 @@ function placeOf(result: Flip['before']): RulePlace | undefined {
   return Object.keys(place).length === 0 ? undefined : place;
 }
 
-/** Joins equal decisions in several circumstances. Those of the agent come first, then those in the plain state or in most circumstances. */
+/** Joins equal decisions in several circumstances. Those of the agent come first, then those without circumstances, then the most frequent. */
 function decisionsOf(flips: readonly Flip[]): readonly ChangedDecision[] {
   const groups = groupBy(flips, (flip) => [differenceOf(flip, ''), ...wordsOf(flip)].join('\n'));
   const isPlain = (same: readonly Flip[]): boolean => same.some(({ question }) => question.when === '');

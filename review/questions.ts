@@ -14,7 +14,7 @@ type ZoneState = NonNullable<GivenState['zones']>[string];
 export interface Question {
   /** The permission that is asked for, as a clause: `zone b may shrink`. */
   readonly may: string;
-  /** The circumstances, as an adverbial clause; empty in the plain state. */
+  /** The circumstances, as an adverbial clause; empty in a question without circumstances. */
   readonly when: string;
   readonly action: PolicyAction;
   /** The member that the request is about; absent if the request is about the group. */
@@ -112,7 +112,7 @@ interface Row extends Pick<Question, 'may' | 'action' | 'isDone' | 'isAboutOrder
   readonly members?: (group: GroupDefinition, zone: ZoneDefinition) => Readonly<Record<string, MemberState>>;
 }
 
-/** Returns the questions about one member in the plain state, and in the circumstances that the rules read. */
+/** Returns the questions about one member: without circumstances, and in the circumstances that the rules read. */
 export function memberQuestions(scene: Scene, member: Member): readonly Question[] {
   const shrink = shrinkRow(scene, member);
   const rows = [...clientRows(scene, member), ...scaleRows(scene, member), shrink, growRow(member), beforeLeaderRow(shrink, member)];

@@ -40,8 +40,8 @@ export type Outcome = TakenAction &
   Pick<ActionOutcome, 'status' | 'retryAfterMs' | 'changed'> & { readonly answers?: readonly PodAnswer[] };
 
 /**
- * Performs the actions in order. Stops if the remaining actions are stale or no longer permitted, and after an outcome that `endsTurn`.
- * Continues after failed calls to pods. Returns only the outcomes of the actions that were begun.
+ * Performs the actions in order. Stops if the remaining actions are stale or no longer permitted, and after an outcome for which
+ * `endsTurn` is true. Continues after failed calls to pods. Returns only the outcomes of the actions that were started.
  */
 export async function perform(actions: readonly Action[], options: PerformOptions): Promise<readonly Outcome[]> {
   const outcomes: Outcome[] = [];
@@ -56,7 +56,7 @@ export async function perform(actions: readonly Action[], options: PerformOption
   return outcomes;
 }
 
-/** Returns whether no further action is sent after this outcome. The actions after a change of replicas assume the new number. */
+/** Returns whether no further action is sent after this outcome. The actions after a change of replicas need the new number. */
 export function endsTurn({ action, result }: Outcome): boolean {
   if (action.kind === 'scaleStatefulSet') return result !== 'done';
   return action.kind !== 'callPods' && (result === 'unknown' || result === 'failed');
@@ -74,7 +74,7 @@ export function needsFreshSnapshot(action: Action): boolean {
   return isDestructive(action) || action.kind === 'scaleStatefulSet' || (action.kind === 'setPartition' && action.because === 'frozen');
 }
 
-/** Returns the actions that an old snapshot permits. The actions after a change of replicas assume the new number. */
+/** Returns the actions that an old snapshot permits. Leaves out the actions after a change of replicas, because they need the new number. */
 export function sendableLater(actions: readonly Action[]): readonly Action[] {
   const scaling = actions.findIndex(({ kind }) => kind === 'scaleStatefulSet');
   return actions.slice(0, scaling === -1 ? undefined : scaling).filter((action) => !needsFreshSnapshot(action));

@@ -48,19 +48,22 @@ export function stopsOf(context: GroupContext, steps: readonly Step[], runAfter:
   // Some outputs show only the first stop, so the stops that block a step come first, and of these the widest.
   const names = context.group.zones.map(({ name }) => name);
   const inZoneOrder = stops.map((stop) => ({ ...stop, zones: stop.zones.toSorted((a, b) => names.indexOf(a) - names.indexOf(b)) }));
-  const ordered = heldByPeople(context, inZoneOrder, runAfter).toSorted(
+  const ordered = keepEndsBy(context, inZoneOrder, runAfter).toSorted(
     (a, b) => Number(isOfStep(b, steps)) - Number(isOfStep(a, steps)) || b.zones.length - a.zones.length,
   );
   const results = zoneResults.map(({ result }) => result);
   return { stops: ordered, results, wakeAtMs: earliestAfter(context.nowMs, instants) };
 }
 
-/** Returns the stops. They keep `endsBy` only if stops that a person must end cover every zone with a pod to replace. */
-function heldByPeople(context: GroupContext, stops: readonly Stop[], run: RunState | undefined): readonly Stop[] {
-  const held = stops.flatMap(({ isBlocking, endsBy, zones }) => (isBlocking && endsBy !== undefined ? zones : []));
+/** Returns the stops. Keeps `endsBy` only if every zone with a pod to replace has a stop that a person must end. */
+function keepEndsBy(context: GroupContext, stops: readonly Stop[], run: RunState | undefined): readonly Stop[] {
+  const endedByPerson = stops.flatMap(({ isBlocking, endsBy, zones }) => (isBlocking && endsBy !== undefined ? zones : []));
   const open = openZones(context, run);
-  const areHeld = open.length > 0 && open.every(({ zone }) => held.includes(zone.name));
-  return stops.map(({ endsBy, ...stop }) => ({ ...stop, ...defined({ endsBy: areHeld && stop.isBlocking ? endsBy : undefined }) }));
+  const isEveryZoneStopped = open.length > 0 && open.every(({ zone }) => endedByPerson.includes(zone.name));
+  return stops.map(({ endsBy, ...stop }) => ({
+    ...stop,
+    ...defined({ endsBy: isEveryZoneStopped && stop.isBlocking ? endsBy : undefined }),
+  }));
 }
 
 /** Returns the zones with pods to replace. */
@@ -79,7 +82,7 @@ export function isOfStop(result: RuleResult, { rule, source }: Pick<Stop, 'rule'
 
 const templateRules: ReadonlySet<string> = new Set(['run-failed', 'rolled-back', 'undone']);
 
-/** Reports whether the stop or result blocks a template, so that another template ends it without a request. */
+/** Reports whether the stop or result blocks a template. Another template ends such a block without a request. */
 export function blocksTemplate({ rule }: Pick<Stop, 'rule'>): boolean {
   return templateRules.has(rule);
 }
@@ -89,7 +92,7 @@ export function templateStops(stops: readonly Stop[]): readonly Stop[] {
   return stops.filter((stop) => blocksTemplate(stop) && (stop.isBlocking || stop.rule === 'rolled-back'));
 }
 
-/** Returns the stops of templates that are in force before a change and not after it, each with the zones in which it ended. */
+/** Returns the stops of templates that a change ends, each with the zones in which it ends. */
 export function endedStops(before: readonly Stop[], after: readonly Stop[]): readonly Stop[] {
   const kept = templateStops(after);
   return templateStops(before).flatMap((stop) => {
@@ -99,7 +102,7 @@ export function endedStops(before: readonly Stop[], after: readonly Stop[]): rea
   });
 }
 
-/** Reports whether a template of the group may be blocked: only a run or a request blocks a template. */
+/** Reports whether a template of the group may be blocked. Without a run and without requests, no template is blocked. */
 export function mayBlockTemplate(snapshot: Snapshot, group: GroupDefinition): boolean {
   const { intents } = snapshot;
   return ledgerOf(snapshot, group).run !== undefined || (!isUnknown(intents) && intents.length > 0);
@@ -134,7 +137,7 @@ function rolledBackStop({ view }: GroupContext, run: RunState, name: string): St
   // An undo gives the StatefulSet the template that its pods run or return to, and replaces no further pod.
   const undo = undoCommand(name);
   const isOver = run.outcome === 'completed';
-  // A retry is answered at the end of the run.
+  // A retry has an effect only after the end of the run.
   const ends = isOver
     ? { endsWith: retryCommand(name), alternatives: [undo, otherTemplate] }
     : { endsWith: undo, alternatives: [otherTemplate] };
@@ -142,14 +145,14 @@ function rolledBackStop({ view }: GroupContext, run: RunState, name: string): St
 }
 
 /**
- * Reports whether a text offers a command that has no effect without an agent. The webhook that records requesters is part of the agent: if
- * it does not answer, the API server denies the request.
+ * Reports whether a text offers a command that has no effect without an agent. The webhook that records requesters is part of the agent. If
+ * this webhook does not answer, the API server denies the request.
  */
 export function needsAgent(text: string): boolean {
   return /kubectl rollout-group (?:approve|promote|override|retry) /.test(text);
 }
 
-/** Reports whether the group would continue without the stop. A stop of a group that has nothing to do is no reason to act. */
+/** Reports whether the group would continue without the stop. If the group has nothing to do, the stop needs no action. */
 export function stopsStep({ phase }: Pick<GroupDecision, 'phase'>, { isBlocking }: Stop): boolean {
   return isBlocking && phase !== 'Done';
 }
@@ -187,8 +190,9 @@ function requestedRevisions({ view }: Pick<GroupContext, 'view'>): RequestedRevi
 }
 
 /**
- * Reports whether every zone of an undo has a template that the undo neither undid nor restored. Then the undo stops nothing until an undone
- * revision is requested again. Before, the undo is shown also while nothing moves: the next sync from Git may request the undone revision.
+ * Reports whether every zone of an undo has another template than the undone one and the restored one. Such an undo is no stop until an
+ * undone revision is requested again. Every other undo is a stop, also without a pod to replace: the next sync from Git may request the
+ * undone revision.
  */
 export function isOvertaken({ action, undone = [] }: IntentView, requested: RequestedRevisions): boolean {
   const hasAnother = ({ zone, revision, to }: (typeof undone)[number]): boolean => {
@@ -233,7 +237,7 @@ export function exposedText({ zones }: GroupView, { zone: only, ordinals }: Pick
   return names.length === 0 ? '' : `; the StatefulSet controller still replaces ${listed(names, 'and')}: the partition exposes ${them}`;
 }
 
-/** Reports whether the pause or protection concerns an outdated pod. If no pod is to be replaced, it concerns the next rollout. */
+/** Reports whether the pause or protection concerns an outdated pod. Without a pod to replace, it concerns the next rollout. */
 function concernsOutdated(open: readonly ZoneView[], { zone: only, ordinals }: IntentView): boolean {
   const outdated = open.flatMap(({ zone, outdated: pods }) => pods.map(({ ordinal }) => ({ zone: zone.name, ordinal })));
   const isMeant = (ordinal: number): boolean => ordinals === undefined || ordinals.includes(ordinal);
@@ -245,7 +249,7 @@ function undoFact(intent: IntentView): string {
   return `${requesterText(intent)} undid the revisions ${revisions.join(', ')}`;
 }
 
-/** Returns the zones whose update revision is undone. If there is no such zone, the stop blocks nothing, and names the zones of the undo. */
+/** Returns the zones whose update revision is undone. Without such a zone, returns all zones of the undo, and the stop blocks no step. */
 function undoneZones(context: GroupContext, { undone = [] }: IntentView): Pick<Stop, 'zones' | 'isBlocking'> {
   const requested = requestedRevisions(context);
   const current = undone.filter(({ zone, revision }) => requested.get(zone) === revision);

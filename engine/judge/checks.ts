@@ -59,7 +59,7 @@ function checkGrowth({ context, zone }: Member, request: Change): Verdict {
   return request.from === request.to ? { results: [] } : checkReplicas(scaleQuestionOf(context, zone, request), userOf(request));
 }
 
-/** Returns that the agent will change the requested replicas again; [] if other clients set them, or their number is unknown. */
+/** Returns a warning if the agent will change the requested replicas again; [] if other clients set them, or if their number is unknown. */
 function setBack({ context, zone }: Member, { from, to }: Change): readonly string[] {
   const desired = from === to ? undefined : desiredReplicas(context, zone);
   if (desired === undefined || blocks(desired.answer) || desired.replicas === to) return [];
@@ -96,13 +96,13 @@ export function checkUpdate(snapshot: Snapshot, request: UpdateRequest): Verdict
   return { ...scale, ...change, results: [...scale.results, ...change.results], warnings };
 }
 
-/** Returns the stops of the present template of the zone, which another template ends without a request. */
+/** Returns the stops of the present template of the zone. Another template ends these stops without a request. */
 function blocksOfTemplate({ snapshot, group }: GroupContext, { zone }: ZoneView): readonly Stop[] {
   const stops = mayBlockTemplate(snapshot, group) ? templateStops(decideGroup(snapshot, group).stops) : [];
   return stops.filter(({ zones }) => zones.includes(zone.name));
 }
 
-/** Returns the stops of templates that another template of the zone ends. Another zone with the template of a failed run keeps its stop. */
+/** Returns the stops that a new template of the zone ends. If another zone still has the template of a failed run, the stop of this run stays. */
 function blocksEndedBy(context: GroupContext, zone: ZoneView): readonly Stop[] {
   const { snapshot, group } = context;
   const blocked = blocksOfTemplate(context, zone);
@@ -133,8 +133,8 @@ export function checkStatefulSetDeletion(snapshot: Snapshot, request: RequestOf<
 }
 
 /**
- * Checks a restart, which replaces every pod, one after another. It changes the template, so it would end the block of a failed, rolled-back or
- * undone template and roll this template out. The return to an earlier template is no restart of the present one.
+ * Checks a restart, which replaces every pod, one after another. A restart changes the template. So it would end the block of a failed,
+ * rolled-back or undone template, and roll this template out. The return to an earlier template is not checked as a restart.
  */
 export function checkRestart(snapshot: Snapshot, request: RequestOf<'restart'>): Verdict {
   return forMember(snapshot, request, ({ context, zone }) => {
@@ -187,8 +187,8 @@ export function checkPod(snapshot: Snapshot, request: RequestOf<'deletePod' | 'e
 }
 
 /**
- * Returns the PodDisruptionBudget that denies the eviction; [] if none does. The eviction API asks the budget after the webhooks. If the
- * eviction passed here, its claim would block the group, and no step of the group could make the budget allow it.
+ * Returns the result of a PodDisruptionBudget that denies the eviction; [] if every budget allows it. The eviction API checks the budget after
+ * the webhooks. If the eviction passed here, its claim would block the group, and no step of the group could make the budget allow it.
  */
 function deniedByPodBudget(snapshot: Snapshot, { set, pod }: OwnedPod): readonly RuleResult[] {
   const denying = denyingBudget(snapshot, set.namespace, pod);

@@ -113,7 +113,7 @@ function verdictOn(snapshot: Snapshot, request: AdmissionRequest): Verdict {
   return { ...verdict, results: [...verdict.results, ...protectionKept(snapshot, request), ...grantedBefore(snapshot, request)] };
 }
 
-/** Returns that the StatefulSet may have a group that could not be read; undefined if it is protected, and if every group was read. */
+/** Returns a text if the StatefulSet may have a group that could not be read; undefined if it is protected, or if every group was read. */
 function unreadGroup(snapshot: Snapshot, request: AdmissionRequest): string | undefined {
   const { namespace } = request;
   const name = statefulSetOf(snapshot, request);

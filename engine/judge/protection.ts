@@ -18,7 +18,7 @@ export const departureMs = 600_000;
 /** The labels that protect a StatefulSet, as in grafana/rollout-operator. Some labels protect it even without a group. */
 export const protectiveLabels: readonly string[] = Object.values(labelKeys);
 
-/** Reports whether a StatefulSet has neither a known group nor a protective label, which protects it without a group. */
+/** Reports whether a StatefulSet has no known group and no protective label. Such a label protects a StatefulSet without a group. */
 export function isUnprotected(snapshot: Pick<Snapshot, 'groups' | 'statefulSets'>, namespace: string, name: string): boolean {
   const { labels = {} } = setNamed(snapshot, namespace, name) ?? {};
   return groupOf(snapshot, namespace, name) === undefined && !protectiveLabels.some((label) => labels[label] !== undefined);

@@ -26,7 +26,10 @@ export function describe(request: AdmissionRequest): string {
   }
 }
 
-/** Returns twelve hexadecimal digits of a hash of group, leading rule, request, object UID and policies. Requester, dry run and the time of a restart do not change it. */
+/**
+ * Returns twelve hexadecimal digits of a hash of group, leading rule, request, object UID and policies. The requester, a dry run and the time
+ * of a restart do not change the hash.
+ */
 export function decisionId(snapshot: Snapshot, request: AdmissionRequest, rule: string | undefined): string {
   const object = withoutRequester(request);
   const { group, uid } = subjectOf(snapshot, request);

@@ -1,4 +1,4 @@
-// Tells a restart from other changes of a pod template: from new templates, and from the return to an earlier one.
+// Distinguishes a restart from other changes of a pod template: a new template, and the return to an earlier template.
 import { instantMs } from '../../policies/instant.ts';
 import { isSameValue } from '../../policies/values/canonical-json.ts';
 import { defined } from '../../policies/values/defined.ts';
@@ -14,8 +14,8 @@ type Restart = Extract<AdmissionRequest, { readonly kind: 'restart' }>;
 const restartedAt = 'kubectl.kubernetes.io/restartedAt';
 
 /**
- * Returns the time that a restart writes, if the templates differ in it alone; undefined if the change is no restart. A write that removes the
- * time is the manifest of a GitOps tool. A write that sets an earlier time is an earlier template.
+ * Returns the time that a restart writes; undefined if the change is no restart. In a restart, only this time differs between the templates. A
+ * write that removes the time is an apply by a GitOps tool. A write that sets an earlier time is the return to an earlier template.
  */
 export function restartOf(template: unknown, before: unknown): Pick<Restart, 'restartedAtMs'> | undefined {
   const [text, known] = [restartText(template), restartText(before)];
@@ -25,14 +25,14 @@ export function restartOf(template: unknown, before: unknown): Pick<Restart, 're
   return defined({ restartedAtMs: atMs });
 }
 
-/** Reports whether two templates are equal but for the time of a restart, which no manifest contains. */
+/** Reports whether two templates are equal except for the time of a restart. No manifest contains this time. */
 export function differInRestartAlone(template: unknown, before: unknown): boolean {
   return isSameValue(withoutRestart(template), withoutRestart(before));
 }
 
 /**
- * Reports whether the write returns to a template from before the present one: its time is not later than the run that rolls out the present
- * template, or than the undo of the present revision.
+ * Reports whether the write returns to a template that is older than the present one. Then its time is not later than the start of the run that
+ * rolls out the present template, or than the undo of the present revision.
  */
 export function isReturn(context: GroupContext, { zone, set }: ZoneView, { restartedAtMs }: Pick<Restart, 'restartedAtMs'>): boolean {
   const undo = undoRequest(context, zone.name, set?.status.updateRevision);

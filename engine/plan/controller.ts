@@ -1,4 +1,4 @@
-// Finds what follows from new templates and from a rollback: the pods that they replace, also without an action of the agent, and zones that keep rolling.
+// Forecasts the effects of new templates and of a rollback: the pods to replace, with or without the agent, and the zones that keep rolling.
 import type { GroupDefinition, ZoneDefinition } from '../../policies/definition.ts';
 import { counted, listed } from '../../policies/wording.ts';
 import { contextOf, zoneNamed } from '../context.ts';
@@ -30,13 +30,13 @@ import type { TracedStep } from './steps.ts';
 /** The first run after a change of templates. */
 export interface NextRun {
   readonly run: RunState | undefined;
-  /** The zones without a new revision whose pods the waves replace, and that do not return either. */
+  /** The zones without a new revision that do not return, but whose pods the waves replace. */
   readonly others: readonly string[];
-  /** The zones without a new revision whose pods return too: an earlier write already gave them the template. */
+  /** The zones without a new revision whose pods also return, because an earlier write already set their template. */
   readonly returning: readonly string[];
 }
 
-/** Returns what begins if StatefulSets get the templates of these revisions. `revisions`: the new revision by StatefulSet. */
+/** Returns the run that begins if StatefulSets get these revisions. `revisions`: the new revision by name of the StatefulSet. */
 export function runAfterRevisions(snapshot: Snapshot, group: GroupDefinition, revisions: ReadonlyMap<string, string>): NextRun {
   const { namespace } = group;
   let world = createWorld({ ...snapshot, hasAssumedTimes: true }, defaultAssumptions, 'p50');
@@ -56,7 +56,7 @@ export function podsToReplace(snapshot: Snapshot, { namespace, name, replicas, f
   return known.filter((pod) => pod.revision !== revision && pod.ordinal >= firstOrdinal && pod.ordinal < firstOrdinal + replicas).length;
 }
 
-/** Returns the revision that most of the other pods run; undefined if no pod is known to run another revision. */
+/** Returns the revision of most of the pods that do not run `revision`; undefined without such a pod, and if the pods are unknown. */
 export function revisionBesides(snapshot: Snapshot, { namespace, name }: StatefulSetView, revision: string): string | undefined {
   const known = podsNamed(snapshot, namespace, name) ?? [];
   return isUnknown(known) ? undefined : mostFrequentOther(countRevisions(known), revision);
@@ -77,13 +77,13 @@ export function withRequestedRollback(
   return { ...snapshot, ledgers: [...snapshot.ledgers.filter((one) => !isOf(one)), { ...ledger, run: failed }] };
 }
 
-/** The revision to which a rollback returns pods of a zone, and the number of outdated pods that it leaves. */
+/** The revision to which a rollback returns pods of a zone, and the number of outdated pods that the rollback leaves. */
 interface ZoneRollback {
   readonly to: string;
   readonly inNoWave: number;
 }
 
-/** Returns what a rollback of the unfinished run would restore now, by zone; empty if it is unknown. */
+/** Returns the revisions that a rollback of the unfinished run would restore now, by zone; empty if they are unknown. */
 export function revisionsOfRollback(snapshot: Snapshot, group: GroupDefinition, runId: string): ReadonlyMap<string, ZoneRollback> {
   const requested = withRequestedRollback(snapshot, group, runId);
   const view = requested && withRollback(contextOf(requested, group)).view;
@@ -97,7 +97,7 @@ export function revisionsOfRollback(snapshot: Snapshot, group: GroupDefinition, 
   );
 }
 
-/** Returns the zones of an undo that roll to the undone revision again when this request is cancelled. */
+/** Returns the zones that roll to the undone revision again when this undo is cancelled. */
 export function zonesRolledAgain(snapshot: Snapshot, group: GroupDefinition, undo: IntentView): readonly string[] {
   const { intents } = snapshot;
   if (undo.action !== 'undo' || isUnknown(intents)) return [];
@@ -112,7 +112,7 @@ export function zonesRolledAgain(snapshot: Snapshot, group: GroupDefinition, und
   });
 }
 
-/** Reports whether the next decision begins another run instead of this one, so that requests about this run have no effect. */
+/** Reports whether the next decision begins another run instead of this one. Then requests about this run have no effect. */
 export function isSuperseded(snapshot: Snapshot, group: GroupDefinition, runId: string): boolean {
   return ledgerOf(snapshot, group).run?.id === runId && decideGroup(snapshot, group).run?.id !== runId;
 }

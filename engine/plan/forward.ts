@@ -235,7 +235,7 @@ function nextReadingMs(world: World, group: GroupDefinition, decision: GroupDeci
   const { nowMs } = world.snapshot;
   // No reading continues a failed run. Only a person does.
   if (decision.run?.outcome === 'failed') return undefined;
-  // Nor does a reading end the wait for a status that is older than its spec, for which gates are not evaluated.
+  // While a status is older than its spec, gates are not evaluated, so a reading does not end this wait either.
   if (decision.waits.length > 0 && decision.waits.every(({ rule }) => rule === 'view-complete')) return undefined;
   return earliest(
     decision.wantedReadings.map(({ gate: name, fromMs }) => {

@@ -326,7 +326,7 @@ interface Forward {
   /** The run that superseded the run in progress; undefined if no run did. */
   readonly successor: RunState | undefined;
   readonly world: World;
-  /** The number of pods that stay outdated, because no wave includes them, by zone. */
+  /** By zone, the number of pods that stay outdated because no wave includes them. */
   readonly inNoWave: ReadonlyMap<string, number>;
   readonly end: 'done' | 'held' | 'limit';
   readonly startMs: number;
@@ -467,7 +467,7 @@ function zoneTotals(group: GroupDefinition, before: Snapshot, forward: Forward, 
   });
 }
 
-/** Returns the pods that are replaced after the wait at the end of a simulation: outdated pods, and pods of a rolled-back zone by a retry. */
+/** Returns the pods that are replaced after the wait at the end of a simulation. In a rolled-back zone, these are the pods that a retry replaces. */
 function podsAfterWait(group: GroupDefinition, view: ZoneView, { world, end }: Pick<Forward, 'world' | 'end'>): readonly PodView[] {
   const { pods: members, set, desiredRevision } = view;
   const requested = set?.status.updateRevision;

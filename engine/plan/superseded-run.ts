@@ -10,8 +10,8 @@ import type { Snapshot } from '../snapshot.ts';
 import type { SupersededRun } from './document.ts';
 
 /**
- * Returns a function that receives the run of every turn, and returns the run that superseded `before`. A run that only adds zones rolls out the
- * same change.
+ * Returns a function that receives the run of every turn, and returns the run that superseded `before`. A run that only adds zones rolls out
+ * the same change, so it does not supersede `before`.
  */
 export function successorTrace(before: RunState | undefined): (run: RunState | undefined) => RunState | undefined {
   let known = before;

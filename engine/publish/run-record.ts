@@ -74,7 +74,7 @@ function rolloutRecord(previous: RolloutRun | undefined, turn: RunTurn, decision
   return runState(began, turn, decision, run);
 }
 
-/** Returns the number of pods that the run updates: those that the waves include. */
+/** Returns the number of pods that the run updates. The waves include these pods. */
 function podsOfRun({ replicas, podsInNoWave = 0 }: ZoneDecision): number {
   return replicas - podsInNoWave;
 }

@@ -314,7 +314,7 @@ export function goesBack({ kind, returns = kind === 'rollback' }: Pick<Published
   return returns;
 }
 
-/** Returns why the published run cannot be rolled back. A run that names no revision, as in a large publication, counts as one that can. */
+/** Returns why the published run cannot be rolled back. If the run names no revision, as in a large publication, it counts as a run that can. */
 export function whyRunStays(
   run: Pick<PublishedRun, 'kind' | 'returns'> & Partial<Pick<PublishedRun, 'target' | 'previous'>>,
   strategy: PublishedDecision['strategy'],
@@ -324,7 +324,7 @@ export function whyRunStays(
   return whyNotRolledBack({ strategy, isReturn: goesBack(run), isChange });
 }
 
-/** Reports whether a retry has an effect: the run failed, its revision was rolled back, or pods came back at a wrong revision to the end. */
+/** Reports whether a retry has an effect: the run failed, its revision was rolled back, or only a retry replaces pods at a wrong revision again. */
 export function mayRetry(decision: Pick<PublishedDecision, 'run' | 'warnings' | 'waits'>): boolean {
   const { run, waits } = decision;
   return run !== undefined && (run.outcome === 'failed' || isRolledBack(decision) || waits.some(isMisplacedUntilRetry));

@@ -39,7 +39,7 @@ export interface PolicyAnswer {
   readonly effects: readonly PolicyRuleDefinition['effect'][];
 }
 
-/** Returns that policies could not be read, so an unknown policy may bind the group; undefined if all were read. */
+/** Returns a result if policies could not be read, because an unknown policy may bind the group; undefined if all policies were read. */
 export function policiesRead({ unread = [] }: Pick<Snapshot, 'unread'>): RuleResult | undefined {
   const facts = unread.flatMap(({ kind, namespace, unknown }) => {
     const place = namespace === undefined ? '' : ` of namespace ${namespace}`;

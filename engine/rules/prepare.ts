@@ -183,8 +183,8 @@ export function withdrawals(question: Pick<ScaleQuestion, 'context' | 'zone'>, s
 }
 
 /**
- * Returns that pods stay prepared while a rule other than the preparation blocks their removal: a withdrawal would start the preparation over.
- * Undefined without such a rule or pod.
+ * Returns a warning if pods stay prepared while a rule other than the preparation blocks their removal; undefined without such a rule or pod.
+ * The pods stay prepared, because the preparation would start over after a withdrawal.
  */
 export function keptPreparation(question: ScaleQuestion, results: readonly RuleResult[]): RuleResult | undefined {
   const { context, zone, to } = question;

@@ -1,4 +1,4 @@
-// Answers whether a request about a run has an effect now, and why not. The verbs ask before they write a request.
+// Decides whether a request about a run has an effect now, and if not, why. The verbs ask before they write a request.
 import type { ApprovalDefinition, WaveDefinition } from '../../policies/definition.ts';
 import { type StrategyName, strategyTraits } from '../../policies/strategies.ts';
 import { listed } from '../../policies/wording.ts';
@@ -15,14 +15,14 @@ export interface OpenApproval {
   readonly approval: ApprovalDefinition;
 }
 
-/** The effect of an approval or a rejection of a wave: the approvals for which it counts, or the reason why it counts for none. */
+/** The effect of an answer to a wave, an approval or a rejection: the required approvals for which it counts, or why it has no effect. */
 type AnswerEffect =
   | { readonly counts: readonly OpenApproval[]; readonly why?: undefined }
   | { readonly counts: readonly []; readonly why: string /** True if it counts later. */; readonly isEarly: boolean };
 
 /**
- * Returns the effect of an answer to a wave. An approval counts for the start of a wave that has not started, else for the end of a wave
- * whose pods are replaced. A rejection counts for each approval that is not over.
+ * Returns the effect of an answer to a wave. An approval counts for the start of the wave until the wave starts, and for its end after its
+ * last pod is replaced. A rejection counts for each required approval that can still block the wave.
  */
 export function effectOfAnswer(context: GroupContext, run: RunState, wave: WaveDefinition, action: 'approve' | 'reject'): AnswerEffect {
   const ahead = context.group.rollout.waves.indexOf(wave) - run.wave;
@@ -41,7 +41,7 @@ export function effectOfAnswer(context: GroupContext, run: RunState, wave: WaveD
 
 function whyNotCounted({ group }: GroupContext, run: RunState, wave: WaveDefinition, ends: readonly OpenApproval[]): string {
   const { waves } = group.rollout;
-  if (ends.length > 0) return `the approval of wave ${wave.name} counts only if it follows the replacement of its last pod`;
+  if (ends.length > 0) return `an approval of the end of wave ${wave.name} counts only after its last pod is replaced`;
   if (waves.indexOf(wave) >= run.wave) return `wave ${wave.name} has already started`;
   const current = waves[run.wave];
   return `wave ${wave.name} is over${current === undefined ? '' : `; the run is in wave ${current.name}`}`;
@@ -51,12 +51,12 @@ function openApproval(when: OpenApproval['when'], { [when]: { approval } }: Wave
   return approval === undefined ? [] : [{ when, approval }];
 }
 
-/** Reports whether a stuck pod is replaced in another zone while zones return before the waves. It needs the approval of its wave. */
+/** Reports whether, while some zones return before the waves, a stuck pod of another zone is replaced. This needs the approval of its wave. */
 function repairsOtherZone({ zones }: WaveProgress, { returning }: RunState): boolean {
   return returning !== undefined && zones.some(({ view, remaining }) => remaining > 0 && !returning.includes(view.zone.name));
 }
 
-/** The effect of a promotion: the waves that it concerns, and what it skips there. `why` is the reason if nothing is left to skip. */
+/** The effect of a promotion: its waves, and the soaks and gates that it skips there. `why` is the reason if nothing is left to skip. */
 interface PromotionEffect {
   readonly waves: readonly WaveDefinition[];
   /** The sum of the soaks in milliseconds. */
@@ -83,7 +83,7 @@ export function effectOfPromotion(
   return { waves, soakMs, gates, why: names.length === 0 ? over : `${subject} ${nothing}${returnText(context, run)}` };
 }
 
-/** Returns the soak of a wave that has not ended in milliseconds: 0 if the run does not wait for it. */
+/** Returns the duration of a soak that has not ended, in milliseconds; 0 if the run does not wait for the soak. */
 function soakLeft(context: GroupContext, run: RunState, wave: WaveDefinition): number {
   const { soakMs } = wave.after;
   if (run.returning !== undefined || isFastTrack(context, run) || addsNothing(context, wave)) return 0;
@@ -91,7 +91,7 @@ function soakLeft(context: GroupContext, run: RunState, wave: WaveDefinition): n
   return isOver ? 0 : soakMs;
 }
 
-/** Returns the gates that can still block the wave. The gates before a wave have passed when its first pod is replaced. */
+/** Returns the gates that can still block the wave. When the first pod of the wave is replaced, the gates before the wave have passed. */
 function gatesLeft(context: GroupContext, run: RunState, wave: WaveDefinition): readonly string[] {
   if (run.returning !== undefined || isRollingBack(run)) return [];
   const hasBegun = isCurrent(context, run, wave) && (hasReplacedSince(run, run.waveStartedMs) || waveProgress(context, wave, run).isFilled);
@@ -108,7 +108,7 @@ function returnText(context: GroupContext, run: RunState): string {
   return skipped.length === 0 ? '' : `; a return to the previous template skips ${listed(skipped, 'and')}`;
 }
 
-/** The facts about a run that decide whether it can be rolled back. An unknown strategy counts as one that can roll back. */
+/** The facts about a run that decide whether it can be rolled back. An unknown strategy counts as a strategy that can roll back. */
 interface RollbackFacts {
   readonly strategy: StrategyName | undefined;
   /** True if the run itself returns to the earlier revisions. */
@@ -117,7 +117,7 @@ interface RollbackFacts {
   readonly isChange: boolean;
 }
 
-/** Returns why an unfinished run cannot be rolled back: its strategy, a run that returns itself, or no revision to return to. */
+/** Returns why an unfinished run cannot be rolled back: by its strategy, because the run itself is a return, or because no revision changes. */
 export function whyNotRolledBack({ strategy, isReturn, isChange }: RollbackFacts): 'strategy' | 'return' | 'unchanged' | undefined {
   if (strategy !== undefined && !strategyTraits[strategy].canRollBack) return 'strategy';
   if (isReturn) return 'return';

@@ -36,14 +36,17 @@ export function isInWave({ rollout: { waves } }: Waves, zone: string): boolean {
   return waves.some(({ zones }) => zones.includes(zone));
 }
 
-/** Returns the zones of a wave, in their order. The last wave of a return also has the returning zones that no wave names. */
+/** Returns the zones of a wave, in their order. In a return, the last wave also includes the returning zones that no wave names. */
 export function zonesOfWave(group: Group, run: IncludingRun, wave: WaveDefinition): readonly string[] {
   if (run?.returning !== undefined) return run.returning;
   if (run?.kind !== 'rollback' || group.rollout.waves.at(-1) !== wave) return wave.zones;
   return [...wave.zones, ...group.zones.map(({ name }) => name).filter((name) => returnsZone(run, name) && !isInWave(group, name))];
 }
 
-/** Returns how many pods of a zone are updated at the end of the wave. A return leaves pods in every wave; the last one of a zone has all others. */
+/**
+ * Returns how many pods of a zone are updated at the end of the wave. A return leaves the pods for which `keepsPod` is true. In a return, the last
+ * wave of a zone includes all other pods.
+ */
 export function podsOfWave({ rollout: { waves } }: Waves, run: IncludingRun, view: ZoneView, wave: WaveDefinition): number {
   const { zone, replicas, outdated } = view;
   const last = waves.findLast(({ zones }) => zones.includes(zone.name)) ?? waves.at(-1);
@@ -53,7 +56,7 @@ export function podsOfWave({ rollout: { waves } }: Waves, run: IncludingRun, vie
   return run?.returning !== undefined || last === wave ? most : Math.min(most, target);
 }
 
-/** Returns how many pods of a zone the waves up to the current wave include. For a zone that returns before the waves, returns all its pods. */
+/** Returns how many pods of a zone the waves up to the current wave include; all pods for a zone that returns before the waves. */
 export function includedPods(group: Group, run: RunState, view: ZoneView): number {
   const { name } = view.zone;
   const reached = group.rollout.waves.slice(0, run.wave + 1);
@@ -61,7 +64,7 @@ export function includedPods(group: Group, run: RunState, view: ZoneView): numbe
   return wave === undefined ? 0 : podsOfWave(group, run, view, wave);
 }
 
-/** Returns the number of outdated pods that remain until `target` pods are updated. A deleted pod without a successor yet counts as replaced. */
+/** Returns how many outdated pods must be replaced until `target` pods are updated. A deleted pod counts as updated before its successor exists. */
 export function podsUpTo(target: number, { updated, pendingPods, outdated }: ZoneView): number {
   return Math.max(0, Math.min(target - updated - pendingPods, outdated.length));
 }
@@ -80,7 +83,7 @@ export function podsLeft(group: Waves, run: IncludingRun, view: ZoneView): numbe
   return Math.max(isInWave(group, zone.name) ? exposedByPartition.length : 0, podsUpTo(included, view));
 }
 
-/** Returns the pods that `podsLeft` counts, from the highest ordinal. */
+/** Returns the pods that `podsLeft` counts, the highest ordinal first. */
 export function remainingPods(group: Waves, run: IncludingRun, view: ZoneView): readonly PodView[] {
   return returningPods(run, view)
     .toReversed()
@@ -108,7 +111,7 @@ export function noWaveWarnings({ group, view }: Pick<GroupContext, 'group' | 'vi
 
 function leftText(zone: string, count: number): string {
   const [stay, they] = count === 1 ? ['stays', 'it'] : ['stay', 'they'];
-  return `${counted(count, 'pod')} of zone ${zone} ${stay} at an earlier revision: ${they} ran it before the change that returns`;
+  return `${counted(count, 'pod')} of zone ${zone} ${stay} at an earlier revision: ${they} ran it before the change that is reverted`;
 }
 
 /** Returns `3 pods of zone c stay outdated: no wave includes them`. */

@@ -13,20 +13,20 @@ export function countRevisions(pods: readonly Pick<PodView, 'revision'>[]): Revi
   return counts;
 }
 
-/** Returns the revision of the most pods; of several, the first in the order of their names. */
+/** Returns the revision that most pods run. If several have equally many pods, returns the first in the order of their names. */
 export function mostFrequent(counts: RevisionCounts): string | undefined {
   return [...counts].sort(([a, x], [b, y]) => y - x || (a < b ? -1 : 1))[0]?.[0];
 }
 
-/** Returns the revision of the most pods, without this revision. */
+/** Returns the revision that most of the pods run, except for the revision `than`. */
 export function mostFrequentOther(pods: RevisionCounts, than: string | undefined): string | undefined {
   return mostFrequent(new Map([...pods].filter(([revision]) => revision !== '' && revision !== than)));
 }
 
 /**
- * Returns the revision of a zone before the run: that of most of the pods that the run replaces. A template of a superseded or failed run
- * counts only if pods run it. Without such pods, returns the revision from before the run. A return of some zones replaces no pod of the
- * other zones.
+ * Returns the revision of a zone before the run: the revision of most of the pods that the run replaces. If no pod runs another revision,
+ * returns the revision from before the run. So a template of a superseded or failed run counts only if pods run it. A return of some zones
+ * replaces no pod of the other zones.
  */
 export function revisionBefore(run: RunState, zone: string, pods: RevisionCounts): string | undefined {
   const { from, previous, target, returning } = run;
@@ -36,7 +36,7 @@ export function revisionBefore(run: RunState, zone: string, pods: RevisionCounts
   return mostFrequentOther(replaced, to) ?? ((from ?? previous)[zone] === to ? to : previous[zone]);
 }
 
-/** Reports whether the run returns the zone, and its pods at the revision stay, because they ran it before the change. */
+/** Reports whether the run is a return that leaves the pods of the zone at this revision, because they ran it before the change. */
 function isLeft({ kind, kept }: RunState, zone: string, revision: string): boolean {
   return kind === 'rollback' && kept?.[zone]?.includes(revision) === true;
 }
@@ -50,10 +50,10 @@ export function leavesZone(run: RunState, zone: string, pods: RevisionCounts): b
 type PastRun = Pick<RunState, 'kind' | 'outcome' | 'target' | 'previous' | 'kept' | 'returning' | 'restores' | 'rolledBack'>;
 
 /**
- * Returns the revisions that a run after this one restores. Pods run the target of a rollback. They run the target of a completed run except in
- * zones that roll out after the return of others, and in zones that no wave included. The target of another run may have failed, so its
- * `previous` stays, unless pods ran this target before the run. `changed`: the zones that get another template, or whose pods the next run
- * replaces. A return does not change the other zones.
+ * Returns the revisions to which the run after this one can return. After a rollback, these are the targets of the run. After a completed run
+ * too, except for zones that roll out after the return of others, and zones that no wave included. The target of another run may have failed,
+ * so its `previous` stays, unless pods ran this target before the run. `changed`: the zones that get another template, or whose pods the next
+ * run replaces. A return does not change the other zones.
  */
 export function revisionsAfter(run: PastRun, changed: readonly PresentZone[]): RunCore['previous'] {
   const { target, previous, kept } = run;
@@ -68,14 +68,14 @@ export function revisionsAfter(run: PastRun, changed: readonly PresentZone[]): R
   return { ...(isReached(run) ? {} : revisionsBefore(run)), ...Object.fromEntries([...reached, ...older]) };
 }
 
-/** Reports whether the run rolled out its target, or returns all zones to it: by the rollback of a failed run or by an undo. */
+/** Reports whether the run is completed, or returns all zones by the rollback of a failed run or by an undo. */
 function isReached({ kind, outcome, returning }: PastRun): boolean {
   return returning === undefined && (outcome === 'completed' || kind === 'rollback');
 }
 
 /**
- * Returns the revisions that pods keep if a run after this one is rolled back, because they ran these revisions before. After a completed run
- * and without a run, those are the revisions of the present pods.
+ * Returns the revisions that pods keep if the run after this one is rolled back, because they ran these revisions before. After a completed
+ * run and without a run, these are the revisions of all present pods.
  */
 export function revisionsKept(
   run: PastRun | undefined,
@@ -96,7 +96,7 @@ export function revisionsKept(
   );
 }
 
-/** Returns the revisions that pods keep in a return from the run: those from before it. Zones that do not return keep `others`. */
+/** Returns the revisions that pods keep when the run is reverted: the revisions from before the run. Zones that do not return have `others`. */
 export function keptInReturn(
   { target, kept = {} }: Pick<RunCore, 'target' | 'kept'>,
   returning: readonly string[] = Object.keys(target),
@@ -114,7 +114,7 @@ function keptOf(zones: readonly (readonly [string, readonly (string | undefined)
   return kept.length === 0 ? undefined : Object.fromEntries(kept);
 }
 
-/** Returns the revisions from before the change of the run. In a zone that returned, the revision to which it returned. */
+/** Returns the revisions from before the change of the run. For a zone that returned, returns the revision to which it returned. */
 export function revisionsBefore({ target, previous, returning = [] }: PastRun): RunCore['previous'] {
   return { ...previous, ...Object.fromEntries(Object.entries(target).filter(([zone]) => returning.includes(zone))) };
 }
@@ -125,14 +125,15 @@ export interface PresentZone {
   readonly pods: RevisionCounts;
 }
 
-/** Returns the revisions to which a return from the run restores zones. A zone of a rollback stays at the revision that it already restores. */
+/** Returns the revisions that zones get when the run is reverted. A zone of a rollback stays at the revision that the rollback restores. */
 export function revisionsToReturn({ kind, previous, returning, restores }: PastRun): RunCore['previous'] {
   return { ...(kind === 'rollout' || returning !== undefined ? previous : {}), ...restores };
 }
 
 /**
- * Returns the revision per zone that an undo of the present templates restores. `zones`: all zones of the group, because a template that `run` does
- * not know makes the run an earlier one. `isOfRun` is false if no run names the revision; then most of the outdated pods run it.
+ * Returns the revision per zone that an undo of the present templates restores. `zones`: all zones of the group. If `run` does not know one of
+ * their templates, then `run` is older than the present templates. `isOfRun` is false if no run names the revision: then it is the revision of
+ * most of the outdated pods.
  */
 export function revisionsOfUndo(
   run: PastRun | undefined,
@@ -151,8 +152,8 @@ export function revisionsOfUndo(
 }
 
 /**
- * Returns the revision of a zone before the last change of the templates. If that change returned other zones alone, returns the revision to
- * which this zone would return with them.
+ * Returns the revision of a zone before the last change of the templates. If that change returned only other zones, returns the revision to
+ * which this zone would also return.
  */
 function beforeTemplates(run: PastRun | undefined, zones: readonly PresentZone[]): (one: PresentZone) => string | undefined {
   if (run === undefined) return () => undefined;

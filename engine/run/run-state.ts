@@ -16,7 +16,7 @@ export interface RunCore {
   readonly target: Readonly<Record<string, string>>;
   /** Revision per zone that a rollback restores: from before this run, or from before the unfinished run that this run superseded. */
   readonly previous: Readonly<Record<string, string>>;
-  /** The other revisions per zone that pods ran before this change. A return leaves these pods. Absent: none. */
+  /** The other revisions per zone that pods ran before this change. A return leaves these pods. Absent without such pods. */
   readonly kept?: Readonly<Record<string, readonly string[]>>;
   /** Update revision per zone before the first template of the change (`joined`), even if some pods never ran it; absent: `previous`. */
   readonly from?: Readonly<Record<string, string>>;

@@ -88,14 +88,18 @@ function currentRun(context: GroupContext): RunState | undefined {
   return current.outcome === 'running' ? abortWhenRequested(context, current) : current;
 }
 
-/** Reports whether a run may begin: it has a pod to replace. It would count pods that it did not expose as its own, so it waits for the freeze. */
+/**
+ * Reports whether a run may begin: it has a pod to replace, and no partition still has to freeze exposed pods. Otherwise the run would count
+ * these pods as its own.
+ */
 function mayBegin(context: GroupContext, run: RunState): boolean {
   return hasPodsLeft(context, run) && !isUnfrozen(context);
 }
 
 /**
- * Returns the run that replaces the outdated pods which `known` leaves: it is completed, or it no longer returns zones before the others. It is
- * a rollback only if it returns pods of rolled-back revisions alone, for example after a scale-up. Other pods need soaks and approvals.
+ * Returns the run that replaces the outdated pods which `known` leaves. `known` is completed, or it no longer returns zones before the others.
+ * The new run is a rollback only if it replaces only pods at rolled-back revisions, for example after a scale-up. Other pods need soaks and
+ * approvals.
  */
 function rollRest(context: GroupContext, known: RunState, target: RunCore['target']): RunningRun {
   const returning = rolledBackZones(context.view, known).filter(({ outdated }) => outdated.length > 0);
@@ -105,7 +109,7 @@ function rollRest(context: GroupContext, known: RunState, target: RunCore['targe
   const kind = isBack ? 'rollback' : 'rollout';
   const present = presentZones(context);
   const isReturned = known.kind === 'rollback' && known.returning === undefined;
-  // A return replaced its `previous`, so no other run may return to these revisions.
+  // The pods left the `previous` revisions of a return, so no other run may return to these revisions.
   const previous = isBack ? known.previous : isReturned ? revisionsAfter(known, present) : revisionsBefore(known);
   const kept = isBack ? known.kept : revisionsKept(known, { target, previous }, present);
   return keepRolledBack(context, followingRun(context, { kind, target, previous, ...defined({ kept }) }, known), known);
@@ -153,7 +157,7 @@ function afterChange(context: GroupContext, known: RunState, target: RunCore['ta
   if (hasUnreadZone(context) || isUnfrozen(context)) return known;
   const next = supersede(context, known, target);
   const isConcerned = (zone: ZoneView): boolean => isInWave(group, zone.zone.name) || podsLeft(group, next, zone) > 0;
-  // The template of a zone without a pod in any wave changes no run.
+  // A new template of a zone that no wave includes does not change the run.
   if (!view.zones.some((zone) => target[zone.zone.name] !== known.target[zone.zone.name] && isConcerned(zone)))
     return withTemplates(known, next);
   if (known.outcome === 'failed') {
@@ -167,8 +171,8 @@ function afterChange(context: GroupContext, known: RunState, target: RunCore['ta
 }
 
 /**
- * Returns the run with templates that begin no run. After a completed run, an undo of them restores what `next` would restore. After the
- * return of some zones, an undo of the others restores what it would restore without this return.
+ * Returns the known run with new templates that begin no run. After a completed run, an undo of these templates restores the revisions that an
+ * undo of `next` would restore. If `next` is a return, an undo restores the same revisions as before this return.
  */
 function withTemplates(known: RunState, { kind, target, previous, kept }: RunCore): RunState {
   if (known.outcome !== 'completed' || kind === 'rollback') return { ...known, target };
@@ -177,7 +181,7 @@ function withTemplates(known: RunState, { kind, target, previous, kept }: RunCor
 }
 
 /**
- * Reports whether a zone with pods to replace still has the template of the failed run, without a retry of the run. The template of another
+ * Reports whether a zone with pods to replace still has the template of the failed run, and no retry was requested. A new template of another
  * zone must not continue an aborted rollout in this zone.
  */
 function keepsFailedTemplate(context: GroupContext, known: FailedRun, target: RunCore['target']): boolean {
@@ -247,8 +251,8 @@ function interruptedOf({ returning, interrupted, origin }: RunState): RunState['
 }
 
 /**
- * Reports whether a template change is a rollback. If other zones with pods to replace do not return, `returning` has the zones that do: they
- * go first, because they skip soaks and approvals. Without soaks and approvals, all zones roll in the usual order.
+ * Reports whether a template change is a rollback. If only some of the zones with pods to replace return, `returning` has these zones. They go
+ * first, because they skip soaks and approvals. If no wave has a soak or an approval, all zones roll in the usual order.
  */
 function returnOf(
   { view, group }: GroupContext,
@@ -263,11 +267,11 @@ function returnOf(
   const mayBeBack = view.zones.some(isChanged) && (known.kind === 'rollback' || view.zones.some((one) => isChanged(one) && goesBack(one)));
   const isAtRest = (one: ZoneView): boolean => !isChanged(one) && podsLeft(group, undefined, one) === 0;
   if (mayBeBack && view.zones.every((one) => isRestored(one) || isAtRest(one))) return { isBack: true };
-  const isAsked = group.rollout.waves.some(
+  const hasSoakOrApproval = group.rollout.waves.some(
     ({ before, after }) => after.soakMs > 0 || before.approval !== undefined || after.approval !== undefined,
   );
   const zones = view.zones.filter((one) => isRestored(one) && goesBack(one) && one.outdated.length > 0).map(({ zone }) => zone.name);
-  return zones.length > 0 && isAsked && group.rollout.skipOnRollback ? { isBack: true, returning: zones } : { isBack: false };
+  return zones.length > 0 && hasSoakOrApproval && group.rollout.skipOnRollback ? { isBack: true, returning: zones } : { isBack: false };
 }
 
 /**
@@ -451,7 +455,7 @@ export function rollbackWarnings(context: GroupContext, run: RunState | undefine
   if (run === undefined) return [];
   if (run.outcome === 'failed' && rollsBack(context, run)) {
     const fact = 'the run has failed, and every pod returns to its previous revision';
-    // Only a read of the zones ends this wait, not time.
+    // Time does not end this wait: the agent must read every zone first.
     if (hasUnreadZone(context)) return [result('rolled-back', 'unknown', fact)];
     return [result('rolled-back', 'wait', fact, { earliestMs: Math.max(context.nowMs + 1, rollbackMs(context, run)) })];
   }

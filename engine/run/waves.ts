@@ -79,8 +79,8 @@ function waveAfter(context: GroupContext, run: UnfinishedRun): number {
 }
 
 /**
- * Moves a run that is past the last wave to the first unfilled wave if there is one. If the waves changed since the last replacement, the
- * number of the wave may mean a later wave, so the run also moves to an earlier unfilled wave.
+ * Moves a run that is past the last wave to the first unfilled wave, if any. If the waves changed since the last replacement, also moves the
+ * run back to an earlier unfilled wave, because the number of its wave may now name a later wave.
  */
 function moveIntoWaves(context: GroupContext, run: UnfinishedRun): UnfinishedRun {
   const isPast = run.wave >= context.group.rollout.waves.length;

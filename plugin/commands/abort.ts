@@ -75,7 +75,7 @@ function refuseRollback(requested: RequestedGroup, run: PublishedRun | undefined
   const whys = {
     strategy: `the strategy ${strategy} cannot return pods to their previous revision without a new pod template`,
     return: `run ${run?.id} ${run?.kind === 'rollback' ? 'is a rollback itself' : 'returns to the earlier revisions'}`,
-    unchanged: `run ${run?.id} changes the revision of no zone`,
+    unchanged: `run ${run?.id} does not change the revision of any zone`,
   };
   const isReturn = isUnfinished && goesBack(run);
   throw refusedFailure(`${name} was not rolled back; nothing was aborted`, {
@@ -84,7 +84,7 @@ function refuseRollback(requested: RequestedGroup, run: PublishedRun | undefined
   });
 }
 
-/** Returns the strategy of the group; as published if its definition cannot be read here. */
+/** Returns the strategy of the group. If its definition cannot be read here, returns the published strategy. */
 function strategyIn({ live: { definition, decision } }: RequestedGroup): PublishedDecision['strategy'] {
   return definition?.rollout.strategy ?? decision.strategy;
 }
@@ -97,12 +97,12 @@ function refuseRetry(name: string, { fact, endsWith }: Stop): never {
   });
 }
 
-/** Throws Failure if a revision was rolled back, but a run is not over: only then does a retry count. */
+/** Throws Failure if a revision was rolled back and a run is still in progress: a retry has an effect only after the end of the run. */
 function refuseEarlyRetry({ name, live: { decision } }: RequestedGroup, run: PublishedRun): void {
   const back = decision.stops?.find(({ rule }) => rule === rolledBackRule);
   if (run.outcome !== 'running' || back === undefined) return;
   throw refusedFailure(`retry was not sent: ${runText(run)} of ${name} is not over`, {
-    why: `${back.fact}; a retry counts only after the run`,
+    why: `${back.fact}; a retry has an effect only after the end of the run`,
     todo: `wait for the end of the run, then repeat the command: kubectl rollout-group status ${name}`,
   });
 }
@@ -136,7 +136,7 @@ function stoppedText(requested: RequestedGroup): string {
   return `${stop} undo, retry or a new pod template\n${kept}  Roll back: ${rollbackText}kubectl rollout-group undo ${name}\n  Continue: ${retry}`;
 }
 
-/** Returns the revision of a pod that is created again after the abort. No further pod is created at a revision that is rolled back. */
+/** Returns a text about the revision of a pod that is created again after the abort. No pod is created at a revision that is rolled back. */
 function keptText({ holdsPartition }: StrategyTraits, run: PublishedRun | undefined): string {
   if (run !== undefined && isRollingBack(run)) return 'a pod that is created again gets its earlier revision';
   return holdsPartition ? 'every pod keeps its revision, also if it is created again' : 'a pod that is created again gets the new revision';
@@ -171,7 +171,7 @@ function retryOf(requested: RequestedGroup): Request {
   };
 }
 
-/** Returns what a retry continues, and what follows. */
+/** Returns texts about the run that a retry continues, and about the next steps. */
 function retryTexts(name: string, run: PublishedRun, wasRolledBack: boolean): { readonly what: string; readonly lines: readonly string[] } {
   if (wasRolledBack)
     return {

@@ -92,7 +92,7 @@ async function planAndApply(context: CommandContext, options: ApplyOptions, clus
   const { ready, stoppedAgents } = planned;
   const requested = requestedGroups(plan, planned, ready.length === 0);
   const groups = requested.map(({ namespace, group }) => `${namespace}/${group}`);
-  refuseBlocked(ready.length === 0 ? requested : reasonsOf(plan), { stoppedAgents, outcome: 'nothing was applied:' });
+  refuseBlocked(ready.length === 0 ? requested : refusingGroups(plan), { stoppedAgents, outcome: 'nothing was applied:' });
   refuse(planned);
   const report = { digest, groups, isDryRun: options.dryRun, isNothing: ready.length === 0 };
   const show = (objects: ApplyReport['objects']): Promise<void> => write(context, options, { ...report, objects });
@@ -134,7 +134,7 @@ async function planAgain(context: CommandContext, { options }: Request, cluster:
   const now = await readAndPlan(context, { ...options, omitted: planned.omitted ?? [] }, cluster, planned.given);
   if ('errors' in now) throw staleFailure([], 'the files have errors with the objects that are now in the cluster');
   refuseStale(planned.basis, now);
-  refuseBlocked(reasonsOf(now.plan), { stoppedAgents: now.stoppedAgents, outcome: 'nothing was applied:' });
+  refuseBlocked(refusingGroups(now.plan), { stoppedAgents: now.stoppedAgents, outcome: 'nothing was applied:' });
   return now;
 }
 
@@ -234,8 +234,8 @@ function todoOfBlocked({ namespace, group, refused: [denied] }: GroupPlan, leadi
   return denied?.override === undefined ? first : `${first}; ${overrideText(denied.override)}`;
 }
 
-/** Returns the groups whose block refuses the whole apply. */
-function reasonsOf({ groups }: Plan): readonly GroupPlan[] {
+/** Returns the groups that refuse the whole apply if they are blocked. */
+function refusingGroups({ groups }: Plan): readonly GroupPlan[] {
   return groups.filter((group) => isTouched(group) || hasNoMember(group));
 }
 

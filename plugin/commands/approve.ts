@@ -40,7 +40,7 @@ export function reject(context: CommandContext, options: ApproveOptions): Promis
 interface Approvable {
   readonly kind: 'wave' | 'rule';
   readonly name: string;
-  /** Absent for a rule, and if the definition cannot be read. */
+  /** Absent for a rule, and if the definition of the group cannot be read. */
   readonly wave?: WaveDefinition;
   readonly approval?: ApprovalDefinition;
   /** The digest that the agent published, or else the digest of the definition. Absent if neither can be read. */
@@ -98,10 +98,10 @@ function answerRequest(requested: RequestedGroup, options: ApproveOptions, actio
   };
 }
 
-/** An approval for which an answer counts. Without `when`, that of a rule. */
+/** A required approval for which an answer counts. `when` is absent for the approval of a rule. */
 type Counted = Pick<OpenApproval, 'approval'> & Partial<OpenApproval>;
 
-/** Returns the approvals for which an answer now counts; empty if they are unknown. Throws Failure if the answer would have no effect. */
+/** Returns the required approvals for which an answer counts now; empty if unknown. Throws Failure if the answer would have no effect. */
 function approvalsFor(requested: RequestedGroup, { wave, approval }: Approvable, action: Action): readonly Counted[] {
   const current = runInContext(requested);
   if (wave === undefined || current === undefined) return approval === undefined ? [] : [{ approval }];
@@ -114,7 +114,7 @@ function approvalsFor(requested: RequestedGroup, { wave, approval }: Approvable,
   throw refusedFailure(`${name}: nothing was ${answers[action]}`, { why: effect.why, todo });
 }
 
-/** Returns `wave rest`, or with one of two approvals `the start of wave rest` or `the end of wave rest`. */
+/** Returns `wave rest`. If the wave needs two approvals and the answer counts for one, returns `the start of wave rest` or `the end of wave rest`. */
 function placeIn({ kind, name, wave }: Approvable, [only, ...others]: readonly Counted[]): string {
   const hasTwo = wave?.before.approval !== undefined && wave.after.approval !== undefined;
   if (!hasTwo || only === undefined || others.length > 0) return `${kind} ${name}`;
@@ -128,7 +128,7 @@ function approvedText(subject: Approvable, [only]: readonly Counted[], run: stri
   const end = wave?.after.approval;
   const isStart = end !== undefined && only?.when === 'before';
   const from = end === undefined || end.from.length === 0 ? '' : ` from ${end.from.join(' or ')}`;
-  const later = isStart ? `\n  the end of wave ${subject.name} needs another approval${from}, after the replacement of its last pod` : '';
+  const later = isStart ? `\n  the end of wave ${subject.name} needs another approval${from} after its last pod is replaced` : '';
   return `valid ${forRun}while ${kind === 'wave' ? 'the waves are' : 'the rule is'} unchanged${people}${later}`;
 }
 
@@ -252,7 +252,7 @@ function digestOfWait({ live }: RequestedGroup, rule: string): string | undefine
   return live.decision.waits.find((wait) => wait.rule === rule)?.digest;
 }
 
-/** Throws Failure if the verified requester belongs to none of the groups that may give one of the approvals. */
+/** Throws Failure if no group of the verified requester may give one of the approvals. */
 function refuseOtherGroups(verified: IntentView, approvals: readonly ApprovalDefinition[], what: string): void {
   if (approvals.length === 0 || approvals.some((approval) => mayApprove(verified, approval))) return;
   const from = [...new Set(approvals.flatMap((approval) => approval.from))];

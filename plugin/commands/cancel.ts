@@ -82,7 +82,7 @@ async function cancelRequest(
   return exitCodes.done;
 }
 
-/** Returns the zones that roll to an undone revision again, because only the request keeps their pods from it; none for another request. */
+/** Returns a text about the zones that roll to the undone revision again after the cancellation of an undo; [] for another request. */
 function endedTexts({ snapshot, live: { definition } }: RequestedGroup, object: KubernetesObject): readonly string[] {
   const undo = readIntent(object);
   if (snapshot === undefined || definition === undefined || isUnknown(undo)) return [];

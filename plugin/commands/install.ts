@@ -1,4 +1,4 @@
-// The verbs install and uninstall: print the objects of an installation as YAML, or with --apply apply or delete them one by one.
+// The verbs install and uninstall: print the objects of an installation as YAML. With --apply, they apply or delete the objects.
 import { resolve } from 'node:path';
 import { isUnknown } from '../../engine/snapshot.ts';
 import {
@@ -94,9 +94,9 @@ export async function install(context: CommandContext, flags: InstallFlags): Pro
 export async function uninstall(context: CommandContext, flags: UninstallFlags): Promise<ExitCode> {
   const options = await readOptions(context, flags);
   if (options === undefined) return exitCodes.findings;
-  const isFound = flags.apply === true;
+  const isApplied = flags.apply === true;
   const hasDefinitions = flags.crds === true;
-  if (!isFound) {
+  if (!isApplied) {
     // kubectl delete needs only the identity of each object.
     const identities = removal(options, { hasDefinitions }).map(({ apiVersion, kind, metadata: { name, namespace } }) => ({
       apiVersion,
@@ -105,10 +105,10 @@ export async function uninstall(context: CommandContext, flags: UninstallFlags):
     }));
     printObjects(context, identities);
   }
-  const blocked = isFound ? await remove(context, flags, options, hasDefinitions) : [];
+  const blocked = isApplied ? await remove(context, flags, options, hasDefinitions) : [];
   if (blocked === undefined) return exitCodes.refused;
   if (!context.quiet) {
-    for (const { what, command } of [...partitionLeftovers(blocked), ...leftovers(options, { hasDefinitions, isFound })])
+    for (const { what, command } of [...partitionLeftovers(blocked), ...leftovers(options, { hasDefinitions, isFound: isApplied })])
       context.stderr.write(`remains: ${what}\n  ${command}\n`);
   }
   return exitCodes.done;
@@ -202,7 +202,7 @@ async function readScope(context: CommandContext, flags: InstallationFlags): Pro
   const { namespace: agentNamespace, policies, filename: file = [], groupsIn: namespaces = [], apply, dryRun } = flags;
   if (dryRun !== undefined && apply !== true)
     throw usageFailure('--dry-run needs --apply', 'add --apply: without it the command sends nothing');
-  for (const name of [agentNamespace, ...namespaces]) refuseNoNamespace(name);
+  for (const name of [agentNamespace, ...namespaces]) refuseInvalidNamespace(name);
   const sources = [...(policies === undefined ? [] : [policies]), ...file];
   if (sources.length === 0) return { ...everywhere, namespaces: [...new Set(namespaces)].sort() };
   const [only, ...others] = namespaces;
@@ -221,7 +221,7 @@ async function readScope(context: CommandContext, flags: InstallationFlags): Pro
   throw usageFailure('the policies define no group, so the namespaces of groups are unknown', 'name the namespaces with --groups-in');
 }
 
-function refuseNoNamespace(name: string): void {
+function refuseInvalidNamespace(name: string): void {
   // Checks an RFC 1123 label.
   if (/^[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?$/.test(name)) return;
   throw usageFailure(`${name === '' ? 'an empty text' : name} is not a valid namespace name`, 'write lower-case letters, digits and -');

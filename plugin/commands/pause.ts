@@ -57,10 +57,12 @@ function effectText({ decision, from }: LiveGroup, only: string | undefined, now
     .filter(isPaused)
     .reduce((sum, { count }) => sum + count, 0);
   // The published decision may be old, for example because no agent runs.
-  const seen = from === 'here' || nowMs - decision.decidedMs < 60_000 ? '' : ` ${ageText(decision.decidedMs, nowMs)} ago`;
+  const isFresh = from === 'here' || nowMs - decision.decidedMs < 60_000;
+  const verb = inFlightCount === 1 ? 'was' : 'were';
+  const inFlight = isFresh ? 'in flight' : `that ${verb} in flight ${ageText(decision.decidedMs, nowMs)} ago`;
   const others = decision.zones.filter((zone) => !isPaused(zone)).map(({ zone }) => zone);
   return [
-    ...(inFlightCount === 0 ? [] : [`${counted(inFlightCount, 'pod')} in flight${seen} will finish`]),
+    ...(inFlightCount === 0 ? [] : [`${counted(inFlightCount, 'pod')} ${inFlight} will finish`]),
     `no further pod${only === undefined ? '' : ` of zone ${only}`} is replaced`,
     // Zones roll one at a time, so the engine starts no zone past a zone that a person paused.
     ...(only === undefined || others.length === 0
@@ -110,7 +112,7 @@ export function resume(context: CommandContext, options: ResumeOptions): Promise
   });
 }
 
-/** Deletes the pauses, and returns a line for each. If a deletion fails, prints the lines of the pauses that are gone. */
+/** Deletes the pauses, and returns a line for each. If a deletion fails, prints the lines of the pauses that are already deleted. */
 async function deletePauses(
   { stdout }: CommandContext,
   cluster: Cluster,

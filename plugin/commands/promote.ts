@@ -68,8 +68,8 @@ function refuseUnknownGate({ live, name }: RequestedGroup, gate: string): void {
 }
 
 /**
- * Returns the waves that the promotion concerns, and the skipped parts, such as `a soak of 30m and gate errors`; without names and durations
- * if the definition cannot be read here. Throws Failure if nothing is left to skip.
+ * Returns the waves that the promotion concerns, and the skipped parts, such as `a soak of 30m and gate errors`. If the definition cannot be
+ * read here, omits names and durations. Throws Failure if nothing is left to skip.
  */
 function skippedBy(
   requested: RequestedGroup,

@@ -68,8 +68,8 @@ export function run(context: CommandContext, options: RestartOptions): Promise<E
 }
 
 /**
- * Returns a note for each exception that permits the restart, and for rules of an unknown user. Throws Failure if a rule denies it, if its template is blocked, or if Kubernetes would
- * replace the pods at once.
+ * Returns a note for each exception that permits the restart, and for rules that read an unknown user. Throws Failure if a rule denies the
+ * restart, if the template is blocked, or if Kubernetes would replace the pods at once.
  */
 async function refuseDenied(
   cluster: Cluster,
@@ -93,7 +93,7 @@ async function refuseDenied(
   return [...permitted, ...notes];
 }
 
-/** Throws Failure if the waves include no pod with the new templates. */
+/** Throws Failure if no wave includes a pod to restart. */
 function refuseWithoutEffect(name: string, planned: TemplatePlan | undefined): void {
   const why = noWaveTexts(planned?.plan.zones ?? []);
   if (why.length === 0) return;

@@ -34,7 +34,7 @@ export interface ReviewOptions extends InputOptions {
   readonly output: ReviewFormat;
 }
 
-/** The number of groups from which threads save time: the start of a thread takes as long as the review of a few groups. */
+/** The minimum number of groups for which threads save time. A thread needs as long to start as the review of a few groups takes. */
 const groupsForThreads = 10;
 
 /** The plan, and the comparison of the policies. */

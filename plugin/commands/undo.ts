@@ -1,4 +1,4 @@
-// The verb undo: writes an earlier pod template to the members, or to the one of --zone, and blocks the undone revision. The agent then rolls out zone by zone.
+// The verb undo: writes an earlier pod template to the members, and blocks the undone revision. The agent then rolls out zone by zone.
 import { isStatus } from '../../cluster/request/failure.ts';
 import { type KubernetesObject, resources } from '../../cluster/request/resource.ts';
 import { type JsonPatchOperation, patchByOperations } from '../../cluster/request/write.ts';
@@ -83,7 +83,7 @@ export async function run(context: CommandContext, options: UndoOptions): Promis
   });
 }
 
-/** Returns why nothing is left to undo: a failed run is a rollback, or the requested revision already is the update revision. */
+/** Returns why nothing is left to undo: the failed run is itself a return, or the update revision is already the requested revision. */
 function nothingText(name: string, { decision }: LiveGroup, nowMs: number): string {
   const { run, stops = [] } = decision;
   const failed = run !== undefined && goesBack(run) ? stops.find(({ rule }) => rule === 'run-failed') : undefined;
@@ -93,7 +93,7 @@ function nothingText(name: string, { decision }: LiveGroup, nowMs: number): stri
   return `the update revision of ${name} is already the requested or previous revision; nothing was undone\n  to return to the revisions of an earlier run: ${undo}\n`;
 }
 
-/** Returns the members of the chosen zones whose update revision differs from the requested one. */
+/** Returns the members of the chosen zones whose update revision differs from the requested revision. */
 async function chooseUndos(
   cluster: Cluster,
   group: Members,
@@ -108,7 +108,7 @@ async function chooseUndos(
   const needsRuns = options.toCommit !== undefined || options.toRun !== undefined;
   const { runs } = needsRuns ? await readRuns(cluster, target) : { runs: [] };
   const zones = members.map(({ zone: name, view }) => ({ name, statefulSet: view.name }));
-  // Without a ledger, the published run counts.
+  // Without a run in the ledger, for example if the ledger cannot be read, the published run counts.
   const published = live.from === 'agent' && live.decision.run !== undefined ? runOfPublished(live.decision.run) : undefined;
   const { run = published } = ledgerOf(group.snapshot, { namespace: target.namespace, name: target.group });
   const before = revisionsBeforeTemplates(group.snapshot, { namespace: target.namespace, zones }, run);
@@ -120,7 +120,7 @@ async function chooseUndos(
   return chosen.filter(({ member, to }) => member.view.status.updateRevision !== to.name);
 }
 
-/** Throws Failure if the present template may have no revision yet: its status would name the revision of the template before. */
+/** Throws Failure if the present template may have no revision yet. Then the status still names the revision of the previous template. */
 function refuseUnobserved({ zone, view: { namespace, name, generation, status } }: Member): void {
   if (status.observedGeneration >= generation) return;
   throw new Failure({
@@ -204,18 +204,18 @@ async function write(
   });
   const written = await stop();
   const request = written.metadata.name;
-  const begun = `the request ${request} is written and blocks the undone revision; to allow it again: kubectl rollout-group cancel ${name} ${request}`;
+  const begun = `the request ${request} is written and blocks the undone revision; to allow this revision again: kubectl rollout-group cancel ${name} ${request}`;
   return [written, ...(isDryRun ? tried : await writeAll(false, begun))];
 }
 
-/** Reports whether an earlier undo blocks a revision that is requested now. It is deleted. */
+/** Reports whether an earlier undo blocks a revision that this undo restores. Such an undo is deleted. */
 function isReplaced({ action, undone = [] }: IntentView, undos: readonly MemberUndo[]): boolean {
   return (
     action === 'undo' && undone.some(({ zone, revision }) => undos.some(({ member, to }) => member.zone === zone && to.name === revision))
   );
 }
 
-/** Returns the requests of the cluster after the undo, with which the webhook judges the templates. */
+/** Returns the requests that exist after the undo. The webhook judges the templates with these requests. */
 function requestsAfter(
   { snapshot }: Members,
   { intent, undos }: { readonly intent: KubernetesObject; readonly undos: readonly MemberUndo[] },
@@ -356,7 +356,7 @@ async function writeMember(cluster: Cluster, group: GroupName, one: MemberUndo, 
   const target = { namespace, name, uid };
   const options = { operations, dryRun, site: 'act.patchMember', timeoutMs };
   const restored = await patchByOperations(env, resources.statefulSets, target, options).catch(async (error: unknown) => {
-    // The API server does not say which operation failed. An unchanged spec has another cause.
+    // The API server does not say which operation failed. If the spec is unchanged, the failure has another cause.
     if (isStatus(error, 409, 422)) await readUnchanged(cluster, member);
     throw error;
   });

@@ -69,7 +69,7 @@ function isOver({ outcome, phase }: PublishedDecision): boolean {
 
 type Zone = PublishedDecision['zones'][number];
 
-/** Reports whether the waves have no pod left in the zone, and every pod is available. The phase of the group alone does not show that. */
+/** Reports whether the waves have no pod of the zone left to replace, and every pod is available. The phase of the group does not show this. */
 function areWavesDone({ replicas, updated, available, unread, podsInNoWave = 0 }: Zone): boolean {
   return unread === undefined && updated + podsInNoWave === replicas && available >= replicas;
 }
@@ -111,7 +111,7 @@ function isAboutToRollBack({ run, warnings }: PublishedDecision): boolean {
   return Object.entries(run.target).some(([zone, revision]) => (run.previous[zone] ?? revision) !== revision);
 }
 
-/** Reports whether no wave updates the zone completely, and the waves are done with it. */
+/** Reports whether the waves are done with the zone, but leave some of its pods outdated. */
 function isInNoWave(zone: Zone): boolean {
   return areWavesDone(zone) && zone.podsInNoWave !== undefined;
 }
@@ -123,8 +123,8 @@ export interface VerdictOptions {
 }
 
 /**
- * Returns the exit code if waiting ends: the condition is met, the run failed or was aborted, no wave updates the zone of the condition, or,
- * with `failOnPause`, a person must act.
+ * Returns the exit code if waiting ends: the condition is met, the run failed or was aborted, or no wave updates the zone of the condition.
+ * With `failOnPause`, waiting also ends if a person must act.
  */
 export function verdictOn(judged: Judged, { condition, failOnPause }: VerdictOptions): ExitCode | undefined {
   const { decision, isOutdated, areStopsOutdated } = judged;
@@ -134,7 +134,7 @@ export function verdictOn(judged: Judged, { condition, failOnPause }: VerdictOpt
   if (decision.phase === 'Failed' || decision.run?.outcome === 'failed' || isRolledBack(decision)) return exitCodes.failed;
   // An unverified abort only pauses the group. It also ends the wait, because the group does not continue by itself.
   if (!areStopsOutdated && decision.stops?.some(({ isAbort }) => isAbort === true) === true) return exitCodes.failed;
-  // The waves of the group are done with the zone, so only other waves meet the condition.
+  // The waves are done with the zone, so only a change of the waves can meet the condition.
   if (condition.kind === 'zone' && isInNoWave(zoneIn(decision, condition.zone))) return exitCodes.waiting;
   return failOnPause && !areStopsOutdated && personNeeded(decision) !== undefined ? exitCodes.waiting : undefined;
 }

@@ -109,13 +109,13 @@ function evidenceFor(
 }
 
 interface ReadObjects extends ReadGroups {
-  /** The objects alone, with which a webhook judges requests. */
+  /** The snapshot of the objects alone. A webhook judges requests with such a snapshot. */
   readonly stored: Snapshot;
 }
 
 export interface ReadSnapshot extends ReadObjects, InstallationFacts {}
 
-/** Reads a snapshot of the scope with the facts about the installation, for decisions. Otherwise as `readObjects`. */
+/** Reads what `readObjects` reads, and a snapshot for decisions, which also has the facts about the installation. */
 export async function readSnapshot(
   cluster: Cluster,
   scope: Scope,
@@ -312,7 +312,7 @@ function liveGroups(sources: Sources, nowMs: number, isWanted: (name: GroupName)
     return { decision: decideHere(world, snapshot, definition, previous), definition, from: 'here', unread };
   };
   const groups = [...world.published.values()].filter(isWanted).map((decision): LiveGroup => {
-    // Labels may define the group too, but the policy files of the agent have precedence, and only the agent reads them.
+    // Labels may also define the group, but the policy files of the agent have precedence. Only the agent reads these files.
     const definition = decision.origin === 'directory' ? undefined : definitions.get(nameOf(decision));
     const isOutdated = haveMembersChanged(decision, listing) ? true : undefined;
     const live: LiveGroup = { decision, from: 'agent', unread: [], ...defined({ definition, isOutdated }) };
@@ -371,7 +371,7 @@ export function haveStopsChanged({ stops, omitted, ...decision }: PublishedDecis
   return now.length !== before.size || now.some((object) => !before.has(object));
 }
 
-/** Returns the update revisions of the members. Without permission to read a StatefulSet, the one that the decision knows. */
+/** Returns the update revisions of the members. Without permission to read a StatefulSet, returns the revision in the decision. */
 function requestedRevisions({ namespace, zones }: Pick<PublishedDecision, 'namespace' | 'zones'>, listing: Listing): RequestedRevisions {
   const objects = itemsOf(listing.statefulSets).filter(({ metadata }) => metadata.namespace === namespace);
   return new Map(

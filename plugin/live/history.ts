@@ -81,7 +81,7 @@ export interface UndoTarget {
 }
 
 interface UndoHistory {
-  /** The revision per zone from before the present templates. */
+  /** By zone, the revision before the present template. */
   readonly before: ReturnType<typeof revisionsOfUndo>;
   readonly runs: readonly RunRecord[];
   readonly undos: readonly Pick<IntentView, 'undone' | 'requestedBy'>[];
@@ -96,8 +96,8 @@ interface ChosenRevision {
 }
 
 /**
- * Chooses the revision to undo to. In this order: the revision that the options name, the revision of an undo in force, the revision before the
- * present template, the newest revision that is not current. Throws Failure without such a revision.
+ * Chooses the revision that an undo restores. In this order: the revision that the options name, the revision of an undo in force, the revision
+ * before the present template, the newest revision that is not current. Throws Failure without such a revision.
  */
 export function chooseRevision(member: Member, kept: readonly Revision[], target: UndoTarget, history: UndoHistory): ChosenRevision {
   const { zone, view } = member;
@@ -180,13 +180,13 @@ interface MemberReturn {
   readonly to: string;
   /** Absent if Kubernetes no longer keeps the revision, or it may not be read. */
   readonly revision?: Revision | undefined;
-  /** The number of outdated pods that stay, because no wave includes them, or because they ran an earlier revision. */
+  /** The number of outdated pods that stay: no wave includes them, or they already ran an earlier revision before the change. */
   readonly inNoWave?: number;
 }
 
 /**
  * Returns lines such as `a: 66bf5b4698 -> 6454649c64 (revision 1, cache:1.0.0), 3 pods`, and the number of all pods. Only members with pods to
- * replace have a line; if no pod is replaced, every member has, because its template changes.
+ * replace have a line. If no pod is replaced, every member has a line, because its template changes.
  */
 export function returnTexts(
   snapshot: Snapshot,
@@ -212,7 +212,7 @@ export function returnTexts(
   return { lines, count: sum };
 }
 
-/** Returns the return of each member by a rollback of the run: to the revision that the engine decides. */
+/** Returns, for each member, the revision to which a rollback of the run returns it, as the engine decides. */
 export async function returnsOfRollback(
   cluster: Cluster,
   { snapshot, live: { definition } }: { readonly snapshot: Snapshot | undefined; readonly live: LiveGroup },

@@ -1,4 +1,4 @@
-// Reads the facts about the installation that decisions need besides the objects of groups: the agents, their access and the webhooks.
+// Reads the facts about the installation that decisions need: the agents, the access of the agents, and the webhooks.
 import type { PublishedDecision } from '../../engine/publish/published.ts';
 import { needsApproval } from '../../engine/rules/approval.ts';
 import { isUnknown, type Known, type Snapshot, type WebhookProblems } from '../../engine/snapshot.ts';
@@ -19,7 +19,7 @@ interface InstallationQuestion extends Pick<ClusterState, 'published'> {
 }
 
 export interface InstallationFacts {
-  /** The snapshot for decisions: with the facts, and without requesters that may not be verified. */
+  /** The snapshot for decisions, with the facts about the installation and without requesters that may be unverified. */
   readonly snapshot: Snapshot;
   /** One sentence for each reason why an agent of the groups does not run. */
   readonly stopped: readonly string[];
@@ -27,7 +27,7 @@ export interface InstallationFacts {
   readonly unread?: string;
 }
 
-/** Adds the facts to a snapshot of objects. Each verb that decides or forecasts uses such a snapshot, so all verbs know the same. */
+/** Adds the facts to a snapshot of objects. Every verb that decides or forecasts uses such a snapshot, so all verbs use the same facts. */
 export async function withInstallation(
   cluster: Cluster,
   snapshot: Snapshot,
@@ -65,10 +65,10 @@ export function rejectedWrites(decisions: readonly PublishedDecision[]): readonl
   return [...new Set(notes)];
 }
 
-/** The requests that permit progress. Requests that stop a group count without a verified requester. */
+/** The actions of requests that permit progress. Requests that stop a group count even without a verified requester. */
 const permitting: ReadonlySet<string> = new Set(['approve', 'promote', 'retry']);
 
-/** Removes the requesters of requests that permit progress if the webhook that records requesters does not work, or if that is unknown. */
+/** Removes the requesters of requests that permit progress, unless the webhook that records requesters is known to work. */
 function believedIntents(intents: Snapshot['intents'], problems: Known<WebhookProblems>): Snapshot['intents'] {
   if (isUnknown(intents) || (!isUnknown(problems) && problems.requesters === undefined)) return intents;
   return intents.map((intent) => {

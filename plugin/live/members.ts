@@ -33,7 +33,7 @@ export interface Members extends Pick<InstallationFacts, 'unread'> {
   readonly live: LiveGroup;
   readonly members: readonly Member[];
   readonly snapshot: Snapshot;
-  /** The objects alone, with which a webhook judges requests. */
+  /** The snapshot of the objects alone. A webhook judges requests with such a snapshot. */
   readonly stored: Snapshot;
   readonly listing: Listing;
 }
@@ -61,8 +61,8 @@ function memberOf(objects: readonly KubernetesObject[], namespace: string, zone:
 }
 
 /**
- * Throws Failure with exit code 5 if the judgement denies the request. Returns a sentence for each exception that permits it. `others`: further
- * ways to act on the leading result.
+ * Throws Failure with exit code 5 if the judgement denies the request. Returns a sentence for each exception that permits the request. `others`
+ * returns more commands that help against the leading result.
  */
 export function refuseWhenDenied(
   { outcome, message, results, override }: Judgement,
@@ -95,8 +95,8 @@ export function refuseUnguarded({ view, zone }: Member, what: string): void {
 }
 
 /**
- * Reads the StatefulSet again after a conflict. Throws Failure if its spec is another one than the preview and the judgement were about. Its
- * status does not matter.
+ * Reads the StatefulSet again after a conflict. Throws Failure if its spec changed since the preview and the judgement. A change of its status
+ * does not matter.
  */
 export async function readUnchanged({ env, timeoutMs }: Cluster, { object, view }: Member): Promise<KubernetesObject> {
   const { namespace, name, uid, generation } = view;
@@ -112,14 +112,14 @@ export async function readUnchanged({ env, timeoutMs }: Cluster, { object, view 
 interface MemberWrites {
   /** The outcome as a clause, such as `mimir/ingester was restarted`. */
   readonly what: string;
-  /** Why a repetition of the command is safe. */
+  /** A clause that says why the user may safely repeat the command. */
   readonly again: string;
   readonly isDryRun: boolean;
-  /** A clause about an object that was written before the members, so that also a failure of the first member is partial. */
+  /** A clause about an object that was written before the members. With it, a failure at the first member also counts as partial. */
   readonly begun?: string | undefined;
 }
 
-/** Writes one member after another. If a write fails, the error names what was already written, except in a dry run. */
+/** Writes one member after another. If a write fails, the error names the objects that are already written, except in a dry run. */
 export async function writeEach<One>(
   { server }: Cluster,
   ones: readonly One[],

@@ -42,8 +42,8 @@ export async function chosenGroups(cluster: Cluster, choice: GroupChoice): Promi
 }
 
 /**
- * Throws Failure if one of several groups on the command line does not exist, before the verb changes the first one. `group` is the one of
- * this run of the verb.
+ * Throws Failure if one of several groups on the command line does not exist, before the verb changes the first group. `group` is the group
+ * that the verb is about to change.
  */
 export async function refuseUnknownGroups(
   context: CommandContext,

@@ -40,7 +40,7 @@ export function remainingStops(
   return [...texts, ...(after === undefined ? [] : rejectedWrites([before])), ...unreadNotes(snapshot, unread)];
 }
 
-/** Returns as `remainingStops` what blocks the zones with new templates, from their plan. Without a plan, the published decision counts. */
+/** Returns the sentences of `remainingStops` for the zones with new templates, from their plan or else from the published decision. */
 export function stopsOfTemplates(
   plan: GroupPlan | undefined,
   { live: { decision }, snapshot, unread }: Forecast,
@@ -50,7 +50,7 @@ export function stopsOfTemplates(
   return [...texts, ...(plan === undefined ? [] : rejectedWrites([decision])), ...unreadNotes(snapshot, unread)];
 }
 
-/** Returns a note on each fact that could not be read: the agent and the webhook know it. */
+/** Returns a note on each fact that the user could not read. The agent and the webhook know these facts. */
 function unreadNotes(snapshot: Snapshot | undefined, unread: string | undefined): readonly string[] {
   const answer = snapshot && policiesRead(snapshot);
   const policies = answer === undefined ? [] : [`${answer.fact}; a policy that this command does not know may block the group`];

@@ -130,7 +130,7 @@ export async function submit(context: CommandContext, flags: RequestFlags, reque
     sendIntent(requested, intent, { action: spec.action, isDryRun }).catch(ifNotInstalled(rolloutIntents, notSent));
   const object = intentObject(target, spec, key, request.objectName);
   const notes = notesFor(requested, request, spec, flags.dryRun);
-  // A request without a question is not delayed by the reads for the notes.
+  // Without a question, the notes follow the request, because their reads would delay it.
   const isToldFirst = flags.dryRun !== undefined || request.confirm !== undefined;
   if (isToldFirst) await writeAgentNote(context, cluster, live, notes);
   const stored = requested.read.world.policies.intents.find((one) => isNamed(one, object));
@@ -160,7 +160,7 @@ export async function submit(context: CommandContext, flags: RequestFlags, reque
   return end(`${request.text(by, left)}${replaced}`);
 }
 
-/** Returns what the request does not end. Before it, in a dry run, the effect on pods. */
+/** Returns the stops that the request does not end. In a dry run, the effect on pods comes first. */
 function notesFor(
   requested: RequestedGroup,
   { concerns, preview = [] }: Request,
@@ -271,7 +271,7 @@ export async function readWithRun(cluster: Cluster, scope: Scope): Promise<ReadS
   }
 }
 
-/** Reports whether the next decision of the agent begins a run for changed templates. It may supersede a run that is running or failed. */
+/** Reports whether the next decision of the agent begins a run for changed templates. This run may supersede a running or failed run. */
 function isRunDue({ live: { decision, from, definition }, snapshot }: Pick<RequestedGroup, 'live' | 'snapshot'>): boolean {
   if (from !== 'agent' || snapshot === undefined) return false;
   const isChanged = decision.zones.some((zone) => {

@@ -1,4 +1,4 @@
-// Plans new pod templates of members before a verb writes them, as `plan` and `apply` do, and describes the pods that they replace.
+// Plans new pod templates of members, as `plan` and `apply` do, before a verb writes the templates. Describes the pods to replace.
 import type { KubernetesObject } from '../../cluster/request/resource.ts';
 import { templateStops } from '../../engine/decide/stops.ts';
 import type { ObjectContent } from '../../engine/diff/field-diff.ts';
@@ -28,8 +28,8 @@ export interface TemplatePlan {
 }
 
 /**
- * Plans the group whose members get these templates, by name of the StatefulSet. Returns undefined if the definition of the group cannot be
- * read here. `intents`: the requests after the write.
+ * Plans the group with these templates, by name of the StatefulSet. Returns undefined if the definition of the group cannot be read here.
+ * `intents`: the requests after the write.
  */
 export async function planTemplates(
   cluster: Cluster,
@@ -57,7 +57,7 @@ export async function planTemplates(
     intentsBefore: snapshot.intents,
   }).groups;
   if (plan === undefined) return undefined;
-  // The templates do not end the block of another zone: a plan counts its pods as pods that a retry would replace.
+  // The templates do not end the block of another zone. A plan would count the pods of that zone, because a retry would replace them.
   const blocked = templateStops(plan.stops ?? []).flatMap(({ rule, zones }) => (rule === 'rolled-back' ? [] : zones));
   const views = viewGroup(snapshot, definition).zones;
   const lines = members.flatMap((member) => {
@@ -73,15 +73,15 @@ export async function planTemplates(
 }
 
 /**
- * Returns the pods that Kubernetes replaces at once, what the templates end, the pods that no wave includes, the approvals of their run, and the
- * waits that no planned event ends.
+ * Returns texts about the plan: the pods that Kubernetes replaces at once, the run and the blocks that the templates end, the pods that no wave
+ * includes, the approvals of the new run, and the waits that no planned event ends.
  */
 export function planTexts(planned: TemplatePlan | undefined): readonly string[] {
   if (planned === undefined) return [];
   const waits = waitsBesidesStops(planned.plan).filter(({ outcome }) => outcome !== 'no');
   const waitTexts = waits.map(({ rule, outcome, fact }) => (outcome === 'unknown' ? `unknown: ${fact}` : `waits for ${rule}: ${fact}`));
   const atOnce = planned.plan.risks.flatMap(({ code, message }) => (code === 'RG5012' ? [message] : []));
-  // A failed run waits for no approval, nor does a change that replaces no pod.
+  // Neither a failed run nor a change without a pod to replace waits for an approval.
   const isWaiting = planned.lines.length > 0 && planned.plan.stops?.some(({ rule }) => rule === 'run-failed') !== true;
   const approvals = isWaiting ? approvalTexts(planned.plan) : [];
   return [...atOnce, ...endedTexts(planned.plan), ...noWaveTexts(planned.plan.zones), ...approvals, ...waitTexts];
@@ -119,7 +119,7 @@ function replacedText(
     if (revision === stays) continue;
     const isUpdated = revision === updateRevision && stays === '';
     const images = imagesText(templateNamed(revision, { object, updateRevision, revisions }));
-    // Another template with the same images, or of unknown images, has its revision.
+    // If the images are unknown or the same as after the change, the text also names the revision.
     const text = isUpdated || (images !== '' && images !== after) ? images : `${images} at ${shortRevision(revision, name)}`.trim();
     counts.set(text, (counts.get(text) ?? 0) + pods);
   }

@@ -1,4 +1,4 @@
-// Judges the requests that a verb is about to make as a webhook judges them: with the objects alone, and for the user of the connection.
+// Judges the requests of a verb before the verb sends them, as a webhook would: with the objects alone, and for the user of the connection.
 import type { AdmissionRequest, Judgement } from '../../engine/decision.ts';
 import { judgeTogether } from '../../engine/judge/judge.ts';
 import { blocks } from '../../engine/rule.ts';
@@ -14,7 +14,7 @@ interface UserJudgements {
   readonly notes: readonly string[];
 }
 
-/** Judges the requests together. If the user is unknown, the rules that read the user deny nothing here: the webhook knows the user. */
+/** Judges the requests together. If the user is unknown here, rules that read the user deny no request: only the webhook can evaluate them. */
 export async function judgeForUser(cluster: Cluster, stored: Snapshot, requests: readonly AdmissionRequest[]): Promise<UserJudgements> {
   const requester = await requesterFor(cluster, stored);
   const judgements = judgeTogether(
@@ -30,7 +30,7 @@ export async function judgeForUser(cluster: Cluster, stored: Snapshot, requests:
   return { judgements: judgeTogether({ ...stored, policies }, requests), notes: [note] };
 }
 
-/** Returns the user of the connection if a policy rule reads it; undefined if no rule does, or if the API server does not return it. */
+/** Returns the user of the connection if a policy rule reads the user; otherwise, and if the API server does not name the user, undefined. */
 export async function requesterFor(cluster: Cluster, { policies }: Pick<Snapshot, 'policies'>): Promise<Required<Requester> | undefined> {
   return policies.some(({ rules }) => rules.some(readsUser)) ? readUser(cluster) : undefined;
 }

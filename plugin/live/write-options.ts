@@ -45,7 +45,7 @@ interface Recorded {
   readonly about: KubernetesObject;
 }
 
-/** Returns a reference to the group, for an Event about the whole group. A group of labels or files has no object. */
+/** Returns a reference to the group, for an Event about the whole group. A group that labels or files define has no object. */
 export function groupReference({ namespace, group: name }: GroupName, { groups }: Listing): KubernetesObject {
   const object = itemsOf(groups).find(({ metadata }) => metadata.namespace === namespace && metadata.name === name);
   const { uid } = object?.metadata ?? {};

@@ -1,6 +1,6 @@
 // Replaces the texts in recorded answers that may be secret. Equal texts get equal numbers, so differences between objects stay visible.
 //
-// Only texts under known keys of foreign objects stay, so a text that no decision reads is replaced by default.
+// In objects of other projects, only the texts under known keys stay. So a text that no decision reads is replaced by default.
 import { asJsonObject, isJsonObject, type JsonObject } from '../../cluster/request/json.ts';
 import { lastAppliedAnnotation } from '../../cluster/request/resource.ts';
 import { templateDigest } from '../../engine/diff/field-diff.ts';
@@ -179,7 +179,7 @@ class Redaction {
     );
   }
 
-  /** Returns the object with a plan that approves its redacted template, if the plan approved its template. */
+  /** Changes an approved plan of the template, so that it approves the redacted template. Another plan stays. */
   #withPlan(before: JsonObject, after: JsonObject): JsonObject {
     const metadata = asJsonObject(after['metadata']);
     const annotations = asJsonObject(metadata['annotations']);
@@ -205,7 +205,7 @@ function isOurEvent({ reportingController, deprecatedSource }: JsonObject): bool
   return `${reportingController ?? asJsonObject(deprecatedSource)['component'] ?? ''}`.startsWith('rollout-group');
 }
 
-/** Keeps the keys, and which values are blank, because `doctor` reports missing keys and blank values. */
+/** Replaces each value that is not blank, and keeps the keys: `doctor` reports missing keys and blank values. */
 function hiddenData(data: unknown): JsonObject {
   const isBlank = (value: unknown): boolean => typeof value !== 'string' || atob(value).trim() === '';
   return Object.fromEntries(Object.entries(asJsonObject(data)).map(([key, value]) => [key, isBlank(value) ? '' : btoa('redacted')]));

@@ -41,7 +41,7 @@ const restart: Verb = {
   name: 'restart',
   summary: 'Restart all pods in the safe order of the group',
   description:
-    'Sets the annotation kubectl.kubernetes.io/restartedAt on the pod templates, like kubectl rollout restart. The agent then rolls out the new revision. Only this annotation differs from the manifests in Git. Prints the images that pods run and get, the run that the restart supersedes, and the approvals that its run waits for. Counts only pods that the waves include; refused if that is no pod. Denied if the template failed, was undone or was rolled back: retry rolls this template out, and undo returns to the one before.',
+    'Sets the annotation kubectl.kubernetes.io/restartedAt on the pod templates, like kubectl rollout restart. The agent then rolls out the new revision. Only this annotation differs from the manifests in Git. Prints the images before and after, the run that the restart supersedes, and the approvals that the new run waits for. Replaces only pods that the waves include; without such a pod, the command is refused. A restart is denied if the template failed, was undone or was rolled back: retry rolls this template out, and undo returns to the previous template.',
   options: [zone, ...prompts()],
   examples: ['restart store-gateway -n mimir --reason "new certificates"', 'restart store-gateway --zone zone-a --dry-run=server'],
   exits: {

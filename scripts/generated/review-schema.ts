@@ -33,7 +33,7 @@ const definitions: Fields = {
   decision: record('A decision that both sides make differently.', {
     action: oneOf(...policyAction.options),
     may: described('The permission, as a clause.', text),
-    when: described('The circumstances; empty in the plain state.', listOf(text)),
+    when: described('The circumstances; may be empty.', listOf(text)),
     before: ref('sideDecision'),
     after: ref('sideDecision'),
     text: described('The difference, as a clause.', text),

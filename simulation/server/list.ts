@@ -14,11 +14,11 @@ interface ListOptions {
   readonly isCached: boolean;
   /** The last key of the previous page; empty for the first page. */
   readonly after: string;
-  /** The most items of a page; 0 means no limit. */
+  /** The maximum number of items on a page; 0 means no limit. */
   readonly limit: number;
 }
 
-/** Returns the body of the answer. Throws Refusal. */
+/** Returns the body of the response. Throws Refusal. */
 export function listText(cache: WatchCache, kind: ServedKind, namespace: string, query: URLSearchParams): string {
   // The label selector is parsed first, so that several errors are reported in the order of the API server.
   labelRequirements(query.get('labelSelector') ?? '');

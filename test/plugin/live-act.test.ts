@@ -46,12 +46,14 @@ describe('pause', () => {
   });
 
   it.each([
-    ['starting', '1 pod in flight will finish; no further pod is replaced'],
-    ['crashing', 'no further pod is replaced'],
-  ] as const)('counts only pods that finish: %s', async (state, text) => {
+    ['starting', 0, '1 pod in flight will finish; no further pod is replaced'],
+    ['starting', 7_200_000, '1 pod that was in flight 2h ago will finish; no further pod is replaced'],
+    ['crashing', 0, 'no further pod is replaced'],
+  ] as const)('counts only pods that finish: %s, decided %d ms ago', async (state, ageMs, text) => {
     const pods = [{ zone: 'b', pod: 'ingester-zone-b-12', state }];
     const zones = rolling.zones.map((zone) => (zone.zone === 'b' ? { ...zone, available: 19 } : zone));
-    const { stdout } = await act('pause ingester', { extra: [publishedObject({ ...rolling, decidedMs: Date.now(), pods, zones })] });
+    const extra = [publishedObject({ ...rolling, decidedMs: Date.now() - ageMs, pods, zones })];
+    const { stdout } = await act('pause ingester', { extra });
     expect(stdout).toBe(`mimir/ingester paused\n  ${text}\n`);
   });
 

@@ -62,7 +62,7 @@ describe('undo while another writer changes a StatefulSet', () => {
     const { status, isChanged, objects, stderr } = await raced('undo ingester', { change });
     const request = objects.find(isUndo)?.metadata.name;
     expect([status, isChanged]).toEqual([9, true]);
-    const begun = `the request ${request} is written and blocks the undone revision; to allow it again: kubectl rollout-group cancel mimir/ingester ${request}`;
+    const begun = `the request ${request} is written and blocks the undone revision; to allow this revision again: kubectl rollout-group cancel mimir/ingester ${request}`;
     expect(stderr).toBe(
       `error: mimir/ingester was undone only in part: StatefulSet mimir/${name} got another spec in the meantime
   why: ${[begun, ...members].join('; ')}

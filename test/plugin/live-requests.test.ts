@@ -331,7 +331,7 @@ describe('abort and retry', () => {
   it.each([
     ['a completed run', over, 'no rollout is in progress', 'undo'],
     ['a rollback', { ...rolling, run: { ...runOf(rolling), kind: 'rollback' as const } }, 'is a rollback itself', 'explain'],
-    ['a run without an earlier revision', { ...failed, run: { ...runOf(failed), target: previous, previous } }, 'of no zone', 'undo'],
+    ['a run without an earlier revision', { ...failed, run: { ...runOf(failed), target: previous, previous } }, 'of any zone', 'undo'],
     ['a failed rollback', { ...failed, run: { ...runOf(failed), kind: 'rollback' as const } }, 'is a rollback itself', 'explain'],
   ])('abort --rollback of %s is refused', async (_name, decision, why, verb) => {
     const acted = await act('abort ingester --rollback', { decision, extra: [pinned] });
@@ -405,7 +405,7 @@ describe('abort and retry', () => {
     const acted = await act('retry ingester', { decision: { ...rolling, stops } });
     expect([acted.status, acted.kept]).toEqual([5, []]);
     expect(acted.stderr).toContain('retry was not sent: run 4f1c9a02 of mimir/ingester is not over');
-    expect(acted.stderr).toContain(`${stops[0]?.fact}; a retry counts only after the run`);
+    expect(acted.stderr).toContain(`${stops[0]?.fact}; a retry has an effect only after the end of the run`);
   });
 });
 

@@ -15,7 +15,7 @@ describe('a wave with an approval before its first pod and another after its las
   it('asks for the first approval before it starts, and says that the end needs another', async () => {
     const approved = await answer('approve', oncall);
     expect([approved.status, approved.kept.length]).toEqual([0, 1]);
-    expect(approved.stdout).toContain('the end of wave canary needs another approval from owners, after the replacement of its last pod\n');
+    expect(approved.stdout).toContain('the end of wave canary needs another approval from owners after its last pod is replaced\n');
     const refused = await answer('approve', ben);
     expect([refused.status, refused.kept]).toEqual([5, []]);
     expect(refused.stderr).toContain('ben may not approve or reject the start of wave canary of mimir/ingester; nothing was written');
@@ -46,7 +46,7 @@ describe('a wave with an approval before its first pod and another after its las
     expect([early.status, early.kept, early.stderr]).toEqual([
       5,
       [],
-      'error: mimir/ingester: nothing was approved\n  why: the approval of wave zone-a counts only if it follows the replacement of its last pod\n  do:  approve when mimir/ingester waits for the approval: kubectl rollout-group explain mimir/ingester\n',
+      'error: mimir/ingester: nothing was approved\n  why: an approval of the end of wave zone-a counts only after its last pod is replaced\n  do:  approve when mimir/ingester waits for the approval: kubectl rollout-group explain mimir/ingester\n',
     ]);
   });
 });

@@ -349,10 +349,10 @@ describeOnControlPlane('the word of people', (controlPlane) => {
     await untilHeld('approval');
     const refusal = async (who: Person, wave: string): Promise<readonly unknown[]> => {
       const { status, stderr } = await who.run(['approve', 'ingester', '--wave', wave]);
-      return [status, /(?:start|end) of wave both|counts only if/.exec(stderr)?.[0]];
+      return [status, /(?:start|end) of wave both|counts only after/.exec(stderr)?.[0]];
     };
     expect(await refusal(eve, 'both')).toEqual([5, 'start of wave both']);
-    expect(await refusal(eve, 'end')).toEqual([5, 'counts only if']);
+    expect(await refusal(eve, 'end')).toEqual([5, 'counts only after']);
     expect(await ok(anna, 'approve', 'ingester')).toContain('the end of wave both needs another approval from dev');
     await until('zone a replaced', ({ waits }) => waits.some(({ fact }) => fact === '0 of 1 approvals from dev'));
     expect(await images()).toBe('554444');

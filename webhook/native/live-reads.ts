@@ -57,7 +57,7 @@ export class LiveReads {
     return this.#guard.snapshot(namespace, [], this.leftMs(call));
   }
 
-  /** Waits until the state of the namespace is not stale, and returns it. Rejects if the time does not suffice. */
+  /** Waits until the state of the namespace is not stale, and returns it. Throws Undecidable if the deadline is too near. */
   async freshSnapshot(namespace: string, call: Call, isStale: (snapshot: Snapshot) => boolean): Promise<Snapshot> {
     let snapshot = await this.snapshot(namespace, call);
     while (isStale(snapshot)) {
@@ -67,7 +67,7 @@ export class LiveReads {
     return snapshot;
   }
 
-  /** Resolves when policies and objects are known. Rejects if the time does not suffice. */
+  /** Waits until policies and objects are loaded. Throws Undecidable if the deadline is too near. */
   async untilSettled(call: Call): Promise<void> {
     while (!this.#guard.isSettled()) {
       if (!(await this.#pause(call))) throw new Undecidable('policies and objects are not loaded yet');

@@ -16,7 +16,7 @@ import * as words from './plan-text.ts';
 /** The maximum length of a comment in UTF-16 units: the limit of GitHub, less 1,000 for additions of a bot. */
 export const commentBudget = 65_536 - 1_000;
 
-/** Returns the comment. A bot finds it again by the marker in its first line, which also has the digest of the whole plan. */
+/** Returns the comment. Its first line has a marker, by which a bot finds the comment again, and the digest of the whole plan. */
 export function renderPlanMarkdown(plan: Plan, budget: number = commentBudget): string {
   const { changed, same } = words.splitByChange(plan);
   const sections = [
@@ -112,7 +112,7 @@ function bullets(title: string, noun: string, texts: readonly string[], length =
   );
 }
 
-/** Returns a changed policy with all its fields, and a form that counts the fields beyond the longest text. */
+/** Returns the line of a changed policy with all its fields. If the line is too long, also returns a line with the number of omitted fields. */
 function policyForms(change: NonNullable<Plan['policyChanges']>[number]): readonly string[] {
   const line = (text: string): string => `- ${markdownText(text)}`;
   const { fields } = change;
@@ -288,7 +288,7 @@ export interface Section {
   /** The forms of each item, from the longest to the shortest. The first form that fits is used. */
   readonly items: readonly (readonly string[])[];
   readonly separator: string;
-  /** Between title and items; absent: an empty line. */
+  /** The text between title and items. Absent: an empty line. */
   readonly join?: string;
   readonly more: (count: number) => string;
 }

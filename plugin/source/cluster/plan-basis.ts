@@ -56,9 +56,9 @@ export function basisOf({ groups, snapshot, live, desiredObjects }: BasisInput):
 /** Returns the changes between two bases; an empty list if the plan is still valid. */
 export function basisChanges(before: readonly ReadObject[], after: readonly ReadObject[]): readonly BasisChange[] {
   const byObject = (list: readonly ReadObject[]) => new Map(list.map((read) => [read.object, read]));
-  const [was, is] = [byObject(before), byObject(after)];
-  return [...new Set([...was.keys(), ...is.keys()])].sort().flatMap((object): readonly BasisChange[] => {
-    const [old, now] = [was.get(object), is.get(object)];
+  const [readBefore, readAfter] = [byObject(before), byObject(after)];
+  return [...new Set([...readBefore.keys(), ...readAfter.keys()])].sort().flatMap((object): readonly BasisChange[] => {
+    const [old, now] = [readBefore.get(object), readAfter.get(object)];
     if (old === undefined || (exists(old) === false && exists(now))) return [{ object, what: 'appeared', parts: [] }];
     if (now === undefined || (exists(old) && exists(now) === false)) return [{ object, what: 'gone', parts: [] }];
     if (old.uid !== now.uid) return [{ object, what: 'replaced', parts: [] }];
@@ -68,7 +68,7 @@ export function basisChanges(before: readonly ReadObject[], after: readonly Read
   });
 }
 
-/** Reports whether an object of our kinds may concern one of the groups. A RolloutPolicy of any namespace may. */
+/** Reports whether the object is of a kind of this project and may concern one of the groups. Every RolloutPolicy may. */
 function bindsOneOf(groups: readonly GroupDefinition[], object: ObjectContent): boolean {
   if (object['kind'] === 'RolloutPolicy') return true;
   const isInNamespace = groups.some(({ namespace }) => namespace === fieldAt(object, ['metadata', 'namespace']));
@@ -142,7 +142,7 @@ function ledgerRead({ namespace, group, claims, downscales, preparations, run }:
   return { object: `Ledger ${namespace}/${group}`, parts: digests({ claims, downscales, preparations, run: rest }) };
 }
 
-/** Returns the wanted views of a namespace. Omits requesters: the user who applies the plan may lack the right to verify them. */
+/** Returns the views of a namespace that `isWanted` selects. Omits requesters: the user who applies the plan may lack the right to verify them. */
 function views<View extends { readonly namespace: string; readonly name: string; readonly requestedBy?: unknown }>(
   namespace: string,
   kind: string,

@@ -141,8 +141,8 @@ describe('an answer to a wave counts exactly for the approvals that the engine n
 
   it.each([
     ['before the first wave', 'both', undefined],
-    ['the first wave replaces pods', 'both', 'the approval of wave both counts only if it follows the replacement of its last pod'],
-    ['the first wave replaces pods', 'end', 'the approval of wave end counts only if it follows the replacement of its last pod'],
+    ['the first wave replaces pods', 'both', 'an approval of the end of wave both counts only after its last pod is replaced'],
+    ['the first wave replaces pods', 'end', 'an approval of the end of wave end counts only after its last pod is replaced'],
     ['the third wave replaces pods', 'start', 'wave start has already started'],
     ['the third wave replaces pods', 'end', 'wave end is over; the run is in wave start'],
     ['an undo', 'start', 'a return to the previous template needs no approval (skipOnRollback)'],
