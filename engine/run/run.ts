@@ -136,8 +136,11 @@ function withoutReturned({ view }: GroupContext, run: RunState): RunState {
   const { rolledBack, outcome } = run;
   if (rolledBack === undefined || outcome !== 'completed') return run;
   const isNamed = ([zone, failed]: readonly [string, string]): boolean => {
-    const { set } = view.zones.find((one) => one.zone.name === zone) ?? {};
-    return set === undefined || set.status.updateRevision === failed || set.status.currentRevision === failed;
+    const known = view.zones.find((one) => one.zone.name === zone);
+    // A StatefulSet that was created again has no update revision until its controller observes it.
+    if (known?.set === undefined || known.unknown !== undefined) return true;
+    const { updateRevision, currentRevision } = known.set.status;
+    return updateRevision === failed || currentRevision === failed;
   };
   return { ...run, rolledBack: { ...rolledBack, revisions: Object.fromEntries(Object.entries(rolledBack.revisions).filter(isNamed)) } };
 }
@@ -282,7 +285,8 @@ function keepRolledBack(context: GroupContext, run: RunningRun, { rolledBack, re
   if (rolledBack === undefined || !traitsOf(context.group).canRollBack) return run;
   const kept = Object.entries(rolledBack.revisions).filter(([zone, failed]) => {
     const view = zoneNamed(context, zone);
-    return view === undefined ? run.kind === 'rollback' : view.set === undefined || view.set.status.updateRevision === failed;
+    if (view === undefined) return run.kind === 'rollback';
+    return view.unknown !== undefined || view.set?.status.updateRevision === failed;
   });
   if (kept.length === 0) return run;
   const earlier = kept.flatMap(([zone]) => (restores[zone] === undefined ? [] : [[zone, restores[zone]] as const]));

@@ -116,6 +116,19 @@ describe('a run of another zone after a rollback', () => {
   });
 });
 
+describe('a StatefulSet that is created again after a rollback', () => {
+  it('keeps the block of its failed template, also before its controller observes it', () => {
+    const unobserved = decided({ run: rolledBack, b: { status: { updateRevision: '', currentRevision: '' } } });
+    expect(unobserved.run?.rolledBack?.revisions).toEqual(both(newRevision));
+    const pods = { b: { ...isBack, 2: { revision: newRevision } } };
+    const observed = decided({ run: unobserved.run ?? rolledBack, b: moved, pods });
+    expect([observed.run?.rolledBack?.revisions, going(observed)]).toEqual([both(newRevision), [`b-2 ${oldRevision}`]]);
+    // Another zone gets a template meanwhile.
+    const other = decided({ run: rolledBack, a: { status: { updateRevision: 'rev-3' } }, b: { status: { updateRevision: '' } } });
+    expect(other.run?.rolledBack?.revisions).toMatchObject({ b: newRevision });
+  });
+});
+
 describe('a run that fails', () => {
   it('stands as failed until it has been told, then every pod goes back', () => {
     const fresh = decided({ run: withFields(failed, { failedMs: kitNowMs }), pods: { a: { 2: { revision: newRevision } } } });
