@@ -58,7 +58,7 @@ export function renderGroups({ groups, nowMs, hasNamespaces }: GroupsTable, look
     { title: 'DEFINED', align: 'left', cell: ({ decision }) => decision.origin ?? '-' },
     { title: 'POLICY', align: 'left', cell: ({ decision }) => shortDigest(decision.policyDigest) || '-' },
     { title: 'LEADER', align: 'left', isFlexible: true, cell: ({ decision }) => decision.leader ?? '-' },
-    { title: 'INFO', align: 'left', isFlexible: true, cell: (live) => summaryText(live, { isShort, nowMs }) },
+    { title: 'INFO', align: 'left', isFlexible: true, isText: true, cell: (live) => summaryText(live, { isShort, nowMs }) },
   ];
   const hidden = [...(hasNamespaces ? [] : ['NAMESPACE']), ...(isWide ? [] : ['DEFINED', 'POLICY', 'LEADER'])];
   const shown = columns.filter(({ title }) => !hidden.includes(title));
@@ -79,7 +79,7 @@ const treeColumns: readonly Column[] = [
   { title: 'REVISION', align: 'left', isFlexible: true },
   { title: 'READY', align: 'right' },
   { title: 'FOR', align: 'right' },
-  { title: 'INFO', align: 'left', isFlexible: true },
+  { title: 'INFO', align: 'left', isFlexible: true, isText: true },
 ];
 
 interface TreeLook extends TableLook {
@@ -111,7 +111,7 @@ export function renderTree(live: LiveGroup, nowMs: number, look: TreeLook, facts
     '',
     ...(live.unattended === undefined || live.from === 'here' ? [] : [look.paint('dim', asOfText(decision, nowMs))]),
     look.paint('bold', header),
-    ...lines,
+    ...lines.flatMap((line) => line.split('\n')),
     ...section('blocked by', waits, look),
     ...section('stopped by', stops, look),
     ...section('left the group', left, look),

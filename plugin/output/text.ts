@@ -9,6 +9,8 @@ export interface Column {
   readonly align: 'left' | 'right';
   /** Cells can be shortened in the middle if the terminal is too narrow. */
   readonly isFlexible?: boolean;
+  /** For the last column: its cells are texts, which are wrapped and not shortened. */
+  readonly isText?: boolean;
 }
 
 export interface ItemColumn<Item> extends Column {
@@ -40,20 +42,25 @@ export function alignRows(columns: readonly Column[], rows: readonly Row[], fit:
   return rows.map((row) => alignRow(row, columns, widths, fit));
 }
 
-function alignRow({ cells, span }: Row, columns: readonly Column[], widths: readonly number[], fit: Fit): string {
+function alignRow(row: Row, columns: readonly Column[], widths: readonly number[], fit: Fit): string {
+  const last = columns.length - 1;
+  const isTooLong = columns[last]?.isText === true && (row.cells[last] ?? '').length > (widths[last] ?? 0);
+  const { cells, span = isTooLong && fit.width !== undefined ? { first: last, last } : undefined } = row;
   const shown = columns.map(({ align }, index) => {
     const width = widths[index] ?? 0;
     const cell = shorten(oneLine(cells[index] ?? ''), width, fit.ellipsis);
     return align === 'left' ? cell.padEnd(width) : cell.padStart(width);
   });
   if (span === undefined) return shown.join(gap).trimEnd();
-  const { first, last } = span;
   const startOf = (column: number): number => widths.slice(0, column).reduce((sum, width) => sum + width + gap.length, 0);
+  const { first } = span;
   // The last column ends where the terminal ends.
-  const end = last < columns.length - 1 ? startOf(last + 1) - gap.length : (fit.width ?? Number.POSITIVE_INFINITY);
-  const width = end - startOf(first);
+  const end = span.last < last ? startOf(span.last + 1) - gap.length : (fit.width ?? Number.POSITIVE_INFINITY);
+  const width = Math.max(end - startOf(first), widths[first] ?? 0);
   const [text = '', ...more] = wrapWords(oneLine(cells[first] ?? ''), width).map((part) => shorten(part, width, fit.ellipsis));
-  const line = [...shown.slice(0, first), Number.isFinite(width) ? text.padEnd(width) : text, ...shown.slice(last + 1)].join(gap).trimEnd();
+  const line = [...shown.slice(0, first), Number.isFinite(width) ? text.padEnd(width) : text, ...shown.slice(span.last + 1)]
+    .join(gap)
+    .trimEnd();
   return [line, ...more.map((rest) => ' '.repeat(startOf(first)) + rest)].join('\n');
 }
 

@@ -64,3 +64,16 @@ it.each([
   expect(stdout.replace(/\s+/g, ' ')).toContain(text);
   expect(stdout.split('\n').filter((shown) => shown.length > 80)).toEqual([]);
 });
+
+it('get wraps the texts of the column INFO, and shortens only names in the middle', async () => {
+  const zones = rolling.zones.map((zone) => ({ ...zone, partition: 1, pinned: '2' }));
+  const { url } = await fakeApiServer([...adoptedObjects(), publishedObject({ ...rolling, zones, decidedMs: Date.now() })]);
+  const { stdout } = await runInProcess(['get', 'ingester', '--width', '80', '--server', url, '-n', 'mimir'], {});
+  const lines = stdout.split('\n');
+  expect(lines.filter((shown) => shown.length > 80)).toEqual([]);
+  const table = lines.slice(lines.findIndex((shown) => shown.includes('  INFO')));
+  const start = table[0]?.indexOf('INFO') ?? 0;
+  const info = table.slice(1, table.indexOf('')).map((shown) => shown.slice(start));
+  expect(info.join(' ')).toContain('partition 1, pinned 2');
+  expect(info.join(' ')).not.toContain('...');
+});
