@@ -9,7 +9,7 @@ import type { Images, ShownRun, ShownZone } from '../../engine/publish/run-recor
 import { recordedKind } from '../../engine/run/origin.ts';
 import type { revisionsOfUndo } from '../../engine/run/revisions.ts';
 import type { RunState } from '../../engine/run/run-state.ts';
-import { type IntentView, type Snapshot, type StatefulSetView, setNamed } from '../../engine/snapshot.ts';
+import { type IntentView, type KeptTemplate, type Snapshot, type StatefulSetView, setNamed } from '../../engine/snapshot.ts';
 import { messageOf } from '../../policies/error-message.ts';
 import { type RolloutRun, schemas } from '../../policies/schema/kinds.ts';
 import { valueAt } from '../../policies/schema/schema-walk.ts';
@@ -28,7 +28,7 @@ import { type GroupName, nameOf } from './target.ts';
 
 export interface Revision {
   readonly name: string;
-  /** Higher is newer. The StatefulSet controller gives a restored revision a new, highest number. */
+  /** Higher is newer. The StatefulSet controller gives a restored revision a new, highest number. 0: only the ledger has the template. */
   readonly number: number;
   readonly template: JsonObject;
 }
@@ -69,6 +69,18 @@ function revisionOf(object: KubernetesObject): readonly Revision[] {
   if (typeof number !== 'number' || !isJsonObject(stored)) return [];
   const { $patch: _patch, ...template } = stored;
   return [{ name: object.metadata.name, number, template }];
+}
+
+/** Adds the templates of the ledger whose revisions were deleted with their StatefulSet. */
+export function withLedgerTemplates(
+  revisions: ReadonlyMap<string, readonly Revision[]>,
+  templates: readonly KeptTemplate[] = [],
+): ReadonlyMap<string, readonly Revision[]> {
+  const inZone = (zone: string, known: readonly Revision[]): readonly Revision[] =>
+    templates.flatMap(({ zone: other, revision: name, template }) =>
+      other === zone && isJsonObject(template) && !known.some((one) => one.name === name) ? [{ name, number: 0, template }] : [],
+    );
+  return new Map([...revisions].map(([zone, known]) => [zone, [...known, ...inZone(zone, known)]]));
 }
 
 export interface UndoTarget {
@@ -143,7 +155,7 @@ function isLatestChange({ undone, requestedBy }: UndoHistory['undos'][number], z
 }
 
 function isNamed({ name, number }: Revision, statefulSet: string, wanted: string): boolean {
-  return wanted === name || wanted === `${number}` || name === `${statefulSet}-${wanted}`;
+  return wanted === name || (number > 0 && wanted === `${number}`) || name === `${statefulSet}-${wanted}`;
 }
 
 /** Returns the revision that the newest run of the commit rolled out in the zone. Throws Failure if no such run or revision exists. */
@@ -205,7 +217,7 @@ export function returnTexts(
     const changed = images
       .filter(([container, image]) => from !== updateRevision || set.images?.[container] !== image)
       .map(([, image]) => shortImage(image));
-    const about = [...(revision === undefined ? [] : [`revision ${revision.number}`]), ...new Set(changed)];
+    const about = [...(revision === undefined || revision.number === 0 ? [] : [`revision ${revision.number}`]), ...new Set(changed)];
     const named = about.length === 0 ? '' : ` (${firstOf(about, 3)})`;
     return `${zone}: ${short(from)} -> ${short(to)}${named}, ${counted(count, 'pod')}`;
   });

@@ -207,3 +207,29 @@ describe('undo after a request that restored the present revision', () => {
     expect([acted.kept, acted.stdout]).toEqual([[], expect.stringContaining('nothing was undone\n')]);
   });
 });
+
+it('restores the template of the ledger if its revision was deleted with the StatefulSet', async () => {
+  const at = (revision: string) => ({ a: revision, b: revision, c: revision });
+  const rolledBack = { revisions: at('rev-2'), because: 'aborted by anna' };
+  const run = storedRun({
+    kind: 'rollback',
+    target: at('rev-1'),
+    previous: at('rev-2'),
+    restores: at('rev-1'),
+    rolledBack,
+    outcome: 'completed',
+    completedMs: Date.now() - 60_000,
+  });
+  const template = {
+    metadata: { labels: { 'rollout-group': 'ingester' } },
+    spec: { containers: [{ name: 'ingester', image: 'mimir:1' }] },
+  };
+  const ledger = ledgerObject({ run, templates: zones.map((zone) => ({ zone, revision: 'rev-1', template })) });
+  const extra = [...history.filter(({ metadata }) => metadata.name !== 'rev-1'), ledger];
+  const acted = await act('undo ingester', { decision: over, extra });
+  expect(asked(acted), acted.stderr).toEqual([
+    { group: 'ingester', action: 'undo', undone: zones.map((zone) => ({ zone, revision: 'rev-2', to: 'rev-1' })) },
+  ]);
+  expect(acted.stdout).toContain('  a: rev-2 -> rev-1, 0 pods\n');
+  expect((await act('undo ingester --to-revision 0 --yes', { decision: over, extra })).status).toBe(10);
+});
