@@ -141,8 +141,10 @@ export class Book implements Oracle {
     if (place === undefined) return;
     this.#refresh(place, atMs);
     if (isDisruption(commit) && isOurs) disrupt(place, after, { targets: this.targetsSince(place.zone, atMs), atMs });
-    // The ledger announces an admitted disruption to every agent and webhook, like a disruption by an agent (S30).
-    if (isDisruption(commit) && isAdmitted(commit)) place.isOurs = place.downSinceMs !== undefined;
+    // In a group with a budget, the ledger announces an admitted disruption to every agent and webhook, like a disruption by an agent (S30).
+    const { disruption, zoneBudget } = this.scene.group;
+    const isAnnounced = disruption !== undefined || zoneBudget !== undefined;
+    if (isDisruption(commit) && isAdmitted(commit) && isAnnounced) place.isOurs = place.downSinceMs !== undefined;
     count(place.zone, atMs, false);
   }
 

@@ -16,6 +16,20 @@ describe('S1 of decreases', () => {
   });
 });
 
+describe('a decrease that was sent before a webhook admitted an eviction in another zone', () => {
+  it("breaks 'S1' only if the group has a budget, so that the ledger announced the eviction", () => {
+    const found = (shape: Partial<GroupShape>): readonly string[] => {
+      const history = new History({ replicas: 'own', ...shape });
+      history.advance(11_000).evict('ing-b-0');
+      history.remove('pods', 'ing-b-0');
+      history.advance(1000).scale('ing-c', 2, history.agent('a1', 2000));
+      return history.found('S1');
+    };
+    expect(found({ disruption: 1 })).toEqual(['a1 scales ing-c from 3 to 2 while ing-b has unavailable pods: ing-b-0']);
+    expect(found({})).toEqual([]);
+  });
+});
+
 describe('a decrease while another zone shrinks', () => {
   it("breaks 'S1', also if a person shrinks the other zone", () => {
     const history = new History({ replicas: 'own', betweenZonesSeconds: 0 });
