@@ -234,6 +234,7 @@ export class Agent {
     this.#wake(this.#index.touchedBy(change));
   }
 
+  /** Reacts when a source or a kind becomes readable or unreadable. */
   #onReadability(): void {
     this.#reportDegradations();
     this.#removals.checkRemovals();
