@@ -212,6 +212,7 @@ export class TurnLoop {
   }
 }
 
+/** Returns the time if it is after `nowMs`, otherwise Infinity. */
 function ifAfter(nowMs: number, atMs: number): number {
   return atMs > nowMs ? atMs : never;
 }

@@ -195,6 +195,8 @@ export function sharedNotes(options: NotesOptions, namespace: string, group: str
     encode,
     // Leaves room for labels, annotations, and the escapes of JSON inside JSON.
     maxBytes: 3 * notesByteLimit,
+    // The callers retry after a pause.
+    retries: 0,
   });
 }
 

@@ -68,7 +68,13 @@ export async function serveWebhook(options: ServeOptions) {
       },
       endpoints: endpointsOf(options, budgets),
       tls: certificates,
-      observer: { ...metrics.httpServer, ...metrics.webhook },
+      observer: {
+        ...metrics.httpServer,
+        ...metrics.webhook,
+        certificate: (isLoaded) => {
+          if (isLoaded) env.log.info('certificate is served', {});
+        },
+      },
       env,
     });
     return {

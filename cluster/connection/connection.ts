@@ -17,6 +17,7 @@ export class ConnectionFailure extends Error {
   }
 }
 
+/** Returns the failure for a wrong file, flag or environment variable. */
 export function configurationFailure(message: string, cause?: unknown): ConnectionFailure {
   return new ConnectionFailure('configuration', message, { cause });
 }

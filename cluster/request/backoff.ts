@@ -31,6 +31,7 @@ export class Backoff {
     return pauseAfter(this.#failures, this.#limits, this.#random());
   }
 
+  /** Restarts `nextMs` at the first delay. */
   reset(): void {
     this.#failures = 0;
   }

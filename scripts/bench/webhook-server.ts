@@ -95,6 +95,7 @@ async function startReal(tls: TlsSource, { scenario, count }: ServerOptions): Pr
       decided: nothing,
       wrongCluster: nothing,
       refusedConnection: nothing,
+      certificate: nothing,
     },
     env: world.env,
   });
