@@ -60,8 +60,8 @@ function rolloutRecord(previous: RolloutRun | undefined, turn: RunTurn, decision
     startedAt: timeText(run.startedMs),
     zones: turn.group.zones.slice(0, runLimits.zones).map(({ name, statefulSet }) => {
       const zone = decision.zones.find((one) => one.zone === name);
-      const to = run.target[name];
-      const from = leavesZone(run, name, revisionsOf(zone)) ? to : revisionBefore(run, name, revisionsOf(zone));
+      const [to, revisions] = [run.target[name], revisionsOf(zone)];
+      const from = leavesZone(run, name, revisions) ? to : revisionBefore(run, name, revisions);
       return {
         zone: name,
         statefulSet,

@@ -57,15 +57,16 @@ type PastRun = Pick<RunState, 'kind' | 'outcome' | 'target' | 'previous' | 'kept
  */
 export function revisionsAfter(run: PastRun, changed: readonly PresentZone[]): RunCore['previous'] {
   const { target, previous, kept } = run;
-  if (isReached(run) && run.outcome !== 'completed') return target;
-  const reached = Object.entries(target).filter(([zone, revision]) => isReached(run) || kept?.[zone]?.includes(revision));
+  const isWhole = isReached(run);
+  if (isWhole && run.outcome !== 'completed') return target;
+  const reached = Object.entries(target).filter(([zone, revision]) => isWhole || kept?.[zone]?.includes(revision));
   // Pods of a zone that the run completed or does not change may run an older revision than its template.
-  const mayBeOlder = (zone: string): boolean => target[zone] !== undefined && (isReached(run) || previous[zone] === target[zone]);
+  const mayBeOlder = (zone: string): boolean => target[zone] !== undefined && (isWhole || previous[zone] === target[zone]);
   const older = changed.flatMap(({ zone, updateRevision, pods }) => {
     const most = pods.has(target[zone] ?? '') ? undefined : mostFrequentOther(pods, updateRevision);
     return most !== undefined && mayBeOlder(zone) ? [[zone, most] as const] : [];
   });
-  return { ...(isReached(run) ? {} : revisionsBefore(run)), ...Object.fromEntries([...reached, ...older]) };
+  return { ...(isWhole ? {} : revisionsBefore(run)), ...Object.fromEntries([...reached, ...older]) };
 }
 
 /** Reports whether the run is completed, or returns all zones by the rollback of a failed run or by an undo. */
