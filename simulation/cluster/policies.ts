@@ -2,6 +2,7 @@
 import type { PolicyDirectory } from '../../agent/env.ts';
 import { policyResource } from '../objects.ts';
 import type { EventFields, GroupShape, PolicyState } from '../scenario.ts';
+import { isSame } from '../server/json.ts';
 import type { Actor, Json, ModelObject } from '../server/request.ts';
 import { type Client, repeatMs } from './client.ts';
 import { policyFiles, policyObjects, withError } from './group-objects.ts';
@@ -85,9 +86,12 @@ export class Policies {
       // A webhook denies a policy with an error, and other policies only while it cannot answer.
       if (state === 'whole') scheduler.after(repeatMs, () => this.#state === state && this.#write(policy, state));
     };
-    if (state === 'removed') server.remove(actor, reference);
-    else if (server.get(policyResource, namespace, name) === undefined)
-      client.create(actor, policyResource, { ...policy, spec }, { denied });
-    else client.change(actor, reference, () => ({ spec }), { denied });
+    if (state === 'removed') {
+      server.remove(actor, reference);
+      return;
+    }
+    if (server.get(policyResource, namespace, name) === undefined) client.create(actor, policyResource, { ...policy, spec }, { denied });
+    // An earlier creation, with another spec, may still wait for the webhooks.
+    client.change(actor, reference, (stored) => (isSame(stored['spec'], spec) ? undefined : { spec }), { denied });
   }
 }

@@ -3,7 +3,7 @@ import { scenarioOf } from '../../scripts/soak/search/draw.ts';
 import { featureNames, featuresOf } from '../../scripts/soak/search/features.ts';
 import { highestRate } from '../../simulation/faults/drawn.ts';
 import { faultClasses } from '../../simulation/faults/fault.ts';
-import type { Scenario } from '../../simulation/scenario.ts';
+import { type Scenario, scenarioSchema } from '../../simulation/scenario.ts';
 
 const scenarios: readonly Scenario[] = Array.from({ length: 2000 }, (_, seed) => scenarioOf(seed));
 
@@ -12,6 +12,13 @@ function share(isSo: (scenario: Scenario) => boolean): number {
 }
 
 describe('the scenario of a seed', () => {
+  it('matches the schema of scenarios', () => {
+    const issues = scenarios.flatMap(
+      (one) => scenarioSchema.safeParse(one).error?.issues.map(({ path, message }) => [one.seed, path, message]) ?? [],
+    );
+    expect(issues).toEqual([]);
+  });
+
   it('is the same each time', () => {
     expect(scenarioOf(42)).toEqual(scenarioOf(42));
     expect(scenarioOf(42)).not.toEqual(scenarioOf(43));

@@ -243,7 +243,9 @@ function drawnWaveChanges(seed: number, { group, endMs, isDrawn }: DrawInput, ev
     const other = withDrawnWaves(seed + otherSeeds * (index + 3), group).waves ?? [];
     // A person often removes a wave at the front, or adds one there.
     const edited = [rest, rest.slice(1), group.waves ?? [], first === undefined ? [] : [first, first, ...rest]];
-    const waves = oneOf(random, [other, rest, ...edited.filter((one) => isComplete(group, one))]);
+    // The CustomResourceDefinition refuses an empty list.
+    const kept = rest.length === 0 ? [] : [rest];
+    const waves = oneOf(random, [other, ...kept, ...edited.filter((one) => isComplete(group, one))]);
     return { atMs, kind: 'setWaves', waves };
   });
 }

@@ -1,16 +1,23 @@
 import { expect, it } from 'vitest';
 import type { ReviewedRequest, Verdict } from '../../../simulation/cluster/admitted.ts';
 import { Client } from '../../../simulation/cluster/client.ts';
+import { hasError, policyObjects } from '../../../simulation/cluster/group-objects.ts';
+import { Policies } from '../../../simulation/cluster/policies.ts';
+import { policyResource } from '../../../simulation/objects.ts';
+import type { GroupShape, WindowShape } from '../../../simulation/scenario.ts';
 import { createScheduler } from '../../../simulation/scheduler.ts';
+import { projectKinds } from '../../../simulation/server/kinds.ts';
 import type { Json } from '../../../simulation/server/request.ts';
 import { ModelServer } from '../../../simulation/server/server.ts';
+import { defaultShape } from './world.ts';
 
 const alice = { user: 'alice' };
 const reference = { resource: 'configmaps', namespace: 'mimir', name: 'one' };
 
 /** A client whose reviews wait until the test decides them. */
 function world() {
-  const server = new ModelServer({ scheduler: createScheduler(1), wallMs: () => 0, seed: 1 });
+  const scheduler = createScheduler(1);
+  const server = new ModelServer({ scheduler, wallMs: () => 0, seed: 1, kinds: projectKinds });
   server.create(alice, 'configmaps', { metadata: { name: 'one', namespace: 'mimir' }, data: { count: '0' } });
   const reviews: { readonly request: ReviewedRequest; readonly decide: (verdict: Verdict) => void }[] = [];
   const client = new Client(server, (request, decide) => void reviews.push({ request, decide }));
@@ -19,7 +26,7 @@ function world() {
     if (request !== undefined) decide?.({ isAllowed: true, actor: request.actor, object: request.object ?? {} });
   };
   const count = (): unknown => (server.get('configmaps', 'mimir', 'one')?.['data'] as { readonly count?: string } | undefined)?.count;
-  return { server, client, reviews, allow, count };
+  return { scheduler, server, client, reviews, allow, count };
 }
 
 const set = (count: string) => () => ({ data: { count } });
@@ -52,4 +59,18 @@ it('asks for no review of a change without an effect, and writes at once without
   expect(reviews).toEqual([]);
   new Client(server, undefined).change(alice, reference, set('3'));
   expect(count()).toBe('3');
+});
+
+it('restores policies whose creation with an error still waits for its review', () => {
+  const { scheduler, server, client, reviews, allow } = world();
+  const window: WindowShape = { kind: 'allow', actions: ['rollout'], inFlight: 'finishPod', ranges: [{ from: 0, to: 60 }] };
+  const shape: GroupShape = { ...defaultShape, windows: [window] };
+  const group = { namespace: 'mimir', group: 'ingester' };
+  const policies = new Policies({ ...group, shape, client, server, scheduler, actor: alice, report: () => {}, directoryChanged: () => {} });
+  policies.change({ to: 'invalid', forMs: 60_000 });
+  policies.restore();
+  while (reviews.length > 0) allow();
+  const [stored, ...others] = server.list(policyResource, 'mimir');
+  expect([others, hasError(stored)]).toEqual([[], false]);
+  expect(stored?.['spec']).toEqual(policyObjects(shape, { namespace: 'mimir', name: 'ingester' })[0]?.['spec']);
 });
