@@ -151,10 +151,21 @@ export function undoRequest(
   );
 }
 
-/** Returns the undo that wrote the templates of a run, or the first of several; undefined if another change wrote one of them. */
-export function undoOf({ intents }: GroupContext, { target, from = {} }: Pick<RunState, 'target' | 'from'>): IntentView | undefined {
-  const written = Object.keys(target).filter((zone) => from[zone] !== undefined && from[zone] !== target[zone]);
+/**
+ * Returns the undo that wrote the templates of a run, or the first of several. Undefined if another change wrote one of them, or if the run
+ * also rolls out the template of another zone.
+ */
+export function undoOf(
+  { intents }: Pick<GroupContext, 'intents'>,
+  { kind, target, previous, from = {} }: Pick<RunState, 'kind' | 'target' | 'previous' | 'from'>,
+): IntentView | undefined {
+  const isWritten = (zone: string): boolean => from[zone] !== undefined && from[zone] !== target[zone];
+  const written = Object.keys(target).filter(isWritten);
   if (isUnknown(intents) || written.length === 0) return undefined;
+  // While the templates of an undo are written one after another, the zones that still have an undone template wait.
+  const isRolledOut = (zone: string): boolean =>
+    !isWritten(zone) && target[zone] !== previous[zone] && undoRequest({ intents }, zone, target[zone]) === undefined;
+  if (kind === 'rollout' && Object.keys(target).some(isRolledOut)) return undefined;
   const undos = written.map((zone) =>
     intents.find(
       ({ action, undone = [] }) =>

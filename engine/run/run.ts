@@ -48,15 +48,20 @@ export function advanceRun(context: GroupContext): AdvancedRun | undefined {
   return advanced.progress === undefined ? { ...advanced, run: withoutReturned(context, advanced.run) } : advanced;
 }
 
-/** Returns the origin that a run continues: its own, that of the run to which it adds zones, or that of the run before some zones returned. */
+/** Returns the origin that a run continues: its own, or that of the run to which it adds zones, or of whose zones some return. */
 function originOf(stored: RunState | undefined, run: RunState): RunState['origin'] {
-  const isAfterReturn = stored?.returning !== undefined && run.returning === undefined;
-  if (isAfterReturn && isSameValue(stored.target, run.target)) return stored.interrupted;
-  const isContinued = stored?.id === run.id || (stored?.outcome === 'running' && run.kind === stored.kind && addsZones(run, stored));
-  if (!isContinued || stored.id === run.id) return isContinued ? stored.origin : undefined;
+  if (stored === undefined || stored.id === run.id) return stored?.origin;
+  if (stored.returning !== undefined && run.returning === undefined && isSameValue(stored.target, run.target)) return stored.interrupted;
+  if (stored.outcome !== 'running' || run.kind !== stored.kind) return undefined;
+  if (!addsZones(run, stored)) return leavesZones(run, stored) ? interruptedOf(stored) : undefined;
   // Another zone that gets a template is no part of the undo.
   const { isUndo, cause: _ofUndo, ...origin } = stored.origin ?? {};
   return isUndo ? origin : stored.origin;
+}
+
+/** Reports whether the rollout differs from the one before it only in zones that return. */
+function leavesZones({ kind, target }: RunState, before: RunState): boolean {
+  return kind === 'rollout' && Object.keys(target).every((zone) => [before.target[zone], before.previous[zone]].includes(target[zone]));
 }
 
 function currentRun(context: GroupContext): RunState | undefined {

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { recordedKind } from '../../../engine/run/origin.ts';
 import { advanceRun } from '../../../engine/run/run.ts';
 import type { RunState } from '../../../engine/run/run-state.ts';
 import { completeRun } from '../../../engine/run/states.ts';
@@ -115,5 +116,33 @@ describe('a return from an undo', () => {
   it('is another change if the undo has replaced a pod', () => {
     const first = { ...returned(undo, ['a']), lastDisruptionMs: kitNowMs };
     expect(returned(first, ['a', 'b']).joined).toBeUndefined();
+  });
+});
+
+describe('the undo of one zone of a rollout', () => {
+  const rollout = { ...first, lastDisruptionMs: kitNowMs };
+  const undone = (zone: string) => intent({ name: `undo-${zone}`, action: 'undo', undone: [{ zone, revision: 'rev-2', to: oldRevision }] });
+
+  /** The run after these undos, of which only the zones of `written` have got their template. */
+  function afterUndo(zones: readonly string[], written = zones): RunState {
+    const statefulSets = ['a', 'b'].map((zone) => setOf(zone, { revision: written.includes(zone) ? oldRevision : 'rev-2' }));
+    const podChanges = { 'ingester-zone-b': { 0: { revision: 'rev-2' } } };
+    const after = advanceRun(
+      contextWith(definition, { statefulSets, podChanges, intents: zones.map(undone), ledgers: [ledgerOf({ run: rollout })] }),
+    )?.run;
+    if (after === undefined) throw new Error('the test expected a run');
+    return after;
+  }
+
+  it('makes no rollback of the rollout of the other zone, which keeps its cause and commit', () => {
+    const after = afterUndo(['b']);
+    expect([recordedKind(after), after.origin]).toEqual(['rollout', { cause: 'two', commit: 'c2' }]);
+  });
+
+  it('is a rollback if the other zone is undone too, also before its template is written', () => {
+    for (const written of [['a', 'b'], ['b']]) {
+      const after = afterUndo(['a', 'b'], written);
+      expect([recordedKind(after), after.origin?.isUndo]).toEqual(['rollback', true]);
+    }
   });
 });
