@@ -33,9 +33,7 @@ export function run(context: CommandContext, options: RestartOptions): Promise<E
     const patch: TemplatePatch = { spec: { template: { metadata: { annotations } } } };
     const templates = new Map(meant.map(({ object }) => [object.metadata.name, withAnnotations(object, annotations)]));
     const planned = await planTemplates(cluster, group, templates);
-    const pods = meant.reduce((sum, one) => sum + Math.max(0, one.view.replicas - inNoWave(planned, one.zone)), 0);
-    if (pods === 0) refuseWithoutEffect(name, planned);
-    const what = `${counted(pods, 'pod')} of ${placeText(name, zone)}`;
+    const what = replacedText(group, meant, { planned, zone });
     const lines = [...(planned?.lines ?? []), ...planTexts(planned)];
     const listing = lines.map((line) => `  ${line}\n`).join('');
     const restarted = meant.map((member) => member.zone);
@@ -91,6 +89,18 @@ async function refuseDenied(
     refuseWhenDenied(judgement, name, (leading) => (blocksTemplate(leading) ? [undo] : [])),
   );
   return [...permitted, ...notes];
+}
+
+/** Returns the pods that the plan replaces: `6 pods of shop/cache`. Throws Failure if no wave includes a pod to restart. */
+function replacedText(
+  { name }: Members,
+  meant: readonly Member[],
+  { planned, zone }: { readonly planned: TemplatePlan | undefined; readonly zone: string | undefined },
+): string {
+  const restarted = meant.reduce((sum, one) => sum + Math.max(0, one.view.replicas - inNoWave(planned, one.zone)), 0);
+  if (restarted === 0) refuseWithoutEffect(name, planned);
+  const others = [...(planned?.others.values() ?? [])].reduce((sum, pods) => sum + pods, 0);
+  return `${counted(restarted + others, 'pod')} of ${others === 0 ? placeText(name, zone) : name}`;
 }
 
 /** Throws Failure if no wave includes a pod to restart. */

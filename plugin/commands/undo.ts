@@ -295,8 +295,9 @@ function returnOf(
     ...others.map(({ zone, view: set }) => ({ zone, set, to: set.status.updateRevision, inNoWave: stayingIn(zone) })),
   ];
   const { lines, count } = returnTexts(snapshot, returns);
-  const replaced =
-    count === 0 ? 'no pod is replaced' : `${counted(count, 'pod')} ${count === 1 ? 'is' : 'are'} replaced in the order of the group`;
+  const isExposed = planned?.plan.risks.some(({ code }) => code === 'RG5012') === true;
+  const none = isExposed ? 'the agent replaces no pod' : 'no pod is replaced';
+  const replaced = count === 0 ? none : `${counted(count, 'pod')} ${count === 1 ? 'is' : 'are'} replaced in the order of the group`;
   return { what: `${name} returns to an earlier revision; ${replaced}`, lines };
 }
 
@@ -305,7 +306,7 @@ function continuedTexts(name: string, { run, others }: NextRun): string[] {
   if (others.length === 0) return [];
   const all = `To undo all zones: kubectl rollout-group undo ${name}`;
   if (run?.outcome === 'failed')
-    return [`no pod is replaced while zones have the template of the failed run: ${listed(others, 'and')}. ${all}`];
+    return [`the agent replaces no pod while zones have the template of the failed run: ${listed(others, 'and')}. ${all}`];
   const roll = others.length === 1 ? 'rolls' : 'roll';
   const when = run?.returning === undefined ? '' : ' afterwards, with soaks and approvals';
   return [`${zonesText(others)} still ${roll} to the new template${when}. ${all}`];

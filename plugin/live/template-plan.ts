@@ -25,6 +25,8 @@ export interface TemplatePlan {
   readonly plan: GroupPlan;
   /** The images that pods run and get, one line for each zone with pods to replace: `b: cache:1.0 (2 pods) -> cache:1.1`. */
   readonly lines: readonly string[];
+  /** The zones that keep their template, but whose outdated pods are replaced too, with the numbers of these pods. */
+  readonly others: ReadonlyMap<string, number>;
 }
 
 /**
@@ -60,16 +62,18 @@ export async function planTemplates(
   // The templates do not end the block of another zone. A plan would count the pods of that zone, because a retry would replace them.
   const blocked = templateStops(plan.stops ?? []).flatMap(({ rule, zones }) => (rule === 'rolled-back' ? [] : zones));
   const views = viewGroup(snapshot, definition).zones;
+  const others = new Map<string, number>();
   const lines = members.flatMap((member) => {
     const { desiredRevision, outdated = [] } = views.find(({ zone }) => zone.name === member.zone) ?? {};
     const template = templates.get(member.object.metadata.name);
     const isFree = template !== undefined || (outdated.length > 0 && !blocked.includes(member.zone));
     const isReplaced = (plan.zones.find(({ zone }) => zone === member.zone)?.restarts ?? 0) > 0;
     if (!isFree || !isReplaced) return [];
+    if (template === undefined) others.set(member.zone, outdated.length - inNoWave({ plan }, member.zone));
     const stays = template === undefined ? desiredRevision : undefined;
     return [`${member.zone}: ${replacedText(member, snapshot, { template, stays, revisions })}`];
   });
-  return { plan, lines };
+  return { plan, lines, others };
 }
 
 /**
@@ -88,7 +92,7 @@ export function planTexts(planned: TemplatePlan | undefined): readonly string[] 
 }
 
 /** Returns the number of pods of the zone that the templates leave outdated, because no wave includes them; 0 if the plan is unknown. */
-export function inNoWave(planned: TemplatePlan | undefined, zone: string): number {
+export function inNoWave(planned: Pick<TemplatePlan, 'plan'> | undefined, zone: string): number {
   return planned?.plan.zones.find((one) => one.zone === zone)?.podsInNoWave ?? 0;
 }
 

@@ -54,7 +54,7 @@ describe('restart while the pods do not all run the template', () => {
       5,
       [],
       expect.stringContaining(
-        'This replaces 2 pods of mimir/ingester zone b in the order of the group.\n  b: mimir:1 (2 pods) -> mimir:2\n  c: ',
+        'This replaces 4 pods of mimir/ingester in the order of the group.\n  b: mimir:1 (2 pods) -> mimir:2\n  c: ',
       ),
     ]);
   });
