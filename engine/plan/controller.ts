@@ -49,6 +49,16 @@ export function runAfterRevisions(snapshot: Snapshot, group: GroupDefinition, re
   return { run, others: namesOf(false), returning: namesOf(true) };
 }
 
+/** Returns the run after a retry of this run: the same run, or another one if templates changed since the failure. */
+export function runAfterRetry(snapshot: Snapshot, group: GroupDefinition, runId: string): NextRun {
+  const { intents, nowMs } = snapshot;
+  const { namespace, name } = group;
+  const requestedBy = { user: '', groups: [], atMs: nowMs };
+  const retry = { namespace, group: name, name: 'retry', action: 'retry', runId, requestedBy } as const;
+  const after = isUnknown(intents) ? intents : [...intents, retry];
+  return runAfterRevisions({ ...snapshot, intents: after }, group, new Map());
+}
+
 /** Returns the number of pods that run another revision, so that a change to `revision` replaces them; all replicas if the pods are unknown. */
 export function podsToReplace(snapshot: Snapshot, { namespace, name, replicas, firstOrdinal }: StatefulSetView, revision: string): number {
   const known = podsNamed(snapshot, namespace, name);

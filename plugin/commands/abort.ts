@@ -1,11 +1,13 @@
 // The verbs abort and retry: abort ends the current run as failed, with or without a rollback; retry continues a failed run.
 import type { Stop } from '../../engine/decision.ts';
+import { runAfterRetry } from '../../engine/plan/controller.ts';
 import type { PublishedDecision, PublishedRun } from '../../engine/publish/published.ts';
 import { goesBack, isRolledBack, mayRetry, rolledBackRule, whyRunStays } from '../../engine/publish/status.ts';
 import { isRollingBack } from '../../engine/run/origin.ts';
 import { newRevisions } from '../../engine/run/run.ts';
+import { ledgerOf, setNamed } from '../../engine/snapshot.ts';
 import { type StrategyTraits, strategyTraits } from '../../policies/strategies.ts';
-import { counted } from '../../policies/wording.ts';
+import { counted, zonesText } from '../../policies/wording.ts';
 import type { CommandContext } from '../context.ts';
 import { type ExitCode, refusedFailure } from '../failure.ts';
 import { returnsOfRollback, returnTexts } from '../live/history.ts';
@@ -159,7 +161,7 @@ function retryOf(requested: RequestedGroup): Request {
   if (pausing !== undefined && run?.outcome !== 'failed' && !wasRolledBack) refuseRetry(name, pausing);
   if (run !== undefined && !mayRetry(live.decision)) refuseEarlyRetry(requested, run);
   if (run === undefined || !mayRetry(live.decision)) return { text: () => `${name} has no failed run; nothing was retried\n` };
-  const { what, lines } = retryTexts(name, run, wasRolledBack);
+  const { what, lines } = newRunTexts(requested, run) ?? retryTexts(name, run, wasRolledBack);
   return {
     needsRequester: true,
     concerns: (rule) => rule !== 'run-failed' && rule !== 'rolled-back',
@@ -169,6 +171,32 @@ function retryOf(requested: RequestedGroup): Request {
     preview: [[what, ...lines].join('; ')],
     text: (by) => `${what}, requested by ${by}\n${lines.map((line) => `  ${line}\n`).join('')}`,
   };
+}
+
+/**
+ * Returns texts about the runs that follow a retry if templates changed since the failure: first zones return to an earlier revision, then the
+ * others roll out. Undefined if the retry continues the run itself, or if the next run is unknown.
+ */
+function newRunTexts(
+  { name, live: { definition }, snapshot }: RequestedGroup,
+  run: PublishedRun,
+): ReturnType<typeof retryTexts> | undefined {
+  if (definition === undefined || snapshot === undefined || run.outcome !== 'failed') return undefined;
+  if (ledgerOf(snapshot, definition).run?.id !== run.id) return undefined;
+  const { run: next, others, returning } = runAfterRetry(snapshot, definition, run.id);
+  if (next?.outcome !== 'running' || next.id === run.id) return undefined;
+  const { namespace, zones } = definition;
+  const returns = zones.flatMap(({ name: zone, statefulSet }) => {
+    const set = returning.includes(zone) ? setNamed(snapshot, namespace, statefulSet) : undefined;
+    return set === undefined ? [] : [{ zone, set, to: set.status.updateRevision }];
+  });
+  const { lines, count } = returnTexts(snapshot, returns);
+  const roll = others.length === 1 ? 'rolls' : 'roll';
+  const when = next.returning === undefined ? '' : ' afterwards, with soaks and new approvals';
+  const rolled = others.length === 0 ? [] : [`${zonesText(others)} ${roll} to the new template${when}`];
+  const back =
+    count === 0 ? [] : [`first ${counted(count, 'pod')} ${count === 1 ? 'returns' : 'return'} to an earlier revision:`, ...lines];
+  return { what: `${name}: a new run starts, because templates changed after the failure of run ${run.id}`, lines: [...back, ...rolled] };
 }
 
 /** Returns texts about the run that a retry continues, and about the next steps. */
