@@ -40,13 +40,20 @@ export function remainingStops(
   return [...texts, ...(after === undefined ? [] : rejectedWrites([before])), ...unreadNotes(snapshot, unread)];
 }
 
-/** Returns the sentences of `remainingStops` for the zones with new templates, from their plan or else from the published decision. */
+/**
+ * Returns the sentences of `remainingStops` for the zones with new templates, from their plan or else from the published decision. A plan has
+ * only the stops that it meets. A stop of another zone can also block the run of the new templates.
+ */
 export function stopsOfTemplates(
   plan: GroupPlan | undefined,
   { live: { decision }, snapshot, unread }: Forecast,
   { verb, zones }: { readonly verb: string; readonly zones: readonly string[] },
 ): readonly string[] {
-  const texts = blockingTexts(plan ?? decision, verb, (block) => block.zones?.some((zone) => zones.includes(zone)) ?? true);
+  const texts = blockingTexts(
+    plan ?? decision,
+    verb,
+    (block) => plan !== undefined || (block.zones?.some((zone) => zones.includes(zone)) ?? true),
+  );
   return [...texts, ...(plan === undefined ? [] : rejectedWrites([decision])), ...unreadNotes(snapshot, unread)];
 }
 

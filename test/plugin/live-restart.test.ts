@@ -59,6 +59,16 @@ describe('restart while the pods do not all run the template', () => {
     ]);
   });
 
+  it('names an undone revision in another zone, which blocks the run', async () => {
+    const spec = { group: 'ingester', action: 'undo', undone: [{ zone: 'a', revision: 'rev-2', to: 'rev-1' }] };
+    const undo = { apiVersion, kind: 'RolloutIntent', metadata: { name: 'undo.ingester.1', namespace: 'mimir' }, spec };
+    const extra = [...history, undo, statefulSetObject('a', { updateRevision: 'rev-2' })];
+    for (const dryRun of ['', ' --dry-run=server']) {
+      const { stderr } = await act(`restart ingester --zone b${dryRun}`, { extra });
+      expect(stderr).toContain('restart does not change it. To end it: kubectl rollout-group cancel mimir/ingester undo.ingester.1\n');
+    }
+  });
+
   it('names the revision to which pods of another zone return, and no pods that only a retry would replace', async () => {
     const at = (a: string, b = a, c = a) => ({ a, b, c });
     const strategy = { type: 'RollingUpdate', rollingUpdate: { partition: 1_000_000 } };
