@@ -1,7 +1,8 @@
 // Gives manifests of running StatefulSets an update revision, for plans: a manifest has no status, and only Kubernetes names revisions.
+import type { ZoneDefinition } from '../../policies/definition.ts';
 import { isRecord } from '../../policies/values/is-record.ts';
 import { fieldDiff, type ObjectContent } from '../diff/field-diff.ts';
-import type { Known } from '../snapshot.ts';
+import { type Known, ledgerOf, type Snapshot, setNamed } from '../snapshot.ts';
 import { controllerOf } from './objects.ts';
 import { fieldAt, objectKey, reader } from './raw.ts';
 
@@ -30,6 +31,33 @@ const template: readonly string[] = ['spec', 'template'];
 function hasSameTemplate(before: unknown, after: unknown): boolean {
   const part = (value: unknown): ObjectContent => ({ kind: 'StatefulSet', spec: { template: value } });
   return fieldDiff(part(before), part(after)).length === 0;
+}
+
+/** A ControllerRevision (`apps/v1`) of which only the ledger has the template. Kubernetes numbers its revisions from 1. */
+interface LedgerRevision extends ObjectContent {
+  readonly kind: string;
+  readonly metadata: { readonly name: string; readonly namespace: string; readonly ownerReferences: readonly { readonly uid: string }[] };
+  readonly data: object;
+  readonly revision: 0;
+}
+
+/**
+ * Returns the templates of the ledger as ControllerRevisions of the present StatefulSets. A StatefulSet that was deleted and created again has
+ * lost its ControllerRevisions, but Kubernetes gives an equal template the same name again.
+ */
+export function ledgerRevisions(
+  snapshot: Pick<Snapshot, 'ledgers' | 'statefulSets'>,
+  group: { readonly namespace: string; readonly name: string; readonly zones: readonly Pick<ZoneDefinition, 'name' | 'statefulSet'>[] },
+): readonly LedgerRevision[] {
+  const { namespace, zones } = group;
+  const { templates = [] } = ledgerOf(snapshot, group);
+  return templates.flatMap(({ zone, revision: name, template: kept }) => {
+    const { statefulSet } = zones.find((one) => one.name === zone) ?? {};
+    const set = statefulSet === undefined ? undefined : setNamed(snapshot, namespace, statefulSet);
+    if (set === undefined) return [];
+    const metadata = { name, namespace, ownerReferences: [{ uid: set.uid, controller: true }] };
+    return [{ kind: 'ControllerRevision', metadata, data: { spec: { template: kept } }, revision: 0 }];
+  });
 }
 
 /** Returns the template of a ControllerRevision, without the patch directive. Unknown without a template or with another controller. */

@@ -20,15 +20,7 @@ import { type Cluster, withCluster } from '../connection.ts';
 import { type CommandContext, suggestNext } from '../context.ts';
 import { type ExitCode, exitCodes, Failure, type FailureDetails, usageFailure } from '../failure.ts';
 import type { LiveGroup } from '../live/groups.ts';
-import {
-  chooseRevision,
-  type Revision,
-  readRevisions,
-  readRuns,
-  returnTexts,
-  type UndoTarget,
-  withLedgerTemplates,
-} from '../live/history.ts';
+import { chooseRevision, type Revision, readRevisions, readRuns, returnTexts, type UndoTarget } from '../live/history.ts';
 import { applyStop, deleteIntents } from '../live/intents.ts';
 import { type Member, type Members, readMembers, readUnchanged, refuseUnguarded, refuseWhenDenied, writeEach } from '../live/members.ts';
 import { writeAgentNote } from '../live/notes.ts';
@@ -117,8 +109,8 @@ async function chooseUndos(
   const zones = members.map(({ zone: name, view }) => ({ name, statefulSet: view.name }));
   // Without a run in the ledger, for example if the ledger cannot be read, the published run counts.
   const published = live.from === 'agent' && live.decision.run !== undefined ? runOfPublished(live.decision.run) : undefined;
-  const { run = published, templates } = ledgerOf(group.snapshot, { namespace: target.namespace, name: target.group });
-  const revisions = withLedgerTemplates(await readRevisions(cluster, target.namespace, meant), templates);
+  const { run = published } = ledgerOf(group.snapshot, { namespace: target.namespace, name: target.group });
+  const revisions = await readRevisions(cluster, group, meant);
   const before = revisionsBeforeTemplates(group.snapshot, { namespace: target.namespace, zones }, run);
   const undos = isUnknown(earlier) ? [] : earlier.filter(({ action }) => action === 'undo');
   const chosen = meant.map((member) => {

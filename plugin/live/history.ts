@@ -4,12 +4,13 @@ import { isJsonObject, type JsonObject } from '../../cluster/request/json.ts';
 import { listObjects } from '../../cluster/request/read.ts';
 import { type KubernetesObject, resources } from '../../cluster/request/resource.ts';
 import { fieldDiff } from '../../engine/diff/field-diff.ts';
+import { ledgerRevisions } from '../../engine/observe/revisions.ts';
 import { podsToReplace, revisionBesides, revisionsOfRollback } from '../../engine/plan/controller.ts';
 import type { Images, ShownRun, ShownZone } from '../../engine/publish/run-record.ts';
 import { recordedKind } from '../../engine/run/origin.ts';
 import type { revisionsOfUndo } from '../../engine/run/revisions.ts';
 import type { RunState } from '../../engine/run/run-state.ts';
-import { type IntentView, type KeptTemplate, type Snapshot, type StatefulSetView, setNamed } from '../../engine/snapshot.ts';
+import { type IntentView, type Snapshot, type StatefulSetView, setNamed } from '../../engine/snapshot.ts';
 import { messageOf } from '../../policies/error-message.ts';
 import { type RolloutRun, schemas } from '../../policies/schema/kinds.ts';
 import { valueAt } from '../../policies/schema/schema-walk.ts';
@@ -23,7 +24,7 @@ import { shortRevision } from '../output/group-text.ts';
 import { shortImage } from '../output/image-text.ts';
 import { imagesIn } from './facts.ts';
 import type { LiveGroup } from './groups.ts';
-import type { Member } from './members.ts';
+import type { Member, Members } from './members.ts';
 import { type GroupName, nameOf } from './target.ts';
 
 export interface Revision {
@@ -33,10 +34,12 @@ export interface Revision {
   readonly template: JsonObject;
 }
 
-/** Reads the revisions of each member, the newest first. Throws Failure if the user may not read them. */
+/**
+ * Reads the revisions of each member, the newest first, then those that only the ledger keeps. Throws Failure if the user may not read them.
+ */
 export async function readRevisions(
   { env, timeoutMs }: Cluster,
-  namespace: string,
+  { snapshot, target: { namespace, group: name } }: Members,
   members: readonly Member[],
 ): Promise<ReadonlyMap<string, readonly Revision[]>> {
   const { items } = await listObjects(env, resources.controllerRevisions, { namespace, site: 'undo.revisions', timeoutMs }).catch(
@@ -50,10 +53,14 @@ export async function readRevisions(
       });
     },
   );
+  const zones = members.map(({ zone, view }) => ({ name: zone, statefulSet: view.name }));
+  const names = new Set(items.map(({ metadata }) => metadata.name));
+  const kept = ledgerRevisions(snapshot, { namespace, name, zones }).filter(({ metadata }) => !names.has(metadata.name));
+  const all: readonly KubernetesObject[] = [...items, ...kept];
   return new Map(
     members.map(({ zone, view }) => [
       zone,
-      items
+      all
         .filter(({ metadata }) => metadata.ownerReferences?.some((owner) => owner['uid'] === view.uid))
         .flatMap(revisionOf)
         .sort((a, b) => b.number - a.number),
@@ -69,18 +76,6 @@ function revisionOf(object: KubernetesObject): readonly Revision[] {
   if (typeof number !== 'number' || !isJsonObject(stored)) return [];
   const { $patch: _patch, ...template } = stored;
   return [{ name: object.metadata.name, number, template }];
-}
-
-/** Adds the templates of the ledger whose revisions were deleted with their StatefulSet. */
-export function withLedgerTemplates(
-  revisions: ReadonlyMap<string, readonly Revision[]>,
-  templates: readonly KeptTemplate[] = [],
-): ReadonlyMap<string, readonly Revision[]> {
-  const inZone = (zone: string, known: readonly Revision[]): readonly Revision[] =>
-    templates.flatMap(({ zone: other, revision: name, template }) =>
-      other === zone && isJsonObject(template) && !known.some((one) => one.name === name) ? [{ name, number: 0, template }] : [],
-    );
-  return new Map([...revisions].map(([zone, known]) => [zone, [...known, ...inZone(zone, known)]]));
 }
 
 export interface UndoTarget {

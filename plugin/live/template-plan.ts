@@ -2,7 +2,7 @@
 import type { KubernetesObject } from '../../cluster/request/resource.ts';
 import { templateStops } from '../../engine/decide/stops.ts';
 import type { ObjectContent } from '../../engine/diff/field-diff.ts';
-import { withRevisions } from '../../engine/observe/revisions.ts';
+import { ledgerRevisions, withRevisions } from '../../engine/observe/revisions.ts';
 import { viewGroup } from '../../engine/observe/view.ts';
 import { defaultAssumptions, type GroupPlan } from '../../engine/plan/document.ts';
 import { planGroups } from '../../engine/plan/plan.ts';
@@ -40,7 +40,8 @@ export async function planTemplates(
   intents: Snapshot['intents'] = snapshot.intents,
 ): Promise<TemplatePlan | undefined> {
   if (definition === undefined) return undefined;
-  const revisions = itemsOf((await listCluster(cluster, ['revisions'], [definition.namespace])).revisions);
+  const stored = itemsOf((await listCluster(cluster, ['revisions'], [definition.namespace])).revisions);
+  const revisions = [...stored, ...ledgerRevisions(snapshot, definition)];
   const current: readonly ObjectContent[] = [listing.statefulSets, listing.podBudgets, listing.zoneBudgets].flatMap(itemsOf);
   const changed = new Map<ObjectContent, ObjectContent>(members.map(({ object }) => [object, withTemplate(object, templates)]));
   const desired = current.map((object) => changed.get(object) ?? object);

@@ -3,7 +3,7 @@ import { getObject } from '../../../cluster/request/read.ts';
 import { resources } from '../../../cluster/request/resource.ts';
 import { fieldDiff, type ObjectContent } from '../../../engine/diff/field-diff.ts';
 import { fieldAt, objectKey } from '../../../engine/observe/raw.ts';
-import { observeTemplate, withRevisions } from '../../../engine/observe/revisions.ts';
+import { ledgerRevisions, observeTemplate, withRevisions } from '../../../engine/observe/revisions.ts';
 import { plannedChanges } from '../../../engine/plan/changes.ts';
 import { revisionsBeforeTemplates } from '../../../engine/plan/controller.ts';
 import { type ApiDenial, namesText, type Plan } from '../../../engine/plan/document.ts';
@@ -192,8 +192,7 @@ async function mergedInputs(cluster: Cluster, options: LivePlanOptions, read: Cl
     nowMs: scenario.nowMs,
     replicaSources: sources.map(({ view }) => view),
   });
-  const sourceObjects = sources.flatMap(({ object }) => (object === undefined || object.kind === 'Scale' ? [] : [object]));
-  const current = firstOfEachName([...live, ...stored.flatMap((one) => one.live ?? []), ...sourceObjects]);
+  const current = firstOfEachName([...live, ...stored.flatMap((one) => one.live ?? []), ...sourceObjectsOf(sources)]);
   const desired = replaceByDesired(current, desiredObjects, memberNames(allGroups));
   const desiredGroups = new Set(ofKind(loaded.documents, 'RolloutGroup').map(({ namespace: place, name }) => `${place}/${name}`));
   const { absent, notes } = await liveAbsence(cluster, groups, desiredGroups, desired);
@@ -205,15 +204,16 @@ async function mergedInputs(cluster: Cluster, options: LivePlanOptions, read: Cl
   const ready = readyObjects(desiredObjects, forceConflicts);
   const documents = { current: current.filter(isOurs), desired: desired.filter(isOurs) };
   const others = { current: current.filter((object) => !isOurs(object)), desired: desired.filter((object) => !isOurs(object)) };
+  const revisions = [...itemsOf(listing.revisions), ...groups.flatMap((group) => ledgerRevisions(snapshot, group))];
   const input = {
     ...bundle,
     ...state,
     // The agent computes its digest from every namespace.
     policyDigest: namespaces === undefined ? snapshot.policyDigest : '',
     current: others.current,
-    desired: withRevisions(applyWhatIf(others.desired, groups, changes), current, itemsOf(listing.revisions)),
+    desired: withRevisions(applyWhatIf(others.desired, groups, changes), current, revisions),
     written: desiredObjects.map(({ manifest }) => manifest),
-    revisions: itemsOf(listing.revisions),
+    revisions,
     ...scenario,
     ...objectChanges(documents, others, isPartial(options) ? undefined : memberNames(allGroups)),
     denied: denialsOf(ready),
@@ -232,6 +232,10 @@ async function mergedInputs(cluster: Cluster, options: LivePlanOptions, read: Cl
     stoppedAgents: stopped,
     notes: [...unreadNotes(listing, agentNamespace), ...stopped, ...rejected, ...notes, ...furtherNotes(unread, desiredObjects)],
   };
+}
+
+function sourceObjectsOf(sources: Awaited<ReturnType<typeof readReplicaSourceObjects>>): readonly ObjectContent[] {
+  return sources.flatMap(({ object }) => (object === undefined || object.kind === 'Scale' ? [] : [object]));
 }
 
 /** Sorts the objects in the order of the writes. The order matters only if several parts change. */
