@@ -137,7 +137,9 @@ function revisionNameFor(
   const undoneIn = ({ undone = [] }: Pick<IntentView, 'undone'>) => undone.filter((one) => one.zone === zone);
   const begun = undos.flatMap(undoneIn).find(({ revision, to }) => revision === current && to !== undefined)?.to;
   if (begun !== undefined) return begun;
-  const latest = undos.filter((undo) => isLatestChange(undo, zone, run));
+  // A repeated undo changes nothing, unless the restored template failed.
+  const hasFailed = run?.outcome === 'failed' && run.kind === 'rollout' && run.target[zone] === current;
+  const latest = hasFailed ? [] : undos.filter((undo) => isLatestChange(undo, zone, run));
   if (latest.flatMap(undoneIn).some(({ to }) => to === current)) return current;
   const last = before.get(zone);
   return last?.isOfRun === true ? last.to : undefined;

@@ -197,6 +197,14 @@ describe('undo after a request that restored the present revision', () => {
     expect(asked(acted), acted.stdout).toMatchObject([{ undone: zones.map((zone) => ({ zone, revision: 'rev-2', to: 'rev-1' })) }]);
   });
 
+  it('returns to the revision before, if the present run rolls out the restored template and failed', async () => {
+    const failed = { kind: 'rollout', outcome: 'failed', failure: 'broken', failedMs: requestedMs + 90_000, from: at('rev-0') } as const;
+    const run = storedRun({ ...change, startedMs: requestedMs + 60_000, ...failed });
+    const extra = [...history, request, ledgerObject({ run })];
+    const acted = await act('undo ingester', { decision: publishedAs('rollout'), extra });
+    expect(asked(acted), acted.stdout).toMatchObject([{ undone: zones.map((zone) => ({ zone, revision: 'rev-2', to: 'rev-1' })) }]);
+  });
+
   it.each([
     ['is the undo, in the ledger', publishedAs('rollback'), [stored({ origin: { isUndo: true } })]],
     ['is the undo, as published', publishedAs('rollback'), []],
