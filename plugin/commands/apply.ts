@@ -236,7 +236,20 @@ function todoOfBlocked({ namespace, group, refused: [denied] }: GroupPlan, leadi
 
 /** Returns the groups that refuse the whole apply if they are blocked. */
 function refusingGroups({ groups }: Plan): readonly GroupPlan[] {
-  return groups.filter((group) => isTouched(group) || hasNoMember(group));
+  return groups.filter((group) => (isTouched(group) && !isBlockedElsewhere(group)) || hasNoMember(group));
+}
+
+/**
+ * Reports whether only rolled-back templates that the change leaves as they are block the plan. Then the change can still correct the template
+ * of another zone, or create a missing StatefulSet.
+ */
+function isBlockedElsewhere({ changes, refused, waits, stops = [] }: GroupPlan): boolean {
+  const changed = changes.flatMap(({ kind, zones }) => (kind === 'template' ? zones : []));
+  const isElsewhere = (wait: RuleResult): boolean => {
+    const stop = stops.find((one) => isOfStop(wait, one));
+    return stop?.rule === 'rolled-back' && !stop.zones.some((zone) => changed.includes(zone));
+  };
+  return refused.length === 0 && waits.filter(isUntilPerson).every(isElsewhere);
 }
 
 /** Reports whether the StatefulSets are in another namespace, so that the applied group would have no member. */

@@ -1,9 +1,11 @@
 // Tests which groups and which rights an apply depends on, with commands that run in the process of the test.
 import { describe, expect, it } from 'vitest';
+import { runOf } from '../kit/questions.ts';
 import { type FakeOptions, fakeApiServer } from './api-server.ts';
 import { type Ended, runInProcess } from './in-process.ts';
 import { done } from './live-kit.ts';
-import { adoptedObjects, publishedObject, statefulSetObject } from './live-objects.ts';
+import { adoptedObjects, ledgerObject, publishedObject, statefulSetObject } from './live-objects.ts';
+import { groupObject } from './live-requests-kit.ts';
 import { folderWith } from './process.ts';
 import type { FakeObject } from './served-objects.ts';
 
@@ -150,5 +152,48 @@ describe('an object in no group', () => {
     expect(await run('plan --live -f service.json --detailed-exitcode', cwd)).toMatchObject({ status: 2, stdout: line });
     expect(await run('apply -f service.json --yes', cwd)).toMatchObject({ status: 0, stdout: line });
     expect(await run('plan --live -f service.json --detailed-exitcode', cwd)).toMatchObject({ status: 0 });
+  });
+});
+
+describe('apply after a rollback', () => {
+  const at = (name: string) => ({ a: name, b: name, c: name });
+  const run = runOf({
+    kind: 'rollback',
+    target: at('rev-1'),
+    previous: at('rev-2'),
+    restores: at('rev-1'),
+    rolledBack: { revisions: at('rev-2'), because: 'no pod became available' },
+    outcome: 'completed',
+    completedMs: Date.now() - 60_000,
+  });
+  const strategy = { type: 'RollingUpdate', rollingUpdate: { partition: 1_000_000 } };
+  const sets = adoptedObjects({ updateRevision: 'rev-2', strategy });
+  const { rollout, ...members } = Object(groupObject['spec']);
+  const pinned = { ...groupObject, spec: { ...members, rollout: { ...rollout, waves: undefined, gates: undefined, strategy: 'pinned' } } };
+  const pinWebhook: FakeObject = {
+    apiVersion: 'admissionregistration.k8s.io/v1',
+    kind: 'MutatingWebhookConfiguration',
+    metadata: { name: '0-rollout-group-pinned' },
+    webhooks: [
+      {
+        name: 'pinned.rollout-group.dev',
+        clientConfig: { url: 'https://127.0.0.1:1/admission/pin-pod', caBundle: Buffer.from('ca').toString('base64') },
+        rules: [{ apiGroups: [''], apiVersions: ['v1'], resources: ['pods'], operations: ['CREATE'] }],
+        failurePolicy: 'Ignore',
+        sideEffects: 'None',
+        admissionReviewVersions: ['v1'],
+      },
+    ],
+  };
+  const given = [system, pinned, pinWebhook, ...sets, ledgerObject({ run }), publishedObject(done), node];
+  const setOfZone = (zone: string, image = 'mimir:1'): string =>
+    JSON.stringify(sets.find(({ metadata }) => metadata.name === `ingester-zone-${zone}`)).replace('mimir:1', image);
+
+  it('corrects the template of one zone, and says that the others are still blocked', async () => {
+    const cwd = folderWith({ 'c.json': setOfZone('c', 'mimir:3') });
+    const { status, stdout, stderr } = await (await on(given))('apply -f c.json --yes', cwd);
+    expect(status, stderr).toBe(5);
+    expect(stdout).toContain('StatefulSet mimir/ingester-zone-c configured\n');
+    expect(stderr).toContain('the change was applied, but rolled-back blocks the plan of mimir/ingester\n');
   });
 });
