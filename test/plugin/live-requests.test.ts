@@ -1,11 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import type { PublishedDecision } from '../../engine/publish/published.ts';
 import { digestOfWaves } from '../../engine/run/requests.ts';
-import { runOf as storedRun } from '../kit/questions.ts';
 import { fakeApiServer } from './api-server.ts';
 import { runInProcess } from './in-process.ts';
 import { definition, rolledBack, rolling, waiting } from './live-kit.ts';
-import { adoptedObjects, leaseObject, ledgerObject, statefulSetObject } from './live-objects.ts';
+import { adoptedObjects, leaseObject, ledgerObject } from './live-objects.ts';
 import { act, apiVersion, asked, failed, groupObject, history, inCanary, oncall, over, runOf } from './live-requests-kit.ts';
 import type { FakeObject } from './served-objects.ts';
 
@@ -390,27 +389,6 @@ describe('abort and retry', () => {
     const again = await act('retry ingester', { decision: { ...failed, run: { ...runOf(failed), failedMs: 2000 } } });
     expect(again.kept[0]?.path).not.toBe(acted.kept[0]?.path);
     expect((await act('retry ingester', { decision: failed, options: {} })).status).toBe(5);
-  });
-
-  it('retry after an undo of one zone names the pods that return, and the run that follows', async () => {
-    const at = (a: string, b = a, c = a) => ({ a, b, c });
-    const { id, target, previous } = { id: '4f1c9a02', target: at('rev-2'), previous: at('rev-1') };
-    const ledger = ledgerObject({
-      run: storedRun({ id, target, previous, outcome: 'failed', failure: 'broken', failedMs: Date.now() - 60_000 }),
-    });
-    const canary = adoptedObjects().filter(({ kind, metadata }) => kind === 'Pod' && metadata.name === 'ingester-zone-a-1');
-    for (const { metadata } of canary) Object.assign(metadata['labels'] ?? {}, { 'controller-revision-hash': 'rev-2' });
-    const extra = [...history, ledger, ...canary, statefulSetObject('a', { updateRevision: 'rev-1' })];
-    const lines = [
-      'first 1 pod returns to an earlier revision:',
-      'a: rev-2 -> rev-1, 1 pod',
-      'zones b and c roll to the new template afterwards, with soaks and new approvals',
-    ];
-    const what = 'mimir/ingester: a new run starts, because templates changed after the failure of run 4f1c9a02';
-    const acted = await act('retry ingester', { decision: failed, extra });
-    expect(acted.stdout).toBe(`${what}, requested by anna\n${lines.map((line) => `  ${line}\n`).join('')}`);
-    const dry = await act('retry ingester --dry-run=server', { decision: failed, extra });
-    expect(dry.stderr).toContain(`${what}; ${lines.join('; ')}\n`);
   });
 
   it('retry rolls out a rolled-back revision only while a StatefulSet names it', async () => {

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { runOf as storedRun } from '../kit/questions.ts';
 import { rolling } from './live-kit.ts';
-import { adoptedObjects, ledgerObject } from './live-objects.ts';
-import { act, apiVersion, asked, history, over, runOf, zones } from './live-requests-kit.ts';
+import { adoptedObjects, ledgerObject, statefulSetObject } from './live-objects.ts';
+import { act, apiVersion, asked, failed as failedDecision, groupObject, history, over, runOf, zones } from './live-requests-kit.ts';
 import type { FakeObject } from './served-objects.ts';
 
 const labels = { 'rollout-group': 'ingester' };
@@ -242,4 +242,54 @@ it('restores the template of the ledger if its revision was deleted with the Sta
   // The pods already run this template.
   expect(acted.stdout).not.toContain('approval');
   expect((await act('undo ingester --to-revision 0 --yes', { decision: over, extra })).status).toBe(10);
+});
+
+/** The pod of zone a that runs the new template. */
+function canaryPods(): readonly FakeObject[] {
+  const canary = adoptedObjects().filter(({ kind, metadata }) => kind === 'Pod' && metadata.name === 'ingester-zone-a-1');
+  for (const { metadata } of canary) Object.assign(metadata['labels'] ?? {}, { 'controller-revision-hash': 'rev-2' });
+  return canary;
+}
+
+it('retry after an undo of one zone names the pods that return, and the run that follows', async () => {
+  const at = (a: string, b = a, c = a) => ({ a, b, c });
+  const { id, target, previous } = { id: '4f1c9a02', target: at('rev-2'), previous: at('rev-1') };
+  const ledger = ledgerObject({
+    run: storedRun({ id, target, previous, outcome: 'failed', failure: 'broken', failedMs: Date.now() - 60_000 }),
+  });
+  const canary = canaryPods();
+  const extra = [...history, ledger, ...canary, statefulSetObject('a', { updateRevision: 'rev-1' })];
+  const lines = [
+    'first 1 pod returns to an earlier revision:',
+    'a: rev-2 -> rev-1, 1 pod',
+    'zones b and c roll to the new template afterwards, with soaks and new approvals',
+  ];
+  const what = 'mimir/ingester: a new run starts, because templates changed after the failure of run 4f1c9a02';
+  const acted = await act('retry ingester', { decision: failedDecision, extra });
+  expect(acted.stdout).toBe(`${what}, requested by anna\n${lines.map((line) => `  ${line}\n`).join('')}`);
+  const dry = await act('retry ingester --dry-run=server', { decision: failedDecision, extra });
+  expect(dry.stderr).toContain(`${what}; ${lines.join('; ')}\n`);
+});
+
+it('says that the agent replaces no pod while the run is failed, if the StatefulSet controller does', async () => {
+  const at = (revision: string) => ({ a: revision, b: revision, c: revision });
+  const failed = { outcome: 'failed', failure: 'no pod became available', failedMs: Date.now() - 60_000 } as const;
+  const run = storedRun({ target: at('rev-2'), previous: at('rev-1'), ...failed });
+  const canary = canaryPods();
+  const strategy = { type: 'RollingUpdate', rollingUpdate: { partition: 0 } };
+  const { rollout, ...members } = Object(groupObject['spec']);
+  const partitioned = { ...groupObject, spec: { ...members, rollout: { ...rollout, strategy: 'partition' } } };
+  const exposed = await act('undo ingester --zone a --yes', {
+    decision: rolling,
+    extra: [
+      ...history,
+      partitioned,
+      ledgerObject({ run }),
+      ...adoptedObjects({ strategy, updateRevision: 'rev-2', observedGeneration: 2 }),
+      ...canary,
+    ],
+  });
+  expect(exposed.stdout).toContain(
+    'the agent replaces no pod:\n  a: rev-2 -> rev-1 (revision 2), 0 pods\n  the StatefulSet controller replaces',
+  );
 });

@@ -205,22 +205,6 @@ describe('undo', () => {
     expect(ofZone.stdout).toContain('no pod is replaced:\n  a: rev-2 -> rev-1 (revision 2), 0 pods\n');
     expect(ofZone.stdout).toContain('the agent replaces no pod while zones have the template of the failed run: b and c.');
     expect(ofZone.stdout).not.toContain('approval');
-    const strategy = { type: 'RollingUpdate', rollingUpdate: { partition: 0 } };
-    const { rollout, ...members } = Object(groupObject['spec']);
-    const partitioned = { ...groupObject, spec: { ...members, rollout: { ...rollout, strategy: 'partition' } } };
-    const exposed = await act('undo ingester --zone a --yes', {
-      decision: rolling,
-      extra: [
-        ...history,
-        partitioned,
-        ledgerObject({ run }),
-        ...adoptedObjects({ strategy, updateRevision: 'rev-2', observedGeneration: 2 }),
-        ...canary,
-      ],
-    });
-    expect(exposed.stdout).toContain(
-      'the agent replaces no pod:\n  a: rev-2 -> rev-1 (revision 2), 0 pods\n  the StatefulSet controller replaces',
-    );
   });
 
   it('is refused while a StatefulSet controller has not observed the last change', async () => {
