@@ -426,8 +426,8 @@ function createInformer({ scheduler, delayMs, arrived, settled }: InformerOption
   const arrive = ({ type, after }: Commit): void => {
     const key = keyOf(after);
     const before = objects.get(key);
-    // The answer to a write may already have delivered a newer state.
-    if (before !== undefined && versionOf(before) >= versionOf(after)) return;
+    // The answer to a write may already have delivered a newer state. The same state arrives too: each write causes another turn.
+    if (before !== undefined && versionOf(before) > versionOf(after)) return;
     if (type === 'DELETED') objects.delete(key);
     else objects.set(key, after);
     arrived(after, before);

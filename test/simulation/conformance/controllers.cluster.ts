@@ -31,7 +31,7 @@ const playCount = 3;
 const inFlight = 16;
 /** The pauses between two looks double from the shortest to the longest. */
 const [shortestMs, longestMs] = [8, 256];
-/** A controller that has not acted by then does not act. */
+/** A controller that has not acted by then does not act. Each further play of a sequence waits twice as long: the machine may be busy. */
 const patienceMs = 6_000;
 
 const controllers = ['disruption-controller', 'garbage-collector-controller', 'statefulset-controller'];
@@ -59,22 +59,22 @@ function play(name: string, { hasMaxUnavailable, share }: Gate, featureGates: st
       const differs = async (sequence: StepSequence) => {
         let difference: StepDifference | undefined;
         for (let attempt = 0; attempt < playCount && (attempt === 0 || difference !== undefined); attempt += 1)
-          difference = await differsOnce(sequence, seed + attempt);
+          difference = await differsOnce(sequence, attempt);
         return difference;
       };
-      const differsOnce = async (sequence: StepSequence, modelSeed: number) => {
+      const differsOnce = async (sequence: StepSequence, attempt: number) => {
         const namespace = `c${namespaces++}`;
-        const model = createModelSide(modelSeed, { hasMaxUnavailable });
+        const model = createModelSide(seed + attempt, { hasMaxUnavailable });
         await Promise.all([
           real.prepare(namespace),
           model.ask({ method: 'POST', path: '/api/v1/namespaces', body: JSON.stringify({ metadata: { name: namespace } }) }),
         ]);
         let waitedMs = 0;
-        const wait = async (attempt: number): Promise<boolean> => {
-          const pauseMs = Math.min(longestMs, shortestMs * 2 ** attempt);
-          waitedMs = attempt === 0 ? pauseMs : waitedMs + pauseMs;
+        const wait = async (look: number): Promise<boolean> => {
+          const pauseMs = Math.min(longestMs, shortestMs * 2 ** look);
+          waitedMs = look === 0 ? pauseMs : waitedMs + pauseMs;
           await delay(pauseMs);
-          return waitedMs < patienceMs;
+          return waitedMs < patienceMs * 2 ** attempt;
         };
         return await differAt(sequence, { model, real: { ask: real.ask, nowMs: Date.now }, wait }, namespace);
       };

@@ -4,7 +4,7 @@ import { generateSteps } from './controllers/generate-steps.ts';
 import { createModelSide, type ModelSide } from './controllers/model-side.ts';
 import { differAt, tellSteps } from './controllers/play-steps.ts';
 import type { StepSequence } from './controllers/step.ts';
-import type { Side } from './controllers/workload.ts';
+import { type Side, Workload } from './controllers/workload.ts';
 import type { FilledRequest } from './operation.ts';
 import { shrink } from './shrink.ts';
 
@@ -76,6 +76,8 @@ const defects: Readonly<Record<string, (side: ModelSide) => Side>> = {
   ),
 };
 
+const parallel = { podManagementPolicy: 'Parallel', partition: 0, start: 0, minReadySeconds: 0, version: 1 } as const;
+
 describe('a model of the controllers', () => {
   it('does not differ from itself', async () => {
     for (let number = 0; number < 15; number += 1) expect(await differs(generateSteps(7, number), (side) => side)).toBeUndefined();
@@ -85,6 +87,18 @@ describe('a model of the controllers', () => {
     const sequences = Array.from({ length: 20 }, (_, number) => generateSteps(7, number, { hasMaxUnavailable: true }));
     const found = await Promise.all(sequences.map((sequence) => differs(sequence, (side) => side, true)));
     expect(found.filter((one) => one !== undefined).length).toBeGreaterThan(0);
+  });
+
+  it('turns again after it deleted a pod, and deletes further unavailable pods with MaxUnavailableStatefulSet', async () => {
+    const model = createModelSide(1, { hasMaxUnavailable: true });
+    const workload = new Workload(model, 'n');
+    await model.ask({ method: 'POST', path: '/api/v1/namespaces', body: JSON.stringify({ metadata: { name: 'n' } }) });
+    await workload.play({ kind: 'create', ...parallel, strategy: 'RollingUpdate', maxUnavailable: 3, replicas: 2 });
+    await model.settle();
+    await workload.play({ kind: 'template', version: 2 });
+    await model.settle();
+    const { set, pods } = await workload.read(true);
+    expect([set?.['currentReplicas'], ...pods.map(({ isTerminating }) => isTerminating)]).toEqual([0, true, true]);
   });
 
   it.each(Object.entries(defects))('is found, and shown by few steps, when it %s', async (_, breaking) => {
@@ -101,23 +115,14 @@ describe('a model of the controllers', () => {
 
   it('tells the steps up to a difference, and the values that differ', async () => {
     const operations: StepSequence['operations'] = [
-      {
-        kind: 'create',
-        podManagementPolicy: 'Parallel',
-        strategy: 'OnDelete',
-        partition: 0,
-        replicas: 1,
-        start: 0,
-        minReadySeconds: 0,
-        version: 1,
-      },
+      { kind: 'create', ...parallel, strategy: 'OnDelete', replicas: 1 },
       { kind: 'pod', ordinal: 0, state: 'failed' },
       { kind: 'kubelets' },
     ];
     const difference = await differs({ operations }, defects['keeps pods that have ended'] ?? ((side) => side));
     if (difference === undefined) throw new Error('the test expected a difference');
     expect(tellSteps({ operations }, difference)).toMatchInlineSnapshot(`
-      "  0 {"kind":"create","podManagementPolicy":"Parallel","strategy":"OnDelete","partition":0,"replicas":1,"start":0,"minReadySeconds":0,"version":1}
+      "  0 {"kind":"create","podManagementPolicy":"Parallel","partition":0,"start":0,"minReadySeconds":0,"version":1,"strategy":"OnDelete","replicas":1}
       > 1 {"kind":"pod","ordinal":0,"state":"failed"}
         they differ in (model | real):
           .pods.0.number: 2 | 1
