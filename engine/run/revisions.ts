@@ -120,6 +120,11 @@ export function revisionsBefore({ target, previous, returning = [] }: PastRun): 
   return { ...previous, ...Object.fromEntries(Object.entries(target).filter(([zone]) => returning.includes(zone))) };
 }
 
+/** Returns the revisions that a rollback of the run would replace. A run that began after most pods were updated may have none. */
+export function newRevisions({ target, previous }: Pick<RunCore, 'target' | 'previous'>): RunCore['target'] {
+  return Object.fromEntries(Object.entries(target).filter(([zone, revision]) => (previous[zone] ?? revision) !== revision));
+}
+
 export interface PresentZone {
   readonly zone: string;
   readonly updateRevision: string;

@@ -3,7 +3,7 @@ import type { Stop } from '../../engine/decision.ts';
 import type { PublishedDecision, PublishedRun } from '../../engine/publish/published.ts';
 import { goesBack, isRolledBack, mayRetry, rolledBackRule, whyRunStays } from '../../engine/publish/status.ts';
 import { isRollingBack } from '../../engine/run/origin.ts';
-import { newRevisions } from '../../engine/run/run.ts';
+import { newRevisions } from '../../engine/run/revisions.ts';
 import { type StrategyTraits, strategyTraits } from '../../policies/strategies.ts';
 import { counted } from '../../policies/wording.ts';
 import type { CommandContext } from '../context.ts';
