@@ -39,8 +39,9 @@ export function withOrigin(context: GroupContext, run: RunState, earlier: RunSta
 
 /** Returns the origin that a run continues: its own, or that of the run to which it adds zones, or of whose zones some return. */
 export function originOf(stored: RunState | undefined, run: RunState): RunState['origin'] {
-  if (stored === undefined || stored.id === run.id) return stored?.origin;
+  if (stored === undefined) return undefined;
   if (stored.returning !== undefined && run.returning === undefined && isSameValue(stored.target, run.target)) return stored.interrupted;
+  if (stored.id === run.id) return stored.origin;
   if (stored.outcome !== 'running' || run.kind !== stored.kind) return undefined;
   if (!addsZones(run, stored)) return leavesZones(run, stored) ? interruptedOf(stored) : undefined;
   // Another zone that gets a template is no part of the undo.
