@@ -308,8 +308,10 @@ function progressInWindow({ run, zone }: RollQuestion): 'nothing' | 'zone' | 'ru
 }
 
 function failIfLate(context: GroupContext, run: UnfinishedRun): UnfinishedRun {
-  const failure = run.outcome === 'running' ? deadlineFailure(context, run) : undefined;
-  return run.outcome === 'failed' || failure === undefined ? run : failRun(run, failure, context.nowMs);
+  const failed = run.outcome === 'running' ? deadlineFailure(context, run) : undefined;
+  if (run.outcome === 'failed' || failed === undefined) return run;
+  const { failure, ...more } = failed;
+  return failRun(run, failure, context.nowMs, more);
 }
 
 /** Fails the run if a revision to which its pods return no longer exists. */

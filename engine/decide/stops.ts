@@ -108,30 +108,31 @@ export function mayBlockTemplate(snapshot: Snapshot, group: GroupDefinition): bo
   return ledgerOf(snapshot, group).run !== undefined || (!isUnknown(intents) && intents.length > 0);
 }
 
-/** Returns the stop of a failed run, or of a revision that was rolled back; none while a rollback is about to follow. */
+/** Returns the stops of a failed run and of a revision that was or is being rolled back; none while a rollback is about to follow. */
 function stopsOfRun(context: GroupContext, run: RunState | undefined): readonly Stop[] {
   if (run === undefined || rollsBack(context, run)) return [];
   const { group } = context;
   const name = `${group.namespace}/${group.name}`;
   const isUnattended = agentRuns(context.snapshot, group) !== undefined;
-  const stop = run.outcome === 'failed' ? failedStop(context, run, name) : rolledBackStop(context, run, name);
-  return stop === undefined ? [] : [isUnattended ? withoutAgent(stop, name) : stop];
+  const stops = [...(run.outcome === 'failed' ? [failedStop(context, run, name)] : []), ...rolledBackStops(context, run, name)];
+  return isUnattended ? stops.map((stop) => withoutAgent(stop, name)) : stops;
 }
 
 const otherTemplate = 'apply another pod template';
 
 function failedStop({ group }: GroupContext, run: FailedRun, name: string): Stop {
-  const fact = run.onFailure === undefined ? `the run failed: ${run.failure}` : `the run was ${run.failure}`;
+  const continues = isRollingBack(run) && run.awaitsPods === true ? '; the rollback continues when the pods in flight are available' : '';
+  const fact = run.onFailure === undefined ? `the run failed: ${run.failure}${continues}` : `the run was ${run.failure}`;
   const rollback = mayRollBack(group, run) ? [rollbackCommand(name)] : [];
   const undo = run.kind === 'rollout' ? [...rollback, undoCommand(name)] : [];
   const zones = group.zones.map((zone) => zone.name);
   return { rule: 'run-failed', fact, zones, isBlocking: true, endsWith: retryCommand(name), alternatives: [...undo, otherTemplate] };
 }
 
-function rolledBackStop({ view }: GroupContext, run: RunState, name: string): Stop | undefined {
+function rolledBackStops({ view }: GroupContext, run: RunState, name: string): readonly Stop[] {
   const kept = rolledBackZones(view, run);
-  if (kept.length === 0) return undefined;
-  const isUnderWay = run.outcome === 'running' && (isRollingBack(run) || kept.some(({ outdated }) => outdated.length > 0));
+  if (kept.length === 0) return [];
+  const isUnderWay = run.outcome !== 'completed' && (isRollingBack(run) || kept.some(({ outdated }) => outdated.length > 0));
   const because = run.rolledBack?.because ?? '';
   const fact = `the update revision is blocked, because it ${isUnderWay ? 'is being' : 'was'} rolled back: ${because}`;
   // An undo gives the StatefulSet the template that its pods run or return to, and replaces no further pod.
@@ -141,7 +142,7 @@ function rolledBackStop({ view }: GroupContext, run: RunState, name: string): St
   const ends = isOver
     ? { endsWith: retryCommand(name), alternatives: [undo, otherTemplate] }
     : { endsWith: undo, alternatives: [otherTemplate] };
-  return { rule: 'rolled-back', fact, zones: kept.map(({ zone }) => zone.name), isBlocking: isOver, ...ends };
+  return [{ rule: 'rolled-back', fact, zones: kept.map(({ zone }) => zone.name), isBlocking: isOver, ...ends }];
 }
 
 /**

@@ -19,9 +19,9 @@ import { prepareDownscale } from '../rules/prepare.ts';
 import { protectedFromOthers } from '../rules/protected.ts';
 import { checkReplicas, type ScaleQuestion, setLeavesRules } from '../rules/scale.ts';
 import { strategyKept, type UpdateRequest } from '../rules/strategy.ts';
-import { podsLeft } from '../run/included.ts';
+import { zonesOfFailedRun } from '../run/included.ts';
 import { cancelRequest } from '../run/requests.ts';
-import { newRevisions } from '../run/run.ts';
+import { newRevisions } from '../run/revisions.ts';
 import { type Claim, isUnknown, type PodView, type Snapshot, type StatefulSetView, setNamed } from '../snapshot.ts';
 import { exposedClaims } from '../strategies/partition.ts';
 import { groupOf, podNamed, type RequestOf } from './admission-claims.ts';
@@ -148,12 +148,13 @@ export function checkRestart(snapshot: Snapshot, request: RequestOf<'restart'>):
 }
 
 /** Returns what a restart under a block of templates would do. In a zone with another template than the failed one, it waits for the other zones. */
-function restartEffect({ view, group }: GroupContext, { zone: { name }, set }: ZoneView, rule: Stop['rule']): string {
-  const { run } = view.ledger;
-  const isBlocked = rule !== 'run-failed' || run === undefined || newRevisions(run)[name] === set?.status.updateRevision;
-  const failed = isBlocked
-    ? []
-    : view.zones.filter((one) => one.set?.status.updateRevision === run.target[one.zone.name] && podsLeft(group, run, one) > 0);
+function restartEffect(context: GroupContext, { zone: { name }, set }: ZoneView, rule: Stop['rule']): string {
+  const { run } = context.view.ledger;
+  const isBlocked =
+    rule !== 'run-failed' ||
+    run === undefined ||
+    [newRevisions(run)[name], run.rolledBack?.revisions[name]].includes(set?.status.updateRevision);
+  const failed = isBlocked ? [] : zonesOfFailedRun(context, run);
   if (failed.length === 0) return 'roll out a blocked template';
   const have = failed.length === 1 ? 'has' : 'have';
   return `replace no pod while ${zonesText(failed.map(({ zone }) => zone.name))} ${have} the template of the failed run`;

@@ -153,6 +153,7 @@ const run = z.object({
   failure: z.string().optional(),
   failedMs: instant.optional(),
   onFailure: z.enum(['pause', 'rollback']).optional(),
+  awaitsPods: z.literal(true).optional(),
   retriedMs: instant.optional(),
   answered: z.array(text).optional(),
   completedMs: instant.optional(),

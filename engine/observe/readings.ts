@@ -2,6 +2,7 @@
 import type { GroupDefinition } from '../../policies/definition.ts';
 import { formatDuration } from '../../policies/duration.ts';
 import { tryParseJson } from '../../policies/values/try-parse-json.ts';
+import { changesZone } from '../run/revisions.ts';
 import type { RunState } from '../run/run-state.ts';
 import type { GateReading, MetricView, PodView } from '../snapshot.ts';
 import { fieldAt } from './raw.ts';
@@ -227,15 +228,12 @@ export interface GatedPod {
 }
 
 /** Returns the updated pods of the run by zone and ordinal, also terminating ones, or why they are unknown. Skips unchanged zones. */
-export function updatedPods(
-  { zones }: GroupView,
-  { target, previous }: Pick<RunState, 'target' | 'previous'>,
-): readonly GatedPod[] | string {
+export function updatedPods({ zones }: GroupView, run: Pick<RunState, 'target' | 'previous' | 'from'>): readonly GatedPod[] | string {
   const unknown = zones.find((zone) => zone.unknown !== undefined)?.unknown;
   if (unknown !== undefined) return unknown;
-  const changed = zones.filter(({ zone }) => target[zone.name] !== previous[zone.name]);
+  const changed = zones.filter(({ zone }) => changesZone(run, zone.name));
   return changed.flatMap(({ zone, set, pods }) =>
-    pods.filter(({ revision }) => revision === target[zone.name]).map((pod) => ({ pod, serviceName: set?.serviceName ?? '' })),
+    pods.filter(({ revision }) => revision === run.target[zone.name]).map((pod) => ({ pod, serviceName: set?.serviceName ?? '' })),
   );
 }
 

@@ -2,9 +2,9 @@
 import type { GroupDefinition } from '../../policies/definition.ts';
 import { fieldDiff, type ObjectContent } from '../diff/field-diff.ts';
 import { viewGroup } from '../observe/view.ts';
-import { changeOf, recordedKind } from '../run/origin.ts';
+import { addsZones, changeOf, recordedKind } from '../run/origin.ts';
 import { countRevisions, revisionBefore } from '../run/revisions.ts';
-import { addsZones } from '../run/run.ts';
+
 import type { RunState } from '../run/run-state.ts';
 import type { Snapshot } from '../snapshot.ts';
 import type { SupersededRun } from './document.ts';

@@ -12,7 +12,7 @@ import { whyNotRolledBack } from '../run/effects.ts';
 import { noWaveText } from '../run/included.ts';
 import { isRollingBack } from '../run/origin.ts';
 import { requestOf } from '../run/requests.ts';
-import { newRevisions } from '../run/run.ts';
+import { newRevisions } from '../run/revisions.ts';
 import type { RunState } from '../run/run-state.ts';
 import { completeRun } from '../run/states.ts';
 import { type Snapshot, setNamed } from '../snapshot.ts';

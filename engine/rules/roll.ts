@@ -10,7 +10,7 @@ import { profileOf } from '../profiles.ts';
 import { ageSince, earliest, result } from '../rule.ts';
 import { activeMs, lastProgressMs } from '../run/durations.ts';
 import { isVerified, objectOf, pauses, requesterText, undoRequest } from '../run/requests.ts';
-import type { RunState } from '../run/run-state.ts';
+import type { FailedRun, RunState } from '../run/run-state.ts';
 import type { ZoneProgress } from '../run/waves.ts';
 import { type IntentView, isUnknown, unappliedClaimMs } from '../snapshot.ts';
 import { isShrinkHeld, mayRepairDespiteOthers } from './pod-state.ts';
@@ -156,13 +156,13 @@ export function ledgerHasRoom({ context }: RollQuestion): RuleResult {
 }
 
 /** Returns the failure of the run by a deadline; undefined while the run is within its deadlines, and in a forecast. */
-export function deadlineFailure(context: GroupContext, run: RunState): string | undefined {
+export function deadlineFailure(context: GroupContext, run: RunState): Pick<FailedRun, 'failure' | 'awaitsPods'> | undefined {
   const { progressMs, runMs } = context.group.rollout.deadlines;
   if (context.snapshot.hasAssumedTimes === true) return undefined;
   if (progressMs !== undefined && isInFlight(context) && context.nowMs - lastProgressMs(context.view.zones, run) >= progressMs) {
-    return `no pod became available for ${formatDuration(progressMs)}`;
+    return { failure: `no pod became available for ${formatDuration(progressMs)}`, awaitsPods: true };
   }
-  if (runMs !== undefined && activeMs(run, context.nowMs) >= runMs) return `the run took longer than ${formatDuration(runMs)}`;
+  if (runMs !== undefined && activeMs(run, context.nowMs) >= runMs) return { failure: `the run took longer than ${formatDuration(runMs)}` };
   return undefined;
 }
 

@@ -8,6 +8,7 @@ import type { RuleResult } from '../decision.ts';
 import { ageSince, blocks, result } from '../rule.ts';
 import { isRollingBack } from '../run/origin.ts';
 import { digestOfWaves, objectOf, requesterText, skipRequest, type VerifiedRequest } from '../run/requests.ts';
+import { changesZone } from '../run/revisions.ts';
 import type { RunState } from '../run/run-state.ts';
 import { hasReplacedSince } from '../run/states.ts';
 import { approvalResults, isRejection } from './approval.ts';
@@ -79,7 +80,7 @@ function soakResult(context: GroupContext, wave: WaveDefinition, run: RunState, 
   if (addsNothing(context, wave)) return result('soak', 'skip', `earlier waves include every pod of wave ${wave.name}`, { limit, source });
   const passed = context.nowMs - sinceMs;
   const age = ageSince('for', sinceMs, context.nowMs);
-  const isUnchanged = wave.zones.every((zone) => run.target[zone] !== undefined && run.target[zone] === run.previous[zone]);
+  const isUnchanged = wave.zones.every((zone) => run.target[zone] !== undefined && !changesZone(run, zone));
   const fact = `wave ${wave.name} has soaked ${age.words}${isUnchanged ? ', though this run does not change its pods' : ''}`;
   const promotion = skipRequest(context, run, wave.name);
   if (passed < wave.after.soakMs && promotion !== undefined) return { ...skippedByPromotion('soak', fact, promotion, limit), age };

@@ -7,6 +7,7 @@ import type { RuleResult } from '../decision.ts';
 import type { ZoneView } from '../observe/view.ts';
 import { result } from '../rule.ts';
 import type { PodView } from '../snapshot.ts';
+import { isRollingBack } from './origin.ts';
 import type { RunState } from './run-state.ts';
 
 type Waves = Pick<GroupDefinition, 'rollout'>;
@@ -93,6 +94,20 @@ export function remainingPods(group: Waves, run: IncludingRun, view: ZoneView): 
 /** Reports whether the waves of the run include an outdated pod, so that the run can replace a pod. */
 export function hasPodsLeft({ group, view }: Pick<GroupContext, 'group' | 'view'>, run: IncludingRun): boolean {
   return view.zones.some((zone) => podsLeft(group, run, zone) > 0);
+}
+
+/**
+ * Returns the zones with pods to replace that still have the template with which the run failed. A new template of another zone must not
+ * continue the failed run there.
+ */
+export function zonesOfFailedRun({ group, view }: Pick<GroupContext, 'group' | 'view'>, run: RunState): readonly ZoneView[] {
+  return view.zones.filter((one) => podsLeft(group, run, one) > 0 && hasTemplateOf(run, one));
+}
+
+/** Reports whether the zone has the template with which the run began. A rollback keeps its target if the zone gets the earlier template. */
+function hasTemplateOf(run: RunState, { zone: { name }, set, desiredRevision }: ZoneView): boolean {
+  const failed = isRollingBack(run) ? run.rolledBack?.revisions[name] : undefined;
+  return desiredRevision === run.target[name] && (failed === undefined || failed === set?.status.updateRevision);
 }
 
 /** Returns the number of outdated pods of a zone that stay outdated, because no wave includes them. */

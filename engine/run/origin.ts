@@ -1,11 +1,14 @@
 // Finds the origin of a change: the undo that made it, the annotations that were written with it, or the commit of a GitOps tool.
 import type { RunPhase } from '../../policies/rollout/phases.ts';
+import { isSameValue } from '../../policies/values/canonical-json.ts';
+import { defined } from '../../policies/values/defined.ts';
 import { hashText } from '../../policies/values/hash.ts';
 import type { GroupContext } from '../context.ts';
 import type { GroupView, ZoneView } from '../observe/view.ts';
 import type { StatefulSetView } from '../snapshot.ts';
 import { requesterText, undoOf } from './requests.ts';
 import type { RunOrigin, RunState } from './run-state.ts';
+import { hasReplacedSince } from './states.ts';
 
 /** The annotations of a StatefulSet that name the origin of a change. */
 export const changeAnnotations = {
@@ -32,6 +35,30 @@ export function withOrigin(context: GroupContext, run: RunState, earlier: RunSta
   const origin: RunOrigin = { ...commit, ...known, ...Object.fromEntries(added.toReversed()), ...returned };
   const seen = isCurrent ? [...new Set(values.map(({ digest }) => digest))].sort() : (earlier?.seen ?? []);
   return { ...rest, ...(Object.keys(origin).length === 0 ? {} : { origin }), ...(seen.length === 0 ? {} : { seen }) };
+}
+
+/** Returns the origin that a run continues: its own, or that of the run to which it adds zones, or of whose zones some return. */
+export function originOf(stored: RunState | undefined, run: RunState): RunState['origin'] {
+  if (stored === undefined) return undefined;
+  if (stored.returning !== undefined && run.returning === undefined && isSameValue(stored.target, run.target)) return stored.interrupted;
+  if (stored.id === run.id) return stored.origin;
+  if (stored.outcome !== 'running' || run.kind !== stored.kind) return undefined;
+  if (!addsZones(run, stored)) return leavesZones(run, stored) ? interruptedOf(stored) : undefined;
+  // Another zone that gets a template is no part of the undo.
+  const { isUndo, cause: _ofUndo, ...origin } = stored.origin ?? {};
+  return isUndo ? origin : stored.origin;
+}
+
+/** Reports whether the rollout differs from the one before it only in zones that return. */
+function leavesZones({ kind, target }: RunState, before: RunState): boolean {
+  return kind === 'rollout' && Object.keys(target).every((zone) => [before.target[zone], before.previous[zone]].includes(target[zone]));
+}
+
+/** Returns the cause and the commit of the rollout that a return of some zones interrupts, also if several writes make this return. */
+export function interruptedOf({ returning, interrupted, origin }: RunState): RunState['interrupted'] {
+  if (returning !== undefined) return interrupted;
+  const { isUndo, cause, commit } = origin ?? {};
+  return isUndo || (cause === undefined && commit === undefined) ? undefined : defined({ cause, commit });
 }
 
 /** The time after the start of a run in which its commit may be read. A commit that is applied later belongs to a later change. */
@@ -81,6 +108,33 @@ function valuesOf({ view }: GroupContext): readonly OriginValue[] {
       return [{ key, value: value.slice(0, longest[key]), digest: hashText(`${key} ${value}`).slice(0, 10) }];
     }),
   );
+}
+
+/** Returns the run as a part of the change that the running run `before` belongs to, if the run continues that change. */
+export function joinChange(run: RunState, before: RunState | undefined): RunState {
+  if (before?.outcome !== 'running' || run.id === before.id) return run;
+  // Between the writes of one apply, the zones may return to the templates of an undo only in part.
+  const isSameKind = recordedKind(run) === recordedKind(before);
+  const joins = isSameKind ? continuesChange(run, before) : addsZones(run, before) && !hasReplaced(before);
+  return joins ? { ...run, joined: before.joined ?? { id: before.id, startedMs: before.startedMs } } : run;
+}
+
+/**
+ * Reports whether a run continues the change of the run before it: the run only adds zones, or that change has replaced no pod. One change
+ * can cause several runs, because its StatefulSets are written one after another.
+ */
+export function continuesChange(run: RunState, before: RunState): boolean {
+  return !hasReplaced(before) || addsZones(run, before);
+}
+
+/** Reports whether the change of the run has replaced a pod. */
+function hasReplaced(run: RunState): boolean {
+  return hasReplacedSince(run, (run.joined ?? run).startedMs);
+}
+
+/** Reports whether the run changes only zones that the templates of the run before it did not change. */
+export function addsZones(run: RunState, { target, previous, from = previous, base = from }: RunState): boolean {
+  return Object.keys(run.target).every((zone) => run.target[zone] === target[zone] || target[zone] === base[zone]);
 }
 
 /** Returns the id of the change that the run belongs to. Runs of one change share a record and notifications. */

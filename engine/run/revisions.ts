@@ -120,6 +120,16 @@ export function revisionsBefore({ target, previous, returning = [] }: PastRun): 
   return { ...previous, ...Object.fromEntries(Object.entries(target).filter(([zone]) => returning.includes(zone))) };
 }
 
+/** Reports whether the run changes the revision of the zone. In a return from an unfinished run, only `from` has the replaced revision. */
+export function changesZone({ target, previous, from = previous }: Pick<RunCore, 'target' | 'previous' | 'from'>, zone: string): boolean {
+  return [previous[zone], from[zone]].some((revision) => revision !== target[zone]);
+}
+
+/** Returns the revisions that a rollback of the run would replace. A run that began after most pods were updated may have none. */
+export function newRevisions({ target, previous }: Pick<RunCore, 'target' | 'previous'>): RunCore['target'] {
+  return Object.fromEntries(Object.entries(target).filter(([zone, revision]) => (previous[zone] ?? revision) !== revision));
+}
+
 export interface PresentZone {
   readonly zone: string;
   readonly updateRevision: string;

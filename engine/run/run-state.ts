@@ -14,7 +14,11 @@ export interface RunCore {
   readonly kind: 'rollout' | 'rollback';
   /** Update revision per zone. */
   readonly target: Readonly<Record<string, string>>;
-  /** Revision per zone that a rollback restores: from before this run, or from before the unfinished run that this run superseded. */
+  /**
+   * In a rollout: the revision per zone to which its rollback returns, from before this run and the unfinished runs that it superseded. In a
+   * rollback: the revision that it replaces, if a run failed or was completed there. In a return from an unfinished run: the restored revision.
+   * `changesZone`, `revisionsAfter`, `revisionsToReturn` and `revisionsOfUndo` read it for every kind of run.
+   */
   readonly previous: Readonly<Record<string, string>>;
   /** The other revisions per zone that pods ran before this change. A return leaves these pods. Absent without such pods. */
   readonly kept?: Readonly<Record<string, readonly string[]>>;
@@ -77,6 +81,8 @@ export interface FailedRun extends RunInWave {
   readonly failedMs: number;
   /** The choice of the requester who aborted the run; absent: the group's `onFailure` applies. */
   readonly onFailure?: 'pause' | 'rollback';
+  /** True if the run failed because no pod became available. A rollback then continues as soon as the pods in flight are available. */
+  readonly awaitsPods?: true;
 }
 
 export interface CompletedRun extends RunCore {

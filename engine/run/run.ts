@@ -8,32 +8,34 @@ import type { ZoneView } from '../observe/view.ts';
 import { result } from '../rule.ts';
 import { freezingPartition } from '../rules/pod-state.ts';
 import { type IntentView, isUnknown, isWithinClockSkew } from '../snapshot.ts';
+import { lastProgressMs } from './durations.ts';
 import { whyNotRolledBack } from './effects.ts';
-import { hasPodsLeft, isInWave, podsLeft } from './included.ts';
-import { causedBy, isRollingBack, recordedKind, rolledBackZones, withOrigin } from './origin.ts';
+import { hasPodsLeft, isInWave, podsLeft, zonesOfFailedRun } from './included.ts';
+import {
+  addsZones,
+  causedBy,
+  continuesChange,
+  interruptedOf,
+  isRollingBack,
+  joinChange,
+  originOf,
+  rolledBackZones,
+  withOrigin,
+} from './origin.ts';
 import { abortRequests, requesterText, unanswered, type VerifiedRequest, withAnswered } from './requests.ts';
 import {
   countRevisions,
   keptInReturn,
   mostFrequent,
+  newRevisions,
   type PresentZone,
   revisionsAfter,
   revisionsBefore,
   revisionsKept,
   revisionsToReturn,
 } from './revisions.ts';
-import type { FailedRun, RunCore, RunningRun, RunState } from './run-state.ts';
-import {
-  closeZone,
-  enterWave,
-  failRun,
-  hasReplacedSince,
-  type RunChange,
-  retryRun,
-  startRun,
-  trackInFlight,
-  withoutFutureInstants,
-} from './states.ts';
+import type { FailedRun, RunCore, RunningRun, RunState, UnfinishedRun } from './run-state.ts';
+import { closeZone, enterWave, failRun, type RunChange, retryRun, startRun, trackInFlight, withoutFutureInstants } from './states.ts';
 import { type AdvancedRun, advanceWaves, returnToUnfilledWave } from './waves.ts';
 
 /** Returns the run after this decision: a new run or the stored run. Undefined if no run is stored and no wave has a pod to replace. */
@@ -46,22 +48,6 @@ export function advanceRun(context: GroupContext): AdvancedRun | undefined {
   const advanced = advanceWaves(context, trackInFlight(current, isInFlight, context.nowMs));
   // If no StatefulSet names a rolled-back revision when the run completes, no later event causes a decision that removes the revision.
   return advanced.progress === undefined ? { ...advanced, run: withoutReturned(context, advanced.run) } : advanced;
-}
-
-/** Returns the origin that a run continues: its own, or that of the run to which it adds zones, or of whose zones some return. */
-function originOf(stored: RunState | undefined, run: RunState): RunState['origin'] {
-  if (stored === undefined || stored.id === run.id) return stored?.origin;
-  if (stored.returning !== undefined && run.returning === undefined && isSameValue(stored.target, run.target)) return stored.interrupted;
-  if (stored.outcome !== 'running' || run.kind !== stored.kind) return undefined;
-  if (!addsZones(run, stored)) return leavesZones(run, stored) ? interruptedOf(stored) : undefined;
-  // Another zone that gets a template is no part of the undo.
-  const { isUndo, cause: _ofUndo, ...origin } = stored.origin ?? {};
-  return isUndo ? origin : stored.origin;
-}
-
-/** Reports whether the rollout differs from the one before it only in zones that return. */
-function leavesZones({ kind, target }: RunState, before: RunState): boolean {
-  return kind === 'rollout' && Object.keys(target).every((zone) => [before.target[zone], before.previous[zone]].includes(target[zone]));
 }
 
 function currentRun(context: GroupContext): RunState | undefined {
@@ -84,13 +70,47 @@ function currentRun(context: GroupContext): RunState | undefined {
     const rest = rollRest(context, known, target);
     if (mayBegin(context, rest)) return rest;
   }
-  const retry = known.outcome === 'failed' ? retryRequest(context, known, known.failedMs) : undefined;
-  // An abort that is newer than the retry still stops the run.
-  const current =
-    retry === undefined || known.outcome !== 'failed'
-      ? known
-      : withAnswered(context, returnToUnfilledWave(context, retryRun(known, nowMs)), ['retry', 'abort'], retry.requestedBy.atMs);
+  const current = known.outcome === 'failed' ? continued(context, known, target) : known;
   return current.outcome === 'running' ? abortWhenRequested(context, current) : current;
+}
+
+/** Returns the run that continues a failed run: after a retry, and a rollback by itself. Otherwise returns the failed run. */
+function continued(context: GroupContext, known: FailedRun, target: RunCore['target']): UnfinishedRun {
+  const { nowMs } = context;
+  const retry = retryRequest(context, known, known.failedMs);
+  const retried = returnToUnfilledWave(context, retryRun(known, nowMs));
+  // An abort that is newer than the retry still stops the run.
+  if (retry !== undefined) return withAnswered(context, retried, ['retry', 'abort'], retry.requestedBy.atMs);
+  // While requests are unknown, an abort may be among them.
+  if (!isRollingBack(known) || isUnknown(context.intents) || abortRequests(context, known).length > 0) return known;
+  if (hasEarlierTemplates(context, known, target)) return returnByTemplates(context, known, target);
+  return mayContinue(context, known) ? retried : known;
+}
+
+/** Reports whether a rollback that failed because no pod became available has no more pod in flight, because a pod became available since. */
+function mayContinue({ view: { zones } }: GroupContext, known: FailedRun): boolean {
+  const isInFlight = zones.some(({ inFlight }) => inFlight > 0);
+  return known.awaitsPods === true && !isInFlight && lastProgressMs(zones, known) > known.failedMs;
+}
+
+/** Reports whether the StatefulSets of a failed rollback got the earlier template since: all whose pods are left, or all without such a pod. */
+function hasEarlierTemplates(context: GroupContext, known: FailedRun, target: RunCore['target']): boolean {
+  if (hasUnreadZone(context) || isUnfrozen(context) || zonesOfFailedRun(context, known).length > 0) return false;
+  return context.view.zones.some(({ zone: { name }, set }) => {
+    return known.rolledBack?.revisions[name] !== undefined && set?.status.updateRevision === target[name];
+  });
+}
+
+/** Returns the run that brings the pods of a failed rollback to the earlier template, which StatefulSets now have. */
+function returnByTemplates(context: GroupContext, known: FailedRun, target: RunCore['target']): RunningRun {
+  const { kept, restores, rolledBack } = known;
+  const written = context.view.zones.flatMap(({ zone: { name }, set }): [string, string][] => {
+    const failed = rolledBack?.revisions[name];
+    return failed !== undefined && set?.status.updateRevision === target[name] ? [[name, failed]] : [];
+  });
+  const started = followingRun(context, { kind: 'rollback', target, previous: target, ...defined({ kept }) }, known);
+  const run = { ...started, from: { ...target, ...Object.fromEntries(written) }, ...defined({ restores, rolledBack }) };
+  return withNamedRevisions(context, run);
 }
 
 /**
@@ -133,13 +153,17 @@ function endsReturn({ group: { rollout } }: GroupContext, { outcome, returning }
   return outcome === 'running' && returning !== undefined && !rollout.skipOnRollback;
 }
 
+function withoutReturned(context: GroupContext, run: RunState): RunState {
+  return run.outcome === 'completed' ? withNamedRevisions(context, run) : run;
+}
+
 /**
- * Returns the completed run without the rolled-back revisions that no StatefulSet names any more: another template ended the block. A revision
- * that is still the current revision stays, because Kubernetes creates pods at it.
+ * Returns the run without the rolled-back revisions that no StatefulSet names any more: another template ended the block. A revision that is
+ * still the current revision stays, because Kubernetes creates pods at it.
  */
-function withoutReturned({ view }: GroupContext, run: RunState): RunState {
-  const { rolledBack, outcome } = run;
-  if (rolledBack === undefined || outcome !== 'completed') return run;
+function withNamedRevisions<Run extends RunState>({ view }: GroupContext, run: Run): Run {
+  const { rolledBack } = run;
+  if (rolledBack === undefined) return run;
   const isNamed = ([zone, failed]: readonly [string, string]): boolean => {
     const known = view.zones.find((one) => one.zone.name === zone);
     // A StatefulSet that was created again has no update revision until its controller observes it.
@@ -171,7 +195,7 @@ function afterChange(context: GroupContext, known: RunState, target: RunCore['ta
   if (known.outcome === 'failed') {
     // A zone that joins the group is no reason to continue a failed run.
     if (Object.keys(known.target).every((zone) => known.target[zone] === target[zone])) return { ...known, target };
-    if (keepsFailedTemplate(context, known, target)) return known;
+    if (staysFailed(context, known)) return known;
   }
   if (hasPodsLeft(context, next)) return next;
   // Pods that run the new templates already may still be unavailable, so the run completes only after the checks that end every run.
@@ -188,14 +212,9 @@ function withTemplates(known: RunState, { kind, target, previous, kept }: RunCor
   return { ...rest, target, previous, ...defined({ kept }) };
 }
 
-/**
- * Reports whether a zone with pods to replace still has the template of the failed run, and no retry was requested. A new template of another
- * zone must not continue an aborted rollout in this zone.
- */
-function keepsFailedTemplate(context: GroupContext, known: FailedRun, target: RunCore['target']): boolean {
-  const isKept = (view: ZoneView): boolean =>
-    podsLeft(context.group, known, view) > 0 && known.target[view.zone.name] === target[view.zone.name];
-  return context.view.zones.some(isKept) && retryRequest(context, known, known.failedMs) === undefined;
+/** Reports whether a zone with pods to replace still has the template of the failed run, and no retry was requested. */
+function staysFailed(context: GroupContext, known: FailedRun): boolean {
+  return zonesOfFailedRun(context, known).length > 0 && retryRequest(context, known, known.failedMs) === undefined;
 }
 
 function hasUnreadZone({ view }: GroupContext): boolean {
@@ -210,7 +229,7 @@ function abortWhenRequested(context: GroupContext, run: RunningRun): RunState {
   const [request] = abortRequests(context, run);
   if (request === undefined) return run;
   const onFailure = request.rollback === true ? 'rollback' : 'pause';
-  return { ...failRun(run, `aborted by ${requesterText(request)}`, context.nowMs), onFailure };
+  return failRun(run, `aborted by ${requesterText(request)}`, context.nowMs, { onFailure });
 }
 
 /** Returns the run after a template change: a rollback if zones return to their revision before the run, else a rollout. */
@@ -251,13 +270,6 @@ function earlierRevisions(known: RunState, target: RunCore['target']): RunCore['
   return unchanged.length === 0 ? undefined : Object.fromEntries(unchanged);
 }
 
-/** Returns the cause and the commit of the rollout that a return of some zones interrupts, also if several writes make this return. */
-function interruptedOf({ returning, interrupted, origin }: RunState): RunState['interrupted'] {
-  if (returning !== undefined) return interrupted;
-  const { isUndo, cause, commit } = origin ?? {};
-  return isUndo || (cause === undefined && commit === undefined) ? undefined : defined({ cause, commit });
-}
-
 /**
  * Reports whether a template change is a rollback. If only some of the zones with pods to replace return, `returning` has these zones. They go
  * first, because they skip soaks and approvals. If no wave has a soak or an approval, all zones roll in the usual order.
@@ -296,33 +308,6 @@ function keepRolledBack(context: GroupContext, run: RunningRun, { rolledBack, re
   if (kept.length === 0) return run;
   const earlier = kept.flatMap(([zone]) => (restores[zone] === undefined ? [] : [[zone, restores[zone]] as const]));
   return { ...run, restores: Object.fromEntries(earlier), rolledBack: { ...rolledBack, revisions: Object.fromEntries(kept) } };
-}
-
-/** Returns the run as a part of the change that the running run `before` belongs to, if the run continues that change. */
-function joinChange(run: RunState, before: RunState | undefined): RunState {
-  if (before?.outcome !== 'running' || run.id === before.id) return run;
-  // Between the writes of one apply, the zones may return to the templates of an undo only in part.
-  const isSameKind = recordedKind(run) === recordedKind(before);
-  const joins = isSameKind ? continuesChange(run, before) : addsZones(run, before) && !hasReplaced(before);
-  return joins ? { ...run, joined: before.joined ?? { id: before.id, startedMs: before.startedMs } } : run;
-}
-
-/**
- * Reports whether a run continues the change of the run before it: the run only adds zones, or that change has replaced no pod. One change
- * can cause several runs, because its StatefulSets are written one after another.
- */
-function continuesChange(run: RunState, before: RunState): boolean {
-  return !hasReplaced(before) || addsZones(run, before);
-}
-
-/** Reports whether the change of the run has replaced a pod. */
-function hasReplaced(run: RunState): boolean {
-  return hasReplacedSince(run, (run.joined ?? run).startedMs);
-}
-
-/** Reports whether the run changes only zones that the templates of the run before it did not change. */
-export function addsZones(run: RunState, { target, previous, from = previous, base = from }: RunState): boolean {
-  return Object.keys(run.target).every((zone) => run.target[zone] === target[zone] || target[zone] === base[zone]);
 }
 
 /** Returns the target revision per zone. An unreadable zone keeps its revision, so that a failed read starts no run. */
@@ -412,11 +397,6 @@ function startRollback(context: GroupContext, run: RunState): RunState | undefin
     restores: { ...run.restores, ...target },
     rolledBack: { revisions: { ...run.rolledBack?.revisions, ...revisions }, because },
   };
-}
-
-/** Returns the revisions that a rollback of the run would replace. A run that began after most pods were updated may have none. */
-export function newRevisions({ target, previous }: Pick<RunCore, 'target' | 'previous'>): RunCore['target'] {
-  return Object.fromEntries(Object.entries(target).filter(([zone, revision]) => (previous[zone] ?? revision) !== revision));
 }
 
 /** Returns when a failed run is rolled back; at once if a fast clock dated the failure in the future. */

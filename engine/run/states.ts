@@ -55,8 +55,13 @@ export function startRun({ change, group, nowMs, openZone, before }: Start): Run
 }
 
 /** Records a failure. The group's `onFailure` decides what follows; after an abort, the choice of its requester decides. */
-export function failRun(run: RunningRun, failure: string, nowMs: number): FailedRun {
-  return { ...run, outcome: 'failed', failure, failedMs: nowMs };
+export function failRun(
+  run: RunningRun,
+  failure: string,
+  nowMs: number,
+  more: Pick<FailedRun, 'onFailure' | 'awaitsPods'> = {},
+): FailedRun {
+  return { ...run, outcome: 'failed', failure, failedMs: nowMs, ...more };
 }
 
 /** Continues a failed run in its wave, or in an earlier wave that is unfilled again (`waves.ts`). Gates, soaks and deadlines start over. */
@@ -79,11 +84,13 @@ export function completeRun(run: RunState, nowMs: number): CompletedRun {
 
 function coreOf(run: RunState): RunCore {
   const { openZone: _openZone, waveAvailableMs: _waveAvailableMs, outcome: _outcome, ...inState } = run;
-  const { failure: _failure, failedMs: _failedMs, onFailure: _onFailure, completedMs: _completedMs, ...core }: FieldsOfStates = inState;
+  const { failure: _failure, failedMs: _failedMs, onFailure: _onFailure, awaitsPods: _awaitsPods, ...ofRun }: FieldsOfStates = inState;
+  const { completedMs: _completedMs, ...core } = ofRun;
   return core;
 }
 
-type FieldsOfStates = RunCore & Partial<Pick<FailedRun, 'failure' | 'failedMs' | 'onFailure'> & Pick<CompletedRun, 'completedMs'>>;
+type FieldsOfStates = RunCore &
+  Partial<Pick<FailedRun, 'failure' | 'failedMs' | 'onFailure' | 'awaitsPods'> & Pick<CompletedRun, 'completedMs'>>;
 
 export function enterWave<Run extends UnfinishedRun>(run: Run, wave: number, nowMs: number): UnfinishedRun {
   return { ...clearWaveAvailable(run), ...replacedBefore(run, nowMs), wave, waveStartedMs: nowMs };

@@ -4,7 +4,7 @@ import { runAfterRetry } from '../../engine/plan/controller.ts';
 import type { PublishedDecision, PublishedRun } from '../../engine/publish/published.ts';
 import { goesBack, isRolledBack, mayRetry, rolledBackRule, whyRunStays } from '../../engine/publish/status.ts';
 import { isRollingBack } from '../../engine/run/origin.ts';
-import { newRevisions } from '../../engine/run/run.ts';
+import { newRevisions } from '../../engine/run/revisions.ts';
 import { ledgerOf, setNamed } from '../../engine/snapshot.ts';
 import { type StrategyTraits, strategyTraits } from '../../policies/strategies.ts';
 import { counted, zonesText } from '../../policies/wording.ts';

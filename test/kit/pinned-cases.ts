@@ -4,6 +4,7 @@ import type { RunState } from '../../engine/run/run-state.ts';
 import type { Claim, IntentView, Ledger, Pin, PodView, RevisionView, Snapshot, StatefulSetView } from '../../engine/snapshot.ts';
 import type { GroupDefinition } from '../../policies/definition.ts';
 import { kitNowMs } from './objects.ts';
+import { withFields } from './questions.ts';
 import { type Random, randomFrom } from './random.ts';
 import { type RandomCase, randomCase } from './random-groups.ts';
 
@@ -59,7 +60,23 @@ export function pinnedCase(seed: number): RandomCase | undefined {
     intents: 'unknown' in intents || !chance(0.15) ? intents : [...intents, retry(random)],
     ...randomWebhook(seed),
   };
-  return { seed, group, snapshot };
+  return withUnreadZone({ seed, group, snapshot });
+}
+
+/** Draws, for one group of fifty, a failed run that is due to be rolled back while a zone is not read. */
+function withUnreadZone(one: RandomCase): RandomCase {
+  const random = randomFrom(one.seed * 29 + 0x3c6ef35f);
+  const zone = random.pick(one.group.zones)?.statefulSet;
+  if (random.next() > 0.02 || zone === undefined) return one;
+  const group: GroupDefinition = { ...one.group, rollout: { ...one.group.rollout, onFailure: 'rollback' } };
+  const ledgers = one.snapshot.ledgers.map((ledger): Ledger => {
+    if (ledger.run === undefined) return ledger;
+    return { ...ledger, run: withFields(ledger.run, { kind: 'rollout', outcome: 'failed', failedMs: kitNowMs - 60_000 }) };
+  });
+  const isMissing = random.next() < 0.5;
+  const statefulSets = one.snapshot.statefulSets.filter(({ name }) => !isMissing || name !== zone);
+  const pods = one.snapshot.pods.map((view) => (view.statefulSet === zone ? { ...view, pods: { unknown: 'forbidden' } } : view));
+  return { ...one, group, snapshot: { ...one.snapshot, groups: [group], ledgers, statefulSets, pods } };
 }
 
 /** Draws what is known of the webhook on pod creation: mostly nothing, as in a plan from manifests, or that it works. */

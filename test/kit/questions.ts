@@ -15,6 +15,7 @@ import type {
   Source,
   WindowDefinition,
 } from '../../policies/definition.ts';
+import { defined } from '../../policies/values/defined.ts';
 import { kitNowMs, newRevision, oldRevision, outdatedStatefulSet, type StatefulSetOverrides } from './objects.ts';
 import { type SnapshotOverrides, snapshotOf } from './snapshots.ts';
 
@@ -69,6 +70,7 @@ export function runOf(fields: RunFields = {}): RunState {
     failure = 'the run failed',
     failedMs = 0,
     onFailure,
+    awaitsPods,
     completedMs,
     openZone,
     waveAvailableMs,
@@ -92,7 +94,7 @@ export function runOf(fields: RunFields = {}): RunState {
   };
   if (outcome === 'running') return run;
   if (outcome === 'completed') return completeRun(run, completedMs ?? run.startedMs);
-  return { ...run, outcome, failure, failedMs, ...(onFailure === undefined ? {} : { onFailure }) };
+  return { ...run, outcome, failure, failedMs, ...defined({ onFailure, awaitsPods }) };
 }
 
 /** Returns the run with other fields, which may be those of another state. */

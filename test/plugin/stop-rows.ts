@@ -131,6 +131,23 @@ export const ended: readonly Row[] = [
     commands: [command(`retry ${name}`), command(`undo ${name}`), otherTemplate],
   },
   {
+    stop: 'failed rollback',
+    overrides: afterRun({
+      ...run,
+      kind: 'rollback',
+      target: run.previous,
+      previous: run.target,
+      rolledBack: { revisions: run.target, because: failure },
+      outcome: 'failed',
+      failure: 'no pod became available for 5m',
+      failedMs: kitNowMs - 60_000,
+      awaitsPods: true,
+    }),
+    definition: group({ zones, rollout: { strategy: 'pinned' } }),
+    fact: 'the run failed: no pod became available for 5m; the rollback continues when the pods in flight are available',
+    commands: [command(`retry ${name}`), otherTemplate],
+  },
+  {
     stop: 'abort --rollback',
     overrides: afterRun({
       ...run,

@@ -2,10 +2,11 @@ import { describe, expect, it } from 'vitest';
 import type { PodRequest, PodResponse } from '../../../agent/env.ts';
 import { availabilityClient, type GatedPodsOptions, probeClient } from '../../../agent/gates/pods.ts';
 import { viewGroup } from '../../../engine/observe/view.ts';
+import { advanceRun } from '../../../engine/run/run.ts';
 import type { RunState } from '../../../engine/run/run-state.ts';
 import { group } from '../../kit/groups.ts';
 import { kitNowMs, newRevision, outdatedStatefulSet, type PodChanges } from '../../kit/objects.ts';
-import { runOf } from '../../kit/questions.ts';
+import { contextWith, ledgerOf, runOf } from '../../kit/questions.ts';
 import { snapshotOf } from '../../kit/snapshots.ts';
 import { virtualEnv } from '../../kit/virtual-env.ts';
 
@@ -89,6 +90,16 @@ describe('a probe of the pods', () => {
     given = world(hang);
     expect(await read(given, 2_000)).toEqual({ atMs: kitNowMs, result: 'value', value: 3 });
     expect(given.asked.map(({ timeoutMs }) => timeoutMs)).toEqual([1_000, 1_000, 1_000]);
+  });
+
+  it('asks the pods that returned from an unfinished run', async () => {
+    const unfinished = runOf({ target: { a: 'rev-3', b: 'rev-3' }, previous: target, lastDisruptionMs: kitNowMs - 1 });
+    const statefulSets = ['a', 'b'].map((zone) => outdatedStatefulSet({ name: `ingester-zone-${zone}` }));
+    const run = advanceRun(contextWith(ingester, { statefulSets, ledgers: [ledgerOf({ run: unfinished })] }))?.run;
+    expect(run?.kind).toBe('rollback');
+    const given = world(async () => up);
+    const reading = await read({ ...given, options: { ...given.options, run: () => run } });
+    expect([reading, given.asked.length]).toEqual([{ atMs: kitNowMs, result: 'value', value: 0 }, 3]);
   });
 
   it('is an error while the pods are not known, or have not been heard of for long', async () => {

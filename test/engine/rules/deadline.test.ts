@@ -46,7 +46,10 @@ describe('the progress deadline', () => {
   });
 
   it('fails the run when exactly its time has passed', () => {
-    expect(deadlineFailure(context(progress), replaced(ago(20 * minuteMs)))).toBe('no pod became available for 20m');
+    expect(deadlineFailure(context(progress), replaced(ago(20 * minuteMs)))).toEqual({
+      failure: 'no pod became available for 20m',
+      awaitsPods: true,
+    });
     expect(progressDeadline(context(progress), replaced(ago(20 * minuteMs)))).toEqual({
       rule: 'progress-deadline',
       outcome: 'ok',
@@ -114,7 +117,7 @@ describe('the deadline of the whole run', () => {
   });
 
   it('fails the run when exactly its time is used up', () => {
-    expect(deadlineFailure(context(whole), moving(110 * minuteMs, true))).toBe('the run took longer than 2h');
+    expect(deadlineFailure(context(whole), moving(110 * minuteMs, true))).toEqual({ failure: 'the run took longer than 2h' });
     expect(runDeadline(context(whole), moving(110 * minuteMs, true))).toEqual({
       rule: 'run-deadline',
       outcome: 'ok',

@@ -13,7 +13,18 @@ import type { GroupDefinition } from '../../../policies/definition.ts';
 import { holdingPartition } from '../../../policies/strategies.ts';
 import { type GroupOverrides, group, wave } from '../../kit/groups.ts';
 import { kitNowMs, newRevision, oldRevision, type PodChanges, type StatefulSetOverrides } from '../../kit/objects.ts';
-import { ago, hourMs, intent, ledgerOf, minuteMs, outdatedSets, runOf, updatedPods, withFields } from '../../kit/questions.ts';
+import {
+  ago,
+  hourMs,
+  intent,
+  ledgerOf,
+  minuteMs,
+  outdatedSets,
+  type RunFields,
+  runOf,
+  updatedPods,
+  withFields,
+} from '../../kit/questions.ts';
 import { podsIn } from '../../kit/rolls.ts';
 import { type SnapshotOverrides, snapshotOf } from '../../kit/snapshots.ts';
 import { afterwards, podIn } from '../../kit/worlds.ts';
@@ -220,6 +231,49 @@ describe('a run that fails', () => {
     const waves = [wave('canary', ['a'], { amount: { pods: 1 }, after: { soakMs: 0, gates: ['errors'] } }), wave('rest', zones)];
     const state: State = { run: failed, group: { gates, rollout: { waves } }, pods: { b: { 2: { revision: newRevision } } } };
     expect(going(decided(state))).toEqual([`b-2 ${oldRevision}`]);
+  });
+});
+
+describe('a rollback that fails', () => {
+  const fields: RunFields = { outcome: 'failed', failure: 'no pod became available for 5m', failedMs: ago(minuteMs), wave: 0 };
+  const late = withFields(rolledBack, { ...fields, awaitsPods: true });
+  const left = { 0: { revision: newRevision }, 1: { revision: newRevision } };
+  const returned = (change: object): NonNullable<State['pods']> => ({ a: { ...left, 2: { revision: oldRevision, ...change } } });
+  const available = returned({ readyChangedMs: ago(1000) });
+  const applied: StatefulSetOverrides = { status: { updateRevision: oldRevision } };
+  const created: StatefulSetOverrides = { status: { ...applied.status, currentRevision: newRevision } };
+  const runAfter = (state: State): RunState => decided(state).run ?? failed;
+
+  it('continues when its pod becomes available, and says so until then', () => {
+    const down = decided({ run: late, pods: returned({ isReady: false }) });
+    const [failure, back] = down.stops;
+    expect([down.run?.outcome, back?.rule]).toEqual(['failed', 'rolled-back']);
+    expect(failure?.fact).toContain('available for 5m; the rollback continues when the pods in flight are available');
+    const next = decided({ run: late, pods: available });
+    expect([next.run?.id, next.run?.outcome, going(next)]).toEqual([late.id, 'running', [`a-1 ${oldRevision}`]]);
+  });
+
+  it.each<[string, Partial<State>]>([
+    ['its pods were available before', { pods: returned({ readyChangedMs: ago(hourMs) }) }],
+    ['another pod is in flight', { pods: { ...available, b: { 2: { revision: oldRevision, isReady: false } } } }],
+    ['it took too long', { run: withFields(rolledBack, fields) }],
+    ['a person aborts it', { intents: [said('abort', ago(1000), { runId: late.id })] }],
+    ['the requests are unknown', { intents: { unknown: 'forbidden' } }],
+  ])('stays failed if %s', (_, more) => {
+    expect(runAfter({ run: late, pods: available, ...more })).toMatchObject({ id: late.id, outcome: 'failed' });
+  });
+
+  it('returns the pods with another run when every StatefulSet with such pods has the earlier template', () => {
+    const pods = { a: left, b: left };
+    const lost = withFields(rolledBack, { ...fields, failure: 'lost' });
+    expect(runAfter({ run: lost, pods, a: applied })).toMatchObject({ id: lost.id, outcome: 'failed' });
+    const next = runAfter({ pods, a: applied, b: applied, run: lost });
+    expect(next).toMatchObject({ kind: 'rollback', outcome: 'running', target: both(oldRevision), from: both(newRevision) });
+    expect(next.rolledBack?.revisions).toEqual({});
+    const kept = runAfter({ pods, a: created, b: created, run: lost });
+    expect(kept.rolledBack?.revisions).toEqual(both(newRevision));
+    // The same templates do not end a further failure.
+    for (const run of [next, kept]) expect(runAfter({ pods, a: created, b: created, run: withFields(run, fields) }).id).toBe(run.id);
   });
 });
 
@@ -437,7 +491,7 @@ describe('a revision that was rolled back', () => {
     const decision = (isMissing: boolean) => decideGroup({ ...snapshot, revisions: [isMissing ? missing : unread] }, of);
     const failure = `zone a cannot return to ${oldRevision}: its ControllerRevision no longer exists. Apply the pod template of ${oldRevision} again`;
     expect([going(decision(true)), decision(true).phase, decision(true).run]).toMatchObject([[], 'Failed', { outcome: 'failed', failure }]);
-    expect(decision(true).stops.map(({ fact }) => fact)).toEqual([`the run failed: ${failure}`]);
+    expect(decision(true).stops[0]?.fact).toBe(`the run failed: ${failure}`);
     expect(decision(false).run?.outcome).toBe('running');
     const templates = [{ zone: 'a', revision: oldRevision, template: { metadata: {}, spec: {} } }];
     const copied = question({ run: underWay, a: moved, pods: { a: updatedPods() }, ledger: { templates } });

@@ -407,7 +407,7 @@ const further = [
     [
       'failed-template-continues',
       'the template of another zone continues a failed rollout',
-      '    if (keepsFailedTemplate(context, known, target)) return known;\n',
+      '    if (staysFailed(context, known)) return known;\n',
       '',
       ({ group }) => group.kind === 'native',
     ],
