@@ -152,9 +152,13 @@ export function revisionsOfUndo(
 ): ReadonlyMap<string, { readonly to: string; readonly isOfRun: boolean }> {
   const restored = ({ zone, updateRevision }: PresentZone) => restoredRevision(run, zone, updateRevision);
   const before = beforeTemplates(run, zones);
+  // The template before the restored one failed.
+  const isRestored = ({ zone, updateRevision }: PresentZone): boolean =>
+    run?.kind === 'rollback' && run.rolledBack !== undefined && run.restores?.[zone] === updateRevision;
   return new Map(
     zones.flatMap((one) => {
       const { zone, updateRevision, pods } = one;
+      if (isRestored(one)) return [[zone, { to: updateRevision, isOfRun: true }] as const];
       const ofRun = (run?.outcome === 'failed' ? undefined : restored(one)) ?? before(one);
       const to = ofRun ?? mostFrequentOther(pods, updateRevision);
       return to === undefined ? [] : [[zone, { to, isOfRun: ofRun !== undefined }] as const];

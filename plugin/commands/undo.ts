@@ -284,7 +284,10 @@ function returnOf(
   const others = members.filter(({ zone }) => next.returning.includes(zone));
   const returns = [
     ...undos.map(({ member: { zone, view: set }, to }) => ({ zone, set, to: to.name, revision: to, inNoWave: stayingIn(zone) })),
-    ...others.map(({ zone, view: set }) => ({ zone, set, to: set.status.updateRevision, inNoWave: stayingIn(zone) })),
+    ...others.map(({ zone, view: set }) => {
+      // During a rollback, the pods of another zone return although its template is not changed.
+      return { zone, set, to: next.run?.target[zone] ?? set.status.updateRevision, inNoWave: stayingIn(zone) };
+    }),
   ];
   const { lines, count } = returnTexts(snapshot, returns);
   const isExposed = planned?.plan.risks.some(({ code }) => code === 'RG5012') === true;

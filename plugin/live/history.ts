@@ -136,7 +136,9 @@ function revisionNameFor(
   const current = view.status.updateRevision;
   const undoneIn = ({ undone = [] }: Pick<IntentView, 'undone'>) => undone.filter((one) => one.zone === zone);
   const begun = undos.flatMap(undoneIn).find(({ revision, to }) => revision === current && to !== undefined)?.to;
-  if (begun !== undefined) return begun;
+  // A return from an unfinished run does not go back to the template of that run, also if an undo restored it.
+  const isReturn = run?.kind === 'rollback' && run.target[zone] === current && run.previous[zone] === current;
+  if (begun !== undefined && !isReturn) return begun;
   // A repeated undo changes nothing, unless the restored template failed.
   const hasFailed = run?.outcome === 'failed' && run.kind === 'rollout' && run.target[zone] === current;
   const latest = hasFailed ? [] : undos.filter((undo) => isLatestChange(undo, zone, run));

@@ -86,9 +86,10 @@ export function planTexts(planned: TemplatePlan | undefined): readonly string[] 
   const waits = waitsBesidesStops(planned.plan).filter(({ outcome }) => outcome !== 'no');
   const waitTexts = waits.map(({ rule, outcome, fact }) => (outcome === 'unknown' ? `unknown: ${fact}` : `waits for ${rule}: ${fact}`));
   const atOnce = planned.plan.risks.flatMap(({ code, message }) => (code === 'RG5012' ? [message] : []));
-  // Neither a failed run nor a change without a pod to replace waits for an approval.
-  const isWaiting = planned.lines.length > 0 && planned.plan.stops?.some(({ rule }) => rule === 'run-failed') !== true;
-  const approvals = isWaiting ? approvalTexts(planned.plan) : [];
+  // The approvals after the block of a template belong to the run that a person starts by ending the block.
+  const { checksAfterWait = [], ...plan } = planned.plan;
+  const later = templateStops(plan.stops ?? []).length === 0 ? checksAfterWait : [];
+  const approvals = planned.lines.length > 0 ? approvalTexts({ ...plan, checksAfterWait: later }) : [];
   return [...atOnce, ...endedTexts(planned.plan), ...noWaveTexts(planned.plan.zones), ...approvals, ...waitTexts];
 }
 

@@ -205,6 +205,15 @@ describe('undo after a request that restored the present revision', () => {
     expect(asked(acted), acted.stdout).toMatchObject([{ undone: zones.map((zone) => ({ zone, revision: 'rev-2', to: 'rev-1' })) }]);
   });
 
+  it('has no effect if the present run returns from an unfinished run of the template that the undo restored', async () => {
+    const undone = zones.map((zone) => ({ zone, revision: 'rev-2', to: 'rev-0' }));
+    const earlier = { ...request, spec: { ...Object(request['spec']), undone } };
+    const run = { target: at('rev-2'), previous: at('rev-2'), from: at('rev-0'), restores: at('rev-2'), outcome: 'running' } as const;
+    const ledger = stored({ ...run, completedMs: undefined });
+    const acted = await act('undo ingester', { decision: publishedAs('rollback'), extra: [...history, earlier, ledger] });
+    expect([acted.kept, acted.stdout]).toEqual([[], expect.stringContaining('nothing was undone\n')]);
+  });
+
   it.each([
     ['is the undo, in the ledger', publishedAs('rollback'), [stored({ origin: { isUndo: true } })]],
     ['is the undo, as published', publishedAs('rollback'), []],

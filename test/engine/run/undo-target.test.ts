@@ -44,6 +44,18 @@ describe('an undo of the present templates restores', () => {
     ['what pods run after a rollback', run(in3('r0'), in3('r1'), { ...back, ...completed }), in3('r1'), in3('r0')],
     ['what pods run during a rollback', run(in3('r0'), in3('r1'), back), in3('r1'), in3('r0')],
     ['what pods run after a rollback and another template', run(in3('r0'), in3('r1'), { ...back, ...completed }), in3('r2'), in3('r0')],
+    [
+      'no failed template in a zone that has the restored one',
+      run(in3('r0'), in3('r1'), { ...back, ...completed }),
+      in3('r1', 'r0', 'r1'),
+      in3('r0'),
+    ],
+    [
+      'no failed template after every zone got the restored one',
+      run(in3('r0'), in3('r1'), { ...back, rolledBack: { ...rolledBack, revisions: {} }, ...completed }),
+      in3('r0'),
+      in3('r0'),
+    ],
     ['the other zones too, after the undo of one zone', undoneB, { ...in3('r1'), b: 'r0' }, { a: 'r0', b: 'r1', c: 'r0' }],
     ['the other zones too, if no run knows the undo of one zone yet', one, { ...in3('r1'), b: 'r0' }, { a: 'r0', b: 'r1', c: 'r0' }],
     ['the last zone too, after the undos of two zones', undoneAB, in3('r0', 'r0', 'r1'), in3('r1', 'r0', 'r0')],
