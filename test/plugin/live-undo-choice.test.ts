@@ -302,3 +302,30 @@ it('says that the agent replaces no pod while the run is failed, if the Stateful
     'the agent replaces no pod:\n  a: rev-2 -> rev-1 (revision 2), 0 pods\n  the StatefulSet controller replaces',
   );
 });
+
+it('of one zone during a rollback names the revision to which the pods of other zones return', async () => {
+  const at = (a: string, b = a, c = a) => ({ a, b, c });
+  const rolledBack = { revisions: { b: 'rev-2', c: 'rev-2' }, because: 'no pod became available' };
+  const run = storedRun({
+    kind: 'rollback',
+    target: at('rev-1'),
+    previous: at('rev-1', 'rev-2', 'rev-2'),
+    rolledBack,
+    restores: at('rev-1'),
+  });
+  const strategy = { type: 'RollingUpdate', rollingUpdate: { partition: 1_000_000 } };
+  const { rollout: _rollout, ...members } = Object(groupObject['spec']);
+  const pinned = { ...groupObject, spec: { ...members, rollout: { strategy: 'pinned' } } };
+  const objects = zones.flatMap((zone) => {
+    const failed = adoptedObjects().filter(({ kind, metadata }) => kind === 'Pod' && metadata.name === `ingester-zone-${zone}-0`);
+    for (const { metadata } of failed) Object.assign(metadata['labels'] ?? {}, { 'controller-revision-hash': 'rev-2' });
+    const updateRevision = zone === 'a' ? 'rev-1' : 'rev-2';
+    return [statefulSetObject(zone, { strategy, updateRevision, observedGeneration: 2 }), ...(zone === 'a' ? [] : failed)];
+  });
+  const extra = [...history, pinned, ledgerObject({ run }), ...objects];
+  const { stdout } = await act('undo ingester --zone c --yes', { decision: rolling, extra });
+  expect(stdout).toContain(
+    '2 pods are replaced in the order of the group:\n  c: rev-2 -> rev-1 (revision 2), 1 pod\n  b: rev-2 -> rev-1, 1 pod\n',
+  );
+  expect(stdout).not.toContain('approval');
+});
