@@ -41,7 +41,17 @@ interface GuardParts {
   readonly config: Pick<AgentConfig, 'agentNamespace' | 'identity' | 'namespaces'>;
   readonly caches: Pick<
     Caches,
-    'observe' | 'ageMs' | 'statefulSet' | 'manifests' | 'written' | 'isSettled' | 'degradations' | 'lookUp' | 'hasSeen' | 'relist'
+    | 'observe'
+    | 'ageMs'
+    | 'statefulSet'
+    | 'manifests'
+    | 'shared'
+    | 'written'
+    | 'isSettled'
+    | 'degradations'
+    | 'lookUp'
+    | 'hasSeen'
+    | 'relist'
   >;
   /** Returns undefined until the policies have been read once. */
   readonly policies: () => ActivePolicies | undefined;

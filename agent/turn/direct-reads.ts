@@ -96,23 +96,41 @@ async function readNode(env: Pick<ClusterEnv, 'kubernetes'>, name: string, timeo
  * The result may also contain a kind whose event is only late; the cost is one extra list.
  */
 export function contradicted(
-  { read, readyNodes, podsAsOf, pods }: FreshRead,
+  fresh: FreshRead,
   namespace: string,
-  caches: Pick<Caches, 'lookUp' | 'hasSeen' | 'observe'>,
+  caches: Pick<Caches, 'lookUp' | 'hasSeen' | 'shared'>,
 ): ReadonlySet<ReadKind> {
+  const { read, readyNodes } = fresh;
   const kinds = new Set<ReadKind>();
   for (const object of read) {
-    if (!object.isDeleted && missesChange(caches, object.kind, object)) kinds.add(object.kind);
+    if (object.deletion === undefined && missesChange(caches, object.kind, object)) kinds.add(object.kind);
   }
-  const cachedPods = caches.observe(namespace).pods;
+  for (const { kind } of deletedObjects(fresh, namespace, caches)) kinds.add(kind);
+  if (readyNodes.some(({ resourceVersion }) => caches.hasSeen('node', '', resourceVersion))) kinds.add('node');
+  return kinds;
+}
+
+/**
+ * Returns the cached StatefulSets and pods that the read did not find. A StatefulSet that was created after the read is one of them, until
+ * the next direct read.
+ */
+export function deletedObjects(
+  { statefulSets, pods, podsAsOf }: FreshRead,
+  namespace: string,
+  caches: Pick<Caches, 'lookUp' | 'shared'>,
+): readonly ChangedObject[] {
+  const absent = [...statefulSets].flatMap(([name, set]): readonly ChangedObject[] => {
+    const cached = set === undefined ? caches.lookUp('statefulSet', namespace, name) : undefined;
+    return cached === undefined ? [] : [{ kind: 'statefulSet', namespace, name, uid: cached.uid, deletion: 'completed' }];
+  });
   const present = new Set(pods.map(({ uid }) => uid));
-  const isGone = ({ uid, owner, resourceVersion }: ObservedPod): boolean => {
+  const isAbsent = ({ uid, owner, resourceVersion }: ObservedPod): boolean => {
     const asOf = podsAsOf.get(owner?.uid ?? '');
     return asOf !== undefined && !present.has(uid) && (compareResourceVersions(resourceVersion, asOf) ?? 1) <= 0;
   };
-  if (!isUnknown(cachedPods) && cachedPods.some(isGone)) kinds.add('pod');
-  if (readyNodes.some(({ resourceVersion }) => caches.hasSeen('node', '', resourceVersion))) kinds.add('node');
-  return kinds;
+  // The cache may contain such pods also while it cannot be used.
+  const absentPods = caches.shared.pods.list(namespace).filter(isAbsent);
+  return [...absent, ...absentPods.map(({ name, uid }): ChangedObject => ({ kind: 'pod', namespace, name, uid, deletion: 'completed' }))];
 }
 
 /** Returns whether the cache covers the version of a read object, but lacks the object or has an older version. */

@@ -15,11 +15,11 @@ import type { MetricReader } from '../gates/metric-reader.ts';
 import type { Leadership } from '../leadership.ts';
 import type { ActivePolicies } from '../policies/policies.ts';
 import type { Caches, FreshObjects } from '../watched/caches.ts';
-import { type CacheView, Freshness } from '../watched/freshness.ts';
+import { type CacheView, type ChangedObject, Freshness } from '../watched/freshness.ts';
 import type { PinWebhook } from '../watched/pin-webhook.ts';
 import type { ReadSource, ReplicaSources } from '../watched/replica-sources.ts';
 import { withCommits } from './commits.ts';
-import { contradicted, type FreshRead, readFresh } from './direct-reads.ts';
+import { contradicted, deletedObjects, type FreshRead, readFresh } from './direct-reads.ts';
 import { openTimes } from './ledger-changes.ts';
 import { type Ledgers, LedgerUnusable } from './ledgers.ts';
 import { Refusals } from './refusals.ts';
@@ -62,7 +62,7 @@ export interface GroupMemory {
 export interface GatherParts {
   readonly env: AgentEnv;
   readonly config: Pick<AgentConfig, 'agentNamespace' | 'kubernetesTimeoutMs' | 'commitsFrom'>;
-  readonly caches: Pick<Caches, 'observe' | 'ageMs' | 'statefulSet' | 'hasSeen' | 'written' | 'lookUp' | 'relist'>;
+  readonly caches: Pick<Caches, 'observe' | 'ageMs' | 'statefulSet' | 'hasSeen' | 'written' | 'lookUp' | 'relist' | 'shared'>;
   readonly policies: () => ActivePolicies | undefined;
   readonly sources: Pick<ReplicaSources, 'read'>;
   readonly pinWebhook: Pick<PinWebhook, 'problems'>;
@@ -135,7 +135,7 @@ export async function gather(parts: GatherParts, group: GroupDefinition, memory:
     isFresh ? readFresh(env, group, { timeoutMs: config.kubernetesTimeoutMs, nodes: caches.observe(group.namespace).nodes }) : undefined,
   ]);
   if (fresh !== undefined) {
-    noteFresh(memory, fresh, askedMs);
+    noteFresh(memory, [...fresh.read, ...deletedObjects(fresh, group.namespace, caches)], askedMs);
     for (const kind of contradicted(fresh, group.namespace, caches)) caches.relist(kind, group.namespace);
   }
   const asOfMs = fresh === undefined ? env.clock.monotonicMs() - caches.ageMs(group.namespace) : askedMs;
@@ -230,9 +230,9 @@ async function currentLedger({ ledgers, leadership }: GatherParts, group: GroupD
   return stored;
 }
 
-function noteFresh(memory: GroupMemory, fresh: FreshRead, askedMs: number): void {
+function noteFresh(memory: GroupMemory, seen: readonly ChangedObject[], askedMs: number): void {
   memory.needsDirectRead = false;
   memory.freshMs = askedMs;
   memory.freshness.clear();
-  memory.freshness.expect(fresh.read);
+  memory.freshness.expect(seen);
 }

@@ -163,12 +163,12 @@ async function send(env: Pick<ClusterEnv, 'kubernetes'>, action: ObjectAction, o
     case 'deletePod': {
       const { namespace, pod: name, uid, resourceVersion } = action;
       await deleteObject(env, resources.pods, { namespace, name, uid, resourceVersion }, { site: 'act.deletePod', timeoutMs });
-      return { kind: 'pod', namespace, name, uid, isDeleted: true };
+      return { kind: 'pod', namespace, name, uid, deletion: 'begun' };
     }
     case 'evictPod': {
       const { namespace, pod: name, uid } = action;
       await evictPod(env, { namespace, name, uid }, { site: 'act.evictPod', timeoutMs });
-      return { kind: 'pod', namespace, name, uid, isDeleted: true };
+      return { kind: 'pod', namespace, name, uid, deletion: 'begun' };
     }
     case 'scaleStatefulSet': {
       const patch = { spec: { replicas: action.to } };

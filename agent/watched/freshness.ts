@@ -2,10 +2,12 @@
 import { compareResourceVersions } from '../../cluster/request/resource.ts';
 
 /** An object that the agent wrote or read directly, with the state that the cache must reach: its deletion or a resource version. */
-export type ChangedObject = { readonly namespace: string; readonly name: string; readonly uid: string } & (
-  | { readonly kind: 'pod'; readonly isDeleted: true }
-  | { readonly kind: 'pod' | 'statefulSet'; readonly isDeleted?: false; readonly resourceVersion: string }
-);
+export type ChangedObject = {
+  readonly kind: 'pod' | 'statefulSet';
+  readonly namespace: string;
+  readonly name: string;
+  readonly uid: string;
+} & ({ readonly deletion: 'begun' | 'completed' } | { readonly deletion?: undefined; readonly resourceVersion: string });
 
 interface CachedObject {
   readonly uid: string;
@@ -45,7 +47,8 @@ export class Freshness {
 
   #isSeen(object: ChangedObject): boolean {
     const cached = this.#caches.lookUp(object.kind, object.namespace, object.name);
-    if (object.isDeleted) return cached === undefined || cached.uid !== object.uid || cached.isTerminating;
+    const { deletion } = object;
+    if (deletion !== undefined) return cached?.uid !== object.uid || (deletion === 'begun' && cached.isTerminating);
     const { resourceVersion } = object;
     if (cached === undefined) return this.#caches.hasSeen(object.kind, object.namespace, resourceVersion);
     if (cached.resourceVersion === resourceVersion) return true;

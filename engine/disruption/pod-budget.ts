@@ -33,6 +33,26 @@ export function budgetHealth(snapshot: Pick<Snapshot, 'statefulSets' | 'pods'>, 
   return { healthy, expected, desired: desiredHealthy(budget, expected) };
 }
 
+/** Returns the health of a budget as the fact of a rule. */
+export function healthFact({ name }: PodBudgetView, { healthy, expected, desired }: BudgetHealth): string {
+  return `${name} requires ${desired} of ${expected} pods: ${healthy} healthy`;
+}
+
+/**
+ * Returns the budget for which the eviction API denies the eviction of a healthy pod, with its health; undefined if no budget denies it, and
+ * if several budgets select the pod.
+ */
+export function denyingBudget(
+  snapshot: Pick<Snapshot, 'statefulSets' | 'pods' | 'podBudgets'>,
+  namespace: string,
+  pod: PodView,
+): { readonly budget: PodBudgetView; readonly health: BudgetHealth } | undefined {
+  const [budget, second] = budgetsFor(snapshot, namespace, pod.labels);
+  if (budget === undefined || second !== undefined || !isHealthy(pod)) return undefined;
+  const health = budgetHealth(snapshot, budget);
+  return health.healthy > health.desired ? undefined : { budget, health };
+}
+
 /**
  * Returns whether the eviction API allows the eviction. It allows terminating pods and pods that do not run, and denies pods with two
  * budgets. An unready pod may be evicted while enough other pods are healthy (`IfHealthyBudget`, the default). Snapshots

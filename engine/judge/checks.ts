@@ -10,6 +10,7 @@ import { desiredReplicas } from '../decide/replicas.ts';
 import { endedStops, mayBlockTemplate, templateStops } from '../decide/stops.ts';
 import type { RuleResult, Stop } from '../decision.ts';
 import { disruptionVerdict } from '../disruption/disruption.ts';
+import { denyingBudget, healthFact } from '../disruption/pod-budget.ts';
 import { viewGroup, type ZoneView } from '../observe/view.ts';
 import { profileOf } from '../profiles.ts';
 import { blocks, result } from '../rule.ts';
@@ -180,9 +181,22 @@ export function checkPod(snapshot: Snapshot, request: RequestOf<'deletePod' | 'e
     // Each request asks for one pod, so an exception with a limit counts the pods that are down already.
     const podCount = zone.unavailable + 1;
     const budget = unpermitted.map((answer) => withException(context, answer, { zone: zone.zone.name, podCount }));
-    const results = [...guard.results, ...budget];
-    return guard.results.some(blocks) ? { ...guard, results } : { ...guard, results, ...defined({ code }) };
+    const results = [...guard.results, ...budget, ...(isEviction ? deniedByPodBudget(snapshot, owner) : [])];
+    if (guard.results.some(blocks)) return { ...guard, results };
+    return { ...guard, results, ...defined({ code: budget.some(blocks) ? code : 429 }) };
   });
+}
+
+/**
+ * Returns the result of a PodDisruptionBudget that denies the eviction; [] if every budget allows it. The eviction API checks the budget after
+ * the webhooks. If the eviction passed here, its claim would block the group, and no step of the group could make the budget allow it.
+ */
+function deniedByPodBudget(snapshot: Snapshot, { set, pod }: OwnedPod): readonly RuleResult[] {
+  const denying = denyingBudget(snapshot, set.namespace, pod);
+  if (denying === undefined) return [];
+  const { budget, health } = denying;
+  const details = { limit: `${health.desired} healthy`, source: { object: `PodDisruptionBudget ${budget.namespace}/${budget.name}` } };
+  return [result('eviction-budget', 'wait', healthFact(budget, health), details)];
 }
 
 function forMember(

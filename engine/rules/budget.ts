@@ -8,7 +8,7 @@ import { unavailableLimit } from '../amount.ts';
 import { sourceOf } from '../context.ts';
 import type { RuleResult } from '../decision.ts';
 import { type DisruptionVerdict, disruptionVerdict } from '../disruption/disruption.ts';
-import { budgetHealth, budgetsFor } from '../disruption/pod-budget.ts';
+import { budgetHealth, budgetsFor, healthFact } from '../disruption/pod-budget.ts';
 import { openClaimLimit } from '../ledger/ledger.ts';
 import { claimNote } from '../observe/view.ts';
 import { blocks, earliest, result } from '../rule.ts';
@@ -277,7 +277,8 @@ function underEvictionBudget(question: RollQuestion, picked: readonly ChosenPod[
     const stuck = picked.filter(({ because }) => because === 'stuck');
     return { chosen: stuck, results: [result('eviction-budget', stuck.length > 0 ? 'ok' : 'no', fact, { source })] };
   }
-  const { healthy, expected, desired } = budgetHealth(context.snapshot, budget);
+  const health = budgetHealth(context.snapshot, budget);
+  const { healthy, desired } = health;
   // Pods that the controller is about to replace still count as healthy in the budget, so they are subtracted.
   const exposedCount = zone.view.exposedByPartition.filter((pod) => isUp(context, zone.view, pod)).length;
   let left = Math.max(0, healthy - desired - exposedCount);
@@ -290,7 +291,7 @@ function underEvictionBudget(question: RollQuestion, picked: readonly ChosenPod[
     const fact = `PodDisruptionBudget ${budget.name} allows no eviction: ${zeroBudget.text}`;
     return { chosen, results: [result('eviction-budget', 'no', fact, { limit: '0', source: sourceIn(budget, zeroBudget) })] };
   }
-  const fact = `${budget.name} requires ${desired} of ${expected} pods: ${healthy} healthy`;
+  const fact = healthFact(budget, health);
   const details = { limit: `${desired} healthy`, source, earliestMs: zone.view.availableAtMs };
   return { chosen, results: [result('eviction-budget', chosen.length > 0 ? 'ok' : 'wait', fact, details)] };
 }

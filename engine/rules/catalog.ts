@@ -68,7 +68,7 @@ export const ruleCatalog: readonly RuleEntry[] = [
     title: 'the PodDisruptionBudgets allow an eviction',
     outcomes: ['ok', 'wait', 'no', 'unknown'],
     whenBlocked:
-      'The rule waits while too few of the pods that a PodDisruptionBudget covers are healthy. It answers `no` when waiting does not help: the budget allows no eviction even when all pods are healthy (`maxUnavailable: 0` or `minAvailable: 100%`), or two budgets select the same pods, which the eviction API rejects. Change the budget so that it allows one disruption, and keep one budget per pod. To stop the group on purpose, set `paused: true` in its zones or run `kubectl rollout-group pause GROUP`. Stuck outdated pods are deleted instead of evicted, so this rule does not block them.',
+      'The rule waits while too few of the pods that a PodDisruptionBudget covers are healthy. It answers `no` when waiting does not help: the budget allows no eviction even when all pods are healthy (`maxUnavailable: 0` or `minAvailable: 100%`), or two budgets select the same pods, which the eviction API rejects. Change the budget so that it allows one disruption, and keep one budget per pod. To stop the group on purpose, set `paused: true` in its zones or run `kubectl rollout-group pause GROUP`. Stuck outdated pods are deleted instead of evicted, so this rule does not block them. The webhook denies the eviction of a healthy pod by this rule, so that the eviction opens no claim.',
   },
   {
     id: 'gate',

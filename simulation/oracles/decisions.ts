@@ -27,6 +27,8 @@ type Versions = { readonly revision: number; readonly atMs: number }[];
 export class DecisionJudge implements Oracle {
   readonly #book: Book;
   readonly #versions = new Map<string, Versions>();
+  /** The resource versions of the deletions, by UID. */
+  readonly #deletions = new Map<string, { readonly resource: string; readonly revision: number }>();
   /** The resource version after the last change by each process, by process and UID. */
   readonly #lastChanges = new Map<string, number>();
   /** The resource version after the last change that the processes of a machine know to have succeeded, by machine and UID. */
@@ -49,10 +51,11 @@ export class DecisionJudge implements Oracle {
   }
 
   committed(commit: Commit): void {
-    const { resource, after, revision, atMs, actor } = commit;
+    const { type, resource, after, revision, atMs, actor } = commit;
     const { scene } = this.#book;
     if (resource !== podResource && resource !== statefulSetResource) return;
     const { uid } = after.metadata;
+    if (type === 'DELETED') this.#deletions.set(uid, { resource, revision });
     const known = this.#versions.get(uid);
     if (known === undefined) this.#versions.set(uid, [{ revision, atMs }]);
     else known.push({ revision, atMs });
@@ -144,14 +147,26 @@ export class DecisionJudge implements Oracle {
         const read = getOrCreate(this.#read, key, () => new Map<string, number>());
         const statefulSets = snapshot.statefulSets.filter(({ name }) => name === statefulSet);
         const pods = snapshot.pods.filter((view) => view.statefulSet === statefulSet);
-        for (const { uid, name, resourceVersion } of objectsIn({ statefulSets, pods }, group)) {
+        const objects = objectsIn({ statefulSets, pods }, group);
+        for (const { uid, name, resourceVersion } of objects) {
           const known = read.get(uid) ?? 0;
           if (Number(resourceVersion) < known)
             this.#report('S21', process, `reads ${name} at resource version ${resourceVersion}, although an earlier one read ${known}`);
           read.set(uid, Math.max(known, Number(resourceVersion)));
         }
+        if (snapshot.unread === undefined) this.#noteDeletions(read, new Set(objects.map(({ uid }) => uid)), pods);
         // A zone outside of the group is read only from the caches, which may be older than the direct reads.
       } else this.#read.delete(key);
+    }
+  }
+
+  /** Notes that a decision knows the deletion of the objects that it no longer reads. It knows none of a pod if pods were not read. */
+  #noteDeletions(read: Map<string, number>, found: ReadonlySet<string>, pods: TurnReport['snapshot']['pods']): void {
+    const arePodsRead = pods.length > 0 && pods.every((view) => !('unknown' in view.pods));
+    for (const uid of read.keys()) {
+      const deletion = this.#deletions.get(uid);
+      if (deletion === undefined || found.has(uid) || (deletion.resource === podResource && !arePodsRead)) continue;
+      read.set(uid, deletion.revision);
     }
   }
 

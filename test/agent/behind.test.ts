@@ -56,6 +56,24 @@ describe('a stale cache', () => {
     expect(deletions(cluster).filter((path) => !path.includes('ingester-zone-b-'))).toEqual([]);
   });
 
+  it('brings no StatefulSet back that a direct read did not find', async () => {
+    const cluster = newCluster();
+    nativeGroup(cluster);
+    const first = startProcess({ env: cluster.env, name: 'agent-1' });
+    await cluster.env.advance(5000);
+    const second = startProcess({ env: cluster.env, name: 'agent-2' });
+    await cluster.env.advance(30_000);
+    first.crash();
+    cluster.api.hold('statefulsets.apps');
+    cluster.api.remove('statefulsets.apps', 'mimir', 'ingester-zone-b');
+    await cluster.env.until(() => second.reports.length > 0, 30_000);
+    cluster.api.change('pods', 'mimir', 'ingester-zone-a-0', { metadata: { labels: { team: 'db' } } });
+    await cluster.env.advance(30_000);
+    const seen = second.reports.map(({ snapshot }) => snapshot.statefulSets.map(({ name }) => name).join(' '));
+    expect(seen.length).toBeGreaterThan(1);
+    expect(new Set(seen)).toEqual(new Set(['ingester-zone-a ingester-zone-c']));
+  });
+
   it('of nodes does not override a decision based on a direct read', async () => {
     const cluster = newCluster();
     nativeGroup(cluster);

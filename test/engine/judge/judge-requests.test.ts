@@ -403,6 +403,25 @@ describe('an eviction', () => {
     expect(ask(eviction, native, { zoneBudgets: [budget], ledgers: [ledgerOf({ claims })] })).toMatchObject({ outcome: 'deny', code: 429 });
   });
 
+  it('is refused with 429 while a PodDisruptionBudget would deny it, so that it leaves no claim', () => {
+    const podBudget = { namespace: 'mimir', name: 'pdb', selector: { matchLabels: { name: 'ingester-zone-a' } }, maxUnavailable: 1 };
+    const own = group({ disruption: { maxUnavailable: 2, crossZoneDelayMs: 0 } });
+    const down = { podBudgets: [podBudget], podChanges: { 'ingester-zone-a': { 0: { isReady: false } } } };
+    expect(short(ask(eviction, own, down))).toEqual({
+      outcome: 'deny',
+      code: 429,
+      effect: 'hold',
+      message:
+        'eviction of pod/ingester-zone-a-1 in namespace mimir is denied by eviction-budget: pdb requires 2 of 3 pods: 2 healthy (limit: 2 healthy)',
+    });
+    expect(ask(eviction, own, { podBudgets: [podBudget] }).outcome).toBe('allow');
+    // The eviction API decides about unhealthy pods by a policy that the snapshot does not contain.
+    expect(ask({ ...eviction, pod: 'ingester-zone-a-0' }, own, down).outcome).toBe('allow');
+    expect(ask({ ...eviction, kind: 'deletePod' }, own, down).outcome).toBe('allow');
+    expect(ask(eviction, own, { ...down, podBudgets: { unknown: 'forbidden' } }).outcome).toBe('allow');
+    expect(ask(eviction, own, { ...down, podBudgets: [podBudget, { ...podBudget, name: 'other' }] }).outcome).toBe('allow');
+  });
+
   it('is asked of the budget of the group, with its place', () => {
     const own = group({ disruption: { maxUnavailable: 1, crossZoneDelayMs: 0 }, sources: { disruption: line(3) } });
     expect(ask(eviction, own).results[1]).toMatchObject({ rule: 'disruption-budget', outcome: 'ok', source: line(3) });

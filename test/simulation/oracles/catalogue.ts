@@ -135,7 +135,7 @@ export const catalogue: readonly CatalogueEntry[] = [
     id: 'S21',
     title: 'no step back in time',
     judgedBy: ['decisions'],
-    how: 'a disruption is never decided from a state older than a change that a process of the same machine made and saw succeed; no decision of a process reads an older state of an object in the zones of the group than an earlier one',
+    how: 'a disruption is never decided from a state older than a change that a process of the same machine made and saw succeed; no decision of a process reads an older state of an object in the zones of the group than an earlier one, or an object whose deletion an earlier one knew',
   },
   { id: 'S22', title: 'ownership', judgedBy: ['targets'] },
   {

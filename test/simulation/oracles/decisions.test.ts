@@ -171,6 +171,29 @@ describe('S21', () => {
     expect(history.found('S21')).toHaveLength(1);
   });
 
+  it('finds a decision with an object whose deletion an earlier decision knew', () => {
+    const history = new History();
+    const before = viewOf(history);
+    const turn = (snapshot: Snapshot): void => history.turn({ snapshot, decision: decideGroup(before, definition) });
+    const without = (pod: string): Snapshot => ({
+      ...before,
+      pods: before.pods.map((view) => ({ ...view, pods: knownPods(view).filter(({ name }) => name !== pod) })),
+    });
+    turn(before);
+    // A pod that only left the StatefulSet may be adopted again.
+    turn(without('ing-b-1'));
+    turn(before);
+    history.remove('pods', 'ing-b-1');
+    // A decision without the pods of the zone does not know the deletion.
+    turn({ ...before, pods: before.pods.map((view) => ({ ...view, pods: { unknown: 'Too many requests' } })) });
+    turn({ ...before, statefulSets: [], pods: [] });
+    turn(before);
+    expect(history.found('S21')).toEqual([]);
+    turn(without('ing-b-1'));
+    turn(before);
+    expect(history.found('S21')).toHaveLength(1);
+  });
+
   it('accepts an agent that sees the pod terminate, at any version', () => {
     const history = new History();
     const snapshot = viewOf(history);
