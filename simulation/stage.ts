@@ -1,6 +1,7 @@
 // Builds one simulation: the clock, the API server, the cluster, the agents, the faults, the judges, the events, and the counters.
 
 import type { GroupDecision } from '../engine/decision.ts';
+import { maskText } from '../engine/diff/field-secrets.ts';
 import { type ClusterModel, startCluster } from './cluster/cluster.ts';
 import { createGateServer, type GateServer } from './cluster/gate-server.ts';
 import { usualName } from './cluster/group-objects.ts';
@@ -282,7 +283,7 @@ export class Run {
         this.#judge((oracle) => oracle.podCalled?.(call));
         this.#addToTimeline(
           call.isWebhook === true ? `webhook of ${call.process}` : call.process,
-          `pod ${call.pod} receives ${call.method} ${call.path}`,
+          `pod ${call.pod} receives ${call.method} ${maskText(call.path)}`,
         );
       },
       touch: (request) => {

@@ -87,15 +87,24 @@ const assignment = new RegExp(
 const webhook = /(\bhttps?:\/\/(?:[\w.-]{0,100}hook[\w.:-]{0,100}|[\w.:-]{1,100}\/(?:web)?hooks?)\/)[^\s"']+/gi;
 
 /**
- * Hides the values that are assigned to names of credentials, the user part of URLs, the path of webhooks, and what follows a scheme of HTTP
- * authentication.
+ * Hides the values that are assigned to names of credentials, the user part and the query of URLs, the path of webhooks, and what follows a
+ * scheme of HTTP authentication.
  */
-function maskText(text: string): string {
+export function maskText(text: string): string {
   return text
     .replace(webhook, `$1${mask}`)
-    .replace(/\b([a-z][a-z0-9+.-]{0,40}:\/\/)[^/\s@]+@/gi, `$1${mask}@`)
+    .replace(/\b([a-z][a-z0-9+.-]{0,40}:\/\/)[^/\s"']+@/gi, `$1${mask}@`)
     .replace(assignment, `$1${mask}`)
-    .replace(/\b(Bearer|Basic)[ \t]+[\w.~+/=-]{8,}/gi, `$1 ${mask}`);
+    .replace(/\b(Bearer|Basic)[ \t]+[\w.~+/=-]{8,}/gi, `$1 ${mask}`)
+    .replace(/[^\s"'<>]+/g, maskQuery);
+}
+
+/** Hides the values of all parameters in the query and the fragment of a URL or a path. A signature or a code has any name. */
+function maskQuery(word: string): string {
+  const slash = word.indexOf('/');
+  const start = slash < 0 ? -1 : word.indexOf('?', slash);
+  if (start < 0) return word;
+  return word.slice(0, start) + word.slice(start).replace(/([?&#])([^?&#=]*=)?[^?&#]+/g, (_, sign, name = '') => `${sign}${name}${mask}`);
 }
 
 /** Returns a whole object with secrets hidden. A hidden value that differs says before or after, as in `masked`. */

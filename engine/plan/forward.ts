@@ -63,7 +63,7 @@ export function runForward(
   const pending = [...events].sort((a, b) => a.atMs - b.atMs);
   const endMs = untilMs ?? start.snapshot.nowMs + horizonMs;
   let world = withAssumedMetrics(withDeadlines(start, hasDeadlines), group);
-  const overlaps = canOverlap(contextOf(start.snapshot, group));
+  const pace = paceOf(contextOf(start.snapshot, group));
   let turnsAtOnce = 0;
   for (let count = 0; ; count += 1) {
     const reached = applyDueEvents(world, pending);
@@ -77,15 +77,16 @@ export function runForward(
     if (isDone) return { ...run, world: recorded, end: 'done' };
     const acted = act(recorded, decision);
     const approved = withApproval(acted, group, decision);
-    // After a pod is replaced, time passes before the next decision, unless another pod can be replaced before the successor is ready.
-    const isInstant = approved !== acted || decision.actions.some((action) => overlaps || !isReplacement(action));
+    const isInstant = approved !== acted || decidesAgain(decision, pace);
+    const intervalEndMs = intervalEnd(decision, pace, turn.nowMs);
     const wakeAtMs = earliest([
-      wakeOf(decision, world.snapshot.nowMs),
+      wakeOf(decision, turn.nowMs),
       nextReadingMs(approved, group, decision),
       nextClaimEndMs(approved.snapshot),
       pending[0]?.atMs,
+      intervalEndMs,
     ]);
-    const next = isInstant ? approved : elapse(approved, wakeAtMs, overlaps);
+    const next = isInstant ? approved : elapse(approved, wakeAtMs, canOverlap(pace, intervalEndMs));
     if (next === undefined) return { ...run, world: approved, end: 'held' };
     turnsAtOnce = isInstant ? turnsAtOnce + 1 : 0;
     if (count >= maxTurns || turnsAtOnce >= maxTurnsAtOnce || next.snapshot.nowMs > endMs) return { ...run, world: approved, end: 'limit' };
@@ -120,12 +121,34 @@ function withDeadlines(world: World, hasDeadlines: boolean): World {
   return hasDeadlines ? world : { ...world, snapshot: extended(world.snapshot, { hasAssumedTimes: true as const }) };
 }
 
-/**
- * Reports whether a pod can be replaced before the successor of another pod is ready: after the minimum interval, or in another zone by an
- * exception. Otherwise the simulation skips decisions before the successor is ready, because they cost most of the computing time.
- */
-function canOverlap(context: GroupContext): boolean {
-  return minIntervalOf(context) > 0 || context.exceptions.some(({ rule }) => rule === 'other-zones-ready');
+/** When a pod can be replaced before the successor of another pod is ready. */
+interface Pace {
+  readonly intervalMs: number;
+  /** True if another pod can be replaced at the same instant: in another zone or within the interval, both by an exception. */
+  readonly isAtOnce: boolean;
+}
+
+/** Returns the pace of a group. The simulation skips decisions that can replace no pod, because they cost most of the computing time. */
+function paceOf(context: GroupContext): Pace {
+  const intervalMs = minIntervalOf(context);
+  const isAtOnce = context.exceptions.some(({ rule }) => rule === 'other-zones-ready' || rule === 'min-interval');
+  return { intervalMs, isAtOnce };
+}
+
+/** Reports whether another pod can be replaced as soon as the successor exists, before it is ready. */
+function canOverlap({ intervalMs, isAtOnce }: Pace, intervalEndMs: number | undefined): boolean {
+  return (isAtOnce || intervalMs > 0) && intervalEndMs === undefined;
+}
+
+/** Reports whether the group decides again at once. After a pod is replaced, time passes, unless another pod can be replaced at once. */
+function decidesAgain({ actions }: GroupDecision, { isAtOnce }: Pace): boolean {
+  return actions.some((action) => isAtOnce || !isReplacement(action));
+}
+
+/** Returns the end of the minimum interval that blocks the next replacement; undefined if no interval blocks it. */
+function intervalEnd({ actions, waits }: GroupDecision, { intervalMs, isAtOnce }: Pace, nowMs: number): number | undefined {
+  if (intervalMs === 0 || isAtOnce) return undefined;
+  return actions.some(isReplacement) ? nowMs + intervalMs : waits.find(({ rule }) => rule === 'min-interval')?.earliestMs;
 }
 
 /** Advances time until `untilMs` or a change of status counters; undefined if no event is left. */

@@ -47,12 +47,12 @@ function lineText({ text, counter: { lineStarts } }: TextLines, line: number): s
 }
 
 /**
- * The user, the password and the query of a URL, the path of a webhook, and the text after a key that names a credential. Every repetition before the text is
- * bounded, because a pattern looks back from each character: the webhook reads values of any length.
+ * The user and the password of a URL, the query of a URL or a path, the path of a webhook, and the text after a key that names a credential.
+ * Every repetition before the text is bounded, because a pattern looks back from each character: the webhook reads values of any length.
  */
 const credentials = [
-  /(?<=:\/\/)[^/\s@"']+(?=@)/g,
-  /(?<=:\/\/[^\s"'?]*\?)[^\s"'}]+/g,
+  /(?<=:\/\/)[^/\s"']+(?=@)/g,
+  /(?<=\/[^\s"'?]{0,500}\?)[^\s"'}]+/g,
   /(?<=\bhttps?:\/\/(?:[\w.-]{0,100}hook[\w.:-]{0,100}|[\w.:-]{1,100}\/(?:web)?hooks?)\/)[^\s"'}?]+/gi,
   /(?<=(?:passw\w{0,40}|tokens?|secret|credentials?|(?:private|api|access|signing).?key|authorization)["']?[ \t]{0,40}[:=][ \t]{0,40}["']?(?:(?:Bearer|Basic)[ \t]{1,40})?)[^\s"'{}[\],]+/gi,
 ];

@@ -1,12 +1,15 @@
 // A credential in each input of a review: no output, artifact, comment or message contains it.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { gitHubJob, serveForge } from './forge/forge-server.ts';
 import { runInProcess } from './in-process.ts';
 import { ScratchRepository } from './review-kit.ts';
 
 const canary = 's3cr3t-canary';
+/** Parameters whose values give access, as object stores, forges and chat services write them. */
+const query = `sv=1&sig=${canary}&X-Amz-Signature=${canary}&key=${canary}&code=${canary}&se=2&token=${canary}`;
+const address = `https://me:${canary}@files.example.com/a?${query}#access_token=${canary}`;
 const repository = new ScratchRepository();
 const nowMs = Date.parse('2026-11-26T10:00:00Z');
 const dirs = ['--policies', 'policies', '--manifests', 'manifests'];
@@ -30,6 +33,58 @@ beforeAll(() => {
     const query = 'query: \'sum(rate(errors{api_token="s3cr3t-canary"}[5m]))\'';
     const gates = `- { name: errors, prometheus: { source: prometheus, ${query} }, pass: { "<": [{ var: value }, 1] } }`;
     repository.replace(group, /^ {2}rollout:$/gm, `  gates:\n    ${gates}\n$&`);
+  });
+  repository.branch('addresses', () => {
+    const manifest = 'manifests/ingester-zone-a.yaml';
+    const fields = [
+      `env: [{ name: UPLOADS, value: "${address}" }, { name: MIRRORS, value: "${address},${address}" }]`,
+      `args: ["--upload=${address}", --upload, "${address}", "upload ${address} now"]`,
+      `lifecycle: { preStop: { httpGet: { port: 80, path: "/stop?${query}" } } }`,
+      `readinessProbe: { httpGet: { port: 80, path: "/ready?${query}" } }`,
+    ];
+    repository.replace(manifest, /^ +(?:args|readinessProbe):\n(?: {12,}.*\n)+/gm, '');
+    repository.replace(
+      manifest,
+      /( +)image: grafana.mimir:\S+/g,
+      `$1image: grafana/mimir:9.0.0${fields.map((field) => `\n$1${field}`).join('')}`,
+    );
+    repository.replace(manifest, /^( +)labels:$/gm, `$1annotations: { example.com/dashboard: "${address}" }\n$&`);
+    const group = 'policies/ingester.yaml';
+    repository.replace(group, /^ {2}name: ingester$/gm, `$&\n  annotations: { example.com/dashboard: "${address}" }`);
+    repository.replace(group, 'path: /ingester/prepare-shutdown', `path: "/ingester/prepare-shutdown?${query}"`);
+    repository.replace(group, 'path: /ingester/prepare-instance-ring-downscale', `path: "/ingester/ring?${query}"`);
+    const gates = [
+      `- { name: errors, prometheus: { source: prometheus, query: 'errors{url="${address}"}' }, pass: { "<": [{ var: value }, 1] } }`,
+      `- { name: health, http: { port: 80, path: "/health?${query}" }, pass: { "<": [{ var: value }, 1] } }`,
+    ];
+    repository.replace(
+      group,
+      /^ {2}rollout:$/gm,
+      `  gates:\n    ${gates.join('\n    ')}\n$&\n    waves:\n      - { name: all, zones: [a, b, c], percent: 100, after: { gates: [errors, health] } }`,
+    );
+    const rules = `
+apiVersion: rollout-group.dev/v1alpha1
+kind: RolloutPolicy
+metadata: { name: guard, namespace: mimir, annotations: { example.com/dashboard: "${address}" } }
+spec:
+  targets: { groups: [ingester] }
+  inputs:
+    metrics: { load: { source: prometheus, query: 'load{url="${address}"}', noData: zero } }
+  rules:
+    - { name: calm, actions: [rollout, scaleDown], when: { ">": [{ var: inputs.metrics.load }, 1] }, effect: deny, message: "see ${address}" }
+    - { name: always, actions: [delete], effect: deny, message: "see ${address}" }
+---
+apiVersion: rollout-group.dev/v1alpha1
+kind: MetricSource
+metadata: { name: prometheus, namespace: mimir }
+spec: { prometheus: { url: "http://prometheus.monitoring:9090" }, usableFrom: { namespaces: [mimir] } }
+`;
+    repository.write('policies/guard.yaml', rules);
+  });
+  repository.branch('faults', () => {
+    repository.git('checkout', '--quiet', 'addresses', '--', '.');
+    repository.replace('policies/guard.yaml', 'effect: deny, message', 'effect: refuse, message');
+    repository.replace('policies/ingester.yaml', 'http: {', 'colour: red, http: {');
   });
 });
 
@@ -65,4 +120,46 @@ it('neither the approved plans nor the comment and its messages contain it', asy
   ];
   expect(texts.filter((text) => text.includes(canary))).toEqual([]);
   expect(texts[0]).toContain('ingester-zone-a');
+});
+
+/** Returns the surroundings of the first canary in each line. */
+function linesWith(text: string): readonly string[] {
+  const lines = text.split('\n').filter((line) => line.includes(canary));
+  return lines.map((line) => line.slice(Math.max(0, line.indexOf(canary) - 100), line.indexOf(canary) + 60));
+}
+
+describe('an address with credentials in a manifest and in a policy', () => {
+  const sides = ['--current', 'git:main:manifests', '--desired', 'git:addresses:manifests', '-f', 'git:addresses:policies'];
+  const policies = ['-f', 'git:addresses:policies', '-f', 'git:addresses:manifests'];
+  const verbs: readonly (readonly [words: readonly string[], formats: readonly string[], shows: string])[] = [
+    [['plan', ...sides], ['table', 'wide', 'json', 'yaml', 'markdown', 'html'], 'readinessProbe'],
+    [['diff', ...sides], ['table', 'json', 'yaml', 'markdown'], 'UPLOADS'],
+    [['diff', '--current', 'git:main:policies', '--desired', 'git:addresses:policies'], ['table', 'json', 'yaml', 'markdown'], 'prepare'],
+    [
+      ['review', '--base', 'main', '--head', 'addresses', ...dirs],
+      ['table', 'json', 'yaml', 'markdown', 'sarif', 'junit', 'github'],
+      'prepare.endpoint.path',
+    ],
+    [['review', '--base', 'addresses', '--head', 'main', ...dirs], ['table', 'json', 'markdown'], 'prepare.endpoint.path'],
+    [['explain', 'ingester', ...sides], ['table', 'json', 'yaml'], 'ingester'],
+    [['lint', ...policies], ['text', 'json', 'jsonl', 'sarif', 'junit', 'github', 'markdown'], ''],
+    [['simulate', ...sides, '--runs', '1'], ['json'], '/ingester/ring?'],
+    [['lint', '-f', 'git:faults:policies'], ['text', 'json', 'jsonl', 'sarif', 'junit', 'github', 'markdown'], 'colour'],
+  ];
+  const cases = verbs.flatMap(([words, formats, shows]) => formats.map((format) => [words[0], format, words, shows] as const));
+
+  it.each(cases)('is not shown with its credentials by %s -o %s', async (_verb, format, words, shows) => {
+    const { stdout, stderr } = await runInProcess([...words, '-o', format], { cwd: repository.root, nowMs });
+    expect(linesWith(`${stdout}${stderr}`)).toEqual([]);
+    expect(stdout).toContain(shows);
+  });
+
+  it.each([
+    ['plan', ...sides.map((side) => side.replace('addresses:policies', 'faults:policies'))],
+    ['review', '--base', 'main', '--head', 'faults', ...dirs],
+  ])('is not shown with its credentials next to an error that %s reports', async (...words) => {
+    const { stdout, stderr } = await runInProcess(words, { cwd: repository.root, nowMs });
+    expect(linesWith(`${stdout}${stderr}`)).toEqual([]);
+    expect(`${stdout}${stderr}`).toContain('colour');
+  });
 });

@@ -64,6 +64,22 @@ describe('a run forward', () => {
     expect(new Set(instants)).toEqual(new Set([0]));
   });
 
+  it('decides twice for each pod if a minimum interval blocks the next one: at the replacement, and when the successor is ready', () => {
+    const paced = run({ group: group({ zones: ['a'], rollout: { minIntervalMs: 5 * minuteMs } }) });
+    expect(paced.story).toEqual([
+      '0: delete pod ingester-zone-a-2',
+      '300: delete pod ingester-zone-a-1',
+      '600: delete pod ingester-zone-a-0',
+    ]);
+    expect(paced.turns).toBe(6);
+  });
+
+  it('replaces the next pod at the end of a minimum interval that is shorter than the start of a pod', () => {
+    const zones = [{ name: 'a', maxUnavailable: 2 }];
+    const paced = run({ group: group({ zones, rollout: { minIntervalMs: minuteMs } }) });
+    expect(paced.story.slice(0, 2)).toEqual(['0: delete pod ingester-zone-a-2', '60: delete pod ingester-zone-a-1']);
+  });
+
   it('is over at once where nothing is to do', () => {
     expect(run({ state: { statefulSets: [] } })).toMatchObject({ turns: 1, end: 'done', seconds: 0 });
   });
