@@ -176,11 +176,19 @@ describe('rollout-in-progress', () => {
   const source = line(1);
   const rolling = { statefulSets: outdatedSets(), podChanges: { 'ingester-zone-c': { 2: { revision: newRevision, isReady: false } } } };
   const open = runOf({ openZone: 'c' });
+  const claim: Claim = { verb: 'evictPod', zone: 'c', uid: 'uid-replaced', ordinal: 2, atMs: ago(minuteMs) };
+  const replaced = { statefulSets: outdatedSets(), ledgers: [ledgerOf({ claims: [claim] })] };
 
   it.each<[string, Given, string, string]>([
     ['grows while nothing rolls', {}, 'ok', 'no pod is being replaced'],
     ['grows between two replacements', { run: open }, 'ok', 'no pod is being replaced'],
     ['does not grow during a replacement', { run: open, state: rolling }, 'wait', 'pods of zone c are being replaced'],
+    [
+      'does not grow while a later template makes the broken successor outdated',
+      { run: open, state: { ...replaced, podChanges: { 'ingester-zone-c': { 2: { isReady: false } } } } },
+      'wait',
+      'pods of zone c are being replaced',
+    ],
     ['grows when the run is over', { run: withFields(open, { outcome: 'failed' }), state: rolling }, 'ok', 'no pod is being replaced'],
     [
       'grows during a rollout that allows it',
