@@ -90,14 +90,21 @@ function soakResult(context: GroupContext, wave: WaveDefinition, run: RunState, 
 }
 
 /** Reports whether earlier waves with an equal or longer soak include all pods of the wave. The same pods do not soak twice. */
-export function addsNothing({ group, view }: GroupContext, wave: WaveDefinition): boolean {
-  const earlier = group.rollout.waves.slice(0, group.rollout.waves.indexOf(wave));
+export function addsNothing(context: GroupContext, wave: WaveDefinition): boolean {
+  return isIncludedEarlier(context, wave, (earlier) => earlier.after.soakMs >= wave.after.soakMs);
+}
+
+/** Reports whether earlier waves include all pods of the wave, so that the wave has no first pod. */
+export function addsNoPod(context: GroupContext, wave: WaveDefinition): boolean {
+  return isIncludedEarlier(context, wave, () => true);
+}
+
+function isIncludedEarlier({ group, view }: GroupContext, wave: WaveDefinition, counts: (earlier: WaveDefinition) => boolean): boolean {
+  const earlier = group.rollout.waves.slice(0, group.rollout.waves.indexOf(wave)).filter(counts);
   return wave.zones.every((name) => {
     const replicas = view.zones.find(({ zone }) => zone.name === name)?.replicas ?? 0;
     const target = waveTarget(wave.amount, replicas);
-    return earlier.some(
-      (one) => one.zones.includes(name) && one.after.soakMs >= wave.after.soakMs && waveTarget(one.amount, replicas) >= target,
-    );
+    return earlier.some((one) => one.zones.includes(name) && waveTarget(one.amount, replicas) >= target);
   });
 }
 

@@ -3,7 +3,7 @@ import type { ApprovalDefinition, WaveDefinition } from '../../policies/definiti
 import { type StrategyName, strategyTraits } from '../../policies/strategies.ts';
 import { listed } from '../../policies/wording.ts';
 import type { GroupContext } from '../context.ts';
-import { addsNothing, asksBefore, isFastTrack } from '../rules/wave.ts';
+import { addsNoPod, addsNothing, asksBefore, isFastTrack } from '../rules/wave.ts';
 import { isRollingBack } from './origin.ts';
 import type { RunState } from './run-state.ts';
 import { hasReplacedSince } from './states.ts';
@@ -30,7 +30,7 @@ export function effectOfAnswer(context: GroupContext, run: RunState, wave: WaveD
   const repairs = ahead === 0 && repairsOtherZone(progress, run);
   if (isFastTrack(context, run) && !repairs)
     return { counts: [], why: 'a return to the previous template needs no approval (skipOnRollback)', isEarly: false };
-  const isReplaced = ahead === 0 && (progress.isFilled || run.waveAvailableMs !== undefined);
+  const isReplaced = ahead === 0 && !addsNoPod(context, wave) && (progress.isFilled || run.waveAvailableMs !== undefined);
   const isStarting = repairs || ahead > 0 || (ahead === 0 && !isReplaced && asksBefore(context, wave, run));
   const starts = isStarting ? openApproval('before', wave) : [];
   const ends = ahead < 0 || run.returning !== undefined ? [] : openApproval('after', wave);
@@ -94,7 +94,8 @@ function soakLeft(context: GroupContext, run: RunState, wave: WaveDefinition): n
 /** Returns the gates that can still block the wave. When the first pod of the wave is replaced, the gates before the wave have passed. */
 function gatesLeft(context: GroupContext, run: RunState, wave: WaveDefinition): readonly string[] {
   if (run.returning !== undefined || isRollingBack(run)) return [];
-  const hasBegun = isCurrent(context, run, wave) && (hasReplacedSince(run, run.waveStartedMs) || waveProgress(context, wave, run).isFilled);
+  const isFilled = (): boolean => !addsNoPod(context, wave) && waveProgress(context, wave, run).isFilled;
+  const hasBegun = isCurrent(context, run, wave) && (hasReplacedSince(run, run.waveStartedMs) || isFilled());
   const names = [...(hasBegun ? [] : wave.before.gates), ...wave.after.gates];
   return names.filter((name) => context.group.gates.some((gate) => gate.name === name && gate.mode === 'enforce'));
 }

@@ -7,7 +7,7 @@ import { profileOf } from '../profiles.ts';
 import { blocks } from '../rule.ts';
 import { isStuck } from '../rules/pod-state.ts';
 import { oldStatusOf } from '../rules/roll.ts';
-import { afterWave, wavesDigestOf } from '../rules/wave.ts';
+import { addsNoPod, afterWave, beforeWave, type WaveAnswer, wavesDigestOf } from '../rules/wave.ts';
 import type { PodView } from '../snapshot.ts';
 import { podsOfWave, podsUpTo, zonesOfWave } from './included.ts';
 import { digestOfWaves } from './requests.ts';
@@ -41,7 +41,7 @@ export function advanceWaves(context: GroupContext, started: RunState): Advanced
     const available = markWaveAvailable(run, nowMs);
     // A failed run checks no gate and no approval until a retry.
     if (available.outcome === 'failed') return { run: available, progress, ...noChecks };
-    const { results, observations, wantedReadings, failure } = afterWave(context, wave, available);
+    const { results, observations, wantedReadings, failure } = endOfWave(context, wave, available);
     const stale = unobserved(context);
     const after = stale.length > 0 ? stale : results;
     if (after.some(blocks)) {
@@ -51,6 +51,12 @@ export function advanceWaves(context: GroupContext, started: RunState): Advanced
     run = { ...enterWave(available, waveAfter(context, available), nowMs), ...wavesDigestOf(context.group) };
   }
   return { run, ...noChecks };
+}
+
+/** Returns the checks that must pass before the run leaves a filled wave. A wave without a first pod has its checks before the pod here. */
+function endOfWave(context: GroupContext, wave: WaveDefinition, run: UnfinishedRun): WaveAnswer {
+  const before = addsNoPod(context, wave) ? beforeWave(context, wave, run) : undefined;
+  return before?.results.some(blocks) === true ? before : afterWave(context, wave, run);
 }
 
 /** Returns the wave of the run; undefined after the last wave, and while zones return before the waves. */

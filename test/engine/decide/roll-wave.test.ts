@@ -54,6 +54,22 @@ describe('a wave', () => {
     expect([blockedSteps(entered), entered.run?.wave, entered.run?.waves]).toEqual([['roll/b wait: approval'], 1, digestOfWaves(asking)]);
   });
 
+  it('asks before the next wave for the approval of a wave that adds no pod', () => {
+    const approval = { count: 1, from: [] };
+    const waves = [
+      wave('canary', ['a'], { amount: { pods: 1 } }),
+      wave('mid', ['a'], { amount: { percent: 10 }, before: { approval, gates: [] } }),
+      wave('rest', ['a', 'b', 'c']),
+    ];
+    const empty = group({ rollout: { waves }, sources: {} });
+    const run = runOf({ openZone: 'a', lastDisruptionMs: ago(minuteMs) });
+    const canary = podsIn({ a: { 2: { revision: newRevision } } });
+    const asked = roll(empty, run, canary);
+    expect([blockedSteps(asked), asked.run?.wave]).toEqual([['after/mid wait: approval'], 1]);
+    const intents = [intent({ wave: 'mid', digest: digestOfWaves(empty) })];
+    expect(replacedPods(roll(empty, asked.run ?? run, { ...canary, intents }))).toBe('a-1');
+  });
+
   it('waits for zones that return to their earlier template, and then asks before its first pod', () => {
     const waves = [wave('canary', ['a'], { before: { approval: { count: 1, from: [] }, gates: [] } }), wave('rest', ['b', 'c'])];
     const careful = (skipOnRollback: boolean) => group({ rollout: { waves, skipOnRollback }, sources: {} });

@@ -154,6 +154,14 @@ describe('an answer to a wave counts exactly for the approvals that the engine n
   });
 });
 
+it('an approval of a wave that adds no pod counts for its start, although the wave is filled', () => {
+  const approval = { count: 1, from: [] };
+  const mid = wave('mid', ['a'], { amount: { percent: 10 }, before: { approval, gates: [] } });
+  const waves = [wave('canary', ['a'], { amount: { pods: 1 } }), mid, wave('rest', ['a', 'b', 'c'])];
+  const state: State = { run: { ...replaced, wave: 1, waveStartedMs: ago(minuteMs) }, updated: ['a'], of: group({ rollout: { waves } }) };
+  expect(effectOfAnswer(contextFor(state), runOf(state.run), mid, 'approve').counts).toEqual([{ when: 'before', approval }]);
+});
+
 describe('a promotion skips something exactly if the engine says so', () => {
   const gates = [undefined, 'errors', 'latency', 'seen'];
   const cases = [...rows, ...Object.entries(states).map(([name, state]) => ({ name, state, wave: undefined }))];
