@@ -78,13 +78,13 @@ function currentRun(context: GroupContext): RunState | undefined {
 function continued(context: GroupContext, known: FailedRun, target: RunCore['target']): UnfinishedRun {
   const { nowMs } = context;
   const retry = retryRequest(context, known, known.failedMs);
-  const retried = returnToUnfilledWave(context, retryRun(known, nowMs));
+  const retried = (): UnfinishedRun => returnToUnfilledWave(context, retryRun(known, nowMs));
   // An abort that is newer than the retry still stops the run.
-  if (retry !== undefined) return withAnswered(context, retried, ['retry', 'abort'], retry.requestedBy.atMs);
+  if (retry !== undefined) return withAnswered(context, retried(), ['retry', 'abort'], retry.requestedBy.atMs);
   // While requests are unknown, an abort may be among them.
   if (!isRollingBack(known) || isUnknown(context.intents) || abortRequests(context, known).length > 0) return known;
   if (hasEarlierTemplates(context, known, target)) return returnByTemplates(context, known, target);
-  return mayContinue(context, known) ? retried : known;
+  return mayContinue(context, known) ? retried() : known;
 }
 
 /** Reports whether a rollback that failed because no pod became available has no more pod in flight, because a pod became available since. */
