@@ -121,7 +121,7 @@ function stopsOfRun(context: GroupContext, run: RunState | undefined): readonly 
 const otherTemplate = 'apply another pod template';
 
 function failedStop({ group }: GroupContext, run: FailedRun, name: string): Stop {
-  const continues = isRollingBack(run) && run.awaitsPods === true ? '; the rollback continues when the pods in flight are available' : '';
+  const continues = run.kind === 'rollback' && run.awaitsPods === true ? '; it continues when the pods in flight are available' : '';
   const fact = run.onFailure === undefined ? `the run failed: ${run.failure}${continues}` : `the run was ${run.failure}`;
   const rollback = mayRollBack(group, run) ? [rollbackCommand(name)] : [];
   const undo = run.kind === 'rollout' ? [...rollback, undoCommand(name)] : [];

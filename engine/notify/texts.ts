@@ -30,7 +30,8 @@ function eventSentence(run: RunNotes, event: NotedEvent): string {
 }
 
 function whatNext(event: Pick<NotedEvent, 'kind' | 'hold'>): string | undefined {
-  if (event.kind === 'failed') return 'No further pod is replaced until a person acts, unless the group rolls back.';
+  if (event.kind === 'failed')
+    return 'No further pod is replaced until a person acts, unless the group rolls back or continues a rollback.';
   if (event.kind !== 'waiting') return undefined;
   return event.hold?.rule === 'approval' ? 'The run continues after approval.' : 'The wait has no known end. A person may have to act.';
 }

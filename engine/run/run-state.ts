@@ -81,7 +81,7 @@ export interface FailedRun extends RunInWave {
   readonly failedMs: number;
   /** The choice of the requester who aborted the run; absent: the group's `onFailure` applies. */
   readonly onFailure?: 'pause' | 'rollback';
-  /** True if the run failed because no pod became available. A rollback then continues as soon as the pods in flight are available. */
+  /** True if the run failed because no pod became available. A return then continues as soon as the pods in flight are available. */
   readonly awaitsPods?: true;
 }
 

@@ -74,20 +74,20 @@ function currentRun(context: GroupContext): RunState | undefined {
   return current.outcome === 'running' ? abortWhenRequested(context, current) : current;
 }
 
-/** Returns the run that continues a failed run: after a retry, and a rollback by itself. Otherwise returns the failed run. */
+/** Returns the run that continues a failed run: after a retry, and a return by itself. Otherwise returns the failed run. */
 function continued(context: GroupContext, known: FailedRun, target: RunCore['target']): UnfinishedRun {
   const { nowMs } = context;
   const retry = retryRequest(context, known, known.failedMs);
-  const retried = returnToUnfilledWave(context, retryRun(known, nowMs));
+  const retried = (): UnfinishedRun => returnToUnfilledWave(context, retryRun(known, nowMs));
   // An abort that is newer than the retry still stops the run.
-  if (retry !== undefined) return withAnswered(context, retried, ['retry', 'abort'], retry.requestedBy.atMs);
+  if (retry !== undefined) return withAnswered(context, retried(), ['retry', 'abort'], retry.requestedBy.atMs);
   // While requests are unknown, an abort may be among them.
-  if (!isRollingBack(known) || isUnknown(context.intents) || abortRequests(context, known).length > 0) return known;
-  if (hasEarlierTemplates(context, known, target)) return returnByTemplates(context, known, target);
-  return mayContinue(context, known) ? retried : known;
+  if (known.kind !== 'rollback' || isUnknown(context.intents) || abortRequests(context, known).length > 0) return known;
+  if (isRollingBack(known) && hasEarlierTemplates(context, known, target)) return returnByTemplates(context, known, target);
+  return mayContinue(context, known) ? retried() : known;
 }
 
-/** Reports whether a rollback that failed because no pod became available has no more pod in flight, because a pod became available since. */
+/** Reports whether a return that failed because no pod became available has no more pod in flight, because a pod became available since. */
 function mayContinue({ view: { zones } }: GroupContext, known: FailedRun): boolean {
   const isInFlight = zones.some(({ inFlight }) => inFlight > 0);
   return known.awaitsPods === true && !isInFlight && lastProgressMs(zones, known) > known.failedMs;

@@ -144,7 +144,7 @@ export const ended: readonly Row[] = [
       awaitsPods: true,
     }),
     definition: group({ zones, rollout: { strategy: 'pinned' } }),
-    fact: 'the run failed: no pod became available for 5m; the rollback continues when the pods in flight are available',
+    fact: 'the run failed: no pod became available for 5m; it continues when the pods in flight are available',
     commands: [command(`retry ${name}`), otherTemplate],
   },
   {

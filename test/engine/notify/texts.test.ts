@@ -73,7 +73,7 @@ describe('the texts of messages', () => {
       [
         ':x: *mimir/ingester*: the rollout failed: gate errors: 0.7',
         '34 % done: 102 of 300 pods updated, 297 available, wave rest (2 of 3)',
-        'No further pod is replaced until a person acts, unless the group rolls back.',
+        'No further pod is replaced until a person acts, unless the group rolls back or continues a rollback.',
         '`kubectl rollout-group explain ingester -n mimir`',
       ],
     ],

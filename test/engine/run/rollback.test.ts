@@ -246,11 +246,12 @@ describe('a rollback that fails', () => {
 
   it('continues when its pod becomes available, and says so until then', () => {
     const down = decided({ run: late, pods: returned({ isReady: false }) });
-    const [failure, back] = down.stops;
-    expect([down.run?.outcome, back?.rule]).toEqual(['failed', 'rolled-back']);
-    expect(failure?.fact).toContain('available for 5m; the rollback continues when the pods in flight are available');
+    expect([down.run?.outcome, ...down.stops.map(({ rule }) => rule)]).toEqual(['failed', 'run-failed', 'rolled-back']);
+    expect(down.stops[0]?.fact).toContain('available for 5m; it continues when the pods in flight are available');
     const next = decided({ run: late, pods: available });
     expect([next.run?.id, next.run?.outcome, going(next)]).toEqual([late.id, 'running', [`a-1 ${oldRevision}`]]);
+    const { rolledBack: _rolledBack, ...undo } = late;
+    expect(runAfter({ run: undo, pods: available, a: applied, b: applied })).toMatchObject({ id: late.id, outcome: 'running' });
   });
 
   it.each<[string, Partial<State>]>([
@@ -263,7 +264,7 @@ describe('a rollback that fails', () => {
     expect(runAfter({ run: late, pods: available, ...more })).toMatchObject({ id: late.id, outcome: 'failed' });
   });
 
-  it('returns the pods with another run when every StatefulSet with such pods has the earlier template', () => {
+  it('returns the pods with another run once when every StatefulSet with such pods has the earlier template', () => {
     const pods = { a: left, b: left };
     const lost = withFields(rolledBack, { ...fields, failure: 'lost' });
     expect(runAfter({ run: lost, pods, a: applied })).toMatchObject({ id: lost.id, outcome: 'failed' });
@@ -272,7 +273,6 @@ describe('a rollback that fails', () => {
     expect(next.rolledBack?.revisions).toEqual({});
     const kept = runAfter({ pods, a: created, b: created, run: lost });
     expect(kept.rolledBack?.revisions).toEqual(both(newRevision));
-    // The same templates do not end a further failure.
     for (const run of [next, kept]) expect(runAfter({ pods, a: created, b: created, run: withFields(run, fields) }).id).toBe(run.id);
   });
 });

@@ -203,7 +203,7 @@ export const catalogue: readonly CatalogueEntry[] = [
     id: 'S38',
     title: 'a failed run stops',
     judgedBy: ['runs', 'deadlines'],
-    how: 'no pod is replaced later than 10 s after the ledger calls the run failed, or after a verified abort of the run, until a retry or another run; a run fails if a replaced pod stays unavailable for the deadline after the last progress, at the next turn that reads its zone, give or take the errors of the clocks of agents',
+    how: 'no pod is replaced later than 10 s after the ledger calls the run failed, or after a verified abort of the run, until the run continues or another one begins; a run fails if a replaced pod stays unavailable for the deadline after the last progress, at the next turn that reads its zone, give or take the errors of the clocks of agents',
   },
   {
     id: 'S39',
