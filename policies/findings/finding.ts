@@ -2,6 +2,7 @@
 import type { Source } from '../definition.ts';
 import { compareText } from '../values/compare-text.ts';
 import { defined } from '../values/defined.ts';
+import { withoutAddressCredentials } from '../yaml/text-lines.ts';
 import { type FindingCode, findingCodes } from './codes.ts';
 
 export type Severity = 'error' | 'warning' | 'notice';
@@ -45,16 +46,16 @@ interface FindingOptions {
   readonly related?: readonly Source[] | undefined;
 }
 
-/** Returns a finding with the severity and hint of its code, unless the options replace them. */
+/** Returns a finding with the severity and hint of its code, unless the options replace them. Masks the credentials of quoted addresses. */
 export function finding(code: FindingCode, place: Place, message: string, options: FindingOptions = {}): Finding {
   const entry = findingCodes[code];
   const hint = options.hint ?? entry.hint;
   return {
     code,
     severity: options.severity ?? entry.severity,
-    message,
+    message: withoutAddressCredentials(message),
     ...place,
-    ...defined({ hint }),
+    ...defined({ hint: hint === undefined ? undefined : withoutAddressCredentials(hint) }),
     ...(options.related?.length ? { related: options.related } : {}),
   };
 }

@@ -84,6 +84,7 @@ spec: { prometheus: { url: "http://prometheus.monitoring:9090" }, usableFrom: { 
   repository.branch('faults', () => {
     repository.git('checkout', '--quiet', 'addresses', '--', '.');
     repository.replace('policies/guard.yaml', 'effect: deny, message', 'effect: refuse, message');
+    repository.replace('policies/guard.yaml', 'var: inputs.metrics.load', `var: "${address}"`);
     repository.replace('policies/ingester.yaml', 'http: {', 'colour: red, http: {');
   });
 });
