@@ -233,8 +233,15 @@ const eventKinds = {
   /** Deletes the pod as `kubectl delete pod` does. No rule restricts this event or `scaleByHand`. */
   deletePod: { by: 'people', class: 'F17', fields: onPod },
   scaleByHand: { by: 'people', class: 'F17', fields: { ...onZone, replicas } },
-  /** Deletes the StatefulSet, with or without its pods, and recreates it under the same name. */
-  recreateStatefulSet: { by: 'people', class: 'F18', fields: { ...onZone, isOrphaning: z.boolean(), afterMs: ms } },
+  /**
+   * Deletes the StatefulSet, with or without its pods, and recreates it under the same name. With `isAfterRollback`, people first wait until
+   * the published run is a completed rollback.
+   */
+  recreateStatefulSet: {
+    by: 'people',
+    class: 'F18',
+    fields: { ...onZone, isOrphaning: z.boolean(), afterMs: ms, isAfterRollback: z.literal(true).exactOptional() },
+  },
   /** Removes the StatefulSet from the group, and adds it again. */
   leaveGroup: { by: 'people', class: 'F18', fields: { ...onZone, forMs: ms } },
   setStrategy: { by: 'people', class: 'F18', fields: { ...onZone, type: z.enum(['OnDelete', 'RollingUpdate']), forMs: ms } },

@@ -59,6 +59,8 @@ export const gitOpsTool: Actor = { user: 'system:serviceaccount:argocd:argocd-ap
 const brokenImage = /^broken\//;
 /** The time that people wait after the template is repaired before they delete broken pods. */
 const clearAfterMs = 30_000;
+/** The interval at which people look whether a group is rolled back. */
+const watchEveryMs = 2000;
 /** The pause before another attempt to recreate a StatefulSet that is still terminating. */
 const stillGoingMs = 500;
 
@@ -73,6 +75,7 @@ export class People {
   readonly #desired: Map<string, Desired>;
   readonly #numbers = new Map<string, number>();
   readonly #initialReplicas: Map<string, number>;
+  #isHealed = false;
 
   constructor(options: PeopleOptions) {
     const { client, scheduler, server, namespace, group, sources } = options;
@@ -140,7 +143,8 @@ export class People {
         this.#options.report(`scale ${this.#setOf(event.zone)} to ${event.replicas}`);
         return this.#scaleByHand(this.#setOf(event.zone), event.replicas);
       case 'recreateStatefulSet': {
-        const { zone, isOrphaning, afterMs } = event;
+        const { zone, isOrphaning, afterMs, isAfterRollback } = event;
+        if (isAfterRollback && !this.#options.requests.isRolledBack()) return this.#waitFor(() => this.happen(event));
         this.#options.report(
           `delete ${this.#setOf(zone)}${isOrphaning ? ' and keep its pods' : ''}, and recreate it after ${seconds(afterMs)}`,
         );
@@ -164,6 +168,7 @@ export class People {
   }
 
   heal(): void {
+    this.#isHealed = true;
     this.#defineGroup();
     this.#options.policies.restore();
     this.#membership.resume();
@@ -387,6 +392,14 @@ export class People {
     });
     this.#applyTo(name);
     this.#membership.apply(name);
+  }
+
+  /** Tries again soon, until the faults end. */
+  #waitFor(attempt: () => void): true {
+    this.#options.scheduler.after(watchEveryMs, () => {
+      if (!this.#isHealed) attempt();
+    });
+    return true;
   }
 
   #later(repeat: () => void): void {

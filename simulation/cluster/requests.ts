@@ -150,6 +150,12 @@ export class Requests {
     return client.isReviewed ? {} : { requestedBy: rightStamp({ operation: 'CREATE', user, object }, wallMs()) };
   }
 
+  /** Returns whether the published run is a completed rollback, so that only a retry or another template ends its block. */
+  isRolledBack(): boolean {
+    const decision = this.#published();
+    return decision?.run?.outcome === 'completed' && mayRetry(decision);
+  }
+
   #undos(): readonly ModelObject[] {
     return this.#intents().filter((intent) => textAt(intent, 'spec', 'action') === 'undo');
   }

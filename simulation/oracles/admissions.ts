@@ -1,11 +1,11 @@
 // Judges the requests of others that a webhook let pass: they count like the disruptions of agents, and none passes unjudged (S30, S31).
 import { configMapResource, controllerOf, podResource } from '../objects.ts';
 import { runStartMs } from '../process/clock.ts';
-import type { Actor, Commit } from '../server/request.ts';
+import type { Actor, Commit, ModelObject } from '../server/request.ts';
 import { named, unavailabilityOf } from './availability.ts';
 import { type Claimed, isLedger, readLedger } from './documents.ts';
 import { type Moment, machineOf, momentOf, type Oracle } from './oracle.ts';
-import { type Book, isAdmitted, isDisruption, type Place, unavailableIn, wasDown } from './places.ts';
+import { type Book, isAdmitted, isDisruption, type Place, unavailableIn, wasDown, type Zone } from './places.ts';
 
 /** The time in which an allowed request may be repeated, and a tolerance for the time of the review (engine/judge/admission-claims.ts). */
 const repeatMs = 30_000;
@@ -42,13 +42,14 @@ class AdmissionJudge implements Oracle {
     if (admission.group === undefined && !terms.wasMember(place.zone.statefulSet, moment.fromMs)) return;
     const what = `${admission.by} lets ${actor.user} disrupt ${after.metadata.name}`;
     // An orphaned pod has no group. A deletion may pass unjudged, because the kubelet removes pods with the same request.
-    const owner = controllerOf(after);
-    const isOwned = owner !== undefined && owner === place.zone.facts.latest()?.uid;
+    const isOwned = isOwnedSince(place.zone, after, atMs);
     if (isAdmitted(commit)) checkBudget(this.#book, place, moment, what);
     // /admission/enforce, which reviews native groups, claims every disruption; /admission/pod-eviction only those that use the budget.
     const needsClaim = scene.group.kind === 'native' || !wasDown(place, moment);
     if (isAdmitted(commit) && isOwned) this.#checkClaim(admission, { atMs, needsClaim }, what);
-    if (!admission.isJudged && admission.failurePolicy === 'Fail' && isOwned) scene.violated('S31', `${what} without a judgement`);
+    // The webhook may have seen the pod before its StatefulSet was created again and adopted it.
+    if (!admission.isJudged && admission.failurePolicy === 'Fail' && isOwnedSince(place.zone, after, moment.fromMs))
+      scene.violated('S31', `${what} without a judgement`);
   }
 
   /** Checks that the request has a claim if it needs one, and was not allowed long ago. A pod may have the claims of an eviction and of a deletion. */
@@ -101,6 +102,12 @@ class AdmissionJudge implements Oracle {
         );
     }
   }
+}
+
+/** Returns whether the StatefulSet of the zone owns the pod, and was not recreated since this time. */
+function isOwnedSince({ facts }: Zone, pod: ModelObject, fromMs: number): boolean {
+  const owner = controllerOf(pod);
+  return owner !== undefined && facts.since(fromMs).every((one) => one?.uid === owner);
 }
 
 function checkBudget(book: Book, place: Place, moment: Moment, what: string): void {

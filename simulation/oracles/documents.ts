@@ -45,6 +45,8 @@ export interface RunText {
   readonly outcome: string;
   readonly target: Readonly<Record<string, unknown>>;
   readonly previous: Readonly<Record<string, unknown>>;
+  /** True if the run returns zones to earlier revisions. */
+  readonly isRollback: boolean;
   /** True if the failure of the run causes no rollback: it is a rollback, or a person aborted it without a rollback. */
   readonly stays: boolean;
   readonly openZone: string | undefined;
@@ -115,11 +117,12 @@ function runIn(value: unknown): RunText | undefined {
   const rolledBack: Readonly<Record<string, unknown>> = { ...(field(value, 'run', 'rolledBack', 'revisions') ?? {}) };
   const previous: Readonly<Record<string, unknown>> = { ...(field(value, 'run', 'previous') ?? {}) };
   const restores: Readonly<Record<string, unknown>> = { ...(field(value, 'run', 'restores') ?? {}) };
-  const stays = textAt(value, 'run', 'kind') === 'rollback' || textAt(value, 'run', 'onFailure') === 'pause';
+  const isRollback = textAt(value, 'run', 'kind') === 'rollback';
+  const stays = isRollback || textAt(value, 'run', 'onFailure') === 'pause';
   const openZone = textAt(value, 'run', 'openZone');
   const wave = numberAt(value, 'run', 'wave') ?? 0;
   const hasReplaced = (numberAt(value, 'run', 'lastDisruptionMs') ?? -1) >= (numberAt(value, 'run', 'startedMs') ?? 0);
-  return { id, outcome, target, previous, stays, openZone, wave, hasReplaced, rolledBack, restores };
+  return { id, outcome, target, previous, isRollback, stays, openZone, wave, hasReplaced, rolledBack, restores };
 }
 
 export function pinKey(zone: string, ordinal: number): string {

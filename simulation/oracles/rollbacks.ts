@@ -1,4 +1,5 @@
-// Judges rollbacks and undos (S39): a revision that a rollback or a person returned from does not come back, and the status says so.
+// Judges rollbacks and undos (S39): a revision that a rollback or a person returned from does not come back, and the status says so. The
+// ledger is the memory of the agent, so the judge remembers the failed revisions itself.
 import type { TurnReport } from '../../agent/report.ts';
 import { getOrCreate } from '../../policies/values/map.ts';
 import type { PodAdmitted } from '../cluster/pin-webhook.ts';
@@ -14,6 +15,7 @@ import {
   listAt,
   podResource,
   revisionLabelOf,
+  statefulSetResource,
   textAt,
 } from '../objects.ts';
 import type { Commit, ModelObject } from '../server/request.ts';
@@ -21,7 +23,7 @@ import { disruptedByUs, named } from './availability.ts';
 import { isLedger, pinKey, type RunText, readLedger } from './documents.ts';
 import { knownSinceMs, type Oracle } from './oracle.ts';
 import { exposedByUs } from './partitions.ts';
-import { type Book, isInRange, type Zone } from './places.ts';
+import { type Book, isInRange, type Place, type Zone } from './places.ts';
 
 /** Creates the judge. It sees each commit before the book records it. Drop-in groups have no rollbacks and no undo. */
 export function judgeRollbacks(book: Book): Oracle {
@@ -34,8 +36,18 @@ interface Undo {
   readonly revisions: ReadonlyMap<string, string>;
 }
 
+/** A revision from which a rollback returned a zone. It stays blocked until a retry, or until the zone gets another template. */
+interface Block {
+  readonly failed: string;
+  readonly restored: string;
+  readonly sinceMs: number;
+}
+
 class RollbackJudge implements Oracle {
   readonly #book: Book;
+  /** The blocks by the name of the StatefulSet, also while the StatefulSet does not exist. */
+  readonly #blocks = new Map<string, Block>();
+  #latest: RunText | undefined;
   readonly #undos = new Map<string, Undo>();
   /** The pods whose creation the webhook answered, by name: the revision of the StatefulSet controller. */
   readonly #admitted = new Map<string, string>();
@@ -61,11 +73,14 @@ class RollbackJudge implements Oracle {
     if (after.metadata.namespace !== scene.namespace) return;
     if (resource === configMapResource && isLedger(after)) this.#noteLedger(commit);
     if (resource === intentResource) this.#noteUndo(commit);
+    if (resource === intentResource && textAt(after, 'spec', 'action') === 'retry') this.#blocks.clear();
+    if (resource === statefulSetResource) this.#noteTemplate(after);
     if (resource === podResource && type === 'ADDED') this.#checkCreated(after);
     if (resource === groupResource && isAgent(actor, scene.agentUser)) this.#checkPublished(after);
     const exposed = exposedByUs(this.#book, commit);
     const disrupted = disruptedByUs(this.#book, commit) ?? exposed[0];
     if (disrupted !== undefined) this.#checkUndone(disrupted.zone, commit);
+    if (disrupted !== undefined) this.#checkBlocked(disrupted, commit);
   }
 
   /** Checks that a failed run of a group with `onFailure: rollback` is rolled back, if the decision has seen every zone and every request. */
@@ -89,6 +104,7 @@ class RollbackJudge implements Oracle {
     const ledger = readLedger(after);
     this.#pinned = new Set(ledger?.pins.keys());
     const { run } = ledger ?? {};
+    this.#noteRollback(run, atMs);
     if (run !== undefined) this.#checkRestored(run);
     if (run === undefined || run.outcome !== 'completed' || run.id === this.#completed?.id) return;
     this.#completed = { id: run.id, atMs };
@@ -102,6 +118,30 @@ class RollbackJudge implements Oracle {
       if (left.length > 0)
         this.#book.scene.violated('S39', `the rollback ${run.id} completes, and ${named(left)} still runs the failed revision`);
     }
+  }
+
+  /** Remembers the blocks that begin: the rollback of a failed run has another target than the update revision of a zone. */
+  #noteRollback(run: RunText | undefined, atMs: number): void {
+    const before = this.#latest;
+    this.#latest = run;
+    if (run === undefined || run.id === before?.id) return;
+    for (const zone of this.#book.zones) {
+      const { statefulSet } = zone;
+      const name = this.#book.terms.zoneName(statefulSet);
+      const [failed, restored] = [textAt(before?.target, name), textAt(run.target, name)];
+      const isReturned = before?.outcome === 'failed' && run.isRollback && zone.facts.latest()?.updateRevision === failed;
+      if (isReturned && failed !== undefined && restored !== undefined && restored !== failed)
+        this.#blocks.set(statefulSet, { failed, restored, sinceMs: atMs });
+      // Another run ends the block of a zone that is no member.
+      else if (this.#book.terms.of(statefulSet).latest()?.isMember !== true) this.#blocks.delete(statefulSet);
+    }
+  }
+
+  /** Ends the block of a zone whose controller has observed another template. A recreated StatefulSet has no update revision at first. */
+  #noteTemplate(set: ModelObject): void {
+    const { name } = set.metadata;
+    const revision = textAt(set, 'status', 'updateRevision') ?? '';
+    if (revision !== '' && revision !== this.#blocks.get(name)?.failed) this.#blocks.delete(name);
   }
 
   /** Checks that a rollback restores a revision that the zone had before its runs, or to which a run was completed. */
@@ -146,6 +186,12 @@ class RollbackJudge implements Oracle {
     else this.#undos.set(name, { atMs: this.#undos.get(name)?.atMs ?? atMs, revisions });
   }
 
+  /** Returns the block of the zone if the controller creates a pod at the failed revision, or the update revision is the failed one. */
+  #blockedBy({ statefulSet, facts }: Zone, revision: string): Block | undefined {
+    const block = this.#blocks.get(statefulSet);
+    return [revision, facts.latest()?.updateRevision].includes(block?.failed) ? block : undefined;
+  }
+
   /** Checks that each pod of a rolled-back zone is created at the earlier revision, unless the webhook did not answer, or the ledger pins the pod. */
   #checkCreated(pod: ModelObject): void {
     const { name, namespace = '' } = pod.metadata;
@@ -155,7 +201,7 @@ class RollbackJudge implements Oracle {
     const zone = place?.zone ?? this.#book.zones.find(({ statefulSet }) => name.startsWith(`${statefulSet}-`));
     if (created === undefined || zone === undefined || controllerOf(pod) !== zone.facts.latest()?.uid) return;
     const { terms, scene } = this.#book;
-    const target = this.#book.startRevision(zone, revisionLabelOf(pod));
+    const target = this.#book.startRevision(zone, revisionLabelOf(pod)) ?? this.#blockedBy(zone, revisionLabelOf(pod))?.restored;
     const isPinned = this.#pinned.has(pinKey(terms.zoneName(zone.statefulSet), Number(name.slice(zone.statefulSet.length + 1))));
     const isMember = terms.of(zone.statefulSet).latest()?.isMember === true;
     // Without the revision of the rollback, the webhook cannot build the pod.
@@ -192,6 +238,19 @@ class RollbackJudge implements Oracle {
       const what = `Ready is ${stateOf('Ready')}, and Degraded is ${stateOf('Degraded')}`;
       scene.violated('S39', `after the rollback ${run.id} of ${zone.statefulSet}, the published condition ${what}`);
     }
+  }
+
+  /** Checks that agents replace no pod that runs the restored revision, while the StatefulSet still has the failed template. */
+  #checkBlocked({ zone, pod }: Place, { actor, after, atMs }: Commit): void {
+    const block = this.#blocks.get(zone.statefulSet);
+    const { fromMs } = this.#book.momentOf({ actor, atMs });
+    if (block === undefined || pod === undefined || block.sinceMs > fromMs || revisionLabelOf(pod) !== block.restored) return;
+    const { failed, restored } = block;
+    if (zone.facts.since(fromMs).every((facts) => (facts?.updateRevision || failed) === failed))
+      this.#book.scene.violated(
+        'S39',
+        `${actor.process ?? ''} disrupts ${after.metadata.name}, which a rollback returned from ${failed} to ${restored}`,
+      );
   }
 
   /** Checks that agents replace no pod of a zone while its update revision is undone. */

@@ -56,7 +56,6 @@ describe('a stale cache', () => {
     expect(deletions(cluster).filter((path) => !path.includes('ingester-zone-b-'))).toEqual([]);
   });
 
-<<<<<<< HEAD
   it('brings no StatefulSet back that a direct read did not find', async () => {
     const cluster = newCluster();
     nativeGroup(cluster);
@@ -73,7 +72,8 @@ describe('a stale cache', () => {
     const seen = second.reports.map(({ snapshot }) => snapshot.statefulSets.map(({ name }) => name).join(' '));
     expect(seen.length).toBeGreaterThan(1);
     expect(new Set(seen)).toEqual(new Set(['ingester-zone-a ingester-zone-c']));
-=======
+  });
+
   it('of requests that receives a pause while it is compared with the API server permits no claim', async () => {
     const cluster = newCluster();
     nativeGroup(cluster);
@@ -100,7 +100,6 @@ describe('a stale cache', () => {
     await cluster.env.advance(60_000);
     expect(seen).toEqual({ isCompared: true, hasClaims: false });
     expect(deletions(cluster)).toEqual([]);
->>>>>>> s710
   });
 
   it('of nodes does not override a decision based on a direct read', async () => {

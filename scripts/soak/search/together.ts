@@ -3,7 +3,15 @@
 import { type DrawInput, event, lasting, ordinal, within, zone } from '../../../simulation/faults/drawn.ts';
 import type { PlacedFault } from '../../../simulation/faults/fault.ts';
 import { between, draw, oneOf, type Random, streamOf, wholeBetween } from '../../../simulation/random.ts';
-import { type GroupShape, letterOf, persons, policyStates, rights, type ScenarioEvent } from '../../../simulation/scenario.ts';
+import {
+  type GroupShape,
+  letterOf,
+  persons,
+  policyStates,
+  rights,
+  type ScenarioEvent,
+  traitsOfShape,
+} from '../../../simulation/scenario.ts';
 import { firstImage } from './events.ts';
 
 type Events = readonly ScenarioEvent[];
@@ -20,6 +28,7 @@ export function drawnTogether(seed: number, input: DrawInput, events: Events): E
     ...drawnPolicyChanges(seed, input, events),
     ...drawnVersions(seed, input, events),
     ...drawnScaling(seed, input, events),
+    ...drawnRecreations(seed, input, events),
   ];
 }
 
@@ -165,6 +174,16 @@ function drawnScaling(seed: number, { group, endMs }: DrawInput, events: Events)
     const replicas = Math.max(1, group.podsPerZone + oneOf(random, [-1, -1, 1, 2]));
     return { atMs: Math.max(1000, atMs), kind: 'setReplicas', replicas };
   });
+}
+
+/** Returns the recreation of a StatefulSet of a group that was rolled back, if a rollback completes. Seeds that are compared have none. */
+function drawnRecreations(seed: number, input: DrawInput, events: Events): Events {
+  const rollout = events.find(({ kind }) => kind === 'setImage');
+  const isPossible = rollout !== undefined && traitsOfShape(input.group).canRollBack && input.isDrawn('F18') && seed % 20 !== 0;
+  if (!isPossible || draw(seed, 'recreates after a rollback') >= 0.6) return [];
+  const random = streamOf(seed, 'recreation after a rollback');
+  const draws = { zone, isOrphaning: () => random() < 0.7, afterMs: lasting(500, 20_000), isAfterRollback: () => true as const };
+  return [event('recreateStatefulSet', draws)(random, input, Math.round(rollout.atMs + between(random, 5000, 120_000)))];
 }
 
 /** Draws a time up to a minute after a rollout or a change of replicas, and sometimes any time. */

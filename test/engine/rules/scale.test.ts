@@ -176,16 +176,11 @@ describe('rollout-in-progress', () => {
   const source = line(1);
   const rolling = { statefulSets: outdatedSets(), podChanges: { 'ingester-zone-c': { 2: { revision: newRevision, isReady: false } } } };
   const open = runOf({ openZone: 'c' });
-<<<<<<< HEAD
-  const claim: Claim = { verb: 'evictPod', zone: 'c', uid: 'uid-replaced', ordinal: 2, atMs: ago(minuteMs) };
-  const replaced = { statefulSets: outdatedSets(), ledgers: [ledgerOf({ claims: [claim] })] };
-=======
   const evicted = (by: Partial<Claim>): SnapshotOverrides => {
     const claim: Claim = { verb: 'evictPod', zone: 'c', uid: 'uid-evicted', ordinal: 2, atMs: ago(minuteMs), ...by };
     const podChanges = { 'ingester-zone-c': { 2: { isReady: false } } };
     return { statefulSets: outdatedSets(), ledgers: [ledgerOf({ claims: [claim] })], podChanges };
   };
->>>>>>> s710
 
   it.each<[string, Given, string, string]>([
     ['grows while nothing rolls', {}, 'ok', 'no pod is being replaced'],
@@ -193,12 +188,6 @@ describe('rollout-in-progress', () => {
     ['does not grow during a replacement', { run: open, state: rolling }, 'wait', 'pods of zone c are being replaced'],
     [
       'does not grow while a later template makes the broken successor outdated',
-<<<<<<< HEAD
-      { run: open, state: { ...replaced, podChanges: { 'ingester-zone-c': { 2: { isReady: false } } } } },
-      'wait',
-      'pods of zone c are being replaced',
-    ],
-=======
       { run: open, state: evicted({ epoch: 1 }) },
       'wait',
       'pods of zone c are being replaced',
@@ -209,7 +198,6 @@ describe('rollout-in-progress', () => {
       'ok',
       'no pod is being replaced',
     ],
->>>>>>> s710
     ['grows when the run is over', { run: withFields(open, { outcome: 'failed' }), state: rolling }, 'ok', 'no pod is being replaced'],
     [
       'grows during a rollout that allows it',

@@ -210,6 +210,23 @@ describe('a StatefulSet', () => {
     expect(set('a').metadata.labels?.['rollout-group']).toBe('ingester');
   });
 
+  it('is recreated after a rollback as soon as the published run is a completed one', async () => {
+    const { cluster, run, server, set } = newWorld();
+    const { uid } = set('a').metadata;
+    cluster.happen({ kind: 'recreateStatefulSet', zone: 'a', isOrphaning: true, afterMs: 1000, isAfterRollback: true });
+    const publish = (outcome: string): void => {
+      const decision = { run: { id: 'run1', outcome }, waits: [], warnings: [{ rule: 'rolled-back' }] };
+      const group = { resource: 'rolloutgroups.rollout-group.dev', namespace: 'mimir', name: 'ingester' };
+      server.change({ user: 'agent' }, group, { status: { decision } }, 'status');
+    };
+    publish('running');
+    await run(10_000);
+    expect(set('a').metadata.uid).toBe(uid);
+    publish('completed');
+    await run(10_000);
+    expect(set('a').metadata.uid).not.toBe(uid);
+  });
+
   it('is recreated at once in the healing phase', async () => {
     const { cluster, run, server } = newWorld();
     cluster.happen({ kind: 'recreateStatefulSet', zone: 'a', isOrphaning: true, afterMs: 300_000 });

@@ -122,6 +122,20 @@ describe('a claim of a webhook', () => {
 });
 
 describe('S31', () => {
+  it('lets an eviction pass that a webhook saw before the StatefulSet was created again', () => {
+    const recreated = (agoMs: number): readonly string[] => {
+      const history = budgeted();
+      const { metadata, spec, status } = history.set('ing-a');
+      history.remove('statefulsets.apps', 'ing-a');
+      history.advance(1_000).write('statefulsets.apps', { metadata: { ...metadata, uid: 'again' }, spec, status });
+      history.change('pods', 'ing-a-1', () => ({ metadata: { ownerReferences: [{ uid: 'again', controller: true }] } }));
+      history.advance(agoMs).evict('ing-a-1', { isJudged: false });
+      return history.found('S31');
+    };
+    expect(recreated(2_000)).toEqual([]);
+    expect(recreated(15_000)).toEqual(['a1 lets kubernetes-admin disrupt ing-a-1 without a judgement']);
+  });
+
   it('finds an eviction that passed without a judgement, but no deletion', () => {
     const history = budgeted();
     history.evict('ing-a-1', { isJudged: false, failurePolicy: 'Ignore' });

@@ -99,6 +99,32 @@ describe('the judge of rollbacks', () => {
     expect(history.found('S6')).toEqual(['a1 disrupts ing-a-1, which is at the update revision r1']);
   });
 
+  it('finds a rolled-back revision that rolls out again after the StatefulSet was created again and the ledger lost the block', () => {
+    const recreated = (then: (history: History) => void = () => undefined): readonly string[] => {
+      const history = new History({ strategy: 'pinned' });
+      const inZones = (revision: string) => ({ a: revision, b: revision, c: revision });
+      history.ledger('run1', 'completed', 'r1');
+      history.ledger('run2', 'failed', 'r2', undefined, { kind: 'rollout', previous: inZones('r1') });
+      history.ledger('run3', 'completed', 'r1', 'r2', { kind: 'rollback', previous: inZones('r2') });
+      const { metadata, spec, status } = history.advance(30_000).set('ing-a');
+      history.remove('statefulsets.apps', 'ing-a');
+      history.write('statefulsets.apps', { metadata: { ...metadata, uid: 'again' }, spec, status: {} });
+      history.ledger('run3', 'completed', 'r1');
+      history.advance(5_000).change('statefulsets.apps', 'ing-a', () => ({ status }));
+      then(history);
+      history.advance(15_000).announceAndTake('ing-a-1');
+      return history.found('S39');
+    };
+    expect(recreated()).toEqual(['a1 disrupts ing-a-1, which a rollback returned from r2 to r1']);
+    expect(recreated((history) => history.request('retry', 'run3'))).toEqual([]);
+    const updatedTo = (updateRevision: string) => (history: History) =>
+      history.change('statefulsets.apps', 'ing-a', ({ status }) => ({ status: { ...(status as object), updateRevision } }));
+    const another = (history: History): void => {
+      for (const revision of ['r3', 'r2']) updatedTo(revision)(history);
+    };
+    expect(recreated(another)).toEqual([]);
+  });
+
   it('finds a pod that is replaced later than 10 s after an undo, until the undo is cancelled', () => {
     const history = new History();
     const undone = ['a', 'b', 'c'].map((zone) => ({ zone, revision: 'r2', to: 'r1' }));

@@ -27,6 +27,24 @@ export const returningDefects: readonly Defect[] = [
     breaks: ['S39'],
   },
   {
+    id: 'recreated-without-the-block',
+    title:
+      'a StatefulSet of a rolled-back group that is created again rolls out the failed template, because its empty status ends the block',
+    edits: [
+      {
+        file: 'engine/run/run.ts',
+        find: 'if (known?.set === undefined || known.unknown !== undefined) return true;',
+        replace: 'if (known?.set === undefined) return true;',
+      },
+      {
+        file: 'engine/run/run.ts',
+        find: 'return view.unknown !== undefined || view.set?.status.updateRevision === failed;',
+        replace: 'return view.set === undefined || view.set.status.updateRevision === failed;',
+      },
+    ],
+    breaks: ['S39'],
+  },
+  {
     id: 'created-at-the-failed-revision',
     title: 'a pod without a pin is created at the revision that was rolled back',
     edits: [
