@@ -190,20 +190,21 @@ export class KnownClaims implements Oracle {
     if (resource === leaseResource) this.#ledBy(type === 'DELETED' ? undefined : textAt(after, 'spec', 'holderIdentity'));
     if (resource !== configMapResource || !isLedger(after)) return;
     const before = this.#storedMs.get(after.metadata.name);
-    const claims = type === 'DELETED' ? [] : (readLedger(after)?.claims.keys() ?? []);
-    this.#storedMs.set(after.metadata.name, new Map([...claims].map((key) => [key, before?.get(key) ?? atMs])));
+    const claims = type === 'DELETED' ? [] : (readLedger(after)?.claims.values() ?? []);
+    const keys = [...claims].map((claim) => timedKeyOf(claim, claim.admittedWallMs));
+    this.#storedMs.set(after.metadata.name, new Map(keys.map((key) => [key, before?.get(key) ?? atMs])));
   }
 
   turnEnded(process: string, { ledger }: Pick<TurnReport, 'ledger'>): void {
     if (process !== this.#holder || ledger === undefined) return;
-    const keys = new Set(ledger.claims.map(keyOf));
+    const keys = new Set(ledger.claims.map((claim) => timedKeyOf(claim, claim.atMs)));
     for (const key of this.#turnMs.keys()) if (!keys.has(key)) this.#turnMs.delete(key);
     for (const key of keys) if (!this.#turnMs.has(key)) this.#turnMs.set(key, this.#nowMs());
   }
 
   /** Returns since when the claim counts, in virtual milliseconds. A claim that the holder has not read yet counts since it was stored. */
   knownMs(claim: Claimed): number {
-    const key = keyOf(claim);
+    const key = timedKeyOf(claim, claim.admittedWallMs);
     const storedMs = [...this.#storedMs.values()].flatMap((claims) => claims.get(key) ?? []);
     return this.#turnMs.get(key) ?? Math.max(this.#ledSinceMs, ...storedMs);
   }
@@ -232,6 +233,11 @@ interface ClaimParts {
 /** Returns a key that is the same for equal claims. */
 export function keyOf({ verb, uid, to, resourceVersion }: ClaimParts): string {
   return `${verb} ${uid} ${to ?? ''} ${resourceVersion ?? ''}`;
+}
+
+/** Returns a key that differs for the claim of a repeated request: the leader counts its time from the start. */
+function timedKeyOf(claim: ClaimParts, atMs: number | undefined): string {
+  return `${keyOf(claim)} ${atMs ?? ''}`;
 }
 
 function claimsOf(entry: unknown): readonly Claimed[] {

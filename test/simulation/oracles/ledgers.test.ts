@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { emptyLedger } from '../../../engine/snapshot.ts';
+import { type Claim, emptyLedger } from '../../../engine/snapshot.ts';
 import { openWork } from '../../../simulation/oracles/converged.ts';
 import { KnownClaims } from '../../../simulation/oracles/documents.ts';
-import { createMachineClock } from '../../../simulation/process/clock.ts';
+import { createMachineClock, runStartMs } from '../../../simulation/process/clock.ts';
 import { controller, History } from './history.ts';
 
 describe('S19', () => {
@@ -164,6 +164,10 @@ describe('S1 of announcements', () => {
   });
 });
 
+function claimOfWebhook(history: History, atMs: number): Claim {
+  return { verb: 'evictPod', zone: 'b', ordinal: 2, uid: history.uidOf('ing-b-2'), atMs };
+}
+
 describe('L4', () => {
   it('finds a claim that stays, and what is announced at the end', () => {
     const history = new History();
@@ -185,7 +189,7 @@ describe('L4', () => {
     known.committed(history.renew());
     // The clock of this webhook is ten minutes behind.
     known.committed(history.admit(['ing-b-2'], 600_000));
-    const open = { verb: 'evictPod', zone: 'b', ordinal: 2, uid: history.uidOf('ing-b-2'), atMs: 0 } as const;
+    const open = claimOfWebhook(history, runStartMs + history.nowMs - 600_000);
     const ledger = { ...emptyLedger('mimir', 'ing'), claims: [open] };
     history.advance(60_000);
     known.turnEnded('b1', { ledger });
@@ -203,6 +207,29 @@ describe('L4', () => {
     // So does the same process after the Lease was deleted.
     known.committed({ ...history.renew('b1'), type: 'DELETED' });
     expect(left()).toBe('the ledger rollout-group-ing announces 1 disruptions');
+  });
+
+  it('counts the time of a repeated request from its own claim', () => {
+    const history = new History();
+    for (const ordinal of [0, 1, 2]) for (const zone of ['a', 'b', 'c']) history.replace(`ing-${zone}-${ordinal}`);
+    const known = new KnownClaims(() => history.nowMs);
+    const left = () => openWork({ ...history.scene, claimKnownMs: (claim) => known.knownMs(claim) }, history.scene.statefulSets);
+    const turn = (atMs: number) =>
+      known.turnEnded('a1', { ledger: { ...emptyLedger('mimir', 'ing'), claims: [claimOfWebhook(history, atMs)] } });
+    known.committed(history.renew());
+    const [firstMs, againMs] = [runStartMs + history.nowMs, runStartMs + history.nowMs + 40_000];
+    known.committed(history.admit(['ing-b-2']));
+    turn(firstMs);
+    history.advance(40_000);
+    known.committed(history.admit(['ing-b-2']));
+    // The leader reads the ledger again when the claim that it knows ends.
+    history.advance(80_000);
+    turn(firstMs);
+    turn(againMs);
+    history.advance(120_000);
+    expect(left()).toBe('the ledger rollout-group-ing announces 1 disruptions');
+    history.advance(1_000);
+    expect(left()).toBeUndefined();
   });
 
   it('is content when it is over', () => {
