@@ -73,7 +73,6 @@ function toOthers(clientConfig: unknown): unknown {
   return { ...rest, url: String(url).replace(/\/admission\/enforce$/, path) };
 }
 
-/** Returns the members that the rows name now. */
 export function membersNamed(rows: readonly Row[]): readonly Member[] {
   const conditions = rows.flatMap(conditionsOf).filter(({ name }) => name === memberCondition);
   const named = new Map(conditions.flatMap(({ expression }) => membersIn(expression)).map((member) => [memberKey(member), member]));

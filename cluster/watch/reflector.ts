@@ -82,7 +82,7 @@ export class Reflector<View> {
   readonly state = (): ReflectorState => {
     const failure = this.#failure ?? this.#invalidObjects();
     if (failure !== undefined) {
-      return { kind: 'failing', ...failure, hasSynced: this.#syncedMs !== undefined, lastContactMs: this.#contact.heardWallMs() };
+      return { kind: 'failing', ...failure, hasSynced: this.#syncedMs !== undefined };
     }
     return this.#syncedMs === undefined ? { kind: 'starting' } : { kind: 'synced', atMs: this.#syncedMs };
   };
@@ -312,8 +312,6 @@ export type ReflectorState =
       readonly message: string;
       /** True if a list succeeded earlier. Then the store has the state of the last contact. */
       readonly hasSynced: boolean;
-      /** The wall clock of the last message from the server, or of the start. */
-      readonly lastContactMs: number;
     };
 
 type FailureReason = 'forbidden' | 'missing' | 'unreachable' | 'invalid';
@@ -345,25 +343,21 @@ const messageMs = 1000;
  * happened at any time since the previous message. So the state is certain only as of the time at which the previous message arrived.
  */
 export class Contact {
-  readonly #clock: Clock;
+  readonly #clock: Pick<Clock, 'monotonicMs'>;
   #heardMs: number | undefined;
-  #heardWallMs: number;
   /** The begin and the end (so far) of the latest message. */
   #begunMs = Number.NEGATIVE_INFINITY;
   #newestMs = Number.NEGATIVE_INFINITY;
   #certainMs = Number.NEGATIVE_INFINITY;
 
-  constructor(clock: Clock) {
+  constructor(clock: Pick<Clock, 'monotonicMs'>) {
     this.#clock = clock;
-    this.#heardWallMs = clock.nowMs();
   }
 
   recordMessage(): void {
     this.#heardMs = this.#clock.monotonicMs();
-    this.#heardWallMs = this.#clock.nowMs();
   }
 
-  /** Records a message with a newer version. */
   recordNews(): void {
     const nowMs = this.#clock.monotonicMs();
     if (nowMs - this.#begunMs >= messageMs) {
@@ -378,11 +372,6 @@ export class Contact {
     this.#begunMs = this.#clock.monotonicMs();
     this.#newestMs = asOfMs;
     this.#certainMs = Math.max(this.#certainMs, asOfMs);
-  }
-
-  /** Returns the wall clock of the last message, or of the start. */
-  heardWallMs(): number {
-    return this.#heardWallMs;
   }
 
   /** Returns the milliseconds since the last message; undefined before the first. */

@@ -90,8 +90,6 @@ export class SecretKeeper implements CertificateSource {
       resource: resources.secrets,
       site: 'certificates.secret',
       timeoutMs: requestTimeoutMs,
-      // The keeper repeats `refresh` instead, because each attempt must plan with the certificate that is served at that time.
-      retries: 0,
       decode: (secret) => secretStateOf(secret, env.clock.nowMs()),
       encode: (state, existing) => (state.kind === 'usable' ? secretOf(state, existing) : {}),
     });

@@ -85,7 +85,7 @@ async function serve(controlPlane: ControlPlane, namespace: string): Promise<voi
     config: { ...defaultConfig, port: 0, address: '127.0.0.1', drainMs: 0 },
     endpoints,
     tls: { current: () => ({ cert, key }), onChange: () => ignore },
-    observer: { inflight: ignore, answered: ignore, decided: ignore, wrongCluster: ignore, refusedConnection: ignore, certificate: ignore },
+    observer: { inflight: ignore, answered: ignore, decided: ignore, wrongCluster: ignore, refusedConnection: ignore },
     env: { ...processEnv({ request: never, stream: never }), log: { debug: ignore, info: ignore, warn: ignore, error: ignore } },
   });
   onTestFinished(() => webhook.close());
