@@ -107,7 +107,6 @@ function nameOf({ name }: Row): string {
   return typeof name === 'string' ? name : '';
 }
 
-/** Returns the well-formed conditions of a row. */
 export function conditionsOf({ matchConditions }: Row): readonly MatchCondition[] {
   if (!Array.isArray(matchConditions)) return [];
   return matchConditions.flatMap((one: unknown) => {

@@ -22,11 +22,6 @@ const usualRelistMs = 1_800_000;
 const leastRelistMs = 10_000;
 const timeoutMs = 30_000;
 
-/** Starts to follow a collection. Never throws, and retries without limit. */
-export function startReflector<View>(options: ReflectorOptions<View>): Reflector<View> {
-  return new Reflector(options);
-}
-
 interface Failure {
   readonly reason: FailureReason;
   readonly message: string;
@@ -34,6 +29,7 @@ interface Failure {
 
 type Verdict = Extract<WatchLine, { readonly kind: 'unparsable' | 'error' }>;
 
+/** Starts to follow a collection. Never throws, and retries without limit. */
 export class Reflector<View> {
   readonly #entries = new Entries<View>();
   readonly store: Store<View> = this.#entries;
