@@ -146,7 +146,7 @@ class Turn {
       this.#memory.needsDirectRead = true;
       return await this.attempt();
     }
-    if (decision.actions.some(isDestructive) && !(await this.#areCachesCurrent(gathered))) {
+    if (decision.actions.some(isDestructive) && !(await this.#knowsTerms(gathered))) {
       this.report('the watch cache is behind the API server; waiting for it to catch up');
       return inconclusive(staleCachePauseMs);
     }
@@ -174,10 +174,19 @@ class Turn {
     return inconclusive(staleCachePauseMs);
   }
 
-  /** Returns whether the caches contain the stored policies and requests. A silent watch may have missed some. */
-  async #areCachesCurrent({ fresh }: Gathered): Promise<boolean> {
+  /**
+   * Returns whether the decision knows the stored policies and requests. A silent watch may have missed some, and the caches may have received
+   * them only after the decision, for example a pause.
+   */
+  async #knowsTerms(gathered: Gathered): Promise<boolean> {
     const limits = { longestAgeMs: longestSnapshotAgeMs, timeoutMs: this.#parts.config.kubernetesTimeoutMs };
-    return await areCachesCurrent(this.#parts, this.#group.namespace, { fresh, ...limits });
+    const areCurrent = await areCachesCurrent(this.#parts, this.#group.namespace, { fresh: gathered.fresh, ...limits });
+    return areCurrent && this.#hasTermsOf(observeAgain(this.#parts, this.#group, this.#memory, gathered), gathered);
+  }
+
+  /** Returns whether the definition, policies, exceptions and requests of the group are those of the decision. */
+  #hasTermsOf(seen: Snapshot, { snapshot }: Gathered): boolean {
+    return termsOf(seen, this.#group) === termsOf(snapshot, this.#group);
   }
 
   /** Reports the turn without actions, because the claims are unknown. */
@@ -230,10 +239,9 @@ class Turn {
     // A scale-up stays valid, because no change of a pod can make it unsafe.
     if (remaining[0] !== undefined && !isDestructive(remaining[0])) return true;
     const seen = observeAgain(this.#parts, this.#group, this.#memory, gathered);
-    const areTermsSame = termsOf(seen, this.#group) === termsOf(gathered.snapshot, this.#group);
     const ledger = openClaims(gathered.ledger, claimsOf(taken, seen.nowMs, gathered.epoch)) ?? gathered.ledger;
     const unsafe = this.#unsafe({ ...seen, ledgers: [ledger] }, { ...decision, actions: remaining });
-    const violations = areTermsSame ? unsafe : ['the policies, exceptions or requests of the group changed', ...unsafe];
+    const violations = this.#hasTermsOf(seen, gathered) ? unsafe : ['the policies, exceptions or requests of the group changed', ...unsafe];
     if (violations.length === 0) return true;
     this.#isStale = true;
     env.log.info('decision is stale; the group is evaluated again', { ...this.#name(), because: violations.join('; ') });

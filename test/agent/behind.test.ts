@@ -56,6 +56,34 @@ describe('a stale cache', () => {
     expect(deletions(cluster).filter((path) => !path.includes('ingester-zone-b-'))).toEqual([]);
   });
 
+  it('of requests that receives a pause while it is compared with the API server permits no claim', async () => {
+    const cluster = newCluster();
+    nativeGroup(cluster);
+    startProcess({ env: cluster.env });
+    await cluster.env.advance(30_000);
+    const intents = 'rolloutintents.rollout-group.dev';
+    cluster.api.hold(intents);
+    cluster.api.put(intents, { metadata: { name: 'wait', namespace: 'mimir' }, spec: { group: 'ingester', action: 'pause' } });
+    const { serve, server } = cluster.api;
+    const seen = { isCompared: false, hasClaims: false };
+    cluster.env.replaceServer((request) => {
+      if (request.site === 'written.list' && request.pathname.endsWith('/rolloutintents')) {
+        seen.isCompared = true;
+        cluster.api.release();
+      }
+      return serve(request);
+    });
+    server.observe({
+      committed: ({ resource, after }) => {
+        if (resource === 'configmaps') seen.hasClaims ||= JSON.stringify(after['data']).includes('deletePod');
+      },
+    });
+    cluster.rollTo('app:2');
+    await cluster.env.advance(60_000);
+    expect(seen).toEqual({ isCompared: true, hasClaims: false });
+    expect(deletions(cluster)).toEqual([]);
+  });
+
   it('of nodes does not override a decision based on a direct read', async () => {
     const cluster = newCluster();
     nativeGroup(cluster);

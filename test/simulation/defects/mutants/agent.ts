@@ -134,8 +134,8 @@ export const agentMutants: readonly Mutant[] = [
     [
       'terms-not-compared',
       'a decision stays valid although policies or requests changed',
-      'const areTermsSame = termsOf(seen, this.#group) === termsOf(gathered.snapshot, this.#group);',
-      'const areTermsSame = true;',
+      'return termsOf(seen, this.#group) === termsOf(snapshot, this.#group);',
+      'return true;',
     ],
   ]),
   ...mutantsOf('agent/turn/ledger-changes.ts', [
