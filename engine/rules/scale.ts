@@ -60,15 +60,15 @@ function leaderReady({ context, zone }: ScaleQuestion): RuleResult {
 }
 
 /**
- * Blocks growth while a pod of the open zone is in flight. A claim shows this also if a later template made the successor outdated before it
- * was available.
+ * Blocks growth while a pod of the open zone is in flight. A claim of the agent shows this also if a later template made the successor
+ * outdated before it was available.
  */
 function noPodInFlight({ context, zone, run }: ScaleQuestion): RuleResult {
   const source = sourceOf(context, `zones.${zone.zone.name}.scaling`);
   if (zone.zone.duringRollout === 'allow') return result('rollout-in-progress', 'ok', 'the zone may grow during a rollout', { source });
   const open = run?.outcome === 'running' ? zoneNamed(context, run.openZone) : undefined;
-  const isReplacing = open !== undefined && (open.inFlight > 0 || open.claims.some(({ ordinal }) => ordinal !== undefined));
-  const rolling = isReplacing ? open : undefined;
+  const isClaimedByAgent = open?.claims.some(({ ordinal, epoch }) => ordinal !== undefined && epoch !== undefined) === true;
+  const rolling = open !== undefined && (open.inFlight > 0 || isClaimedByAgent) ? open : undefined;
   if (rolling === undefined) return result('rollout-in-progress', 'ok', 'no pod is being replaced', { source });
   return result('rollout-in-progress', 'wait', `pods of zone ${rolling.zone.name} are being replaced${claimNote(rolling)}`, { source });
 }

@@ -176,8 +176,11 @@ describe('rollout-in-progress', () => {
   const source = line(1);
   const rolling = { statefulSets: outdatedSets(), podChanges: { 'ingester-zone-c': { 2: { revision: newRevision, isReady: false } } } };
   const open = runOf({ openZone: 'c' });
-  const claim: Claim = { verb: 'evictPod', zone: 'c', uid: 'uid-replaced', ordinal: 2, atMs: ago(minuteMs) };
-  const replaced = { statefulSets: outdatedSets(), ledgers: [ledgerOf({ claims: [claim] })] };
+  const evicted = (by: Partial<Claim>): SnapshotOverrides => {
+    const claim: Claim = { verb: 'evictPod', zone: 'c', uid: 'uid-evicted', ordinal: 2, atMs: ago(minuteMs), ...by };
+    const podChanges = { 'ingester-zone-c': { 2: { isReady: false } } };
+    return { statefulSets: outdatedSets(), ledgers: [ledgerOf({ claims: [claim] })], podChanges };
+  };
 
   it.each<[string, Given, string, string]>([
     ['grows while nothing rolls', {}, 'ok', 'no pod is being replaced'],
@@ -185,9 +188,15 @@ describe('rollout-in-progress', () => {
     ['does not grow during a replacement', { run: open, state: rolling }, 'wait', 'pods of zone c are being replaced'],
     [
       'does not grow while a later template makes the broken successor outdated',
-      { run: open, state: { ...replaced, podChanges: { 'ingester-zone-c': { 2: { isReady: false } } } } },
+      { run: open, state: evicted({ epoch: 1 }) },
       'wait',
       'pods of zone c are being replaced',
+    ],
+    [
+      'grows while the outdated successor of a pod that another client evicted starts',
+      { run: open, state: evicted({ user: 'drain' }) },
+      'ok',
+      'no pod is being replaced',
     ],
     ['grows when the run is over', { run: withFields(open, { outcome: 'failed' }), state: rolling }, 'ok', 'no pod is being replaced'],
     [

@@ -65,8 +65,8 @@ export const ruleDefects: readonly Defect[] = [
     edits: [
       {
         file: scale,
-        find: 'const rolling = isReplacing ? open : undefined;',
-        replace: 'const rolling = isReplacing && open.inFlight > 99 ? open : undefined;',
+        find: 'const rolling = open !== undefined && (open.inFlight > 0 || isClaimedByAgent) ? open : undefined;',
+        replace: 'const rolling = open !== undefined && open.inFlight > 99 ? open : undefined;',
       },
     ],
     breaks: ['S15'],
