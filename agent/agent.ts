@@ -234,7 +234,6 @@ export class Agent {
     this.#wake(this.#index.touchedBy(change));
   }
 
-  /** Reacts when a source or a kind becomes readable or unreadable. */
   #onReadability(): void {
     this.#reportDegradations();
     this.#removals.checkRemovals();

@@ -1,6 +1,6 @@
 // Tracks whether this process may act: as holder of the Lease, or without a Lease.
 
-import { type Lease, type LeaseProblem, startLease } from '../cluster/lease/lease.ts';
+import { Lease, type LeaseProblem } from '../cluster/lease/lease.ts';
 import { ApiFailure, isStatus } from '../cluster/request/failure.ts';
 import { isJsonObject, parseJson } from '../cluster/request/json.ts';
 import { getObject } from '../cluster/request/read.ts';
@@ -39,7 +39,7 @@ export class Leadership {
     this.#listener = listener;
     this.#isAlone = this.#config.lease.mode === 'off';
     if (this.#config.lease.mode !== 'off') {
-      this.#lease = startLease({
+      this.#lease = new Lease({
         env: this.#env,
         namespace: config.agentNamespace,
         identity: config.identity,

@@ -212,7 +212,6 @@ export class TurnLoop {
   }
 }
 
-/** Returns the time if it is after `nowMs`, otherwise Infinity. */
 function ifAfter(nowMs: number, atMs: number): number {
   return atMs > nowMs ? atMs : never;
 }

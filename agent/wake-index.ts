@@ -12,7 +12,6 @@ export function groupKey({ namespace, name }: Pick<GroupDefinition, 'namespace' 
   return `${namespace}/${name}`;
 }
 
-/** Returns the keys that belong to none of these groups. */
 export function removedKeys(keys: Iterable<string>, groups: readonly Pick<GroupDefinition, 'namespace' | 'name'>[]): readonly string[] {
   const kept = new Set(groups.map(groupKey));
   return [...keys].filter((key) => !kept.has(key));

@@ -210,7 +210,6 @@ export function markOf(spec: Fields): string {
   return sha256(canonicalJson(markedFields(spec))).slice(0, 32);
 }
 
-/** Returns the fields that the mark covers. */
 export function markedFields(spec: Fields): Fields {
   const custom = Object.entries(usualFields).flatMap(([field, usual]) => {
     const value = fieldOf(spec, field);

@@ -20,7 +20,6 @@ export function installation(options: InstallOptions): readonly InstallObject[] 
   ];
 }
 
-/** Returns the objects without namespaces and CRDs. */
 export function agentObjects(options: InstallOptions): readonly InstallObject[] {
   const webhooks = [...webhooksOf(options), ...(options.hasCompat ? compatWebhooksOf(options) : [])];
   const configurations = webhooks.map(({ kind, metadata: { name } }) => ({ kind, name }));

@@ -73,7 +73,6 @@ function toOthers(clientConfig: unknown): unknown {
   return { ...rest, url: String(url).replace(/\/admission\/enforce$/, path) };
 }
 
-/** Returns the members that the rows name now. */
 export function membersNamed(rows: readonly Row[]): readonly Member[] {
   const conditions = rows.flatMap(conditionsOf).filter(({ name }) => name === memberCondition);
   const named = new Map(conditions.flatMap(({ expression }) => membersIn(expression)).map((member) => [memberKey(member), member]));
@@ -108,7 +107,6 @@ function nameOf({ name }: Row): string {
   return typeof name === 'string' ? name : '';
 }
 
-/** Returns the well-formed conditions of a row. */
 export function conditionsOf({ matchConditions }: Row): readonly MatchCondition[] {
   if (!Array.isArray(matchConditions)) return [];
   return matchConditions.flatMap((one: unknown) => {

@@ -69,12 +69,10 @@ function labelsOf(namespace: string): Readonly<Record<string, string>> {
   return { 'app.kubernetes.io/name': agentName, 'app.kubernetes.io/part-of': 'rollout-group', [installLabel]: namespace };
 }
 
-/** Returns the labels that select the pods of the agent. */
 export function podLabelsOf(namespace: string): Readonly<Record<string, string>> {
   return { 'app.kubernetes.io/name': agentName, [installLabel]: namespace };
 }
 
-/** Returns an object of the installation with its labels. */
 export function installObject(
   [apiVersion, kind]: readonly [apiVersion: string, kind: string],
   { name, namespace }: { readonly name: string; readonly namespace?: string },

@@ -103,7 +103,6 @@ export function registrationProblems(
   });
 }
 
-/** Returns the names of all our configurations, installed or not. */
 export function ownNames({ namespace }: Pick<RegistrationQuestion, 'namespace'>): readonly string[] {
   return [configurationName({ namespace }), pinConfigurationName({ namespace })];
 }

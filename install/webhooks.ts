@@ -224,7 +224,6 @@ export function ruleOf(group: string, version: string, operation: string, ...res
   return { apiGroups: [group], apiVersions: [version], resources, operations: [operation], scope: 'Namespaced' };
 }
 
-/** Returns the rule for new and changed objects of our kinds. */
 export function ourRule(...resources: readonly string[]): WebhookRule {
   const version = apiVersion.slice(apiGroup.length + 1);
   return { apiGroups: [apiGroup], apiVersions: [version], resources, operations: ['CREATE', 'UPDATE'], scope: 'Namespaced' };

@@ -51,7 +51,7 @@ export async function connect(context: ConnectionContext, flags: ConnectionFlags
     const { namespace, agentNamespace } = flags;
     return { ...context.cluster, ...defined({ namespace, agentNamespace }) };
   }
-  const [{ loadConnection }, { createKubernetesHttp }, { connectionProcess, processEnv }, { readOnly }, { connectionFailure }] =
+  const [{ loadConnection }, { KubernetesTransport }, { connectionProcess, processEnv }, { readOnly }, { connectionFailure }] =
     await Promise.all([
       import('../cluster/kubeconfig/kubeconfig.ts'),
       import('../cluster/connection/transport.ts'),
@@ -67,7 +67,7 @@ export async function connect(context: ConnectionContext, flags: ConnectionFlags
     },
   );
   const { stderr, verbosity } = context;
-  const http = createKubernetesHttp(connection, {
+  const http = new KubernetesTransport(connection, {
     userAgent: `${fieldManager}/${version}`,
     isCompressed: true,
     ...(verbosity < 6

@@ -74,8 +74,6 @@ export type NativePreview = (review: Review, call: Call) => Promise<Answer | und
 export interface DecidedReview {
   readonly route: string;
   readonly allowed: boolean;
-  /** `status.code` of the answer. */
-  readonly code?: number;
   readonly failure?: Failure;
   /** Time of the decision, from the parsed body to the answer. */
   readonly durationMs: number;
@@ -86,7 +84,6 @@ export interface WebhookObserver extends HttpServerObserver {
   readonly decided: (review: DecidedReview) => void;
   /** A connection was closed before its first request: too many connections in total or from one address, or no handshake. */
   readonly refusedConnection: (why: 'limit' | 'peer-limit' | 'handshake') => void;
-  readonly certificate: (isLoaded: boolean) => void;
 }
 
 /** Returns the route label of a path, such as `admission_no_downscale`, as in the metrics of grafana/rollout-operator. */

@@ -43,7 +43,7 @@ export class Departures {
   }
 
   #objectOf(namespace: string): SharedObject<readonly Departure[]> {
-    const options = { env: this.#env, timeoutMs: this.#timeoutMs, retries: 0, site: 'departures', decode, encode };
+    const options = { env: this.#env, timeoutMs: this.#timeoutMs, site: 'departures', decode, encode };
     const place = { resource: resources.configMaps, namespace, name: departuresName };
     return getOrCreate(this.#shared, namespace, () => new SharedObject<readonly Departure[]>({ ...options, ...place }));
   }

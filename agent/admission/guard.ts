@@ -16,11 +16,12 @@ import {
   unknownBecause,
 } from '../../engine/snapshot.ts';
 import type { SeenSet } from '../../engine/strategies/pinned/placement.ts';
-import type { Member } from '../../install/scope.ts';
+import { type Member, memberKey, membersOf } from '../../install/scope.ts';
 import type { GroupDefinition } from '../../policies/definition.ts';
 import { messageOf } from '../../policies/error-message.ts';
 import { policiesFor } from '../../policies/join.ts';
 import { traitsOf } from '../../policies/strategies.ts';
+import { firstByKey } from '../../policies/values/first-by-key.ts';
 import { getOrCreate } from '../../policies/values/map.ts';
 import type { AgentConfig } from '../config.ts';
 import type { AgentEnv } from '../env.ts';
@@ -88,7 +89,6 @@ export class AdmissionGuard {
   /** The time at which this process first saw or stored each claim, by group. */
   readonly #knownSinceMs = new Map<string, Map<string, number>>();
   readonly #storedAs = new WeakMap<Ledger, Ledger>();
-  /** The running checks of the caches, by namespace. */
   readonly #checks = new Map<string, Promise<boolean>>();
 
   constructor(parts: GuardParts) {
@@ -124,20 +124,19 @@ export class AdmissionGuard {
   members(): readonly Member[] | undefined {
     const groups = this.#seenGroups();
     if (groups === undefined) return undefined;
-    const ofGroups = groups.flatMap(setsOf);
+    const ofGroups = membersOf(groups);
     const byLabels = this.#parts.caches
       .manifests()
       .flatMap(({ metadata: { namespace = '', name, labels = {} } }) =>
         protectiveLabels.some((label) => labels[label] !== undefined) ? [{ namespace, statefulSet: name }] : [],
       );
-    return [...new Map([...ofGroups, ...byLabels].map((one) => [`${one.namespace}/${one.statefulSet}`, one])).values()];
+    return firstByKey([...ofGroups, ...byLabels], memberKey);
   }
 
   /** Returns every member of a group with the strategy `pinned`; undefined while the groups are unknown. */
   pinned(): readonly Member[] | undefined {
-    return this.#seenGroups()
-      ?.filter((group) => traitsOf(group).pinsPods)
-      .flatMap(setsOf);
+    const groups = this.#seenGroups();
+    return groups && membersOf(groups.filter((group) => traitsOf(group).pinsPods));
   }
 
   /** Returns the known groups of a namespace; unknown until policies and objects have been read. */
@@ -268,10 +267,6 @@ export class AdmissionGuard {
   #seenGroups(): readonly GroupDefinition[] | undefined {
     return this.#parts.caches.isSettled() && !this.#hasUnreadGroups() ? this.#parts.policies()?.groups : undefined;
   }
-}
-
-function setsOf({ namespace, zones }: GroupDefinition): readonly Member[] {
-  return zones.map(({ statefulSet }) => ({ namespace, statefulSet }));
 }
 
 interface StoredLedger {

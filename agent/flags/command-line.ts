@@ -65,7 +65,6 @@ function wrong(message: string): ParsedFlags {
 /** The version of this build, which the bundler sets. */
 export const version: string = process.env['ROLLOUT_GROUP_VERSION'] ?? '0.0.0-source';
 
-/** Returns the text of `-help` with a final newline. */
 export function usageText(): string {
   const lines = flagSections.flatMap(([title, flags]) => ['', title, ...flags.flatMap(usageLines)]);
   return [

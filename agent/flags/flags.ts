@@ -209,7 +209,6 @@ type ValueOf<Kind extends FlagKind> = NonNullable<ReturnType<(typeof flagKinds)[
 /** The value of every flag. A flag that is not given has its default. Durations are milliseconds. */
 export type FlagValues = { readonly [Name in keyof Flags]: ValueOf<Flags[Name]['kind']> };
 
-/** Returns the flag with this name or alias. */
 export function flagNamed(name: string): FlagSpec | undefined {
   return flagSpecs.find((flag) => flag.name === name || flag.aliases?.includes(name));
 }

@@ -77,7 +77,6 @@ export class GateReader {
     else this.#groups.set(key, known);
   }
 
-  /** Forgets the groups that are not among these. */
   keep(kept: readonly GroupDefinition[]): void {
     for (const key of removedKeys(this.#groups.keys(), kept)) this.#forgetGroup(key);
   }

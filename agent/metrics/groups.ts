@@ -83,7 +83,6 @@ export class GroupMetrics {
     return made;
   }
 
-  /** Sets the instruments to the current values. */
   show(instruments: GroupInstruments, now: Instant): void {
     const { state, phaseStarted, phaseSeconds, waits, stops, warnings, permitted, waitStarted, budgetLimit, budgetUsed, pods } =
       instruments;
@@ -193,7 +192,6 @@ type Instruments = Pick<InstrumentsOf<typeof originalMetrics>, 'reconciles' | 'r
 /** Counts turns as reconciles under the value of the group label. Groups with the same value share their series, also across namespaces. */
 export class OriginalGroupMetrics {
   readonly #instruments: Instruments;
-  /** The value of the label `rollout-group`, by namespace and group. */
   readonly #labels = new Map<string, string>();
 
   constructor(instruments: Instruments) {

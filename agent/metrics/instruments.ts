@@ -7,7 +7,6 @@ type InstrumentOf<Spec extends MetricSpec> = Spec['type'] extends 'counter' ? Co
 
 export type InstrumentsOf<Specs extends Readonly<Record<string, MetricSpec>>> = { readonly [Key in keyof Specs]: InstrumentOf<Specs[Key]> };
 
-/** Creates and registers one instrument for each metric. */
 export function instrumentsOf<Specs extends Readonly<Record<string, MetricSpec>>>(registry: Registry, specs: Specs): InstrumentsOf<Specs> {
   const made = Object.entries(specs).map(([key, { name, type, labels, help, buckets }]) => {
     const options = { name, help, labelNames: [...labels], registers: [registry] };

@@ -1,6 +1,8 @@
 // Sets the metrics of the catalog from events of the agent and of the webhooks, and writes them as text.
+
 import { Registry } from 'prom-client';
 import type { HttpServerObserver } from '../../cluster/connection/http-server.ts';
+import type { Answered } from '../../cluster/connection/transport.ts';
 import type { Clock } from '../../cluster/env.ts';
 import type { TurnListener } from '../report.ts';
 import { originalMetrics, ownMetrics } from './catalog.ts';
@@ -10,13 +12,6 @@ import { RunMetrics } from './runs.ts';
 
 /** The values of the label `writer`: the writers of published decisions, Events and RolloutRuns. */
 type Writer = 'decision' | 'event' | 'run';
-
-interface Exchange {
-  readonly method: string;
-  readonly path: string;
-  readonly status: number | 'error';
-  readonly durationMs: number;
-}
 
 interface DecidedReview {
   readonly route: string;
@@ -135,7 +130,7 @@ export class Metrics {
   }
 
   /** Observes the duration of one request to the API server. `path` may have a query. */
-  kubernetesAnswered({ method, path, status, durationMs }: Exchange): void {
+  kubernetesAnswered({ method, path, status, durationMs }: Answered): void {
     const labels = { path: this.#kubernetesPaths.of(kubernetesPathLabel(path)), method, status_code: `${status}` };
     this.#original.kubernetesDuration.observe(labels, durationMs / 1000);
   }
@@ -146,7 +141,7 @@ export class Metrics {
   }
 
   /** Observes the duration of one request to a pod. `path` is the path of the URL. */
-  podAnswered({ method, path, status, durationMs }: Exchange): void {
+  podAnswered({ method, path, status, durationMs }: Answered): void {
     this.#original.podDuration.observe({ path: this.#podPaths.of(path), method, status_code: `${status}` }, durationMs / 1000);
   }
 

@@ -85,7 +85,6 @@ export class RunMetrics {
     if (run?.outcome === 'completed') this.#instruments.runDuration.observe(labels, run.activeMs / 1000);
   }
 
-  /** Sets the gauges of the runs in progress. */
   show(nowMs: number): void {
     const { runActive, runDeadline, runStalled } = this.#instruments;
     for (const one of [runActive, runDeadline, runStalled]) one.reset();

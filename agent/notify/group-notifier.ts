@@ -195,8 +195,6 @@ export function sharedNotes(options: NotesOptions, namespace: string, group: str
     encode,
     // Leaves room for labels, annotations, and the escapes of JSON inside JSON.
     maxBytes: 3 * notesByteLimit,
-    // The callers retry after a pause.
-    retries: 0,
   });
 }
 

@@ -186,7 +186,6 @@ function unsureObjects(broken: ReadonlyMap<string, unknown>): ActivePolicies['un
   return group === undefined ? {} : { objects: `${group} has errors` };
 }
 
-/** Returns the objects whose errors make them unusable, by key. */
 function brokenObjects(objects: readonly KubernetesObject[], read: LivePolicies): ReadonlyMap<string, KubernetesObject> {
   const defined = new Set([
     ...read.groups.map(({ namespace, name }) => `RolloutGroup ${namespace}/${name}`),

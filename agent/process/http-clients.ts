@@ -1,6 +1,7 @@
 // The HTTP clients of the agent for pods and for notification services.
 
 import { createExchanges, type Exchanges, publicMessage } from '../../cluster/connection/http-exchange.ts';
+import type { Answered } from '../../cluster/connection/transport.ts';
 import type { Clock } from '../../cluster/env.ts';
 import { asJsonObject } from '../../cluster/request/json.ts';
 import { tryParseJson } from '../../policies/values/try-parse-json.ts';
@@ -14,7 +15,7 @@ interface PodHttpOptions {
   readonly cluster: string;
   readonly clock: Pick<Clock, 'monotonicMs'>;
   /** Called once for each exchange. `path` has no query. */
-  readonly onAnswer?: (answered: { method: string; path: string; status: number | 'error'; durationMs: number }) => void;
+  readonly onAnswer?: (answered: Answered) => void;
   /** Called when a pod answers that the request was meant for another installation. */
   readonly onWrongCluster?: (route: string) => void;
 }

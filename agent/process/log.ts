@@ -65,7 +65,6 @@ function withoutSecrets(text: string): string {
 
 type Line = Readonly<Record<string, unknown>>;
 
-/** Parses a line of pino. Puts `ts`, `level` and `msg` before the other fields. */
 function withKeysInOrder(line: string): Line {
   const { ts, level, msg, ...rest } = JSON.parse(line) as Line;
   return { ts, level, msg, ...rest };

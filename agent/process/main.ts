@@ -37,7 +37,6 @@ async function run(words: readonly string[]): Promise<void> {
   }
 }
 
-/** Prints one line on standard error and sets exit code 1. */
 function refuse(sentence: string): void {
   process.stderr.write(`${sentence.replace(/\s*\n\s*/g, ' ')}\n`);
   process.exitCode = 1;

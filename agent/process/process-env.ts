@@ -2,7 +2,7 @@
 import type { Connection } from '../../cluster/connection/connection.ts';
 import { createExchanges } from '../../cluster/connection/http-exchange.ts';
 import { processClock, processEnv, processTimers } from '../../cluster/connection/process-env.ts';
-import { createKubernetesHttp, type KubernetesTransport } from '../../cluster/connection/transport.ts';
+import { KubernetesTransport } from '../../cluster/connection/transport.ts';
 import type { Log } from '../env.ts';
 import type { AgentSettings } from '../flags/settings.ts';
 import { SourceHttp } from '../gates/source-http.ts';
@@ -33,7 +33,7 @@ const maxSourceSockets = 64;
 export function realEnv({ connection, settings, metrics, log, userAgent }: RealEnvOptions) {
   const cluster = settings.agent.agentNamespace;
   const transport = (isLimited = true): KubernetesTransport =>
-    createKubernetesHttp(connection, {
+    new KubernetesTransport(connection, {
       userAgent,
       extraHeaders: { 'X-Cluster': cluster },
       ...(settings.kubernetes.rateLimit === undefined || !isLimited ? {} : { rateLimit: settings.kubernetes.rateLimit }),

@@ -68,13 +68,7 @@ export async function serveWebhook(options: ServeOptions) {
       },
       endpoints: endpointsOf(options, budgets),
       tls: certificates,
-      observer: {
-        ...metrics.httpServer,
-        ...metrics.webhook,
-        certificate: (isLoaded) => {
-          if (isLoaded) env.log.info('certificate is served', {});
-        },
-      },
+      observer: { ...metrics.httpServer, ...metrics.webhook },
       env,
     });
     return {

@@ -37,8 +37,6 @@ export async function start(settings: AgentSettings): Promise<void> {
     clock: processClock,
     log,
     isReady: () => parts !== undefined && !isEnding && parts.isReady(),
-    // A process that hangs does not answer at all, so no check is needed.
-    isAlive: () => true,
   });
   log.info('listening', { port: http.port, version, identity: settings.agent.identity });
   endOnDefects(log);
@@ -137,7 +135,6 @@ function startLeading({ real, settings: { agent: config }, metrics, turns, degra
   return {
     agent,
     isLeading: () => isLeading,
-    /** Adds a listener to changes of `isLeading`. */
     onChange: (listener: () => void) => void changed.push(listener),
     /** Stops the agent and its writers. `served` resolves when the webhook answers no further review. */
     handOver: (served: Promise<void> | undefined) => handOver(real.env, agent, writers, served),

@@ -309,7 +309,6 @@ export function combinedFact(earlier: EventFact, later: EventFact): EventFact {
   return { ...later, note: `(combined from similar events): ${later.note}` };
 }
 
-/** Returns the fact of a scaling, or of an action that did not succeed. */
 function actionFact({ action, result, message }: TakenAction): EventFact | undefined {
   const failure = message === undefined || message === '' ? result : message;
   if (action.kind === 'scaleStatefulSet' && result === 'done') {

@@ -52,7 +52,6 @@ export class WriteQueue {
     this.#plan();
   }
 
-  /** Drops the pending write of the key. */
   forget(key: string): void {
     this.#keys.delete(key);
   }

@@ -73,7 +73,6 @@ export class OrphanSearch {
     return [...this.#found.keys()];
   }
 
-  /** Forgets a group whose release is complete. */
   settle(key: string): void {
     this.#found.delete(key);
     // If the StatefulSets of the group join and leave another group before the next search, that search must list the ledgers again.

@@ -87,7 +87,6 @@ export interface Gathered {
   readonly fresh?: FreshRead | undefined;
 }
 
-/** Returns the memory of a group without earlier turns. */
 export function newMemory(caches: CacheView): GroupMemory {
   return {
     freshness: new Freshness(caches),

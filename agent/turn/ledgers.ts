@@ -100,8 +100,6 @@ export class Ledgers {
         decode: (object) => decode(object, group),
         encode,
         mayWrite: this.#options.mayWrite,
-        // A retry here would occupy one of the parallel turns. The loop pauses and retries instead.
-        retries: 0,
         timeoutMs: this.#options.timeoutMs,
         site: 'ledger',
       });

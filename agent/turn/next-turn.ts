@@ -78,7 +78,6 @@ function delayAfter(memory: GroupMemory, outcomes: readonly Outcome[]): number |
   return outcomes.some(isConflict) ? conflictPauseMs : undefined;
 }
 
-/** Returns whether the object of the action had changed since the snapshot. */
 export function isConflict({ result, action }: Outcome): boolean {
   return result === 'conflict' && action.kind !== 'callPods';
 }

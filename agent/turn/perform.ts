@@ -62,7 +62,6 @@ export function endsTurn({ action, result }: Outcome): boolean {
   return action.kind !== 'callPods' && (result === 'unknown' || result === 'failed');
 }
 
-/** Returns whether the action removes pods now or later. */
 export function isDestructive(action: Action): boolean {
   return replacedBy(action).length > 0 || (action.kind === 'scaleStatefulSet' && action.to < action.from);
 }

@@ -2,7 +2,7 @@
 
 import { type Discovery, discover } from '../../cluster/request/discovery.ts';
 import type { KubernetesObject, Resource } from '../../cluster/request/resource.ts';
-import { type Reflector, type ReflectorState, startReflector } from '../../cluster/watch/reflector.ts';
+import { Reflector, type ReflectorState } from '../../cluster/watch/reflector.ts';
 import type { Change, InvalidObject } from '../../cluster/watch/store.ts';
 import type { Unknown } from '../../engine/snapshot.ts';
 import { messageOf } from '../../policies/error-message.ts';
@@ -49,7 +49,7 @@ export class Watched<View> {
       for (const listener of this.#listeners) listener(change);
     };
     const start = (namespace?: string): Reflector<View> =>
-      startReflector<View>({ env, resource, namespace, fieldSelector, project, onChange: notify, onState, site, relistMs });
+      new Reflector<View>({ env, resource, namespace, fieldSelector, project, onChange: notify, onState, site, relistMs });
     this.#isOne = namespaces === undefined || !resource.isNamespaced;
     this.#reflectors = new Map(
       namespaces === undefined || this.#isOne ? [[undefined, start()]] : namespaces.map((namespace) => [namespace, start(namespace)]),
@@ -191,7 +191,6 @@ export class ServedKinds {
       .catch((error: unknown) => log.warn('API discovery failed', { problem: messageOf(error) }));
   }
 
-  /** Returns whether the API server is known not to serve the kind. */
   isMissing(resource: Resource): boolean {
     return this.#known?.knows(resource) === true && !this.#known.has(resource);
   }

@@ -17,7 +17,6 @@ export class ConnectionFailure extends Error {
   }
 }
 
-/** Returns the failure for a wrong file, flag or environment variable. */
 export function configurationFailure(message: string, cause?: unknown): ConnectionFailure {
   return new ConnectionFailure('configuration', message, { cause });
 }

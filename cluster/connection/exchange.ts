@@ -168,7 +168,6 @@ const reasons: Readonly<Record<string, string>> = {
   EPROTO: 'does not speak TLS. Check whether the address must begin with http://',
 };
 
-/** Returns whether the server's certificate is not trusted. */
 export function isDistrust(error: unknown): boolean {
   const root = error instanceof ExchangeFailure ? error.cause : error;
   return /^(?:DEPTH_ZERO_SELF_SIGNED_CERT|SELF_SIGNED_CERT_IN_CHAIN|UNABLE_TO_\w+|CERT_\w+|INVALID_CA|ERR_TLS_CERT_ALTNAME_INVALID)$/.test(

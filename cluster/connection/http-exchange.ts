@@ -78,7 +78,6 @@ function exchange(request: HttpRequest, options: ConnectionOptions): Promise<Htt
   });
 }
 
-/** Reads the body as text, or gives up as soon as it is too long. */
 function collect(
   response: IncomingMessage,
   maxBodyBytes: number,

@@ -77,7 +77,6 @@ export function wrongCluster(
   return { wanted, given, refusal: { status: 511, contentType: 'application/json', body } };
 }
 
-/** Returns the path of a request without the query. */
 export function pathOf(url: string): string {
   return url.replace(/[?#][\s\S]*$/, '');
 }

@@ -44,12 +44,10 @@ export function watchDirectory(path: string, onEvent: () => void): () => void {
   }
 }
 
-/** Returns the real environment with this connection to an API server. */
 export function processEnv(kubernetes: KubernetesHttp): ClusterEnv {
   return { clock: processClock, timers: processTimers, random: processRandom, kubernetes };
 }
 
-/** Returns the parts of this process that `loadConnection` reads. */
 export function connectionProcess(): ConnectionProcess {
   return {
     env: process.env,

@@ -95,7 +95,6 @@ export class LineSplitter {
     this.#onLine = onLine;
   }
 
-  /** Reports whether a line has begun and not ended. */
   get isInsideLine(): boolean {
     return this.#partialBytes > 0;
   }

@@ -37,11 +37,6 @@ export interface TransportOptions {
   readonly timers?: Timers;
 }
 
-/** Returns a client of the API server. It follows no redirects. It repeats only GETs, after a closed connection or rejected credentials. */
-export function createKubernetesHttp(connection: Connection, options: TransportOptions): KubernetesTransport {
-  return new KubernetesTransport(connection, options);
-}
-
 /** Reads the answer after its headers have arrived. */
 type Receive<Result> = (response: IncomingMessage, sent: ClientRequest) => Promise<Result>;
 
@@ -56,6 +51,7 @@ interface Attempted<Result> {
   readonly authorization: Authorization;
 }
 
+/** Returns a client of the API server. It follows no redirects. It repeats only GETs, after a closed connection or rejected credentials. */
 export class KubernetesTransport implements KubernetesHttp {
   readonly #connection: Connection;
   readonly #options: TransportOptions;

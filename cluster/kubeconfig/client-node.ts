@@ -50,7 +50,6 @@ export function authProvider(
   };
 }
 
-/** Returns an agent that connects through an HTTP or SOCKS proxy. */
 export function proxyAgent(server: string, proxyUrl: string, options: AgentOptions): Agent {
   return new KubeConfig()['createAgent']({ name: '', server, skipTLSVerify: server.startsWith('http:'), proxyUrl }, options);
 }

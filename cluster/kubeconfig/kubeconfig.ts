@@ -135,7 +135,6 @@ function timeoutOf(text: string): number | undefined {
   return timeoutMs === 0 ? undefined : timeoutMs;
 }
 
-/** Reports whether this process runs in a pod that has a service account. */
 export async function isInCluster(process: ConnectionProcess): Promise<boolean> {
   if (!process.env['KUBERNETES_SERVICE_HOST'] || !process.env['KUBERNETES_SERVICE_PORT']) return false;
   return (await read(process, 'token')) !== undefined;

@@ -47,10 +47,6 @@ export interface LeaseProblem {
 export const holderVersionAnnotation = 'rollout-group.dev/holder-version';
 
 /** Starts to contend for the Lease until `stop` or `release`. Never throws. */
-export function startLease(options: LeaseOptions): Lease {
-  return new Lease(options);
-}
-
 export class Lease {
   readonly #options: LeaseOptions;
   readonly #clock: LeaseClock;

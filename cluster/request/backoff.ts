@@ -31,7 +31,6 @@ export class Backoff {
     return pauseAfter(this.#failures, this.#limits, this.#random());
   }
 
-  /** Restarts `nextMs` at the first delay. */
   reset(): void {
     this.#failures = 0;
   }

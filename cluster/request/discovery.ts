@@ -1,5 +1,4 @@
 // Discovers the kinds that the API server serves, and their paths.
-import { messageOf } from '../../policies/error-message.ts';
 import type { ClusterEnv } from '../env.ts';
 import { inParallel } from '../pods.ts';
 import { ApiFailure, TransportFailure } from './failure.ts';
@@ -19,15 +18,8 @@ export interface Discovery {
   readonly find: (kind: { readonly group: string; readonly version?: string | undefined; readonly kind: string }) => readonly Resource[];
   /** Reports whether this version of the resource is served. */
   readonly has: (resource: Version & Pick<Resource, 'plural'>) => boolean;
-  /** Reports whether the resource has that subresource, such as `scale`. */
-  readonly hasSubresource: (resource: Version & Pick<Resource, 'plural'>, subresource: string) => boolean;
   /** Reports whether the group and version could be read. If not, a missing resource in `find` or `has` means nothing. */
-  readonly knows: (resource: { readonly group: string; readonly version?: string | undefined }) => boolean;
-  readonly failures: readonly DiscoveryFailure[];
-}
-
-interface DiscoveryFailure extends Version {
-  readonly message: string;
+  readonly knows: (resource: Version) => boolean;
 }
 
 /** Reads the served kinds. Rejects with ApiFailure or TransportFailure if the groups cannot be listed. */
@@ -55,25 +47,20 @@ async function versionsOf(document: JsonObject, ask: (path: string) => Promise<J
 async function readClassic(version: Version, ask: (path: string) => Promise<JsonObject>): Promise<ServedVersion> {
   try {
     return classicVersion(version, await ask(`${version.group === '' ? '/api' : '/apis'}/${apiVersionOf(version)}`));
-  } catch (error) {
-    return { ...version, resources: [], failure: messageOf(error) };
+  } catch {
+    return { ...version, resources: [], isUnread: true };
   }
 }
 
 function discoveryOf(versions: readonly ServedVersion[]): Discovery {
-  const served = new Map<string, ReadonlySet<string>>();
-  for (const { resources } of versions) for (const { resource, subresources } of resources) served.set(keyOf(resource), subresources);
-  const failures = versions.flatMap(({ group, version, failure }) => (failure === undefined ? [] : [{ group, version, message: failure }]));
+  const all = versions.flatMap(({ resources }) => resources);
+  const served = new Set(all.map(keyOf));
+  const unread = versions.filter(({ isUnread }) => isUnread);
   return {
     find: ({ group, version, kind }) =>
-      versions
-        .filter((candidate) => candidate.group === group && (version === undefined || candidate.version === version))
-        .flatMap(({ resources }) => resources.map(({ resource }) => resource).filter((resource) => resource.kind === kind)),
+      all.filter((one) => one.group === group && one.kind === kind && (version === undefined || one.version === version)),
     has: (resource) => served.has(keyOf(resource)),
-    hasSubresource: (resource, subresource) => served.get(keyOf(resource))?.has(subresource) ?? false,
-    knows: ({ group, version }) =>
-      !failures.some((failure) => failure.group === group && (version === undefined || failure.version === version)),
-    failures,
+    knows: ({ group, version }) => !unread.some((one) => one.group === group && one.version === version),
   };
 }
 
@@ -81,12 +68,11 @@ function keyOf({ group, version, plural }: Version & Pick<Resource, 'plural'>): 
   return `${group}/${version}/${plural}`;
 }
 
-interface ServedVersion {
-  readonly group: string;
-  readonly version: string;
-  readonly resources: readonly { readonly resource: Resource; readonly subresources: ReadonlySet<string> }[];
-  /** Present if the resources could not be read. */
-  readonly failure?: string;
+interface ServedVersion extends Version {
+  /** The resources without subresources. */
+  readonly resources: readonly Resource[];
+  /** True if the resources could not be read. */
+  readonly isUnread?: boolean;
 }
 
 /** Returns the versions of an APIGroupDiscoveryList in order of preference; undefined for another document. */
@@ -99,25 +85,21 @@ function aggregatedVersions(document: JsonObject): readonly ServedVersion[] | un
 }
 
 function aggregatedVersion(group: string, { version, resources, freshness }: JsonObject): ServedVersion {
-  const served = {
+  return {
     group,
     version: textOf(version),
-    resources: objectsIn(resources).flatMap(({ resource, responseKind, scope, subresources }) => {
+    resources: objectsIn(resources).flatMap(({ resource, responseKind, scope }) => {
       const kind = isJsonObject(responseKind) ? textOf(responseKind['kind']) : '';
       // A resource without a kind has only subresources.
-      if (kind === '') return [];
-      const names = objectsIn(subresources).map((entry) => textOf(entry['subresource']));
-      const plural = textOf(resource);
-      return [
-        { resource: { group, version: textOf(version), plural, kind, isNamespaced: scope === 'Namespaced' }, subresources: new Set(names) },
-      ];
+      return kind === '' ? [] : [{ group, version: textOf(version), plural: textOf(resource), kind, isNamespaced: scope === 'Namespaced' }];
     }),
+    // The extension server of a stale group does not answer.
+    isUnread: freshness === 'Stale',
   };
-  return freshness === 'Stale' ? { ...served, failure: 'the extension server of this group does not answer' } : served;
 }
 
 /** Returns the versions of an APIGroupList or APIVersions, the preferred one of each group first; undefined for another document. */
-function classicGroups(document: JsonObject): readonly Pick<Resource, 'group' | 'version'>[] | undefined {
+function classicGroups(document: JsonObject): readonly Version[] | undefined {
   if (Array.isArray(document['versions'])) return document['versions'].map((version) => ({ group: '', version: textOf(version) }));
   if (!Array.isArray(document['groups'])) return undefined;
   return objectsIn(document['groups']).flatMap(({ name, versions, preferredVersion }) => {
@@ -129,22 +111,13 @@ function classicGroups(document: JsonObject): readonly Pick<Resource, 'group' | 
 }
 
 /** Returns the content of an APIResourceList. Throws for another document. */
-function classicVersion({ group, version }: Pick<Resource, 'group' | 'version'>, document: JsonObject): ServedVersion {
+function classicVersion({ group, version }: Version, document: JsonObject): ServedVersion {
   if (!Array.isArray(document['resources'])) throw new Error('it is not a list of resources');
-  const entries = objectsIn(document['resources']);
-  const subresourcesOf = (plural: string): ReadonlySet<string> =>
-    new Set(entries.map(({ name }) => textOf(name).split('/')).flatMap(([parent, name]) => (parent === plural && name ? [name] : [])));
-  return {
-    group,
-    version,
-    resources: entries
-      .filter(({ name }) => !textOf(name).includes('/'))
-      .map(({ name, kind, namespaced }) => {
-        const plural = textOf(name);
-        const resource = { group, version, plural, kind: textOf(kind), isNamespaced: namespaced === true };
-        return { resource, subresources: subresourcesOf(plural) };
-      }),
-  };
+  const entries = objectsIn(document['resources']).filter(({ name }) => !textOf(name).includes('/'));
+  const resources = entries.map(({ name, kind, namespaced }) => {
+    return { group, version, plural: textOf(name), kind: textOf(kind), isNamespaced: namespaced === true };
+  });
+  return { group, version, resources };
 }
 
 function objectsIn(value: unknown): readonly JsonObject[] {

@@ -50,7 +50,6 @@ export function secretProblemText(problem: SecretProblem, of: string): string {
   return `the Secret of ${of} ${problems[problem]}`;
 }
 
-/** Returns the problem as part of a sentence for the author of the reference. */
 export function namedSecretProblem({ name, key }: SecretKey, problem: SecretProblem, namespace: string): string {
   if (problem === 'absent') return `Secret ${name} does not exist in namespace ${namespace}`;
   return `Secret ${name} in namespace ${namespace} has ${problem === 'keyless' ? 'no' : 'an empty value for'} key ${key}`;

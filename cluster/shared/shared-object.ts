@@ -1,17 +1,44 @@
 // Changes one API object that several processes share. Compare-and-swap applies each change exactly once; waiting changes share one write.
-import type { ClusterEnv } from '../env.ts';
-import { isJsonObject, isSameJson, parseJson } from '../request/json.ts';
+import { messageOf } from '../../policies/error-message.ts';
+import { type ClusterEnv, sleep } from '../env.ts';
+import { ApiFailure, isStatus, TransportFailure } from '../request/failure.ts';
+import { isSameJson } from '../request/json.ts';
 import { getObject } from '../request/read.ts';
 import { apiVersionOf, type KubernetesObject, type ObjectMeta, type Resource } from '../request/resource.ts';
 import { createObject, replaceObject, WriteRefused } from '../request/write.ts';
-import { Commit, type Plan, type Steps, type Stored, stored, type Waiting } from './commit.ts';
 
 const defaultTimeoutMs = 10_000;
-const defaultRetries = 5;
 /** The default size limit. etcd stores objects of at most 1.5 MiB, a ConfigMap has at most 1 MiB. */
 const defaultMaxBytes = 900 * 1024;
 
-export type { Stored } from './commit.ts';
+/** The number of conflicts after which the changes are rejected. One writer succeeds in each round, so 30 competing writers all succeed. */
+const conflictLimit = 30;
+/** The random delay between rounds has an upper limit, which doubles with each round up to `lastPauseMs`. */
+const firstPauseMs = 10;
+const lastPauseMs = 1000;
+
+interface Stored<Value> {
+  readonly value: Value;
+  /** Absent if the object does not exist. */
+  readonly resourceVersion?: string;
+}
+
+interface Waiting<Value> {
+  readonly change: (value: Value) => Value;
+  readonly resolve: (stored: Stored<Value>) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/** The result of applying the waiting changes to the object. */
+interface Plan<Value> {
+  /** Undefined if the object does not exist. */
+  readonly object: KubernetesObject | undefined;
+  readonly value: Value;
+  /** Absent if nothing is written. */
+  readonly body?: KubernetesObject;
+  readonly kept: readonly Waiting<Value>[];
+  readonly refused: readonly { readonly waiting: Waiting<Value>; readonly error: unknown }[];
+}
 
 export interface SharedObjectOptions<Value> {
   readonly env: ClusterEnv;
@@ -24,10 +51,8 @@ export interface SharedObjectOptions<Value> {
   readonly encode: (value: Value, existing: KubernetesObject | undefined) => EncodedObject;
   /** The maximum size of the object as JSON, in bytes; default 900 KiB. */
   readonly maxBytes?: number;
-  /** Runs before each write and each retry. False prevents the write. */
+  /** Runs before each write. False prevents the write. */
   readonly mayWrite?: () => boolean;
-  /** The maximum number of retries after no answer, 429 or 5xx; default 5. Conflicts are retried in addition. */
-  readonly retries?: number;
   /** The timeout of each request in milliseconds; default 10 s. */
   readonly timeoutMs?: number;
   /** The call site for logs and injected faults; `.read`, `.create` and `.replace` are appended. */
@@ -46,8 +71,6 @@ export class ObjectTooLarge extends Error {
 
 export class SharedObject<Value> {
   readonly #options: SharedObjectOptions<Value>;
-  readonly #writer: string;
-  #sequence = 0;
   #waiting: Waiting<Value>[] = [];
   #isWriting = false;
   /** The object that the last batch wrote or read. If it is stale, the next write causes a conflict. */
@@ -55,7 +78,6 @@ export class SharedObject<Value> {
 
   constructor(options: SharedObjectOptions<Value>) {
     this.#options = options;
-    this.#writer = writerId(options.env.random);
   }
 
   /** Reads the value from a quorum. Rejects with ApiFailure, TransportFailure or errors of `decode`. */
@@ -65,7 +87,7 @@ export class SharedObject<Value> {
   }
 
   /**
-   * Stores the result of `change` exactly once. `change` may run several times with newer values, so it must have no side effect. An
+   * Stores the result of `change` at most once. Only conflicts are retried. `change` may run several times with newer values, so it must have no side effect. An
    * exception of `change` rejects only this update. An unchanged value causes no write. Rejects with ApiFailure (not stored),
    * ObjectTooLarge, WriteRefused or an error of `decode` (not sent), or TransportFailure: its `mayBeApplied` tells whether the change may
    * be stored now or later.
@@ -85,24 +107,41 @@ export class SharedObject<Value> {
     while (this.#waiting.length > 0) {
       const batch = this.#waiting;
       this.#waiting = [];
-      this.#last = await new Commit(batch, this.#steps()).run();
+      this.#last = await this.#commit(batch);
     }
     this.#isWriting = false;
   }
 
-  #steps(): Steps<Value> {
-    const { env, decode, retries = defaultRetries } = this.#options;
-    const before = this.#sequence;
-    return {
-      env,
-      guess: this.#last,
-      decode,
-      retries,
-      read: () => this.#get(),
-      plan: (object, batch) => this.#plan(object, batch),
-      write: (body, existing) => this.#write(body, existing),
-      hasWritten: (object) => lastWriteOf(object, this.#writer) > before,
-    };
+  /** Resolves or rejects each change of the batch. Returns the object with the changes; undefined if it is unknown or does not exist. */
+  async #commit(batch: readonly Waiting<Value>[]): Promise<KubernetesObject | undefined> {
+    let open = batch;
+    let plan = this.#planOnLast(batch);
+    for (let conflicts = 1; ; conflicts++) {
+      try {
+        plan ??= this.#plan(await this.#get(), open);
+        const { object, value, body, kept, refused } = plan;
+        for (const { waiting, error } of refused) waiting.reject(error);
+        open = kept;
+        const result = body === undefined ? object : await this.#write(body, object);
+        for (const { resolve } of open) resolve(stored(value, result));
+        return result;
+      } catch (error) {
+        plan = undefined;
+        if (await this.#mayRetry(error, conflicts)) continue;
+        for (const { reject } of open) reject(withOutcome(error));
+        return undefined;
+      }
+    }
+  }
+
+  /** Waits before the next attempt. Returns false if the error is final. */
+  async #mayRetry(error: unknown, conflicts: number): Promise<boolean> {
+    if (!isStatus(error, 409) && !(isStatus(error, 404) && error.site.endsWith('.replace'))) return false;
+    const { env } = this.#options;
+    // The first retry is immediate. Later retries are delayed at random, so that the writers do not collide again.
+    const limitMs = conflicts === 1 ? 0 : Math.min(lastPauseMs, firstPauseMs * 2 ** conflicts);
+    await sleep(env, limitMs * env.random());
+    return conflicts < conflictLimit;
   }
 
   async #get(): Promise<KubernetesObject | undefined> {
@@ -113,23 +152,33 @@ export class SharedObject<Value> {
   async #write(body: KubernetesObject, existing: KubernetesObject | undefined): Promise<KubernetesObject> {
     const { env, resource, site, timeoutMs = defaultTimeoutMs, mayWrite = () => true } = this.#options;
     if (!mayWrite()) throw new WriteRefused('this process does not lead');
-    const annotations = { ...body.metadata.annotations, [writersAnnotation]: withWrite(existing, this.#writer, ++this.#sequence) };
-    const marked = { ...body, metadata: { ...body.metadata, annotations } };
     return existing === undefined
-      ? createObject(env, resource, marked, { site: `${site}.create`, timeoutMs })
-      : replaceObject(env, resource, marked, { site: `${site}.replace`, timeoutMs });
+      ? createObject(env, resource, body, { site: `${site}.create`, timeoutMs })
+      : replaceObject(env, resource, body, { site: `${site}.replace`, timeoutMs });
+  }
+
+  /** Returns undefined if the object must be read first: only a fresh object proves a write refused or unnecessary. */
+  #planOnLast(batch: readonly Waiting<Value>[]): Plan<Value> | undefined {
+    if (this.#last === undefined) return undefined;
+    try {
+      const plan = this.#plan(this.#last, batch);
+      return plan.body === undefined || plan.refused.length > 0 ? undefined : plan;
+    } catch {
+      return undefined;
+    }
   }
 
   #plan(object: KubernetesObject | undefined, batch: readonly Waiting<Value>[]): Plan<Value> {
     const before = this.#options.decode(object);
-    const all = applyAll(before, batch, () => undefined);
+    const all = { object, ...applyAll(before, batch, () => undefined) };
     const body = this.#bodyOf(all.value, before, object);
     if (body === undefined || this.#sizeProblem(body) === undefined) return body === undefined ? all : { ...all, body };
     // All changes together are too large, so only the changes that fit are stored, in their order.
-    const fitting = applyAll(before, batch, (value) => {
+    const fits = applyAll(before, batch, (value) => {
       const one = this.#bodyOf(value, before, object);
       return one === undefined ? undefined : this.#sizeProblem(one);
     });
+    const fitting = { object, ...fits };
     const rest = this.#bodyOf(fitting.value, before, object);
     return rest === undefined ? fitting : { ...fitting, body: rest };
   }
@@ -170,7 +219,7 @@ function applyAll<Value>(
   before: Value,
   batch: readonly Waiting<Value>[],
   problemOf: (value: Value) => Error | undefined,
-): Omit<Plan<Value>, 'body'> {
+): Omit<Plan<Value>, 'object' | 'body'> {
   const kept: Waiting<Value>[] = [];
   const refused: { waiting: Waiting<Value>; error: unknown }[] = [];
   let value = before;
@@ -188,46 +237,20 @@ function applyAll<Value>(
   return { value, kept, refused };
 }
 
+function stored<Value>(value: Value, object: KubernetesObject | undefined): Stored<Value> {
+  const resourceVersion = object?.metadata.resourceVersion;
+  return resourceVersion === undefined ? { value } : { value, resourceVersion };
+}
+
+/** Returns an error that says whether the changes may be stored: a server may have stored a write although it answered with a failure. */
+function withOutcome(error: unknown): unknown {
+  if (!(error instanceof TransportFailure || error instanceof ApiFailure)) return error;
+  const said = error instanceof TransportFailure && error.mayBeApplied;
+  const mayBeApplied = !error.site.endsWith('.read') && (said || (error instanceof ApiFailure && error.status >= 500));
+  return mayBeApplied === said ? error : new TransportFailure(messageOf(error), { site: error.site, mayBeApplied, cause: error });
+}
+
 function merged(field: 'labels' | 'annotations', existing: KubernetesObject | undefined, metadata: EncodedObject['metadata']) {
   const both = { ...existing?.metadata[field], ...metadata?.[field] };
   return Object.keys(both).length === 0 ? {} : { [field]: both };
-}
-
-/** The number of the last write of each recent writer, as JSON. The number shows whether a write without a response was stored. */
-const writersAnnotation = 'rollout-group.dev/writers';
-
-/** The number of writers in the annotation: more than the replicas of agent and webhook that write one object at the same time. */
-const writersKept = 16;
-
-/** Returns a random name of a writer. It is not a number, because a JavaScript object sorts numeric keys first. */
-function writerId(random: () => number): string {
-  const part = (): string =>
-    Math.floor(random() * 2 ** 32)
-      .toString(36)
-      .padStart(7, '0');
-  return `w${part()}${part()}`;
-}
-
-/** Returns the number of this writer's last write in the object; 0 without a write. */
-function lastWriteOf(object: KubernetesObject | undefined, writer: string): number {
-  return marksOf(object)[writer] ?? 0;
-}
-
-/** Returns the annotation with this write as the newest. */
-function withWrite(object: KubernetesObject | undefined, writer: string, sequence: number): string {
-  const { [writer]: _, ...others } = marksOf(object);
-  return JSON.stringify(Object.fromEntries([...Object.entries(others), [writer, sequence]].slice(-writersKept)));
-}
-
-function marksOf(object: KubernetesObject | undefined): Readonly<Record<string, number>> {
-  const text = object?.metadata.annotations?.[writersAnnotation];
-  if (typeof text !== 'string') return {};
-  try {
-    const value = parseJson(text);
-    if (!isJsonObject(value)) return {};
-    return Object.fromEntries(Object.entries(value).filter((entry): entry is [string, number] => Number.isSafeInteger(entry[1])));
-  } catch {
-    // The annotation was edited. The next write repairs it.
-    return {};
-  }
 }

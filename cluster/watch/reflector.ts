@@ -22,11 +22,6 @@ const usualRelistMs = 1_800_000;
 const leastRelistMs = 10_000;
 const timeoutMs = 30_000;
 
-/** Starts to follow a collection. Never throws, and retries without limit. */
-export function startReflector<View>(options: ReflectorOptions<View>): Reflector<View> {
-  return new Reflector(options);
-}
-
 interface Failure {
   readonly reason: FailureReason;
   readonly message: string;
@@ -34,6 +29,7 @@ interface Failure {
 
 type Verdict = Extract<WatchLine, { readonly kind: 'unparsable' | 'error' }>;
 
+/** Starts to follow a collection. Never throws, and retries without limit. */
 export class Reflector<View> {
   readonly #entries = new Entries<View>();
   readonly store: Store<View> = this.#entries;
@@ -82,7 +78,7 @@ export class Reflector<View> {
   readonly state = (): ReflectorState => {
     const failure = this.#failure ?? this.#invalidObjects();
     if (failure !== undefined) {
-      return { kind: 'failing', ...failure, hasSynced: this.#syncedMs !== undefined, lastContactMs: this.#contact.heardWallMs() };
+      return { kind: 'failing', ...failure, hasSynced: this.#syncedMs !== undefined };
     }
     return this.#syncedMs === undefined ? { kind: 'starting' } : { kind: 'synced', atMs: this.#syncedMs };
   };
@@ -312,8 +308,6 @@ export type ReflectorState =
       readonly message: string;
       /** True if a list succeeded earlier. Then the store has the state of the last contact. */
       readonly hasSynced: boolean;
-      /** The wall clock of the last message from the server, or of the start. */
-      readonly lastContactMs: number;
     };
 
 type FailureReason = 'forbidden' | 'missing' | 'unreachable' | 'invalid';
@@ -345,25 +339,21 @@ const messageMs = 1000;
  * happened at any time since the previous message. So the state is certain only as of the time at which the previous message arrived.
  */
 export class Contact {
-  readonly #clock: Clock;
+  readonly #clock: Pick<Clock, 'monotonicMs'>;
   #heardMs: number | undefined;
-  #heardWallMs: number;
   /** The begin and the end (so far) of the latest message. */
   #begunMs = Number.NEGATIVE_INFINITY;
   #newestMs = Number.NEGATIVE_INFINITY;
   #certainMs = Number.NEGATIVE_INFINITY;
 
-  constructor(clock: Clock) {
+  constructor(clock: Pick<Clock, 'monotonicMs'>) {
     this.#clock = clock;
-    this.#heardWallMs = clock.nowMs();
   }
 
   recordMessage(): void {
     this.#heardMs = this.#clock.monotonicMs();
-    this.#heardWallMs = this.#clock.nowMs();
   }
 
-  /** Records a message with a newer version. */
   recordNews(): void {
     const nowMs = this.#clock.monotonicMs();
     if (nowMs - this.#begunMs >= messageMs) {
@@ -378,11 +368,6 @@ export class Contact {
     this.#begunMs = this.#clock.monotonicMs();
     this.#newestMs = asOfMs;
     this.#certainMs = Math.max(this.#certainMs, asOfMs);
-  }
-
-  /** Returns the wall clock of the last message, or of the start. */
-  heardWallMs(): number {
-    return this.#heardWallMs;
   }
 
   /** Returns the milliseconds since the last message; undefined before the first. */

@@ -8,8 +8,6 @@ export interface Store<View> {
   readonly list: (namespace?: string) => readonly View[];
   /** Returns the existing objects that could not be parsed. `list` does not contain them: their state is unknown. */
   readonly invalid: () => readonly InvalidObject[];
-  /** Returns the number of objects, including invalid objects. */
-  readonly size: () => number;
 }
 
 export interface InvalidObject {
@@ -53,8 +51,6 @@ export class Entries<View> implements Store<View> {
   };
 
   readonly invalid = (): readonly InvalidObject[] => [...this.#invalid.values()];
-
-  readonly size = (): number => [...this.#namespaces.values()].reduce((sum, inside) => sum + inside.size, 0);
 
   #entry(namespace: string, name: string): Entry<View> | undefined {
     return this.#namespaces.get(namespace)?.get(name);

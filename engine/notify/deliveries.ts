@@ -15,9 +15,8 @@ export type Delivery =
       readonly thread?: string;
       /** True if the channel shows the message outside its thread too. Readers get no notification when the main message is edited. */
       readonly isBroadcast: boolean;
-      readonly isPage: boolean;
     }
-  | { readonly kind: 'edit'; readonly key: string; readonly handle: string; readonly text: string; readonly isPage: boolean }
+  | { readonly kind: 'edit'; readonly key: string; readonly handle: string; readonly text: string }
   | { readonly kind: 'tell'; readonly key: string; readonly event: NotedEvent }
   /** Records that every message of the ended run has its final text. */
   | { readonly kind: 'close'; readonly key: string };
@@ -74,19 +73,19 @@ function nextMessage(state: DeliveryState, events: readonly NotedEvent[]): Deliv
   const { done, handles, closedBy } = channelNotes(run, channel);
   const facts = live?.facts;
   if (!done.includes(mainKey)) {
-    return { kind: 'post', key: mainKey, text: mainMessage(name, run, facts), isBroadcast: false, isPage: false };
+    return { kind: 'post', key: mainKey, text: mainMessage(name, run, facts), isBroadcast: false };
   }
   const thread = handles[mainKey];
   const inThread = thread === undefined ? {} : { thread };
   const event = events.find(({ id, kind }) => kind !== 'started' && !done.includes(id));
   if (event !== undefined) {
     const isBroadcast = thread !== undefined && (event.kind === 'failed' || event.kind === 'waiting');
-    return { kind: 'post', key: event.id, text: eventMessage(name, run, event), ...inThread, isBroadcast, isPage: false };
+    return { kind: 'post', key: event.id, text: eventMessage(name, run, event), ...inThread, isBroadcast };
   }
   const last = events.at(-1)?.id ?? '';
   // Before the first observation, the message in the channel may be newer than the stored notes.
   if ((run.outcome !== 'running' && closedBy === last) || (live === undefined && !isPast)) return undefined;
-  const edit = thread === undefined ? undefined : edited(state, mainKey, mainMessage(name, run, facts), false);
+  const edit = thread === undefined ? undefined : edited(state, mainKey, mainMessage(name, run, facts));
   const page = thread === undefined || live === undefined ? undefined : nextPage(state, live.pods, thread);
   return edit ?? page ?? (run.outcome === 'running' ? undefined : { kind: 'close', key: last });
 }
@@ -98,14 +97,14 @@ function nextPage(state: DeliveryState, pods: PodLines, thread: string): Deliver
   for (let page = 1; page <= pages; page += 1) {
     const key = `page-${page}`;
     const text = pageMessage(pods, page);
-    if (!done.includes(key)) return { kind: 'post', key, text, thread, isBroadcast: false, isPage: true };
-    const edit = edited(state, key, text, true);
+    if (!done.includes(key)) return { kind: 'post', key, text, thread, isBroadcast: false };
+    const edit = edited(state, key, text);
     if (edit !== undefined) return edit;
   }
   return undefined;
 }
 
-function edited({ run, channel, isShown }: DeliveryState, key: string, text: string, isPage: boolean): Delivery | undefined {
+function edited({ run, channel, isShown }: DeliveryState, key: string, text: string): Delivery | undefined {
   const handle = channelNotes(run, channel).handles[key];
-  return handle === undefined || isShown(key, text) ? undefined : { kind: 'edit', key, handle, text, isPage };
+  return handle === undefined || isShown(key, text) ? undefined : { kind: 'edit', key, handle, text };
 }

@@ -84,7 +84,6 @@ const document = z.object({
   group: name,
   /** The oldest run first. The last run is the run in the ledger. */
   runs: z.array(run).max(notesLimits.runs),
-  /** The current problems of channels, by name of the channel. */
   problems: z.record(name, z.object({ text, sinceMs: z.number() })).exactOptional(),
 });
 

@@ -169,7 +169,6 @@ export function done(known: ChannelNotes, key: string, how: { readonly handle?: 
   };
 }
 
-/** Sets or clears the problem of a channel. */
 export function withProblem(notes: Notes, channel: string, text: string | undefined, atMs: number): Notes {
   const known = notes.problems?.[channel];
   if (known?.text === text) return notes;

@@ -79,7 +79,6 @@ export function takeVersion(
   return { kept: { valid: { generation, view } }, outcome: 'updated' };
 }
 
-/** Reads a PodDisruptionBudget of `policy/v1`. */
 export function observePodBudget(raw: unknown): Known<PodBudgetView> {
   const fields = reader(raw);
   const { namespace, name } = identity(fields);

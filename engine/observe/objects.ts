@@ -83,13 +83,12 @@ function problemOf(view: StatefulSetView, strategy: string, management: string):
   return undefined;
 }
 
-/** Reads a pod. A node that `nodes` lacks is unready; without `nodes`, every node is ready. The ordinal is -1 for names without a number. */
-export function observePod(raw: unknown, nodes?: ReadonlyMap<string, boolean>): Known<ObservedPod> {
+/** Reads a pod. Its node counts as ready. The ordinal is -1 for names without a number. */
+export function observePod(raw: unknown): Known<ObservedPod> {
   const fields = reader(raw);
   const { namespace, name, uid, resourceVersion } = identity(fields);
   const labels = fields.texts('metadata.labels');
   const ready = fields.list('status.conditions').find((condition) => reader(condition).text('type') === 'Ready');
-  const node = fields.text('spec.nodeName') ?? '';
   const statuses = fields.list('status.containerStatuses');
   const readyTime = fields.texts('metadata.annotations')['grafana.com/ready-time'];
   const readyTimeMs = instantMs(readyTime ?? '');
@@ -116,8 +115,8 @@ export function observePod(raw: unknown, nodes?: ReadonlyMap<string, boolean>): 
     isTerminating: fields.has('metadata.deletionTimestamp'),
     ...terminatingSince(fields),
     waitingReasons: [...fields.list('status.initContainerStatuses'), ...statuses].flatMap(waitingReason),
-    node,
-    nodeReady: node === '' || nodes === undefined || nodes.get(node) === true,
+    node: fields.text('spec.nodeName') ?? '',
+    nodeReady: true,
     ...(readyTimeMs === undefined ? {} : { readyTimeMs }),
     ...(readyTimeMs === undefined && readyTime !== undefined ? { isReadyTimeUnreadable: true } : {}),
     ...(owner === undefined ? {} : { owner: { kind: ownerText('kind'), name: ownerText('name'), uid: ownerText('uid') } }),
@@ -155,7 +154,6 @@ function expressionText(fields: Reader): string {
   return forms[fields.text('operator') ?? ''] ?? '';
 }
 
-/** Reads a node and whether its condition Ready is true. */
 export function observeNode(raw: unknown): { readonly name: string; readonly isReady: boolean } {
   const fields = reader(raw);
   const ready = fields.list('status.conditions').find((condition) => reader(condition).text('type') === 'Ready');
@@ -172,7 +170,6 @@ export function identity(fields: Reader): { readonly namespace: string; readonly
   };
 }
 
-/** Returns the owner reference whose `controller` is true. */
 export function controllerOf(fields: Reader): Reader | undefined {
   const reference = fields.list('metadata.ownerReferences').find((candidate) => reader(candidate).flag('controller') === true);
   return reference === undefined ? undefined : reader(reference);

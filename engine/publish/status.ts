@@ -43,37 +43,6 @@ interface Condition {
   readonly observedGeneration?: number;
 }
 
-interface GroupStatus {
-  readonly observedGeneration?: number;
-  readonly phase: string;
-  readonly goal: string;
-  readonly reason: string;
-  readonly message: string;
-  readonly wave?: string;
-  readonly replicas?: number;
-  readonly selector?: string;
-  readonly pods: number;
-  readonly updatedPods: number;
-  readonly readyPods: number;
-  readonly decidedAt: string;
-  readonly policyDigest: string;
-  readonly drift?: GroupDrift;
-  readonly conditions: readonly Condition[];
-  readonly decision: PublishedDecision;
-}
-
-interface GroupDrift {
-  /** The number of all fields of all StatefulSets. */
-  readonly fieldCount: number;
-  readonly fields: readonly {
-    readonly statefulSet: string;
-    readonly field: string;
-    readonly manager: string;
-    /** RFC 3339. */
-    readonly lastWriteAt?: string;
-  }[];
-}
-
 /** The number of drifted fields that the status names. */
 const driftedFieldsOfStatus = 5;
 
@@ -88,8 +57,8 @@ export function scaleTargetOf(group: GroupDefinition, snapshot: Pick<Snapshot, '
   return { replicas: set.status.replicas, ...(set.selector === undefined ? {} : { selector: set.selector }) };
 }
 
-/** Returns the complete status, which replaces the previous status. */
-export function groupStatus(published: PublishedDecision, context: StatusContext = {}): GroupStatus {
+/** Returns the complete status, which replaces the previous status; `rolloutGroupStatus` is its schema. */
+export function groupStatus(published: PublishedDecision, context: StatusContext = {}) {
   const { generation, scale } = context;
   const [first] = published.waits;
   const sum = (count: (zone: PublishedDecision['zones'][number]) => number): number =>
@@ -113,7 +82,7 @@ export function groupStatus(published: PublishedDecision, context: StatusContext
   };
 }
 
-function driftOfGroup({ zones }: PublishedDecision): Pick<GroupStatus, 'drift'> {
+function driftOfGroup({ zones }: PublishedDecision) {
   const drifted = zones.flatMap(({ statefulSet, drift }) => (drift === undefined ? [] : [{ statefulSet, drift }]));
   if (drifted.length === 0) return {};
   const fields = drifted.flatMap(({ statefulSet, drift }) =>

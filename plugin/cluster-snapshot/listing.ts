@@ -2,7 +2,7 @@
 import { isStatus } from '../../cluster/request/failure.ts';
 import { listObjects } from '../../cluster/request/read.ts';
 import { type KubernetesObject, type Resource, resources } from '../../cluster/request/resource.ts';
-import { type Reflector, startReflector } from '../../cluster/watch/reflector.ts';
+import { Reflector } from '../../cluster/watch/reflector.ts';
 import { fieldAt } from '../../engine/observe/raw.ts';
 import { isUnknown, type Known, type Unknown, type UnreadObject } from '../../engine/snapshot.ts';
 import { zoneBudgetResource } from '../../policies/adopt/keys.ts';
@@ -148,7 +148,7 @@ export function watchListing({ env, agentNamespace = usualAgentNamespace }: Clus
     const { resource, site, labelSelector, isOfAgent } = listed[name];
     if (isOfAgent === true && (namespace === undefined || namespace === agentNamespace)) return undefined;
     const place = isOfAgent === true ? agentNamespace : namespace;
-    return startReflector<KubernetesObject>({
+    return new Reflector<KubernetesObject>({
       env,
       resource,
       ...(resource.isNamespaced && place !== undefined ? { namespace: place } : {}),

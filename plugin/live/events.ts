@@ -1,7 +1,7 @@
 // Reads the events that this project writes about groups. By default the API server keeps an event for one hour.
 import { listObjects } from '../../cluster/request/read.ts';
 import { type KubernetesObject, resources } from '../../cluster/request/resource.ts';
-import { startReflector } from '../../cluster/watch/reflector.ts';
+import { Reflector } from '../../cluster/watch/reflector.ts';
 import { type Reader, reader } from '../../engine/observe/raw.ts';
 import type { PublishedDecision } from '../../engine/publish/published.ts';
 import type { Cluster } from '../connection.ts';
@@ -57,7 +57,7 @@ function byTime(a: GroupEvent, b: GroupEvent): number {
 
 /** Calls `onEvent` with each existing, new or repeated event. Returns a function that stops the watch. */
 export function watchEvents({ env }: Cluster, namespace: string | undefined, onEvent: (event: GroupEvent) => void): () => void {
-  const reflector = startReflector<readonly GroupEvent[]>({
+  const reflector = new Reflector<readonly GroupEvent[]>({
     env,
     resource: resources.events,
     ...(namespace === undefined ? {} : { namespace }),

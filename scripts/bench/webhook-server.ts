@@ -95,7 +95,6 @@ async function startReal(tls: TlsSource, { scenario, count }: ServerOptions): Pr
       decided: nothing,
       wrongCluster: nothing,
       refusedConnection: nothing,
-      certificate: nothing,
     },
     env: world.env,
   });

@@ -1,6 +1,6 @@
 // Processes that contend for one Lease, each with its own clock rate, pauses and network.
 import type { ClusterEnv } from '../../cluster/env.ts';
-import { type Lease, type LeaseOptions, startLease } from '../../cluster/lease/lease.ts';
+import { Lease, type LeaseOptions } from '../../cluster/lease/lease.ts';
 import { TransportFailure } from '../../cluster/request/failure.ts';
 import type { ModelApi } from '../kit/model-server.ts';
 import { seededRandom, type VirtualEnv } from '../kit/virtual-env.ts';
@@ -66,7 +66,7 @@ export function startProcess(base: VirtualEnv, { identity, rate = 1, seed = 1, .
     },
   };
   const told: string[] = [];
-  const lease = startLease({
+  const lease = new Lease({
     env,
     namespace: 'ns',
     name: 'agent',

@@ -1,7 +1,7 @@
 // A reflector on the model of the API server, with everything that it tells written down.
 
 import { type KubernetesObject, resources } from '../../cluster/request/resource.ts';
-import { type Change, type Reflector, type ReflectorOptions, type ReflectorState, startReflector } from '../../cluster/watch/reflector.ts';
+import { type Change, Reflector, type ReflectorOptions, type ReflectorState } from '../../cluster/watch/reflector.ts';
 import { ModelApi } from '../kit/model-server.ts';
 import { type Serve, type VirtualEnv, virtualEnv } from '../kit/virtual-env.ts';
 
@@ -59,7 +59,7 @@ export function follow(
   for (const name of before) put(name, '1');
   const changes: Change<View>[] = [];
   const states: ReflectorState[] = [];
-  const reflector = startReflector<View>({
+  const reflector = new Reflector<View>({
     env,
     resource: resources.configMaps,
     project: viewOf,

@@ -5,7 +5,7 @@ import { type AddressInfo, createServer as createTcpServer, type Socket } from '
 import type { TLSSocket } from 'node:tls';
 import { onTestFinished } from 'vitest';
 import type { Authorization, Connection, TlsMaterial } from '../../cluster/connection/connection.ts';
-import { createKubernetesHttp, type KubernetesTransport, type TransportOptions } from '../../cluster/connection/transport.ts';
+import { KubernetesTransport, type TransportOptions } from '../../cluster/connection/transport.ts';
 import type { KubernetesRequest, Timers } from '../../cluster/env.ts';
 import { TransportFailure } from '../../cluster/request/failure.ts';
 import { type CertificateAuthority, createCertificateAuthority } from '../control-plane/certificates.ts';
@@ -92,7 +92,7 @@ export function connectionTo(server: string, changes: Partial<Connection> & { re
 
 /** Closed when the test is over. */
 export function transportTo(connection: Connection, options: Partial<TransportOptions> = {}): KubernetesTransport {
-  const transport = createKubernetesHttp(connection, { userAgent: 'test/1', ...options });
+  const transport = new KubernetesTransport(connection, { userAgent: 'test/1', ...options });
   onTestFinished(() => transport.close());
   return transport;
 }

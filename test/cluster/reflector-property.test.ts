@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { compareResourceVersions, resources } from '../../cluster/request/resource.ts';
-import { type Change, startReflector } from '../../cluster/watch/reflector.ts';
+import { type Change, Reflector } from '../../cluster/watch/reflector.ts';
 import { ModelApi } from '../kit/model-server.ts';
 import { type Serve, type Served, seededRandom, status, type VirtualEnv, VirtualWatch, virtualEnv } from '../kit/virtual-env.ts';
 import { type View, viewOf } from './following.ts';
@@ -80,7 +80,7 @@ describe('a reflector on an unreliable server', () => {
         let share = 0.25;
         env.replaceServer(unreliable(api, env, random, () => share));
         const told = new Map<string, View>();
-        const reflector = startReflector<View>({
+        const reflector = new Reflector<View>({
           env,
           resource: resources.configMaps,
           namespace: 'ns',

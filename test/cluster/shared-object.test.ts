@@ -149,7 +149,7 @@ describe('a shared object', () => {
     expect(writes()).toEqual([]);
   });
 
-  it.each([403, 404, 413, 422])('rejects with %i at once', async (code) => {
+  it.each([403, 404, 413, 422, 429])('rejects with %i at once', async (code) => {
     const { env, add, writes } = setUp(firstWrite(() => status(code, 'No')));
     await expect(env.finish(add('a'))).rejects.toMatchObject({ status: code });
     expect(writes().length).toBe(1);
@@ -196,116 +196,29 @@ describe('a conflict', () => {
 });
 
 describe('a lost answer', () => {
-  it('to a write that landed is found out, and nothing is written twice', async () => {
+  it.each<[string, Served]>([
+    ['that no server gave', { lost: 'reply' }],
+    ['of a server that failed after it had stored', status(504, 'Timeout')],
+  ])('to a write, %s, is reported as uncertain, and nothing is written twice', async (_, answer) => {
     const { env, add, stored, writes } = setUp(
       firstWrite(async (api, request) => {
         await api.serve(request);
-        return { lost: 'reply' };
+        return answer;
       }),
     );
-    const { value } = await env.finish(add('a'));
-    expect([value, stored(), writes().length]).toEqual([['a'], ['a'], 1]);
-  });
-
-  it('to a write that landed is found out when others have written since', async () => {
-    const { env, add, stored, writes } = setUp(
-      firstWrite(async (api, request) => {
-        await api.serve(request);
-        await virtualWrite(api, 'theirs');
-        return { lost: 'reply' };
-      }),
-    );
-    const { value } = await env.finish(add('a'));
-    expect([value, stored(), writes().length]).toEqual([['a', 'theirs'], ['a', 'theirs'], 1]);
-  });
-
-  it('to a write that did not land leads to another one', async () => {
-    const { env, add, stored } = setUp(firstWrite(() => ({ lost: 'reply' })));
-    await env.finish(add('a'));
-    expect(stored()).toEqual(['a']);
-  });
-
-  it('to a write that lands late leads to no second one', async () => {
-    for (const lateMs of [5000, 10_100, 10_300, 10_500, 11_000, 20_000]) {
-      const late = (env: () => VirtualEnv) =>
-        firstWrite(async (api, request) => {
-          await new Promise<void>((resolve) => {
-            env().timers.after(lateMs, resolve);
-          });
-          return api.serve(request);
-        });
-      let env: VirtualEnv | undefined;
-      const set = setUp(late(() => env as VirtualEnv));
-      env = set.env;
-      await env.finish(set.add('a'));
-      await env.advance(60_000);
-      expect([lateMs, set.stored()]).toEqual([lateMs, ['a']]);
-    }
-  });
-
-  it('to a write that can no longer land is certain: the refusal that follows is told as it is', async () => {
-    let writeCount = 0;
-    const { env, add, stored } = setUp((api) => async (request) => {
-      if (request.method === 'GET') return api.serve(request);
-      writeCount++;
-      if (writeCount > 1) return status(403, 'Forbidden');
-      await virtualWrite(api, 'theirs');
-      return { lost: 'reply' };
-    });
-    await expect(env.finish(add('a'))).rejects.toMatchObject({ name: 'ApiFailure', status: 403 });
-    expect(stored()).toEqual(['theirs']);
-  });
-
-  it('to a write that may still land is uncertain in every case', async () => {
-    let writeCount = 0;
-    const { env, add } = setUp((api) => (request) => {
-      if (request.method === 'GET') return api.serve(request);
-      writeCount++;
-      return writeCount > 1 ? status(403, 'Forbidden') : { lost: 'reply' };
-    });
     await expect(env.finish(add('a'))).rejects.toMatchObject({ name: 'TransportFailure', mayBeApplied: true });
+    expect([stored(), writes().length, env.timerCount()]).toEqual([['a'], 1, 0]);
+    await env.finish(add('b'));
+    expect(stored()).toEqual(['a', 'b']);
   });
 
-  it('that cannot be followed up is reported', async () => {
-    let isGone = false;
-    const { env, add } = setUp((api) => (request) => {
-      if (request.method !== 'GET') isGone = true;
-      return isGone ? { lost: 'reply' } : api.serve(request);
-    });
-    await expect(env.finish(add('a'))).rejects.toMatchObject({ name: 'TransportFailure', mayBeApplied: true });
-    expect(env.timerCount()).toBe(0);
+  it('to a write that was not sent is certain', async () => {
+    const { env, add } = setUp(firstWrite(() => ({ lost: 'before-apply' })));
+    await expect(env.finish(add('a'))).rejects.toMatchObject({ name: 'TransportFailure', mayBeApplied: false });
   });
 
   it('to reads says that nothing was changed', async () => {
     const { env, add } = setUp(() => () => ({ lost: 'reply' }));
     await expect(env.finish(add('a'))).rejects.toMatchObject({ name: 'TransportFailure', mayBeApplied: false });
   });
-
-  it('is as good as a server that fails after it has stored', async () => {
-    const { env, add, stored, writes } = setUp(
-      firstWrite(async (api, request) => {
-        await api.serve(request);
-        return status(504, 'Timeout');
-      }),
-    );
-    await env.finish(add('a'));
-    expect([stored(), writes().length]).toEqual([['a'], 1]);
-  });
 });
-
-describe('a server under load', () => {
-  it('is left alone as long as it asks for', async () => {
-    const { env, add, writes } = setUp(
-      firstWrite(() => ({ ...status(429, 'TooManyRequests'), headers: { 'retry-after': '7' } }) as Served),
-    );
-    await env.finish(add('a'));
-    const [first, second] = writes();
-    expect((second?.sentAtMs ?? 0) - (first?.sentAtMs ?? 0)).toBeGreaterThanOrEqual(7000);
-  });
-});
-
-/** Another process adds to the list. */
-async function virtualWrite(api: ModelApi, item: string): Promise<void> {
-  const env = virtualEnv({ seed: 99, serve: api.serve });
-  await sharedList(env).update((list) => [...list, item]);
-}

@@ -1,7 +1,7 @@
 // What the connection promises, on a real API server: identities, pages, watches, refusals, deadlines that the server hears of.
 import { expect, it, onTestFinished, vi } from 'vitest';
 import { connectionProcess } from '../../cluster/connection/process-env.ts';
-import { createKubernetesHttp, type KubernetesTransport, type TransportOptions } from '../../cluster/connection/transport.ts';
+import { KubernetesTransport, type TransportOptions } from '../../cluster/connection/transport.ts';
 import type { KubernetesResponse } from '../../cluster/env.ts';
 import { type ConnectionOptions, loadConnection } from '../../cluster/kubeconfig/kubeconfig.ts';
 import { ApiFailure } from '../../cluster/request/failure.ts';
@@ -18,7 +18,7 @@ interface Shown {
 async function connect(options: ConnectionOptions, transport: Partial<TransportOptions> = {}): Promise<KubernetesTransport> {
   // Nothing of the developer's own clusters is to be found.
   const process = { ...connectionProcess(), env: {}, homeDir: '/nonexistent' };
-  const http = createKubernetesHttp(await loadConnection(options, process), { userAgent: 'rollout-group-test/1', ...transport });
+  const http = new KubernetesTransport(await loadConnection(options, process), { userAgent: 'rollout-group-test/1', ...transport });
   onTestFinished(() => http.close());
   return http;
 }
@@ -133,7 +133,7 @@ describeOnControlPlane('the connection', (controlPlane) => {
       'current-context': 'x',
     };
     const process = { ...connectionProcess(), readFile: async () => Buffer.from(JSON.stringify(kubeconfig)) };
-    const http = createKubernetesHttp(await loadConnection({ kubeconfig: 'anything' }, process), { userAgent: 'test/1' });
+    const http = new KubernetesTransport(await loadConnection({ kubeconfig: 'anything' }, process), { userAgent: 'test/1' });
     onTestFinished(() => http.close());
     expect((await http.request(ask('/api/v1/pods'))).status).toBe(401);
   });

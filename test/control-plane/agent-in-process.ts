@@ -10,7 +10,7 @@ import { createWriters, handOver } from '../../agent/published/writers.ts';
 import type { Degradation, TurnListener, TurnReport } from '../../agent/report.ts';
 import { createExchanges } from '../../cluster/connection/http-exchange.ts';
 import { connectionProcess, processEnv } from '../../cluster/connection/process-env.ts';
-import { createKubernetesHttp } from '../../cluster/connection/transport.ts';
+import { KubernetesTransport } from '../../cluster/connection/transport.ts';
 import { loadConnection } from '../../cluster/kubeconfig/kubeconfig.ts';
 import { type Call, type MortalEnv, mortal } from './crash.ts';
 import type { Identity } from './identities.ts';
@@ -66,7 +66,7 @@ export function scaledConfig(namespace: string, identity: string): AgentConfig {
 export async function startInProcess(options: InProcessOptions): Promise<InProcessAgent> {
   const { url, identity, namespace, name, diesAt = () => false, podProxy, policies, config = {}, isTelling = false } = options;
   const connection = await loadConnection({ kubeconfig: identity.kubeconfig, server: url }, { ...connectionProcess(), env: {} });
-  const http = createKubernetesHttp(connection, { userAgent: `rollout-group-agent/${name}` });
+  const http = new KubernetesTransport(connection, { userAgent: `rollout-group-agent/${name}` });
   const clockAndMore = processEnv(http);
   const pods = createPodHttp({
     env: podProxy === undefined ? {} : { HTTP_PROXY: podProxy },

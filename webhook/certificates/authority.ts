@@ -173,7 +173,6 @@ function keyUsage(usage: 'digitalSignature' | 'keyCertSign'): Der {
   return extension(oids.keyUsage, primitive(Type.BITSTRING, usage === 'digitalSignature' ? '\x07\x80' : '\x02\x04'), true);
 }
 
-/** Encodes each entry as an IP address if it is one, and otherwise as a DNS name. */
 function alternativeNames(names: readonly string[]): Der {
   const entries = names.map((name) => {
     const address = addressBytes(name);

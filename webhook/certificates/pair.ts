@@ -62,12 +62,10 @@ export function authorityOf(pair: Pair, authorities: readonly X509Certificate[])
   }
 }
 
-/** Returns the names that the certificate does not cover. */
 export function missingNames({ leaf }: Pair, names: readonly string[]): readonly string[] {
   return names.filter((name) => (isIP(name) === 0 ? leaf.checkHost(name, { subject: 'never' }) : leaf.checkIP(name)) === undefined);
 }
 
-/** Returns the DNS names and addresses that the certificate covers. */
 export function alternativeNamesOf({ leaf }: Pair): readonly string[] {
   const entries = (leaf.subjectAltName ?? '').split(', ').map((entry) => /^(?:DNS|IP Address):([^"]+)$/.exec(entry)?.[1]);
   return entries.filter((name) => name !== undefined);
@@ -84,7 +82,6 @@ export function isWithin(bundle: string, other: string): boolean {
   return certificatesIn(bundle).every((text) => there.has(withoutWhitespace(text)));
 }
 
-/** Returns whether two bundles contain the same certificates. */
 export function isSameBundle(bundle: string, other: string): boolean {
   return isWithin(bundle, other) && isWithin(other, bundle);
 }

@@ -3,7 +3,7 @@ import { Backoff, soon } from '../../cluster/request/backoff.ts';
 import { askedPauseMs, isStatus } from '../../cluster/request/failure.ts';
 import { resources } from '../../cluster/request/resource.ts';
 import { SharedObject } from '../../cluster/shared/shared-object.ts';
-import { type Reflector, startReflector } from '../../cluster/watch/reflector.ts';
+import { Reflector } from '../../cluster/watch/reflector.ts';
 import { messageOf } from '../../policies/error-message.ts';
 import type { WebhookEnv } from '../env.ts';
 import { type IssueOptions, issuePair } from './authority.ts';
@@ -90,12 +90,10 @@ export class SecretKeeper implements CertificateSource {
       resource: resources.secrets,
       site: 'certificates.secret',
       timeoutMs: requestTimeoutMs,
-      // The keeper repeats `refresh` instead, because each attempt must plan with the certificate that is served at that time.
-      retries: 0,
       decode: (secret) => secretStateOf(secret, env.clock.nowMs()),
       encode: (state, existing) => (state.kind === 'usable' ? secretOf(state, existing) : {}),
     });
-    this.#watch = startReflector<string>({
+    this.#watch = new Reflector<string>({
       env,
       namespace,
       resource: resources.secrets,

@@ -1,7 +1,7 @@
 // Watches the webhook configurations of an installation, for `inject-ca.ts`, `narrow.ts` and `registration.ts`.
 import { asJsonObject, type JsonObject } from '../../cluster/request/json.ts';
 import { type KubernetesObject, type Resource, resources } from '../../cluster/request/resource.ts';
-import { type Reflector, startReflector } from '../../cluster/watch/reflector.ts';
+import { Reflector } from '../../cluster/watch/reflector.ts';
 import { isForOthers } from '../../install/narrowing.ts';
 import type { WebhookEnv } from '../env.ts';
 import { Listeners } from './source.ts';
@@ -69,7 +69,7 @@ export function watchConfigurations(env: WebhookEnv, namespace: string): Webhook
   };
   const reflectors = kinds.map(
     (kind): Reflector<WebhookConfiguration> =>
-      startReflector<WebhookConfiguration>({
+      new Reflector<WebhookConfiguration>({
         env,
         relistMs,
         resource: configurationResources[kind],

@@ -29,7 +29,6 @@ export interface Resize {
   readonly to: number;
 }
 
-/** Kinds of `apps/v1` without replicas. */
 const countlessKinds: ReadonlySet<string> = new Set(['ControllerRevision', 'DaemonSet']);
 const longestName = 64;
 const greatestReplicas = 2_147_483_647;

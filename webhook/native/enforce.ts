@@ -97,7 +97,6 @@ class Enforcement {
     this.#reads = new LiveReads(options.env, options.guard);
   }
 
-  /** Returns whether this endpoint judges requests for the target. */
   judges(target: ReviewTarget): boolean {
     if (target.kind === 'pass' || target.kind === 'malformed') return target.kind === 'malformed';
     return !isExempt(target, this.#options);
@@ -304,7 +303,6 @@ function ownerName(pod: string): string | undefined {
   return /^(.+)-\d{1,10}$/.exec(pod)?.[1];
 }
 
-/** Returns the StatefulSet in the controller reference of the pod. */
 function owningStatefulSet({ metadata }: KubernetesObject): Owner | undefined {
   const owner = (metadata.ownerReferences ?? []).find((reference) => reference['controller'] === true);
   return owner?.['kind'] === 'StatefulSet' && typeof owner['name'] === 'string' ? { name: owner['name'], uid: owner['uid'] } : undefined;

@@ -44,7 +44,6 @@ export class LiveReads {
     }
   }
 
-  /** Returns whether the namespace is known to be terminating. */
   async isEnding(namespace: string, call: Call): Promise<boolean> {
     return (await this.#namespace(namespace, call))?.metadata.deletionTimestamp !== undefined;
   }

@@ -122,7 +122,6 @@ function imagesOf(spec: JsonObject): readonly unknown[] {
   return Array.isArray(containers) ? containers.map((one) => asJsonObject(one)['image']) : [];
 }
 
-/** Returns the UID of the controlling owner. */
 function controllerOf(object: JsonObject): string | undefined {
   const references = asJsonObject(object['metadata'])['ownerReferences'];
   const found = Array.isArray(references) ? references.map(asJsonObject).find(({ controller }) => controller === true) : undefined;

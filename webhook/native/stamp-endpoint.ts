@@ -78,7 +78,6 @@ const maxGroups = 200;
 /** API servers wait at most 30 s for a webhook, so an earlier stamp of the same request is not older. */
 const oneRequestMs = 30_000;
 
-/** Returns whether objects of this resource name their requester. */
 export function isStamped({ resource, subresource }: Pick<Review, 'resource' | 'subresource'>): boolean {
   return resource.group === apiGroup && stamped.has(resource.resource) && subresource === '';
 }

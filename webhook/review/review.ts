@@ -61,7 +61,6 @@ const statusReasons: Readonly<Record<number, string>> = {
   500: 'InternalError',
 };
 
-/** Returns a denial with the code and its reason. */
 export function deny(code: number, message: string): Answer {
   const reason = statusReasons[code];
   return { allowed: false, code, message, ...(reason === undefined ? {} : { reason }) };

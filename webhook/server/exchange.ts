@@ -105,12 +105,7 @@ async function review(exchange: Exchange, endpoint: ServedEndpoint): Promise<Pla
     const decided = await decide(read.review, { endpoint, call, isOverloaded: end === undefined, log: env.log }).finally(end);
     const durationMs = env.clock.monotonicMs() - startedMs;
     const { answer, failure, text } = decided;
-    observer.decided({
-      route,
-      allowed: answer.allowed,
-      durationMs,
-      ...defined({ code: answer.code, failure }),
-    });
+    observer.decided({ route, allowed: answer.allowed, durationMs, ...defined({ failure }) });
     const fields = reviewFields(endpoint.path, read.review, decided, durationMs);
     if (failure === undefined) env.log.info('admission request', fields);
     else env.log.warn('admission request', fields);

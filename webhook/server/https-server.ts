@@ -164,7 +164,7 @@ function secureContextOf({ cert, key }: TlsMaterial, { clientCa }: WebhookConfig
 /** Serves the certificate of the source, now and after each change. Logs a failure and keeps the previous certificate. */
 function followTls(
   server: Server,
-  { tls, config, env, observer }: HttpsServerOptions,
+  { tls, config, env }: HttpsServerOptions,
 ): { readonly isLoaded: () => boolean; readonly stop: () => void } {
   let isLoaded = false;
   const load = (): void => {
@@ -173,11 +173,10 @@ function followTls(
     try {
       server.setSecureContext(secureContextOf(material, config));
       isLoaded = true;
-      observer.certificate(true);
+      env.log.info('certificate is served', {});
     } catch (error) {
       // OpenSSL's messages never contain the key.
       env.log.error('the certificate cannot be served', { error: messageOf(error), isOldServed: isLoaded });
-      observer.certificate(false);
     }
   };
   const stop = tls.onChange(load);

@@ -7,7 +7,7 @@ import { Metrics } from '../../../agent/metrics/metrics.ts';
 import { createLog } from '../../../agent/process/log.ts';
 import type { TurnListener, TurnReport } from '../../../agent/report.ts';
 import { connectionProcess, processEnv } from '../../../cluster/connection/process-env.ts';
-import { createKubernetesHttp } from '../../../cluster/connection/transport.ts';
+import { KubernetesTransport } from '../../../cluster/connection/transport.ts';
 import { loadConnection } from '../../../cluster/kubeconfig/kubeconfig.ts';
 import { scaledConfig } from '../../control-plane/agent-in-process.ts';
 import type { KubernetesObject } from '../../control-plane/client.ts';
@@ -185,7 +185,7 @@ interface Started {
 
 async function start({ url, kubeconfig, namespace, pods, turns }: Starting): Promise<Started> {
   const connection = await loadConnection({ kubeconfig, server: url }, { ...connectionProcess(), env: {} });
-  const http = createKubernetesHttp(connection, { userAgent: 'rollout-group-agent/test' });
+  const http = new KubernetesTransport(connection, { userAgent: 'rollout-group-agent/test' });
   const env = processEnv(http);
   let said = '';
   const log = createLog({

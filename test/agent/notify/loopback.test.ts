@@ -83,7 +83,7 @@ function sending(delivery: Exclude<Delivery, { kind: 'close' }>, key = 'k1', of:
 }
 
 function post(text: string, thread?: string): Exclude<Delivery, { kind: 'close' }> {
-  return { kind: 'post', key: 'main', text, isBroadcast: false, isPage: false, ...(thread === undefined ? {} : { thread }) };
+  return { kind: 'post', key: 'main', text, isBroadcast: false, ...(thread === undefined ? {} : { thread }) };
 }
 
 const tell: Exclude<Delivery, { kind: 'close' }> = { kind: 'tell', key: 'e1', event: failed };
@@ -101,7 +101,7 @@ describe('Slack on loopback', () => {
     expect(main).toEqual({ kind: 'arrived', handle: fake.messages[0]?.ts });
     const handle = fake.messages[0]?.ts ?? '';
     expect(await slack.send(sending(post('a page', handle), 'k2'))).toMatchObject({ kind: 'arrived' });
-    expect(await slack.send(sending({ kind: 'edit', key: 'main', handle, text: 'ends', isPage: false }))).toMatchObject({
+    expect(await slack.send(sending({ kind: 'edit', key: 'main', handle, text: 'ends' }))).toMatchObject({
       kind: 'arrived',
     });
     expect(fake.messages.map(({ text, thread_ts }) => [text, thread_ts])).toEqual([

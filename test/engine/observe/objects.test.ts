@@ -146,15 +146,6 @@ describe('a pod', () => {
     expect(observePod(unscheduled)).toMatchObject({ phase: 'Pending', readyChangedMs: Date.parse('2026-03-01T00:00:00Z') });
   });
 
-  it.each([
-    [undefined, true],
-    [new Map([['node-1', true]]), true],
-    [new Map([['node-1', false]]), false],
-    [new Map<string, boolean>(), false],
-  ])('on nodes %j', (nodes, nodeReady) => {
-    expect(observePod(rawPod, nodes)).toMatchObject({ nodeReady });
-  });
-
   it('that terminates has the start of its grace period', () => {
     const metadata = { ...rawPod.metadata, deletionTimestamp: '2026-03-01T00:10:30Z', deletionGracePeriodSeconds: 30 };
     expect(observePod({ ...rawPod, metadata })).toMatchObject({

@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import { expect, it, onTestFinished, vi } from 'vitest';
 import { connectionProcess, processEnv } from '../../../cluster/connection/process-env.ts';
-import { createKubernetesHttp } from '../../../cluster/connection/transport.ts';
+import { KubernetesTransport } from '../../../cluster/connection/transport.ts';
 import { loadConnection } from '../../../cluster/kubeconfig/kubeconfig.ts';
 import { getObject, listObjects } from '../../../cluster/request/read.ts';
 import { resources } from '../../../cluster/request/resource.ts';
@@ -36,7 +36,7 @@ async function connect({ client, identityOf }: ControlPlane, namespace: string):
   await client.create(`${rbac}/clusterroles`, { metadata: { name }, rules });
   await client.create(`${rbac}/clusterrolebindings`, { metadata: { name }, roleRef: { ...roleRef, kind: 'ClusterRole' }, subjects });
   const process = { ...connectionProcess(), env: {}, homeDir: '/nonexistent' };
-  const http = createKubernetesHttp(await loadConnection({ kubeconfig: identity.kubeconfig }, process), {
+  const http = new KubernetesTransport(await loadConnection({ kubeconfig: identity.kubeconfig }, process), {
     userAgent: 'rollout-group-test/1',
   });
   onTestFinished(() => http.close());

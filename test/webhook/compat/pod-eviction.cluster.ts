@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { parse } from 'yaml';
 import { connectionProcess, processEnv } from '../../../cluster/connection/process-env.ts';
-import { createKubernetesHttp } from '../../../cluster/connection/transport.ts';
+import { KubernetesTransport } from '../../../cluster/connection/transport.ts';
 import { loadConnection } from '../../../cluster/kubeconfig/kubeconfig.ts';
 import { evictionCache } from '../../../webhook/compat/eviction/eviction-cache.ts';
 import { podEviction } from '../../../webhook/compat/eviction/pod-eviction.ts';
@@ -43,7 +43,7 @@ const budget = (name: string, spec: object): object => ({
 
 async function process({ identities }: ControlPlane): Promise<readonly Endpoint[]> {
   const options = { ...connectionProcess(), env: {}, homeDir: '/nonexistent' };
-  const http = createKubernetesHttp(await loadConnection({ kubeconfig: identities.admin.kubeconfig }, options), {
+  const http = new KubernetesTransport(await loadConnection({ kubeconfig: identities.admin.kubeconfig }, options), {
     userAgent: 'rollout-group-test/1',
   });
   const env: WebhookEnv = {
@@ -85,7 +85,7 @@ async function serve(controlPlane: ControlPlane, namespace: string): Promise<voi
     config: { ...defaultConfig, port: 0, address: '127.0.0.1', drainMs: 0 },
     endpoints,
     tls: { current: () => ({ cert, key }), onChange: () => ignore },
-    observer: { inflight: ignore, answered: ignore, decided: ignore, wrongCluster: ignore, refusedConnection: ignore, certificate: ignore },
+    observer: { inflight: ignore, answered: ignore, decided: ignore, wrongCluster: ignore, refusedConnection: ignore },
     env: { ...processEnv({ request: never, stream: never }), log: { debug: ignore, info: ignore, warn: ignore, error: ignore } },
   });
   onTestFinished(() => webhook.close());

@@ -1,7 +1,7 @@
 // What a write inside of an admitted request does on a real API server: to patches, to writes that name a version, and to two zones at once.
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { connectionProcess, processEnv } from '../../../cluster/connection/process-env.ts';
-import { createKubernetesHttp } from '../../../cluster/connection/transport.ts';
+import { KubernetesTransport } from '../../../cluster/connection/transport.ts';
 import { type ClusterEnv, type KubernetesRequest, type PodRequest, sleep } from '../../../cluster/env.ts';
 import { loadConnection } from '../../../cluster/kubeconfig/kubeconfig.ts';
 import { noDownscale } from '../../../webhook/compat/no-downscale.ts';
@@ -48,7 +48,7 @@ async function place(
       { kubeconfig: identities.admin.kubeconfig },
       { ...connectionProcess(), env: {}, homeDir: '/nonexistent' },
     );
-    const http = createKubernetesHttp(connection, { userAgent: 'rollout-group-test/1' });
+    const http = new KubernetesTransport(connection, { userAgent: 'rollout-group-test/1' });
     onTestFinished(() => http.close());
     const cluster: ClusterEnv = processEnv({
       ...http,
@@ -102,7 +102,7 @@ async function serve(authority: ControlPlane['authority'], endpoints: readonly E
     config: { ...defaultConfig, port: 0, address: '127.0.0.1', drainMs: 0 },
     endpoints,
     tls: { current: () => ({ cert, key }), onChange: () => ignore },
-    observer: { inflight: ignore, answered: ignore, decided: ignore, wrongCluster: ignore, refusedConnection: ignore, certificate: ignore },
+    observer: { inflight: ignore, answered: ignore, decided: ignore, wrongCluster: ignore, refusedConnection: ignore },
     env: { ...processEnv({ request: never, stream: never }), log: { debug: ignore, info: ignore, warn: ignore, error: ignore } },
   });
   onTestFinished(() => webhook.close());

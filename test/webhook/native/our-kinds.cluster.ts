@@ -1,7 +1,7 @@
 // Our kinds on a real API server behind the endpoints that stamp and validate them, registered as an installation registers them.
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { connectionProcess, processClock } from '../../../cluster/connection/process-env.ts';
-import { createKubernetesHttp } from '../../../cluster/connection/transport.ts';
+import { KubernetesTransport } from '../../../cluster/connection/transport.ts';
 import { loadConnection } from '../../../cluster/kubeconfig/kubeconfig.ts';
 import { installation } from '../../../install/installation.ts';
 import { endpointPaths } from '../../../install/object.ts';
@@ -37,13 +37,13 @@ describeOnControlPlane(
   (controlPlane) => {
     let ada: ApiClient;
     let eve: ApiClient;
-    let http: ReturnType<typeof createKubernetesHttp>;
+    let http: KubernetesTransport;
 
     beforeAll(async () => {
       const { client, authority, identities, clientOf, identityOf } = controlPlane();
       const own = { ...connectionProcess(), env: {}, homeDir: '/nonexistent' };
       const connection = await loadConnection({ kubeconfig: identities.admin.kubeconfig }, own);
-      http = createKubernetesHttp(connection, { userAgent: 'rollout-group-test/1' });
+      http = new KubernetesTransport(connection, { userAgent: 'rollout-group-test/1' });
       const { certificate, privateKey } = authority.issueForServer();
       const env = { clock: processClock, kubernetes: http };
       const endpoints = [stampEndpoint(env), validateEndpoint(env, { agentNamespace, groups: () => ({ unknown: 'not read' }) })];

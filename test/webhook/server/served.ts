@@ -47,7 +47,7 @@ interface Observed {
   readonly decided: DecidedReview[];
   readonly wrongCluster: unknown[];
   readonly refusedConnections: string[];
-  readonly certificates: boolean[];
+  /** The first line says that the certificate is served, if there is one. */
   readonly lines: { readonly level: string; readonly message: string; readonly fields: LogFields }[];
 }
 
@@ -93,7 +93,6 @@ export async function serve({
     decided: [],
     wrongCluster: [],
     refusedConnections: [],
-    certificates: [],
     lines: [],
   };
   const log =
@@ -118,7 +117,6 @@ export async function serve({
       decided: (one) => observed.decided.push(one),
       wrongCluster: (one) => observed.wrongCluster.push(one),
       refusedConnection: (why) => observed.refusedConnections.push(why),
-      certificate: (isLoaded) => observed.certificates.push(isLoaded),
     },
     env: {
       clock: processClock,

@@ -202,7 +202,7 @@ describe('the log of requests', () => {
     const object = { kind: 'Secret', data: { password: secret } };
     const uid = 'u'.repeat(1000);
     await ask(port, { body: reviewText({ uid, subResource: 'scale', object, userInfo: { username: 'ada' }, dryRun: true }) });
-    expect(lines).toEqual([
+    expect(lines.slice(1)).toEqual([
       {
         level: 'info',
         message: 'admission request',
@@ -227,7 +227,7 @@ describe('the log of requests', () => {
     const { port, lines } = await serve();
     await ask(port, { path: `/${'x'.repeat(1000)}?token=secret` });
     await ask(port, { body: '{"token":"secret"' });
-    expect(lines).toEqual([
+    expect(lines.slice(1)).toEqual([
       { level: 'info', message: 'request refused', fields: { path: `/${'x'.repeat(252)}…`, status: 404, why: '404 page not found' } },
       {
         level: 'info',
@@ -248,6 +248,6 @@ describe('the log of requests', () => {
       { method: 'POST', route: 'admission_no_downscale', status: 200, requestBytes: Buffer.byteLength(body), responseBytes: answer.length },
       { method: 'PUT', route: 'other', status: 404 },
     ]);
-    expect(served.decided).toEqual([{ route: 'admission_no_downscale', allowed: false, code: 403, durationMs: expect.any(Number) }]);
+    expect(served.decided).toEqual([{ route: 'admission_no_downscale', allowed: false, durationMs: expect.any(Number) }]);
   });
 });

@@ -246,8 +246,6 @@ function evictionRecords(env: WebhookEnv, { isAlone }: EvictionCacheOptions) {
       name: recordName(identity.budget),
       decode: (stored) => orThrow(decode(stored, identity)),
       encode,
-      // The requester repeats the eviction; the endpoint has no time for delays.
-      retries: 0,
       timeoutMs,
       site: 'evictionRecord',
     });

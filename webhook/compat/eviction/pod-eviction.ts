@@ -269,7 +269,7 @@ async function podsOf(env: Port, set: StatefulSetView, timeoutMs: number): Promi
   const { namespace, name: statefulSet, podLabels, uid } = set;
   const options = { namespace, labelSelector: `name=${podLabels['name'] ?? ''}`, site: 'eviction.pods', timeoutMs };
   const listed = await listObjects(env, resources.pods, options).catch(unknownBecause);
-  const pods = isUnknown(listed) ? listed : allKnown(listed.items.map((item) => observePod(item)));
+  const pods = isUnknown(listed) ? listed : allKnown(listed.items.map(observePod));
   const isOwned = ({ owner }: ObservedPod): boolean => owner?.kind === 'StatefulSet' && owner.uid === uid;
   return { namespace, statefulSet, pods: isUnknown(pods) ? pods : pods.filter(isOwned) };
 }

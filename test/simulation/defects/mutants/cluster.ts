@@ -61,12 +61,12 @@ export const clusterMutants: readonly Mutant[] = [
       'Math.min(seconds, 120_000)',
     ],
   ]),
-  ...mutantsOf('cluster/shared/commit.ts', [
+  ...mutantsOf('cluster/shared/shared-object.ts', [
     [
       'conflict-retried-with-old-object',
       'a write is retried with the same object after a conflict',
-      '      this.#seen = undefined;\n      throw error;',
-      '      throw error;',
+      '        plan = undefined;\n        if (',
+      '        if (',
     ],
   ]),
   ...mutantsOf('cluster/lease/lease.ts', [
