@@ -1,5 +1,5 @@
 // Writes RolloutRun objects if the kind is installed: one record for each rollout and each scaling. Deletes the oldest finished records.
-import { isStatus } from '../../cluster/request/failure.ts';
+import { isNamespaceGone, isStatus } from '../../cluster/request/failure.ts';
 import { isSameJson } from '../../cluster/request/json.ts';
 import { getObject, listObjects } from '../../cluster/request/read.ts';
 import type { KubernetesObject } from '../../cluster/request/resource.ts';
@@ -208,11 +208,21 @@ export class RunRecorder {
     const { record } = entry;
     const isWritten = entry.written !== undefined && isSameJson(entry.written.spec, record.spec);
     if (!isWritten) {
-      const object = entry.written === undefined ? await this.#create(record) : await this.#update(record, entry.written);
+      const object = await this.#store(record, entry.written).catch((error: unknown) => {
+        if (!isNamespaceGone(error)) throw error;
+      });
+      if (object === undefined) {
+        this.#records.delete(key);
+        return 'unchanged';
+      }
       entry.written = { target: targetOf(object), spec: record.spec };
     }
     if (record.spec.outcome !== 'running') await this.#prune(record.metadata.namespace ?? '', record.spec.group);
     return isWritten ? 'unchanged' : 'written';
+  }
+
+  #store(record: RolloutRun, written: RecordEntry['written']): Promise<KubernetesObject> {
+    return written === undefined ? this.#create(record) : this.#update(record, written);
   }
 
   async #create(record: RolloutRun): Promise<KubernetesObject> {

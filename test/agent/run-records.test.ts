@@ -209,4 +209,18 @@ describe('records of runs', () => {
     await env.finish(records.close());
     expect(outcomes()).toEqual(['running']);
   });
+
+  it('are not written again into a namespace that is deleted', async () => {
+    const { turn, env, server, warnings, replaced } = setup();
+    await turn({ updated: [3, 3], target: 'old' });
+    let refused = 0;
+    server.fault = ({ method }) => {
+      if (method !== 'POST') return undefined;
+      refused += 1;
+      return status(403, 'Forbidden', 'forbidden', { causes: [{ reason: 'NamespaceTerminating' }] });
+    };
+    await turn({ updated: [0, 0], performed: [replaced('a', 0)] });
+    await env.advance(3_600_000);
+    expect([refused, warnings]).toEqual([1, []]);
+  });
 });
