@@ -351,8 +351,8 @@ const further = [
     [
       'shorter-soak-counts',
       'a wave does not soak if an earlier wave with a shorter soak had its pods',
-      'one.after.soakMs >= wave.after.soakMs && waveTarget',
-      'waveTarget',
+      '(earlier) => earlier.after.soakMs >= wave.after.soakMs',
+      '() => true',
       anyOf('soak of a wave'),
     ],
   ]),
