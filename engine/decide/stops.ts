@@ -217,7 +217,7 @@ function requestedStop(context: GroupContext, intent: IntentView, steps: readonl
       return { rule: 'protected', fact, ...common, zones, isBlocking, endsWith: cancel };
     }
     case 'undo':
-      return { rule: 'undone', fact: undoFact(intent), ...common, ...undoneZones(context, intent), endsWith: cancel };
+      return undoneStop(context, intent, { ...common, endsWith: cancel });
     default: {
       const zone = intent.zone === undefined ? '' : ` --zone ${intent.zone}`;
       const endsWith = `kubectl rollout-group resume ${name}${zone}`;
@@ -250,12 +250,21 @@ function undoFact(intent: IntentView): string {
   return `${requesterText(intent)} undid the revisions ${revisions.join(', ')}`;
 }
 
-/** Returns the zones whose update revision is undone. Without such a zone, returns all zones of the undo, and the stop blocks no step. */
-function undoneZones(context: GroupContext, { undone = [] }: IntentView): Pick<Stop, 'zones' | 'isBlocking'> {
+/**
+ * Returns the stop with the zones whose update revision is undone. Without such a zone, returns all zones of the undo, and the stop blocks no
+ * step. A cancel rolls the undone revision out, so a stop that blocks also names the ways that do not.
+ */
+function undoneStop(context: GroupContext, intent: IntentView, ends: Pick<Stop, 'endsWith' | 'source' | 'untilMs'>): Stop {
+  const { group } = context;
+  const { undone = [] } = intent;
   const requested = requestedRevisions(context);
   const current = undone.filter(({ zone, revision }) => requested.get(zone) === revision);
-  const named = current.length > 0 ? current : undone;
-  return { zones: [...new Set(named.map(({ zone }) => zone))], isBlocking: current.length > 0 };
+  const isBlocking = current.length > 0;
+  const zones = [...new Set((isBlocking ? current : undone).map(({ zone }) => zone))];
+  const undo = undoCommand(`${group.namespace}/${group.name}`);
+  const undos = zones.length >= group.zones.length ? [undo] : zones.map((zone) => `${undo} --zone ${zone}`);
+  const alternatives = isBlocking ? [...undos, otherTemplate] : undefined;
+  return { rule: 'undone', fact: undoFact(intent), ...ends, zones, isBlocking, ...defined({ alternatives }) };
 }
 
 function pausedBySettings(context: GroupContext): readonly Stop[] {

@@ -110,7 +110,9 @@ function runState(record: RolloutRun, turn: RunTurn, decision: GroupDecision, ru
   const spec = withPeople(acted.spec, turn, run);
   const complete = spec === acted.spec ? acted : fitted({ ...acted, spec });
   if (run.outcome === 'running') return complete;
-  if (run.outcome === 'completed') return ended(complete, isReverted(complete) ? 'cancelled' : run.outcome, run.completedMs);
+  if (run.outcome === 'completed' && isReverted(complete))
+    return ended(withRevertedChange(complete, record, run), 'cancelled', run.completedMs);
+  if (run.outcome === 'completed') return ended(complete, run.outcome, run.completedMs);
   return ended(complete, run.outcome, run.failedMs, run.failure);
 }
 
@@ -151,6 +153,14 @@ function withPods(record: RolloutRun, { zones: now }: GroupDecision): RolloutRun
 /** Reports whether the change was reverted before the run replaced a pod. An undo that replaces no pod is complete. */
 function isReverted({ spec: { kind, zones, steps } }: RolloutRun): boolean {
   return kind !== 'rollback' && steps.length === 0 && zones.every(({ fromRevision, toRevision }) => fromRevision === toRevision);
+}
+
+/** Returns the record of a reverted change with the revisions and the origin that the change had before. */
+function withRevertedChange({ spec, ...record }: RolloutRun, before: RolloutRun, { base = {} }: RunState): RolloutRun {
+  const { cause: _cause, commit: _commit, planDigest: _planDigest, ...rest } = spec;
+  const { cause, commit, planDigest } = before.spec;
+  const zones = spec.zones.map((one) => ({ ...one, ...defined({ toRevision: base[one.zone] ?? one.toRevision }) }));
+  return { ...record, spec: { ...rest, zones, ...defined({ cause, commit, planDigest }) } };
 }
 
 function scaleRecord(previous: RolloutRun | undefined, turn: RunTurn, decision: GroupDecision): RolloutRun | undefined {

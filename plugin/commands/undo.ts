@@ -20,7 +20,7 @@ import { type Cluster, withCluster } from '../connection.ts';
 import { type CommandContext, suggestNext } from '../context.ts';
 import { type ExitCode, exitCodes, Failure, type FailureDetails, usageFailure } from '../failure.ts';
 import type { LiveGroup } from '../live/groups.ts';
-import { chooseRevision, type Revision, readRevisions, readRuns, returnTexts, type UndoTarget } from '../live/history.ts';
+import { chooseRevision, type Revision, type RunRecord, readRevisions, readRuns, returnTexts, type UndoTarget } from '../live/history.ts';
 import { applyStop, deleteIntents } from '../live/intents.ts';
 import { type Member, type Members, readMembers, readUnchanged, refuseUnguarded, refuseWhenDenied, writeEach } from '../live/members.ts';
 import { writeAgentNote } from '../live/notes.ts';
@@ -42,6 +42,8 @@ export interface UndoOptions extends RequestFlags, PromptFlags, UndoTarget {
 interface MemberUndo {
   readonly member: Member;
   readonly to: Revision;
+  /** The newest recorded run to this revision, if it failed. Absent unless a run or commit was named. */
+  readonly failed?: RunRecord;
 }
 
 export async function run(context: CommandContext, options: UndoOptions): Promise<ExitCode> {
@@ -66,7 +68,7 @@ export async function run(context: CommandContext, options: UndoOptions): Promis
     const next = nextRun(members, undos, requests);
     const ended = isUnknown(earlier) ? [] : earlier.filter((one) => isReplaced(one, undos));
     const endings = ended.map((one) => `deletes RolloutIntent ${one.name}: ${storedText(one)}`);
-    const effects = [...planTexts(planned), ...endings, ...continuedTexts(name, next), ...keptTexts(name, undos)];
+    const effects = [...failedTexts(undos), ...planTexts(planned), ...endings, ...continuedTexts(name, next), ...keptTexts(name, undos)];
     const { what, lines } = returnOf(members, undos, { planned, next });
     // A dry run prints objects instead of the preview.
     const ofPreview = options.dryRun === undefined ? [] : [`${what}: ${lines.join('; ')}`, ...effects];
@@ -114,7 +116,9 @@ async function chooseUndos(
   const before = revisionsBeforeTemplates(group.snapshot, { namespace: target.namespace, zones }, run);
   const undos = isUnknown(earlier) ? [] : earlier.filter(({ action }) => action === 'undo');
   const chosen = meant.map((member) => {
-    return { member, ...chooseRevision(member, revisions.get(member.zone) ?? [], options, { before, runs, undos, run }) };
+    const choice = chooseRevision(member, revisions.get(member.zone) ?? [], options, { before, runs, undos, run });
+    const latest = runs.find((one) => one.zones.some(({ zone, toRevision }) => zone === member.zone && toRevision === choice.to.name));
+    return { member, ...choice, ...defined({ failed: latest?.outcome === 'failed' ? latest : undefined }) };
   });
   if (chosen.some(({ isCounted }) => isCounted)) await refuseOtherTemplates(cluster, target, { chosen, revisions });
   return chosen.filter(({ member, to }) => member.view.status.updateRevision !== to.name);
@@ -294,6 +298,14 @@ function returnOf(
   const none = isExposed ? 'the agent replaces no pod' : 'no pod is replaced';
   const replaced = count === 0 ? none : `${counted(count, 'pod')} ${count === 1 ? 'is' : 'are'} replaced in the order of the group`;
   return { what: `${name} returns to an earlier revision; ${replaced}`, lines };
+}
+
+/** Returns the failures of the runs that rolled the restored revisions out last. */
+function failedTexts(undos: readonly MemberUndo[]): readonly string[] {
+  const texts = undos.flatMap(({ failed }) =>
+    failed === undefined ? [] : [`run ${failed.id} to this revision failed: ${failed.failure}`],
+  );
+  return [...new Set(texts)];
 }
 
 /** Returns what the other zones do, whose pods are outdated and do not return. */

@@ -115,12 +115,21 @@ function noteOf(run: ShownRun, runs: readonly ShownRun[], unattended: string | u
     next && `superseded by ${next.id}${reasonSuffix(next.cause)}`,
     waiting && `${waiting.rule}: ${waiting.fact}`,
     earlierIds.length === 0 ? undefined : `continues ${earlierIds.at(-1)}`,
+    outcome === 'cancelled' ? undoText(run) : undefined,
     cause,
     commit,
     revisions,
   ];
   return parts.filter((part) => part !== undefined).join(', ');
 }
+
+/** Returns `undo by anna` if an undo, the last one of the run, reverted the change. */
+function undoText({ people = [], startedAt }: ShownRun): string | undefined {
+  const undo = people.findLast(({ action, at }) => action === 'undo' && Date.parse(at) >= Date.parse(startedAt));
+  return undo && `undo by ${undo.by ?? unverified}`;
+}
+
+const unverified = 'unverified requester';
 
 /** Returns `revision 3 in a, 2 in b and c` if the numbers differ, since `undo --to-revision` then means another template in each zone. */
 function revisionsText(run: ShownRun): string | undefined {
@@ -168,7 +177,7 @@ export function renderRun(run: ShownRun, look: TableLook): string {
 /** Returns `2026-08-22 12:31 anna: approve wave rest (canary is fine)`. */
 function requestText({ action, by, at, reason, about }: NonNullable<ShownRun['people']>[number]): string {
   const subject = about === undefined ? '' : ` ${about}`;
-  return `${at.slice(0, 16).replace('T', ' ')} ${by ?? 'unverified requester'}: ${action}${subject}${reasonSuffix(reason)}`;
+  return `${at.slice(0, 16).replace('T', ' ')} ${by ?? unverified}: ${action}${subject}${reasonSuffix(reason)}`;
 }
 
 function zoneText(shown: ShownZone): string {

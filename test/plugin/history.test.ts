@@ -79,6 +79,13 @@ it('the history names the earlier ids of a run', () => {
   expect(renderRun(run, look())).toMatch(/^ {2}earlier {2}the change began as one and two$/m);
 });
 
+it('the history names the undo that cancelled a run', () => {
+  const undo = (name: string, at: string) => ({ name, action: 'undo' as const, by: 'anna', at });
+  const cancelled = (...people: ReturnType<typeof undo>[]) => runOf([zone('a', 'd2')], { outcome: 'cancelled', people });
+  expect(renderRuns([cancelled(undo('late', '2099-01-01T00:00:00Z'))], look())).toContain('undo by anna');
+  expect(renderRuns([cancelled(undo('earlier', '2020-01-01T00:00:00Z'))], look())).not.toContain('undo by anna');
+});
+
 it('the history names changed fields as diff does', () => {
   const to = (...changedFields: readonly string[]) => shown([{ ...zone('a', 'd2'), changedFields }])[0];
   const container = 'spec.template.spec.containers[app]';

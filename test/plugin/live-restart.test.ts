@@ -53,9 +53,7 @@ describe('restart while the pods do not all run the template', () => {
     expect([asked.status, asked.writes, asked.stderr]).toEqual([
       5,
       [],
-      expect.stringContaining(
-        'This replaces 4 pods of mimir/ingester in the order of the group.\n  b: mimir:1 (2 pods) -> mimir:2\n  c: ',
-      ),
+      expect.stringContaining('This replaces 4 pods of mimir/ingester in the order of the group.\n  b: mimir:1 (2 pods) -> mimir:2\n  c: '),
     ]);
   });
 
@@ -65,7 +63,9 @@ describe('restart while the pods do not all run the template', () => {
     const extra = [...history, undo, statefulSetObject('a', { updateRevision: 'rev-2' })];
     for (const dryRun of ['', ' --dry-run=server']) {
       const { stderr } = await act(`restart ingester --zone b${dryRun}`, { extra });
-      expect(stderr).toContain('restart does not change it. To end it: kubectl rollout-group cancel mimir/ingester undo.ingester.1\n');
+      expect(stderr).toContain(
+        'restart does not change it. To end it: kubectl rollout-group cancel mimir/ingester undo.ingester.1, or kubectl rollout-group undo mimir/ingester --zone a, or apply another pod template\n',
+      );
     }
   });
 

@@ -101,6 +101,17 @@ describe('undo --to-revision if the numbers of the StatefulSets differ', () => {
     expect(asked(ofZone)).toMatchObject([{ undone: [{ zone: 'a', to: nameOf('a', 'mimir:7') }] }]);
   });
 
+  it('says that the named run failed, unless a later run to its revisions did not', async () => {
+    const failed = (startedAt: string): FakeObject => {
+      const record = recordOf('run9', 'mimir:1');
+      return { ...record, spec: { ...Object(record['spec']), outcome: 'failed', failure: 'a-2 is not available', startedAt } };
+    };
+    const text = 'run run9 to this revision failed: a-2 is not available';
+    const shown = async (startedAt: string) =>
+      (await act('undo ingester --to-run run9 --yes', { extra: [...diverged, failed(startedAt)] })).stdout.split(text).length - 1;
+    expect([await shown('2026-01-03T00:00:00Z'), await shown('2025-01-01T00:00:00Z')]).toEqual([1, 0]);
+  });
+
   it('is refused for the previous revisions too, if no run says which revisions they are', async () => {
     const { run: _run, ...decision } = rolling;
     const acted = await act('undo ingester', { decision, extra: diverged });

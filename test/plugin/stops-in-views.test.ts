@@ -90,6 +90,14 @@ describe('explain', () => {
     );
   });
 
+  it.each(['get', 'status --watch=false', 'explain'])(
+    'names the ways on from an undone revision that %s shows, also undo',
+    async (verb) => {
+      const shown = await shownBy(`${verb} ingester`, published(rowOf('undo during a rollout')));
+      for (const way of [command(`cancel ${name} undo.ingester`), command(`undo ${name}`), otherTemplate]) expect(shown).toContain(way);
+    },
+  );
+
   it('names the rollback in its headline, and get the revision that stays', async () => {
     const back = published(rowOf('abort --rollback'));
     expect(await shownBy('explain ingester', back)).toMatch(

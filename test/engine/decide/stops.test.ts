@@ -259,6 +259,15 @@ describe('a stop while no step is due', () => {
     const { snapshot } = idle();
     const current = snapshot.statefulSets[0]?.status.updateRevision ?? '';
     expect(idle(undone(current)).decision.stops).toMatchObject([{ fact: fact(current), isBlocking: true, zones: ['a'] }]);
+    // A cancel rolls the undone revision out, so the stop also names the ways that do not.
+    const waysOf = (...zones: readonly string[]) =>
+      idle(saying('undo', { undone: zones.map((zone) => ({ zone, revision: current })) })).decision.stops.map(
+        ({ alternatives }) => alternatives,
+      );
+    const again = 'kubectl rollout-group undo mimir/ingester';
+    expect(waysOf('a', 'b')).toEqual([[again, 'apply another pod template']]);
+    expect(waysOf('a')).toEqual([[`${again} --zone a`, 'apply another pod template']]);
+    expect(idle(undone('rev-9')).decision.stops[0]).not.toHaveProperty('alternatives');
     // A zone that has another template is not blocked.
     const both = saying('undo', {
       undone: [

@@ -283,6 +283,25 @@ describe('the record of a rollout', () => {
     expect(recordAfter(turn(0, { run: { ...change, ...completed } })).spec).toMatchObject({ outcome: 'completed', took: 0 });
   });
 
+  it('keeps the revisions and the cause of a change that was reverted, zone after zone, before a pod was replaced', () => {
+    const from = { a: 'a-1', b: 'b-1' };
+    const change = { target: { a: 'a-2', b: 'b-2' }, previous: from, origin: { cause: 'image 2.0' } };
+    const decided = running({ a: ['a-1'], b: ['b-1'] });
+    const undone = { ...change, ...ofChange, base: change.target };
+    const ended = { outcome: 'completed' as const, completedMs: kitNowMs, kind: 'rollback' as const, origin: {} };
+    const { spec } = recordAfter(
+      turn(0, { run: change, decided }),
+      turn(1, { run: { ...undone, id: 'one', target: { a: 'a-1', b: 'b-2' } }, decided }),
+      turn(2, { run: { ...undone, ...ended, id: 'two', target: from }, decided }),
+    );
+    expect(spec).toMatchObject({
+      kind: 'rollout',
+      outcome: 'cancelled',
+      cause: 'image 2.0',
+      zones: [{ toRevision: 'a-2' }, { toRevision: 'b-2' }],
+    });
+  });
+
   it('counts each pod once, however often its eviction was requested', () => {
     const refused: TakenAction = { action: evict(2), result: 'refused', message: 'budget' };
     const steps = (...performed: readonly TakenAction[]) =>
