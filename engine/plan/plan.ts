@@ -467,14 +467,18 @@ function zoneTotals(group: GroupDefinition, before: Snapshot, forward: Forward, 
   });
 }
 
-/** Returns the pods that are replaced after the wait at the end of a simulation. In a rolled-back zone, these are the pods that a retry replaces. */
+/**
+ * Returns the pods that are replaced after the wait at the end of a simulation. In a zone that was rolled back, these are the pods that a retry
+ * replaces; while a rollback waits, the pods that still return.
+ */
 function podsAfterWait(group: GroupDefinition, view: ZoneView, { world, end }: Pick<Forward, 'world' | 'end'>): readonly PodView[] {
   const { pods: members, set, desiredRevision } = view;
   const requested = set?.status.updateRevision;
   const outdated = members.filter(({ revision }) => revision !== requested);
   const retried = { ...view, outdated, updated: members.length - outdated.length };
-  if (requested !== undefined && requested !== desiredRevision) return remainingPods(group, undefined, retried);
   const { run } = viewGroup(world.snapshot, group).ledger;
+  const isReturning = end !== 'done' && run?.outcome === 'running' && run.kind === 'rollback';
+  if (!isReturning && requested !== undefined && requested !== desiredRevision) return remainingPods(group, undefined, retried);
   return end === 'done' ? [] : remainingPods(group, run, view);
 }
 

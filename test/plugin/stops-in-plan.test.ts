@@ -101,7 +101,7 @@ it.each([
   expect(planned?.risks.map(({ code }) => code)).toEqual(codes);
 });
 
-it('a plan during a rollback counts a pod twice that is rolled back and rolled out again later', () => {
+it('a plan during a rollback counts a pod twice that is rolled out again later, but only the pods that return while it is paused', () => {
   const definition = group({ zones, rollout: { strategy: 'pinned' } });
   const held = outdated.map((set) => ({ ...set, updateStrategy: 'RollingUpdate' as const, partition: holdingPartition }));
   const back: RunState = {
@@ -117,6 +117,14 @@ it('a plan during a rollback counts a pod twice that is rolled back and rolled o
   const rolled = planned?.waves.flatMap(({ steps }) => steps).flatMap(({ kind, pods }) => (kind === 'roll' ? pods : [])) ?? [];
   const later = planned?.zones.flatMap(({ afterWait = [] }) => afterWait) ?? [];
   expect([rolled.length, later.length, planned?.totals.restarts]).toEqual([1, 6, 7]);
+  const [paused] = planOf({
+    stop: '',
+    fact: '',
+    commands: [],
+    overrides: { ...overrides, intents: [intent({ action: 'pause' })] },
+    definition,
+  }).groups;
+  expect(paused?.zones.map(({ afterWait }) => afterWait)).toEqual([['ingester-zone-a-2'], undefined]);
 });
 
 describe('the checks after the wait of a plan', () => {
