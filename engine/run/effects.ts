@@ -30,8 +30,9 @@ export function effectOfAnswer(context: GroupContext, run: RunState, wave: WaveD
   const repairs = ahead === 0 && repairsOtherZone(progress, run);
   if (isFastTrack(context, run) && !repairs)
     return { counts: [], why: 'a return to the previous template needs no approval (skipOnRollback)', isEarly: false };
-  const isReplaced = ahead === 0 && !addsNoPod(context, wave) && (progress.isFilled || run.waveAvailableMs !== undefined);
-  const isStarting = repairs || ahead > 0 || (ahead === 0 && !isReplaced && asksBefore(context, wave, run));
+  const isReplaced = ahead === 0 && (progress.isFilled || run.waveAvailableMs !== undefined);
+  const isBefore = ahead === 0 && (!isReplaced || addsNoPod(context, wave));
+  const isStarting = repairs || ahead > 0 || (isBefore && asksBefore(context, wave, run));
   const starts = isStarting ? openApproval('before', wave) : [];
   const ends = ahead < 0 || run.returning !== undefined ? [] : openApproval('after', wave);
   const approved = starts.length === 0 && isReplaced ? ends : starts;

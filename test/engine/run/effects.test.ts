@@ -160,6 +160,9 @@ it('an approval of a wave that adds no pod counts for its start, although the wa
   const waves = [wave('canary', ['a'], { amount: { pods: 1 } }), mid, wave('rest', ['a', 'b', 'c'])];
   const state: State = { run: { ...replaced, wave: 1, waveStartedMs: ago(minuteMs) }, updated: ['a'], of: group({ rollout: { waves } }) };
   expect(effectOfAnswer(contextFor(state), runOf(state.run), mid, 'approve').counts).toEqual([{ when: 'before', approval }]);
+  const end = { ...mid, before: { gates: [] }, after: { soakMs: 0, gates: [], approval } };
+  const ofEnd = { ...state, of: group({ rollout: { waves: waves.map((one) => (one === mid ? end : one)) } }) };
+  expect(effectOfAnswer(contextFor(ofEnd), runOf(ofEnd.run), end, 'approve').counts).toEqual([{ when: 'after', approval }]);
 });
 
 describe('a promotion skips something exactly if the engine says so', () => {
