@@ -10,6 +10,7 @@ import { isOfStop } from '../decide/stops.ts';
 import { type GroupDecision, isReplacement, type RuleResult } from '../decision.ts';
 import { decidedLedger, nextClaimEndMs, withObservedLedgers } from '../ledger/ledger.ts';
 import { blocks, earliest, earliestAfter } from '../rule.ts';
+import { addsNoPod } from '../rules/wave.ts';
 import { digestOfWaves } from '../run/requests.ts';
 import { type GateReading, type IntentView, isUnknown, ledgerOf, type MetricView, type Snapshot } from '../snapshot.ts';
 import { modelReadings, type World, type WorldInput } from '../world/model.ts';
@@ -234,10 +235,12 @@ export function withReadings(world: World, group: GroupDefinition): World {
   const wanted = wantedReadings(world, group);
   if (wanted.length === 0) return world;
   const { nowMs } = world.snapshot;
-  const views = wanted.map(({ gate, fromMs }) => {
-    const readings: readonly GateReading[] = fromMs > nowMs ? [] : modelReadings(gate, fromMs, nowMs, world.assumptions.gates);
-    return { namespace: group.namespace, group: group.name, gate: gate.name, readings };
-  });
+  const readingsOf = (name: string): readonly GateReading[] =>
+    wanted.flatMap(({ gate, fromMs }) =>
+      gate.name !== name || fromMs > nowMs ? [] : modelReadings(gate, fromMs, nowMs, world.assumptions.gates),
+    );
+  const names = [...new Set(wanted.map(({ gate }) => gate.name))];
+  const views = names.map((gate) => ({ namespace: group.namespace, group: group.name, gate, readings: readingsOf(gate) }));
   const others = world.snapshot.gateReadings.filter(
     (view) => view.namespace !== group.namespace || view.group !== group.name || !views.some(({ gate }) => gate === view.gate),
   );
@@ -249,9 +252,15 @@ function wantedReadings(world: World, group: GroupDefinition) {
   const { run } = ledgerOf(world.snapshot, group);
   const wave = run === undefined || run.outcome !== 'running' ? undefined : group.rollout.waves[run.wave];
   if (run === undefined || wave === undefined) return [];
-  const sinceMs = run.waveAvailableMs ?? run.waveStartedMs;
-  const names = run.waveAvailableMs === undefined ? wave.before.gates : wave.after.gates;
-  return group.gates.filter((gate) => names.includes(gate.name)).map((gate) => ({ gate, fromMs: sinceMs + gate.initialDelayMs }));
+  const { waveStartedMs, waveAvailableMs } = run;
+  const { before, after } = wave;
+  // A wave that adds no pod is available before its first checks.
+  const isBefore = before.gates.length > 0 && (waveAvailableMs === undefined || addsNoPod(contextOf(world.snapshot, group), wave));
+  const starts = isBefore ? before.gates.map((name) => ({ name, sinceMs: waveStartedMs })) : [];
+  const ends = waveAvailableMs === undefined ? [] : after.gates.map((name) => ({ name, sinceMs: waveAvailableMs }));
+  return [...starts, ...ends].flatMap(({ name, sinceMs }) =>
+    group.gates.filter((gate) => gate.name === name).map((gate) => ({ gate, fromMs: sinceMs + gate.initialDelayMs })),
+  );
 }
 
 function nextReadingMs(world: World, group: GroupDefinition, decision: GroupDecision): number | undefined {

@@ -3,7 +3,7 @@ import { planGroups } from '../../../engine/plan/plan.ts';
 import { readPlanSnapshots } from '../../../engine/plan/world.ts';
 import type { IntentView } from '../../../engine/snapshot.ts';
 import { stepText } from '../../../plugin/output/plan/plan-text.ts';
-import { group, wave } from '../../kit/groups.ts';
+import { gate, group, wave } from '../../kit/groups.ts';
 import { manifests, planInput } from '../../kit/manifests.ts';
 import { kitNowMs, newRevision } from '../../kit/objects.ts';
 import { hourMs, intent, policy, policyRule } from '../../kit/questions.ts';
@@ -21,6 +21,20 @@ it('a plan shows the approval after a wave that also soaks, behind the soak, and
   ).groups;
   const kinds = planned?.waves.flatMap(({ name, steps }) => steps.map(({ kind, zone = '' }) => `${name} ${kind} ${zone}`.trim()));
   expect(kinds).toEqual(['canary roll a', 'canary soak', 'canary approval', 'rest approval', 'rest roll a', 'rest roll b', 'rest roll c']);
+});
+
+it('a plan passes the gates and asks for the approvals of a wave that adds no pod', () => {
+  const approval = { count: 1, from: ['oncall'] };
+  const checks = { before: { gates: ['errors'], approval }, after: { soakMs: 0, gates: ['errors'] } };
+  const waves = [
+    wave('canary', ['a'], { amount: { pods: 1 } }),
+    wave('empty', ['a'], { amount: { percent: 10 }, ...checks }),
+    wave('rest', ['a', 'b', 'c']),
+  ];
+  const groups = [group({ rollout: { waves }, gates: [gate()] })];
+  const [planned] = planGroups(planInput({ groups, current: manifests(), desired: manifests({ image: 'grafana/mimir:2.17.1' }) })).groups;
+  const kinds = planned?.waves.flatMap(({ name, steps }) => steps.map(({ kind, zone = '' }) => `${name} ${kind} ${zone}`.trim()));
+  expect([planned?.outcome, kinds]).toEqual(['complete', ['canary roll a', 'empty approval', 'rest roll a', 'rest roll b', 'rest roll c']]);
 });
 
 /** The plan of a wave that needs an approval, in a group with this request in force. */
