@@ -55,7 +55,7 @@ export function renderGroups({ groups, nowMs, hasNamespaces }: GroupsTable, look
     { title: 'WAVE', align: 'left', isFlexible: true, cell: ({ decision }) => waveText(decision, { isShort }) || '-' },
     { title: 'UPDATED', align: 'right', cell: (live) => `${pastMark(live)}${partText(live.decision, 'updated')}` },
     { title: 'READY', align: 'right', cell: (live) => `${pastMark(live)}${partText(live.decision, 'available')}` },
-    { title: 'AS OF', align: 'right', cell: (live) => age(live, live.decision.decidedMs, 'now') },
+    { title: 'AS OF', align: 'right', leastWidth: 70, cell: (live) => age(live, live.decision.decidedMs, 'now') },
     { title: 'DEFINED', align: 'left', cell: ({ decision }) => decision.origin ?? '-' },
     { title: 'POLICY', align: 'left', cell: ({ decision }) => shortDigest(decision.policyDigest) || '-' },
     { title: 'LEADER', align: 'left', isFlexible: true, cell: ({ decision }) => decision.leader ?? '-' },

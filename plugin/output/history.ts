@@ -11,17 +11,24 @@ import { shortPods } from './pod-text.ts';
 import type { Style } from './terminal.ts';
 import { type ItemColumn, inZones, itemTable, paragraph, reasonSuffix } from './text.ts';
 
-const columns = (runs: readonly ShownRun[], unattended: string | undefined): readonly ItemColumn<ShownRun>[] => [
+const columns = (runs: readonly ShownRun[], look: TableLook, unattended: string | undefined): readonly ItemColumn<ShownRun>[] => [
   { title: 'RUN', align: 'left', cell: ({ id }) => id },
-  { title: 'KIND', align: 'left', cell: ({ kind }) => kind },
+  { title: 'KIND', align: 'left', leastWidth: 70, cell: ({ kind }) => kind },
   { title: 'TO', align: 'left', isFlexible: true, cell: targetText },
   { title: 'REPLACED', align: 'right', cell: podsText },
-  { title: 'START', align: 'left', cell: ({ startedAt }) => startedAt.slice(0, 16).replace('T', ' ') },
-  { title: 'TOOK', align: 'right', cell: ({ took }) => (took === undefined ? '-' : spanText(took)) },
-  { title: 'WAITED', align: 'right', cell: ({ waited }) => spanText(waited) },
+  { title: 'START', align: 'left', cell: ({ startedAt }) => startedAt.slice(isNarrow(look) ? 5 : 0, 16).replace('T', ' ') },
+  { title: 'TOOK', align: 'right', leastWidth: 70, cell: ({ took }) => (took === undefined ? '-' : spanText(took)) },
+  { title: 'WAITED', align: 'right', leastWidth: narrow, cell: ({ waited }) => spanText(waited) },
   { title: 'RESULT', align: 'left', cell: ({ outcome }) => outcome },
   { title: 'NOTE', align: 'left', isBelow: true, cell: (run) => noteOf(run, runs, unattended) },
 ];
+
+/** Below this width, the list has no year and not every column. */
+const narrow = 90;
+
+function isNarrow({ columns: width }: TableLook): boolean {
+  return width !== undefined && width < narrow;
+}
 
 const styles: Readonly<Record<ShownRun['outcome'], Style>> = {
   running: 'cyan',
@@ -34,7 +41,7 @@ const styles: Readonly<Record<ShownRun['outcome'], Style>> = {
 
 /** Returns the table. `unattended` says that the agent of the group does not run: a running run then does not continue. */
 export function renderRuns(runs: readonly ShownRun[], look: TableLook, unattended?: string): string {
-  const lines = itemTable(columns(runs, unattended), runs, look, (line, { outcome }) =>
+  const lines = itemTable(columns(runs, look, unattended), runs, look, (line, { outcome }) =>
     line.replace(` ${outcome}`, () => ` ${look.paint(styles[outcome], outcome)}`),
   );
   return `${[...lines, summary(runs)].join('\n')}\n`;
