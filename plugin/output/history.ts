@@ -56,10 +56,15 @@ function changedZones({ zones, steps }: ShownRun): readonly ShownZone[] {
   return changed.length === 0 ? zones : changed;
 }
 
-/** Returns `3/9` if 3 of 9 pods of the changed zones were replaced; `-` if the record has no number of pods, as for a change of replicas. */
+/**
+ * Returns `3/9` if 3 of 9 pods of the changed zones were replaced; `-` if the record has no number of pods, as for a change of replicas. A
+ * completed rollback leaves the pods that kept the earlier revision, so it has only the number of replaced pods.
+ */
 function podsText(run: ShownRun): string {
   const counts = changedZones(run).flatMap(({ pods }) => (pods === undefined ? [] : [pods]));
-  return counts.length === 0 ? '-' : `${replacedPodCount(run)}/${counts.reduce((sum, count) => sum + count, 0)}`;
+  if (counts.length === 0) return '-';
+  if (run.kind === 'rollback' && run.outcome === 'completed') return `${replacedPodCount(run)}`;
+  return `${replacedPodCount(run)}/${counts.reduce((sum, count) => sum + count, 0)}`;
 }
 
 /** Returns the target of all zones, or each target with its zones: `mimir:2.16.0 in a; mimir:2.17.1 in b and c`. */
