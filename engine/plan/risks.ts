@@ -10,6 +10,7 @@ import { type GroupContext, minIntervalOf, sourceOf, zoneNamed } from '../contex
 import { budgetHealth, budgetsFor } from '../disruption/pod-budget.ts';
 import { templateRevision, unmodelledPods } from '../observe/manifests.ts';
 import { fieldAt } from '../observe/raw.ts';
+import type { ZoneView } from '../observe/view.ts';
 import { termsOf } from '../release/terms.ts';
 import { isLimitOfZero } from '../rule.ts';
 import { isFastTrack } from '../rules/wave.ts';
@@ -219,12 +220,20 @@ const unmodelled: RiskCheck = ({ zones }) =>
       : [{ code: 'RG5015', severity: 'warning', message, source: { object: `StatefulSet ${statefulSet}`, field: 'spec.replicas' } }];
   });
 
-/** Finds pods that a restart brings to another revision before the plan starts. */
-const changedByRestart: RiskCheck = ({ context }) =>
-  strategyOf(context.group)
-    .warnOfRestarts(context, context.view.ledger.run)
+/** Finds pods that a restart brings to another revision before the plan starts, unless the change returns the template to their revision. */
+const changedByRestart: RiskCheck = ({ context, run }) => {
+  const { view } = context;
+  const hasReturned = ({ zone, desiredRevision }: ZoneView): boolean =>
+    run !== undefined &&
+    run.rolledBack === undefined &&
+    view.ledger.run?.rolledBack !== undefined &&
+    run.target[zone.name] === desiredRevision;
+  const zones = view.zones.filter((zone) => !hasReturned(zone));
+  return strategyOf(context.group)
+    .warnOfRestarts({ ...context, view: { ...view, zones } }, view.ledger.run)
     .filter(({ rule }) => rule === 'restart-version')
     .map(({ fact, source }) => ({ code: 'RG5016', severity: 'warning', message: fact, ...(source === undefined ? {} : { source }) }));
+};
 
 /** Finds pods that stay outdated because no wave includes them. */
 const podsWithoutWave: RiskCheck = ({ context, zones }) =>

@@ -18,7 +18,7 @@ import { endsByItself } from '../../engine/rules/catalog.ts';
 import { waitsForPartition } from '../../engine/rules/strategy.ts';
 import { requestOf } from '../../engine/run/requests.ts';
 import { counted } from '../../policies/wording.ts';
-import { goalText, marks, missingText, phaseTitle, podsMissing, troubleOf, unreadZones } from './group-text.ts';
+import { goalText, marks, missingText, phaseTitle, podsMissing, shownStops, troubleOf, unreadZones } from './group-text.ts';
 import {
   cancelCommand,
   deadlineText,
@@ -98,9 +98,11 @@ export function renderExplanation(explanation: Explanation, look: TableLook): st
     ...field('goal', goalText(decision, explanation.unread ?? unreadZones(decision)), look),
     ...field('zones', zonesText(explanation), look),
     ...trouble.flatMap(({ what }) => field('trouble', what, look, 'red')),
-    ...(decision.deadline === undefined ? [] : field('deadline', deadlineText(decision.deadline, explanation.nowMs), look)),
+    ...(decision.deadline === undefined
+      ? []
+      : field('deadline', deadlineText(decision.deadline, explanation.nowMs, explanation.unattended), look)),
     ...(explanation.facts ?? []).flatMap(([label, text]) => field(label, text, look)),
-    ...decision.stops.flatMap((stop) => {
+    ...shownStops(decision).flatMap((stop) => {
       const text = stopsStep(decision, stop) ? stopText(stop, explanation.nowMs) : stopAndEndText(stop, explanation.nowMs);
       return field('stopped', text, look, 'yellow');
     }),
@@ -159,7 +161,8 @@ function verdict(explanation: Explanation): string {
 }
 
 function doneVerdict(explanation: Explanation): string {
-  const { phase, stops, zones, left: [left] = [] } = explanation.decision;
+  const { phase, zones, left: [left] = [] } = explanation.decision;
+  const stops = shownStops(explanation.decision);
   const inNoWave = noWaveTexts(zones).join('; ');
   const done = inNoWave === '' ? 'Nothing is left to do' : `Every wave is done; ${inNoWave}`;
   const text = phase === 'RolledBack' ? 'Every pod keeps its earlier revision' : done;

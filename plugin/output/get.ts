@@ -23,6 +23,7 @@ import {
   readingText,
   seenAtMs,
   shortRevision,
+  shownStops,
   summaryText,
   unreadZones,
   warningTexts,
@@ -54,7 +55,7 @@ export function renderGroups({ groups, nowMs, hasNamespaces }: GroupsTable, look
     { title: 'WAVE', align: 'left', isFlexible: true, cell: ({ decision }) => waveText(decision, { isShort }) || '-' },
     { title: 'UPDATED', align: 'right', cell: (live) => `${pastMark(live)}${partText(live.decision, 'updated')}` },
     { title: 'READY', align: 'right', cell: (live) => `${pastMark(live)}${partText(live.decision, 'available')}` },
-    { title: 'AS OF', align: 'right', cell: (live) => age(live, live.decision.decidedMs, 'now') },
+    { title: 'AS OF', align: 'right', leastWidth: 70, cell: (live) => age(live, live.decision.decidedMs, 'now') },
     { title: 'DEFINED', align: 'left', cell: ({ decision }) => decision.origin ?? '-' },
     { title: 'POLICY', align: 'left', cell: ({ decision }) => shortDigest(decision.policyDigest) || '-' },
     { title: 'LEADER', align: 'left', isFlexible: true, cell: ({ decision }) => decision.leader ?? '-' },
@@ -94,7 +95,7 @@ export function renderTree(live: LiveGroup, nowMs: number, look: TreeLook, facts
   const { estimation } = facts;
   const seenMs = seenAtMs(live, nowMs);
   const waits = decision.waits.flatMap((wait) => waitLines(wait, { nowMs, seenMs, factMs: factMsOf(live, nowMs) }, look));
-  const stops = (decision.stops ?? []).flatMap((stop) => stopLines(stop, nowMs, look));
+  const stops = shownStops(decision).flatMap((stop) => stopLines(stop, nowMs, look));
   const left = (decision.left ?? []).flatMap((one) => paragraph('  ', leftMemberText(one), look.columns));
   const exceptions = openExceptions(decision, nowMs).flatMap((result) =>
     paragraph('  ', exceptionAndEndText(result, decision, nowMs), look.columns),
@@ -107,7 +108,9 @@ export function renderTree(live: LiveGroup, nowMs: number, look: TreeLook, facts
       ? []
       : paragraph('', `${live.unattended}; nothing is carried out`, look.columns).map((line) => look.paint('red', line))),
     ...(estimation === undefined ? [] : paragraph('', `end ${endText(estimation, nowMs)}`, look.columns)),
-    ...(decision.deadline === undefined ? [] : paragraph('', `deadline: ${deadlineText(decision.deadline, nowMs)}`, look.columns)),
+    ...(decision.deadline === undefined
+      ? []
+      : paragraph('', `deadline: ${deadlineText(decision.deadline, nowMs, live.unattended)}`, look.columns)),
     '',
     ...(live.unattended === undefined || live.from === 'here' ? [] : [look.paint('dim', asOfText(decision, nowMs))]),
     look.paint('bold', header),

@@ -16,10 +16,11 @@ import {
   waitsForAllowed,
 } from '../../engine/publish/status.ts';
 import { leadingResult } from '../../engine/rule.ts';
+import { requestOf } from '../../engine/run/requests.ts';
 import { isUnknown, type Known } from '../../engine/snapshot.ts';
 import { formatDuration } from '../../policies/duration.ts';
 import type { Phase } from '../../policies/rollout/phases.ts';
-import { counted } from '../../policies/wording.ts';
+import { counted, firstOf } from '../../policies/wording.ts';
 import type { LiveGroup } from '../live/groups.ts';
 import { ageText, exceptionText, factText, instantText, spanText } from './plan/plan-text.ts';
 import { podText } from './pod-text.ts';
@@ -192,13 +193,28 @@ function namedRule(decision: PublishedDecision): string | undefined {
 
 /** Returns the first stop that the text about the decision does not name, and the number of the other stops. */
 function stopPart(decision: PublishedDecision, isShort: boolean): string {
-  const { stops = [] } = decision;
   const named = namedStop(decision);
-  const [first, ...more] = stops.filter((stop) => stop !== named);
+  const [first, ...more] = shownStops(decision).filter((stop) => stop !== named);
   if (first === undefined) return '';
   if (isShort && named !== undefined) return `+${counted(more.length + 1, 'stop')}`;
   const text = isShort ? shortStop(first) : `${stopTitle(first)}: ${first.fact}`;
   return `${text}${more.length === 0 ? '' : ` and ${counted(more.length, 'other stop')}`}`;
+}
+
+/** Returns the stops for output. Several requests for undone revisions that no zone has now are one stop. */
+export function shownStops({ stops = [] }: Pick<PublishedDecision, 'stops'>): readonly Stop[] {
+  const earlier = stops.filter((stop) => stop.rule === 'undone' && !stop.isBlocking && stop.untilMs === undefined);
+  const [first, ...others] = earlier;
+  if (first === undefined || others.length === 0) return stops;
+  const requests = earlier.flatMap((stop) => requestOf(stop) ?? []);
+  const summary: Stop = {
+    rule: first.rule,
+    fact: `${earlier.length} requests block revisions that were undone: ${firstOf(requests, 3)}`,
+    zones: [...new Set(earlier.flatMap(({ zones }) => zones))].sort(),
+    isBlocking: false,
+    endsWith: first.endsWith.replace(/\S+$/, 'REQUEST'),
+  };
+  return stops.flatMap((stop) => (stop === first ? [summary] : others.includes(stop) ? [] : [stop]));
 }
 
 function namedStop(decision: PublishedDecision): Stop | undefined {

@@ -11,17 +11,24 @@ import { shortPods } from './pod-text.ts';
 import type { Style } from './terminal.ts';
 import { type ItemColumn, inZones, itemTable, paragraph, reasonSuffix } from './text.ts';
 
-const columns = (runs: readonly ShownRun[], unattended: string | undefined): readonly ItemColumn<ShownRun>[] => [
+const columns = (runs: readonly ShownRun[], look: TableLook, unattended: string | undefined): readonly ItemColumn<ShownRun>[] => [
   { title: 'RUN', align: 'left', cell: ({ id }) => id },
-  { title: 'KIND', align: 'left', cell: ({ kind }) => kind },
+  { title: 'KIND', align: 'left', leastWidth: 70, cell: ({ kind }) => kind },
   { title: 'TO', align: 'left', isFlexible: true, cell: targetText },
   { title: 'REPLACED', align: 'right', cell: podsText },
-  { title: 'START', align: 'left', cell: ({ startedAt }) => startedAt.slice(0, 16).replace('T', ' ') },
-  { title: 'TOOK', align: 'right', cell: ({ took }) => (took === undefined ? '-' : spanText(took)) },
-  { title: 'WAITED', align: 'right', cell: ({ waited }) => spanText(waited) },
+  { title: 'START', align: 'left', cell: ({ startedAt }) => startedAt.slice(isNarrow(look) ? 5 : 0, 16).replace('T', ' ') },
+  { title: 'TOOK', align: 'right', leastWidth: 70, cell: ({ took }) => (took === undefined ? '-' : spanText(took)) },
+  { title: 'WAITED', align: 'right', leastWidth: narrow, cell: ({ waited }) => spanText(waited) },
   { title: 'RESULT', align: 'left', cell: ({ outcome }) => outcome },
   { title: 'NOTE', align: 'left', isBelow: true, cell: (run) => noteOf(run, runs, unattended) },
 ];
+
+/** Below this width, the list has no year and not every column. */
+const narrow = 90;
+
+function isNarrow({ columns: width }: TableLook): boolean {
+  return width !== undefined && width < narrow;
+}
 
 const styles: Readonly<Record<ShownRun['outcome'], Style>> = {
   running: 'cyan',
@@ -34,7 +41,7 @@ const styles: Readonly<Record<ShownRun['outcome'], Style>> = {
 
 /** Returns the table. `unattended` says that the agent of the group does not run: a running run then does not continue. */
 export function renderRuns(runs: readonly ShownRun[], look: TableLook, unattended?: string): string {
-  const lines = itemTable(columns(runs, unattended), runs, look, (line, { outcome }) =>
+  const lines = itemTable(columns(runs, look, unattended), runs, look, (line, { outcome }) =>
     line.replace(` ${outcome}`, () => ` ${look.paint(styles[outcome], outcome)}`),
   );
   return `${[...lines, summary(runs)].join('\n')}\n`;
@@ -49,10 +56,15 @@ function changedZones({ zones, steps }: ShownRun): readonly ShownZone[] {
   return changed.length === 0 ? zones : changed;
 }
 
-/** Returns `3/9` if 3 of 9 pods of the changed zones were replaced; `-` if the record has no number of pods, as for a change of replicas. */
+/**
+ * Returns `3/9` if 3 of 9 pods of the changed zones were replaced; `-` if the record has no number of pods, as for a change of replicas. A
+ * completed rollback leaves the pods that kept the earlier revision, so it has only the number of replaced pods.
+ */
 function podsText(run: ShownRun): string {
   const counts = changedZones(run).flatMap(({ pods }) => (pods === undefined ? [] : [pods]));
-  return counts.length === 0 ? '-' : `${replacedPodCount(run)}/${counts.reduce((sum, count) => sum + count, 0)}`;
+  if (counts.length === 0) return '-';
+  if (run.kind === 'rollback' && run.outcome === 'completed') return `${replacedPodCount(run)}`;
+  return `${replacedPodCount(run)}/${counts.reduce((sum, count) => sum + count, 0)}`;
 }
 
 /** Returns the target of all zones, or each target with its zones: `mimir:2.16.0 in a; mimir:2.17.1 in b and c`. */

@@ -16,6 +16,7 @@ import {
   phaseStyles,
   phaseTitle,
   type RollSteps,
+  shownStops,
   startingText,
   summaryText,
   troubledPods,
@@ -57,13 +58,13 @@ function momentOf({ decision, unattended, starting: newAgent }: LiveGroup, nowMs
     more: [
       ...(newAgent === undefined ? [] : [['agent', newAgent] as const]),
       ...(trouble === '' ? [] : [['trouble', trouble] as const]),
-      ...(decision.stops ?? []).map((stop) => ['stopped', stopAndEndText(stop, nowMs)] as const),
+      ...shownStops(decision).map((stop) => ['stopped', stopAndEndText(stop, nowMs)] as const),
       ...(decision.left ?? []).map((one) => ['left', leftMemberText(one)] as const),
       ...openExceptions(decision, nowMs).map((result) => ['exception', exceptionAndEndText(result, decision, nowMs)] as const),
       ...warningTexts(decision, nowMs).map((text) => ['warning', text] as const),
       ...(starting === undefined ? [] : [['pod', starting] as const]),
       ...(estimation === undefined ? [] : [['end', endText(estimation, nowMs)] as const]),
-      ...(decision.deadline === undefined ? [] : [['deadline', deadlineText(decision.deadline, nowMs)] as const]),
+      ...(decision.deadline === undefined ? [] : [['deadline', deadlineText(decision.deadline, nowMs, unattended)] as const]),
     ],
   };
 }

@@ -17,6 +17,8 @@ export interface ItemColumn<Item> extends Column {
   readonly cell: (item: Item) => string;
   /** For the last column: its cells are paragraphs below the rows if the table is too wide. */
   readonly isBelow?: boolean;
+  /** The column is omitted if the terminal has fewer columns. */
+  readonly leastWidth?: number;
 }
 
 export interface Row {
@@ -34,7 +36,7 @@ interface Fit {
 }
 
 const gap = '  ';
-const leastFlexible = 10;
+const leastFlexible = 8;
 
 /** Returns the rows with aligned columns and without trailing spaces. A row is one text; it has line breaks if a span is wrapped. */
 export function alignRows(columns: readonly Column[], rows: readonly Row[], fit: Fit): readonly string[] {
@@ -73,19 +75,25 @@ export function alignTable(
   return { header, lines };
 }
 
-/** Returns the titles in bold and one line per item, coloured by `paintLine`. Without a width, nothing is cut. */
+/**
+ * Returns the titles in bold and one line per item, coloured by `paintLine`. Without a width, nothing is cut. A last column of texts also
+ * goes below the rows if the other columns leave no room for it.
+ */
 export function itemTable<Item>(
   columns: readonly ItemColumn<Item>[],
   items: readonly Item[],
   { paint, glyphs, columns: width }: Pick<OutputStream, 'paint' | 'glyphs' | 'columns'>,
   paintLine: (line: string, item: Item) => string = (line) => line,
 ): readonly string[] {
-  const rows = items.map((item) => ({ cells: columns.map(({ cell }) => cell(item)) }));
+  const shown = columns.filter(({ leastWidth = 0 }) => width === undefined || width >= leastWidth);
+  const rows = items.map((item) => ({ cells: shown.map(({ cell }) => cell(item)) }));
   const fit = { width, ellipsis: glyphs.ellipsis };
-  const last = columns.at(-1);
-  const isTooWide = (line: string): boolean => last?.isBelow === true && width !== undefined && line.length > width;
-  const isSplit = alignRows(columns, rows, { ...fit, width: undefined }).some(isTooWide);
-  const { header, lines } = alignTable(isSplit ? columns.slice(0, -1) : columns, rows, fit);
+  const last = shown.at(-1);
+  const exceeds = (row: string): boolean => width !== undefined && row.split('\n').some((line) => line.length > width);
+  const isSplit =
+    (last?.isBelow === true && alignRows(shown, rows, { ...fit, width: undefined }).some(exceeds)) ||
+    (last?.isText === true && alignRows(shown, rows, fit).some(exceeds));
+  const { header, lines } = alignTable(isSplit ? shown.slice(0, -1) : shown, rows, fit);
   const below = (text = ''): readonly string[] => (isSplit && text !== '' ? paragraph('    ', text, width) : []);
   return [paint('bold', header), ...items.flatMap((item, index) => [paintLine(lines[index] ?? '', item), ...below(last?.cell(item))])];
 }

@@ -7,7 +7,8 @@ import { ago, hourMs, minuteMs } from '../kit/questions.ts';
 import { type SnapshotOverrides, snapshotOf } from '../kit/snapshots.ts';
 import { fakeApiServer } from './api-server.ts';
 import { runInProcess } from './in-process.ts';
-import { publishedObject } from './live-objects.ts';
+import { leaseObject, publishedObject } from './live-objects.ts';
+import type { FakeObject } from './served-objects.ts';
 import { afterRun, outdated, run, zones } from './stop-rows.ts';
 
 const podChanges = { 'ingester-zone-a': { 2: { revision: newRevision, isReady: false, readyChangedMs: ago(5 * minuteMs) } } };
@@ -20,9 +21,9 @@ function decided(overrides: SnapshotOverrides, rollout: object = { deadlines }) 
   return { definition, snapshot, decision: decideGroup(snapshot, definition) };
 }
 
-async function shownBy(line: string, { definition, snapshot, decision }: ReturnType<typeof decided>): Promise<string> {
+async function shownBy(line: string, { definition, snapshot, decision }: ReturnType<typeof decided>, ...others: readonly FakeObject[]) {
   const published = publishedDecision({ group: definition, decision, snapshot, atMs: snapshot.nowMs, leader: 'agent-0' });
-  const { url } = await fakeApiServer([publishedObject(published)], {
+  const { url } = await fakeApiServer([publishedObject(published), ...others], {
     missing: ['rolloutgroups', 'rolloutpolicies', 'rolloutexceptions', 'rolloutruns', 'rolloutintents', 'zoneawarepoddisruptionbudgets'],
   });
   return (await runInProcess([...line.split(' '), '--server', url, '-n', 'mimir'], {})).stdout.replace(/\s+/g, ' ');
@@ -36,6 +37,12 @@ it.each(['get ingester', 'status ingester --watch=false', 'explain ingester'])(
     );
   },
 );
+
+it.each(['get ingester', 'status ingester --watch=false', 'explain ingester'])('%s says that no agent fails the run', async (line) => {
+  const shown = await shownBy(line, decided({ podChanges }), leaseObject('agent-0', 1000));
+  expect(shown).toMatch(/deadline:? no agent fails the run; its deadline ends at 2026-03-02 12:20 UTC /);
+  expect(shown).not.toContain('the run fails at');
+});
 
 it('no deadline is shown while none counts', async () => {
   expect(await shownBy('explain ingester', decided({}, { deadlines: { progressMs: hourMs } }))).not.toContain('the run fails at');

@@ -79,6 +79,11 @@ it('the history names the earlier ids of a run', () => {
   expect(renderRun(run, look())).toMatch(/^ {2}earlier {2}the change began as one and two$/m);
 });
 
+it('the history counts the pods of a completed rollback without those that kept the earlier revision', () => {
+  expect(shown([zone('a', 'd2')], { kind: 'rollback' })[1]).toBe('1');
+  expect(shown([zone('a', 'd2')], { kind: 'rollback', outcome: 'failed' })[1]).toBe('1/3');
+});
+
 it('the history names the undo that cancelled a run', () => {
   const undo = (name: string, at: string) => ({ name, action: 'undo' as const, by: 'anna', at });
   const cancelled = (...people: ReturnType<typeof undo>[]) => runOf([zone('a', 'd2')], { outcome: 'cancelled', people });

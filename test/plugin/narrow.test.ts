@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import { fakeApiServer } from './api-server.ts';
 import { runInProcess } from './in-process.ts';
 import { rolling } from './live-kit.ts';
-import { adoptedObjects, publishedObject } from './live-objects.ts';
+import { adoptedObjects, leaseObject, publishedObject } from './live-objects.ts';
 import { folderWith } from './process.ts';
 
 const long =
@@ -63,6 +63,18 @@ it.each([
   const { stdout } = await runInProcess([...line.split(' '), '--width', '80', ...connection], { cwd });
   expect(stdout.replace(/\s+/g, ' ')).toContain(text);
   expect(stdout.split('\n').filter((shown) => shown.length > 80)).toEqual([]);
+});
+
+it.each([60, 80])('get, status and history of a group in trouble fit %i columns', async (width) => {
+  const objects = [...adoptedObjects(), publishedObject({ ...rolling, decidedMs: Date.now() }), leaseObject('agent-0', 1000)];
+  const ids = ['9bca09e151', 'scale-mi3k2j1x'];
+  const runs = ids.map((id) => ({ ...run, metadata: { name: id, namespace: 'mimir' }, spec: { ...run.spec, id } }));
+  const { url } = await fakeApiServer([...objects, ...runs]);
+  for (const line of ['get', 'get ingester', 'status ingester --watch=false', 'history ingester']) {
+    const { stdout } = await runInProcess([...line.split(' '), '--width', `${width}`, '--server', url, '-n', 'mimir'], {});
+    expect(stdout).not.toBe('');
+    expect(stdout.split('\n').filter((shown) => shown.length > width)).toEqual([]);
+  }
 });
 
 it('get wraps the texts of the column INFO, and shortens only names in the middle', async () => {

@@ -110,6 +110,23 @@ describe('explain', () => {
   });
 });
 
+describe('several earlier undos', () => {
+  const undo = (revision: string) => intent({ name: `undo.${revision}`, action: 'undo', undone: [{ zone: 'a', revision }] });
+  const overrides = { intents: ['rev-7', 'rev-8', 'rev-9'].map(undo) };
+  const text = '3 requests block revisions that were undone: undo.rev-7, undo.rev-8, undo.rev-9';
+
+  it.each(['get ingester', 'status ingester --watch=false', 'explain ingester'])('are one line of %s', async (line) => {
+    const shown = await shownBy(line, published({ ...rowOf('undo while nothing moves'), overrides }));
+    expect(shown).toContain(`${text}. To end it: ${command(`cancel ${name} REQUEST`)}`);
+    expect(shown).not.toContain('undid the revisions');
+  });
+
+  it('are one stop in the list of groups', async () => {
+    const shown = await shownBy('get', published({ ...rowOf('undo while nothing moves'), overrides }));
+    expect([shown.includes(`undone: ${text}`), shown.includes('other stop')]).toEqual([true, false]);
+  });
+});
+
 describe('status after a rollback', () => {
   const back = published(rowOf('abort --rollback'));
   const todo = `To end it: ${command(`retry ${name}`)}, or ${command(`undo ${name}`)}, or ${otherTemplate}`;

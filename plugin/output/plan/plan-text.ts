@@ -159,9 +159,12 @@ export function factText(result: RuleResult, nowMs?: number): string {
   return result.limit === undefined ? fact : `${fact} (limit: ${result.limit})`;
 }
 
-/** Returns when the deadline fails the run: `the run fails at 2026-08-22 12:31 UTC (in 5m): the last progress was 5m ago (limit: 10m)`. */
-export function deadlineText(result: RuleResult, nowMs: number | undefined): string {
-  return `the run fails at ${untilText(result.earliestMs ?? 0, nowMs)} by ${result.rule}: ${factText(result, nowMs)}`;
+/**
+ * Returns when the deadline fails the run: `the run fails at 2026-08-22 12:31 UTC (in 5m): the last progress was 5m ago (limit: 10m)`. Only an
+ * agent fails a run, so the text about an unattended group names the end of the deadline.
+ */
+export function deadlineText(result: RuleResult, nowMs: number | undefined, unattended?: string): string {
+  return `${unattended === undefined ? 'the run fails at' : 'no agent fails the run; its deadline ends at'} ${untilText(result.earliestMs ?? 0, nowMs)} by ${result.rule}: ${factText(result, nowMs)}`;
 }
 
 /** Returns the fact with each instant as `2026-08-22 12:31 UTC`, and with `nowMs` also the time until then. */

@@ -301,3 +301,28 @@ describe('a plan during a run', () => {
     expect(() => checkOutput(JSON.stringify(plan))).not.toThrow();
   });
 });
+
+it('RG5016 is absent for a rolled-back revision if the change returns the template to the revision of the pods', () => {
+  const pinned = group({ zones: ['a'], rollout: { strategy: 'pinned' } });
+  const spec = { updateStrategy: { type: 'RollingUpdate', rollingUpdate: { partition: 1000000 } } };
+  const [good, bad] = [[manifest('a', { spec })], [manifest('a', { spec, image: image('2.17.1') })]];
+  const revisionOf = (current: readonly unknown[]) =>
+    readPlanSnapshots(planInput({ groups: [pinned], current })).before.statefulSets[0]?.status.updateRevision ?? '';
+  const [to, failed] = [revisionOf(good), revisionOf(bad)];
+  const rolledBack = { revisions: { a: failed }, because: 'gate errors' };
+  const run = runOf({
+    kind: 'rollback',
+    outcome: 'completed',
+    completedMs: kitNowMs,
+    target: { a: to },
+    previous: { a: failed },
+    rolledBack,
+  });
+  const { before } = readPlanSnapshots(planInput({ groups: [pinned], current: bad }));
+  const pods = before.pods.map((one) => ({ ...one, revision: to }));
+  const running = { ...before, pods, ledgers: [ledgerOf({ run })] };
+  const codes = (desired: readonly unknown[]) =>
+    planGroups(planInput({ groups: [pinned], current: bad, desired, running })).groups[0]?.risks.filter(({ code }) => code === 'RG5016')
+      .length;
+  expect([codes(bad), codes(good)]).toEqual([1, 0]);
+});
