@@ -4,9 +4,9 @@ import { counted, listed } from '../../policies/wording.ts';
 import { contextOf, zoneNamed } from '../context.ts';
 import { decideGroup } from '../decide/decide.ts';
 import { replacedBy } from '../decision.ts';
-import type { ZoneView } from '../observe/view.ts';
+import { viewGroup, type ZoneView } from '../observe/view.ts';
 import { undoneResult } from '../rules/roll.ts';
-import { podsInNoWave, podsLeft } from '../run/included.ts';
+import { podsInNoWave, podsLeft, remainingPods } from '../run/included.ts';
 import { isRollingBack } from '../run/origin.ts';
 import { countRevisions, mostFrequentOther, revisionsOfUndo } from '../run/revisions.ts';
 import { rollbackDelayMs, withRollback } from '../run/run.ts';
@@ -22,6 +22,7 @@ import {
   type StatefulSetView,
   setNamed,
 } from '../snapshot.ts';
+import type { World } from '../world/model.ts';
 import { createWorld, step } from '../world/world.ts';
 import { controllerWave, defaultAssumptions } from './document.ts';
 import type { Turn } from './forward.ts';
@@ -141,6 +142,25 @@ export function revisionsBeforeTemplates(
       : [{ zone, updateRevision: set.status.updateRevision, pods: countRevisions(isUnknown(known) ? [] : known) }];
   });
   return revisionsOfUndo(run, present);
+}
+
+/**
+ * Returns the pods that are replaced after the wait at the end of a simulation. In a zone that was rolled back, these are the pods that a retry
+ * replaces; while a rollback waits, the pods that still return.
+ */
+export function podsAfterWait(
+  group: GroupDefinition,
+  view: ZoneView,
+  { world, end }: { readonly world: World; readonly end: 'done' | 'held' | 'limit' },
+): readonly PodView[] {
+  const { pods: members, set, desiredRevision } = view;
+  const requested = set?.status.updateRevision;
+  const outdated = members.filter(({ revision }) => revision !== requested);
+  const retried = { ...view, outdated, updated: members.length - outdated.length };
+  const { run } = viewGroup(world.snapshot, group).ledger;
+  const isReturning = end !== 'done' && run?.outcome === 'running' && run.kind === 'rollback';
+  if (!isReturning && requested !== undefined && requested !== desiredRevision) return remainingPods(group, undefined, retried);
+  return end === 'done' ? [] : remainingPods(group, run, view);
 }
 
 /** Returns why the StatefulSet controller replaces the pods of a step at once. */

@@ -8,7 +8,7 @@ import { decideGroup } from '../decide/decide.ts';
 import { endedStops, isOfStop, mayBlockTemplate } from '../decide/stops.ts';
 import type { GroupDecision, RuleResult, Stop } from '../decision.ts';
 import type { ObjectContent } from '../diff/field-diff.ts';
-import { viewGroup, type ZoneView } from '../observe/view.ts';
+import { viewGroup } from '../observe/view.ts';
 import { podsWorthNaming } from '../publish/decision.ts';
 import { isTroubled } from '../publish/status.ts';
 import { termsOf } from '../release/terms.ts';
@@ -17,13 +17,12 @@ import { agentRuns } from '../rules/agent-access.ts';
 import { permittedResults } from '../rules/exception.ts';
 import { policiesRead, type Requester } from '../rules/policy.ts';
 import { activeMs } from '../run/durations.ts';
-import { remainingPods } from '../run/included.ts';
 import type { RunState } from '../run/run-state.ts';
-import { type PodView, type Snapshot, setNamed } from '../snapshot.ts';
+import { type Snapshot, setNamed } from '../snapshot.ts';
 import type { World } from '../world/model.ts';
 import type { Quantile } from '../world/world.ts';
 import { manifestOf, plannedChanges } from './changes.ts';
-import { controllerTrace } from './controller.ts';
+import { controllerTrace, podsAfterWait } from './controller.ts';
 import {
   type ApiDenial,
   type Assumptions,
@@ -465,21 +464,6 @@ function zoneTotals(group: GroupDefinition, before: Snapshot, forward: Forward, 
       ...defined({ podsInNoWave }),
     };
   });
-}
-
-/**
- * Returns the pods that are replaced after the wait at the end of a simulation. In a zone that was rolled back, these are the pods that a retry
- * replaces; while a rollback waits, the pods that still return.
- */
-function podsAfterWait(group: GroupDefinition, view: ZoneView, { world, end }: Pick<Forward, 'world' | 'end'>): readonly PodView[] {
-  const { pods: members, set, desiredRevision } = view;
-  const requested = set?.status.updateRevision;
-  const outdated = members.filter(({ revision }) => revision !== requested);
-  const retried = { ...view, outdated, updated: members.length - outdated.length };
-  const { run } = viewGroup(world.snapshot, group).ledger;
-  const isReturning = end !== 'done' && run?.outcome === 'running' && run.kind === 'rollback';
-  if (!isReturning && requested !== undefined && requested !== desiredRevision) return remainingPods(group, undefined, retried);
-  return end === 'done' ? [] : remainingPods(group, run, view);
 }
 
 function span(step: PlannedStep): readonly TimelineSpan[] {

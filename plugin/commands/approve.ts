@@ -121,12 +121,13 @@ function placeIn({ kind, name, wave }: Approvable, [only, ...others]: readonly C
   return `the ${only.when === 'before' ? 'start' : 'end'} of wave ${name}`;
 }
 
-function approvedText(subject: Approvable, [only]: readonly Counted[], run: string | undefined): string {
+function approvedText(subject: Approvable, counts: readonly Counted[], run: string | undefined): string {
   const { kind, wave } = subject;
+  const [only] = counts;
   const forRun = run === undefined ? '' : `for run ${run} and `;
   const people = only === undefined || only.approval.count === 1 ? '' : `; ${only.approval.count} different people must approve`;
   const end = wave?.after.approval;
-  const isStart = end !== undefined && only?.when === 'before';
+  const isStart = end !== undefined && only !== undefined && counts.every(({ when }) => when === 'before');
   const from = end === undefined || end.from.length === 0 ? '' : ` from ${end.from.join(' or ')}`;
   const later = isStart ? `\n  the end of wave ${subject.name} needs another approval${from} after its last pod is replaced` : '';
   return `valid ${forRun}while ${kind === 'wave' ? 'the waves are' : 'the rule is'} unchanged${people}${later}`;

@@ -163,6 +163,9 @@ it('an approval of a wave that adds no pod counts for its start, although the wa
   const end = { ...mid, before: { gates: [] }, after: { soakMs: 0, gates: [], approval } };
   const ofEnd = { ...state, of: group({ rollout: { waves: waves.map((one) => (one === mid ? end : one)) } }) };
   expect(effectOfAnswer(contextFor(ofEnd), runOf(ofEnd.run), end, 'approve').counts).toEqual([{ when: 'after', approval }]);
+  const both = { ...mid, after: end.after };
+  const ofBoth = { ...state, of: group({ rollout: { waves: waves.map((one) => (one === mid ? both : one)) } }) };
+  expect(effectOfAnswer(contextFor(ofBoth), runOf(state.run), both, 'approve').counts.map(({ when }) => when)).toEqual(['before', 'after']);
 });
 
 describe('a promotion skips something exactly if the engine says so', () => {
