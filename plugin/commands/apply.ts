@@ -5,7 +5,7 @@ import type { GroupPlan, Plan } from '../../engine/plan/document.ts';
 import { endsText, stopFact } from '../../engine/publish/status.ts';
 import { blocks, isUntilPerson } from '../../engine/rule.ts';
 import { defined } from '../../policies/values/defined.ts';
-import { counted, firstOf } from '../../policies/wording.ts';
+import { counted, firstOf, zonesText } from '../../policies/wording.ts';
 import { type Cluster, type ConnectionFlags, withCluster } from '../connection.ts';
 import { connectionFailure, forbiddenFailure } from '../connection-failure.ts';
 import { type CommandContext, suggestNext } from '../context.ts';
@@ -216,7 +216,8 @@ function refuseBlocked(groups: readonly GroupPlan[], { stoppedAgents, outcome }:
   const [denied] = first.refused;
   const leading = first.waits.find(isUntilPerson);
   const stop = denied === undefined && leading !== undefined ? first.stops?.find((one) => isOfStop(leading, one)) : undefined;
-  const todo = stop === undefined ? todoOfBlocked(first, leading) : endsText(stop);
+  const place = stop?.rule === 'rolled-back' && stop.zones.length < first.zones.length ? ` to ${zonesText(stop.zones)}` : '';
+  const todo = stop === undefined ? todoOfBlocked(first, leading) : `${endsText(stop)}${place}`;
   const agents = denied === undefined && leading !== undefined && isOfInstallation(leading) ? stoppedAgents : [];
   const why = [...agents, denied?.message ?? (stop && stopFact(stop)) ?? leading?.fact].filter((part) => part !== undefined).join('; ');
   const names = blocked.map(({ namespace, group }) => `${namespace}/${group}`).join(', ');
@@ -239,17 +240,11 @@ function refusingGroups({ groups }: Plan): readonly GroupPlan[] {
   return groups.filter((group) => (isTouched(group) && !isBlockedElsewhere(group)) || hasNoMember(group));
 }
 
-/**
- * Reports whether only rolled-back templates that the change leaves as they are block the plan. Then the change can still correct the template
- * of another zone, or create a missing StatefulSet.
- */
+/** Reports whether only rolled-back templates block the plan, and the change has no other template. It can create a missing StatefulSet. */
 function isBlockedElsewhere({ changes, refused, waits, stops = [] }: GroupPlan): boolean {
-  const changed = changes.flatMap(({ kind, zones }) => (kind === 'template' ? zones : []));
-  const isElsewhere = (wait: RuleResult): boolean => {
-    const stop = stops.find((one) => isOfStop(wait, one));
-    return stop?.rule === 'rolled-back' && !stop.zones.some((zone) => changed.includes(zone));
-  };
-  return refused.length === 0 && waits.filter(isUntilPerson).every(isElsewhere);
+  const isElsewhere = (wait: RuleResult): boolean => stops.find((one) => isOfStop(wait, one))?.rule === 'rolled-back';
+  const keepsTemplates = refused.length === 0 && changes.every(({ kind }) => kind !== 'template');
+  return keepsTemplates && waits.filter(isUntilPerson).every(isElsewhere);
 }
 
 /** Reports whether the StatefulSets are in another namespace, so that the applied group would have no member. */

@@ -189,11 +189,20 @@ describe('apply after a rollback', () => {
   const setOfZone = (zone: string, image = 'mimir:1'): string =>
     JSON.stringify(sets.find(({ metadata }) => metadata.name === `ingester-zone-${zone}`)).replace('mimir:1', image);
 
-  it('corrects the template of one zone, and says that the others are still blocked', async () => {
+  it('of a corrected template in one zone is refused, and names the zones with the blocked template', async () => {
     const cwd = folderWith({ 'c.json': setOfZone('c', 'mimir:3') });
-    const { status, stdout, stderr } = await (await on(given))('apply -f c.json --yes', cwd);
-    expect(status, stderr).toBe(5);
-    expect(stdout).toContain('StatefulSet mimir/ingester-zone-c configured\n');
-    expect(stderr).toContain('the change was applied, but rolled-back blocks the plan of mimir/ingester\n');
+    const { status, stderr } = await (await on(given))('apply -f c.json --yes', cwd);
+    expect([status, stderr]).toEqual([5, expect.stringContaining(', or apply another pod template to zones a and b\n')]);
+  });
+
+  it('creates a missing StatefulSet, and says that the others are still blocked', async () => {
+    const present = given.filter(({ metadata }) => metadata.name !== 'ingester-zone-c');
+    const cwd = folderWith({ 'c.json': setOfZone('c') });
+    const { status, stdout, stderr } = await (await on(present))('apply -f c.json --yes', cwd);
+    expect([status, stderr]).toEqual([
+      5,
+      expect.stringContaining('the change was applied, but rolled-back blocks the plan of mimir/ingester\n'),
+    ]);
+    expect(stdout).toContain('StatefulSet mimir/ingester-zone-c created\n');
   });
 });
