@@ -57,6 +57,8 @@ interface Desired {
 const actor: Actor = { user: 'alice@example.com' };
 export const gitOpsTool: Actor = { user: 'system:serviceaccount:argocd:argocd-application-controller' };
 const brokenImage = /^broken\//;
+type StoredWaves = { readonly rollout?: { readonly waves?: readonly { zones: readonly string[]; percent?: number; pods?: number }[] } };
+
 /** The time that people wait after the template is repaired before they delete broken pods. */
 const clearAfterMs = 30_000;
 /** The interval at which people look whether a group is rolled back. */
@@ -181,7 +183,7 @@ export class People {
       if (want.images.some((image) => brokenImage.test(image))) want.images = want.lastGood;
       this.#restoreStrategy(name);
     }
-    if (this.#options.clearsBrokenPods) this.#options.scheduler.after(clearAfterMs, () => this.#clearBrokenPods());
+    this.#options.scheduler.after(clearAfterMs, () => this.#clearBrokenPods());
   }
 
   wanted(): readonly WantedStatefulSet[] {
@@ -347,10 +349,20 @@ export class People {
     return isNew;
   }
 
+  /** Returns the StatefulSets whose broken pods the operator leaves: all of an adopted group, and those with pods that no wave includes. */
+  #leftSets(): readonly string[] {
+    const { clearsBrokenPods, server, namespace, group } = this.#options;
+    const { rollout: { waves } = {} } = (server.get(groupResource, namespace, group)?.['spec'] ?? {}) as StoredWaves;
+    const whole = waves?.filter(({ percent = 100, pods }) => pods === undefined && percent === 100);
+    const included = whole?.flatMap(({ zones }) => zones.map((zone) => this.#setOf(zone))) ?? this.#statefulSets;
+    return this.#statefulSets.filter((name) => clearsBrokenPods || !included.includes(name));
+  }
+
   /** Deletes pods with a broken image. Runbooks advise this if the operator waits because pods of two zones are unavailable. */
   #clearBrokenPods(): void {
+    const left = this.#leftSets();
     for (const pod of this.#options.server.list('pods', this.#options.namespace)) {
-      const isOurs = pod.metadata.ownerReferences?.some((owner) => this.#statefulSets.includes(owner.name)) === true;
+      const isOurs = pod.metadata.ownerReferences?.some((owner) => left.includes(owner.name)) === true;
       if (!isOurs || !imagesOf(pod).some((image) => brokenImage.test(image))) continue;
       this.#options.report(`delete pod ${pod.metadata.name}, whose image is broken`);
       this.#deletePod(pod.metadata.name);
