@@ -290,7 +290,7 @@ describeOnControlPlane('the word of people', (controlPlane) => {
     };
     await expect.poll(() => shown('kind', 'outcome'), { timeout: 10_000 }).toEqual(['rollback completed', 'rollout superseded']);
     const table = await ok(anna, 'history', 'ingester');
-    expect(table.split('\n')[1]).toMatch(/^\w+ +rollback +server:2 in a +1\/2 .* undo by .* \(memory leak\)$/);
+    expect(table.split('\n')[1]).toMatch(/^\w+ +rollback +server:2 in a +1 .* undo by .* \(memory leak\)$/);
     const [{ steps, zones }] = JSON.parse(await ok(anna, 'history', 'ingester', '-o', 'json')).runs;
     // The pods of the zones b and c never ran the undone template.
     expect(zones.map(({ fromImages, toImages }: ImagesOfZone) => [fromImages, toImages].map((one) => Object.values(one)))).toContainEqual([
