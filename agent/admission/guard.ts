@@ -89,6 +89,7 @@ export class AdmissionGuard {
   /** The time at which this process first saw or stored each claim, by group. */
   readonly #knownSinceMs = new Map<string, Map<string, number>>();
   readonly #storedAs = new WeakMap<Ledger, Ledger>();
+  /** The running checks of the caches, by namespace. */
   readonly #checks = new Map<string, Promise<boolean>>();
 
   constructor(parts: GuardParts) {

@@ -192,6 +192,7 @@ type Instruments = Pick<InstrumentsOf<typeof originalMetrics>, 'reconciles' | 'r
 /** Counts turns as reconciles under the value of the group label. Groups with the same value share their series, also across namespaces. */
 export class OriginalGroupMetrics {
   readonly #instruments: Instruments;
+  /** The value of the label `rollout-group`, by namespace and group. */
   readonly #labels = new Map<string, string>();
 
   constructor(instruments: Instruments) {

@@ -51,6 +51,7 @@ interface GroupRuns {
 export class RunRecorder {
   readonly #options: RunRecordsOptions;
   readonly #groups = new Map<string, GroupRuns>();
+  /** The records by namespace and name of the RolloutRun. */
   readonly #records = new Map<string, RecordEntry>();
   /** The progress of reading the stored records, by namespace. `missing`: the kind is not installed or may not be read. */
   readonly #loading = new Map<string, { state: 'loading' | 'loaded' } | { state: 'missing'; untilMs: number }>();

@@ -245,6 +245,7 @@ class ListScan {
   }
 }
 
+/** Returns the index after the closing quote of the string that begins at `at`. */
 function stringEnd(text: string, at: number): number | undefined {
   for (let end = text.indexOf('"', at + 1); end >= 0; end = text.indexOf('"', end + 1)) {
     let slashes = 0;

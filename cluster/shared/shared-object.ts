@@ -1,4 +1,4 @@
-// Changes one API object that several processes share. Compare-and-swap applies each change exactly once; waiting changes share one write.
+// Changes one API object that several processes share. Compare-and-swap applies each change at most once; waiting changes share one write.
 import { messageOf } from '../../policies/error-message.ts';
 import { type ClusterEnv, sleep } from '../env.ts';
 import { ApiFailure, isStatus, TransportFailure } from '../request/failure.ts';
@@ -87,10 +87,10 @@ export class SharedObject<Value> {
   }
 
   /**
-   * Stores the result of `change` at most once. Only conflicts are retried. `change` may run several times with newer values, so it must have no side effect. An
-   * exception of `change` rejects only this update. An unchanged value causes no write. Rejects with ApiFailure (not stored),
-   * ObjectTooLarge, WriteRefused or an error of `decode` (not sent), or TransportFailure: its `mayBeApplied` tells whether the change may
-   * be stored now or later.
+   * Stores the result of `change` at most once. Only conflicts are retried. `change` may run several times with newer values, so it must have
+   * no side effect. An exception of `change` rejects only this update. An unchanged value causes no write. Rejects with ApiFailure (not
+   * stored), ObjectTooLarge, WriteRefused or an error of `decode` (not sent), or TransportFailure: its `mayBeApplied` tells whether the change
+   * may be stored now or later.
    */
   update(change: (value: Value) => Value): Promise<Stored<Value>> {
     return new Promise((resolve, reject) => {

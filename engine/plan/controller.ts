@@ -1,4 +1,4 @@
-// Forecasts the effects of new templates and of a rollback: the pods to replace, with or without the agent, and the zones that keep rolling.
+// Forecasts the effects of new templates, of an undo and of a rollback: the pods to replace, with or without the agent, and the zones that keep rolling.
 import type { GroupDefinition, ZoneDefinition } from '../../policies/definition.ts';
 import { counted, listed } from '../../policies/wording.ts';
 import { contextOf, zoneNamed } from '../context.ts';
@@ -7,7 +7,7 @@ import { replacedBy } from '../decision.ts';
 import { viewGroup, type ZoneView } from '../observe/view.ts';
 import { undoneResult } from '../rules/roll.ts';
 import { podsInNoWave, podsLeft, remainingPods } from '../run/included.ts';
-import { isRollingBack } from '../run/origin.ts';
+import { isRollingBack, recordedKind } from '../run/origin.ts';
 import { countRevisions, mostFrequentOther, revisionsOfUndo } from '../run/revisions.ts';
 import { rollbackDelayMs, withRollback } from '../run/run.ts';
 import type { FailedRun, RunState } from '../run/run-state.ts';
@@ -142,6 +142,38 @@ export function revisionsBeforeTemplates(
       : [{ zone, updateRevision: set.status.updateRevision, pods: countRevisions(isUnknown(known) ? [] : known) }];
   });
   return revisionsOfUndo(run, present);
+}
+
+export interface UndoFacts {
+  /** By zone, the revision before the present template. */
+  readonly before: ReturnType<typeof revisionsOfUndo>;
+  readonly undos: readonly Pick<IntentView, 'undone' | 'requestedBy'>[];
+  /** The present run, from the ledger or as published. */
+  readonly run: RunState | undefined;
+}
+
+/**
+ * Returns the revision of a zone that an undo restores if the user names none: that of an undo in force, or the one before the template
+ * `current`. Returns `current` if the zone needs no undo; undefined if neither a request nor a run names the revision.
+ */
+export function revisionOfUndo(zone: string, current: string, { before, undos, run }: UndoFacts): string | undefined {
+  const undoneIn = ({ undone = [] }: Pick<IntentView, 'undone'>) => undone.filter((one) => one.zone === zone);
+  const begun = undos.flatMap(undoneIn).find(({ revision, to }) => revision === current && to !== undefined)?.to;
+  // A return from an unfinished run does not go back to the template of that run, also if an undo restored it.
+  const isReturn = run?.kind === 'rollback' && run.target[zone] === current && run.previous[zone] === current;
+  if (begun !== undefined && !isReturn) return begun;
+  // A repeated undo changes nothing, unless the restored template failed.
+  const hasFailed = run?.outcome === 'failed' && run.kind === 'rollout' && run.target[zone] === current;
+  const latest = hasFailed ? [] : undos.filter((undo) => isLatestChange(undo, zone, run));
+  if (latest.flatMap(undoneIn).some(({ to }) => to === current)) return current;
+  const last = before.get(zone);
+  return last?.isOfRun === true ? last.to : undefined;
+}
+
+/** Reports whether no change of the templates follows the undo: the present run is an undo or a rollback, or began before the request. */
+function isLatestChange({ undone, requestedBy }: UndoFacts['undos'][number], zone: string, run: RunState | undefined): boolean {
+  if (run === undefined || requestedBy === undefined || requestedBy.atMs >= run.startedMs) return true;
+  return recordedKind(run) === 'rollback' || undone?.some((one) => one.zone === zone && one.revision === run.from?.[zone]) === true;
 }
 
 /**

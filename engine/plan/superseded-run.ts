@@ -4,7 +4,6 @@ import { fieldDiff, type ObjectContent } from '../diff/field-diff.ts';
 import { viewGroup } from '../observe/view.ts';
 import { addsZones, changeOf, recordedKind } from '../run/origin.ts';
 import { countRevisions, revisionBefore } from '../run/revisions.ts';
-
 import type { RunState } from '../run/run-state.ts';
 import type { Snapshot } from '../snapshot.ts';
 import type { SupersededRun } from './document.ts';

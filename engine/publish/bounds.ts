@@ -75,6 +75,7 @@ function fits(value: PublishedDecision): boolean {
   return JSON.stringify(value).length * 3 <= publishedByteLimit || bytesOf(value) <= publishedByteLimit;
 }
 
+/** Returns the size of the value as JSON, in UTF-8 bytes. */
 export function bytesOf(value: unknown): number {
   return new TextEncoder().encode(JSON.stringify(value)).length;
 }

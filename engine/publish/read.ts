@@ -71,6 +71,7 @@ const published = z.object({
       drift: z.object({ count, fields: z.array(z.object({ field: text, manager: text, atMs: instant.exactOptional() })) }).exactOptional(),
       /** The lowered partition under the strategy `partition`. It counts from `spec.ordinals.start`. */
       partition: count.exactOptional(),
+      /** The ordinals with a pin under the strategy `pinned`. */
       pinned: text.exactOptional(),
     }),
   ),

@@ -30,38 +30,30 @@ export function effectOfAnswer(context: GroupContext, run: RunState, wave: WaveD
   const repairs = ahead === 0 && repairsOtherZone(progress, run);
   if (isFastTrack(context, run) && !repairs)
     return { counts: [], why: 'a return to the previous template needs no approval (skipOnRollback)', isEarly: false };
-  const { starts, ends } = approvalsOf(context, run, { wave, ahead, progress, repairs });
-  const isEmpty = ahead === 0 && addsNoPod(context, wave);
-  const approved = starts.length > 0 ? starts : isReplaced(run, progress, ahead) ? ends : [];
-  const counts = action === 'reject' || isEmpty ? [...starts, ...ends] : approved;
+  const state = { isEmpty: ahead === 0 && addsNoPod(context, wave), isReplaced: ahead === 0 && isReplaced(run, progress) };
+  const isStarting = repairs || ahead > 0 || (ahead === 0 && mayStart(state) && asksBefore(context, wave, run));
+  const starts = isStarting ? openApproval('before', wave) : [];
+  const ends = ahead < 0 || run.returning !== undefined ? [] : openApproval('after', wave);
+  const counts = action === 'reject' || isEndDue(state, starts) ? [...starts, ...ends] : starts;
   return counts.length > 0 ? { counts } : { counts: [], why: whyNotCounted(context, run, wave, ends), isEarly: ends.length > 0 };
 }
 
-function isReplaced(run: RunState, { isFilled }: WaveProgress, ahead: number): boolean {
-  return ahead === 0 && (isFilled || run.waveAvailableMs !== undefined);
+function isReplaced({ waveAvailableMs }: RunState, { isFilled }: WaveProgress): boolean {
+  return isFilled || waveAvailableMs !== undefined;
 }
 
-interface AnsweredWave {
-  readonly wave: WaveDefinition;
-  /** The number of waves from the current wave to this wave; negative for a wave that is over. */
-  readonly ahead: number;
-  readonly progress: WaveProgress;
-  /** True if the wave replaces a stuck pod of another zone while some zones return. */
-  readonly repairs: boolean;
+interface WaveState {
+  /** True if the wave adds no pod. Then its start and its end are due together. */
+  readonly isEmpty: boolean;
+  readonly isReplaced: boolean;
 }
 
-/** Returns the approvals of the start and of the end of the wave that can still be required. */
-function approvalsOf(
-  context: GroupContext,
-  run: RunState,
-  { wave, ahead, progress, repairs }: AnsweredWave,
-): Record<'starts' | 'ends', readonly OpenApproval[]> {
-  const isBefore = ahead === 0 && (addsNoPod(context, wave) || !isReplaced(run, progress, ahead));
-  const isStarting = repairs || ahead > 0 || (isBefore && asksBefore(context, wave, run));
-  return {
-    starts: isStarting ? openApproval('before', wave) : [],
-    ends: ahead < 0 || run.returning !== undefined ? [] : openApproval('after', wave),
-  };
+function mayStart({ isEmpty, isReplaced: isOver }: WaveState): boolean {
+  return isEmpty || !isOver;
+}
+
+function isEndDue({ isEmpty, isReplaced: isOver }: WaveState, starts: readonly OpenApproval[]): boolean {
+  return isEmpty || (isOver && starts.length === 0);
 }
 
 function whyNotCounted({ group }: GroupContext, run: RunState, wave: WaveDefinition, ends: readonly OpenApproval[]): string {

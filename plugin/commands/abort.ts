@@ -7,10 +7,10 @@ import { isRollingBack } from '../../engine/run/origin.ts';
 import { newRevisions } from '../../engine/run/revisions.ts';
 import { ledgerOf, setNamed } from '../../engine/snapshot.ts';
 import { type StrategyTraits, strategyTraits } from '../../policies/strategies.ts';
-import { counted, zonesText } from '../../policies/wording.ts';
+import { counted } from '../../policies/wording.ts';
 import type { CommandContext } from '../context.ts';
 import { type ExitCode, refusedFailure } from '../failure.ts';
-import { returnsOfRollback, returnTexts } from '../live/history.ts';
+import { returnsOfRollback, returnTexts, rolledText } from '../live/history.ts';
 import { publishedRun, type Request, type RequestedGroup, type RequestFlags, readAndSubmit, readWithRun } from '../live/submit-request.ts';
 import { podTotals } from '../output/group-text.ts';
 import { reasonSuffix } from '../output/text.ts';
@@ -183,17 +183,16 @@ function newRunTexts(
 ): ReturnType<typeof retryTexts> | undefined {
   if (definition === undefined || snapshot === undefined || run.outcome !== 'failed') return undefined;
   if (ledgerOf(snapshot, definition).run?.id !== run.id) return undefined;
-  const { run: next, others, returning } = runAfterRetry(snapshot, definition, run.id);
-  if (next?.outcome !== 'running' || next.id === run.id) return undefined;
+  const next = runAfterRetry(snapshot, definition, run.id);
+  const { others, returning } = next;
+  if (next.run?.outcome !== 'running' || next.run.id === run.id) return undefined;
   const { namespace, zones } = definition;
   const returns = zones.flatMap(({ name: zone, statefulSet }) => {
     const set = returning.includes(zone) ? setNamed(snapshot, namespace, statefulSet) : undefined;
     return set === undefined ? [] : [{ zone, set, to: set.status.updateRevision }];
   });
   const { lines, count } = returnTexts(snapshot, returns);
-  const roll = others.length === 1 ? 'rolls' : 'roll';
-  const when = next.returning === undefined ? '' : ' afterwards, with soaks and new approvals';
-  const rolled = others.length === 0 ? [] : [`${zonesText(others)} ${roll} to the new template${when}`];
+  const rolled = others.length === 0 ? [] : [rolledText(next, { approvals: 'new approvals' })];
   const back =
     count === 0 ? [] : [`first ${counted(count, 'pod')} ${count === 1 ? 'returns' : 'return'} to an earlier revision:`, ...lines];
   return { what: `${name}: a new run starts, because templates changed after the failure of run ${run.id}`, lines: [...back, ...rolled] };

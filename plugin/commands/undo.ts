@@ -14,13 +14,22 @@ import { undoRequest } from '../../engine/run/requests.ts';
 import { type IntentView, isUnknown, type Known, ledgerOf, type Snapshot } from '../../engine/snapshot.ts';
 import { intentObject, readIntent } from '../../policies/live/intents.ts';
 import { defined } from '../../policies/values/defined.ts';
-import { counted, firstOf, listed, zonesText } from '../../policies/wording.ts';
+import { counted, firstOf, listed } from '../../policies/wording.ts';
 import { ifNotInstalled, rolloutIntents } from '../cluster-snapshot/kinds.ts';
 import { type Cluster, withCluster } from '../connection.ts';
 import { type CommandContext, suggestNext } from '../context.ts';
 import { type ExitCode, exitCodes, Failure, type FailureDetails, usageFailure } from '../failure.ts';
 import type { LiveGroup } from '../live/groups.ts';
-import { chooseRevision, type Revision, type RunRecord, readRevisions, readRuns, returnTexts, type UndoTarget } from '../live/history.ts';
+import {
+  chooseRevision,
+  type Revision,
+  type RunRecord,
+  readRevisions,
+  readRuns,
+  returnTexts,
+  rolledText,
+  type UndoTarget,
+} from '../live/history.ts';
 import { applyStop, deleteIntents } from '../live/intents.ts';
 import { type Member, type Members, readMembers, readUnchanged, refuseUnguarded, refuseWhenDenied, writeEach } from '../live/members.ts';
 import { writeAgentNote } from '../live/notes.ts';
@@ -309,14 +318,13 @@ function failedTexts(undos: readonly MemberUndo[]): readonly string[] {
 }
 
 /** Returns what the other zones do, whose pods are outdated and do not return. */
-function continuedTexts(name: string, { run, others }: NextRun): string[] {
+function continuedTexts(name: string, next: NextRun): string[] {
+  const { run, others } = next;
   if (others.length === 0) return [];
   const all = `To undo all zones: kubectl rollout-group undo ${name}`;
   if (run?.outcome === 'failed')
     return [`the agent replaces no pod while zones have the template of the failed run: ${listed(others, 'and')}. ${all}`];
-  const roll = others.length === 1 ? 'rolls' : 'roll';
-  const when = run?.returning === undefined ? '' : ' afterwards, with soaks and approvals';
-  return [`${zonesText(others)} still ${roll} to the new template${when}. ${all}`];
+  return [`${rolledText(next, { still: 'still ' })}. ${all}`];
 }
 
 /**

@@ -5,17 +5,21 @@ import { listObjects } from '../../cluster/request/read.ts';
 import { type KubernetesObject, resources } from '../../cluster/request/resource.ts';
 import { fieldDiff } from '../../engine/diff/field-diff.ts';
 import { ledgerRevisions } from '../../engine/observe/revisions.ts';
-import { podsToReplace, revisionBesides, revisionsOfRollback } from '../../engine/plan/controller.ts';
+import {
+  type NextRun,
+  podsToReplace,
+  revisionBesides,
+  revisionOfUndo,
+  revisionsOfRollback,
+  type UndoFacts,
+} from '../../engine/plan/controller.ts';
 import type { Images, ShownRun, ShownZone } from '../../engine/publish/run-record.ts';
-import { recordedKind } from '../../engine/run/origin.ts';
-import type { revisionsOfUndo } from '../../engine/run/revisions.ts';
-import type { RunState } from '../../engine/run/run-state.ts';
-import { type IntentView, type Snapshot, type StatefulSetView, setNamed } from '../../engine/snapshot.ts';
+import { type Snapshot, type StatefulSetView, setNamed } from '../../engine/snapshot.ts';
 import { messageOf } from '../../policies/error-message.ts';
 import { type RolloutRun, schemas } from '../../policies/schema/kinds.ts';
 import { valueAt } from '../../policies/schema/schema-walk.ts';
 import { defined } from '../../policies/values/defined.ts';
-import { counted, firstOf } from '../../policies/wording.ts';
+import { counted, firstOf, zonesText } from '../../policies/wording.ts';
 import { ifNotInstalled, rolloutRuns } from '../cluster-snapshot/kinds.ts';
 import { itemsOf, listKnown } from '../cluster-snapshot/listing.ts';
 import type { Cluster } from '../connection.ts';
@@ -87,13 +91,8 @@ export interface UndoTarget {
   readonly toRun?: string;
 }
 
-interface UndoHistory {
-  /** By zone, the revision before the present template. */
-  readonly before: ReturnType<typeof revisionsOfUndo>;
+interface UndoHistory extends UndoFacts {
   readonly runs: readonly RunRecord[];
-  readonly undos: readonly Pick<IntentView, 'undone' | 'requestedBy'>[];
-  /** The present run, from the ledger or as published. */
-  readonly run: RunState | undefined;
 }
 
 /** The revision to which a member returns. `isCounted`: chosen by its number or age among the revisions of this StatefulSet alone. */
@@ -133,24 +132,7 @@ function revisionNameFor(
 ): string | undefined {
   if (toCommit !== undefined) return revisionOfCommit(runs, toCommit, zone);
   if (toRun !== undefined) return revisionOfRun(runs, toRun, zone);
-  const current = view.status.updateRevision;
-  const undoneIn = ({ undone = [] }: Pick<IntentView, 'undone'>) => undone.filter((one) => one.zone === zone);
-  const begun = undos.flatMap(undoneIn).find(({ revision, to }) => revision === current && to !== undefined)?.to;
-  // A return from an unfinished run does not go back to the template of that run, also if an undo restored it.
-  const isReturn = run?.kind === 'rollback' && run.target[zone] === current && run.previous[zone] === current;
-  if (begun !== undefined && !isReturn) return begun;
-  // A repeated undo changes nothing, unless the restored template failed.
-  const hasFailed = run?.outcome === 'failed' && run.kind === 'rollout' && run.target[zone] === current;
-  const latest = hasFailed ? [] : undos.filter((undo) => isLatestChange(undo, zone, run));
-  if (latest.flatMap(undoneIn).some(({ to }) => to === current)) return current;
-  const last = before.get(zone);
-  return last?.isOfRun === true ? last.to : undefined;
-}
-
-/** Reports whether no change of the templates follows the undo: the present run is an undo or a rollback, or began before the request. */
-function isLatestChange({ undone, requestedBy }: UndoHistory['undos'][number], zone: string, run: RunState | undefined): boolean {
-  if (run === undefined || requestedBy === undefined || requestedBy.atMs >= run.startedMs) return true;
-  return recordedKind(run) === 'rollback' || undone?.some((one) => one.zone === zone && one.revision === run.from?.[zone]) === true;
+  return revisionOfUndo(zone, view.status.updateRevision, { before, undos, run });
 }
 
 function isNamed({ name, number }: Revision, statefulSet: string, wanted: string): boolean {
@@ -182,6 +164,15 @@ function revisionOfRun(runs: readonly RunRecord[], id: string, zone: string): st
   throw notFoundFailure(others.length > 0 ? `${found.length} runs start with ${id}` : missing, {
     todo: 'name a run of kubectl rollout-group history, or a revision with --to-revision',
   });
+}
+
+/** Returns what zones do that do not return: `zones b and c still roll to the new template afterwards, with soaks and approvals`. */
+export function rolledText(
+  { run, others }: NextRun,
+  { still = '', approvals = 'approvals' }: { still?: string; approvals?: string },
+): string {
+  const when = run?.returning === undefined ? '' : ` afterwards, with soaks and ${approvals}`;
+  return `${zonesText(others)} ${still}${others.length === 1 ? 'rolls' : 'roll'} to the new template${when}`;
 }
 
 /** The return of a member to a revision. */

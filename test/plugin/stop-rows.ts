@@ -116,6 +116,15 @@ const lasting: readonly Row[] = [
 ];
 
 export const failure = 'aborted by kim (INC-441)';
+
+/** The rollback of the run, without its outcome. */
+const rollback = {
+  ...run,
+  kind: 'rollback',
+  target: run.previous,
+  previous: run.target,
+  rolledBack: { revisions: run.target, because: failure },
+} as const;
 export const otherTemplate = 'apply another pod template';
 export const ended: readonly Row[] = [
   {
@@ -133,11 +142,7 @@ export const ended: readonly Row[] = [
   {
     stop: 'failed rollback',
     overrides: afterRun({
-      ...run,
-      kind: 'rollback',
-      target: run.previous,
-      previous: run.target,
-      rolledBack: { revisions: run.target, because: failure },
+      ...rollback,
       outcome: 'failed',
       failure: 'no pod became available for 5m',
       failedMs: kitNowMs - 60_000,
@@ -150,11 +155,7 @@ export const ended: readonly Row[] = [
   {
     stop: 'abort --rollback',
     overrides: afterRun({
-      ...run,
-      kind: 'rollback',
-      target: run.previous,
-      previous: run.target,
-      rolledBack: { revisions: run.target, because: failure },
+      ...rollback,
       outcome: 'completed',
       completedMs: kitNowMs - 60_000,
     }),
