@@ -2,6 +2,7 @@
 import type { IncomingMessage } from 'node:http';
 import { Agent, request } from 'node:https';
 import { text as readText } from 'node:stream/consumers';
+import { setTimeout as delay } from 'node:timers/promises';
 import type { Identity, Server } from './identities.ts';
 
 /** The fields of every object. Tests declare the other fields that they read in separate interfaces. */
@@ -25,6 +26,8 @@ export interface Reply<Body> {
   readonly body: Body;
   /** The header `Warning`, which kubectl prints. */
   readonly warnings: string;
+  /** The header `Retry-After`; 0 if it is absent. */
+  readonly retryAfterSeconds: number;
 }
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
@@ -48,6 +51,8 @@ const patchTypes = {
 } as const;
 
 const requestTimeoutMs = 30_000;
+/** As in client-go. */
+const mostRetries = 10;
 
 /** Owns the connections of one identity. */
 export class ApiClient {
@@ -70,11 +75,12 @@ export class ApiClient {
     const text = await readText(reply);
     const isJson = reply.headers['content-type']?.includes('json') ?? false;
     const warnings = String(reply.headers['warning'] ?? '');
-    return { status: reply.statusCode ?? 0, warnings, body: (isJson ? JSON.parse(text) : text) as Body };
+    const retryAfterSeconds = Number(reply.headers['retry-after'] ?? 0);
+    return { status: reply.statusCode ?? 0, warnings, retryAfterSeconds, body: (isJson ? JSON.parse(text) : text) as Body };
   }
 
   get<Body = KubernetesObject>(path: string): Promise<Body> {
-    return this.#expect(this.ask<Body>('GET', path), 'GET', path);
+    return this.#expect<Body>('GET', path);
   }
 
   async list<Item extends KubernetesObject>(collection: string): Promise<readonly Item[]> {
@@ -82,15 +88,15 @@ export class ApiClient {
   }
 
   create<Body = KubernetesObject>(collection: string, object: unknown): Promise<Body> {
-    return this.#expect(this.ask<Body>('POST', collection, object), 'POST', collection);
+    return this.#expect<Body>('POST', collection, object);
   }
 
   patch<Body = KubernetesObject>(path: string, type: keyof typeof patchTypes, patch: unknown): Promise<Body> {
-    return this.#expect(this.ask<Body>('PATCH', path, patch, patchTypes[type]), 'PATCH', path);
+    return this.#expect<Body>('PATCH', path, patch, patchTypes[type]);
   }
 
   delete<Body = KubernetesObject>(path: string, options?: unknown): Promise<Body> {
-    return this.#expect(this.ask<Body>('DELETE', path, options), 'DELETE', path);
+    return this.#expect<Body>('DELETE', path, options);
   }
 
   /** Returns the events of a collection after a revision, until the server ends the watch or the signal is given. */
@@ -149,10 +155,18 @@ export class ApiClient {
     }
   }
 
-  async #expect<Body>(asked: Promise<Reply<Body>>, method: Method, path: string): Promise<Body> {
-    const { status, body } = await asked;
-    if (status >= 200 && status < 300) return body;
-    throw new Error(`${method} ${path} is answered with ${status}: ${JSON.stringify(body).slice(0, 2000)}`);
+  /**
+   * Returns the body of a success; rejects with any other answer. Repeats a request that is answered with 429 and a time to wait, as
+   * client-go does, because a webhook answers so while it cannot judge.
+   */
+  async #expect<Body>(...[method, path, sent, type]: Parameters<ApiClient['ask']>): Promise<Body> {
+    for (let attempt = 0; ; attempt += 1) {
+      const { status, body, retryAfterSeconds } = await this.ask<Body>(method, path, sent, type);
+      if (status >= 200 && status < 300) return body;
+      if (status !== 429 || retryAfterSeconds === 0 || attempt === mostRetries)
+        throw new Error(`${method} ${path} is answered with ${status}: ${JSON.stringify(body).slice(0, 2000)}`);
+      await delay(retryAfterSeconds * 1000);
+    }
   }
 
   #open(

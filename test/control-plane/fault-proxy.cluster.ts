@@ -105,6 +105,12 @@ describeOnControlPlane('a fault proxy', (controlPlane) => {
     expect(await names()).not.toContain(`answered-${status}`);
   });
 
+  it('lets a client repeat a request that it refuses for a second', async () => {
+    inject({ match: { method: 'POST' }, fault: { kind: 'answer', status: 429, retryAfterSeconds: 1 } });
+    await client.create(configMaps, { metadata: { name: 'repeated' } });
+    expect(await names()).toContain('repeated');
+  });
+
   it('cuts a body short', async () => {
     inject({ match: { path: /configmaps$/ }, fault: { kind: 'truncate', bytes: 40 } });
     await expect(client.get(configMaps)).rejects.toThrow();
