@@ -10,7 +10,7 @@ import { podsInNoWave, podsLeft, remainingPods } from '../run/included.ts';
 import { isRollingBack, recordedKind } from '../run/origin.ts';
 import { countRevisions, mostFrequentOther, revisionsOfUndo } from '../run/revisions.ts';
 import { rollbackDelayMs, withRollback } from '../run/run.ts';
-import type { FailedRun, RunState } from '../run/run-state.ts';
+import type { FailedRun, RunningRun, RunState } from '../run/run-state.ts';
 import {
   type IntentView,
   isUnknown,
@@ -22,10 +22,9 @@ import {
   type StatefulSetView,
   setNamed,
 } from '../snapshot.ts';
-import type { World } from '../world/model.ts';
 import { createWorld, step } from '../world/world.ts';
 import { controllerWave, defaultAssumptions } from './document.ts';
-import type { Turn } from './forward.ts';
+import type { ForwardRun, Turn } from './forward.ts';
 import type { TracedStep } from './steps.ts';
 
 /** The first run after a change of templates. */
@@ -183,16 +182,21 @@ function isLatestChange({ undone, requestedBy }: UndoFacts['undos'][number], zon
 export function podsAfterWait(
   group: GroupDefinition,
   view: ZoneView,
-  { world, end }: { readonly world: World; readonly end: 'done' | 'held' | 'limit' },
+  { world, end }: Pick<ForwardRun, 'world' | 'end'>,
 ): readonly PodView[] {
   const { pods: members, set, desiredRevision } = view;
   const requested = set?.status.updateRevision;
   const outdated = members.filter(({ revision }) => revision !== requested);
   const retried = { ...view, outdated, updated: members.length - outdated.length };
   const { run } = viewGroup(world.snapshot, group).ledger;
-  const isReturning = end !== 'done' && run?.outcome === 'running' && run.kind === 'rollback';
-  if (!isReturning && requested !== undefined && requested !== desiredRevision) return remainingPods(group, undefined, retried);
+  if (!returnsAfterWait(run, end) && requested !== undefined && requested !== desiredRevision)
+    return remainingPods(group, undefined, retried);
   return end === 'done' ? [] : remainingPods(group, run, view);
+}
+
+/** Reports whether the rollback, which did not end in the simulation, continues after the wait. */
+export function returnsAfterWait(run: RunState | undefined, end: ForwardRun['end']): run is RunningRun {
+  return end !== 'done' && run?.outcome === 'running' && run.kind === 'rollback';
 }
 
 /** Returns why the StatefulSet controller replaces the pods of a step at once. */

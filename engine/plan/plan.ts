@@ -367,7 +367,7 @@ function forward(input: PlanInput, group: GroupDefinition, snapshots: PlanSnapsh
   const left = last.decision.stops.filter((stop) => blocking.includes(stop) || isAhead(stop));
   const ended = [...met].filter(({ endsWith }) => !left.some((stop) => stop.endsWith === endsWith));
   const times = { startMs: snapshots.nowMs, endMs: last.nowMs };
-  const checks = later.length === 0 ? [] : checksAfterWait(contextOf(world.snapshot, requested.group), last.decision);
+  const checks = later.length === 0 ? [] : checksAfterWait(contextOf(world.snapshot, requested.group), last.decision, end);
   const inNoWave = new Map(
     last.decision.zones.flatMap(({ zone, podsInNoWave }) => (podsInNoWave === undefined ? [] : [[zone, podsInNoWave]])),
   );

@@ -10,8 +10,9 @@ import { isRollingBack } from '../run/origin.ts';
 import type { RunState, UnfinishedRun } from '../run/run-state.ts';
 import { enterWave, hasReplacedSince, retryRun, startRun } from '../run/states.ts';
 import { type Snapshot, type StatefulSetView, setNamed } from '../snapshot.ts';
+import { returnsAfterWait } from './controller.ts';
 import type { GroupPlan, PlannedStep } from './document.ts';
-import type { Turn } from './forward.ts';
+import type { ForwardRun, Turn } from './forward.ts';
 
 /** One step with its wave and times. The same step has the same `key` in simulations with other durations. */
 export interface TracedStep extends Omit<PlannedStep, 'gates' | 'source' | 'startSeconds' | 'p50Seconds' | 'p90Seconds'> {
@@ -193,15 +194,16 @@ function gateName(reason: RuleResult): string {
 
 /**
  * Returns the checks of the current and the later waves that are open at the end of a simulation, as the agent evaluates them when the run
- * continues. A check for which the plan waits already (`waits`) is left out.
+ * continues; while a rollback waits, those of the rollback. A check for which the plan waits already (`waits`) is left out.
  */
 export function checksAfterWait(
   context: GroupContext,
   { run, waits }: Pick<GroupDecision, 'run' | 'waits'>,
+  end: ForwardRun['end'],
 ): NonNullable<GroupPlan['checksAfterWait']> {
   if (run === undefined) return [];
   const { nowMs, group } = context;
-  const continued = continuedRun(context, run);
+  const continued = returnsAfterWait(run, end) ? run : continuedRun(context, run);
   return group.rollout.waves.flatMap((wave, index) => {
     if (index < continued.wave) return [];
     const at = index === continued.wave ? continued : enterWave(continued, index, nowMs);

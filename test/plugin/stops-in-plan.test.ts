@@ -17,9 +17,13 @@ import { type SnapshotOverrides, snapshotOf } from '../kit/snapshots.ts';
 import { look } from './plan-kit.ts';
 import { afterRun, ended, outdated, type Row, rowOf, rows, run, saying, zones } from './stop-rows.ts';
 
-/** The plan of the update revision of the row, in the cluster of the row. */
-function planOf({ overrides, definition = group({ zones }) }: Row): Plan {
-  const desired = manifests({ image: 'grafana/mimir:2.17.1' }, zones).map((one) => ({ ...one, status: { updateRevision: newRevision } }));
+const failedManifests = manifests({ image: 'grafana/mimir:2.17.1' }, zones).map((one) => ({
+  ...one,
+  status: { updateRevision: newRevision },
+}));
+
+/** The plan of the update revision of the row, or of other manifests, in the cluster of the row. */
+function planOf({ overrides, definition = group({ zones }) }: Row, desired: readonly unknown[] = failedManifests): Plan {
   const running = snapshotOf({ groups: [definition], ...overrides });
   return planGroups(
     planInput({
@@ -101,18 +105,21 @@ it.each([
   expect(planned?.risks.map(({ code }) => code)).toEqual(codes);
 });
 
+const held = outdated.map((set) => ({ ...set, updateStrategy: 'RollingUpdate' as const, partition: holdingPartition }));
+const back: RunState = {
+  ...run,
+  kind: 'rollback',
+  target: run.previous,
+  previous: run.target,
+  outcome: 'running',
+  rolledBack: { revisions: run.target, because: 'slow' },
+};
+/** One pod of zone a has not returned yet. */
+const duringRollback = { ...afterRun(back), statefulSets: held, podChanges: { 'ingester-zone-a': { 2: { revision: newRevision } } } };
+
 it('a plan during a rollback counts a pod twice that is rolled out again later, but only the pods that return while it is paused', () => {
   const definition = group({ zones, rollout: { strategy: 'pinned' } });
-  const held = outdated.map((set) => ({ ...set, updateStrategy: 'RollingUpdate' as const, partition: holdingPartition }));
-  const back: RunState = {
-    ...run,
-    kind: 'rollback',
-    target: run.previous,
-    previous: run.target,
-    outcome: 'running',
-    rolledBack: { revisions: run.target, because: 'slow' },
-  };
-  const overrides = { ...afterRun(back), statefulSets: held, podChanges: { 'ingester-zone-a': { 2: { revision: newRevision } } } };
+  const overrides = duringRollback;
   const [planned] = planOf({ stop: '', fact: '', commands: [], overrides, definition }).groups;
   const rolled = planned?.waves.flatMap(({ steps }) => steps).flatMap(({ kind, pods }) => (kind === 'roll' ? pods : [])) ?? [];
   const later = planned?.zones.flatMap(({ afterWait = [] }) => afterWait) ?? [];
@@ -164,6 +171,19 @@ describe('the checks after the wait of a plan', () => {
       true,
       true,
     ]);
+  });
+
+  it.each([
+    ['none', true, undefined],
+    ['those of the rollback', false, [['rest', 'soak']]],
+  ])('are %s while a rollback is paused, if skipOnRollback is %s', (_, skipOnRollback, checks) => {
+    const definition = group({ zones, rollout: { strategy: 'pinned', waves, skipOnRollback } });
+    const row = { stop: '', fact: '', commands: [], overrides: { ...duringRollback, intents: [intent({ action: 'pause' })] }, definition };
+    const previous = manifests({}, zones).map((one) => ({ ...one, status: { updateRevision: 'rev-1' } }));
+    for (const plan of [planOf(row), planOf(row, previous)].flatMap(({ groups }) => groups)) {
+      expect(plan.zones.map(({ afterWait }) => afterWait)).toEqual([['ingester-zone-a-2'], undefined]);
+      expect(plan.checksAfterWait?.map(({ wave: name, kinds }) => [name, ...kinds])).toEqual(checks);
+    }
   });
 
   it('do not repeat the approval for which the plan waits', () => {
