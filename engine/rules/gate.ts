@@ -23,25 +23,33 @@ export function gateVerdict(context: GroupContext, gate: GateDefinition, sinceMs
   const rule = 'gate';
   const fromMs = sinceMs + gate.initialDelayMs;
   const source = sourceOf(context, `gates.${gate.name}`);
-  const limit = `${gate.consecutive} in a row, every ${formatDuration(gate.everyMs)}`;
+  const failing = isLimited(gate) ? `; ${gate.failureLimit} ${gate.failureLimit === 1 ? 'failure fails' : 'failures fail'} the run` : '';
+  const limit = `${gate.consecutive} in a row, every ${formatDuration(gate.everyMs)}${failing}`;
   const readings = readingsOf(context, gate).filter((reading) => reading.atMs >= fromMs && reading.atMs <= context.nowMs);
   const judged = judgedByInstant(gate, readings, context.nowMs);
   const failures = judged.filter((verdict) => verdict === 'failure').length;
   const streak = judged.length - 1 - judged.findLastIndex((verdict) => verdict !== 'success');
   const last = readings.at(-1);
-  const hasFailed = gate.mode === 'enforce' && gate.failureLimit > 0 && failures >= gate.failureLimit;
+  const hasFailed = isLimited(gate) && failures >= gate.failureLimit;
   const fact = `${gate.name} ${describeReading(last)}; ${streak} of ${gate.consecutive} successes in a row, ${failures} failed`;
   const verdict = (answer: RuleResult): GateVerdict => ({ answer, hasFailed, fromMs });
   if (hasFailed) return verdict(result(rule, 'no', fact, { limit: `fewer than ${gate.failureLimit} failures`, source }));
+  // Only as many further readings as are still missing in a row can pass the gate.
+  const passesAfter = (firstMs: number): number | undefined => ahead(context, firstMs + (gate.consecutive - streak - 1) * gate.everyMs);
   if (last === undefined)
-    return verdict(result(rule, 'wait', `${gate.name} has no reading yet`, { limit, source, earliestMs: ahead(context, fromMs) }));
+    return verdict(result(rule, 'wait', `${gate.name} has no reading yet`, { limit, source, earliestMs: passesAfter(fromMs) }));
   if (context.nowMs - last.atMs > stalePeriods * gate.everyMs) {
     const age = ageSince('ago', last.atMs, context.nowMs);
     return verdict(result(rule, 'unknown', `${gate.name} was last read ${age.words}`, { limit, source, age }));
   }
   const outcome = streak >= gate.consecutive ? 'ok' : last.result === 'error' ? 'unknown' : 'wait';
-  const earliestMs = outcome === 'wait' ? ahead(context, last.atMs + gate.everyMs) : undefined;
+  const earliestMs = outcome === 'wait' ? passesAfter(last.atMs + gate.everyMs) : undefined;
   return verdict(result(rule, outcome, fact, { limit, source, earliestMs }));
+}
+
+/** Reports whether failed readings of the gate fail the run. */
+function isLimited({ mode, failureLimit }: GateDefinition): boolean {
+  return mode === 'enforce' && failureLimit > 0;
 }
 
 /** The number of failures that are kept for display, if the failure limit does not need more. */

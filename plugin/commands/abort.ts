@@ -194,7 +194,7 @@ function newRunTexts(
   const { lines, count } = returnTexts(snapshot, returns);
   const rolled = others.length === 0 ? [] : [rolledText(next, { approvals: 'new approvals' })];
   const back =
-    count === 0 ? [] : [`first ${counted(count, 'pod')} ${count === 1 ? 'returns' : 'return'} to an earlier revision:`, ...lines];
+    count === 0 ? [] : [`first ${counted(count, 'pod')} ${count === 1 ? 'returns' : 'return'} to an earlier revision: ${lines.join('; ')}`];
   return { what: `${name}: a new run starts, because templates changed after the failure of run ${run.id}`, lines: [...back, ...rolled] };
 }
 

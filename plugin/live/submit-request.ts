@@ -13,7 +13,8 @@ import type { RolloutIntent } from '../../policies/schema/kinds.ts';
 import { canonicalJson } from '../../policies/values/canonical-json.ts';
 import { defined } from '../../policies/values/defined.ts';
 import { ifNotInstalled, rolloutIntents } from '../cluster-snapshot/kinds.ts';
-import { itemsOf } from '../cluster-snapshot/listing.ts';
+import { itemsOf, listCluster } from '../cluster-snapshot/listing.ts';
+import { ledgerOf } from '../cluster-snapshot/snapshot.ts';
 import { type Cluster, type ConnectionFlags, withCluster } from '../connection.ts';
 import { uncalledBy, uncalledText } from '../connection-failure.ts';
 import { type CommandContext, suggestNext } from '../context.ts';
@@ -153,11 +154,44 @@ export async function submit(context: CommandContext, flags: RequestFlags, reque
   const own = intentObject(target, spec, `${key} ${verified?.requestedBy?.user}`, verified === undefined ? objectName : undefined);
   const listed = itemsOf(requested.read.listing.intents).find(({ metadata }) => isNamed(metadata, own));
   const written = await send(preconditioned(own, listed), false);
+  await refuseEndedRun(requested, spec, written);
   const by = userIn(written);
   const isEnded = (one: IntentView): boolean => one.requestedBy?.user === by && one.name !== written.metadata.name && ends?.(one) === true;
   const left: IntentView[] = [];
   if (ends !== undefined) await deleteIntents(cluster, target, isEnded, { keep: (one) => left.push(one) });
   return end(`${request.text(by, left)}${replaced}`);
+}
+
+/** The actions that have an effect only while their run is in progress. */
+const runningActions: ReadonlySet<IntentView['action']> = new Set(['approve', 'reject', 'promote']);
+
+/** Throws Failure if the run of the request failed, or another run superseded it, between the read of the group and the write of the request. */
+async function refuseEndedRun(
+  { cluster, target, name, live: { decision } }: RequestedGroup,
+  { action, runId }: Omit<IntentSpec, 'group'>,
+  written: KubernetesObject,
+): Promise<void> {
+  if (!runningActions.has(action) || runId === undefined || decision.run?.outcome !== 'running') return;
+  // The agent writes the ledger before it publishes the run.
+  const { documents } = await listCluster(cluster, ['documents'], [target.namespace]);
+  const ledger = ledgerOf(documents, target.namespace, target.group);
+  const run = isUnknown(ledger) ? undefined : ledger.run;
+  if (run === undefined) return;
+  const request = `RolloutIntent ${written.metadata.name} (${action})`;
+  if (run.id !== runId)
+    throw new Failure({
+      exitCode: exitCodes.stale,
+      what: `${name}: run ${runId} ended during the command; run ${run.id} followed it`,
+      why: `${request} applies only to run ${runId}, so it has no effect`,
+      todo: `kubectl rollout-group explain ${name}, then repeat the command`,
+    });
+  if (run.outcome !== 'failed') return;
+  throw new Failure({
+    exitCode: exitCodes.stale,
+    what: `${name}: run ${runId} failed during the command: ${run.failure}`,
+    why: `${request} is written, but has an effect only after a retry of the run`,
+    todo: `kubectl rollout-group explain ${name}`,
+  });
 }
 
 /** Returns the stops that the request does not end. In a dry run, the effect on pods comes first. */

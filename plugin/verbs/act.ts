@@ -70,6 +70,7 @@ const scale: Verb = {
 
 const requestExits = { 5: 'the request would have no effect, or is denied by policy' } as const;
 const confirmedExits = { 5: 'the request would have no effect, is denied by policy, or was not confirmed' } as const;
+const runEnded = { 9: 'the run failed, or another run superseded it, during the command' } as const;
 const inRun = 'Applies only to the current run, and only if the webhook verifies the requester.';
 const terms = (of: string) => `The ${of} counts only if the webhook verifies the requester. For a wave, it counts only in the current run.`;
 const subject: readonly OptionSpec[] = [
@@ -87,7 +88,7 @@ const approve: Verb = {
   description: `Creates a RolloutIntent. Fails if you belong to none of the user groups that may approve. ${terms('approval')}`,
   options: subject,
   examples: ['approve ingester --reason "canary looks good"', 'approve ingester --wave rest --duration 2h'],
-  exits: requestExits,
+  exits: { ...requestExits, ...runEnded },
   load: async () => (await import('../commands/approve.ts')).approve,
 };
 
@@ -97,7 +98,7 @@ const reject: Verb = {
   description: `The wave or rule stays blocked until you approve it, or the rejection expires or is cancelled. ${terms('rejection')}`,
   options: subject,
   examples: ['reject ingester --wave rest --reason "errors in the canary"'],
-  exits: requestExits,
+  exits: { ...requestExits, ...runEnded },
   load: async () => (await import('../commands/approve.ts')).reject,
 };
 
@@ -112,7 +113,7 @@ const promote: Verb = {
     ...prompts('--full needs --yes.'),
   ],
   examples: ['promote ingester --reason "hotfix, canary is fine"', 'promote ingester --gate errors', 'promote ingester --full --yes'],
-  exits: confirmedExits,
+  exits: { ...confirmedExits, ...runEnded },
   load: async () => (await import('../commands/promote.ts')).run,
 };
 

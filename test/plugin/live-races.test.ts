@@ -1,10 +1,12 @@
 // Changes by others between the reads of a verb and its writes.
 import { describe, expect, it } from 'vitest';
+import type { PublishedDecision } from '../../engine/publish/published.ts';
+import { type RunFields, runOf as recordedRun } from '../kit/questions.ts';
 import { type FakeOptions, fakeApiServer } from './api-server.ts';
 import { type InProcess, runInProcess } from './in-process.ts';
 import { rolling } from './live-kit.ts';
-import { adoptedObjects, publishedObject } from './live-objects.ts';
-import { apiVersion, groupObject, history, oncall } from './live-requests-kit.ts';
+import { adoptedObjects, ledgerObject, publishedObject } from './live-objects.ts';
+import { apiVersion, groupObject, history, inCanary, oncall, runOf } from './live-requests-kit.ts';
 import type { FakeObject } from './served-objects.ts';
 
 interface Race {
@@ -13,12 +15,13 @@ interface Race {
   readonly extra?: readonly FakeObject[];
   readonly options?: FakeOptions;
   readonly more?: InProcess;
+  readonly decision?: PublishedDecision;
 }
 
-async function raced(line: string, { change, extra = [], options = {}, more = {} }: Race) {
+async function raced(line: string, { change, extra = [], options = {}, more = {}, decision = rolling }: Race) {
   let isChanged = false;
-  const decision = { ...rolling, decidedMs: Date.now() };
-  const objects = [groupObject, ...adoptedObjects({ updateRevision: 'rev-2' }), publishedObject(decision), ...history, ...extra];
+  const published = publishedObject({ ...decision, decidedMs: Date.now() });
+  const objects = [groupObject, ...adoptedObjects({ updateRevision: 'rev-2' }), published, ...history, ...extra];
   const server = await fakeApiServer(objects, {
     stamp: oncall,
     ...options,
@@ -91,6 +94,34 @@ it('restart does not replace pods of a StatefulSet whose partition was lowered s
   const { status, isChanged, objects, stderr } = await raced('restart ingester --zone a', { change });
   expect([status, isChanged, JSON.stringify(objects)], stderr).toEqual([9, true, expect.not.stringContaining('restartedAt')]);
   expect(stderr).toContain('StatefulSet mimir/ingester-zone-a got another spec in the meantime');
+});
+
+describe.each(['promote ingester', 'approve ingester --wave rest', 'reject ingester --wave rest'])('%s', (line) => {
+  const run = runOf(inCanary);
+  const duringCommand = (fields: RunFields) => (path: string) =>
+    path.includes('/mutatingwebhook') ? [ledgerObject({ run: recordedRun({ id: run.id, ...fields }) })] : [];
+  const [action = ''] = line.split(' ');
+
+  it('exits with 9 and names the request if the run fails during the command', async () => {
+    const change = duringCommand({ outcome: 'failed', failure: 'gate errors failed' });
+    const { status, stdout, stderr, objects } = await raced(line, { change, decision: inCanary });
+    const request = objects.find(({ kind, metadata }) => kind === 'RolloutIntent' && metadata.name.startsWith(action))?.metadata.name;
+    expect([status, stdout]).toEqual([9, '']);
+    expect(stderr).toContain(
+      `error: mimir/ingester: run ${run.id} failed during the command: gate errors failed\n  why: RolloutIntent ${request} (${action}) is written, but has an effect only after a retry of the run\n`,
+    );
+  });
+
+  it('exits with 9 if another run supersedes the run during the command', async () => {
+    const { status, stderr } = await raced(line, { change: duringCommand({ id: 'next' }), decision: inCanary });
+    expect([status, stderr]).toEqual([9, expect.stringContaining(`run ${run.id} ended during the command; run next followed it\n`)]);
+  });
+
+  it('exits with 0 if the run completes during the command', async () => {
+    const change = duringCommand({ outcome: 'completed' });
+    const { status, isChanged } = await raced(line, { change, decision: inCanary });
+    expect([status, isChanged]).toEqual([0, true]);
+  });
 });
 
 describe('override while another user makes an exception before the answer', () => {

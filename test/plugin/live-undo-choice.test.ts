@@ -280,8 +280,7 @@ it('retry after an undo of one zone names the pods that return, and the run that
   const canary = canaryPods();
   const extra = [...history, ledger, ...canary, statefulSetObject('a', { updateRevision: 'rev-1' })];
   const lines = [
-    'first 1 pod returns to an earlier revision:',
-    'a: rev-2 -> rev-1, 1 pod',
+    'first 1 pod returns to an earlier revision: a: rev-2 -> rev-1, 1 pod',
     'zones b and c roll to the new template afterwards, with soaks and new approvals',
   ];
   const what = 'mimir/ingester: a new run starts, because templates changed after the failure of run 4f1c9a02';

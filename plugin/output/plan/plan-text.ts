@@ -279,6 +279,8 @@ function passesAtText({ rule, earliestMs }: Pick<RuleResult, 'rule'> & { readonl
   if (rule === 'write-accepted') return `the agent repeats the write at ${untilText(earliestMs, nowMs)}`;
   // If nothing in a plan depends on the calendar, the plan has no start time, and its times are relative to the start.
   if (nowMs === undefined) return `passes ${spanText(earliestMs / 1000)} after the start if nothing else changes`;
+  // The next readings of a gate may fail, also if nothing else changes.
+  if (rule === 'gate' && earliestMs > nowMs) return `passes at ${untilText(earliestMs, nowMs)} at the earliest`;
   return earliestMs <= nowMs
     ? `the wait ended at ${instantText(earliestMs)}; passes with the next decision if nothing else changes`
     : `passes at ${untilText(earliestMs, nowMs)} if nothing else changes`;

@@ -62,10 +62,25 @@ describe('a gate', () => {
       outcome: 'wait',
       fact: 'errors is 0.5; 1 of 3 successes in a row, 1 failed',
       ...thrice,
+      earliestMs: kitNowMs + minuteMs,
     });
     expect(ask({ consecutive: 3 }, [{ atMs: ago(20 * secondMs), result: 'value', value: 0 }]).answer).toMatchObject({
-      earliestMs: kitNowMs + 40 * secondMs,
+      earliestMs: kitNowMs + 100 * secondMs,
     });
+  });
+
+  it('passes only after as many readings as are missing in a row, also after a failed reading', () => {
+    const at = (result: number) => [{ atMs: ago(20 * secondMs), result: 'value', value: result } as const];
+    expect(ask({ consecutive: 2 }, at(0.5)).answer.earliestMs).toBe(kitNowMs + 40 * secondMs);
+    expect(ask({ consecutive: 2 }, at(0.6)).answer.earliestMs).toBe(kitNowMs + 100 * secondMs);
+    expect(ask({ consecutive: 2, initialDelayMs: 11 * minuteMs }, []).answer.earliestMs).toBe(kitNowMs + 2 * minuteMs);
+  });
+
+  it('names the number of failures that fails the run', () => {
+    const limitOf = (overrides: Partial<GateDefinition>) => ask(overrides, [bad(1)]).answer.limit;
+    expect(limitOf({ failureLimit: 3 })).toBe('1 in a row, every 1m; 3 failures fail the run');
+    expect(limitOf({ failureLimit: 3, mode: 'observe' })).toBe('1 in a row, every 1m');
+    expect(ask({ failureLimit: 1 }, []).answer.limit).toBe('1 in a row, every 1m; 1 failure fails the run');
   });
 
   it('takes readings of one instant for one, the worst of them', () => {
