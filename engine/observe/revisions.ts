@@ -1,5 +1,6 @@
 // Gives manifests of running StatefulSets an update revision, for plans: a manifest has no status, and only Kubernetes names revisions.
 import type { ZoneDefinition } from '../../policies/definition.ts';
+import { canonicalJson } from '../../policies/values/canonical-json.ts';
 import { isRecord } from '../../policies/values/is-record.ts';
 import { fieldDiff, type ObjectContent } from '../diff/field-diff.ts';
 import { type Known, ledgerOf, type Snapshot, setNamed } from '../snapshot.ts';
@@ -7,22 +8,28 @@ import { controllerOf } from './objects.ts';
 import { fieldAt, objectKey, reader } from './raw.ts';
 
 /**
- * Returns the desired objects. A running StatefulSet gets the update revision that it would have in the cluster. The revision is known if the
- * template equals the present template or that of a ControllerRevision. Otherwise the StatefulSet gets no status.
+ * Returns the desired objects. A StatefulSet gets the update revision that it would have in the cluster: that of an equal present template or
+ * ControllerRevision, else the name that Kubernetes computes. Without a running StatefulSet whose revision proves that name, a changed
+ * StatefulSet gets no status, and a created one stays unchanged.
  */
 export function withRevisions(
   asked: readonly ObjectContent[],
   running: readonly unknown[],
   revisions: readonly unknown[] = [],
 ): readonly ObjectContent[] {
-  const byName = new Map(running.filter(isStatefulSet).map((object) => [objectKey(object), object]));
+  const sets = running.filter(isStatefulSet);
+  const byName = new Map(sets.map((object) => [objectKey(object), object]));
+  const isProven = sets.some((object) => updateRevisionOf(object) === computedRevision(object));
   return asked.map((object) => {
-    const present = isStatefulSet(object) ? byName.get(objectKey(object)) : undefined;
-    if (present === undefined || fieldAt(present, ['status', 'updateRevision']) === undefined) return object;
-    if (hasSameTemplate(fieldAt(present, template), fieldAt(object, template))) return { ...object, status: present['status'] };
+    const present = byName.get(objectKey(object));
+    const isNamed = isStatefulSet(object) && (present === undefined ? isProven : updateRevisionOf(present) !== undefined);
+    if (!isNamed) return object;
+    if (present !== undefined && hasSameTemplate(fieldAt(present, template), fieldAt(object, template)))
+      return { ...object, status: present['status'] };
     const { status: _status, ...rest } = object;
-    const known = revisionOf(present, fieldAt(object, template), revisions);
-    return known === undefined ? rest : { ...rest, status: { updateRevision: known } };
+    const known = present && revisionOf(present, fieldAt(object, template), revisions);
+    const updateRevision = known ?? (isProven ? computedRevision({ ...rest, status: present?.['status'] }) : undefined);
+    return updateRevision === undefined ? rest : { ...rest, status: { updateRevision } };
   });
 }
 
@@ -31,6 +38,28 @@ const template: readonly string[] = ['spec', 'template'];
 function hasSameTemplate(before: unknown, after: unknown): boolean {
   const part = (value: unknown): ObjectContent => ({ kind: 'StatefulSet', spec: { template: value } });
   return fieldDiff(part(before), part(after)).length === 0;
+}
+
+function updateRevisionOf(set: ObjectContent): unknown {
+  return fieldAt(set, ['status', 'updateRevision']);
+}
+
+/** The digits of names that Kubernetes generates (`rand.SafeEncodeString`). */
+const safeDigits = 'bcdfghjklmnpqrstvwxz2456789';
+
+/**
+ * Returns the name that Kubernetes gives to the ControllerRevision of a template: the name of the StatefulSet with the FNV-1 hash (32 bits) of
+ * the stored patch as Go writes its JSON, followed by the number of collisions.
+ */
+function computedRevision(object: ObjectContent): string {
+  const wanted = fieldAt(object, template);
+  const patch = canonicalJson({ spec: { template: { ...(isRecord(wanted) ? wanted : {}), $patch: 'replace' } } });
+  const json = patch.replace(/[<>&\u2028\u2029]/g, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`);
+  let hash = 0x811c9dc5;
+  for (const byte of new TextEncoder().encode(`${json}${fieldAt(object, ['status', 'collisionCount']) ?? 0}`))
+    hash = Math.imul(hash, 0x01000193) ^ byte;
+  const digits = [...String(hash >>> 0)].map((char) => safeDigits[char.charCodeAt(0) % safeDigits.length]);
+  return `${String(fieldAt(object, ['metadata', 'name'])).slice(0, 223)}-${digits.join('')}`;
 }
 
 /** A ControllerRevision (`apps/v1`) of which only the ledger has the template. Kubernetes numbers its revisions from 1. */

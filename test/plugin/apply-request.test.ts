@@ -205,4 +205,28 @@ describe('apply after a rollback', () => {
     ]);
     expect(stdout).toContain('StatefulSet mimir/ingester-zone-c created\n');
   });
+
+  it('plans that the pods of a missing StatefulSet are created at the revision that the rollback restored', async () => {
+    // Kubernetes computes these names from the templates.
+    const names = { a: 'rev-2', b: 'ingester-zone-b-7f8b5c68bb', c: 'ingester-zone-c-5bb5f49775' };
+    const rolled = { ...run, previous: names, rolledBack: { revisions: names, because: 'no pod became available' } };
+    const objects: readonly FakeObject[] = [
+      system,
+      pinned,
+      pinWebhook,
+      ...sets,
+      ledgerObject({ run: rolled }),
+      publishedObject(done),
+      node,
+    ].flatMap((object) => {
+      if (object.metadata.name === 'ingester-zone-c') return [];
+      const isB = object.metadata.name === 'ingester-zone-b';
+      return [isB ? { ...object, status: { ...Object(object).status, updateRevision: names.b } } : object];
+    });
+    const cwd = folderWith({ 'c.json': setOfZone('c') });
+    const { stdout } = await (await on(objects))('plan --live -f c.json -o json', cwd);
+    const [plan] = JSON.parse(stdout).groups;
+    expect(plan.stops).toMatchObject([{ rule: 'rolled-back', zones: ['a', 'b', 'c'] }]);
+    expect(plan.waves.flatMap(({ steps }: { steps: { kind: string }[] }) => steps.map(({ kind }) => kind))).toEqual(['scaleUp']);
+  });
 });

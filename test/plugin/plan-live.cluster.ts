@@ -1,8 +1,10 @@
 import { beforeAll, expect, it } from 'vitest';
+import { fieldAt } from '../../engine/observe/raw.ts';
+import { withRevisions } from '../../engine/observe/revisions.ts';
 import type { ControlPlane } from '../control-plane/control-plane.ts';
 import { TestGroup } from '../control-plane/group.ts';
 import { describeOnControlPlane } from '../control-plane/suite.ts';
-import { isReady, type Pod, statefulSet } from '../control-plane/workloads.ts';
+import { isReady, type Pod, type StatefulSet, statefulSet } from '../control-plane/workloads.ts';
 import { filesOf, listOf, type Person, person, readerRules, writerRules } from './live-people.ts';
 
 const namespace = 'mimir';
@@ -131,6 +133,17 @@ describeOnControlPlane('plans of what runs', (controlPlane) => {
     expect(readFileSync(`${cwd}/live/ingester.yaml`, 'utf8')).toBe(readFileSync(`${cwd}/files/ingester.yaml`, 'utf8'));
     expect((await reader.run(['init', '--from-cluster', '--from-dir', '.', '--out', 'x'], { cwd })).status).toBe(3);
     expect((await reader.run(['init', '--out', 'x'], { cwd })).status).toBe(3);
+  });
+
+  it('name the revision of a StatefulSet that does not run yet as Kubernetes does', async () => {
+    const listed = (await controlPlane().client.list<StatefulSet>(group.setsPath)).map((set) => ({ ...set, kind: 'StatefulSet' }));
+    const named = listed.map((set) => {
+      const { status: _status, ...created } = set;
+      const others = listed.filter((one) => one !== set);
+      return fieldAt(withRevisions([created], others)[0], ['status', 'updateRevision']);
+    });
+    expect(named).toEqual(listed.map(({ status }) => status?.updateRevision));
+    expect(named).toHaveLength(3);
   });
 
   it('need no more than reading: no agent wrote by any of these', async () => {

@@ -308,6 +308,39 @@ describe('the revision that a manifest asks for', () => {
     expect(revisionOf(setWith('x:0'), [revision('b-0', 'x:0', 'other')])).toBeUndefined();
   });
 
+  it('is the name that Kubernetes computes if the revision of a running StatefulSet proves it', () => {
+    // A control plane of Kubernetes 1.36 gave these names.
+    const cache = (zone: string, image: string, status?: object) => {
+      const http = { failureThreshold: 3, httpGet: { path: '/ready', port: 'http', scheme: 'HTTP' }, periodSeconds: 10 };
+      const container = {
+        image: `registry.example.com/cache:${image}`,
+        imagePullPolicy: 'IfNotPresent',
+        name: 'cache',
+        ports: [{ containerPort: 8080, name: 'http', protocol: 'TCP' }],
+        readinessProbe: { ...http, successThreshold: 1, timeoutSeconds: 1 },
+        resources: {},
+        terminationMessagePath: '/dev/termination-log',
+        terminationMessagePolicy: 'File',
+      };
+      const spec = {
+        containers: [container],
+        dnsPolicy: 'ClusterFirst',
+        nodeSelector: { 'topology.kubernetes.io/zone': `eu-west-1${zone}` },
+        restartPolicy: 'Always',
+        schedulerName: 'default-scheduler',
+        securityContext: {},
+        terminationGracePeriodSeconds: 30,
+      };
+      const template = { metadata: { labels: { app: 'cache', zone } }, spec };
+      return { kind: 'StatefulSet', metadata: { name: `cache-${zone}`, namespace: 'shop' }, spec: { template }, ...(status && { status }) };
+    };
+    const a = cache('a', '1.0.0', { updateRevision: 'cache-a-6454649c64' });
+    const asked = [cache('a', '1.3.0-broken'), cache('b', '1.0.0'), cache('b', '1.3.0-broken')];
+    const namesOf = (running: readonly unknown[]) => withRevisions(asked, running).map((one) => fieldAt(one, ['status', 'updateRevision']));
+    expect(namesOf([a])).toEqual(['cache-a-7f7c658bb7', 'cache-b-bf9ddc684', 'cache-b-78749f6765']);
+    expect(namesOf([cache('a', '1.0.0', { updateRevision: 'cache-a-1' })])).toEqual([undefined, undefined, undefined]);
+  });
+
   it('is undefined where nothing runs or no status reports a revision', () => {
     const asked = setWith('x:1');
     expect(withRevisions([asked], [])[0]).toBe(asked);
