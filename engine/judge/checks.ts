@@ -9,7 +9,7 @@ import { decideGroup } from '../decide/decide.ts';
 import { desiredReplicas } from '../decide/replicas.ts';
 import { endedStops, mayBlockTemplate, templateStops } from '../decide/stops.ts';
 import type { RuleResult, Stop } from '../decision.ts';
-import { disruptionVerdict } from '../disruption/disruption.ts';
+import { disruptionVerdict, zoneBudgetsFor } from '../disruption/disruption.ts';
 import { denyingBudget, healthFact } from '../disruption/pod-budget.ts';
 import { viewGroup, type ZoneView } from '../observe/view.ts';
 import { profileOf } from '../profiles.ts';
@@ -23,9 +23,9 @@ import { strategyKept, type UpdateRequest } from '../rules/strategy.ts';
 import { zonesOfFailedRun } from '../run/included.ts';
 import { cancelRequest } from '../run/requests.ts';
 import { newRevisions } from '../run/revisions.ts';
-import { type Claim, isUnknown, type PodView, type Snapshot, type StatefulSetView, setNamed } from '../snapshot.ts';
+import { type Claim, isUnknown, type PodView, podsNamed, type Snapshot, type StatefulSetView, setNamed } from '../snapshot.ts';
 import { exposedClaims } from '../strategies/partition.ts';
-import { groupOf, podNamed, type RequestOf } from './admission-claims.ts';
+import { groupOf, podNamed, type RequestOf, statefulSetInName } from './admission-claims.ts';
 import type { Verdict } from './judge.ts';
 import { isReturn } from './restart.ts';
 
@@ -253,16 +253,24 @@ interface OwnedPod {
 }
 
 /**
- * Blocks the eviction of an unread pod whose name shows that it belongs to a member, because a budget may protect the pod. Does not judge its
- * deletion, because the kubelet removes a terminating pod with the same request.
+ * Blocks the eviction of an unread pod if its name shows that it belongs to a member, or that a budget may select it. Does not judge the
+ * deletion of a member's pod, because the kubelet removes a terminating pod with the same request.
  */
 function checkUnreadPod(snapshot: Snapshot, { kind, namespace, pod }: RequestOf<'deletePod' | 'evictPod'>): Verdict {
-  const statefulSet = /^(.+)-\d+$/.exec(pod)?.[1];
+  const statefulSet = statefulSetInName(pod);
   const group = statefulSet === undefined ? undefined : groupOf(snapshot, namespace, statefulSet);
   const zone = group === undefined ? undefined : viewGroup(snapshot, group).zones.find((view) => view.zone.statefulSet === statefulSet);
-  if (zone?.unknown === undefined) return { results: [] };
-  if (kind === 'deletePod') return { results: [], unjudged: zone.unknown };
-  return { results: [result('view-complete', 'unknown', zone.unknown)], code: 500 };
+  if (kind === 'deletePod') return { results: [], ...defined({ unjudged: zone?.unknown }) };
+  const unknown = zone === undefined ? unreadUnderBudget(snapshot, setNamed(snapshot, namespace, statefulSet ?? '')) : zone.unknown;
+  return unknown === undefined ? { results: [] } : { results: [result('view-complete', 'unknown', unknown)], code: 500 };
+}
+
+/** Returns why the pods of the StatefulSet are unknown, if a ZoneAwarePodDisruptionBudget may select them. */
+function unreadUnderBudget({ pods, zoneBudgets }: Snapshot, set: StatefulSetView | undefined): string | undefined {
+  const known = set === undefined ? undefined : podsNamed({ pods }, set.namespace, set.name);
+  if (set === undefined || known === undefined || !isUnknown(known)) return undefined;
+  const isSelected = isUnknown(zoneBudgets) || zoneBudgetsFor(zoneBudgets, set.namespace, set.podLabels).length > 0;
+  return isSelected ? `the pods of ${set.name} could not be read: ${known.unknown}` : undefined;
 }
 
 /** Returns the verdict of the disruption budget, counting the disruptions of open claims as if they had happened. */

@@ -4,14 +4,13 @@ import { podNamesOf } from '../../policies/objects/agent-deployment.ts';
 import { canOverride } from '../../policies/rollout/rules-without-exception.ts';
 import { defined } from '../../policies/values/defined.ts';
 import { type Action, type AdmissionRequest, asksToPrepare, type Judgement, type RuleResult } from '../decision.ts';
-import { unreadReasonOf } from '../observe/view.ts';
 import { blocks, denialText, isPreparation, leadingResult, result } from '../rule.ts';
 import { overrideCommand, permittedResults } from '../rules/exception.ts';
 import { isOfCalendarOrPolicy, type PolicyAnswer } from '../rules/policy.ts';
 import type { Snapshot } from '../snapshot.ts';
-import { announcedByAgent, grantedBefore, groupOf, podNamed } from './admission-claims.ts';
+import { announcedByAgent, grantedBefore, groupOf, podNamed, statefulSetInName } from './admission-claims.ts';
 import { checkPod, checkRestart, checkScale, checkStatefulSetDeletion, checkUpdate } from './checks.ts';
-import { isUnprotected, protectionKept } from './protection.ts';
+import { protectionKept, protectionOf } from './protection.ts';
 import { decisionId, describe } from './request-text.ts';
 
 export interface Verdict {
@@ -93,7 +92,8 @@ function overrideOf(snapshot: Snapshot, denied: readonly Pick<Judgement, 'reques
 }
 
 function statefulSetOf(snapshot: Snapshot, request: AdmissionRequest): string | undefined {
-  return 'pod' in request ? podNamed(snapshot, request.namespace, request.pod)?.set.name : request.statefulSet;
+  if (!('pod' in request)) return request.statefulSet;
+  return podNamed(snapshot, request.namespace, request.pod)?.set.name ?? statefulSetInName(request.pod);
 }
 
 /** Returns the group and the zone of the member that the request concerns; {} if it is not a member of a group. */
@@ -115,10 +115,9 @@ function verdictOn(snapshot: Snapshot, request: AdmissionRequest): Verdict {
 
 /** Returns a text if the StatefulSet may have a group that could not be read; undefined if it is protected, or if every group was read. */
 function unreadGroup(snapshot: Snapshot, request: AdmissionRequest): string | undefined {
-  const { namespace } = request;
   const name = statefulSetOf(snapshot, request);
-  if (name === undefined || !isUnprotected(snapshot, namespace, name)) return undefined;
-  return unreadReasonOf(snapshot, 'Group', namespace, name) && `the group of StatefulSet ${name} could not be read`;
+  if (name === undefined || protectionOf(snapshot, request.namespace, name) !== 'unknown') return undefined;
+  return `the group of StatefulSet ${name} could not be read`;
 }
 
 function checkKind(snapshot: Snapshot, request: AdmissionRequest): Verdict {

@@ -10,7 +10,7 @@ import { unreadReasonOf } from '../observe/view.ts';
 import { profileOf } from '../profiles.ts';
 import { result } from '../rule.ts';
 import { type Departure, isUnknown, ledgerOf, type Snapshot, type StatefulSetView, setNamed } from '../snapshot.ts';
-import { groupOf, podNamed } from './admission-claims.ts';
+import { groupOf, podNamed, statefulSetInName } from './admission-claims.ts';
 
 /** The time for which removed protection stays in force, in milliseconds. */
 export const departureMs = 600_000;
@@ -18,10 +18,18 @@ export const departureMs = 600_000;
 /** The labels that protect a StatefulSet, as in grafana/rollout-operator. Some labels protect it even without a group. */
 export const protectiveLabels: readonly string[] = Object.values(labelKeys);
 
-/** Reports whether a StatefulSet has no known group and no protective label. Such a label protects a StatefulSet without a group. */
-export function isUnprotected(snapshot: Pick<Snapshot, 'groups' | 'statefulSets'>, namespace: string, name: string): boolean {
+/**
+ * Returns the protection of a StatefulSet by its group or by a protective label, which protects it even without a group. The protection is
+ * unknown if the StatefulSet may have a group that could not be read.
+ */
+export function protectionOf(
+  snapshot: Pick<Snapshot, 'groups' | 'statefulSets' | 'unread'>,
+  namespace: string,
+  name: string,
+): 'protected' | 'unprotected' | 'unknown' {
   const { labels = {} } = setNamed(snapshot, namespace, name) ?? {};
-  return groupOf(snapshot, namespace, name) === undefined && !protectiveLabels.some((label) => labels[label] !== undefined);
+  if (groupOf(snapshot, namespace, name) !== undefined || protectiveLabels.some((label) => labels[label] !== undefined)) return 'protected';
+  return unreadReasonOf(snapshot, 'Group', namespace, name) === undefined ? 'unprotected' : 'unknown';
 }
 
 const rule = 'protection-kept';
@@ -201,7 +209,9 @@ function isShrink(request: AdmissionRequest): boolean {
 function subjectOf(snapshot: Snapshot, request: AdmissionRequest): StatefulSetView | undefined {
   if (request.kind === 'evictPod' || request.kind === 'deletePod') {
     const found = podNamed(snapshot, request.namespace, request.pod);
-    return found?.pod.isTerminating === true ? undefined : found?.set;
+    if (found !== undefined) return found.pod.isTerminating ? undefined : found.set;
+    // An unread pod may be terminating, and the kubelet removes such a pod by a deletion.
+    return request.kind === 'deletePod' ? undefined : setNamed(snapshot, request.namespace, statefulSetInName(request.pod) ?? '');
   }
   return setNamed(snapshot, request.namespace, request.statefulSet);
 }

@@ -3,9 +3,9 @@ import { ApiFailure, StaleCache, TransportFailure } from '../../cluster/request/
 import { asJsonObject } from '../../cluster/request/json.ts';
 import { type KubernetesObject, resources } from '../../cluster/request/resource.ts';
 import type { AdmissionRequest, Judgement } from '../../engine/decision.ts';
-import { claimsFor, groupOf } from '../../engine/judge/admission-claims.ts';
+import { claimsFor, groupOf, statefulSetInName } from '../../engine/judge/admission-claims.ts';
 import { failsOpen, isExempt, type JudgedScope, judge } from '../../engine/judge/judge.ts';
-import { departuresOf, isUnprotected } from '../../engine/judge/protection.ts';
+import { departuresOf, protectionOf } from '../../engine/judge/protection.ts';
 import { profileOf } from '../../engine/profiles.ts';
 import { permittedResults } from '../../engine/rules/exception.ts';
 import { type Departure, isUnknown, type Snapshot, type StatefulSetView, setNamed } from '../../engine/snapshot.ts';
@@ -153,7 +153,7 @@ class Enforcement {
   async #onPod(review: Review, target: Extract<ReviewTarget, { kind: 'pod' }>, call: Call): Promise<Judgeable> {
     const { namespace, name, verb } = target;
     const live = await this.#reads.read(resources.pods, target, call);
-    if (isUnknown(live)) return await this.#whenUnread(target, { statefulSet: ownerName(name), problem: live.unknown }, call);
+    if (isUnknown(live)) return await this.#whenUnread(target, { statefulSet: statefulSetInName(name), problem: live.unknown }, call);
     if (live === undefined || live.metadata.deletionTimestamp !== undefined) return 'passes';
     const owner = owningStatefulSet(live);
     if (owner === undefined) return 'passes';
@@ -252,13 +252,13 @@ class Enforcement {
     const { namespace } = target;
     const snapshot = await this.#reads.snapshot(namespace, call);
     const isKnown = statefulSet !== undefined && setNamed(snapshot, namespace, statefulSet) !== undefined;
-    if (isKnown && isUnprotected(snapshot, namespace, statefulSet)) return 'passes';
+    if (isKnown && protectionOf(snapshot, namespace, statefulSet) === 'unprotected') return 'passes';
     throw new Undecidable(problem);
   }
 
   /** Returns whether the caches show the object as a member. A new member may still be missing from the webhook configuration. */
   #isKnownMember({ kind, namespace, name }: JudgedTarget): boolean {
-    const statefulSet = kind === 'pod' ? ownerName(name) : name;
+    const statefulSet = kind === 'pod' ? statefulSetInName(name) : name;
     const groups = this.#options.guard.groups(namespace);
     return statefulSet !== undefined && !isUnknown(groups) && groupOf({ groups }, namespace, statefulSet) !== undefined;
   }
@@ -296,11 +296,6 @@ interface Unread {
 interface Owner {
   readonly name: string;
   readonly uid: unknown;
-}
-
-/** Returns the name of the StatefulSet: the name of the pod without its ordinal. */
-function ownerName(pod: string): string | undefined {
-  return /^(.+)-\d{1,10}$/.exec(pod)?.[1];
 }
 
 function owningStatefulSet({ metadata }: KubernetesObject): Owner | undefined {

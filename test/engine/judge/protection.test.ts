@@ -253,3 +253,29 @@ describe('a write that takes protection away', () => {
     expect(departuresOf(snapshotOf({ statefulSets: [statefulSet({ labels: {} })] }), relabel)).toEqual([]);
   });
 });
+
+describe('an unread pod', () => {
+  const pods = [{ namespace: 'mimir', statefulSet: 'ingester-zone-a', pods: { unknown: 'forbidden' } }];
+  const deletion: AdmissionRequest = { ...eviction, kind: 'deletePod' };
+
+  it('is judged by the group of the StatefulSet in its name', () => {
+    expect(judge(without([], { pods }), eviction)).toMatchObject({ outcome: 'allow', results: [] });
+    expect(judge(without([], { pods }), eviction)).not.toHaveProperty('unjudged');
+    const unread = [{ kind: 'Group', unknown: 'forbidden' }] as const;
+    for (const request of [eviction, deletion])
+      expect(judge(without([], { pods, unread }), request)).toMatchObject({
+        unjudged: 'the group of StatefulSet ingester-zone-a could not be read',
+      });
+    expect(judge(without([departure], { pods }), eviction)).toMatchObject({ outcome: 'deny', results: [{ rule: 'protection-kept' }] });
+    expect(judge(without([departure], { pods }), deletion)).toMatchObject({ outcome: 'allow' });
+  });
+
+  it('is not evicted if a ZoneAwarePodDisruptionBudget may select it', () => {
+    const budget = { namespace: 'mimir', name: 'zpdb', matchLabels: { name: 'ingester-zone-a' }, maxUnavailable: 1, crossZoneDelayMs: 0 };
+    for (const zoneBudgets of [[budget], { unknown: 'forbidden' }])
+      expect(judge(without([], { pods, zoneBudgets }), eviction)).toMatchObject({ outcome: 'deny', code: 500 });
+    const other = { ...budget, matchLabels: { name: 'distributor' } };
+    expect(judge(without([], { pods, zoneBudgets: [other] }), eviction)).toMatchObject({ outcome: 'allow' });
+    expect(judge(without([], { pods, zoneBudgets: [budget] }), deletion)).toMatchObject({ outcome: 'allow' });
+  });
+});

@@ -130,6 +130,18 @@ describe('unknown facts deny requests about protected objects (S31)', () => {
     expect(deleted).toMatchObject({ allowed: true, isUnjudged: true });
   });
 
+  for (const right of ['list', 'get']) {
+    it(`a member is not taken for an object without a group if the agent also may not ${right} pods`, async () => {
+      const world = enforceWorld({ spec: { disruption: { maxUnavailable: 1 } } });
+      world.api.forbid('list rolloutgroups.rollout-group.dev', `${right} pods`);
+      const process = await world.start();
+      await world.env.advance(1000);
+      expect(await world.env.finish(process.ask(evictionOf(world.pod('a', 0))))).toMatchObject({ allowed: false, code: 429 });
+      const deleted = await world.env.finish(process.ask(deletionOf(world.pod('a', 0))));
+      expect(deleted).toMatchObject({ allowed: true, isUnjudged: true });
+    });
+  }
+
   it('the deletion of a pod passes with a warning if the watch of StatefulSets breaks during the review', async () => {
     const world = enforceWorld({ spec: { disruption: { maxUnavailable: 1 } } });
     const process = await world.start();

@@ -85,7 +85,7 @@ export const admittingDefects: readonly Defect[] = [
     edits: [
       {
         file: enforce,
-        find: 'return await this.#whenUnread(target, { statefulSet: ownerName(name), problem: live.unknown }, call);',
+        find: 'return await this.#whenUnread(target, { statefulSet: statefulSetInName(name), problem: live.unknown }, call);',
         replace: "return 'passes';",
       },
     ],
