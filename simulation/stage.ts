@@ -172,7 +172,7 @@ export class Run {
     const isOurs = (object: ModelObject): boolean => isOf(groups, index, { ...object.metadata, object });
     const known = new KnownClaims(this.scheduler.nowMs);
     this.#knownClaims.push(known);
-    return {
+    const scene: Scene = {
       nowMs: this.scheduler.nowMs,
       group: shape,
       isGiven: this.#scenario.given !== undefined,
@@ -190,7 +190,9 @@ export class Run {
       clockOf: (process) => this.agents.clockOf(process),
       isWatchDead: () => this.agents.isWatchDead(),
       claimKnownMs: (claim) => known.knownMs(claim),
+      hasRemovedClaim: () => known.hasRemovedClaim(scene),
     };
+    return scene;
   }
 
   #createOracles(): readonly Oracle[] {

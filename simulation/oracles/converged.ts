@@ -26,7 +26,10 @@ import { targetOf } from './waves.ts';
 /** The requested state of a StatefulSet. `images` has one image per container; `image` is the image of containers beyond this list. */
 type RequestedSet = Omit<WantedStatefulSet, 'images'> & Partial<WantedStatefulSet>;
 
-type SceneView = Pick<Scene, 'namespace' | 'list' | 'get' | 'group' | 'nowMs' | 'claimKnownMs' | 'statefulSets' | 'groupName'>;
+type SceneView = Pick<
+  Scene,
+  'namespace' | 'list' | 'get' | 'group' | 'nowMs' | 'claimKnownMs' | 'hasRemovedClaim' | 'statefulSets' | 'groupName'
+>;
 
 /** Returns the first difference or open work as part of a sentence; undefined if the group has reached its requested state. */
 export function firstDifference(scene: SceneView, wanted: readonly RequestedSet[]): string | undefined {
@@ -85,7 +88,7 @@ function openWorkInLedgers(scene: SceneView): string | undefined {
     const staying = stayingPods(ledger, scene);
     if (staying.length > 0) return `the ledger ${map.metadata.name} names ${staying.join(', ')} as prepared to leave`;
   }
-  return undefined;
+  return scene.hasRemovedClaim?.() === true ? 'the leader waits for the end of a claim that a webhook has removed' : undefined;
 }
 
 /** Reports, as part of a sentence, the first zone whose replicas differ from the replicas of the leader or of the mirrored object. */

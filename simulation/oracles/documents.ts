@@ -177,8 +177,8 @@ export class KnownClaims implements Oracle {
   readonly #nowMs: () => number;
   /** The times at which the claims were stored, by ledger and claim. */
   readonly #storedMs = new Map<string, Map<string, number>>();
-  /** The times at which the first turn of this holder with the claim ended. */
-  readonly #turnMs = new Map<string, number>();
+  /** The claims that this holder knows, with the times at which the first turn of this holder with the claim ended. */
+  readonly #turns = new Map<string, { readonly claim: Pick<Claimed, 'uid' | 'to'>; readonly endedMs: number }>();
   #holder: string | undefined;
   #ledSinceMs = 0;
 
@@ -197,28 +197,37 @@ export class KnownClaims implements Oracle {
 
   turnEnded(process: string, { ledger }: Pick<TurnReport, 'ledger'>): void {
     if (process !== this.#holder || ledger === undefined) return;
-    const keys = new Set(ledger.claims.map((claim) => timedKeyOf(claim, claim.atMs)));
-    for (const key of this.#turnMs.keys()) if (!keys.has(key)) this.#turnMs.delete(key);
-    for (const key of keys) if (!this.#turnMs.has(key)) this.#turnMs.set(key, this.#nowMs());
+    const claims = new Map(ledger.claims.map((claim) => [timedKeyOf(claim, claim.epoch === undefined ? claim.atMs : undefined), claim]));
+    for (const key of this.#turns.keys()) if (!claims.has(key)) this.#turns.delete(key);
+    for (const [key, { uid, to }] of claims)
+      if (!this.#turns.has(key)) this.#turns.set(key, { claim: { uid, to }, endedMs: this.#nowMs() });
   }
 
   /** Returns since when the claim counts, in virtual milliseconds. A claim that the holder has not read yet counts since it was stored. */
   knownMs(claim: Claimed): number {
     const key = timedKeyOf(claim, claim.admittedWallMs);
     const storedMs = [...this.#storedMs.values()].flatMap((claims) => claims.get(key) ?? []);
-    return this.#turnMs.get(key) ?? Math.max(this.#ledSinceMs, ...storedMs);
+    return this.#turns.get(key)?.endedMs ?? Math.max(this.#ledSinceMs, ...storedMs);
+  }
+
+  /** Returns whether a webhook removed a claim that has not expired for the holder. The holder writes the ledger when the claim ends for it. */
+  hasRemovedClaim(scene: Pick<Scene, 'list' | 'namespace' | 'nowMs'>): boolean {
+    const isStored = (key: string): boolean => [...this.#storedMs.values()].some((claims) => claims.has(key));
+    return [...this.#turns].some(
+      ([key, { claim, endedMs }]) => !isStored(key) && isUnapplied(claim, scene) && scene.nowMs() - endedMs < unappliedMs + nextTurnMs,
+    );
   }
 
   #ledBy(holder: string | undefined): void {
     if (holder === this.#holder) return;
     this.#holder = holder;
     this.#ledSinceMs = this.#nowMs();
-    this.#turnMs.clear();
+    this.#turns.clear();
   }
 }
 
 /** Returns whether the pod is present, or the replicas are above those of the claim, so that the request may still arrive. */
-function isUnapplied({ uid, to }: Claimed, { list, namespace }: Pick<Scene, 'list' | 'namespace'>): boolean {
+function isUnapplied({ uid, to }: Pick<Claimed, 'uid' | 'to'>, { list, namespace }: Pick<Scene, 'list' | 'namespace'>): boolean {
   if (to === undefined) return list(podResource, namespace).some((pod) => pod.metadata.uid === uid && !isTerminating(pod));
   return list(statefulSetResource, namespace).some((set) => set.metadata.uid === uid && (numberAt(set, 'spec', 'replicas') ?? 1) > to);
 }

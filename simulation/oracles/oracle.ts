@@ -56,6 +56,8 @@ export interface Scene {
   readonly isWatchDead?: () => boolean;
   /** Returns since when the holder of the Lease knows the claim, in virtual milliseconds. */
   readonly claimKnownMs?: (claim: Claimed) => number;
+  /** Returns whether the holder of the Lease knows a claim that is no longer stored and has not ended for the holder. */
+  readonly hasRemovedClaim?: () => boolean;
 }
 
 export interface PodCalled {

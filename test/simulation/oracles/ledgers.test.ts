@@ -232,6 +232,32 @@ describe('L4', () => {
     expect(left()).toBeUndefined();
   });
 
+  it('counts a claim that a webhook removed until it has ended for the leader too, which then writes the ledger', () => {
+    const history = new History();
+    for (const ordinal of [0, 1, 2]) for (const zone of ['a', 'b', 'c']) history.replace(`ing-${zone}-${ordinal}`);
+    const known = new KnownClaims(() => history.nowMs);
+    const scene = { ...history.scene, hasRemovedClaim: () => known.hasRemovedClaim(history.scene) };
+    const left = () => openWork(scene, history.scene.statefulSets);
+    const turn = (claims: readonly Claim[]) => known.turnEnded('a1', { ledger: { ...emptyLedger('mimir', 'ing'), claims } });
+    known.committed(history.renew());
+    const open = claimOfWebhook(history, runStartMs + history.nowMs);
+    known.committed(history.admit(['ing-b-2']));
+    history.advance(60_000);
+    turn([open]);
+    history.advance(61_000);
+    known.committed(history.announce([]));
+    expect(left()).toBe('the leader waits for the end of a claim that a webhook has removed');
+    history.advance(60_000);
+    expect(left()).toBeUndefined();
+    // The next leader reads the ledger without the claim.
+    known.committed(history.admit(['ing-b-2']));
+    turn([claimOfWebhook(history, runStartMs + history.nowMs)]);
+    known.committed(history.announce([]));
+    expect(left()).toBe('the leader waits for the end of a claim that a webhook has removed');
+    known.committed(history.renew('b1'));
+    expect(left()).toBeUndefined();
+  });
+
   it('is content when it is over', () => {
     const history = new History();
     history.announce([history.claimOf('ing-a-2')]);
