@@ -236,7 +236,7 @@ export const catalogue: readonly CatalogueEntry[] = [
     id: 'L2',
     title: 'quiet',
     judgedBy: ['settling'],
-    how: 'one minute after the rollout ended and the last dead watch was closed, agents write only Leases; until then they may write the run record, status, Events and the published decision',
+    how: 'one minute after the rollout and the last claim that the leader knows ended, and the last dead watch was closed, agents write only Leases; until then they may write the run record, status, Events and the published decision',
   },
   {
     id: 'L3',
