@@ -48,7 +48,8 @@ export function stopsOf(context: GroupContext, steps: readonly Step[], runAfter:
   // Some outputs show only the first stop, so the stops that block a step come first, and of these the widest.
   const names = context.group.zones.map(({ name }) => name);
   const inZoneOrder = stops.map((stop) => ({ ...stop, zones: stop.zones.toSorted((a, b) => names.indexOf(a) - names.indexOf(b)) }));
-  const ordered = keepEndsBy(context, inZoneOrder, runAfter).toSorted(
+  const possible = inZoneOrder.map((stop) => withPossibleUndo(context, stop));
+  const ordered = keepEndsBy(context, possible, runAfter).toSorted(
     (a, b) => Number(isOfStep(b, steps)) - Number(isOfStep(a, steps)) || b.zones.length - a.zones.length,
   );
   const results = zoneResults.map(({ result }) => result);
@@ -171,9 +172,19 @@ function rollbackCommand(name: string): string {
 }
 
 /** Returns the stop of a group on which no agent acts, without the commands that only the agent carries out: retry and rollback. */
-export function withoutAgent({ endsWith, alternatives, ...stop }: Stop, name: string): Stop {
-  const ways = [endsWith, ...(alternatives ?? [])].filter((way) => way !== retryCommand(name) && way !== rollbackCommand(name));
-  const [first = endsWith, ...others] = ways;
+export function withoutAgent(stop: Stop, name: string): Stop {
+  return withoutWays(stop, (way) => way === retryCommand(name) || way === rollbackCommand(name));
+}
+
+/** Returns the stop without undo while a StatefulSet of the group does not exist: an undo writes the templates of all StatefulSets. */
+function withPossibleUndo({ group, view }: GroupContext, stop: Stop): Stop {
+  const undo = undoCommand(`${group.namespace}/${group.name}`);
+  return view.zones.some(({ isMissing }) => isMissing) ? withoutWays(stop, (way) => way.startsWith(undo)) : stop;
+}
+
+/** Returns the stop without these ways that end it. The last way stays. */
+function withoutWays({ endsWith, alternatives, ...stop }: Stop, isLeftOut: (way: string) => boolean): Stop {
+  const [first = endsWith, ...others] = [endsWith, ...(alternatives ?? [])].filter((way) => !isLeftOut(way));
   return { ...stop, endsWith: first, ...defined({ alternatives: others.length === 0 ? undefined : others }) };
 }
 

@@ -10,9 +10,8 @@ import { isOfStop } from '../decide/stops.ts';
 import { type GroupDecision, isReplacement, type RuleResult } from '../decision.ts';
 import { decidedLedger, nextClaimEndMs, withObservedLedgers } from '../ledger/ledger.ts';
 import { blocks, earliest, earliestAfter } from '../rule.ts';
-import { addsNoPod } from '../rules/wave.ts';
 import { digestOfWaves } from '../run/requests.ts';
-import { type GateReading, type IntentView, isUnknown, ledgerOf, type MetricView, type Snapshot } from '../snapshot.ts';
+import { type IntentView, isUnknown, ledgerOf, type MetricView, type Snapshot } from '../snapshot.ts';
 import { modelReadings, type World, type WorldInput } from '../world/model.ts';
 import { nextEventMs, step } from '../world/world.ts';
 import type { Assumptions } from './document.ts';
@@ -66,10 +65,12 @@ export function runForward(
   let world = withAssumedMetrics(withDeadlines(start, hasDeadlines), group);
   const pace = paceOf(contextOf(start.snapshot, group));
   let turnsAtOnce = 0;
+  let before: Pick<GroupDecision, 'wantedReadings'> = { wantedReadings: [] };
   for (let count = 0; ; count += 1) {
     const reached = applyDueEvents(world, pending);
-    world = withReadings({ ...reached, snapshot: withObservedLedgers(reached.snapshot) }, group);
+    world = withReadings({ ...reached, snapshot: withObservedLedgers(reached.snapshot) }, group, before);
     const decision = decideGroup(world.snapshot, group);
+    before = decision;
     const turn: Turn = { nowMs: world.snapshot.nowMs, decision };
     const run = { turns: count + 1, last: turn };
     onTurn?.(turn, world);
@@ -230,37 +231,19 @@ function approvalsAsked(snapshot: Snapshot, group: GroupDefinition, decision: Gr
   return asked;
 }
 
-/** Returns the world with the readings up to now for every gate of the current wave. */
-export function withReadings(world: World, group: GroupDefinition): World {
-  const wanted = wantedReadings(world, group);
-  if (wanted.length === 0) return world;
-  const { nowMs } = world.snapshot;
-  const readingsOf = (name: string): readonly GateReading[] =>
-    wanted.flatMap(({ gate, fromMs }) =>
-      gate.name !== name || fromMs > nowMs ? [] : modelReadings(gate, fromMs, nowMs, world.assumptions.gates),
-    );
-  const names = [...new Set(wanted.map(({ gate }) => gate.name))];
-  const views = names.map((gate) => ({ namespace: group.namespace, group: group.name, gate, readings: readingsOf(gate) }));
-  const others = world.snapshot.gateReadings.filter(
+/** Returns the world with the readings up to now that a decision asks for. */
+export function withReadings(world: World, group: GroupDefinition, { wantedReadings }: Pick<GroupDecision, 'wantedReadings'>): World {
+  if (wantedReadings.length === 0) return world;
+  const { assumptions, snapshot } = world;
+  const views = wantedReadings.flatMap(({ gate: name, fromMs }) => {
+    const gate = group.gates.find((one) => one.name === name);
+    const readings = gate === undefined ? [] : modelReadings(gate, fromMs, snapshot.nowMs, assumptions.gates);
+    return readings.length === 0 ? [] : [{ namespace: group.namespace, group: group.name, gate: name, readings }];
+  });
+  const others = snapshot.gateReadings.filter(
     (view) => view.namespace !== group.namespace || view.group !== group.name || !views.some(({ gate }) => gate === view.gate),
   );
-  return { ...world, snapshot: { ...world.snapshot, gateReadings: [...others, ...views] } };
-}
-
-/** Returns the gates of the current wave, each with the time from which the engine counts its readings. */
-function wantedReadings(world: World, group: GroupDefinition) {
-  const { run } = ledgerOf(world.snapshot, group);
-  const wave = run === undefined || run.outcome !== 'running' ? undefined : group.rollout.waves[run.wave];
-  if (run === undefined || wave === undefined) return [];
-  const { waveStartedMs, waveAvailableMs } = run;
-  const { before, after } = wave;
-  // A wave that adds no pod is available before its first checks.
-  const isBefore = before.gates.length > 0 && (waveAvailableMs === undefined || addsNoPod(contextOf(world.snapshot, group), wave));
-  const starts = isBefore ? before.gates.map((name) => ({ name, sinceMs: waveStartedMs })) : [];
-  const ends = waveAvailableMs === undefined ? [] : after.gates.map((name) => ({ name, sinceMs: waveAvailableMs }));
-  return [...starts, ...ends].flatMap(({ name, sinceMs }) =>
-    group.gates.filter((gate) => gate.name === name).map((gate) => ({ gate, fromMs: sinceMs + gate.initialDelayMs })),
-  );
+  return { ...world, snapshot: { ...snapshot, gateReadings: [...others, ...views] } };
 }
 
 function nextReadingMs(world: World, group: GroupDefinition, decision: GroupDecision): number | undefined {

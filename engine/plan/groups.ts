@@ -1,8 +1,11 @@
-// Chooses the groups of a plan, and finds groups whose StatefulSets exist only in another namespace.
+// Chooses the groups of a plan, those that refuse an apply, and groups whose StatefulSets exist only in another namespace.
 import type { GroupDefinition } from '../../policies/definition.ts';
 import { listed } from '../../policies/wording.ts';
+import { isOfStop } from '../decide/stops.ts';
+import type { RuleResult } from '../decision.ts';
 import { fieldAt, objectKey } from '../observe/raw.ts';
-import { result } from '../rule.ts';
+import { isUntilPerson, result } from '../rule.ts';
+import type { GroupPlan } from './document.ts';
 import type { AbsentMembers } from './plan.ts';
 
 /**
@@ -23,6 +26,24 @@ export function groupsToPlan(groups: readonly GroupDefinition[], before: readonl
   });
   const names = new Set(groups.map(({ namespace, name }) => key(namespace, name)));
   return [...kept, ...leaving.filter(({ namespace, name }) => !names.has(key(namespace, name)))];
+}
+
+/** Reports whether the change reaches the group: it changes an object of the group, or a part of it is denied. */
+export function isTouched({ changes, refused }: GroupPlan): boolean {
+  return changes.length + refused.length > 0;
+}
+
+/** Returns the groups that refuse the whole apply if they are blocked: touched groups, and groups that would have no member. */
+export function refusingGroups(groups: readonly GroupPlan[]): readonly GroupPlan[] {
+  const hasNoMember = ({ waits }: GroupPlan): boolean => waits.some(({ rule, outcome }) => rule === 'view-complete' && outcome === 'no');
+  return groups.filter((group) => (isTouched(group) && !isBlockedElsewhere(group)) || hasNoMember(group));
+}
+
+/** Reports whether only rolled-back templates block the plan, and the change has no other template. It can create a missing StatefulSet. */
+function isBlockedElsewhere({ changes, refused, waits, stops = [] }: GroupPlan): boolean {
+  const isElsewhere = (wait: RuleResult): boolean => stops.find((one) => isOfStop(wait, one))?.rule === 'rolled-back';
+  const keepsTemplates = refused.length === 0 && changes.every(({ kind }) => kind !== 'template');
+  return keepsTemplates && waits.filter(isUntilPerson).every(isElsewhere);
 }
 
 interface ClusterObjects {

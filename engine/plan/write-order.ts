@@ -89,7 +89,8 @@ function actionsAfter(question: Question, written: readonly WritePart[], isAssum
     ? requestedWorld(of, state, definition, { hasMetrics: isAssumed })
     : { world: createWorld(snapshotAsked(of, state, decided), input.assumptions, 'p50'), refused: [] };
   if (agentRuns(world.snapshot, decided) !== undefined) return [];
-  const { snapshot } = isAssumed ? withReadings(withAssumedMetrics(world, decided), decided) : world;
+  const assumed = isAssumed ? withAssumedMetrics(world, decided) : world;
+  const { snapshot } = isAssumed ? withReadings(assumed, decided, decideGroup(assumed.snapshot, decided)) : world;
   const denied = isAssumed ? refused.map(({ what }) => [what, `the denied write: ${what}`] as const) : [];
   return [...denied, ...decideGroup(withObservedLedgers(snapshot), decided).actions.flatMap((one) => keyed(one, snapshot))];
 }

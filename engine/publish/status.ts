@@ -325,7 +325,7 @@ export function whyRunStays(
 }
 
 /** Reports whether a retry has an effect: the run failed, its revision was rolled back, or only a retry replaces pods at a wrong revision again. */
-export function mayRetry(decision: Pick<PublishedDecision, 'run' | 'warnings' | 'waits'>): boolean {
+export function mayRetry(decision: Pick<PublishedDecision, 'run' | 'stops' | 'waits'>): boolean {
   const { run, waits } = decision;
   return run !== undefined && (run.outcome === 'failed' || isRolledBack(decision) || waits.some(isMisplacedUntilRetry));
 }
@@ -341,8 +341,8 @@ export function runOfPublished(published: PublishedRun): RunState {
 }
 
 /** Reports whether the pods keep an earlier revision because the requested revision failed. */
-export function isRolledBack({ run, warnings }: Pick<PublishedDecision, 'run' | 'warnings'>): boolean {
-  return run?.outcome === 'completed' && warnings.some(({ rule }) => rule === rolledBackRule);
+export function isRolledBack({ run, stops = [] }: Pick<PublishedDecision, 'run' | 'stops'>): boolean {
+  return run?.outcome === 'completed' && stops.some(({ rule }) => rule === rolledBackRule);
 }
 
 const personOfPhase: Readonly<Partial<Record<Phase, PersonNeeded>>> = { Failed: 'failed', RolledBack: 'rolledBack', Blocked: 'blocked' };

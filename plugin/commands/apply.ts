@@ -2,6 +2,7 @@
 import { isOfStop } from '../../engine/decide/stops.ts';
 import type { RuleResult } from '../../engine/decision.ts';
 import type { GroupPlan, Plan } from '../../engine/plan/document.ts';
+import { isTouched, refusingGroups } from '../../engine/plan/groups.ts';
 import { endsText, stopFact } from '../../engine/publish/status.ts';
 import { blocks, isUntilPerson } from '../../engine/rule.ts';
 import { defined } from '../../policies/values/defined.ts';
@@ -92,7 +93,7 @@ async function planAndApply(context: CommandContext, options: ApplyOptions, clus
   const { ready, stoppedAgents } = planned;
   const requested = requestedGroups(plan, planned, ready.length === 0);
   const groups = requested.map(({ namespace, group }) => `${namespace}/${group}`);
-  refuseBlocked(ready.length === 0 ? requested : refusingGroups(plan), { stoppedAgents, outcome: 'nothing was applied:' });
+  refuseBlocked(ready.length === 0 ? requested : refusingGroups(plan.groups), { stoppedAgents, outcome: 'nothing was applied:' });
   refuse(planned);
   const report = { digest, groups, isDryRun: options.dryRun, isNothing: ready.length === 0 };
   const show = (objects: ApplyReport['objects']): Promise<void> => write(context, options, { ...report, objects });
@@ -134,7 +135,7 @@ async function planAgain(context: CommandContext, { options }: Request, cluster:
   const now = await readAndPlan(context, { ...options, omitted: planned.omitted ?? [] }, cluster, planned.given);
   if ('errors' in now) throw staleFailure([], 'the files have errors with the objects that are now in the cluster');
   refuseStale(planned.basis, now);
-  refuseBlocked(refusingGroups(now.plan), { stoppedAgents: now.stoppedAgents, outcome: 'nothing was applied:' });
+  refuseBlocked(refusingGroups(now.plan.groups), { stoppedAgents: now.stoppedAgents, outcome: 'nothing was applied:' });
   return now;
 }
 
@@ -235,23 +236,6 @@ function todoOfBlocked({ namespace, group, refused: [denied] }: GroupPlan, leadi
   return denied?.override === undefined ? first : `${first}; ${overrideText(denied.override)}`;
 }
 
-/** Returns the groups that refuse the whole apply if they are blocked. */
-function refusingGroups({ groups }: Plan): readonly GroupPlan[] {
-  return groups.filter((group) => (isTouched(group) && !isBlockedElsewhere(group)) || hasNoMember(group));
-}
-
-/** Reports whether only rolled-back templates block the plan, and the change has no other template. It can create a missing StatefulSet. */
-function isBlockedElsewhere({ changes, refused, waits, stops = [] }: GroupPlan): boolean {
-  const isElsewhere = (wait: RuleResult): boolean => stops.find((one) => isOfStop(wait, one))?.rule === 'rolled-back';
-  const keepsTemplates = refused.length === 0 && changes.every(({ kind }) => kind !== 'template');
-  return keepsTemplates && waits.filter(isUntilPerson).every(isElsewhere);
-}
-
-/** Reports whether the StatefulSets are in another namespace, so that the applied group would have no member. */
-function hasNoMember({ waits }: GroupPlan): boolean {
-  return waits.some(({ rule, outcome }) => rule === 'view-complete' && outcome === 'no');
-}
-
 /** Returns the groups that the request changes; if it changes none, the groups whose definition or member it contains. */
 function requestedGroups({ groups }: Plan, { desiredObjects }: Planned, isNothing: boolean): readonly GroupPlan[] {
   if (!isNothing) return groups.filter((group) => isTouched(group) || group.policyChanges !== undefined);
@@ -260,10 +244,6 @@ function requestedGroups({ groups }: Plan, { desiredObjects }: Planned, isNothin
     const all = [`RolloutGroup ${namespace}/${group}`, ...zones.map((zone) => `StatefulSet ${namespace}/${zone.statefulSet}`)];
     return all.some((name) => names.has(name));
   });
-}
-
-function isTouched({ changes, refused }: GroupPlan): boolean {
-  return changes.length + refused.length > 0;
 }
 
 function refuseTroubles(ready: readonly TriedObject[], cluster: Cluster, { denied = [] }: Plan): void {

@@ -14,7 +14,7 @@ import { definitionDenial, itemsOf, type Listing, requiredStatefulSets } from '.
 import type { Cluster } from '../connection.ts';
 import { connectionFailure, forbiddenFailure } from '../connection-failure.ts';
 import { exitCodes, Failure, notFoundFailure, refusedFailure, usageFailure } from '../failure.ts';
-import { todoOf } from '../output/explain.ts';
+import { missingTodo, todoOf } from '../output/explain.ts';
 import { exceptionText, overrideText, sourceText } from '../output/plan/plan-text.ts';
 import { type LiveGroup, onlyGroup, readSnapshot, scopeOf } from './groups.ts';
 import type { InstallationFacts } from './installation.ts';
@@ -56,7 +56,7 @@ function memberOf(objects: readonly KubernetesObject[], namespace: string, zone:
   if (object !== undefined && !isUnknown(view)) return { zone, object, view };
   throw notFoundFailure(`StatefulSet ${namespace}/${statefulSet} of zone ${zone} cannot be used`, {
     ...(isUnknown(view) ? { why: view.unknown } : {}),
-    todo: `kubectl get statefulset ${statefulSet} -n ${namespace}`,
+    todo: object === undefined ? missingTodo({ zone, statefulSet }) : `kubectl get statefulset ${statefulSet} -n ${namespace}`,
   });
 }
 

@@ -280,7 +280,7 @@ function doLines(
       ...trouble.map(({ todo: text }) => text),
       ...(trouble.length > 0 && ends !== undefined ? [ends] : []),
       ...pods,
-      ...missingSets.map(({ zone, statefulSet }) => `create StatefulSet ${statefulSet}, or remove zone ${zone} from the group`),
+      ...missingSets.map(missingTodo),
       ...todosOf(results, name, decision.wave?.name),
       ...refused.flatMap(({ override }) => (override === undefined ? [] : overrideText(override))),
       ...[...decision.stops.filter((stop) => stopsStep(decision, stop)), ...(decision.left ?? [])].flatMap(endTexts),
@@ -293,6 +293,11 @@ function doLines(
   return todo.length === 0
     ? []
     : ['', ...todo.flatMap((text, index) => (index === 0 ? field('do', text, look) : paragraph(' '.repeat(11), text, look.columns)))];
+}
+
+/** Returns what to do about a StatefulSet of the group that does not exist. */
+export function missingTodo({ zone, statefulSet }: Pick<PublishedDecision['zones'][number], 'zone' | 'statefulSet'>): string {
+  return `create StatefulSet ${statefulSet}, or remove zone ${zone} from the group`;
 }
 
 function endTexts({ endsWith, alternatives = [] }: Pick<Stop, 'endsWith' | 'alternatives'>): readonly string[] {

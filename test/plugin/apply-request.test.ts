@@ -186,6 +186,7 @@ describe('apply after a rollback', () => {
     ],
   };
   const given = [system, pinned, pinWebhook, ...sets, ledgerObject({ run }), publishedObject(done), node];
+  const publishedName = publishedObject(done).metadata.name;
   const setOfZone = (zone: string, image = 'mimir:1'): string =>
     JSON.stringify(sets.find(({ metadata }) => metadata.name === `ingester-zone-${zone}`)).replace('mimir:1', image);
 
@@ -204,6 +205,16 @@ describe('apply after a rollback', () => {
       expect.stringContaining('the change was applied, but rolled-back blocks the plan of mimir/ingester\n'),
     ]);
     expect(stdout).toContain('StatefulSet mimir/ingester-zone-c created\n');
+  });
+
+  it('undo without a StatefulSet names what to create, as explain does, and explain offers no undo', async () => {
+    const ask = await on(given.filter(({ metadata }) => metadata.name !== 'ingester-zone-c' && metadata.name !== publishedName));
+    const todo = 'create StatefulSet ingester-zone-c, or remove zone c from the group\n';
+    const undone = await ask('undo ingester', folderWith({}));
+    expect([undone.status, undone.stderr]).toEqual([10, expect.stringContaining(`do:  ${todo}`)]);
+    const explained = (await ask('explain ingester', folderWith({}))).stdout;
+    expect(explained).toContain(`do       ${todo}           to continue: kubectl rollout-group retry mimir/ingester\n`);
+    expect(explained).not.toContain('rollout-group undo');
   });
 
   it('plans that the pods of a missing StatefulSet are created at the revision that the rollback restored', async () => {

@@ -39,7 +39,7 @@ describe('a stop while no step is due', () => {
     ]);
   });
 
-  it('offers the retry and the rollback of a failed run only while the agent runs', () => {
+  it('offers the retry and the rollback of a failed run only while the agent runs, and the undo only if every StatefulSet exists', () => {
     const definition = group({ zones: ['a', 'b'], rollout: { strategy: 'pinned' } });
     const ledgers = [ledgerOf({ run: runOf({ outcome: 'failed', target: { a: newRevision, b: newRevision } }) })];
     const statefulSets = ['a', 'b'].map((zone) => outdatedStatefulSet({ name: `ingester-zone-${zone}`, updateStrategy: 'RollingUpdate' }));
@@ -53,6 +53,12 @@ describe('a stop while no step is due', () => {
       ['retry mimir/ingester', 'abort mimir/ingester --rollback'].map((verb) => `kubectl rollout-group ${verb}`),
     );
     expect(waysOf({ unattended: [{ namespace: 'mimir', group: 'ingester', fact: 'agent not running' }] })).toEqual(others);
+    // An undo writes the templates of all StatefulSets.
+    const [undo, ...template] = others;
+    expect([undo, waysOf({ absent: ['ingester-zone-a'] })]).toEqual([
+      'kubectl rollout-group undo mimir/ingester',
+      [retry, rollback, ...template],
+    ]);
   });
 
   it.each([

@@ -1,8 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { decide, decideGroup } from '../../../engine/decide/decide.ts';
 import { publishedDecision } from '../../../engine/publish/decision.ts';
+import type { PublishedDecision } from '../../../engine/publish/published.ts';
 import { readPublished } from '../../../engine/publish/read.ts';
-import { groupStatus, type StatusContext, scaleTargetOf } from '../../../engine/publish/status.ts';
+import { groupStatus, mayRetry, type StatusContext, scaleTargetOf } from '../../../engine/publish/status.ts';
 import type { Ledger } from '../../../engine/snapshot.ts';
 import type { RolloutDefinition } from '../../../policies/definition.ts';
 import { rolloutGroupStatus } from '../../../policies/schema/rollout-group.ts';
@@ -13,11 +14,15 @@ import { ledgerOf, outdatedSets, runOf } from '../../kit/questions.ts';
 import { type SnapshotOverrides, snapshotOf } from '../../kit/snapshots.ts';
 
 function statusOf(overrides: SnapshotOverrides, context: StatusContext = {}) {
+  return groupStatus(publishedOf(overrides), context);
+}
+
+function publishedOf(overrides: SnapshotOverrides): PublishedDecision {
   const snapshot = snapshotOf({ groups: [group({ zones: ['a', 'b'] })], ...overrides });
   const [one] = snapshot.groups;
   const [decision] = decide(snapshot).groups;
   if (one === undefined || decision === undefined) throw new Error('the snapshot has no group');
-  return groupStatus(publishedDecision({ group: one, decision, snapshot, atMs: snapshot.nowMs }), context);
+  return publishedDecision({ group: one, decision, snapshot, atMs: snapshot.nowMs });
 }
 
 const outdated = { statefulSets: ['a', 'b'].map((zone) => outdatedStatefulSet({ name: `ingester-zone-${zone}` })) };
@@ -157,6 +162,9 @@ describe('the status of a group', () => {
     const overrides = { groups: [pinned], statefulSets, ledgers: [ledgerOf({ run: back })] };
     const { phase, reason, conditions } = statusOf(overrides);
     expect([phase, reason]).toEqual(['RolledBack', 'RolledBack']);
+    // A large publication has no warnings.
+    const short = { ...publishedOf(overrides), warnings: [] };
+    expect([groupStatus(short).conditions, mayRetry(short)]).toEqual([conditions, true]);
     const message =
       'the update revision is blocked, because it was rolled back: gate errors. To end it: kubectl rollout-group retry mimir/ingester, or kubectl rollout-group undo mimir/ingester, or apply another pod template';
     expect(conditions).toMatchObject([

@@ -62,8 +62,8 @@ export const returningDefects: readonly Defect[] = [
     edits: [
       {
         file: 'engine/publish/status.ts',
-        find: "  return run?.outcome === 'completed' && warnings.some(({ rule }) => rule === rolledBackRule);\n",
-        replace: "  return run?.outcome === 'failed' && warnings.some(({ rule }) => rule === rolledBackRule);\n",
+        find: "  return run?.outcome === 'completed' && stops.some(({ rule }) => rule === rolledBackRule);\n",
+        replace: "  return run?.outcome === 'failed' && stops.some(({ rule }) => rule === rolledBackRule);\n",
       },
     ],
     breaks: ['S39'],
