@@ -74,10 +74,16 @@ export interface PlannedWave {
 /** The name under which a plan shows the pods that the StatefulSet controller replaces without an action of the agent. */
 export const controllerWave = 'at once';
 
-/** Returns the names of the waves in which the agent replaces pods, in their order. */
-export function rollingWaves(waves: readonly PlannedWave[]): readonly string[] {
-  const rolling = waves.filter(({ name, steps }) => name !== controllerWave && steps.some(({ kind }) => kind === 'roll'));
-  return [...new Set(rolling.map(({ name }) => name))];
+/** The name under which a plan shows changes of replicas. */
+export const scalingWave = 'replicas';
+
+const waveKinds: ReadonlySet<PlannedStep['kind']> = new Set(['roll', 'soak', 'check', 'approval']);
+
+/** Returns the names of the waves that replace pods or have a soak, a gate or an approval, in their order. */
+export function rolloutWaves(waves: readonly PlannedWave[]): readonly string[] {
+  const others = [controllerWave, scalingWave];
+  const own = waves.filter(({ name, steps }) => !others.includes(name) && steps.some(({ kind }) => waveKinds.has(kind)));
+  return [...new Set(own.map(({ name }) => name))];
 }
 
 /** A requested change that a rule denies. */

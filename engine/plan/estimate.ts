@@ -4,11 +4,13 @@ import { contextOf, minIntervalOf } from '../context.ts';
 import { desiredReplicas } from '../decide/replicas.ts';
 import type { RuleResult, Step, ZoneDecision } from '../decision.ts';
 import { blocks, leadingResult } from '../rule.ts';
+import { missingApprovals } from '../rules/approval.ts';
 import { isUnknown, type Known, type Snapshot } from '../snapshot.ts';
 import type { World } from '../world/model.ts';
 import { createWorld, type Quantile } from '../world/world.ts';
 import { type Assumptions, defaultAssumptions, type PodTimes, podTimesOf, type Quantiles } from './document.ts';
 import { type ForwardRun, runForward, type Turn } from './forward.ts';
+import { approvableRules } from './steps.ts';
 import { groupPart } from './world.ts';
 
 /** The likely end in milliseconds since 1970: median and 90th percentile. `p90Ms` is absent if p90 durations lead to no end. */
@@ -21,7 +23,7 @@ export interface Estimate {
   readonly end: LikelyEnd;
   /** Only for zones that are not done. */
   readonly zones: Readonly<Record<string, LikelyEnd>>;
-  /** Number of missing approvals. The instants contain no time for people. */
+  /** Number of missing approvals, one for each person. The instants contain no time for people. */
   readonly approvals: number;
   /** The time from the creation of a pod until it is ready, as this estimate uses it. */
   readonly start: Quantiles;
@@ -131,7 +133,10 @@ function forward({ snapshot, group, assumptions = defaultAssumptions }: Estimate
   const zones = new Map<string, number>();
   const permitted = new Map<string, RuleResult>();
   let first: Turn | undefined;
+  let approvals = 0;
   const onTurn = (turn: Turn): void => {
+    // The model gives these approvals after the turn.
+    for (const wait of approvableRules(turn.decision).values()) approvals += missingApprovals(wait);
     for (const zone of turn.decision.zones) {
       if (hasWork(zone)) zones.delete(zone.zone);
       else if (first !== undefined && !zones.has(zone.zone)) zones.set(zone.zone, turn.nowMs);
@@ -145,7 +150,7 @@ function forward({ snapshot, group, assumptions = defaultAssumptions }: Estimate
     run,
     isIdle: run.turns === 1 && run.end === 'done',
     zones: new Map([...zones].filter(([zone]) => begun.has(zone))),
-    approvals: approvalsGiven(snapshot, run.world).length,
+    approvals,
     permitted,
   };
 }

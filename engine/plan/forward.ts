@@ -223,7 +223,7 @@ function approvalsAsked(snapshot: Snapshot, group: GroupDefinition, decision: Gr
   for (const policy of policiesFor(snapshot.policies, group, snapshot.agentNamespace)) {
     for (const rule of policy.rules) {
       const id = `${policy.name}/${rule.name}`;
-      const digest = waiting.get(id);
+      const digest = waiting.get(id)?.digest;
       if (digest !== undefined && asksForApproval(rule))
         asked.push({ rule: id, digest, count: rule.approval.count, from: rule.approval.from });
     }

@@ -14,6 +14,7 @@ import { isTroubled } from '../publish/status.ts';
 import { termsOf } from '../release/terms.ts';
 import { blocks, isUntilPerson } from '../rule.ts';
 import { agentRuns } from '../rules/agent-access.ts';
+import { missingApprovals } from '../rules/approval.ts';
 import { permittedResults } from '../rules/exception.ts';
 import { policiesRead, type Requester } from '../rules/policy.ts';
 import { activeMs } from '../run/durations.ts';
@@ -34,7 +35,7 @@ import {
   type PlannedWave,
   podTimesOf,
   type Refusal,
-  rollingWaves,
+  rolloutWaves,
   shorterTimes,
   type TimelineSpan,
 } from './document.ts';
@@ -241,13 +242,18 @@ function planGroup(input: PlanInput, group: GroupDefinition, snapshots: PlanSnap
     totals: {
       restarts: zones.reduce((sum, zone) => sum + zone.restarts, 0),
       scaleChanges: steps.filter((step) => step.kind === 'scaleUp' || step.kind === 'scaleDown').length,
-      waves: rollingWaves(waves).length,
+      waves: rolloutWaves(waves).length,
       gates: new Set(steps.flatMap((step) => step.gates ?? [])).size,
-      approvals: steps.filter((step) => step.kind === 'approval').length,
+      approvals: steps.reduce((sum, { kind, rules }) => sum + (kind === 'approval' ? askedApprovals(rules) : 0), 0),
       ...(isReleased ? {} : durationsOf(likely, slow)),
     },
     timeline: steps.flatMap(span),
   };
+}
+
+/** Returns how many people must approve a step that waits for an approval. A later approval at the same place is another step. */
+function askedApprovals(rules: readonly RuleResult[]): number {
+  return rules.map(missingApprovals).find((count) => count > 0) ?? 1;
 }
 
 /** Returns the run and the blocks of the present templates that the change ends. */

@@ -11,7 +11,7 @@ import type { RunState, UnfinishedRun } from '../run/run-state.ts';
 import { enterWave, hasReplacedSince, retryRun, startRun } from '../run/states.ts';
 import { type Snapshot, type StatefulSetView, setNamed } from '../snapshot.ts';
 import { returnsAfterWait } from './controller.ts';
-import type { GroupPlan, PlannedStep } from './document.ts';
+import { type GroupPlan, type PlannedStep, scalingWave } from './document.ts';
 import type { ForwardRun, Turn } from './forward.ts';
 
 /** One step with its wave and times. The same step has the same `key` in simulations with other durations. */
@@ -22,8 +22,6 @@ export interface TracedStep extends Omit<PlannedStep, 'gates' | 'source' | 'star
   readonly startMs: number;
   readonly endMs: number;
 }
-
-const scalingWave = 'replicas';
 
 /** Rules that wait for the work of a step, such as pods in flight. Their waits belong to that step and are no step of the plan. */
 const workRules: ReadonlySet<string> = new Set([
@@ -151,15 +149,15 @@ function shownWait(decision: GroupDecision): { readonly step: DecidedStep; reado
 
 /**
  * Returns the rules whose approvals a plan may assume after this decision, so that a plan shows each wait: no rule while pods are in flight.
- * While a plan shows a wait, such as a soak, a pause or another approval, only the rule of this wait. Each rule has the digest that an
- * approval must name.
+ * While a plan shows a wait, such as a soak, a pause or another approval, only the rule of this wait. Each rule has its result, with the
+ * digest that an approval must name.
  */
-export function approvableRules(decision: GroupDecision): ReadonlyMap<string, string | undefined> {
+export function approvableRules(decision: GroupDecision): ReadonlyMap<string, RuleResult> {
   const shown = shownWait(decision)?.reason;
   if (shown === undefined) return new Map();
   const waiting = decision.waits.filter(({ outcome }) => outcome === 'wait');
   const asked = waiting.filter(({ rule }) => shown.outcome !== 'wait' || rule === shown.rule);
-  return new Map(asked.map(({ rule, digest }) => [rule, digest]));
+  return new Map(asked.map((wait) => [wait.rule, wait]));
 }
 
 type DecidedStep = GroupDecision['steps'][number];

@@ -88,6 +88,13 @@ export function lacksApproval({ rule, digest }: Pick<RuleResult, 'rule' | 'diges
   return rule === 'approval' || digest !== undefined;
 }
 
+/** Returns how many people must still approve, by a result of `approvalResults`; 0 if no approval is missing. */
+export function missingApprovals(answer: RuleResult): number {
+  if (answer.outcome !== 'wait' || !lacksApproval(answer)) return 0;
+  const [, given = '0', needed = '1'] = /(\d+) of (\d+) approvals/.exec(answer.fact) ?? [];
+  return Number(needed) - Number(given);
+}
+
 /** Adds a problem of the webhook to the result of a missing approval, because no approval counts then. Returns other results unchanged. */
 export function withoutRequesters<Result extends RuleResult>(answer: Result, problem: string): Result {
   if (answer.digest === undefined) return answer;

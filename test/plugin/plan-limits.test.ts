@@ -82,7 +82,7 @@ describe('a plan that a limit of zero blocks', () => {
     );
   });
 
-  it('counts the waves that its rows number: one that replaces nothing has no number', async () => {
+  it('counts the waves that its rows number: a wave that only waits for a limit has no number', async () => {
     const held = (await plan({ 'm/sets.yaml': sets(), 'p/group.yaml': group('maxUnavailable: 0') })).stdout;
     expect(held).not.toMatch(/^ 1 |\d wave/m);
     const waves = 'waves: [{ name: canary, zones: [a], percent: 100, after: { soak: 10s } }, { name: rest, zones: [b], percent: 100 }]';
@@ -92,10 +92,10 @@ describe('a plan that a limit of zero blocks', () => {
         'p/group.yaml': group(`maxUnavailable: 1, ${waves}`),
       })
     ).stdout;
-    expect(empty).toContain('1 wave.');
-    expect(empty).toMatch(/^ canary +soak/m);
-    expect(empty).toMatch(/^ 1 rest +roll/m);
-    expect(empty).not.toMatch(/^ [02-9] /m);
+    expect(empty).toContain('2 waves.');
+    expect(empty).toMatch(/^ 1 canary +soak/m);
+    expect(empty).toMatch(/^ 2 rest +roll/m);
+    expect(empty).not.toMatch(/^ [03-9] /m);
   });
 
   it('waits, and is not blocked, where the zones say that they are paused', async () => {

@@ -11,7 +11,7 @@ import {
   type PodTimes,
   type Quantiles,
   type Refusal,
-  rollingWaves,
+  rolloutWaves,
 } from '../../../engine/plan/document.ts';
 import { endsText, isMisplacedUntilRetry, stopEndText, stopFact } from '../../../engine/publish/status.ts';
 import { blockingResults, factAt, isLimitOfZero, isUntilPerson } from '../../../engine/rule.ts';
@@ -55,10 +55,10 @@ const stepVerbs: Readonly<Record<PlannedStep['kind'], string>> = {
   wait: 'wait',
 };
 
-/** Returns the titles of the waves. Waves that replace pods have a number and a name, other waves only a name. */
+/** Returns the titles of the waves: a number and a name for each wave of `rolloutWaves`, only a name for other waves. */
 export function waveTitles({ waves }: Pick<GroupPlan, 'waves'>): readonly string[] {
-  const rolling = rollingWaves(waves);
-  return waves.map(({ name }) => (rolling.includes(name) ? `${rolling.indexOf(name) + 1} ${name}` : name).trim());
+  const names = rolloutWaves(waves);
+  return waves.map(({ name }) => (names.includes(name) ? `${names.indexOf(name) + 1} ${name}` : name).trim());
 }
 
 /** The cells of a step. Only the first step of a wave has the title of the wave. Each format has its own sign for an absent number. */

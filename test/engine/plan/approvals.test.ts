@@ -74,7 +74,8 @@ it('a plan shows the approval of a wave and that of each policy rule that waits 
     'roll b 2..0',
     'roll c 2..0',
   ]);
-  expect(planned?.totals.approvals).toBe(3);
+  // One for each person.
+  expect(planned?.totals.approvals).toBe(4);
 });
 
 it('a plan that only a person can continue names the approval behind the pause', () => {

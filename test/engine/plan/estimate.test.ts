@@ -92,7 +92,7 @@ describe('the estimate', () => {
       },
     });
     const estimate = known(estimated({}, { group: careful, pods: took(10, 10) }));
-    expect([secondsOf(estimate)[0], estimate.approvals]).toEqual([120 + 600, 1]);
+    expect([secondsOf(estimate)[0], estimate.approvals]).toEqual([120 + 600, 2]);
   });
 
   it('is nothing where nothing is to be done', () => {
