@@ -196,7 +196,9 @@ function withApproval(world: World, group: GroupDefinition, decision: GroupDecis
     for (let person = 1; person <= request.count; person += 1) {
       const name = ['assumed', request.wave ?? request.rule, ...request.from, person, nowMs].join('-');
       const requestedBy = { user: `person ${person}`, groups: request.from, atMs: nowMs };
-      const about = defined({ wave: request.wave, rule: request.rule, digest: request.digest });
+      // As `approve` does, so that the approval does not count for the run of a later retry.
+      const runId = request.wave === undefined ? undefined : decision.run?.id;
+      const about = defined({ wave: request.wave, rule: request.rule, digest: request.digest, runId });
       if ([...intents, ...given].some((intent) => intent.name === name)) continue;
       given.push({ namespace: group.namespace, name, group: group.name, action: 'approve', ...about, requestedBy });
     }

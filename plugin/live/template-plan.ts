@@ -88,8 +88,8 @@ export function planTexts(planned: TemplatePlan | undefined): readonly string[] 
   const atOnce = planned.plan.risks.flatMap(({ code, message }) => (code === 'RG5012' ? [message] : []));
   // The approvals after the block of a template belong to the run that a person starts by ending the block.
   const { checksAfterWait = [], ...plan } = planned.plan;
-  const later = templateStops(plan.stops ?? []).length === 0 ? checksAfterWait : [];
-  const approvals = planned.lines.length > 0 ? approvalTexts({ ...plan, checksAfterWait: later }) : [];
+  const later = planned.lines.length > 0 && templateStops(plan.stops ?? []).length === 0 ? checksAfterWait : [];
+  const approvals = approvalTexts({ ...plan, checksAfterWait: later });
   return [...atOnce, ...endedTexts(planned.plan), ...noWaveTexts(planned.plan.zones), ...approvals, ...waitTexts];
 }
 

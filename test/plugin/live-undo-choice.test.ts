@@ -339,3 +339,31 @@ it('of one zone during a rollback names the revision to which the pods of other 
   );
   expect(stdout).not.toContain('approval');
 });
+
+it('names the approval for which a rollback waits after its last pod has returned', async () => {
+  const at = (revision: string) => ({ a: revision, b: revision, c: revision });
+  const sinceMs = Date.now() - 60_000;
+  const run = storedRun({
+    kind: 'rollback',
+    target: at('rev-1'),
+    previous: at('rev-2'),
+    rolledBack: { revisions: at('rev-2'), because: 'no pod became available' },
+    restores: at('rev-1'),
+    startedMs: sinceMs,
+    waveStartedMs: sinceMs,
+    waveAvailableMs: sinceMs,
+    lastDisruptionMs: sinceMs,
+  });
+  const strategy = { type: 'RollingUpdate', rollingUpdate: { partition: 1_000_000 } };
+  const { rollout: _rollout, ...members } = Object(groupObject['spec']);
+  const waves = [{ name: 'all', zones, percent: 100, after: { approval: { count: 1, from: ['oncall'] } } }];
+  const pinned = { ...groupObject, spec: { ...members, rollout: { strategy: 'pinned', waves, skipOnRollback: false } } };
+  const sets = zones.map((zone) => statefulSetObject(zone, { strategy, updateRevision: 'rev-2', observedGeneration: 2 }));
+  const node = { apiVersion: 'v1', kind: 'Node', metadata: { name: 'node-1' }, status: { conditions: [{ type: 'Ready', status: 'True' }] } };
+  const { stdout, stderr } = await act('undo ingester --yes', {
+    decision: rolling,
+    extra: [...history, pinned, ledgerObject({ run }), ...sets, node],
+  });
+  expect(stdout, stderr).toContain('no pod is replaced');
+  expect(stdout).toContain('  waits for the approval of wave all (1 from oncall)\n');
+});

@@ -186,6 +186,16 @@ describe('the checks after the wait of a plan', () => {
     }
   });
 
+  it('count no approval of a rollback for the run of a later retry', () => {
+    const withApproval = [waves[0], wave('rest', zones, { after: { soakMs: hourMs, approval, gates: [] } })].filter((one) => one !== undefined);
+    const definition = group({ zones, rollout: { strategy: 'pinned', waves: withApproval, skipOnRollback: false } });
+    const sinceMs = kitNowMs - 2 * hourMs;
+    const waiting = { ...back, wave: 1, waveStartedMs: sinceMs, lastDisruptionMs: sinceMs, waveAvailableMs: sinceMs };
+    const overrides = { ...afterRun(waiting), statefulSets: held };
+    const [plan] = planOf({ stop: '', fact: '', commands: [], overrides, definition }).groups;
+    expect(plan?.checksAfterWait?.map(({ wave: name, kinds }) => [name, ...kinds])).toEqual([canary, rest]);
+  });
+
   it('do not repeat the approval for which the plan waits', () => {
     const groups = [group({ zones, rollout: { waves: waves.slice(1) } })];
     const desired = manifests({ image: 'grafana/mimir:2.17.1' }, zones);
