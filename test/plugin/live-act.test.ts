@@ -437,6 +437,20 @@ describe('scale', () => {
     expect(await scaled(1)).toContain('the bounds change that to 2 (at least 2, at most 3)\n  no zone changes its replicas\n');
   });
 
+  it('says that zero replicas are blocked, and names the exception that permits them', async () => {
+    const spec = {
+      members: { zones: [{ name: 'a', statefulSet: 'ingester-zone-a' }] },
+      replicas: { count: 2, bounds: { min: 0 } },
+      rollout: { strategy: 'onDelete' },
+    };
+    const metadata = { name: 'ingester', namespace: 'mimir' };
+    const extra = [{ apiVersion: 'rollout-group.dev/v1alpha1', kind: 'RolloutGroup', metadata, spec }];
+    const { stdout } = await act('scale ingester --replicas 0 --confirm ingester', { extra });
+    expect(stdout).toContain(
+      '  blocked by scale-floor: zone a would have 0 replicas; change the request, or permit it: kubectl rollout-group override mimir/ingester --rule scale-floor --duration 1h --reason REASON --yes\n',
+    );
+  });
+
   it.each([
     ['tries again if another writer changed another field', {}, 0],
     ['fails if another writer changed the replicas', { replicas: 5 }, 9],
