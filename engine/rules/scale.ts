@@ -83,9 +83,11 @@ function noDownscale({ context, zone }: ScaleQuestion): RuleResult {
 
 function scaleFloor({ context, zone, to, isForced }: ScaleQuestion): RuleResult {
   if (isForced) return result('scale-floor', 'skip', 'replicas are forced');
-  const floor = Math.max(profileOf(context.group).leastReplicas, zone.zone.bounds.min ?? 0, context.limits.minReplicas ?? 0);
+  const least = profileOf(context.group).leastReplicas;
+  const floor = Math.max(least, zone.zone.bounds.min ?? 0, context.limits.minReplicas ?? 0);
   if (floor === 0) return result('scale-floor', 'skip', 'no floor is set');
-  const source = boundSource(context, zone.zone.name, 'minReplicas', floor);
+  // No field of the group or of a policy permits fewer replicas than the least number. Only an exception does.
+  const source = floor === least ? undefined : boundSource(context, zone.zone.name, 'minReplicas', floor);
   return result('scale-floor', to >= floor ? 'ok' : 'no', `zone ${zone.zone.name} would have ${counted(to, 'replica')}`, {
     limit: `at least ${floor}`,
     source,

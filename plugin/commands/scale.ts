@@ -97,7 +97,7 @@ function previewOf(
   const forecast = forecastScale(snapshot, group, zone.name, to);
   const { changes, facts } = forecast;
   const isDecrease = to < from || changes.some((change) => change.to < change.from);
-  return { texts: forecastTexts(forecast), isDecrease, isOpen: changes.length + facts.length > 0 };
+  return { texts: forecastTexts(forecast, `${namespace}/${name}`), isDecrease, isOpen: changes.length + facts.length > 0 };
 }
 
 type Question = readonly [preview: string, isDecrease: boolean, group: string];

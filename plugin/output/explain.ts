@@ -350,6 +350,10 @@ export function todoOf(result: RuleResult, name: string, waveFlag = ''): readonl
 function denialTodo(result: RuleResult, name: string): readonly string[] {
   if (isRejection(result)) return [`to continue: kubectl rollout-group cancel ${name} ${requestOf(result)}`];
   if (result.rule === 'view-complete') return ['put the group and its StatefulSets into the same namespace'];
+  if (result.rule === 'scale-floor' && result.source === undefined)
+    return [
+      `change the request, or permit it: kubectl rollout-group override ${name} --rule ${result.rule} --duration 1h --reason REASON --yes`,
+    ];
   return [changeText(result)];
 }
 

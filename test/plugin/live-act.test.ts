@@ -420,17 +420,15 @@ describe('scale', () => {
     });
   });
 
+  const boundedBy = (bounds: object): readonly FakeObject[] => {
+    const members = { zones: [{ name: 'a', statefulSet: 'ingester-zone-a' }] };
+    const spec = { members, replicas: { count: 2, bounds }, rollout: { strategy: 'onDelete' } };
+    return [{ apiVersion: 'rollout-group.dev/v1alpha1', kind: 'RolloutGroup', metadata: { name: 'ingester', namespace: 'mimir' }, spec }];
+  };
+
   it('asks before zones shrink, and shows why they get another number', async () => {
-    const spec = {
-      members: { zones: [{ name: 'a', statefulSet: 'ingester-zone-a' }] },
-      replicas: { count: 2, bounds: { min: 2, max: 3 } },
-      rollout: { strategy: 'onDelete' },
-    };
-    const extra = [
-      { apiVersion: 'rollout-group.dev/v1alpha1', kind: 'RolloutGroup', metadata: { name: 'ingester', namespace: 'mimir' }, spec },
-    ];
     const scaled = async (replicas: number): Promise<string> =>
-      (await act(`scale ingester --replicas ${replicas} --yes`, { extra })).stdout;
+      (await act(`scale ingester --replicas ${replicas} --yes`, { extra: boundedBy({ min: 2, max: 3 }) })).stdout;
     expect(await scaled(9)).toContain(
       '  the group asks for 9 replicas; the bounds change that to 3 (at least 2, at most 3)\n  zone a: from 2 to 3\n',
     );
@@ -472,12 +470,16 @@ describe('scale', () => {
     expect(stderr).toContain('zone b follows a and takes its replicas from there');
   });
 
-  it('scales to zero only if the name of the group is given', async () => {
+  it('scales to zero only if the name of the group is given, and names the exception that permits zero', async () => {
     expect(await act('scale ingester --replicas 0')).toMatchObject({ status: 3, writes: [] });
     expect(await act('scale ingester --replicas 0 --confirm other')).toMatchObject({ status: 3, writes: [] });
     expect(await act('scale ingester --replicas 0', { answer: 'y' })).toMatchObject({ status: 5, writes: [] });
     expect((await act('scale ingester --replicas 0', { answer: 'ingester' })).writes).toHaveLength(1);
     expect((await act('scale ingester --replicas 0 --confirm ingester')).writes).toHaveLength(1);
+    const { stdout } = await act('scale ingester --replicas 0 --confirm ingester', { extra: boundedBy({ min: 0 }) });
+    expect(stdout).toContain(
+      '  blocked by scale-floor: zone a would have 0 replicas; change the request, or permit it: kubectl rollout-group override mimir/ingester --rule scale-floor --duration 1h --reason REASON --yes\n',
+    );
   });
 
   it('changes nothing in a dry run', async () => {

@@ -243,7 +243,7 @@ describe('the forecast of a scaling', () => {
     const statefulSets = ['a', 'b'].map((name) => outdatedStatefulSet({ name: `ingester-zone-${name}`, replicas: 6 }));
     const forecast = forecastScale(snapshotOf({ groups: [rolling], statefulSets }), rolling, 'a', 4);
     expect(forecast).toMatchObject({ approvals: ['wave rest'] });
-    expect(forecastTexts(forecast)).toContain('the times assume that wave rest is approved at once');
+    expect(forecastTexts(forecast, 'mimir/ingester')).toContain('the times assume that wave rest is approved at once');
   });
 
   it('keeps the bounds, and names them', () => {

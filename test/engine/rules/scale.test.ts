@@ -253,17 +253,18 @@ describe('scale-floor', () => {
   const rule = 'scale-floor';
   const least = (min: number) => ({ a: { bounds: { min, multipleOf: 1, parity: 'any' } } }) as const;
   const limited = { policies: [policy({ limits: { minReplicas: 2 }, limitSources: { minReplicas: line(9) } })] };
-  const answer = (outcome: string, to: number, limit: number, source: object) => ({
+  const answer = (outcome: string, to: number, limit: number, source?: object) => ({
     rule,
     outcome,
     fact: `zone a would have ${to === 1 ? '1 replica' : `${to} replicas`}`,
     limit: `at least ${limit}`,
-    source,
+    ...(source === undefined ? {} : { source }),
   });
 
   it.each<[string, Given, object]>([
-    ['keeps one pod', { to: 1 }, answer('ok', 1, 1, line(3))],
-    ['refuses nothing at all', { to: 0 }, answer('no', 0, 1, line(3))],
+    ['keeps one pod', { to: 1 }, answer('ok', 1, 1)],
+    ['refuses nothing at all, and names no field, because none permits it', { to: 0 }, answer('no', 0, 1)],
+    ['names no field that permits nothing at all, also if the zone has a minimum', { ...least(1), to: 0 }, answer('no', 0, 1)],
     ['is the minimum of the zone', { ...least(2), to: 1 }, answer('no', 1, 2, line(3))],
     ['is raised by a policy', { to: 1, state: limited }, answer('no', 1, 2, line(9))],
     ['is not lowered by one', { ...least(3), to: 2, state: limited }, answer('no', 2, 3, line(3))],
