@@ -359,7 +359,12 @@ it('names the approval for which a rollback waits after its last pod has returne
   const waves = [{ name: 'all', zones, percent: 100, after: { approval: { count: 1, from: ['oncall'] } } }];
   const pinned = { ...groupObject, spec: { ...members, rollout: { strategy: 'pinned', waves, skipOnRollback: false } } };
   const sets = zones.map((zone) => statefulSetObject(zone, { strategy, updateRevision: 'rev-2', observedGeneration: 2 }));
-  const node = { apiVersion: 'v1', kind: 'Node', metadata: { name: 'node-1' }, status: { conditions: [{ type: 'Ready', status: 'True' }] } };
+  const node = {
+    apiVersion: 'v1',
+    kind: 'Node',
+    metadata: { name: 'node-1' },
+    status: { conditions: [{ type: 'Ready', status: 'True' }] },
+  };
   const { stdout, stderr } = await act('undo ingester --yes', {
     decision: rolling,
     extra: [...history, pinned, ledgerObject({ run }), ...sets, node],

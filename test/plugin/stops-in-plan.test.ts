@@ -187,7 +187,9 @@ describe('the checks after the wait of a plan', () => {
   });
 
   it('count no approval of a rollback for the run of a later retry', () => {
-    const withApproval = [waves[0], wave('rest', zones, { after: { soakMs: hourMs, approval, gates: [] } })].filter((one) => one !== undefined);
+    const withApproval = [waves[0], wave('rest', zones, { after: { soakMs: hourMs, approval, gates: [] } })].filter(
+      (one) => one !== undefined,
+    );
     const definition = group({ zones, rollout: { strategy: 'pinned', waves: withApproval, skipOnRollback: false } });
     const sinceMs = kitNowMs - 2 * hourMs;
     const waiting = { ...back, wave: 1, waveStartedMs: sinceMs, lastDisruptionMs: sinceMs, waveAvailableMs: sinceMs };
