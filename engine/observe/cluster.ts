@@ -57,12 +57,25 @@ export function foreignPods({ statefulSets, pods }: Pick<Observed, 'statefulSets
     });
 }
 
+/** Returns the pods without a controller that missing members of groups would adopt by their names, after a deletion with `--cascade=orphan`. */
+export function orphanedPods({ groups, statefulSets, pods }: Pick<Observed, 'groups' | 'statefulSets' | 'pods'>): readonly PodsView[] {
+  if (isUnknown(statefulSets) || isUnknown(pods)) return [];
+  return groups.flatMap(({ namespace, zones }) =>
+    zones.flatMap(({ statefulSet }): readonly PodsView[] => {
+      if (statefulSets.some((set) => set.namespace === namespace && set.name === statefulSet)) return [];
+      const isOrphan = (pod: ObservedPod) => pod.namespace === namespace && hasPodNameOf({ name: statefulSet }, pod.name);
+      const orphans = pods.filter((pod) => pod.owner === undefined && isOrphan(pod)).sort(byOrdinal);
+      return orphans.length === 0 ? [] : [{ namespace, statefulSet, pods: orphans }];
+    }),
+  );
+}
+
 function looksLikePodOf(set: StatefulSetView, pod: ObservedPod): boolean {
   const label = set.podLabels['name'];
   return (label !== undefined && pod.labels['name'] === label) || hasPodNameOf(set, pod.name);
 }
 
-function hasPodNameOf(set: StatefulSetView, podName: string): boolean {
+function hasPodNameOf(set: Pick<StatefulSetView, 'name'>, podName: string): boolean {
   return podName.startsWith(`${set.name}-`) && /^\d{1,10}$/.test(podName.slice(set.name.length + 1));
 }
 

@@ -42,7 +42,7 @@ import {
 import { assumedMetrics, runForward, type Turn } from './forward.ts';
 import { groupRisks } from './risks.ts';
 import { templateNamed } from './running-fields.ts';
-import { checksAfterWait, requestedScales, type TracedStep, traceRequested, traceTurn } from './steps.ts';
+import { checksAfterWait, presentReplicas, requestedScales, type TracedStep, traceRequested, traceTurn } from './steps.ts';
 import { successorTrace, supersededRun } from './superseded-run.ts';
 import { desiredGroup, type PlanSnapshots, permittedLater, readPlanSnapshots, requestedWorld, snapshotAsked } from './world.ts';
 
@@ -461,7 +461,7 @@ function zoneTotals(group: GroupDefinition, before: Snapshot, forward: Forward, 
     return {
       zone: zone.name,
       statefulSet: zone.statefulSet,
-      replicasBefore: replicasIn(before, zone.statefulSet),
+      replicasBefore: presentReplicas(before, group.namespace, zone.statefulSet),
       replicasAfter: replicasIn(world.snapshot, zone.statefulSet),
       // A pod that is rolled back and later rolled out again restarts twice.
       restarts: rolled.length + afterWait.length + released.length,

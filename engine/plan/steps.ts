@@ -9,7 +9,7 @@ import { afterWave, beforeWave, underWay } from '../rules/wave.ts';
 import { isRollingBack } from '../run/origin.ts';
 import type { RunState, UnfinishedRun } from '../run/run-state.ts';
 import { enterWave, hasReplacedSince, retryRun, startRun } from '../run/states.ts';
-import { type Snapshot, type StatefulSetView, setNamed } from '../snapshot.ts';
+import { isUnknown, podsNamed, type Snapshot, type StatefulSetView, setNamed } from '../snapshot.ts';
 import { returnsAfterWait } from './controller.ts';
 import { type GroupPlan, type PlannedStep, scalingWave } from './document.ts';
 import type { ForwardRun, Turn } from './forward.ts';
@@ -43,13 +43,19 @@ const workRules: ReadonlySet<string> = new Set([
 /** Returns a step for each zone with changed replicas. The replicas are written before the first decision, so all steps start at once. */
 export function requestedScales(group: GroupDefinition, before: Snapshot, requested: Snapshot): readonly TracedStep[] {
   return group.zones.flatMap((zone): TracedStep[] => {
-    const from = setNamed(before, group.namespace, zone.statefulSet)?.replicas ?? 0;
+    const from = presentReplicas(before, group.namespace, zone.statefulSet);
     const to = setNamed(requested, group.namespace, zone.statefulSet)?.replicas ?? from;
     if (from === to) return [];
     const { nowMs } = requested;
     const times = { startMs: nowMs, endMs: nowMs };
     return [{ key: `request/${zone.name}`, ...scalingStep(zone.name, from, to), gates: [], rules: [], ...times }];
   });
+}
+
+/** Returns the replicas of a StatefulSet before the change; of a missing one, the number of pods that it would adopt. */
+export function presentReplicas(before: Snapshot, namespace: string, name: string): number {
+  const pods = podsNamed(before, namespace, name) ?? [];
+  return setNamed(before, namespace, name)?.replicas ?? (isUnknown(pods) ? 0 : pods.length);
 }
 
 /** Returns the steps after one more decision. A step ends when all requested replicas are ready or the StatefulSet gets another number. */

@@ -65,7 +65,7 @@ export type WorldInput =
   /** Deletions at one instant. They check no budget, so their order does not matter. */
   | { readonly kind: 'deletePods'; readonly deletions: readonly Extract<Action, { kind: 'deletePod' }>[] }
   | { readonly kind: 'elapse'; readonly toMs: number }
-  /** A StatefulSet that has no pods yet. */
+  /** A StatefulSet that does not exist yet. */
   | { readonly kind: 'createStatefulSet'; readonly set: StatefulSetView }
   | { readonly kind: 'setTemplate'; readonly namespace: string; readonly statefulSet: string; readonly revision: string }
   | { readonly kind: 'setReplicas'; readonly namespace: string; readonly statefulSet: string; readonly replicas: number }

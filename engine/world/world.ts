@@ -37,13 +37,17 @@ export function createWorld(snapshot: Snapshot, assumptions: Assumptions, quanti
     const times = durationsOf(groupOf(snapshot, view.namespace, view.statefulSet), assumptions, quantile);
     places.set(key, { set, pods: index });
     durations.set(key, times);
-    const sorted = view.pods.toSorted((a, b) => a.ordinal - b.ordinal);
-    const timers = sorted.map((pod) => [pod.ordinal, timerOf(pod, times, snapshot.nowMs)] as const);
-    pods.set(key, { pods: sorted, timers: new Map(timers.filter((entry): entry is [number, PodTimer] => entry[1] !== undefined)) });
+    pods.set(key, modelPods(view.pods, times, snapshot.nowMs));
   }
   const [reported, serial] = [reportedIn(snapshot), firstSerial(snapshot)];
   const world = { assumptions, quantile, reported, serial, snapshot, pods, durations, places, pending: new Map() };
   return firstTurn(world, [...places.keys()]);
+}
+
+function modelPods(views: readonly PodView[], times: PodDurations, nowMs: number): ModelPods {
+  const sorted = views.toSorted((a, b) => a.ordinal - b.ordinal);
+  const timers = sorted.map((pod) => [pod.ordinal, timerOf(pod, times, nowMs)] as const);
+  return { pods: sorted, timers: new Map(timers.filter((entry): entry is [number, PodTimer] => entry[1] !== undefined)) };
 }
 
 /** Returns the world after one input. Actions that a precondition or budget denies have no effect. Unchanged parts stay the same objects. */
@@ -73,22 +77,30 @@ function elapse(world: World, toMs: number): World {
   return toMs > current.snapshot.nowMs ? { ...current, snapshot: { ...current.snapshot, nowMs: toMs } } : current;
 }
 
-/** Adds a StatefulSet at the end of the lists. A StatefulSet whose name exists already changes nothing. */
+/**
+ * Adds a StatefulSet at the end of the list. It adopts the pods that the snapshot has of it. A StatefulSet whose name exists already changes
+ * nothing.
+ */
 function createSet(world: World, created: StatefulSetView): World {
   const { snapshot } = world;
   const { namespace, name } = created;
   const key = setKey(namespace, name);
   if (snapshot.statefulSets.some((set) => setKey(set.namespace, set.name) === key)) return world;
   const durations = durationsOf(groupOf(snapshot, namespace, name), world.assumptions, world.quantile);
-  const place = { set: snapshot.statefulSets.length, pods: snapshot.pods.length };
-  const statefulSets = [...snapshot.statefulSets, created];
-  const pods = [...snapshot.pods, { namespace, statefulSet: name, pods: [] }];
+  const orphans = snapshot.pods.findIndex((view) => setKey(view.namespace, view.statefulSet) === key);
+  const known = snapshot.pods[orphans]?.pods ?? [];
+  const pods = modelPods(isUnknown(known) ? [] : known, durations, snapshot.nowMs);
+  const view = { namespace, statefulSet: name, pods: pods.pods };
   const grown: World = {
     ...world,
-    snapshot: { ...snapshot, statefulSets, pods },
-    pods: new Map(world.pods).set(key, { pods: [], timers: new Map() }),
+    snapshot: {
+      ...snapshot,
+      statefulSets: [...snapshot.statefulSets, created],
+      pods: orphans < 0 ? [...snapshot.pods, view] : snapshot.pods.with(orphans, view),
+    },
+    pods: new Map(world.pods).set(key, pods),
     durations: new Map(world.durations).set(key, durations),
-    places: new Map(world.places).set(key, place),
+    places: new Map(world.places).set(key, { set: snapshot.statefulSets.length, pods: orphans < 0 ? snapshot.pods.length : orphans }),
   };
   return firstTurn(grown, [key]);
 }

@@ -5,7 +5,7 @@ import type { KubernetesObject, Resource } from '../../cluster/request/resource.
 import { withObservedLedgers } from '../../engine/ledger/ledger.ts';
 import { decodeLedger, ledgerKey, ledgerName } from '../../engine/ledger/ledger-document.ts';
 import { observePodBudget, observeZoneBudget } from '../../engine/observe/budget.ts';
-import { snapshotOf } from '../../engine/observe/cluster.ts';
+import { type Observed, orphanedPods, snapshotOf } from '../../engine/observe/cluster.ts';
 import { observeNode, observePod, observeStatefulSet } from '../../engine/observe/objects.ts';
 import { fieldAt } from '../../engine/observe/raw.ts';
 import { observeReplicaSource, type ReplicaSourceReference } from '../../engine/observe/source.ts';
@@ -54,36 +54,36 @@ export function clusterSnapshot(
     return [];
   };
   const ledgers = policies.groups.flatMap((group) => readable('Ledger', group, ledgerOf(listing.documents, group.namespace, group.name)));
-  return withObservedLedgers(
-    snapshotOf({
-      nowMs,
-      policyDigest: policies.digest,
-      agentNamespace,
-      groups: policies.groups,
-      policies: policies.policies,
-      exceptions: policies.exceptions,
-      intents: known(listing.intents, () => policies.intents),
-      statefulSets: known(listing.statefulSets, (items) =>
-        items.flatMap((item) => readable('StatefulSet', item.metadata, observeStatefulSet(item))),
-      ),
-      pods: known(listing.pods, (items) => items.flatMap((item) => readable('Pod', item.metadata, observePod(item)))),
-      nodes: known(listing.nodes, (items) => new Map(items.map(observeNode).map(({ name, isReady }) => [name, isReady]))),
-      // If one budget is unreadable, all are unknown, because that budget may be the smallest limit.
-      zoneBudgets: known(listing.zoneBudgets, (items) => allKnown(items.map(observeZoneBudget))),
-      podBudgets: known(listing.podBudgets, (items) => allKnown(items.map(observePodBudget))),
-      replicaSources,
-      gateReadings: [],
-      metrics: newestMetrics(
-        policies.groups.flatMap((group) => {
-          const decision = published?.get(`${group.namespace}/${group.name}`);
-          return decision === undefined ? [] : metricsOf(decision, boundInputs(policies.policies, group, agentNamespace), nowMs);
-        }),
-      ),
-      ledgers,
-      unread,
-      ...(agents && { missingAccess: agents.missingAccess }),
-    }),
-  );
+  const observed: Observed = {
+    nowMs,
+    policyDigest: policies.digest,
+    agentNamespace,
+    groups: policies.groups,
+    policies: policies.policies,
+    exceptions: policies.exceptions,
+    intents: known(listing.intents, () => policies.intents),
+    statefulSets: known(listing.statefulSets, (items) =>
+      items.flatMap((item) => readable('StatefulSet', item.metadata, observeStatefulSet(item))),
+    ),
+    pods: known(listing.pods, (items) => items.flatMap((item) => readable('Pod', item.metadata, observePod(item)))),
+    nodes: known(listing.nodes, (items) => new Map(items.map(observeNode).map(({ name, isReady }) => [name, isReady]))),
+    // If one budget is unreadable, all are unknown, because that budget may be the smallest limit.
+    zoneBudgets: known(listing.zoneBudgets, (items) => allKnown(items.map(observeZoneBudget))),
+    podBudgets: known(listing.podBudgets, (items) => allKnown(items.map(observePodBudget))),
+    replicaSources,
+    gateReadings: [],
+    metrics: newestMetrics(
+      policies.groups.flatMap((group) => {
+        const decision = published?.get(`${group.namespace}/${group.name}`);
+        return decision === undefined ? [] : metricsOf(decision, boundInputs(policies.policies, group, agentNamespace), nowMs);
+      }),
+    ),
+    ledgers,
+    unread,
+    ...(agents && { missingAccess: agents.missingAccess }),
+  };
+  const snapshot = snapshotOf(observed);
+  return withObservedLedgers({ ...snapshot, pods: [...snapshot.pods, ...orphanedPods(observed)] });
 }
 
 type Named = { readonly namespace?: string; readonly name: string };

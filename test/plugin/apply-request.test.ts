@@ -221,23 +221,27 @@ describe('apply after a rollback', () => {
     // Kubernetes computes these names from the templates.
     const names = { a: 'rev-2', b: 'ingester-zone-b-7f8b5c68bb', c: 'ingester-zone-c-5bb5f49775' };
     const rolled = { ...run, previous: names, rolledBack: { revisions: names, because: 'no pod became available' } };
-    const objects: readonly FakeObject[] = [
-      system,
-      pinned,
-      pinWebhook,
-      ...sets,
-      ledgerObject({ run: rolled }),
-      publishedObject(done),
-      node,
-    ].flatMap((object) => {
-      if (object.metadata.name === 'ingester-zone-c') return [];
-      const isB = object.metadata.name === 'ingester-zone-b';
-      return [isB ? { ...object, status: { ...Object(object).status, updateRevision: names.b } } : object];
+    const all: readonly FakeObject[] = [system, pinned, pinWebhook, ...sets, ledgerObject({ run: rolled }), publishedObject(done), node];
+    const objects = all.flatMap((object): readonly FakeObject[] => {
+      const { name } = object.metadata;
+      if (name === 'ingester-zone-b') return [{ ...object, status: { ...Object(object).status, updateRevision: names.b } }];
+      return name.startsWith('ingester-zone-c') ? [] : [object];
+    });
+    const orphans = sets.flatMap((object): readonly FakeObject[] => {
+      const { ownerReferences: _owners, ...metadata } = object.metadata;
+      return metadata.name.startsWith('ingester-zone-c-') ? [{ ...object, metadata }] : [];
     });
     const cwd = folderWith({ 'c.json': setOfZone('c') });
-    const { stdout } = await (await on(objects))('plan --live -f c.json -o json', cwd);
-    const [plan] = JSON.parse(stdout).groups;
-    expect(plan.stops).toMatchObject([{ rule: 'rolled-back', zones: ['a', 'b', 'c'] }]);
-    expect(plan.waves.flatMap(({ steps }: { steps: { kind: string }[] }) => steps.map(({ kind }) => kind))).toEqual(['scaleUp']);
+    const planOf = async (present: readonly FakeObject[]) => {
+      const [plan] = JSON.parse((await (await on(present))('plan --live -f c.json -o json', cwd)).stdout).groups;
+      const kinds = plan.waves.flatMap(({ steps }: { steps: { kind: string }[] }) => steps.map(({ kind }) => kind));
+      return { stops: plan.stops, zone: plan.zones.at(-1), kinds };
+    };
+    const stops = [{ rule: 'rolled-back', zones: ['a', 'b', 'c'] }];
+    expect(await planOf(objects)).toMatchObject({ stops, zone: { replicasBefore: 0 }, kinds: ['scaleUp'] });
+    // After `kubectl delete --cascade=orphan`, the StatefulSet adopts its pods.
+    expect(await planOf([...objects, ...orphans])).toMatchObject({ stops, zone: { replicasBefore: 2 }, kinds: [] });
+    const shown = await (await on([...objects, ...orphans]))('plan --live -f c.json', cwd);
+    expect(shown.stdout).toMatch(/^CHANGE +StatefulSet +new +\(c\) +2 pods adopted$/m);
   });
 });

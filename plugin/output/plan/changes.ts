@@ -142,8 +142,12 @@ function consequenceText(group: GroupPlan, change: PlannedChange): string {
       const released = zones.some(({ released = [] }) => released.length > 0);
       return `${restartText(sum(zones.map(({ restarts }) => restarts)))}${released ? ' after the release' : ''}`;
     }
-    case 'scaleUp':
-      return joinText(sum(zones.map((zone) => zone.replicasAfter - zone.replicasBefore)), 'added');
+    case 'scaleUp': {
+      const added = sum(zones.map((zone) => zone.replicasAfter - zone.replicasBefore));
+      const adopted = change.kind === 'created' ? sum(zones.map(({ replicasBefore }) => replicasBefore)) : 0;
+      if (adopted === 0) return joinText(added, 'added');
+      return `${joinText(adopted, 'adopted')}${added === 0 ? '' : `, ${joinText(added, 'added')}`}`;
+    }
     case 'scaleDown':
       return joinText(sum(zones.map((zone) => zone.replicasBefore - zone.replicasAfter)), 'removed');
     case 'refused':

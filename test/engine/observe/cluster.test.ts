@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { decide } from '../../../engine/decide/decide.ts';
-import { foreignPods, type Observed, snapshotOf } from '../../../engine/observe/cluster.ts';
+import { foreignPods, type Observed, orphanedPods, snapshotOf } from '../../../engine/observe/cluster.ts';
 import type { ObservedPod } from '../../../engine/observe/objects.ts';
 import { viewGroup } from '../../../engine/observe/view.ts';
 import { emptySnapshot, isUnknown, type PodView, type StatefulSetView } from '../../../engine/snapshot.ts';
@@ -151,6 +151,16 @@ describe('a pod that is not owned', () => {
       { namespace: 'mimir', name: 'debug', statefulSet: a.name, owner: 'Job debug' },
     ]);
   });
+});
+
+it('the orphans of a missing member are the pods of its name without a controller', () => {
+  const orphan = (ordinal: number): ObservedPod => ({ namespace: b.namespace, ...pod(b, ordinal) });
+  const namesIn = (given: Observed) =>
+    orphanedPods(given).map(({ statefulSet: name, pods }) => [name, isUnknown(pods) ? [] : pods.map(({ ordinal }) => ordinal)]);
+  const pods = [orphan(1), orphan(0), owned(b, 2), { ...orphan(3), namespace: 'loki' }, { ...orphan(4), name: `${b.name}-x` }];
+  expect(namesIn(observed({ statefulSets: [a], pods }))).toEqual([[b.name, [0, 1]]]);
+  expect(namesIn(observed({ pods }))).toEqual([]);
+  expect(namesIn(observed({ statefulSets: { unknown: 'forbidden' }, pods }))).toEqual([]);
 });
 
 describe('a second snapshot of the same views', () => {

@@ -3,7 +3,7 @@ import { defaultAssumptions } from '../../../engine/plan/document.ts';
 import type { World, WorldInput } from '../../../engine/world/model.ts';
 import { createWorld, nextEventMs } from '../../../engine/world/world.ts';
 import { group } from '../../kit/groups.ts';
-import { kitNowMs, outdatedStatefulSet, statefulSet } from '../../kit/objects.ts';
+import { kitNowMs, outdatedStatefulSet, pod, statefulSet } from '../../kit/objects.ts';
 import { snapshotOf } from '../../kit/snapshots.ts';
 import { afterwards, counters, line, podIn, removal, seconds, setIn, story, worldOf } from '../../kit/worlds.ts';
 
@@ -164,6 +164,18 @@ describe('the model', () => {
     ]);
     expect(counters(afterwards(created, seconds(created, 60)), set.name)).toBe('2 replicas, 2 ready, 2 updated');
     expect(afterwards(created, { kind: 'createStatefulSet', set })).toBe(created);
+  });
+
+  it('adopts the pods that a created StatefulSet finds', () => {
+    const world = worldOf({ groups: [group({ zones: ['a'] })] });
+    const set = statefulSet({ name: 'ingester-zone-b', replicas: 2 });
+    const orphans = { namespace: 'mimir', statefulSet: set.name, pods: [pod(set, 0, { revision: 'rev-0' })] };
+    const found = { ...world, snapshot: { ...world.snapshot, pods: [...world.snapshot.pods, orphans] } };
+    const created = afterwards(found, { kind: 'createStatefulSet', set });
+    expect([line(created, set.name), created.snapshot.pods.length]).toEqual([
+      '0:rev-0 ready, 1:rev-1 starting',
+      found.snapshot.pods.length,
+    ]);
   });
 
   it('does not go back in time', () => {
