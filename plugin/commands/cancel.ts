@@ -6,7 +6,7 @@ import { fieldAt } from '../../engine/observe/raw.ts';
 import { zonesRolledAgain } from '../../engine/plan/controller.ts';
 import { isUnknown } from '../../engine/snapshot.ts';
 import { readIntent } from '../../policies/live/intents.ts';
-import { zonesText } from '../../policies/wording.ts';
+import { counted, zonesText } from '../../policies/wording.ts';
 import { rolloutExceptions, rolloutIntents } from '../cluster-snapshot/kinds.ts';
 import { type Cluster, withCluster } from '../connection.ts';
 import { type CommandContext, writeNotes } from '../context.ts';
@@ -114,6 +114,10 @@ function cancelScaleDown(context: CommandContext, options: CancelOptions, reques
     ends: (earlier) => earlier.action === 'cancel' && earlier.zone === pendingZone,
     spec: { action: 'cancel', zone: pendingZone, ...(to === undefined ? {} : { replicas: to }) },
     text: () =>
-      `${name} zone ${pendingZone} stays at ${from ?? '?'} replicas; its prepared pods return to service\n  ${to ?? '?'} replicas are still requested; a different number ends the cancellation\n`,
+      `${name} zone ${pendingZone} stays at ${replicasText(from)}; pods that prepared for the scale-down return to service\n  ${replicasText(to)} ${to === 1 ? 'is' : 'are'} still requested; a different number ends the cancellation\n`,
   });
+}
+
+function replicasText(count: number | undefined): string {
+  return count === undefined ? '? replicas' : counted(count, 'replica');
 }

@@ -134,16 +134,15 @@ export function renderTree(live: LiveGroup, nowMs: number, look: TreeLook, facts
 function headLines(live: LiveGroup, nowMs: number, look: TableLook, change = ''): readonly string[] {
   const { decision, from } = live;
   const was = pastMark(live);
-  const { desired, updated, available, areKnown } = podTotals(decision);
   const name = `${decision.namespace}/${decision.group}`;
   const phase = `${was}${phaseTitle(decision.phase)}`;
   const wave = decision.wave === undefined ? '' : `   wave ${waveText(decision)}`;
-  const counts = areKnown
-    ? `${was}${updated} of ${desired} ${updatedWord(decision.zones)}   ${was}${available} available`
-    : '? updated   ? available';
+  const counts = countsText(decision, was);
   const room = look.columns === undefined ? Number.POSITIVE_INFINITY : Math.max(0, look.columns - name.length - phase.length - 3);
   const hasRoom = change !== '' && wave.length + change.length + counts.length + 6 <= room;
   const rest = hasRoom ? `${wave}   ${change}   ${counts}` : `${wave}   ${counts}`;
+  // In a narrow terminal, the counts follow in a line.
+  const [first, below] = rest.length <= room ? [rest, []] : [wave, [counts]];
   const decided = from === 'here' ? 'decided by this command' : `decided ${ageText(decision.decidedMs, nowMs)} ago`;
   const facts = [
     ...(change === '' || hasRoom ? [] : [change]),
@@ -155,9 +154,15 @@ function headLines(live: LiveGroup, nowMs: number, look: TableLook, change = '')
     `policy ${shortDigest(decision.policyDigest) || '-'}`,
     ...(decision.openClaims === 0 ? [] : [counted(decision.openClaims, 'open claim')]),
   ];
-  const head = `${look.paint('bold', name)}   ${look.paint(phaseStyles[decision.phase], phase)}${shorten(rest, room, look.glyphs.ellipsis)}`;
+  const head = `${look.paint('bold', name)}   ${look.paint(phaseStyles[decision.phase], phase)}${shorten(first, room, look.glyphs.ellipsis)}`;
   const bullet = ` ${look.glyphs.bullet} `;
-  return [head, ...paragraph('', facts.join(bullet), look.columns).map((line) => look.paint('dim', line))];
+  return [head, ...below, ...paragraph('', facts.join(bullet), look.columns).map((line) => look.paint('dim', line))];
+}
+
+function countsText(decision: PublishedDecision, was: string): string {
+  const { desired, updated, available, areKnown } = podTotals(decision);
+  if (!areKnown) return '? updated   ? available';
+  return `${was}${updated} of ${desired} ${updatedWord(decision.zones)}   ${was}${available} available`;
 }
 
 interface Tree {

@@ -74,6 +74,7 @@ it.each([60, 80])('get, status and history of a group in trouble fit %i columns'
     const { stdout } = await runInProcess([...line.split(' '), '--width', `${width}`, '--server', url, '-n', 'mimir'], {});
     expect(stdout).not.toBe('');
     expect(stdout.split('\n').filter((shown) => shown.length > width)).toEqual([]);
+    if (line === 'get ingester') expect(stdout.split('\n')).toContain('was 28 of 60 updated   was 58 available');
   }
 });
 

@@ -243,6 +243,13 @@ describe('the action for a template applied together with its group', () => {
     expect(passesText(rejected, earliestMs - 10_000)).toBe('the agent repeats the write at 2026-03-02 12:00 UTC (in 10s)');
   });
 
+  it('does not promise that a gate passes, because its next readings may fail', () => {
+    const earliestMs = Date.parse('2026-03-02T12:00:10Z');
+    const gate = { rule: 'gate', outcome: 'wait', fact: 'errors is 3; 0 of 2 successes in a row, 2 failed', earliestMs } as const;
+    expect(passesText(gate, earliestMs - 10_000)).toBe('passes at 2026-03-02 12:00 UTC (in 10s) at the earliest');
+    expect(passesText(gate, earliestMs)).toBe('passes when enough consecutive readings of the gate succeeded');
+  });
+
   it('is not shown for other waits of the strategy', () => {
     expect(todoOf({ ...held, limit: 'OnDelete' }, 'mimir/kafka')).toEqual([]);
     expect(passesText({ ...held, limit: 'OnDelete' }, undefined)).toContain('passes when the StatefulSets have the');

@@ -280,14 +280,15 @@ function passesAtText({ rule, earliestMs }: Pick<RuleResult, 'rule'> & { readonl
   // If nothing in a plan depends on the calendar, the plan has no start time, and its times are relative to the start.
   if (nowMs === undefined) return `passes ${spanText(earliestMs / 1000)} after the start if nothing else changes`;
   // The next readings of a gate may fail, also if nothing else changes.
-  if (rule === 'gate' && earliestMs > nowMs) return `passes at ${untilText(earliestMs, nowMs)} at the earliest`;
+  if (rule === 'gate')
+    return earliestMs > nowMs ? `passes at ${untilText(earliestMs, nowMs)} at the earliest` : `passes when ${passesWhen({ rule })}`;
   return earliestMs <= nowMs
     ? `the wait ended at ${instantText(earliestMs)}; passes with the next decision if nothing else changes`
     : `passes at ${untilText(earliestMs, nowMs)} if nothing else changes`;
 }
 
 /** Returns the condition for which a rule waits. A policy rule states the condition in its message. */
-function passesWhen({ rule, digest }: RuleResult): string {
+function passesWhen({ rule, digest }: Pick<RuleResult, 'rule' | 'digest'>): string {
   if (rule !== 'approval' && digest !== undefined) return 'the rule has the required approvals';
   if (rule === 'rolled-back') return 'a person retries the run, or another template is applied';
   return ruleCatalog.find(({ id }) => id === rule)?.title ?? 'the condition of the rule is false';
