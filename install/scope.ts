@@ -4,8 +4,7 @@ import { secretKeysOf } from '../policies/integrations/channel.ts';
 import type { LoadedDocument } from '../policies/load.ts';
 import { ofKind } from '../policies/resolve/resolve.ts';
 import { type StrategyTraits, traitsOf } from '../policies/strategies.ts';
-import { firstByKey } from '../policies/values/first-by-key.ts';
-import { groupBy } from '../policies/values/group-by.ts';
+import { firstByKey, groupBy } from '../policies/values/group-by.ts';
 
 /** A kind in one namespace whose replicas a group mirrors. */
 export interface MirrorSource {

@@ -4,7 +4,7 @@ import { existsSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { Worker } from 'node:worker_threads';
 import type { PlanInput } from '../engine/plan/plan.ts';
-import type { ReviewedTests } from '../review/review.ts';
+import type { Part, ReviewedTests } from '../review/review.ts';
 import type { Sides } from '../review/sides.ts';
 import { setEngineFlags } from '../simulation/engine-flags.ts';
 import type { Scenario } from '../simulation/scenario.ts';
@@ -13,14 +13,29 @@ interface ReviewedPolicies {
   readonly sides: Sides;
   readonly nowMs: number;
   readonly tests: ReviewedTests;
+  readonly part: Part;
 }
 
-/** The tasks by name. A thread loads only the code of the tasks that it receives. */
-const tasks = {
-  play: async (scenario: Scenario) => (await import('./simulation/play.ts')).playOne(scenario),
-  plan: async (input: PlanInput) => (await import('../engine/plan/plan.ts')).planGroups(input),
-  policies: async ({ sides, nowMs, tests }: ReviewedPolicies) => (await import('../review/review.ts')).reviewPolicies(sides, nowMs, tests),
+/** The code of the tasks by name. A thread loads only the code of the tasks that it receives. */
+const code = {
+  play: () => import('./simulation/play.ts'),
+  plan: () => import('../engine/plan/plan.ts'),
+  policies: () => import('../review/review.ts'),
 };
+
+const tasks = {
+  play: async (scenario: Scenario) => (await code.play()).playOne(scenario),
+  plan: async (input: PlanInput) => (await code.plan()).planGroups(input),
+  policies: async ({ sides, nowMs, tests, part }: ReviewedPolicies) =>
+    (await code.policies()).reviewPolicies(sides, nowMs, { ...tests, part }),
+};
+
+type TaskName = keyof typeof code;
+
+/** Loads the code of tasks before the first task arrives. */
+export function preload(names: readonly TaskName[]): void {
+  for (const name of names) void code[name]();
+}
 
 type Tasks = typeof tasks;
 type Output<Name extends keyof Tasks> = Promise<Awaited<ReturnType<Tasks[Name]>>>;
@@ -37,12 +52,12 @@ const program = new URL('./thread.mjs', import.meta.url);
 /** Each thread needs up to 200 MiB of memory. */
 const maxThreads = 8;
 
-/** Starts a thread for each task, up to the number of processors. Returns undefined if one thread is enough. */
-export function startThreads(taskCount: number): Threads | undefined {
+/** Starts a thread for each task, up to the number of processors. Returns undefined if one thread is enough. `names` are the expected tasks. */
+export function startThreads(taskCount: number, names: readonly TaskName[]): Threads | undefined {
   const count = Math.min(taskCount, availableParallelism(), maxThreads);
   if (count < 2 || !existsSync(program)) return undefined;
   setEngineFlags();
-  return new Threads(count);
+  return new Threads(count, names);
 }
 
 export class Threads {
@@ -51,9 +66,9 @@ export class Threads {
   readonly #idle: Worker[];
   readonly #waiting: ((worker: Worker) => void)[] = [];
 
-  constructor(count: number) {
+  constructor(count: number, names: readonly TaskName[]) {
     this.count = count;
-    this.#workers = Array.from({ length: count }, () => new Worker(program));
+    this.#workers = Array.from({ length: count }, () => new Worker(program, { workerData: names }));
     this.#idle = [...this.#workers];
   }
 

@@ -2,7 +2,7 @@
 import type { GroupPlan, Plan } from '../engine/plan/document.ts';
 import type { Source } from '../policies/definition.ts';
 import type { PolicyAction } from '../policies/schema/rollout-policy.ts';
-import { firstByKey } from '../policies/values/first-by-key.ts';
+import { firstByKey } from '../policies/values/group-by.ts';
 
 /** `changed`: the definition differs, but no rule blocks more or less, and no value permits more in every case. */
 export type Direction = 'loosened' | 'tightened' | 'changed';
@@ -101,6 +101,19 @@ export interface Review {
   readonly base: string;
   readonly head: string;
   readonly environments: readonly EnvironmentReview[];
+}
+
+const order: readonly Direction[] = ['loosened', 'tightened', 'changed'];
+
+/** Joins the reviews of several groups. Leaves out effects that another effect contains: a removed policy is one effect for each group. */
+export function joinReviews(reviews: readonly PolicyReview[]): PolicyReview {
+  const effects = reviews.flatMap((review) => review.effects);
+  const keyOf = ({ namespace, group, direction, cause }: PolicyEffect): string => `${namespace}/${group} ${direction} ${cause}`;
+  const distinct = [...new Map(effects.map((effect) => [keyOf(effect), effect])).values()];
+  return {
+    effects: distinct.sort((a, b) => order.indexOf(a.direction) - order.indexOf(b.direction)),
+    asked: reviews.reduce((sum, { asked }) => sum + asked, 0),
+  };
 }
 
 /** Returns the number of effects of a direction. */

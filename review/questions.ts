@@ -148,6 +148,11 @@ function subject(noun: string, { alike }: Member, nameOf: (member: Pick<Member, 
   return `${noun}${names.length === 1 ? '' : 's'} ${listed(names, 'and')}`;
 }
 
+/** Returns the word for things of a member and those alike: `zone a ... its pods`, `zones b and c ... their pods`. */
+function possessive({ alike }: Member): string {
+  return new Set(alike.map(({ zone }) => zone)).size === 1 ? 'its' : 'their';
+}
+
 const plain: Circumstance = { when: '', members: {} };
 
 /** Returns the circumstances of a member that its zone rules and budgets read. */
@@ -156,7 +161,7 @@ function circumstancesOf(scene: Scene, own: Member): Readonly<Record<'ownPod' | 
   const ofOther = (when: (zone: string) => string, state: MemberState): readonly Circumstance[] =>
     other === undefined ? [] : [{ when: when(other.zone), members: { [other.statefulSet]: state } }];
   return {
-    ownPod: [{ when: 'while a pod of its zone is not ready', members: { [own.statefulSet]: { notReady: 1 } } }],
+    ownPod: [{ when: `while a pod of ${possessive(own)} zone is not ready`, members: { [own.statefulSet]: { notReady: 1 } } }],
     otherPod: ofOther((zone) => `while a pod of zone ${zone} is not ready`, { notReady: 1 }),
     otherShrank: ofOther((zone) => `after zone ${zone} shrank`, { lastDownscale: '0s' }),
   };
@@ -270,7 +275,7 @@ function shrinkRow(scene: Scene, member: Member): Row {
     }),
     circumstances: [
       plain,
-      { when: 'after its pods prepared', members: { [statefulSet]: { preparedFor: '0s' } } },
+      { when: `after ${possessive(member)} pods prepared`, members: { [statefulSet]: { preparedFor: '0s' } } },
       ...otherPod,
       ...otherShrank,
       { when: 'while the group is paused', members: {}, rest: { paused: true } },

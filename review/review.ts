@@ -4,7 +4,7 @@ import type { CaseResult } from '../engine/policy-test/policy-test.ts';
 import type { PolicyTest } from '../policies/schema/kinds.ts';
 import { decisionsOf } from './decisions.ts';
 import { unseenChanges } from './definitions.ts';
-import type { Direction, PolicyEffect, PolicyReview } from './document.ts';
+import { joinReviews, type PolicyEffect, type PolicyReview } from './document.ts';
 import { effectsOf } from './effects.ts';
 import { exceptionEffects } from './exceptions.ts';
 import { changedSettings } from './settings.ts';
@@ -19,17 +19,23 @@ export interface ReviewedTests {
   readonly tests: readonly PolicyTest[];
 }
 
-/** Compares the policies of both sides at an instant. */
-export function reviewPolicies(sides: Sides, nowMs: number, { cases, tests }: ReviewedTests = { cases: [], tests: [] }): PolicyReview {
-  const reviews = pairGroups(sides.before, sides.after).map((pair) => reviewPair(pair, sides, { nowMs, tests }));
-  const effects = reviews.flatMap((review) => review.effects).map((effect) => withTests(effect, cases));
-  return {
-    effects: distinctEffects(effects).sort((a, b) => order.indexOf(a.direction) - order.indexOf(b.direction)),
-    asked: reviews.reduce((sum, { asked }) => sum + asked, 0),
-  };
+/** A part of the groups: that with this index of `count` parts with about the same number of groups. */
+export interface Part {
+  readonly index: number;
+  readonly count: number;
 }
 
-const order: readonly Direction[] = ['loosened', 'tightened', 'changed'];
+/** Compares the policies of both sides at an instant, for all groups or for a part of the groups. */
+export function reviewPolicies(
+  sides: Sides,
+  nowMs: number,
+  { cases, tests, part: { index, count } = { index: 0, count: 1 } }: ReviewedTests & { readonly part?: Part } = { cases: [], tests: [] },
+): PolicyReview {
+  const pairs = pairGroups(sides.before, sides.after);
+  const [start, end] = [index, index + 1].map((place) => Math.round((pairs.length * place) / count));
+  const reviews = pairs.slice(start, end).map((pair) => reviewPair(pair, sides, { nowMs, tests }));
+  return joinReviews(reviews.map(({ effects, asked }) => ({ effects: effects.map((effect) => withTests(effect, cases)), asked })));
+}
 
 function reviewPair(pair: Pair, sides: Sides, options: ReviewOptions): PolicyReview {
   const exceptions = exceptionEffects(pair, options.nowMs);
@@ -51,13 +57,6 @@ function reviewChange({ pair, sides }: Change, { nowMs, tests }: ReviewOptions):
   const settings = changedSettings(pair);
   const seen = effectsOf([...flips, ...testFlips(pair, sides, tests)], { pair, sides, settings });
   return { effects: [...seen.map(({ effect }) => effect), ...unseenChanges(pair, settings, seen)], asked };
-}
-
-/** Leaves out effects that another effect contains: a removed policy is one effect for each group. */
-function distinctEffects(effects: readonly PolicyEffect[]): PolicyEffect[] {
-  return [
-    ...new Map(effects.map((effect) => [`${effect.namespace}/${effect.group} ${effect.direction} ${effect.cause}`, effect])).values(),
-  ];
 }
 
 /** Says whether a case of the head evaluates the rule for this group, or asks for the action if the head has no such rule. */

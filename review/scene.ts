@@ -6,8 +6,7 @@ import type { PolicyRuleDefinition, ZoneDefinition } from '../policies/definitio
 import { formatDuration } from '../policies/duration.ts';
 import { type PolicyAction, policyAction } from '../policies/schema/rollout-policy.ts';
 import { canonicalJson } from '../policies/values/canonical-json.ts';
-import { firstByKey } from '../policies/values/first-by-key.ts';
-import { groupBy } from '../policies/values/group-by.ts';
+import { firstByKey, groupBy } from '../policies/values/group-by.ts';
 import { literalsOf, passingReadings, thresholdsOf } from './literals.ts';
 import { type Case, type Member, memberQuestions, type Question, type Scene } from './questions.ts';
 import { rolloutQuestions } from './rollout-questions.ts';

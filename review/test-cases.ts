@@ -2,7 +2,7 @@
 import { runPolicyTest } from '../engine/policy-test/policy-test.ts';
 import { durationMs } from '../policies/duration.ts';
 import type { PolicyTest } from '../policies/schema/kinds.ts';
-import { firstByKey } from '../policies/values/first-by-key.ts';
+import { firstByKey } from '../policies/values/group-by.ts';
 import { compareAnswers, type Flip } from './compare.ts';
 import { ownObjects } from './decisions.ts';
 import type { Question } from './questions.ts';

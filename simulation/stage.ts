@@ -1,7 +1,7 @@
 // Builds one simulation: the clock, the API server, the cluster, the agents, the faults, the judges, the events, and the counters.
 
 import type { GroupDecision } from '../engine/decision.ts';
-import { maskText } from '../engine/diff/field-secrets.ts';
+import { maskText } from '../policies/text/credentials.ts';
 import { type ClusterModel, startCluster } from './cluster/cluster.ts';
 import { createGateServer, type GateServer } from './cluster/gate-server.ts';
 import { usualName } from './cluster/group-objects.ts';

@@ -21,7 +21,7 @@ import type { GroupDefinition } from '../../policies/definition.ts';
 import { messageOf } from '../../policies/error-message.ts';
 import { policiesFor } from '../../policies/join.ts';
 import { traitsOf } from '../../policies/strategies.ts';
-import { firstByKey } from '../../policies/values/first-by-key.ts';
+import { firstByKey } from '../../policies/values/group-by.ts';
 import { getOrCreate } from '../../policies/values/map.ts';
 import type { AgentConfig } from '../config.ts';
 import type { AgentEnv } from '../env.ts';

@@ -1,6 +1,5 @@
 // Hides the secret parts of objects in diffs: the contents of Secrets, and values whose name or form is that of a credential.
-
-const mask = '***';
+import { isSecretKey, isSecretName, mask, maskText } from '../../policies/text/credentials.ts';
 
 interface Place {
   readonly path: string;
@@ -22,19 +21,6 @@ function isSecretField(kind: string, place: Place): boolean {
   if (kind === 'Secret') return /^(?:data|stringData)(?:\.|$)/.test(place.pattern) || place.pattern.startsWith('metadata.annotations');
   const named = /\.(?:env|httpHeaders)\[([^\]]+)\]\.value$/.exec(place.path)?.[1];
   return named !== undefined && isSecretName(named);
-}
-
-/** Parts of the names of credentials: of variables, flags, headers, keys of annotations and lines of configuration files. */
-const secretNames = 'passw|token|secret|credential|private.?key|api.?key|access.?key|authorization|cookie';
-const secretName = new RegExp(secretNames, 'i');
-
-function isSecretName(name: string): boolean {
-  return secretName.test(name);
-}
-
-/** Reports whether the text under this key is a credential. A key such as `secretName` has the name of an object. */
-function isSecretKey(key: string): boolean {
-  return isSecretName(key.replace(/^.*\//, '')) && !/(?:name|ref)$/i.test(key);
 }
 
 /** Reports whether the value names an image. In `external-secrets:1.2` the text after the colon is a tag, and not a credential. */
@@ -72,39 +58,6 @@ export function withoutFlagValues(list: readonly unknown[]): readonly unknown[] 
 function isValueOfFlag(list: readonly unknown[], index: number): boolean {
   const flag = index > 0 ? list[index - 1] : undefined;
   return typeof flag === 'string' && /^-{1,2}[\w.-]+$/.test(flag) && isSecretName(flag) && !String(list[index]).startsWith('-');
-}
-
-/**
- * The pattern of assignments such as `password: …`, `--auth.token=…`, `Authorization: Bearer …` and `"api_key": "…"`, anywhere in a text. It
- * begins with the name and is bounded before the value, so that the time grows with the length of the text and not with its square.
- */
-const assignment = new RegExp(
-  String.raw`((?:${secretNames})[\w.-]{0,100}["']?[ \t]*[:=][ \t]*(?:(?:Bearer|Basic|Token)[ \t]+)?)("[^"\n]*"|'[^'\n]*'|[^\s,;&"']+)`,
-  'gi',
-);
-
-/** The address of an incoming webhook, whose path is a credential: a host or a first part of the path with the word hook. */
-const webhook = /(\bhttps?:\/\/(?:[\w.-]{0,100}hook[\w.:-]{0,100}|[\w.:-]{1,100}\/(?:web)?hooks?)\/)[^\s"']+/gi;
-
-/**
- * Hides the values that are assigned to names of credentials, the user part and the query of URLs, the path of webhooks, and what follows a
- * scheme of HTTP authentication.
- */
-export function maskText(text: string): string {
-  return text
-    .replace(webhook, `$1${mask}`)
-    .replace(/\b([a-z][a-z0-9+.-]{0,40}:\/\/)[^/\s"']+@/gi, `$1${mask}@`)
-    .replace(assignment, `$1${mask}`)
-    .replace(/\b(Bearer|Basic)[ \t]+[\w.~+/=-]{8,}/gi, `$1 ${mask}`)
-    .replace(/[^\s"'<>]+/g, maskQuery);
-}
-
-/** Hides the values of all parameters in the query and the fragment of a URL or a path. A signature or a code has any name. */
-function maskQuery(word: string): string {
-  const slash = word.indexOf('/');
-  const start = slash < 0 ? -1 : word.indexOf('?', slash);
-  if (start < 0) return word;
-  return word.slice(0, start) + word.slice(start).replace(/([?&#])([^?&#=]*=)?[^?&#]+/g, (_, sign, name = '') => `${sign}${name}${mask}`);
 }
 
 /** Returns a whole object with secrets hidden. A hidden value that differs says before or after, as in `masked`. */

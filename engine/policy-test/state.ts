@@ -190,6 +190,7 @@ function podsGiven(set: StatefulSetView, state: ZoneState, pods: readonly PodVie
   const readyEnd = set.firstOrdinal + (state.ready ?? set.replicas);
   const missing = new Set(state.missing ?? []);
   const firstUpdated = end - (state.updated ?? set.replicas);
+  const readySinceMs = state.readyFor === undefined ? undefined : nowMs - durationMs(state.readyFor);
   const isGiven = (pod: PodView): boolean => pod.revision === updateRevision && pod.labels['controller-revision-hash'] === updateRevision;
   // The engine caches views by their list of pods, so an unchanged list stays the same.
   if (Object.keys(state).every((field) => field === 'replicas') && pods.every(isGiven)) return pods;
@@ -198,16 +199,19 @@ function podsGiven(set: StatefulSetView, state: ZoneState, pods: readonly PodVie
     .map((pod) => {
       const revision = pod.ordinal >= firstUpdated ? updateRevision : outdatedRevision;
       const labels = { ...pod.labels, ...controllerLabels(set, pod.ordinal, revision) };
-      return { ...pod, revision, labels, ...readiness(pod, unready.has(pod.ordinal) || pod.ordinal >= readyEnd, state, nowMs) };
+      return { ...pod, revision, labels, ...readiness(pod, unready.has(pod.ordinal) || pod.ordinal >= readyEnd, { readySinceMs, nowMs }) };
     });
 }
 
-/** Returns the changed readiness of a pod. An unready pod became unready now. A ready pod became ready `readyFor` ago, if set. */
-function readiness(pod: PodView, isUnready: boolean, state: ZoneState, nowMs: number): Partial<PodView> {
+/** Returns the changed readiness of a pod. An unready pod became unready now. A ready pod became ready at `readySinceMs`, if set. */
+function readiness(
+  pod: PodView,
+  isUnready: boolean,
+  { readySinceMs, nowMs }: { readonly readySinceMs: number | undefined; readonly nowMs: number },
+): Partial<PodView> {
   if (isUnready) return { isReady: false, containersReady: false, readyChangedMs: nowMs };
-  if (state.readyFor === undefined || !pod.isReady) return {};
-  const sinceMs = nowMs - durationMs(state.readyFor);
-  return { readyChangedMs: sinceMs, readyTimeMs: sinceMs };
+  if (readySinceMs === undefined || !pod.isReady) return {};
+  return { readyChangedMs: readySinceMs, readyTimeMs: readySinceMs };
 }
 
 function withCounters(set: StatefulSetView, pods: readonly PodView[]): StatefulSetView {

@@ -4,6 +4,7 @@ import { substitute } from '../../policies/condition/variables.ts';
 import type { PolicyDefinition, PolicyRuleDefinition, WindowDefinition } from '../../policies/definition.ts';
 import { formatDuration } from '../../policies/duration.ts';
 import type { PolicyAction } from '../../policies/schema/rollout-policy.ts';
+import { maskText } from '../../policies/text/credentials.ts';
 import { getOrCreate, keptByObject } from '../../policies/values/map.ts';
 import { joinWindows, windowState } from '../../policies/window/window.ts';
 import type { GroupContext } from '../context.ts';
@@ -142,8 +143,9 @@ function approvalAnswer({ context, run }: PolicyQuestion, { policy, rule, fact, 
   };
 }
 
+/** Returns the message of the rule without credentials: denials, events and comments show it, and its variables can be annotations. */
 function messageOf({ message, when }: PolicyRuleDefinition, data: Readonly<Record<string, unknown>>): string {
-  if (message !== undefined) return substitute(message, data);
+  if (message !== undefined) return maskText(substitute(message, data));
   return when === undefined ? 'the rule always applies' : 'the condition is true';
 }
 

@@ -19,7 +19,15 @@ import { writeErrors, writeFindings } from '../output/findings.ts';
 import { writeDocument } from '../output/formats.ts';
 import { type Environment, environmentsFile, readEnvironments } from '../source/environments.ts';
 import { Renderer } from '../source/render.ts';
-import { type EnvironmentSides, type ReviewOptions as InputOptions, readEnvironment, reviewEnvironment } from '../source/review-inputs.ts';
+import {
+  countGroups,
+  type EnvironmentSides,
+  type ReviewOptions as InputOptions,
+  readAllAhead,
+  readEnvironment,
+  readFiles,
+  reviewEnvironment,
+} from '../source/review-inputs.ts';
 import { computeHere, startThreads, type Threads } from '../threads.ts';
 
 export type ReviewFormat = 'table' | 'json' | 'yaml' | 'markdown' | 'sarif' | 'junit' | 'github';
@@ -37,8 +45,11 @@ export interface ReviewOptions extends InputOptions {
 /** The minimum number of groups for which threads save time. A thread needs as long to start as the review of a few groups takes. */
 const groupsForThreads = 10;
 
-/** The plan, and the comparison of the policies. */
-const tasksOfEnvironment = 2;
+/** Each thread compares some groups, so that no thread waits long for the last one. Each part gets a copy of all manifests. */
+const partsOfPolicies = 2;
+
+/** The plan, and the comparisons of the policies. */
+const tasksOfEnvironment = 1 + partsOfPolicies;
 
 export async function run(context: CommandContext, options: ReviewOptions): Promise<ExitCode> {
   setEngineFlags();
@@ -50,14 +61,17 @@ export async function run(context: CommandContext, options: ReviewOptions): Prom
   let environments: readonly EnvironmentReview[];
   try {
     const all = await environmentsOf(context, options);
+    await readAllAhead(context, all, options);
     for (const sides of all) {
-      const one = await readEnvironment(context, renderer, sides, { ...options, knownTexts });
+      const files = await readFiles(renderer, sides, options);
+      // The threads start while this thread reads documents.
+      if (countGroups(files) >= groupsForThreads) threads ??= startThreads(tasksOfEnvironment * all.length, ['plan', 'policies']);
+      const one = await readEnvironment(context, files, { ...options, knownTexts });
       if ('errors' in one) return writeErrors(context, one.errors);
       const { input } = one.inputs;
       if (options.out !== undefined) approved.push([sides.head.name, approvedDocuments(input)]);
-      if (input.groups.length >= groupsForThreads) threads ??= startThreads(tasksOfEnvironment * all.length);
       // The threads compute while this thread reads the next environment.
-      const review = reviewEnvironment(one, threads?.compute ?? computeHere);
+      const review = reviewEnvironment(one, threads?.compute ?? computeHere, threads === undefined ? 1 : partsOfPolicies);
       // A failure is thrown after the last environment is read.
       review.catch(() => undefined);
       reviews.push(review);

@@ -61,7 +61,7 @@ export async function run(context: CommandContext, options: SimulateOptions): Pr
   const results: GroupSimulation[] = [];
   const changing = changingWorlds(context, { worlds, before: snapshots.before, absent });
   for (const one of changing) refuseLargeSets(one, snapshots.before);
-  const threads = startThreads(runs);
+  const threads = startThreads(runs, ['play']);
   try {
     for (const { group, world, refused: refusals } of changing) {
       const requested = eventsOf(requests, group, podsOf(world.snapshot));

@@ -46,18 +46,50 @@ export async function readGitPath(spec: string, access: InputAccess): Promise<re
   return await askedOnce(access, `files ${revision}:${path}`, () => readFiles(spec, access));
 }
 
+/** The result of `readAhead`: the files at a path by `TREE:PATH`, and the contents of blobs by their id. */
+const readBefore = keptByObject((_access: InputAccess) => ({
+  entries: new Map<string, readonly TreeEntry[]>(),
+  contents: new Map<string, Buffer>(),
+}));
+
+/**
+ * Reads several paths of a revision with one process for the list and one for the contents, because each process takes as long as a hundred
+ * files. Reports nothing: `readGitPath` checks each path, and reads what this function leaves out.
+ */
+export async function readAhead(revision: string, paths: readonly string[], access: InputAccess): Promise<void> {
+  const specs = paths.map((path) => parseSpec(`git:${revision}:${path}`).path);
+  const tree = await resolveTree(parseSpec(`git:${revision}`).revision, access);
+  const entries = await listTree(tree, specs, access);
+  const { entries: known, contents } = readBefore(access);
+  for (const path of specs) {
+    const own = entries.filter((entry) => path === '' || entry.path === path || entry.path.startsWith(`${path}/`));
+    known.set(`${tree}:${path}`, own);
+  }
+  const blobs = entries.filter(({ type, path, id }) => type === 'blob' && isDocumentFile(path) && !contents.has(id));
+  const bytes = blobs.reduce((sum, blob) => sum + blob.bytes, 0);
+  if (blobs.length > maxFileCount || bytes > maxTotalBytes) return;
+  const read = await readBlobs(blobs, access);
+  for (const [index, { id }] of blobs.entries()) contents.set(id, read[index] ?? Buffer.alloc(0));
+}
+
 async function readFiles(spec: string, access: InputAccess): Promise<readonly InputFile[] | undefined> {
   const { revision, path } = parseSpec(spec);
   const tree = await resolveTree(revision, access);
-  const entries = await listTree(tree, [path], access);
+  const before = readBefore(access);
+  const entries = before.entries.get(`${tree}:${path}`) ?? (await listTree(tree, [path], access));
   if (path !== '' && entries.length === 0) return undefined;
   const rootLength = path === '' ? 0 : path.length + 1;
   const wanted = entries.filter((entry) => entry.path === path || isDocumentFile(entry.path.slice(rootLength)));
   for (const entry of wanted) refuseLinks(entry, revision);
   const blobs = wanted.filter(({ type }) => type === 'blob').sort((a, b) => (a.path < b.path ? -1 : 1));
   checkLimits(blobs, spec);
-  const contents = await readBlobs(blobs, access);
-  return blobs.map((blob, index) => ({ name: `git:${revision}:${blob.path}`, text: contents[index]?.toString('utf8') ?? '' }));
+  const unread = blobs.filter(({ id }) => !before.contents.has(id));
+  const read = await readBlobs(unread, access);
+  const contents = new Map(unread.map(({ id }, index) => [id, read[index]]));
+  return blobs.map(({ id, path: name }) => {
+    const content = before.contents.get(id) ?? contents.get(id);
+    return { name: `git:${revision}:${name}`, text: content?.toString('utf8') ?? '' };
+  });
 }
 
 /**

@@ -9,13 +9,13 @@ import { isRecord } from '../../policies/values/is-record.ts';
 import { getOrCreate, keptByObject } from '../../policies/values/map.ts';
 import { listed } from '../../policies/wording.ts';
 import type { KnownTexts } from '../../policies/yaml/document.ts';
-import type { EnvironmentReview, SideTests } from '../../review/document.ts';
+import { type EnvironmentReview, joinReviews, type SideTests } from '../../review/document.ts';
 import type { CommandContext } from '../context.ts';
 import { notFoundFailure } from '../failure.ts';
 import { countCases, countCovered } from '../output/policy-tests.ts';
 import type { Compute } from '../threads.ts';
 import type { Environment } from './environments.ts';
-import { readGitPath } from './git.ts';
+import { readAhead, readGitPath } from './git.ts';
 import type { InputFile } from './input.ts';
 import { type FilePlanInputs, planInputsOf, readScenario } from './plan-inputs.ts';
 import { located, locateIn } from './plan-notes.ts';
@@ -36,7 +36,14 @@ export interface EnvironmentSides {
   readonly head: Environment;
 }
 
-/** The files of an environment on both sides, without errors. */
+/** The policies and manifests of an environment on both sides. */
+interface EnvironmentFiles {
+  readonly sides: EnvironmentSides;
+  readonly current: ReadSide;
+  readonly desired: ReadSide;
+}
+
+/** The documents of an environment on both sides, without errors. */
 interface ReadEnvironment {
   readonly sides: EnvironmentSides;
   readonly inputs: FilePlanInputs;
@@ -44,11 +51,37 @@ interface ReadEnvironment {
   readonly agentNamespaces: { readonly base: string; readonly head: string };
 }
 
-/** Reads one environment. Returns the errors of the files instead if a side has errors. */
+/** Reads every path of the environments at once. Reports nothing: the files of each environment are read again, from memory. */
+export async function readAllAhead(context: CommandContext, all: readonly EnvironmentSides[], options: ReviewOptions): Promise<void> {
+  const pathsOf = ({ policies, manifests, tests }: Environment): readonly string[] => [...policies, ...manifests, ...tests];
+  // The second revision has most files of the first one, which are then not read again.
+  for (const side of ['base', 'head'] as const) {
+    const paths = [...new Set(all.flatMap((sides) => pathsOf(sides[side])))];
+    await readAhead(options[side], paths, context).catch(() => undefined);
+  }
+}
+
+/** Reads the files of one environment. Throws Failure for a path that neither revision has. */
+export async function readFiles(renderer: Renderer, sides: EnvironmentSides, options: ReviewOptions): Promise<EnvironmentFiles> {
+  const { name } = sides.head;
+  const [current, desired] = await Promise.all([
+    readSide(renderer, options.base, sides.base),
+    readSide(renderer, options.head, sides.head),
+  ]);
+  refuseMissing(name, [current, desired], options);
+  if (current.files.length + desired.files.length === 0) throw nothingRead(name, options);
+  return { sides, current, desired };
+}
+
+/** Returns about how many groups the head has: the number of their documents. */
+export function countGroups({ desired }: EnvironmentFiles): number {
+  return desired.files.reduce((sum, { text }) => sum + (text.match(/^\s*["']?kind["']?\s*:\s*["']?RolloutGroup\b/gm)?.length ?? 0), 0);
+}
+
+/** Reads the documents of one environment. Returns the errors of the files instead if a side has errors. */
 export async function readEnvironment(
   context: CommandContext,
-  renderer: Renderer,
-  sides: EnvironmentSides,
+  { sides, current, desired }: EnvironmentFiles,
   { knownTexts, ...options }: ReviewOptions & { readonly knownTexts: KnownTexts },
 ): Promise<ReadEnvironment | { readonly errors: readonly Finding[] }> {
   const { name } = sides.head;
@@ -56,12 +89,6 @@ export async function readEnvironment(
   const namespaces = { base: namespaceOf(sides.base), head: namespaceOf(sides.head) };
   const assumptions = sides.head.assumptions === undefined ? options.assumptions : `git:${options.head}:${sides.head.assumptions}`;
   const scenario = await readScenario(context, { ...options, ...(assumptions === undefined ? {} : { assumptions }) });
-  const [current, desired] = await Promise.all([
-    readSide(renderer, options.base, sides.base),
-    readSide(renderer, options.head, sides.head),
-  ]);
-  refuseMissing(name, [current, desired], options);
-  if (current.files.length + desired.files.length === 0) throw nothingRead(name, options);
   const inputs = planInputsOf({ current: current.files, desired: desired.files, policies: [] }, scenario, {
     current: options.base,
     desired: options.head,
@@ -79,10 +106,11 @@ export async function readEnvironment(
   return { sides, inputs, tests: { base, head }, agentNamespaces: namespaces };
 }
 
-/** Compares the policies and makes the plan of an environment, both with `compute`. */
+/** Compares the policies and makes the plan of an environment, both with `compute`. Compares the groups in `partCount` parts. */
 export async function reviewEnvironment(
   { sides, inputs, tests: { base, head }, agentNamespaces }: ReadEnvironment,
   compute: Compute,
+  partCount: number,
 ): Promise<EnvironmentReview> {
   const { name, cluster, manifests } = sides.head;
   const { input } = inputs;
@@ -96,17 +124,18 @@ export async function reviewEnvironment(
   };
   const after = { bundle: { policies, exceptions, groups: desiredGroups }, manifests: desired, agentNamespace: agentNamespaces.head };
   const tests = { cases: head.suites.flatMap(({ cases }) => cases), tests: [...head.tests, ...base.tests] };
+  const parts = Array.from({ length: partCount }, (_, index) => ({ index, count: partCount }));
   // The plan takes longer if every group rolls, so it is first.
-  const [planned, compared] = await Promise.all([
+  const [planned, ...compared] = await Promise.all([
     compute('plan', input),
-    compute('policies', { sides: { before, after }, nowMs: input.nowMs, tests }),
+    ...parts.map((part) => compute('policies', { sides: { before, after }, nowMs: input.nowMs, tests, part })),
   ]);
   const notes = [...inputs.notes, ...memberlessNotes(input, manifests)];
   const plan: Plan = { ...located(planned, locateIn(inputs.manifests)), ...(notes.length > 0 && { notes }) };
   return withPaths<EnvironmentReview>({
     name,
     plan,
-    policies: compared,
+    policies: joinReviews(compared),
     ...(cluster === undefined ? {} : { cluster }),
     ...(base.suites.length + head.suites.length === 0 ? {} : { tests: { base: sideTests(base), head: sideTests(head) } }),
   });

@@ -1,8 +1,8 @@
 // Defines findings about policies and manifests, sorts them, and renders them for a terminal.
 import type { Source } from '../definition.ts';
+import { withoutAddressCredentials } from '../text/credentials.ts';
 import { compareText } from '../values/compare-text.ts';
 import { defined } from '../values/defined.ts';
-import { withoutAddressCredentials } from '../yaml/text-lines.ts';
 import { type FindingCode, findingCodes } from './codes.ts';
 
 export type Severity = 'error' | 'warning' | 'notice';

@@ -22,7 +22,7 @@ import type { RolloutGroup } from '../schema/kinds.ts';
 import { rolloutPolicySpec } from '../schema/rollout-policy.ts';
 import { textsOf, valueAt } from '../schema/schema-walk.ts';
 import { defined } from '../values/defined.ts';
-import { firstByKey } from '../values/first-by-key.ts';
+import { firstByKey } from '../values/group-by.ts';
 import { intentOf, type LiveIntent } from './intents.ts';
 import { loadObjects } from './objects.ts';
 

@@ -2,10 +2,10 @@
 import * as z from 'zod';
 import { type Finding, finding } from '../findings/finding.ts';
 import { instantMs } from '../instant.ts';
+import { withoutCredentialsOf } from '../text/credentials.ts';
 import { isRecord } from '../values/is-record.ts';
 import { listed, suggestion, withArticle } from '../wording.ts';
 import type { Path, Places } from '../yaml/document.ts';
-import { withoutCredentials } from '../yaml/text-lines.ts';
 import { fieldNames, fieldText, schemaAt, unwrapped, valueAt, walkWithSchema } from './schema-walk.ts';
 
 type Issue = z.core.$ZodIssue;
@@ -179,7 +179,7 @@ function shown(path: Path, value: unknown): string {
   if (value === null) return 'empty';
   if (Array.isArray(value)) return 'a list';
   if (typeof value === 'object') return 'an object';
-  const text = withoutCredentials(`${key}: ${String(value)}`).slice(key.length + 2);
+  const text = withoutCredentialsOf(key, String(value));
   return typeof value === 'string' ? `"${text.length > 60 ? `${text.slice(0, 57)}...` : text}"` : text;
 }
 

@@ -1,4 +1,5 @@
 // Groups the items of lists. Node.js 20 has no `Map.groupBy`.
+import { compareText } from './compare-text.ts';
 
 /** Returns the items by key, in their order. Leaves out items without a key. */
 export function groupBy<T>(items: readonly T[], keyOf: (item: T) => string | undefined): ReadonlyMap<string, readonly [T, ...T[]]> {
@@ -10,4 +11,10 @@ export function groupBy<T>(items: readonly T[], keyOf: (item: T) => string | und
     else if (key !== undefined) groups.set(key, [item]);
   }
   return groups;
+}
+
+/** Returns the first item of each key, sorted by key. */
+export function firstByKey<T>(items: readonly T[], keyOf: (item: T) => string): readonly T[] {
+  const first = new Map(items.toReversed().map((item) => [keyOf(item), item]));
+  return [...first].sort(([a], [b]) => compareText(a, b)).map(([, item]) => item);
 }

@@ -47,9 +47,7 @@ export function scanYaml(lines: TextLines): YamlScan {
     const kind = previous === CST.SCALAR ? undefined : propertyKind(lexeme);
     if (kind !== undefined) properties.push({ kind, source: lexeme, offset });
     if (kind === 'alias') counts.aliases += 1;
-    const next = [...parser.next(lexeme)];
-    tokens.push(...next);
-    counts.documents += next.filter(({ type }) => type === 'document').length;
+    counts.documents += moveTokens(parser.next(lexeme), tokens);
     const limit = brokenLimit(parser, counts);
     if (limit) return refuse(lines, limit[0], offset, limit[1]);
     if (!markers.has(lexeme)) offset += lexeme.length;
@@ -59,22 +57,31 @@ export function scanYaml(lines: TextLines): YamlScan {
   return { tokens, properties };
 }
 
+/** Moves the tokens to the end of the list, and returns the number of documents among them. */
+function moveTokens(tokens: Iterable<CST.Token>, to: CST.Token[]): number {
+  let documents = 0;
+  for (const token of tokens) {
+    to.push(token);
+    if (token.type === 'document') documents += 1;
+  }
+  return documents;
+}
+
+const propertyKinds: Readonly<Record<string, NodeProperty['kind']>> = { '!': 'tag', '&': 'anchor', '*': 'alias' };
+
 function propertyKind(lexeme: string): NodeProperty['kind'] | undefined {
-  const kind = markers.has(lexeme) ? undefined : CST.tokenType(lexeme);
-  return kind === 'tag' || kind === 'anchor' || kind === 'alias' ? kind : undefined;
+  return propertyKinds[lexeme.charAt(0)];
 }
 
-function brokenLimit(parser: Parser, counts: { readonly documents: number; readonly aliases: number }) {
-  if (depthOf(parser) > yamlLimits.depth) return ['RG1003', `the document is nested more than ${yamlLimits.depth} deep`] as const;
-  const begun = counts.documents + (parser.stack[0]?.type === 'document' ? 1 : 0);
-  if (begun > yamlLimits.documents) return ['RG1002', `the file has more than ${yamlLimits.documents} documents`] as const;
-  if (counts.aliases > yamlLimits.aliases) return ['RG1007', `the file has more than ${yamlLimits.aliases} aliases`] as const;
+function brokenLimit({ stack }: Parser, { documents, aliases }: { readonly documents: number; readonly aliases: number }) {
+  if (stack.length > yamlLimits.depth && stack.filter(({ type }) => collections.has(type)).length > yamlLimits.depth) {
+    return ['RG1003', `the document is nested more than ${yamlLimits.depth} deep`] as const;
+  }
+  if (documents >= yamlLimits.documents && documents + (stack[0]?.type === 'document' ? 1 : 0) > yamlLimits.documents) {
+    return ['RG1002', `the file has more than ${yamlLimits.documents} documents`] as const;
+  }
+  if (aliases > yamlLimits.aliases) return ['RG1007', `the file has more than ${yamlLimits.aliases} aliases`] as const;
   return undefined;
-}
-
-function depthOf(parser: Parser): number {
-  if (parser.stack.length <= yamlLimits.depth) return parser.stack.length;
-  return parser.stack.filter((token) => collections.has(token.type)).length;
 }
 
 function refuse(lines: TextLines, code: 'RG1001' | 'RG1002' | 'RG1003' | 'RG1007', offset: number, message: string): YamlScan {

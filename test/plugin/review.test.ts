@@ -207,7 +207,7 @@ describe('review', () => {
         - the request of the case "zone b does not shrink within 13 hours after zone a" may pass (was: waits by zone-gap)
       - the delay of a scale-down of mimir/ingester falls from 13h to 1h (\`policies/ingester.yaml:31:9\`)
         - zone a may shrink 12h earlier after its pods prepared
-        - zones b and c may shrink 12h earlier after its pods prepared
+        - zones b and c may shrink 12h earlier after their pods prepared
         - the request of the case "the autoscaler requests one pod less, and the surplus pod starts to prepare" may pass 12h earlier
         - the request of the case "zone b shrinks 13 hours after zone a" may pass 12h earlier
         - the request of the case "a pod stays until 13 hours after it prepared" may pass (was: waits by delayed-downscale)

@@ -12,6 +12,7 @@ import {
   sortFindings,
   sourceOf,
 } from '../../policies/findings/finding.ts';
+import { maskText, withoutCredentials } from '../../policies/text/credentials.ts';
 import { placeOf, textLines } from '../../policies/yaml/text-lines.ts';
 import { findingsMarkdown } from '../../scripts/generated/pages.ts';
 
@@ -20,6 +21,26 @@ function placeIn(text: string, part: string, pointer = ''): Place {
   const start = text.indexOf(part);
   return placeOf(textLines('policies/ingester.yaml', text), start, start + part.length, pointer);
 }
+
+it.each([
+  ['password: x', 'password: ***'],
+  ['--auth.token="a b" --b', '--auth.token=*** --b'],
+  ['db_password_old=x', 'db_password_old=***'],
+  ['Authorization: Bearer x', 'Authorization: Bearer ***'],
+  ['send Basic dXNlcjpw', 'send Basic ***'],
+  ['send basic dXNlcjpw', 'send basic ***'],
+  ['pg://me:x@db/a?sig=x&b', 'pg://***@db/a?sig=***&***'],
+  ['https://hooks.example.com/x', 'https://hooks.example.com/***'],
+  ['secretName: db', 'secretName: db'],
+  ['tokenRef: db', 'tokenRef: db'],
+  ['secret: { name: db }', 'secret: { name: db }'],
+  ['the basic requirements', 'the basic requirements'],
+])('masks the credentials of %j', (text, masked) => {
+  expect(maskText(text)).toBe(masked);
+  // An excerpt of a file hides the same parts, and keeps the length.
+  const excerpt = withoutCredentials(text);
+  expect([excerpt.length, excerpt.replaceAll(/\*+/g, '***')]).toEqual([text.length, masked]);
+});
 
 describe('the table of codes', () => {
   const entries: readonly (readonly [string, CodeEntry])[] = Object.entries(findingCodes);

@@ -156,6 +156,9 @@ it.each([
   ['the path of a webhook', 'prometheus: { url: "https://hooks.example.com/services/hunter2", other: 1 }'],
   ['a token that is no reference', 'consul: { url: "https://consul", token: hunter2 }'],
   ['a quoted password', 'prometheus: { url: "https://x", basicAuth: { username: me, password: "hunter2" } }'],
+  ['a quoted password with a space', 'prometheus: { url: "https://x", basicAuth: { password: "pass hunter2" } }'],
+  ['a variable whose name contains password', 'prometheus: { url: "https://x", db_password_old: hunter2 }'],
+  ['a cookie', 'prometheus: { url: "https://x", cookie: session-hunter2 }'],
 ])('lint shows no credential, in messages and excerpts: %s', (_, spec) => {
   const text = `${header('MetricSource', 'prod')}  usableFrom: { namespaces: [mimir] }\n  ${spec}\n`;
   const { findings } = lintPolicies([{ name: 'a.yaml', text }]);

@@ -51,7 +51,7 @@ describe('a change of policies', () => {
         "  zones b and c may shrink 12h earlier after zone a shrank",
         "loosened: the delay of a scale-down of mimir/ingester falls from 13h to 1h (policies/ingester.yaml:31, policies/ingester.yaml:31)",
         "  zone a may shrink 12h earlier after its pods prepared",
-        "  zones b and c may shrink 12h earlier after its pods prepared",
+        "  zones b and c may shrink 12h earlier after their pods prepared",
       ]
     `);
   });
@@ -65,7 +65,7 @@ describe('a change of policies', () => {
         "  zones b and c may shrink 12h later after zone a shrank",
         "tightened: the delay of a scale-down of mimir/ingester rises from 1h to 13h (policies/ingester.yaml:31, policies/ingester.yaml:31)",
         "  zone a may shrink 12h later after its pods prepared",
-        "  zones b and c may shrink 12h later after its pods prepared",
+        "  zones b and c may shrink 12h later after their pods prepared",
       ]
     `);
   });

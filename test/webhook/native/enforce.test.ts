@@ -107,9 +107,10 @@ describe('protected objects are protected on every path', () => {
 
   it('a restart, a strategy, a partition, a first ordinal', async () => {
     const world = enforceWorld();
+    const message = 'ask https://me:s3cr3t@files.example.com/a?sig=s3cr3t, password: s3cr3t';
     world.api.put('rolloutpolicies.rollout-group.dev', {
       metadata: { name: 'safety', namespace: 'mimir' },
-      spec: { targets: { groups: ['ingester'] }, rules: [{ name: 'no-restarts', actions: ['restart'], effect: 'deny' }] },
+      spec: { targets: { groups: ['ingester'] }, rules: [{ name: 'no-restarts', actions: ['restart'], effect: 'deny', message }] },
     });
     world.workloads.setImage('ingester-zone-a', 'app:2');
     const process = await world.start();
@@ -121,7 +122,9 @@ describe('protected objects are protected on every path', () => {
       metadata: { ...(template['metadata'] as Json), annotations: { 'kubectl.kubernetes.io/restartedAt': 'now' } },
     };
     const ask = (change: (object: Json) => Json) => world.env.finish(process.ask(updateOf(set, change)));
-    expect((await ask(withSpec({ template: restarted }))).message).toContain('denied by safety/no-restarts');
+    const denied = await ask(withSpec({ template: restarted }));
+    expect(denied.message).toContain('denied by safety/no-restarts: ask https://***@files.example.com/a?sig=*** password: ***');
+    expect(JSON.stringify(denied)).not.toContain('s3cr3t');
     expect((await ask(withSpec({ updateStrategy: { type: 'RollingUpdate' } }))).message).toContain('denied by update-strategy');
     expect((await ask(withSpec({ ordinals: { start: 1 } }))).message).toContain('denied by ordinals-kept');
     world.api.change('statefulsets.apps', 'mimir', set.metadata.name, {
