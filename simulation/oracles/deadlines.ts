@@ -26,6 +26,8 @@ class DeadlineJudge implements Oracle {
   #aheadMs = 0;
   #behindMs = 0;
   #reported = '';
+  /** The last time at which the pod of each name was at another revision than the target, so that it waited for its replacement. */
+  readonly #outdatedMs = new Map<string, number>();
 
   constructor(book: Book, deadlineMs: number) {
     this.#book = book;
@@ -35,6 +37,7 @@ class DeadlineJudge implements Oracle {
   committed(commit: Commit): void {
     this.#noteClock(commit.actor.process);
     this.#noteRun(commit.atMs);
+    this.#noteOutdated(commit);
     if (this.#isProgress(commit)) this.#progressMs = commit.atMs;
   }
 
@@ -65,6 +68,15 @@ class DeadlineJudge implements Oracle {
     this.#runId = runId;
   }
 
+  #noteOutdated({ resource, before, after, atMs }: Commit): void {
+    const { scene } = this.#book;
+    const place = resource === podResource && after.metadata.namespace === scene.namespace ? this.#book.placeOfPod(after) : undefined;
+    if (place === undefined) return;
+    const targets = this.#book.targetsSince(place.zone, atMs);
+    const isOutdated = [before, after].some((pod) => pod !== undefined && !isTerminating(pod) && !targets.includes(revisionLabelOf(pod)));
+    if (isOutdated) this.#outdatedMs.set(after.metadata.name, atMs);
+  }
+
   #isProgress(commit: Commit): boolean {
     const { resource, before, after } = commit;
     if (resource === intentResource) return textAt(after, 'spec', 'action') === 'retry';
@@ -84,9 +96,17 @@ class DeadlineJudge implements Oracle {
         const { pod, downSinceMs, upAtMs, zone } = place;
         if (!isOpen(place, nowMs) || !isInRange(place)) return false;
         const targets = this.#book.targetsSince(zone, nowMs);
-        // A pod that is outdated again, or that a stale controller created, waits for its replacement.
+        // A pod that is outdated again, or that a stale controller created, waits for its replacement. Such a controller may do so repeatedly.
         const isTarget = pod === undefined || isTerminating(pod) || targets.includes(revisionLabelOf(pod));
-        return isTarget && downSinceMs !== undefined && downSinceMs <= sinceMs && nowMs < upAtMs && place.requiredSinceMs <= sinceMs;
+        const outdatedMs = this.#outdatedMs.get(`${zone.statefulSet}-${place.ordinal}`) ?? Number.NEGATIVE_INFINITY;
+        return (
+          isTarget &&
+          outdatedMs <= sinceMs &&
+          downSinceMs !== undefined &&
+          downSinceMs <= sinceMs &&
+          nowMs < upAtMs &&
+          place.requiredSinceMs <= sinceMs
+        );
       });
   }
 

@@ -81,6 +81,16 @@ describe('the judge of deadlines', () => {
     expect([...history.found('S38'), ...again.found('S38')]).toEqual([]);
   });
 
+  it('does not judge a place between two pods that a stale controller creates at another revision', () => {
+    const history = new History({ deadlineSeconds: 60 });
+    history.ledger('run1', 'running', 'r2');
+    history.advance(20_000).announceAndTake('ing-a-2');
+    history.advance(5000).replace('ing-a-2', 'r1', false);
+    history.advance(90_000).remove('pods', 'ing-a-2');
+    turn(history);
+    expect(history.found('S38')).toEqual([]);
+  });
+
   it('counts its tolerance by a clock that was slow before', () => {
     const found = (rate: number) => {
       const history = stuck();
