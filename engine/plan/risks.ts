@@ -1,6 +1,7 @@
 // Finds the risks of a plan: findings RG50xx. Each message names the cause.
 import type { ExceptionDefinition, GroupDefinition } from '../../policies/definition.ts';
 import { formatDuration } from '../../policies/duration.ts';
+import { secondText } from '../../policies/instant.ts';
 import { emptyFirstWaves } from '../../policies/rollout/empty-waves.ts';
 import { traitsOf } from '../../policies/strategies.ts';
 import { defined } from '../../policies/values/defined.ts';
@@ -13,6 +14,7 @@ import { fieldAt } from '../observe/raw.ts';
 import type { ZoneView } from '../observe/view.ts';
 import { termsOf } from '../release/terms.ts';
 import { isLimitOfZero } from '../rule.ts';
+import { nextDeadline } from '../rules/roll.ts';
 import { isFastTrack } from '../rules/wave.ts';
 import { noWaveText } from '../run/included.ts';
 import type { RunState } from '../run/run-state.ts';
@@ -156,9 +158,25 @@ const emptyFirstWave: RiskCheck = ({ context, steps, zones }) => {
 };
 
 /** Finds a deadline that the durations of the plan exceed. The plan goes on: its durations are assumed. */
-const shortDeadline: RiskCheck = ({ context, steps, podTimes, active }) => {
+const shortDeadline: RiskCheck = (question) => {
+  const source = sourceOf(question.context, 'rollout.deadlines');
+  const isHeld = question.steps.every(({ kind }) => kind !== 'roll');
+  const exceeded = isHeld ? failureAhead(question) : exceededDeadlines(question);
+  return exceeded.map((message) => ({ code: 'RG5010', severity: 'warning', message, ...(source === undefined ? {} : { source }) }));
+};
+
+/** Returns when a deadline fails the run in progress, if the plan waits and replaces no pod before. */
+function failureAhead({ context, waits, run }: RiskQuestion): readonly string[] {
+  const { run: current } = context.view.ledger;
+  const deadline = waits.length === 0 || current?.id !== run?.id ? undefined : nextDeadline(context, current);
+  if (deadline === undefined) return [];
+  const { rule, fact, limit, earliestMs = context.nowMs } = deadline;
+  const at = `${secondText(earliestMs).slice(0, 16).replace('T', ' ')} UTC`;
+  return [`the plan waits, and the run fails at ${at} by ${rule}: ${fact} (limit: ${limit})`];
+}
+
+function exceededDeadlines({ context, podTimes, active }: RiskQuestion): readonly string[] {
   const { progressMs, runMs } = context.group.rollout.deadlines;
-  if (steps.every(({ kind }) => kind !== 'roll')) return [];
   const exceeded: string[] = [];
   const text = (durationSeconds: number): string => formatDuration(Math.floor(durationSeconds) * 1000);
   const slow = slowSeconds(podTimes);
@@ -168,9 +186,8 @@ const shortDeadline: RiskCheck = ({ context, steps, podTimes, active }) => {
     const times = `${text(active.p50Seconds)} (p90 ${text(active.p90Seconds)})`;
     exceeded.push(`the run takes ${times} without pauses, approvals and windows, longer than its deadline of ${formatDuration(runMs)}`);
   }
-  const source = sourceOf(context, 'rollout.deadlines');
-  return exceeded.map((message) => ({ code: 'RG5010', severity: 'warning', message, ...(source === undefined ? {} : { source }) }));
-};
+  return exceeded;
+}
 
 const shortException: RiskCheck = ({ ended, endedSlow }) =>
   [...new Set([...ended, ...endedSlow])].map((one) => ({

@@ -180,7 +180,7 @@ export const clusterCodes = {
     title: 'A deadline is shorter than the durations of the plan',
     severity: 'warning',
     explanation:
-      'A run fails if a pod is in flight and no pod becomes available within `rollout.deadlines.progress`, or if the run takes longer than `rollout.deadlines.run`. The durations of the plan exceed one of these deadlines. The durations are only assumed, so a plan is never blocked for this. `--assumptions` replaces the default durations.',
+      'A run fails if a pod is in flight and no pod becomes available within `rollout.deadlines.progress`, or if the run takes longer than `rollout.deadlines.run`. The durations of the plan exceed one of these deadlines. The durations are only assumed, so a plan is never blocked for this. `--assumptions` replaces the default durations. If a rollout in progress waits, for example for a pod that crashes, the plan names the time at which a deadline fails the run.',
     hint: 'raise the deadline, or measure how long the pods take and pass these durations with --assumptions',
   },
   RG5011: {

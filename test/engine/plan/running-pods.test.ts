@@ -326,3 +326,25 @@ it('RG5016 is absent for a rolled-back revision if the change returns the templa
       .length;
   expect([codes(bad), codes(good)]).toEqual([1, 0]);
 });
+
+it('a plan that waits for a crashing pod names the time at which a deadline fails the run', () => {
+  const snapshot = cluster('1.1', { a: ['1.0', '1.0', '1.1'] });
+  const down = { isReady: false, containersReady: false, waitingReasons: ['CrashLoopBackOff'] };
+  const pods = snapshot.pods.map((view) => ({
+    ...view,
+    pods: (isUnknown(view.pods) ? [] : view.pods).map((pod) => (pod.name === 'ingester-zone-a-2' ? { ...pod, ...down } : pod)),
+  }));
+  const planTo = (version: string) => {
+    const limited = [group({ rollout: { deadlines: { progressMs: 600_000 } } })];
+    const revisions = ['1.0', '1.1', '1.2'].flatMap(revisionsOf);
+    const running = { ...snapshot, pods, groups: limited };
+    const files = { current: objects('1.1'), desired: objects(version) };
+    return planGroups(planInput({ ...files, groups: limited, revisions, running, nowMs: kitNowMs })).groups[0];
+  };
+  const message =
+    'the plan waits, and the run fails at 2026-03-02 12:09 UTC by progress-deadline: the last progress was 30s ago (limit: 10m)';
+  const waiting = planTo('1.1');
+  expect([waiting?.outcome, waiting?.risks]).toEqual(['waits', [{ code: 'RG5010', severity: 'warning', message }]]);
+  // Another template supersedes the run.
+  expect(planTo('1.2')?.risks).toEqual([]);
+});
