@@ -228,7 +228,7 @@ function planGroup(input: PlanInput, group: GroupDefinition, snapshots: PlanSnap
       zones,
       ended,
       endedSlow: endedExceptions(input, group, slow),
-      run: likely.first.run,
+      first: likely.first,
       podTimes: podTimesOf(input.assumptions, group),
       active: { p50Seconds: activeSeconds(likely), p90Seconds: Math.max(activeSeconds(likely), activeSeconds(slow)) },
     }),

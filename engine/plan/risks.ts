@@ -8,17 +8,15 @@ import { defined } from '../../policies/values/defined.ts';
 import { listOf } from '../../policies/values/list-of.ts';
 import { zonesText } from '../../policies/wording.ts';
 import { type GroupContext, minIntervalOf, sourceOf, zoneNamed } from '../context.ts';
+import type { GroupDecision } from '../decision.ts';
 import { budgetHealth, budgetsFor } from '../disruption/pod-budget.ts';
 import { templateRevision, unmodelledPods } from '../observe/manifests.ts';
 import { fieldAt } from '../observe/raw.ts';
-import type { ZoneView } from '../observe/view.ts';
 import { termsOf } from '../release/terms.ts';
 import { isLimitOfZero } from '../rule.ts';
 import { nextDeadline } from '../rules/roll.ts';
 import { isFastTrack } from '../rules/wave.ts';
 import { noWaveText } from '../run/included.ts';
-import type { RunState } from '../run/run-state.ts';
-import { strategyOf } from '../strategies/strategy.ts';
 import { manifestOf } from './changes.ts';
 import { atOnceText } from './controller.ts';
 import { type GroupPlan, type PlannedStep, type PodTimes, type Quantiles, type Risk, slowSeconds } from './document.ts';
@@ -36,8 +34,8 @@ interface RiskQuestion {
   /** The exceptions whose end blocks the rest of the plan, with the p50 and with the p90 durations. */
   readonly ended: readonly ExceptionDefinition[];
   readonly endedSlow: readonly ExceptionDefinition[];
-  /** The run of the first decision. */
-  readonly run: RunState | undefined;
+  /** The first decision after the change. */
+  readonly first: GroupDecision;
   readonly podTimes: PodTimes;
   /** The time of the run that counts for its deadline. */
   readonly active: Quantiles;
@@ -202,7 +200,7 @@ const exposedPods: RiskCheck = ({ context: { snapshot, group }, atOnce }) =>
   atOnce.map((step) => ({ code: 'RG5012', severity: 'warning', message: atOnceText(snapshot, group, step) }));
 
 /** Finds waves whose soaks and approvals a return to the previous template skips. */
-const skippedOnRollback: RiskCheck = ({ context, steps, run }) => {
+const skippedOnRollback: RiskCheck = ({ context, steps, first: { run } }) => {
   const skipped = context.group.rollout.waves.filter(({ before, after }) => after.soakMs > 0 || (before.approval ?? after.approval));
   if (run?.outcome !== 'running' || !isFastTrack(context, run) || skipped.length === 0 || steps.every(({ kind }) => kind !== 'roll'))
     return [];
@@ -237,20 +235,11 @@ const unmodelled: RiskCheck = ({ zones }) =>
       : [{ code: 'RG5015', severity: 'warning', message, source: { object: `StatefulSet ${statefulSet}`, field: 'spec.replicas' } }];
   });
 
-/** Finds pods that a restart brings to another revision before the plan starts, unless the change returns the template to their revision. */
-const changedByRestart: RiskCheck = ({ context, run }) => {
-  const { view } = context;
-  const hasReturned = ({ zone, desiredRevision }: ZoneView): boolean =>
-    run !== undefined &&
-    run.rolledBack === undefined &&
-    view.ledger.run?.rolledBack !== undefined &&
-    run.target[zone.name] === desiredRevision;
-  const zones = view.zones.filter((zone) => !hasReturned(zone));
-  return strategyOf(context.group)
-    .warnOfRestarts({ ...context, view: { ...view, zones } }, view.ledger.run)
+/** Finds pods that a restart brings to another revision before the plan starts. The first decision knows the templates after the change. */
+const changedByRestart: RiskCheck = ({ first }) =>
+  first.warnings
     .filter(({ rule }) => rule === 'restart-version')
-    .map(({ fact, source }) => ({ code: 'RG5016', severity: 'warning', message: fact, ...(source === undefined ? {} : { source }) }));
-};
+    .map(({ fact, source }) => ({ code: 'RG5016', severity: 'warning', message: fact, ...defined({ source }) }));
 
 /** Finds pods that stay outdated because no wave includes them. */
 const podsWithoutWave: RiskCheck = ({ context, zones }) =>

@@ -3,7 +3,7 @@ import { defaultAssumptions } from '../../../engine/plan/document.ts';
 import { groupsToPlan } from '../../../engine/plan/groups.ts';
 import { type PlanInput, planGroups } from '../../../engine/plan/plan.ts';
 import { readPlanSnapshots } from '../../../engine/plan/world.ts';
-import type { Snapshot } from '../../../engine/snapshot.ts';
+import { isUnknown, type Snapshot } from '../../../engine/snapshot.ts';
 import type { ExceptionDefinition, RolloutDefinition, WaveDefinition } from '../../../policies/definition.ts';
 import { defined } from '../../../policies/values/defined.ts';
 import { group, wave, type ZoneOverrides } from '../../kit/groups.ts';
@@ -469,10 +469,15 @@ describe('RG5016, a restart that changes the revision', () => {
 
   it('names the pods and the revision, and is absent without such a pod', () => {
     const { before } = readPlanSnapshots(planInput({ groups: [partitioned], current: rollingUpdate() }));
+    // An earlier rollout has replaced the last pod only.
     const risks = (currentRevision: string) => {
       const statefulSets = before.statefulSets.map((set) => ({ ...set, status: { ...set.status, currentRevision } }));
-      const desired = rollingUpdate(fixed);
-      return risksOf({ groups: [partitioned], current: rollingUpdate(), desired, running: { ...before, statefulSets } })?.filter(
+      const pods = before.pods.map((view) => ({
+        ...view,
+        pods: isUnknown(view.pods) ? view.pods : view.pods.map((pod) => (pod.ordinal < 2 ? { ...pod, revision: currentRevision } : pod)),
+      }));
+      const running = { ...before, statefulSets, pods };
+      return risksOf({ groups: [partitioned], current: rollingUpdate(), desired: rollingUpdate(fixed), running })?.filter(
         ({ code }) => code === 'RG5016',
       );
     };
@@ -481,7 +486,7 @@ describe('RG5016, a restart that changes the revision', () => {
       {
         code: 'RG5016',
         severity: 'warning',
-        message: 'ingester-zone-a-0, ingester-zone-a-1, ingester-zone-a-2 would come back at rev-0 when restarted, below partition 1000000',
+        message: 'ingester-zone-a-2 would come back at rev-0 when restarted, below partition 1000000',
         source: { object: 'StatefulSet mimir/ingester-zone-a', field: 'spec.updateStrategy.rollingUpdate.partition' },
       },
     ]);
