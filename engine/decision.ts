@@ -48,6 +48,8 @@ export interface RuleResult {
   readonly exception?: string;
   /** Neither time nor progress ends the result, although its outcome is `wait`: a policy rule holds until a person acts. */
   readonly endsBy?: 'person';
+  /** The command or edit with which a person ends the result. */
+  readonly endsWith?: string;
   /** A duration in the fact that grows with time: its text, and the instant from which it counts. Stored facts name the instant. */
   readonly age?: { readonly words: string; readonly fromMs: number };
 }

@@ -25,14 +25,15 @@ interface ResultDetails {
   readonly earliestMs?: number | undefined;
   readonly digest?: string | undefined;
   readonly endsBy?: RuleResult['endsBy'] | undefined;
+  readonly endsWith?: string | undefined;
   readonly age?: RuleResult['age'] | undefined;
 }
 
 /** Builds a result without undefined details. */
 export function result(rule: string, outcome: RuleOutcome, fact: string, details?: ResultDetails): RuleResult {
   if (details === undefined) return { rule, outcome, fact };
-  const { limit, source, earliestMs, digest, endsBy, age } = details;
-  return defined({ rule, outcome, fact, limit, source, earliestMs, digest, endsBy, age });
+  const { limit, source, earliestMs, digest, endsBy, endsWith, age } = details;
+  return defined({ rule, outcome, fact, limit, source, earliestMs, digest, endsBy, endsWith, age });
 }
 
 type Age = NonNullable<RuleResult['age']>;

@@ -148,7 +148,7 @@ export function strategyPolicyOf(options: InstallOptions): readonly InstallObjec
     ],
     validations: [
       {
-        expression: '!variables.isMoving || variables.strategyBefore == variables.strategyAfter',
+        expression: `!variables.isMoving || variables.strategyBefore == variables.strategyAfter || (variables.strategyBefore == 'OnDelete' && variables.after >= ${holdingPartition})`,
         messageExpression: `'the update strategy ' + variables.strategyAfter + ' is denied in the middle of a rollout or with a template change: pods of ' + object.metadata.name + ' could change their version at a restart; ${strategyAdvice}'`,
         reason: 'Forbidden',
       },

@@ -30,9 +30,9 @@ import {
   type RollQuestion,
   runDeadline,
   undoneResult,
-  updateStrategy,
   viewComplete,
 } from '../rules/roll.ts';
+import { unfitMembers, updateStrategy } from '../rules/strategy.ts';
 import { beforeWave, underWay, type WaveAnswer, wavesDigestOf } from '../rules/wave.ts';
 import { comparedPlan } from '../run/approved-plan.ts';
 import { hasPodsLeft, noWaveWarnings, podsLeft } from '../run/included.ts';
@@ -60,6 +60,7 @@ export function decideRoll(context: GroupContext, advanced: AdvancedRun | undefi
     actions: [...advanceRevisions(context, isScaling), ...decision.actions, ...settling],
     warnings: [
       ...decision.warnings,
+      ...strategyWarnings(context, decision.steps),
       ...strategy.warnOfRestarts(context, decision.run),
       ...rollbackWarnings(context, decision.run),
       ...noWaveWarnings(context, decision.run),
@@ -67,6 +68,12 @@ export function decideRoll(context: GroupContext, advanced: AdvancedRun | undefi
       ...imageWarnings(context, decision.run),
     ],
   };
+}
+
+/** Returns a warning for each member with an unfit update strategy, unless a step shows that this blocks the rollout. */
+function strategyWarnings({ group, view }: GroupContext, steps: readonly Step[]): readonly RuleResult[] {
+  const isShown = steps.some(({ results }) => results.some((answer) => answer.rule === 'update-strategy' && blocks(answer)));
+  return isShown ? [] : unfitMembers(group, view.zones);
 }
 
 /**

@@ -15,6 +15,7 @@ import { fieldAt } from '../observe/raw.ts';
 import { termsOf } from '../release/terms.ts';
 import { isLimitOfZero } from '../rule.ts';
 import { nextDeadline } from '../rules/roll.ts';
+import { unfitMembers } from '../rules/strategy.ts';
 import { isFastTrack } from '../rules/wave.ts';
 import { noWaveText } from '../run/included.ts';
 import { manifestOf } from './changes.ts';
@@ -250,6 +251,22 @@ const podsWithoutWave: RiskCheck = ({ context, zones }) =>
       : [{ code: 'RG5017', severity: 'warning', message: noWaveText(zone, podsInNoWave), ...defined({ source }) }];
   });
 
+/** Finds members that do not fit the strategy of the group after the change, so that the next template reaches none of their pods. */
+const unfitStrategy: RiskCheck = ({ context, group, waits }, members) => {
+  if (waits.some(({ rule }) => rule === 'update-strategy')) return [];
+  const written = context.view.zones.flatMap((view): ZoneView[] => {
+    const member = members.find((one) => nameOf(one) === view.zone.statefulSet);
+    const type = fieldAt(member, ['spec', 'updateStrategy', 'type']) === 'OnDelete' ? 'OnDelete' : 'RollingUpdate';
+    return member === undefined || view.set === undefined ? [] : [{ ...view, set: { ...view.set, updateStrategy: type } }];
+  });
+  return unfitMembers(group, written).map(({ fact, source, endsWith }) => ({
+    code: 'RG5018',
+    severity: 'warning',
+    message: `${fact}, so the agent replaces no pod of it. After this change, run: ${endsWith}`,
+    ...defined({ source }),
+  }));
+};
+
 const riskChecks: readonly RiskCheck[] = [
   serialBudget,
   orderedReady,
@@ -267,4 +284,5 @@ const riskChecks: readonly RiskCheck[] = [
   unmodelled,
   changedByRestart,
   podsWithoutWave,
+  unfitStrategy,
 ];

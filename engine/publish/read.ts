@@ -32,6 +32,7 @@ const result = z.object({
   digest: text.exactOptional(),
   exception: text.exactOptional(),
   endsBy: z.literal('person').exactOptional(),
+  endsWith: text.exactOptional(),
   age: z.object({ words: text, fromMs: instant }).exactOptional(),
 });
 

@@ -1,7 +1,6 @@
 // Defines the rules that a zone must pass before one of its pods is replaced, and the deadlines of the run.
 import type { ZoneDefinition } from '../../policies/definition.ts';
 import { formatDuration } from '../../policies/duration.ts';
-import { traitsOf } from '../../policies/strategies.ts';
 import { type GroupContext, limitSource, minIntervalOf, sourceOf } from '../context.ts';
 import type { RuleResult } from '../decision.ts';
 import { openClaimLimit } from '../ledger/ledger.ts';
@@ -21,17 +20,6 @@ export interface RollQuestion {
   readonly zone: ZoneProgress;
   /** True if this turn already changes replicas. */
   readonly isScaling: boolean;
-}
-
-export function updateStrategy({ context, zone }: RollQuestion): RuleResult {
-  const limit = traitsOf(context.group).updateStrategy;
-  const asked = profileOf(context.group).checksStrategyOfAllZones ? context.view.zones : [zone.view];
-  const other = asked.find((view) => view.set !== undefined && view.set.updateStrategy !== limit);
-  if (other === undefined) return result('update-strategy', 'ok', `the update strategy is ${limit}`, { limit });
-  return result('update-strategy', 'no', `${other.zone.statefulSet} has the update strategy ${other.set?.updateStrategy}`, {
-    limit,
-    source: { object: `StatefulSet ${context.group.namespace}/${other.zone.statefulSet}`, field: 'spec.updateStrategy.type' },
-  });
 }
 
 export function viewComplete({ context }: RollQuestion): RuleResult {

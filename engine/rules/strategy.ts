@@ -1,14 +1,63 @@
-// Checks StatefulSet writes that can replace pods or change their next revision: a new strategy, partition, first ordinal or template.
+// Checks the update strategies of the members, and StatefulSet writes that can replace pods or change their next revision: a new strategy,
+// partition, first ordinal or template.
+import type { GroupDefinition } from '../../policies/definition.ts';
 import { holdingPartition, traitsOf } from '../../policies/strategies.ts';
 import { counted } from '../../policies/wording.ts';
 import { type GroupContext, sourceOf } from '../context.ts';
 import type { AdmissionRequest, RuleResult } from '../decision.ts';
 import type { ZoneView } from '../observe/view.ts';
+import { profileOf } from '../profiles.ts';
 import { result } from '../rule.ts';
 import type { PodView, StatefulSetView } from '../snapshot.ts';
-import { oldStatusOf } from './roll.ts';
+import { oldStatusOf, type RollQuestion } from './roll.ts';
 
 export type UpdateRequest = Extract<AdmissionRequest, { kind: 'update' }>;
+
+/** Blocks while a member has another update strategy than the strategy of its group needs. */
+export function updateStrategy({ context, zone }: RollQuestion): RuleResult {
+  const asked = profileOf(context.group).checksStrategyOfAllZones ? context.view.zones : [zone.view];
+  const [unfit] = unfitMembers(context.group, asked);
+  const limit = traitsOf(context.group).updateStrategy;
+  return unfit ?? result('update-strategy', 'ok', `the update strategy is ${limit}`, { limit });
+}
+
+/** Returns a blocking result for each zone whose StatefulSet has another update strategy than the strategy of the group needs. */
+export function unfitMembers(group: GroupDefinition, zones: readonly ZoneView[]): readonly RuleResult[] {
+  const { updateStrategy: limit } = traitsOf(group);
+  return zones.flatMap((zone) => {
+    const { set } = zone;
+    if (set === undefined || set.updateStrategy === limit) return [];
+    const source = { object: `StatefulSet ${group.namespace}/${set.name}`, field: 'spec.updateStrategy.type' };
+    const fact = `${set.name} has the update strategy ${set.updateStrategy}, but the strategy ${group.rollout.strategy} needs ${limit}`;
+    return [result('update-strategy', 'no', fact, { limit, source, endsWith: fittingChange(group, zone, set) })];
+  });
+}
+
+/** Returns the commands that give the StatefulSet the update strategy of its group. No rule denies them, and they replace no pod. */
+function fittingChange({ namespace, name, rollout }: GroupDefinition, zone: ZoneView, set: StatefulSetView): string {
+  const { updateStrategy: type, holdsPartition } = traitsOf({ rollout });
+  const rollingUpdate = holdsPartition ? { partition: holdingPartition } : null;
+  const patch = JSON.stringify({ spec: { updateStrategy: { type, rollingUpdate } } });
+  const write = `kubectl patch statefulset ${set.name} -n ${namespace} --type=merge -p '${patch}'; write type: ${type} into its manifest`;
+  const pods = holdsPartition ? displacedPods({ rollout }, zone, set) : set.partition >= holdingPartition ? notUpdated(zone) : [];
+  if (pods.length === 0) return write;
+  return `kubectl rollout-group undo ${namespace}/${name}; then: ${write}; then apply the new template again`;
+}
+
+/**
+ * Returns the pods that come back at a third revision after a change from OnDelete with the holding partition: neither at their own nor at the
+ * update revision. Pins keep the revision of every pod.
+ */
+function displacedPods(
+  group: Pick<GroupDefinition, 'rollout'>,
+  zone: ZoneView,
+  set: StatefulSetView,
+  isTemplateChanged = false,
+): readonly PodView[] {
+  if (traitsOf(group).pinsPods || set.updateStrategy !== 'OnDelete') return [];
+  const outdated = isTemplateChanged ? zone.pods.filter((pod) => !zone.surplus.includes(pod)) : notUpdated(zone);
+  return outdated.filter(({ revision }) => revision !== set.status.currentRevision);
+}
 
 /**
  * Blocks writes that expose outdated pods (RollingUpdate, a lower partition, a template under RollingUpdate), every change of the first
@@ -33,7 +82,7 @@ function updatesKept(context: GroupContext, zone: ZoneView, set: StatefulSetView
   const awaited = templateHeld(context, zone, request);
   if (awaited !== undefined) return [awaited];
   const isOther = set.updateStrategy !== strategy;
-  if (isOther && pinsPods && !isTemplateChanged && partition >= zone.replicas) return pinsNoted(context, zone);
+  if (isOther && pinsPods && partition >= zone.replicas) return pinsNoted(context, zone);
   if (!isOther && partition >= set.partition && (!isTemplateChanged || holdsPartition)) return [];
   if (zone.unknown !== undefined) return [result('view-complete', 'unknown', zone.unknown)];
   const old = isTemplateChanged ? undefined : oldStatusOf(zone);
@@ -43,17 +92,51 @@ function updatesKept(context: GroupContext, zone: ZoneView, set: StatefulSetView
 /** Blocks a write after which the StatefulSet controller would replace outdated pods by itself. */
 function podsKept(context: GroupContext, zone: ZoneView, set: StatefulSetView, request: UpdateRequest): readonly RuleResult[] {
   const { strategy, isTemplateChanged, partition = set.partition } = request;
+  const { holdsPartition, pinsPods } = traitsOf(context.group);
   const isOther = set.updateStrategy !== strategy;
+  const fits = isOther && holdsPartition;
+  const outdated = countExposed(zone, set, { isTemplateChanged, pinsPods, beyond: isOther && !holdsPartition ? 0 : partition });
+  if (outdated === 0) return fits ? revisionsKept(context, zone, set, request) : [];
   const isLower = !isOther && partition < set.partition;
-  const beyond = isOther ? 0 : partition;
-  const outdated = isTemplateChanged
-    ? Math.max(0, zone.replicas - beyond)
-    : notUpdated(zone).filter((pod) => traitsOf(context.group).pinsPods || pod.ordinal >= set.firstOrdinal + beyond).length;
-  if (outdated === 0) return [];
   const what = isOther ? 'another strategy' : isLower ? `the partition ${partition}` : `a template under ${strategy}`;
   const fact = `${what} would replace ${counted(outdated, 'pod')} of ${set.name} that ${outdated === 1 ? 'is' : 'are'} not at the update revision`;
+  const source = sourceOf(context, 'rollout.strategy');
+  if (fits)
+    return [
+      result('update-strategy', 'no', fact, {
+        limit: `partition ${zone.replicas} or more`,
+        source,
+        endsWith: fittingWrite(context, zone, set, request),
+      }),
+    ];
   const limit = isOther ? set.updateStrategy : isLower ? `partition ${set.partition}` : 'OnDelete';
-  return [result('update-strategy', 'no', fact, { limit, source: sourceOf(context, 'rollout.strategy') })];
+  return [result('update-strategy', 'no', fact, { limit, source })];
+}
+
+interface Exposure {
+  readonly isTemplateChanged: boolean;
+  readonly pinsPods: boolean;
+  /** The partition after the write. */
+  readonly beyond: number;
+}
+
+function countExposed(zone: ZoneView, set: StatefulSetView, { isTemplateChanged, pinsPods, beyond }: Exposure): number {
+  if (isTemplateChanged) return Math.max(0, zone.replicas - beyond);
+  return notUpdated(zone).filter((pod) => pinsPods || pod.ordinal >= set.firstOrdinal + beyond).length;
+}
+
+/** Blocks a change from OnDelete after which a restart brings a pod to a revision that it does not run and that is not the update revision. */
+function revisionsKept(context: GroupContext, zone: ZoneView, set: StatefulSetView, request: UpdateRequest): readonly RuleResult[] {
+  const displaced = displacedPods(context.group, zone, set, request.isTemplateChanged);
+  if (displaced.length === 0) return [];
+  const fact = `${counted(displaced.length, 'pod')} of ${set.name} would come back at ${set.status.currentRevision} after a restart, an earlier revision than ${displaced.length === 1 ? 'it runs' : 'they run'}`;
+  const details = { limit: set.updateStrategy, source: sourceOf(context, 'rollout.strategy') };
+  return [result('update-strategy', 'no', fact, { ...details, endsWith: fittingWrite(context, zone, set, request) })];
+}
+
+function fittingWrite({ group }: GroupContext, zone: ZoneView, set: StatefulSetView, { isTemplateChanged }: UpdateRequest): string {
+  const change = fittingChange(group, zone, set);
+  return isTemplateChanged ? `${change}; then apply the new template` : change;
 }
 
 /**
@@ -68,7 +151,8 @@ function pinsNoted({ group, view }: GroupContext, { zone, set, pods: members, un
   const lost = members.filter((pod) => !isNoted(pod));
   if (lost.length === 0) return [];
   const fact = `${counted(lost.length, 'pod')} of ${zone.statefulSet} would come back at ${set?.status.currentRevision || 'an unknown revision'}: the agent has not pinned ${lost.length === 1 ? 'it' : 'them'} yet`;
-  return [result('update-strategy', 'wait', fact, { limit: set?.updateStrategy, source: group.sources['rollout.strategy'] })];
+  const endsWith = 'apply the group first; when the agent has pinned the pods, write the update strategy again';
+  return [result('update-strategy', 'wait', fact, { limit: set?.updateStrategy, source: group.sources['rollout.strategy'], endsWith })];
 }
 
 /** Blocks a change to OnDelete while a partition keeps pods at an earlier revision: a restart would update such a pod before its wave. */

@@ -18,7 +18,7 @@ import { endsByItself } from '../../engine/rules/catalog.ts';
 import { waitsForPartition } from '../../engine/rules/strategy.ts';
 import { requestOf } from '../../engine/run/requests.ts';
 import { counted } from '../../policies/wording.ts';
-import { goalText, marks, missingText, phaseTitle, podsMissing, shownStops, troubleOf, unreadZones } from './group-text.ts';
+import { goalText, marks, missingText, phaseTitle, podsMissing, shownStops, troubleOf, unfitMember, unreadZones } from './group-text.ts';
 import {
   cancelCommand,
   deadlineText,
@@ -161,7 +161,8 @@ function verdict(explanation: Explanation): string {
 }
 
 function doneVerdict(explanation: Explanation): string {
-  const { phase, zones, left: [left] = [] } = explanation.decision;
+  const { phase, zones, left: [first] = [] } = explanation.decision;
+  const left = unfitMember(explanation.decision) ?? first;
   const stops = shownStops(explanation.decision);
   const inNoWave = noWaveTexts(zones).join('; ');
   const done = inNoWave === '' ? 'Nothing is left to do' : `Every wave is done; ${inNoWave}`;
@@ -282,6 +283,11 @@ function doLines(
       ...pods,
       ...missingSets.map(missingTodo),
       ...todosOf(results, name, decision.wave?.name),
+      ...todosOf(
+        decision.warnings.filter(({ endsWith }) => endsWith !== undefined),
+        name,
+        undefined,
+      ),
       ...refused.flatMap(({ override }) => (override === undefined ? [] : overrideText(override))),
       ...[...decision.stops.filter((stop) => stopsStep(decision, stop)), ...(decision.left ?? [])].flatMap(endTexts),
       ...openExceptions(decision, nowMs).flatMap(({ exception }) =>
@@ -327,6 +333,7 @@ function todosOf(results: readonly RuleResult[], name: string, wave: string | un
 /** Returns the actions that a person can take about one rule, such as the command that skips a soak; empty if no action is known. */
 export function todoOf(result: RuleResult, name: string, waveFlag = ''): readonly string[] {
   if (!blocks(result)) return [];
+  if (result.endsWith !== undefined) return [`to continue: ${result.endsWith}`];
   const where = sourceText(result.source);
   if (result.rule === 'run-failed') {
     return [`to continue: kubectl rollout-group retry ${name}`, `to roll back: kubectl rollout-group undo ${name}`];

@@ -1,6 +1,15 @@
 // Builds the texts about a live group that every display shares: counts, revisions, pods in flight, waits, images and estimated end.
 import { isOfStop } from '../../engine/decide/stops.ts';
-import { type GroupDecision, isAtRest, isMoving, noGoal, type RuleOutcome, type Stop, type ZoneDecision } from '../../engine/decision.ts';
+import {
+  type GroupDecision,
+  isAtRest,
+  isMoving,
+  noGoal,
+  type RuleOutcome,
+  type RuleResult,
+  type Stop,
+  type ZoneDecision,
+} from '../../engine/decision.ts';
 import type { Estimate, LikelyEnd } from '../../engine/plan/estimate.ts';
 import type { PublishedDecision, PublishedMetric, PublishedPod, PublishedReading, PublishedStep } from '../../engine/publish/published.ts';
 import {
@@ -170,9 +179,16 @@ function decisionParts(decision: PublishedDecision, isShort: boolean, nowMs: num
   const inFlight = podsInFlight(decision).map(({ zone, count }) => `${counted(count, 'pod')} of ${zone}`);
   const missing = isAtRest(decision) ? podsMissing(decision) : 0;
   if (missing > 0) return [trouble, missingText(missing)];
+  const unfit = isAtRest(decision) ? unfitMember(decision) : undefined;
+  if (unfit !== undefined) return [trouble, isShort ? unfit.rule : unfit.fact];
   if (isAtRest(decision) && !isShort) return [trouble, ...noWaveTexts(decision.zones)];
   if (namedRule(decision) !== undefined) return [trouble, firstWait(decision, isShort, nowMs)];
   return [trouble, inFlight.length === 0 || isShort ? inFlight.join(', ') : `${inFlight.join(', ')} in flight`];
+}
+
+/** Returns the warning about a member that blocks the next rollout; undefined if every member fits the strategy of the group. */
+export function unfitMember({ warnings }: Pick<PublishedDecision, 'warnings'>): RuleResult | undefined {
+  return warnings.find(({ rule }) => rule === 'update-strategy');
 }
 
 /** Returns the zones with pods in flight, without zones that were not read. */

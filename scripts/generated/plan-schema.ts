@@ -48,6 +48,7 @@ const definitions: Readonly<Record<string, Schema>> = {
       limit: text,
       digest: { type: 'string', description: 'The digest that an approval must name.' },
       endsBy: { const: 'person', description: 'Neither time nor progress ends the wait.' },
+      endsWith: { type: 'string', description: 'The command or edit with which a person ends the result.' },
       exception: { type: 'string', description: 'The exception that permits what the rule would block.' },
       source: ref('source'),
       earliestMs: instant,

@@ -231,6 +231,13 @@ export const clusterCodes = {
       'The run is completed when every wave is done. The waves leave out a zone, or update less than 100 percent of it, so its other pods keep their revision. They are replaced when a later wave includes them, or when the template returns to an earlier one.',
     hint: 'to update these pods too, add a last wave with the zone and percent: 100',
   },
+  RG5018: {
+    title: 'The update strategy of a member does not fit the strategy of the group',
+    severity: 'warning',
+    explanation:
+      'After the change, a StatefulSet of the group has another update strategy than `spec.rollout.strategy` needs. The rule `update-strategy` then blocks the next rollout. The message names the commands that make the StatefulSet fit. They replace no pod.',
+    hint: 'run the commands in the message, or keep the strategy of the group',
+  },
   RG6001: {
     title: 'No agent holds the Lease',
     explanation:
@@ -305,7 +312,7 @@ export const clusterCodes = {
     title: 'The update strategy does not fit the strategy of the group',
     explanation:
       'With the strategy onDelete only the agent may replace pods. With another update strategy the StatefulSet controller replaces them without waiting for other zones, and the agent replaces no pod of the zone. The strategies partition and pinned need RollingUpdate.',
-    hint: 'set spec.updateStrategy.type as the strategy requires',
+    hint: 'run the commands that kubectl rollout-group explain shows for the group: they replace no pod',
   },
   RG6014: {
     title: 'Two StatefulSets share the label name',

@@ -1,8 +1,9 @@
 import { describe, expect, it } from 'vitest';
+import { decideGroup } from '../../../engine/decide/decide.ts';
 import type { RunState } from '../../../engine/run/run-state.ts';
 import type { GroupDefinition } from '../../../policies/definition.ts';
 import { adopted, group, wave } from '../../kit/groups.ts';
-import { kitNowMs, newRevision } from '../../kit/objects.ts';
+import { kitNowMs, newRevision, statefulSet } from '../../kit/objects.ts';
 import {
   ago,
   exception,
@@ -19,7 +20,7 @@ import {
   updatedPods,
 } from '../../kit/questions.ts';
 import { blockedSteps, podsIn, replacedPods, roll } from '../../kit/rolls.ts';
-import type { SnapshotOverrides } from '../../kit/snapshots.ts';
+import { type SnapshotOverrides, snapshotOf } from '../../kit/snapshots.ts';
 
 const native = group();
 const unready = { isReady: false, readyChangedMs: ago(minuteMs) };
@@ -308,4 +309,26 @@ describe('the order of zones', () => {
     expect(blockedSteps(paused)).toEqual(['roll/a wait: paused']);
     expect(paused.run?.isMovable).toBe(false);
   });
+});
+
+describe('a group at rest whose member does not fit its strategy', () => {
+  const atRest = (strategy: 'onDelete' | 'partition' | 'pinned') => {
+    const definition = group({ zones: ['a'], rollout: { strategy } });
+    const statefulSets = [statefulSet({ name: 'ingester-zone-a', updateStrategy: 'OnDelete' })];
+    return decideGroup(snapshotOf({ groups: [definition], statefulSets }), definition);
+  };
+
+  it.each(['partition', 'pinned'] as const)('is done under %s, with a warning that names the change', (strategy) => {
+    const { phase, warnings } = atRest(strategy);
+    expect(phase).toBe('Done');
+    expect(warnings).toMatchObject([
+      {
+        rule: 'update-strategy',
+        fact: `ingester-zone-a has the update strategy OnDelete, but the strategy ${strategy} needs RollingUpdate`,
+        endsWith: expect.stringMatching(/^kubectl patch statefulset ingester-zone-a -n mimir .*1000000/),
+      },
+    ]);
+  });
+
+  it('has no warning if the member fits', () => expect(atRest('onDelete').warnings).toEqual([]));
 });

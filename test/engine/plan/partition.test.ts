@@ -112,3 +112,28 @@ describe('a run forward under the strategy partition', () => {
     ]);
   });
 });
+
+describe('a plan that changes the strategy of the group', () => {
+  const before = { groups: [partitioned], groupsBefore: [group({ rollout: { waves } })] };
+
+  it.each(['partition', 'pinned'] as const)('to %s says that the members do not fit, and what makes them fit', (strategy) => {
+    const [one] = planGroups(planInput({ ...before, groups: [group({ rollout: { strategy, waves } })] })).groups;
+    const risks = one?.risks.filter(({ code }) => code === 'RG5018') ?? [];
+    expect(risks.map(({ source }) => source?.object)).toEqual(['a', 'b', 'c'].map((zone) => `StatefulSet mimir/ingester-zone-${zone}`));
+    expect(risks[0]?.message).toBe(
+      `ingester-zone-a has the update strategy OnDelete, but the strategy ${strategy} needs RollingUpdate, so the agent replaces no pod of it. After this change, run: kubectl patch statefulset ingester-zone-a -n mimir --type=merge -p '{"spec":{"updateStrategy":{"type":"RollingUpdate","rollingUpdate":{"partition":${holdingPartition}}}}}'; write type: RollingUpdate into its manifest`,
+    );
+  });
+
+  it('and the members in one step says nothing about them', () => {
+    const [one] = planGroups(planInput({ ...before, desired: manifests({ spec: rolling }) })).groups;
+    expect([one?.outcome, one?.refused, one?.risks.map(({ code }) => code)]).toEqual(['complete', [], []]);
+  });
+
+  it('and the members together with a template names the order of the writes', () => {
+    const desired = manifests({ spec: rolling, image: 'grafana/mimir:2.17.1' });
+    const [one] = planGroups(planInput({ ...before, desired })).groups;
+    expect(one?.outcome).toBe('blocked');
+    expect(one?.refused[0]?.results[0]?.endsWith).toMatch(/^kubectl patch .*; then apply the new template$/);
+  });
+});

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { RuleResult } from '../../../engine/decision.ts';
 import * as roll from '../../../engine/rules/roll.ts';
+import { updateStrategy } from '../../../engine/rules/strategy.ts';
 import { type Claim, claimEndMs } from '../../../engine/snapshot.ts';
 import type { GroupDefinition, RolloutDefinition } from '../../../policies/definition.ts';
 import { adopted, group } from '../../kit/groups.ts';
@@ -11,7 +12,7 @@ import type { SnapshotOverrides } from '../../kit/snapshots.ts';
 const sources = { 'rollout.strategy': line(1), 'rollout.onFailure': line(2), 'zones.a.paused': line(3), 'rollout.minInterval': line(4) };
 
 const rollRules: Readonly<Record<string, (question: roll.RollQuestion) => RuleResult>> = {
-  'update-strategy': roll.updateStrategy,
+  'update-strategy': updateStrategy,
   'view-complete': roll.viewComplete,
   'run-failed': roll.notFailed,
   paused: ({ context, zone }) => roll.notPaused(context, zone.view.zone),
@@ -51,9 +52,10 @@ describe('update-strategy', () => {
   const no = (zone: string) => ({
     rule: 'update-strategy',
     outcome: 'no',
-    fact: `ingester-zone-${zone} has the update strategy RollingUpdate`,
+    fact: `ingester-zone-${zone} has the update strategy RollingUpdate, but the strategy onDelete needs OnDelete`,
     limit: 'OnDelete',
     source: { object: `StatefulSet mimir/ingester-zone-${zone}`, field: 'spec.updateStrategy.type' },
+    endsWith: `kubectl patch statefulset ingester-zone-${zone} -n mimir --type=merge -p '{"spec":{"updateStrategy":{"type":"OnDelete","rollingUpdate":null}}}'; write type: OnDelete into its manifest`,
   });
 
   it('asks the zone itself in native groups', () => {

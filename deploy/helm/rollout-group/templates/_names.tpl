@@ -68,7 +68,7 @@ variables:
   - name: isMoving
     expression: "object.spec.template != oldObject.spec.template || (has(oldObject.status) && has(oldObject.status.observedGeneration) ? oldObject.status.observedGeneration : 0) != oldObject.metadata.generation || (has(oldObject.status) && has(oldObject.status.currentRevision) ? oldObject.status.currentRevision : '') != (has(oldObject.status) && has(oldObject.status.updateRevision) ? oldObject.status.updateRevision : '') || (has(oldObject.status) && has(oldObject.status.updatedReplicas) ? oldObject.status.updatedReplicas : 0) != (has(oldObject.status) && has(oldObject.status.replicas) ? oldObject.status.replicas : 0)"
 validations:
-  - expression: "!variables.isMoving || variables.strategyBefore == variables.strategyAfter"
+  - expression: "!variables.isMoving || variables.strategyBefore == variables.strategyAfter || (variables.strategyBefore == 'OnDelete' && variables.after >= 1000000)"
     messageExpression: "'the update strategy ' + variables.strategyAfter + ' is denied in the middle of a rollout or with a template change: pods of ' + object.metadata.name + ' could change their version at a restart; finish or undo the rollout first; if no group contains the StatefulSet, define the group again; in an emergency, disable enforcement: kubectl label namespace ' + request.namespace + ' rollout-group.dev/enforce-'"
     reason: Forbidden
   - expression: "!variables.isMoving || variables.strategyAfter != 'RollingUpdate' || variables.after >= variables.before || variables.after >= 1000000"

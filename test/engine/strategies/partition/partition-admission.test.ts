@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { AdmissionRequest } from '../../../../engine/decision.ts';
+import type { AdmissionRequest, Judgement } from '../../../../engine/decision.ts';
 import { judge } from '../../../../engine/judge/judge.ts';
 import type { Claim } from '../../../../engine/snapshot.ts';
 import { holdingPartition } from '../../../../policies/strategies.ts';
@@ -14,14 +14,22 @@ const isNew = { revision: newRevision };
 const allNew = podsIn({ a: { 0: isNew, 1: isNew, 2: isNew } });
 /** A zone whose rollout is complete for Kubernetes, before the agent raises its partition. */
 const atRest: StatefulSetOverrides = { partition: 0, status: { currentRevision: newRevision } };
+const oneNew = podsIn({ a: { 0: { revision: oldRevision }, 1: { revision: oldRevision }, 2: isNew } });
+const underOnDelete: StatefulSetOverrides = { updateStrategy: 'OnDelete', partition: 0 };
 type Update = Extract<AdmissionRequest, { kind: 'update' }>;
 
 /** The answer to an update of three pods under a rolling update, with the rule that refuses it. */
 function answer(request: Partial<Update>, set: StatefulSetOverrides = {}, more: SnapshotOverrides = {}): string {
+  const { outcome, results } = judged(request, set, more);
+  const rules = results.map((one) => `${one.rule} ${one.outcome}`);
+  return [outcome, ...rules.filter((rule) => !rule.endsWith(' ok') && !rule.endsWith(' skip'))].join(' ');
+}
+
+function judged(request: Partial<Update>, set: StatefulSetOverrides = {}, more: SnapshotOverrides = {}): Judgement {
   const statefulSets = outdatedSets(['a'], { updateStrategy: 'RollingUpdate', partition: 2, ...set });
   const pods = 'podChanges' in more ? {} : podsIn({ a: { 2: isNew } });
   const snapshot = snapshotOf({ groups: [partitioned], statefulSets, ...pods, ...more });
-  const judgement = judge(snapshot, {
+  return judge(snapshot, {
     kind: 'update',
     namespace: 'mimir',
     statefulSet: 'ingester-zone-a',
@@ -33,8 +41,6 @@ function answer(request: Partial<Update>, set: StatefulSetOverrides = {}, more: 
     dryRun: false,
     ...request,
   });
-  const rules = judgement.results.map(({ rule, outcome }) => `${rule} ${outcome}`);
-  return [judgement.outcome, ...rules.filter((rule) => !rule.endsWith(' ok') && !rule.endsWith(' skip'))].join(' ');
 }
 
 const announced: Claim = {
@@ -131,8 +137,56 @@ describe('a write to a StatefulSet of the strategy partition', () => {
       { partition: holdingPartition },
       allNew,
     ],
+    [
+      'passes when it changes from OnDelete with a partition that holds the outdated pods',
+      'allow',
+      { strategy: 'RollingUpdate', partition: holdingPartition },
+      underOnDelete,
+    ],
+    ['passes the same with a partition of its replicas', 'allow', { strategy: 'RollingUpdate', partition: 3 }, underOnDelete],
+    [
+      'passes the same together with a template, if every pod is at the current revision',
+      'allow',
+      { strategy: 'RollingUpdate', partition: holdingPartition, isTemplateChanged: true },
+      underOnDelete,
+      podsIn({}),
+    ],
+    ['is refused without the partition', 'deny update-strategy no', { strategy: 'RollingUpdate' }, underOnDelete],
+    [
+      'is refused with a partition below outdated pods',
+      'deny update-strategy no',
+      { strategy: 'RollingUpdate', partition: 1 },
+      underOnDelete,
+    ],
+    [
+      'is refused when outdated pods would come back at a revision that they left long ago',
+      'deny update-strategy no',
+      { strategy: 'RollingUpdate', partition: holdingPartition },
+      { ...underOnDelete, status: { currentRevision: 'earliest' } },
+      oneNew,
+    ],
+    [
+      'passes when no pod is outdated, whatever the current revision is',
+      'allow',
+      { strategy: 'RollingUpdate', partition: holdingPartition },
+      { ...underOnDelete, status: { currentRevision: 'earliest' } },
+      allNew,
+    ],
   ];
   for (const [name, expected, request, set, more] of cases) it(name, () => expect(answer(request, set, more)).toBe(expected));
+
+  it.each<[string, StatefulSetOverrides, string]>([
+    ['the partition', underOnDelete, `^kubectl patch .*"type":"RollingUpdate","rollingUpdate":{"partition":${holdingPartition}}`],
+    [
+      'the return of the template first, if the current revision is older than the pods',
+      { ...underOnDelete, status: { currentRevision: 'earliest' } },
+      `^kubectl rollout-group undo mimir/ingester; then: kubectl patch .*; then apply the new template again$`,
+    ],
+  ])('is refused with the commands that fit: %s', (_, set, expected) => {
+    const [refusal] = judged({ strategy: 'RollingUpdate' }, set, oneNew).results;
+    expect(refusal).toMatchObject({ rule: 'update-strategy', limit: 'partition 3 or more' });
+    expect(refusal?.endsWith).toMatch(new RegExp(expected));
+  });
 
   it('is refused with a template under another strategy, however the ordinals begin', () => {
     const set = { updateStrategy: 'OnDelete', firstOrdinal: 5, partition: 0 } as const;

@@ -58,7 +58,14 @@ describe('a write to a StatefulSet of the strategy pinned', () => {
     ['passes from OnDelete then', 'allow', { partition: holdingPartition }, onDelete, noted(2)],
     ['waits from OnDelete when something else is noted', 'deny update-strategy wait', { partition: holdingPartition }, onDelete, noted(1)],
     ['is refused from OnDelete without a partition that holds', 'deny update-strategy no', { partition: 0 }, onDelete, noted(2)],
-    ['is refused from OnDelete with a template', 'deny update-strategy no', { partition: 2, isTemplateChanged: true }, onDelete, noted(2)],
+    ['passes from OnDelete with a template too', 'allow', { partition: holdingPartition, isTemplateChanged: true }, onDelete, noted(2)],
+    [
+      'is refused from OnDelete with a template that the partition does not hold',
+      'deny update-strategy no',
+      { partition: 2, isTemplateChanged: true },
+      onDelete,
+      noted(2),
+    ],
   ];
   for (const [name, expected, request, set, more] of cases) {
     it(name, () => {
