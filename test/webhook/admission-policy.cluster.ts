@@ -134,7 +134,8 @@ describeOnControlPlane('a blocked StatefulSet while no webhook answers', (contro
   it('knows members of the strategy partition by their names, also in the middle of a rollout', async () => {
     const [other, unnamed] = ['other-zone-a', 'unnamed'];
     await admin.patch(`/api/v1/namespaces/${namespace}`, 'merge', { metadata: { labels: { 'rollout-group.dev/enforce': 'true' } } });
-    const members = [{ namespace, statefulSet: other }];
+    const later = 'later-zone-a';
+    const members = [other, later].map((statefulSet) => ({ namespace, statefulSet }));
     const scope = { ...everywhere, partition: { namespaces: [namespace], members } };
     await install({ namespace: 'ops', scope });
     const lower = (of: string): Promise<Outcome> =>
@@ -149,5 +150,13 @@ describeOnControlPlane('a blocked StatefulSet while no webhook answers', (contro
       ({ said }) => said.includes('rollout-group-update-strategy-ops'),
     );
     expect((await lower(unnamed)).said).toMatch(/^200/);
+    await admin.create(setsOf(namespace), statefulSet({ name: later, replicas: 3, strategy: 'OnDelete' }));
+    await setImage(later, 2);
+    const change = (rollingUpdate: object): Promise<Outcome> => {
+      const spec = { updateStrategy: { type: 'RollingUpdate', rollingUpdate } };
+      return write(admin, 'PATCH', `${setsOf(namespace)}/${later}?dryRun=All`, { spec }, merge);
+    };
+    expect((await change({})).said).toMatch(/^403 .*rollout-group-update-strategy-ops/s);
+    expect((await change({ partition: holding })).said).toMatch(/^200/);
   });
 });

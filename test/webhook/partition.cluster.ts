@@ -133,4 +133,29 @@ describeOnControlPlane('a group of the strategy partition behind the webhooks', 
     await untilPartitions(holding, holding);
     await expect.poll(async () => (await updated()).length, { timeout: 60_000 }).toBe(2 * count);
   });
+
+  it('changes its strategy by the documented writes, also with a blocked template, and no pod is deleted', async () => {
+    const strategy = (name: string): object => ({ spec: { rollout: { strategy: name } } });
+    const member = (zone: string, spec: object, type = merge): Promise<Outcome> =>
+      write(admin, 'PATCH', `${setsOf(namespace)}/server-zone-${zone}`, { spec }, type);
+    const uids = async (): Promise<readonly string[]> =>
+      (await admin.list<Pod>(podsOf(namespace))).map(({ metadata }) => metadata.uid).sort();
+    const before = await uids();
+    const written: string[] = [];
+    const note = async (outcome: Promise<Outcome>): Promise<void> => void written.push((await outcome).said);
+    const pending = { ...waves[1], before: { approval: { count: 1, from: ['approvers'] } } };
+    const group = { spec: { rollout: { strategy: 'onDelete', waves: [pending] } } };
+    await note(write(admin, 'PATCH', `${groupsOf(namespace)}/server`, group, merge));
+    for (const zone of ['a', 'b']) await note(member(zone, { updateStrategy: { type: 'OnDelete', rollingUpdate: null } }));
+    await note(write(admin, 'PATCH', `${groupsOf(namespace)}/server`, strategy('partition'), merge));
+    for (const zone of ['a', 'b']) await note(member(zone, image(4), strategic));
+    await expect.poll(updated, { timeout: 30_000 }).toEqual([]);
+    const refused = await member('a', { updateStrategy: { type: 'RollingUpdate' } });
+    expect(refused.said).toMatch(/update-strategy: another strategy would replace 3 pods.*limit: partition 3 or more/);
+    for (const zone of ['a', 'b']) await note(member(zone, partition(holding)));
+    expect(written.filter((said) => !said.startsWith('200'))).toEqual([]);
+    await untilPartitions(holding, holding);
+    await world.untilReady(namespace, 'server-zone-', 2 * count);
+    expect(await uids()).toEqual(before);
+  });
 });

@@ -120,7 +120,9 @@ export const clusterRows: readonly MidWaveRow[] = [
       runs: ['rollout running'],
     },
     differs: {
-      partition: { end: 'update-strategy: ingester-zone-c has the update strategy OnDelete, but the strategy partition needs RollingUpdate' },
+      partition: {
+        end: 'update-strategy: ingester-zone-c has the update strategy OnDelete, but the strategy partition needs RollingUpdate',
+      },
       pinned: { end: 'update-strategy: ingester-zone-c has the update strategy OnDelete, but the strategy pinned needs RollingUpdate' },
     },
   },
