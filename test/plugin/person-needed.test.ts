@@ -243,6 +243,14 @@ describe('the action for a template applied together with its group', () => {
     expect(passesText(rejected, earliestMs - 10_000)).toBe('the agent repeats the write at 2026-03-02 12:00 UTC (in 10s)');
   });
 
+  it.each(['prepare-downscale', 'delayed-downscale'])('does not promise that a failed preparation passes: %s', (rule) => {
+    const earliestMs = Date.parse('2026-03-02T12:00:10Z');
+    const failed = { rule, outcome: 'no', fact: 'ingester-zone-a-2 failed to prepare: 500', earliestMs } as const;
+    expect(passesText(failed, earliestMs - 10_000)).toBe('the agent calls the endpoint again at 2026-03-02 12:00 UTC (in 10s)');
+    const delayed = { ...failed, rule: 'delayed-downscale', outcome: 'wait' } as const;
+    expect(passesText(delayed, earliestMs - 10_000)).toBe('passes at 2026-03-02 12:00 UTC (in 10s) if nothing else changes');
+  });
+
   it('does not promise that a gate passes, because its next readings may fail', () => {
     const earliestMs = Date.parse('2026-03-02T12:00:10Z');
     const gate = { rule: 'gate', outcome: 'wait', fact: 'errors is 3; 0 of 2 successes in a row, 2 failed', earliestMs } as const;

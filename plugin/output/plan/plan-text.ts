@@ -275,10 +275,16 @@ export function passesText(result: RuleResult, nowMs: number | undefined): strin
   }
 }
 
-function passesAtText({ rule, earliestMs }: Pick<RuleResult, 'rule'> & { readonly earliestMs: number }, nowMs: number | undefined): string {
+function passesAtText(
+  { rule, outcome, earliestMs }: Pick<RuleResult, 'rule' | 'outcome'> & { readonly earliestMs: number },
+  nowMs: number | undefined,
+): string {
   if (rule === 'write-accepted') return `the agent repeats the write at ${untilText(earliestMs, nowMs)}`;
   // If nothing in a plan depends on the calendar, the plan has no start time, and its times are relative to the start.
   if (nowMs === undefined) return `passes ${spanText(earliestMs / 1000)} after the start if nothing else changes`;
+  // After a failed preparation, the next one may fail too. A delay without a failure ends at its time.
+  if (rule === 'prepare-downscale' || (rule === 'delayed-downscale' && outcome === 'no'))
+    return `the agent calls the endpoint again at ${untilText(earliestMs, nowMs)}`;
   // The next readings of a gate may fail, also if nothing else changes.
   if (rule === 'gate')
     return earliestMs > nowMs ? `passes at ${untilText(earliestMs, nowMs)} at the earliest` : `passes when ${passesWhen({ rule })}`;
