@@ -214,14 +214,17 @@ export function forecastScale(snapshot: Snapshot, group: GroupDefinition, zoneNa
   let first: Turn | undefined;
   const onTurn = (turn: Turn, world: World): void => {
     first ??= turn;
-    for (const { zone = '', results } of scaleSteps(turn)) {
-      for (const { rule } of results.filter(blocks)) waits.set(zone, (waits.get(zone) ?? new Set()).add(rule));
+    for (const { zone, kind, results } of scaleSteps(turn)) {
+      const key = `${kind} ${zone}`;
+      for (const { rule } of results.filter(blocks)) waits.set(key, (waits.get(key) ?? new Set()).add(rule));
     }
     for (const action of turn.decision.actions) {
       if (action.kind !== 'scaleStatefulSet') continue;
       const { zone, from, to } = action;
-      changes.push({ zone, from, to, afterMs: turn.nowMs - nowMs, waitsFor: [...(waits.get(zone) ?? [])] });
-      waits.delete(zone);
+      // A zone may first wait for a decrease that the request ends.
+      const key = `${to > from ? 'scaleUp' : 'scaleDown'} ${zone}`;
+      changes.push({ zone, from, to, afterMs: turn.nowMs - nowMs, waitsFor: [...(waits.get(key) ?? [])] });
+      waits.delete(key);
       approvals = approvalsGiven(part, world);
     }
   };

@@ -83,7 +83,8 @@ export async function planTemplates(
  */
 export function planTexts(planned: TemplatePlan | undefined): readonly string[] {
   if (planned === undefined) return [];
-  const waits = waitsBesidesStops(planned.plan).filter(({ outcome }) => outcome !== 'no');
+  // A change of replicas waits for the rollout of the templates themselves.
+  const waits = waitsBesidesStops(planned.plan).filter(({ rule, outcome }) => outcome !== 'no' && rule !== 'rollout-in-progress');
   const waitTexts = waits.map(({ rule, outcome, fact }) => (outcome === 'unknown' ? `unknown: ${fact}` : `waits for ${rule}: ${fact}`));
   const atOnce = planned.plan.risks.flatMap(({ code, message }) => (code === 'RG5012' ? [message] : []));
   // The approvals after the block of a template belong to the run that a person starts by ending the block.

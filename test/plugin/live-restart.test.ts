@@ -1,5 +1,9 @@
 import { describe, expect, it } from 'vitest';
+import { planGroups } from '../../engine/plan/plan.ts';
+import { result } from '../../engine/rule.ts';
+import { planTexts } from '../../plugin/live/template-plan.ts';
 import { secondText } from '../../policies/instant.ts';
+import { planInput } from '../kit/manifests.ts';
 import { runOf } from '../kit/questions.ts';
 import { fakeApiServer } from './api-server.ts';
 import { runInProcess } from './in-process.ts';
@@ -200,4 +204,11 @@ describe('undo of a restart', () => {
       expect(stderr).toContain('restart of statefulset/ingester-zone-a in namespace mimir is denied by p/calm');
     }
   });
+});
+
+it('names the waits of new templates, but not that a change of replicas waits for their rollout', () => {
+  const [plan] = planGroups(planInput()).groups;
+  if (plan === undefined) throw new Error('the test expected a plan');
+  const waits = [result('rollout-in-progress', 'wait', 'a rollout runs'), result('zone-gap', 'wait', 'zone a changed')];
+  expect(planTexts({ plan: { ...plan, waits }, lines: [], others: new Map() })).toEqual(['waits for zone-gap: zone a changed']);
 });

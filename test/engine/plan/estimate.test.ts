@@ -223,6 +223,12 @@ describe('the forecast of a scaling', () => {
     return { lines, ...rest };
   };
 
+  it('names no wait of a pending decrease that the request ends', () => {
+    const statefulSets = [statefulSet({ replicas: 2 }), statefulSet({ name: 'ingester-zone-b', replicas: 3 })];
+    const intents = [intent({ action: 'pause', name: 'pause.ingester' })];
+    expect(forecast(2, 2, 4, { statefulSets, intents }).lines).toEqual(['a 2-4 0s', 'b 3-4 0s']);
+  });
+
   it('takes the direction from the zones, not from the earlier request, and counts delays and gaps', () => {
     expect(forecast(3, 6, 4)).toMatchInlineSnapshot(`
       {
