@@ -12,6 +12,7 @@ import type { GroupDecision } from '../decision.ts';
 import { budgetHealth, budgetsFor } from '../disruption/pod-budget.ts';
 import { templateRevision, unmodelledPods } from '../observe/manifests.ts';
 import { fieldAt } from '../observe/raw.ts';
+import type { ZoneView } from '../observe/view.ts';
 import { termsOf } from '../release/terms.ts';
 import { isLimitOfZero } from '../rule.ts';
 import { nextDeadline } from '../rules/roll.ts';
@@ -165,7 +166,7 @@ const shortDeadline: RiskCheck = (question) => {
 };
 
 /** Returns when a deadline fails the run in progress, if the plan waits and replaces no pod before. */
-function failureAhead({ context, waits, run }: RiskQuestion): readonly string[] {
+function failureAhead({ context, waits, first: { run } }: RiskQuestion): readonly string[] {
   const { run: current } = context.view.ledger;
   const deadline = waits.length === 0 || current?.id !== run?.id ? undefined : nextDeadline(context, current);
   if (deadline === undefined) return [];
