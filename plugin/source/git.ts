@@ -65,7 +65,8 @@ export async function readAhead(revision: string, paths: readonly string[], acce
     const own = entries.filter((entry) => path === '' || entry.path === path || entry.path.startsWith(`${path}/`));
     known.set(`${tree}:${path}`, own);
   }
-  const blobs = entries.filter(({ type, path, id }) => type === 'blob' && isDocumentFile(path) && !contents.has(id));
+  const wanted = entries.filter(({ type, path, id }) => type === 'blob' && isDocumentFile(path) && !contents.has(id));
+  const blobs = [...new Map(wanted.map((blob) => [blob.id, blob])).values()];
   const bytes = blobs.reduce((sum, blob) => sum + blob.bytes, 0);
   if (blobs.length > maxFileCount || bytes > maxTotalBytes) return;
   const read = await readBlobs(blobs, access);

@@ -1,5 +1,6 @@
 // Large reviews: changed objects in no group, what stays of a long comment, and the same bytes from threads.
-import { readdirSync, readFileSync } from 'node:fs';
+import { chmodSync, cpSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import type { GroupPlan } from '../../engine/plan/document.ts';
 import { readComment } from '../../plugin/forge/comment-text.ts';
@@ -177,4 +178,31 @@ it('gives the same review from threads as from one thread', async () => {
   } finally {
     repository.remove();
   }
+});
+
+it('asks Git as often for many environments as for one, and reads a file of both revisions once', async () => {
+  const repository = new ScratchRepository('quick-start');
+  const entry = (name: string): string => `  - { name: ${name}, policies: ${name}/policies, manifests: ${name}/manifests }\n`;
+  const names = ['staging', 'europe', 'america'];
+  for (const name of names) {
+    for (const folder of ['policies', 'manifests'])
+      cpSync(`examples/quick-start/${folder}`, join(repository.root, name, folder), { recursive: true });
+  }
+  repository.write('rollout-group.yaml', `environments:\n${names.map(entry).join('')}`);
+  repository.commit('environments');
+  repository.branch('image', () => repository.replace('europe/manifests/cache-a.yaml', /image: \S+/g, 'image: cache:9'));
+  const [log, bin, path] = [join(repository.root, 'git.log'), join(repository.root, 'bin'), String(process.env['PATH'])];
+  repository.write('bin/git', `#!/bin/sh\necho "$@" >> ${log}\ntee -a ${log}.input | PATH=${path} git "$@"\n`);
+  chmodSync(join(bin, 'git'), 0o755);
+  const askedBy = async (...words: readonly string[]) => {
+    const env = { PATH: `${bin}:${path}` };
+    const { status } = await runInProcess(['review', '--base', 'main', '--head', 'image', ...words], { cwd: repository.root, env });
+    const [commands = [], blobs = []] = [log, `${log}.input`].map((file) => readFileSync(file, 'utf8').split('\n').filter(Boolean));
+    for (const file of [log, `${log}.input`]) rmSync(file);
+    return { status, commandCount: commands.length, repeated: blobs.length - new Set(blobs).size };
+  };
+  const [all, one] = [await askedBy(), await askedBy('--environment', 'europe')];
+  repository.remove();
+  // The file rollout-group.yaml of both revisions is read before the paths are known.
+  expect(all).toEqual({ status: 0, commandCount: one.commandCount, repeated: 1 });
 });
