@@ -28,7 +28,7 @@ export function unfitMembers(group: GroupDefinition, zones: readonly ZoneView[])
     const { set } = zone;
     if (set === undefined || set.updateStrategy === limit) return [];
     const source = { object: `StatefulSet ${group.namespace}/${set.name}`, field: 'spec.updateStrategy.type' };
-    const fact = `${set.name} has the update strategy ${set.updateStrategy}, but the strategy ${group.rollout.strategy} needs ${limit}`;
+    const fact = `${set.name} has the update strategy ${set.updateStrategy}: the strategy ${group.rollout.strategy} needs ${limit}`;
     return [result('update-strategy', 'no', fact, { limit, source, endsWith: fittingChange(group, zone, set) })];
   });
 }
@@ -38,7 +38,7 @@ function fittingChange({ namespace, name, rollout }: GroupDefinition, zone: Zone
   const { updateStrategy: type, holdsPartition } = traitsOf({ rollout });
   const rollingUpdate = holdsPartition ? { partition: holdingPartition } : null;
   const patch = JSON.stringify({ spec: { updateStrategy: { type, rollingUpdate } } });
-  const write = `kubectl patch statefulset ${set.name} -n ${namespace} --type=merge -p '${patch}'; write type: ${type} into its manifest`;
+  const write = `kubectl patch statefulset ${set.name} -n ${namespace} --type=merge -p '${patch}', and write type: ${type} into its manifest`;
   const pods = holdsPartition ? displacedPods({ rollout }, zone, set) : set.partition >= holdingPartition ? notUpdated(zone) : [];
   if (pods.length === 0) return write;
   return `kubectl rollout-group undo ${namespace}/${name}; then: ${write}; then apply the new template again`;
@@ -94,23 +94,29 @@ function podsKept(context: GroupContext, zone: ZoneView, set: StatefulSetView, r
   const { strategy, isTemplateChanged, partition = set.partition } = request;
   const { holdsPartition, pinsPods } = traitsOf(context.group);
   const isOther = set.updateStrategy !== strategy;
-  const fits = isOther && holdsPartition;
-  const outdated = countExposed(zone, set, { isTemplateChanged, pinsPods, beyond: isOther && !holdsPartition ? 0 : partition });
-  if (outdated === 0) return fits ? revisionsKept(context, zone, set, request) : [];
-  const isLower = !isOther && partition < set.partition;
-  const what = isOther ? 'another strategy' : isLower ? `the partition ${partition}` : `a template under ${strategy}`;
+  const beyond = isOther && !holdsPartition ? 0 : partition;
+  const outdated = countExposed(zone, set, { isTemplateChanged, pinsPods, beyond });
+  if (outdated === 0) return isOther && holdsPartition ? revisionsKept(context, zone, set, request) : [];
+  const { what, ...details } = exposureOf(context, zone, set, request);
   const fact = `${what} would replace ${counted(outdated, 'pod')} of ${set.name} that ${outdated === 1 ? 'is' : 'are'} not at the update revision`;
-  const source = sourceOf(context, 'rollout.strategy');
-  if (fits)
-    return [
-      result('update-strategy', 'no', fact, {
-        limit: `partition ${zone.replicas} or more`,
-        source,
-        endsWith: fittingWrite(context, zone, set, request),
-      }),
-    ];
-  const limit = isOther ? set.updateStrategy : isLower ? `partition ${set.partition}` : 'OnDelete';
-  return [result('update-strategy', 'no', fact, { limit, source })];
+  return [result('update-strategy', 'no', fact, { ...details, source: sourceOf(context, 'rollout.strategy') })];
+}
+
+/** Describes the part of a write that exposes pods, with its limit. */
+function exposureOf(
+  context: GroupContext,
+  zone: ZoneView,
+  set: StatefulSetView,
+  request: UpdateRequest,
+): { readonly what: string; readonly limit: string; readonly endsWith?: string } {
+  const { strategy, partition = set.partition } = request;
+  const isOther = set.updateStrategy !== strategy;
+  if (isOther && traitsOf(context.group).holdsPartition) {
+    return { what: `${strategy} without the ${holdingLimit}`, limit: holdingLimit, endsWith: fittingWrite(context, zone, set, request) };
+  }
+  if (isOther) return { what: 'another strategy', limit: set.updateStrategy };
+  if (partition < set.partition) return { what: `the partition ${partition}`, limit: `partition ${set.partition}` };
+  return { what: `a template under ${strategy}`, limit: 'OnDelete' };
 }
 
 interface Exposure {

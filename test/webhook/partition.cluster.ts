@@ -151,7 +151,7 @@ describeOnControlPlane('a group of the strategy partition behind the webhooks', 
     for (const zone of ['a', 'b']) await note(member(zone, image(4), strategic));
     await expect.poll(updated, { timeout: 30_000 }).toEqual([]);
     const refused = await member('a', { updateStrategy: { type: 'RollingUpdate' } });
-    expect(refused.said).toMatch(/update-strategy: another strategy would replace 3 pods.*limit: partition 3 or more/);
+    expect(refused.said).toMatch(/update-strategy: RollingUpdate without the partition 1000000 would replace 3 pods/);
     for (const zone of ['a', 'b']) await note(member(zone, partition(holding)));
     expect(written.filter((said) => !said.startsWith('200'))).toEqual([]);
     await untilPartitions(holding, holding);

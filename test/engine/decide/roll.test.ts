@@ -324,7 +324,7 @@ describe('a group at rest whose member does not fit its strategy', () => {
     expect(warnings).toMatchObject([
       {
         rule: 'update-strategy',
-        fact: `ingester-zone-a has the update strategy OnDelete, but the strategy ${strategy} needs RollingUpdate`,
+        fact: `ingester-zone-a has the update strategy OnDelete: the strategy ${strategy} needs RollingUpdate`,
         endsWith: expect.stringMatching(/^kubectl patch statefulset ingester-zone-a -n mimir .*1000000/),
       },
     ]);

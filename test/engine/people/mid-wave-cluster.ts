@@ -113,7 +113,7 @@ export const clusterRows: readonly MidWaveRow[] = [
     name: 'the strategy of a zone changes: nothing more goes until it is put back',
     happens: [{ at: 900, kind: 'strategy', zones: ['c'], type: 'other' }],
     outcome: {
-      end: 'update-strategy: ingester-zone-c has the update strategy RollingUpdate, but the strategy onDelete needs OnDelete',
+      end: 'update-strategy: ingester-zone-c has the update strategy RollingUpdate: the strategy onDelete needs OnDelete',
       seconds: 1140,
       zones: { a: '2 2 2', b: '2 2 2', c: '1 1 1' },
       replaced: 6,
@@ -121,9 +121,9 @@ export const clusterRows: readonly MidWaveRow[] = [
     },
     differs: {
       partition: {
-        end: 'update-strategy: ingester-zone-c has the update strategy OnDelete, but the strategy partition needs RollingUpdate',
+        end: 'update-strategy: ingester-zone-c has the update strategy OnDelete: the strategy partition needs RollingUpdate',
       },
-      pinned: { end: 'update-strategy: ingester-zone-c has the update strategy OnDelete, but the strategy pinned needs RollingUpdate' },
+      pinned: { end: 'update-strategy: ingester-zone-c has the update strategy OnDelete: the strategy pinned needs RollingUpdate' },
     },
   },
   {

@@ -52,10 +52,10 @@ describe('update-strategy', () => {
   const no = (zone: string) => ({
     rule: 'update-strategy',
     outcome: 'no',
-    fact: `ingester-zone-${zone} has the update strategy RollingUpdate, but the strategy onDelete needs OnDelete`,
+    fact: `ingester-zone-${zone} has the update strategy RollingUpdate: the strategy onDelete needs OnDelete`,
     limit: 'OnDelete',
     source: { object: `StatefulSet mimir/ingester-zone-${zone}`, field: 'spec.updateStrategy.type' },
-    endsWith: `kubectl patch statefulset ingester-zone-${zone} -n mimir --type=merge -p '{"spec":{"updateStrategy":{"type":"OnDelete","rollingUpdate":null}}}'; write type: OnDelete into its manifest`,
+    endsWith: `kubectl patch statefulset ingester-zone-${zone} -n mimir --type=merge -p '{"spec":{"updateStrategy":{"type":"OnDelete","rollingUpdate":null}}}', and write type: OnDelete into its manifest`,
   });
 
   it('asks the zone itself in native groups', () => {

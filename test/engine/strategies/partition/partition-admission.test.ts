@@ -184,7 +184,8 @@ describe('a write to a StatefulSet of the strategy partition', () => {
     ],
   ])('is refused with the commands that fit: %s', (_, set, expected) => {
     const [refusal] = judged({ strategy: 'RollingUpdate' }, set, oneNew).results;
-    expect(refusal).toMatchObject({ rule: 'update-strategy', limit: 'partition 3 or more' });
+    expect(refusal).toMatchObject({ rule: 'update-strategy', limit: 'partition 1000000' });
+    expect(refusal?.fact).toMatch(/^RollingUpdate without the partition 1000000 would replace 2 pods/);
     expect(refusal?.endsWith).toMatch(new RegExp(expected));
   });
 
