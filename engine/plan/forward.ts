@@ -37,6 +37,10 @@ const usualMaxTurns = 50_000;
 /** The maximum number of turns at one instant. More turns mean that an action has no effect and is decided again without end. */
 const maxTurnsAtOnce = 500;
 
+/** The age of a failed preparation that the agent still repeats: two pauses between its calls. */
+const recentFailureMs = 60_000;
+const preparationRules: ReadonlySet<string> = new Set(['delayed-downscale', 'prepare-downscale']);
+
 interface ScheduledEvent {
   readonly atMs: number;
   readonly input: Exclude<WorldInput, { kind: 'action' | 'deletePods' | 'elapse' }>;
@@ -62,7 +66,7 @@ export function runForward(
 ): ForwardRun {
   const pending = [...events].sort((a, b) => a.atMs - b.atMs);
   const endMs = untilMs ?? start.snapshot.nowMs + horizonMs;
-  let world = withAssumedMetrics(withDeadlines(start, hasDeadlines), group);
+  let world = withAssumedMetrics(withDeadlines(withFailingPreparations(start, group), hasDeadlines), group);
   const pace = paceOf(contextOf(start.snapshot, group));
   let turnsAtOnce = 0;
   let before: Pick<GroupDecision, 'wantedReadings'> = { wantedReadings: [] };
@@ -82,7 +86,7 @@ export function runForward(
     const isInstant = approved !== acted || decidesAgain(decision, pace);
     const intervalEndMs = intervalEnd(decision, pace, turn.nowMs);
     const wakeAtMs = earliest([
-      wakeOf(decision, turn.nowMs),
+      wakeOf(decision, world),
       nextReadingMs(approved, group, decision),
       nextClaimEndMs(approved.snapshot),
       pending[0]?.atMs,
@@ -98,12 +102,18 @@ export function runForward(
 
 /**
  * Returns the instant at which time may change what the group does. If only a person ends a stop of the whole group or continues a failed run,
- * other stops that begin and end until then change nothing, so their instants do not count.
+ * other stops that begin and end until then change nothing, so their instants do not count. If preparations fail, the next ones fail too.
  */
-function wakeOf({ steps, stops, wakeAtMs }: GroupDecision, nowMs: number): number | undefined {
-  if (!stops.some(({ rule, endsBy }) => endsBy === 'person' || rule === 'run-failed')) return wakeAtMs;
-  const isOfAStop = (answer: RuleResult): boolean => stops.some((stop) => isOfStop(answer, stop));
-  const waits = steps.flatMap(({ kind, results }) => results.filter((answer) => blocks(answer) && (kind !== 'roll' || !isOfAStop(answer))));
+function wakeOf({ steps, stops, wakeAtMs }: GroupDecision, { snapshot: { nowMs }, assumptions }: World): number | undefined {
+  const isStopped = stops.some(({ rule, endsBy }) => endsBy === 'person' || rule === 'run-failed');
+  const isFailing = assumptions.preparations === 'fail';
+  if (!isStopped && !isFailing) return wakeAtMs;
+  const isOfAStop = (answer: RuleResult): boolean => isStopped && stops.some((stop) => isOfStop(answer, stop));
+  const waits = steps.flatMap(({ kind, results }) =>
+    results.filter(
+      (answer) => blocks(answer) && !(kind === 'roll' && isOfAStop(answer)) && !(isFailing && preparationRules.has(answer.rule)),
+    ),
+  );
   return earliestAfter(
     nowMs,
     waits.map(({ earliestMs }) => earliestMs),
@@ -117,6 +127,15 @@ function applyDueEvents(start: World, pending: ScheduledEvent[]): World {
     pending.shift();
   }
   return world;
+}
+
+/** Returns the world in which preparations fail, if the last call of the agent has failed: nothing in the cluster mends the endpoint. */
+function withFailingPreparations(world: World, group: GroupDefinition): World {
+  const { snapshot, assumptions } = world;
+  const isFailing = ledgerOf(snapshot, group).preparations.some(
+    ({ state, seenMs }) => state === 'failed' && snapshot.nowMs - seenMs < recentFailureMs,
+  );
+  return isFailing ? { ...world, assumptions: { ...assumptions, preparations: 'fail' } } : world;
 }
 
 function withDeadlines(world: World, hasDeadlines: boolean): World {

@@ -5,7 +5,7 @@ import { noteAnswers, type PodAnswer } from '../decide/preparations.ts';
 import type { Action } from '../decision.ts';
 import { mayEvict } from '../disruption/pod-budget.ts';
 import { type Assumptions, type PodTimes, podTimesOf } from '../plan/document.ts';
-import { emptyLedger, isUnknown, type Ledger, type PodView, type Snapshot, type StatefulSetView } from '../snapshot.ts';
+import { emptyLedger, isUnknown, type Ledger, type PodView, type Preparation, type Snapshot, type StatefulSetView } from '../snapshot.ts';
 import {
   beginStep,
   breakPod,
@@ -289,8 +289,8 @@ function callPods(draft: StepDraft, action: ActionOf<'callPods'>): void {
   const asked = new Set(action.ordinals);
   const present = (stateOf(draft, setKey(action.namespace, action.statefulSet))?.pods ?? []).filter(({ ordinal }) => asked.has(ordinal));
   if (action.call === 'delayed') draft.reported = reportedAfter(draft, action, present);
-  changeLedger(draft, action, (ledger) => {
-    const answers = present.map((pod) => answer(draft, action, pod));
+  changeLedger(draft, action, (ledger, zone) => {
+    const answers = present.map((pod) => answer(draft, action, pod, messageOfFailure(ledger, action, { zone, ordinal: pod.ordinal })));
     return noteAnswers(ledger, action, answers, draft.nowMs);
   });
 }
@@ -305,11 +305,21 @@ function reportedAfter(draft: StepDraft, action: ActionOf<'callPods'>, pods: rea
   return reported;
 }
 
-function answer(draft: StepDraft, action: ActionOf<'callPods'>, pod: PodView): PodAnswer {
+/** Returns the message of the last failure, which the next failure is assumed to repeat. */
+function messageOfFailure(
+  { preparations }: Ledger,
+  { call }: ActionOf<'callPods'>,
+  { zone, ordinal }: Pick<Preparation, 'zone' | 'ordinal'>,
+): string {
+  const failed = preparations.find((entry) => entry.zone === zone && entry.ordinal === ordinal && entry.call === call);
+  return failed?.message ?? 'preparations are assumed to fail';
+}
+
+function answer(draft: StepDraft, action: ActionOf<'callPods'>, pod: PodView, message: string): PodAnswer {
   const identity = { ordinal: pod.ordinal, podUid: pod.uid };
   if (action.method === 'DELETE') return { ...identity, result: 'done' };
   if (draft.world.assumptions.preparations === 'fail') {
-    return { ...identity, result: 'failed', message: 'preparations are assumed to fail' };
+    return { ...identity, result: 'failed', message };
   }
   const reportedMs = action.call === 'delayed' ? draft.reported.get(`${action.namespace}/${pod.name}`) : undefined;
   return { ...identity, result: 'done', ...(reportedMs === undefined ? {} : { reportedMs }) };
