@@ -3,7 +3,7 @@ import type { TurnReport } from '../../agent/report.ts';
 import { intentResource, isTerminating, podResource, readyCondition, revisionLabelOf, textAt } from '../objects.ts';
 import type { Commit } from '../server/request.ts';
 import { disruptedByUs } from './availability.ts';
-import { longestMs, machineOf, type Oracle } from './oracle.ts';
+import { longestMs, type Oracle, WallErrors } from './oracle.ts';
 import { exposedByUs } from './partitions.ts';
 import { type Book, isInRange, isOpen, type Place } from './places.ts';
 
@@ -22,27 +22,26 @@ class DeadlineJudge implements Oracle {
   /** The last progress: a new run, a retry, a replacement, or an updated pod that becomes ready. */
   #progressMs = 0;
   #runId: string | undefined;
-  /** The furthest that the wall clock of any agent was ahead and behind. */
-  #aheadMs = 0;
-  #behindMs = 0;
+  readonly #clocks: WallErrors;
   #reported = '';
   /** The last time at which the pod of each name was at another revision than the target, so that it waited for its replacement. */
   readonly #outdatedMs = new Map<string, number>();
 
   constructor(book: Book, deadlineMs: number) {
     this.#book = book;
+    this.#clocks = new WallErrors(book.scene);
     this.#deadlineMs = deadlineMs;
   }
 
   committed(commit: Commit): void {
-    this.#noteClock(commit.actor.process);
+    this.#clocks.note(commit.actor.process);
     this.#noteRun(commit.atMs);
     this.#noteOutdated(commit);
     if (this.#isProgress(commit)) this.#progressMs = commit.atMs;
   }
 
   turnEnded(process: string, { decision, error }: TurnReport): void {
-    this.#noteClock(process);
+    this.#clocks.note(process);
     const { runs, scene } = this.#book;
     this.#noteRun(scene.nowMs());
     const run = decision?.run;
@@ -50,7 +49,7 @@ class DeadlineJudge implements Oracle {
     if (run?.outcome !== 'running' || error !== undefined || stored?.id !== run.id || stored.outcome !== 'running') return;
     // The wall clocks of agents may have run apart since the last progress, and a turn may decide by an older snapshot.
     const tolerance = { process, countedMs: toleranceMs, untilMs: scene.nowMs() };
-    const slackMs = this.#aheadMs + this.#behindMs + longestMs(scene, tolerance);
+    const slackMs = this.#clocks.spreadMs + longestMs(scene, tolerance);
     const ageMs = scene.nowMs() - this.#progressMs;
     // A decision that cannot read a zone does not know whether its pods have come back.
     const unread = new Set(decision?.zones.flatMap((zone) => (zone.unread === undefined ? [] : [zone.statefulSet])));
@@ -108,11 +107,5 @@ class DeadlineJudge implements Oracle {
           place.requiredSinceMs <= sinceMs
         );
       });
-  }
-
-  #noteClock(process: string | undefined): void {
-    const { wallErrorMs } = machineOf(this.#book.scene, process);
-    this.#aheadMs = Math.max(this.#aheadMs, wallErrorMs);
-    this.#behindMs = Math.max(this.#behindMs, -wallErrorMs);
   }
 }

@@ -195,3 +195,25 @@ export function longestMs(scene: Pick<Scene, 'clockOf'>, { process, countedMs, u
 export function machineOf(scene: Pick<Scene, 'clockOf'>, process: string | undefined): MachineState {
   return (process === undefined ? undefined : scene.clockOf?.(process)) ?? { rate: 1, wallErrorMs: 0 };
 }
+
+/** The errors of the wall clocks of all agents so far. Two times that agents recorded may differ by both from the true times. */
+export class WallErrors {
+  readonly #scene: Pick<Scene, 'clockOf'>;
+  /** The furthest that any clock was ahead. */
+  aheadMs = 0;
+  #behindMs = 0;
+
+  constructor(scene: Pick<Scene, 'clockOf'>) {
+    this.#scene = scene;
+  }
+
+  note(process: string | undefined): void {
+    const { wallErrorMs } = machineOf(this.#scene, process);
+    this.aheadMs = Math.max(this.aheadMs, wallErrorMs);
+    this.#behindMs = Math.max(this.#behindMs, -wallErrorMs);
+  }
+
+  get spreadMs(): number {
+    return this.aheadMs + this.#behindMs;
+  }
+}

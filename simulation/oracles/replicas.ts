@@ -13,7 +13,7 @@ import {
 } from '../objects.ts';
 import type { Commit } from '../server/request.ts';
 import { named, unavailabilityOf } from './availability.ts';
-import { type Moment, machineOf, type Oracle } from './oracle.ts';
+import { type Moment, type Oracle, WallErrors } from './oracle.ts';
 import { type Book, unavailableIn, type Zone } from './places.ts';
 import { checkObserved, isHalted } from './targets.ts';
 import { Timeline } from './terms.ts';
@@ -36,22 +36,19 @@ interface Direction {
 export class ReplicaJudge implements Oracle {
   readonly #book: Book;
   readonly #decreases = new Map<Zone, number>();
-  /** The largest errors of the wall clocks of all agents until now: ahead and behind, in milliseconds. */
-  #aheadMs = 0;
-  #behindMs = 0;
+  readonly #clocks: WallErrors;
   readonly #directions = new Map<Zone, Direction>();
   readonly #inputs: ReadonlyMap<Zone, Timeline<number>>;
 
   constructor(book: Book) {
     this.#book = book;
+    this.#clocks = new WallErrors(book.scene);
     this.#inputs = new Map(book.zones.map((zone) => [zone, new Timeline<number>()]));
     for (const changes of this.#inputs.values()) changes.set(Number.NEGATIVE_INFINITY, 0);
   }
 
   committed(commit: Commit): void {
-    const { wallErrorMs } = machineOf(this.#book.scene, commit.actor.process);
-    this.#aheadMs = Math.max(this.#aheadMs, wallErrorMs);
-    this.#behindMs = Math.max(this.#behindMs, -wallErrorMs);
+    this.#clocks.note(commit.actor.process);
     const write = writeOf(this.#book, commit);
     if (write !== undefined && write.from !== write.to) this.#checkWrite(write);
     if (!isInput(this.#book, commit, write)) return;
@@ -77,7 +74,7 @@ export class ReplicaJudge implements Oracle {
     const gapMs = Math.min(...settings.map(({ betweenZonesMs }) => betweenZonesMs), Number.POSITIVE_INFINITY);
     for (const [zone, atMs] of this.#decreases) {
       const passedMs = moment.atMs - atMs;
-      const isLong = passedMs + this.#aheadMs + this.#behindMs + toleranceMs >= gapMs;
+      const isLong = passedMs + this.#clocks.spreadMs + toleranceMs >= gapMs;
       if (zone === own || gapMs === Number.POSITIVE_INFINITY || isLong) continue;
       const ago = `only ${Math.round(passedMs)} ms after ${zone.statefulSet} shrank`;
       scene.violated('S12', `${describe(write)}, ${ago}; the minimum is ${gapMs} ms`);

@@ -21,7 +21,7 @@ import {
 import type { Commit, ModelObject } from '../server/request.ts';
 import { disruptedByUs, named } from './availability.ts';
 import { isLedger, pinKey, type RunText, readLedger } from './documents.ts';
-import { knownSinceMs, type Oracle } from './oracle.ts';
+import { knownSinceMs, type Oracle, WallErrors } from './oracle.ts';
 import { exposedByUs } from './partitions.ts';
 import { type Book, isInRange, type Place, type Zone } from './places.ts';
 
@@ -45,6 +45,7 @@ interface Block {
 
 class RollbackJudge implements Oracle {
   readonly #book: Book;
+  readonly #clocks: WallErrors;
   /** The blocks by the name of the StatefulSet, also while the StatefulSet does not exist. */
   readonly #blocks = new Map<string, Block>();
   #latest: RunText | undefined;
@@ -60,6 +61,7 @@ class RollbackJudge implements Oracle {
 
   constructor(book: Book) {
     this.#book = book;
+    this.#clocks = new WallErrors(book.scene);
   }
 
   podAdmitted({ pod, createdRevision, isUnavailable }: PodAdmitted): void {
@@ -70,6 +72,7 @@ class RollbackJudge implements Oracle {
   committed(commit: Commit): void {
     const { resource, type, after, actor } = commit;
     const { scene } = this.#book;
+    this.#clocks.note(actor.process);
     if (after.metadata.namespace !== scene.namespace) return;
     if (resource === configMapResource && isLedger(after)) this.#noteLedger(commit);
     if (resource === intentResource) this.#noteUndo(commit);
@@ -86,7 +89,9 @@ class RollbackJudge implements Oracle {
   /** Checks that a failed run of a group with `onFailure: rollback` is rolled back, if the decision has seen every zone and every request. */
   turnEnded(process: string, { group, snapshot, decision }: TurnReport): void {
     const { scene, runs } = this.#book;
-    const seen = runs.since(scene.nowMs() - rollbackWithinMs);
+    this.#clocks.note(process);
+    // Another agent may have recorded the failure, by its own clock.
+    const seen = runs.since(scene.nowMs() - rollbackWithinMs - this.#clocks.spreadMs);
     const [run] = seen;
     if (scene.group.rollsBack !== true || run === undefined || decision?.run?.outcome !== 'failed' || decision.run.id !== run.id) return;
     const isKept = run.stays || Object.entries(run.target).every(([zone, revision]) => (run.previous[zone] ?? revision) === revision);

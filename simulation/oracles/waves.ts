@@ -7,7 +7,7 @@ import { instantAt, intentResource, isTerminating, partitionOf, revisionLabelOf,
 import { letterOf, traitsOfShape, type WaveShape } from '../scenario.ts';
 import type { Actor, Commit, ModelObject } from '../server/request.ts';
 import { disruptedByUs, named } from './availability.ts';
-import { type GateAnswered, type Moment, machineOf, type Oracle } from './oracle.ts';
+import { type GateAnswered, type Moment, type Oracle, WallErrors } from './oracle.ts';
 import { exposedByUs, outdated } from './partitions.ts';
 import { type Book, isInRange, type Place, unavailableIn, wasDown, type Zone } from './places.ts';
 
@@ -72,14 +72,13 @@ class WaveJudge implements Oracle {
   readonly #requests: WaveRequest[] = [];
   /** The times at which requests were deleted, by their names. */
   readonly #deletedMs = new Map<string, number>();
-  /** The furthest that the wall clock of any agent was ahead and behind. */
-  #aheadMs = 0;
-  #behindMs = 0;
+  readonly #clocks: WallErrors;
   /** The wall-clock time of the last decision that replaced a pod. */
   #replacedMs = Number.NEGATIVE_INFINITY;
 
   constructor(book: Book) {
     this.#book = book;
+    this.#clocks = new WallErrors(book.scene);
     this.#waves = book.waves.latest() ?? [];
     this.#known.add(textOf(this.#waves));
   }
@@ -92,7 +91,7 @@ class WaveJudge implements Oracle {
   }
 
   turnEnded(process: string, { snapshot, performed }: TurnReport): void {
-    this.#noteClock(process);
+    this.#clocks.note(process);
     const intervalMs = (this.#book.scene.group.minIntervalSeconds ?? 0) * 1000;
     const pods = performed.flatMap(({ action, result }) => {
       if (result !== 'done') return [];
@@ -108,7 +107,7 @@ class WaveJudge implements Oracle {
 
   committed(commit: Commit): void {
     const { actor, resource, atMs } = commit;
-    this.#noteClock(actor.process);
+    this.#clocks.note(actor.process);
     this.#fill(atMs);
     this.#shownMs = atMs;
     if (resource === intentResource && commit.type === 'ADDED') this.#noteRequest(commit);
@@ -125,15 +124,9 @@ class WaveJudge implements Oracle {
     this.#requests.push({ action, wave, runId: textAt(after, 'spec', 'runId'), user, name: after.metadata.name, atMs });
   }
 
-  #noteClock(process: Actor['process']): void {
-    const { wallErrorMs } = machineOf(this.#book.scene, process);
-    this.#aheadMs = Math.max(this.#aheadMs, wallErrorMs);
-    this.#behindMs = Math.max(this.#behindMs, -wallErrorMs);
-  }
-
   /** Returns by how much a duration between two recorded times may be too short. One of them may be of another agent. */
   #slackMs(): number {
-    return this.#aheadMs + this.#behindMs + toleranceMs;
+    return this.#clocks.spreadMs + toleranceMs;
   }
 
   /** Records new templates, and the waves that are filled now. */
@@ -201,7 +194,7 @@ class WaveJudge implements Oracle {
     const least = Math.min(...zone.facts.since(atMs - snapshotAgeMs).map((facts) => targetOf(wave, facts?.replicas ?? 0)));
     const target = zone.facts.latest()?.updateRevision;
     const up = [...zone.places.values()].filter(
-      ({ pod, upAtMs }) => pod !== undefined && revisionLabelOf(pod) === target && upAtMs <= atMs + this.#aheadMs + toleranceMs,
+      ({ pod, upAtMs }) => pod !== undefined && revisionLabelOf(pod) === target && upAtMs <= atMs + this.#clocks.aheadMs + toleranceMs,
     );
     return up.length >= least;
   }

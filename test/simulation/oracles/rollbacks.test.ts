@@ -40,8 +40,9 @@ describe('the judge of rollbacks', () => {
   });
 
   it('finds a turn that does not roll back a run that failed a minute ago', () => {
-    const found = (progress: object, waitMs: number) => {
+    const found = (progress: object, waitMs: number, wallErrorMs = 0) => {
       const history = new History({ strategy: 'pinned', rollsBack: true });
+      history.clocks.set('a1', { rate: 1, wallErrorMs });
       const previous = { a: 'r1', b: 'r1', c: 'r1' };
       history.ledger('run1', 'running', 'r2');
       history.ledger('run1', 'failed', 'r2', undefined, { kind: 'rollout', previous, ...progress });
@@ -51,6 +52,8 @@ describe('the judge of rollbacks', () => {
     expect(found({}, 65_000)).toEqual(['a1 does not roll back the failed run run1']);
     expect([found({}, 20_000), found({ onFailure: 'pause' }, 65_000), found({ kind: 'rollback' }, 65_000)].flat()).toEqual([]);
     expect(found({ previous: { a: 'r2', b: 'r2', c: 'r2' } }, 65_000)).toEqual([]);
+    // By the clock of this agent, the failure is in the future.
+    expect([found({}, 65_000, -10_000), found({}, 75_000, -10_000).length]).toEqual([[], 1]);
   });
 
   it('finds a pod of a rolled-back zone that is created at another revision than the restored one', () => {
