@@ -210,7 +210,7 @@ export const catalogue: readonly CatalogueEntry[] = [
     title: 'a revision that was rolled back or undone does not return',
     judgedBy: ['rollbacks'],
     scope: 'native',
-    how: 'with `onFailure: rollback`, a run that failed a minute ago is rolled back; a rollback restores a revision from before the first run, or of a completed run; when it completes, no pod runs the failed revision; every pod of the zone is created at the restored revision, unless the webhook does not answer or the ledger pins the pod; until a retry or another template no pod at the restored revision is replaced, and the judge remembers the failed revision itself, also while the StatefulSet is deleted and created again; the published status is degraded and not ready, unless the agent could not read the zone; no pod is replaced later than 10 s after an undo of the update revision',
+    how: 'with `onFailure: rollback`, a run that failed a minute ago is rolled back, give or take the errors of the clocks of agents; a rollback restores a revision from before the first run, or of a completed run; when it completes, no pod runs the failed revision; every pod of the zone is created at the restored revision, unless the webhook does not answer or the ledger pins the pod; until a retry or another template no pod at the restored revision is replaced, and the judge remembers the failed revision itself, also while the StatefulSet is deleted and created again; the published status is degraded and not ready, unless the agent could not read the zone; no pod is replaced later than 10 s after an undo of the update revision',
   },
   {
     id: 'S40',
