@@ -24,7 +24,7 @@ export function partitionedCase(seed: number): RandomCase | undefined {
     // As after a rollout by partition: updated pods at the top, outdated pods below, and sometimes an updated pod below the partition.
     const share = draws[index]?.by ?? 0;
     return podsOf(one.snapshot, set).map((pod) => {
-      const isTop = pod.ordinal >= set.replicas - Math.floor(share * set.replicas);
+      const isTop = pod.ordinal >= set.replicas - updatedOf(share, set);
       const isOdd = (draws[index]?.kind ?? 1) < 0.1 && pod.ordinal % 3 === 0;
       return { ...pod, revision: isTop !== isOdd ? set.status.updateRevision : set.status.currentRevision };
     });
@@ -36,7 +36,7 @@ export function partitionedCase(seed: number): RandomCase | undefined {
   });
   const statefulSets = one.snapshot.statefulSets.map((set, index): StatefulSetView => {
     const { kind, by, ordered } = draws[index] ?? { kind: 0, by: 0, ordered: 0 };
-    const top = Math.floor(by * set.replicas);
+    const top = updatedOf(by, set);
     const partition = kind < 0.15 ? holding : kind < 0.25 ? Math.floor(by * 40) : Math.max(0, set.replicas - top);
     const isDone = podsOf({ pods }, set).every(({ revision }) => revision === set.status.updateRevision);
     const status = isDone && kind > 0.5 ? { ...set.status, currentRevision: set.status.updateRevision } : set.status;
@@ -44,6 +44,11 @@ export function partitionedCase(seed: number): RandomCase | undefined {
     return { ...set, status, podManagementPolicy, updateStrategy: kind > 0.98 ? 'OnDelete' : 'RollingUpdate', partition };
   });
   return { seed, group, snapshot: { ...one.snapshot, groups: [group], statefulSets, pods } };
+}
+
+/** Returns the number of updated pods at the top: from none to all. */
+function updatedOf(share: number, { replicas }: StatefulSetView): number {
+  return Math.floor(share * (replicas + 1));
 }
 
 function podsOf(snapshot: Pick<Snapshot, 'pods'>, set: StatefulSetView): readonly PodView[] {
