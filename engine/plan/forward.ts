@@ -6,6 +6,7 @@ import { asksForApproval } from '../../policies/rollout/rules-without-exception.
 import { defined, extended } from '../../policies/values/defined.ts';
 import { contextOf, type GroupContext, minIntervalOf } from '../context.ts';
 import { decideGroup } from '../decide/decide.ts';
+import { wasAsked } from '../decide/preparations.ts';
 import { isOfStop } from '../decide/stops.ts';
 import { type GroupDecision, isReplacement, type RuleResult } from '../decision.ts';
 import { decidedLedger, nextClaimEndMs, withObservedLedgers } from '../ledger/ledger.ts';
@@ -39,6 +40,8 @@ const maxTurnsAtOnce = 500;
 
 /** The age of a failed preparation that the agent still repeats: two pauses between its calls. */
 const recentFailureMs = 60_000;
+/** The time within which a pod normally answers. */
+const answerWithinMs = 2_000;
 const preparationRules: ReadonlySet<string> = new Set(['delayed-downscale', 'prepare-downscale']);
 
 interface ScheduledEvent {
@@ -129,12 +132,16 @@ function applyDueEvents(start: World, pending: ScheduledEvent[]): World {
   return world;
 }
 
-/** Returns the world in which preparations fail, if the last call of the agent has failed: nothing in the cluster mends the endpoint. */
+/**
+ * Returns the world in which preparations fail, if the last call of the agent has failed or has no answer: nothing in the cluster mends the
+ * endpoint. The agent stores a failure only with its next write, so a call without an answer is often a call that failed.
+ */
 function withFailingPreparations(world: World, group: GroupDefinition): World {
   const { snapshot, assumptions } = world;
-  const isFailing = ledgerOf(snapshot, group).preparations.some(
-    ({ state, seenMs }) => state === 'failed' && snapshot.nowMs - seenMs < recentFailureMs,
-  );
+  const isFailing = ledgerOf(snapshot, group).preparations.some((entry) => {
+    const ageMs = snapshot.nowMs - entry.seenMs;
+    return entry.state === 'failed' ? ageMs < recentFailureMs : entry.state === 'asked' && wasAsked(entry) && ageMs >= answerWithinMs;
+  });
   return isFailing ? { ...world, assumptions: { ...assumptions, preparations: 'fail' } } : world;
 }
 

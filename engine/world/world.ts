@@ -311,8 +311,8 @@ function messageOfFailure(
   { call }: ActionOf<'callPods'>,
   { zone, ordinal }: Pick<Preparation, 'zone' | 'ordinal'>,
 ): string {
-  const failed = preparations.find((entry) => entry.zone === zone && entry.ordinal === ordinal && entry.call === call);
-  return failed?.message ?? 'preparations are assumed to fail';
+  const before = preparations.find((entry) => entry.zone === zone && entry.ordinal === ordinal && entry.call === call);
+  return before?.message ?? (before?.state === 'asked' ? 'the last call has no answer yet' : 'preparations are assumed to fail');
 }
 
 function answer(draft: StepDraft, action: ActionOf<'callPods'>, pod: PodView, message: string): PodAnswer {

@@ -365,15 +365,18 @@ describe('a downscale', () => {
     const failing = run({ group: shrinking, state: settled, assumptions: { preparations: 'fail' } });
     expect(failing.end).toBe('held');
     expect(failing.holding).toEqual(['delayed-downscale wait']);
-    const afterFailure = (agoMs: number) => {
-      const failed = { zone: 'a', ordinal: 2, podUid: 'uid-ingester-zone-a-2', call: 'delayed', state: 'failed', message: '500' } as const;
+    const planned = (agoMs: number, answer: { readonly state: 'asked' } | { readonly state: 'failed'; readonly message: string }) => {
+      const failed = { zone: 'a', ordinal: 2, podUid: 'uid-ingester-zone-a-2', call: 'delayed', ...answer } as const;
       const ledger = { namespace: 'mimir', group: 'ingester', claims: [], downscales: [] };
       const preparations = [{ ...failed, seenMs: kitNowMs - agoMs }];
       return run({ group: shrinking, state: { ...settled, ledgers: [{ ...ledger, preparations }] } });
     };
+    const factsOf = ({ last }: ReturnType<typeof run>) => last.decision.waits.map(({ fact }) => fact);
     // The agent calls again every 30 s. A plan does not assume that somebody mends the endpoint.
     for (const agoMs of [5000, 40_000])
-      expect(afterFailure(agoMs).last.decision.waits.map(({ fact }) => fact)).toEqual(['ingester-zone-a-2 failed to prepare: 500']);
-    expect(afterFailure(10 * minuteMs).end).toBe('done');
+      expect(factsOf(planned(agoMs, { state: 'failed', message: '500' }))).toEqual(['ingester-zone-a-2 failed to prepare: 500']);
+    expect(factsOf(planned(5000, { state: 'asked' }))).toEqual(['ingester-zone-a-2 failed to prepare: the last call has no answer yet']);
+    expect(planned(0, { state: 'asked' }).end).toBe('done');
+    expect(planned(10 * minuteMs, { state: 'failed', message: '500' }).end).toBe('done');
   });
 });
