@@ -155,6 +155,8 @@ describe('the table of a plan', () => {
     expect(isOneZoneAtATime(group)).toBe(true);
     const overlapping = group.timeline.map((span) => (span.zone === 'zone-c' ? { ...span, startSeconds: 5900, endSeconds: 5990 } : span));
     expect(isOneZoneAtATime({ ...group, timeline: overlapping })).toBe(false);
+    const atOnce = group.timeline.map((span) => ({ ...span, startSeconds: 0, endSeconds: 0 }));
+    expect(isOneZoneAtATime({ ...group, timeline: atOnce })).toBe(false);
     const permitted = [{ rule: 'other-zones-ready', outcome: 'ok', fact: 'zone b has 2 of 3 pods available' }] as const;
     expect(isOneZoneAtATime({ ...group, permitted })).toBe(false);
     expect(isOneZoneAtATime(unchanged())).toBe(false);

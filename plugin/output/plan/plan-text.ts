@@ -489,11 +489,11 @@ export function isOneZoneAtATime(group: GroupPlan): boolean {
   if (group.permitted?.some(({ rule }) => rule === 'other-zones-ready')) return false;
   const disrupting = group.timeline.filter((span) => span.kind === 'roll' || span.kind === 'scaleDown');
   if (group.zones.length < 2 || disrupting.length === 0) return false;
-  const spans = [...disrupting].sort((a, b) => a.startSeconds - b.startSeconds);
-  const ends = new Map<string, number>();
-  for (const span of spans) {
-    for (const [zone, end] of ends) if (zone !== span.zone && end > span.startSeconds) return false;
-    ends.set(span.zone, Math.max(ends.get(span.zone) ?? 0, span.endSeconds));
-  }
-  return true;
+  // Two disruptions that begin together overlap, also if they take no time.
+  return disrupting.every(({ zone, startSeconds }) =>
+    disrupting.every((other) => {
+      const isBefore = other.endSeconds <= startSeconds && other.startSeconds < startSeconds;
+      return other.zone === zone || other.startSeconds > startSeconds || isBefore;
+    }),
+  );
 }
