@@ -33,7 +33,7 @@ export function unfitMembers(group: GroupDefinition, zones: readonly ZoneView[])
   });
 }
 
-/** Returns the commands that give the StatefulSet the update strategy of its group. No rule denies them, and they replace no pod. */
+/** Returns the steps that give the StatefulSet the update strategy of its group. No rule denies the write, and it replaces no pod. */
 function fittingChange({ namespace, name, rollout }: GroupDefinition, zone: ZoneView, set: StatefulSetView): string {
   const { updateStrategy: type, holdsPartition } = traitsOf({ rollout });
   const rollingUpdate = holdsPartition ? { partition: holdingPartition } : null;
