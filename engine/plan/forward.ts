@@ -14,7 +14,7 @@ import { blocks, earliest, earliestAfter } from '../rule.ts';
 import { digestOfWaves } from '../run/requests.ts';
 import { type IntentView, isUnknown, ledgerOf, type MetricView, type Snapshot } from '../snapshot.ts';
 import { modelReadings, type World, type WorldInput } from '../world/model.ts';
-import { nextEventMs, step } from '../world/world.ts';
+import { failsToPrepare, nextEventMs, step } from '../world/world.ts';
 import type { Assumptions } from './document.ts';
 import { approvableRules } from './steps.ts';
 
@@ -107,18 +107,16 @@ export function runForward(
  * Returns the instant at which time may change what the group does. If only a person ends a stop of the whole group or continues a failed run,
  * other stops that begin and end until then change nothing, so their instants do not count. If preparations fail, the next ones fail too.
  */
-function wakeOf({ steps, stops, wakeAtMs }: GroupDecision, { snapshot: { nowMs }, assumptions }: World): number | undefined {
+function wakeOf({ steps, stops, wakeAtMs }: GroupDecision, world: World): number | undefined {
   const isStopped = stops.some(({ rule, endsBy }) => endsBy === 'person' || rule === 'run-failed');
-  const isFailing = assumptions.preparations === 'fail';
-  if (!isStopped && !isFailing) return wakeAtMs;
   const isOfAStop = (answer: RuleResult): boolean => isStopped && stops.some((stop) => isOfStop(answer, stop));
-  const waits = steps.flatMap(({ kind, results }) =>
-    results.filter(
-      (answer) => blocks(answer) && !(kind === 'roll' && isOfAStop(answer)) && !(isFailing && preparationRules.has(answer.rule)),
-    ),
+  const isFailing = ({ rule }: RuleResult, zone: string | undefined): boolean => preparationRules.has(rule) && failsToPrepare(world, zone);
+  if (!isStopped && !steps.some(({ zone, results }) => results.some((answer) => isFailing(answer, zone)))) return wakeAtMs;
+  const waits = steps.flatMap(({ kind, zone, results }) =>
+    results.filter((answer) => blocks(answer) && !(kind === 'roll' && isOfAStop(answer)) && !isFailing(answer, zone)),
   );
   return earliestAfter(
-    nowMs,
+    world.snapshot.nowMs,
     waits.map(({ earliestMs }) => earliestMs),
   );
 }
@@ -133,16 +131,16 @@ function applyDueEvents(start: World, pending: ScheduledEvent[]): World {
 }
 
 /**
- * Returns the world in which preparations fail, if the last call of the agent has failed or has no answer: nothing in the cluster mends the
+ * Returns the world in which the preparations of a zone fail if its last call has failed or has no answer: nothing in the cluster mends the
  * endpoint. The agent stores a failure only with its next write, so a call without an answer is often a call that failed.
  */
 function withFailingPreparations(world: World, group: GroupDefinition): World {
-  const { snapshot, assumptions } = world;
-  const isFailing = ledgerOf(snapshot, group).preparations.some((entry) => {
+  const { snapshot } = world;
+  const failed = ledgerOf(snapshot, group).preparations.filter((entry) => {
     const ageMs = snapshot.nowMs - entry.seenMs;
     return entry.state === 'failed' ? ageMs < recentFailureMs : entry.state === 'asked' && wasAsked(entry) && ageMs >= answerWithinMs;
   });
-  return isFailing ? { ...world, assumptions: { ...assumptions, preparations: 'fail' } } : world;
+  return failed.length === 0 ? world : { ...world, failingZones: new Set(failed.map(({ zone }) => zone)) };
 }
 
 function withDeadlines(world: World, hasDeadlines: boolean): World {

@@ -263,7 +263,7 @@ const unfitStrategy: RiskCheck = ({ context, group, waits }, members) => {
   return unfitMembers(group, written).map(({ fact, source, endsWith }) => ({
     code: 'RG5018',
     severity: 'warning',
-    message: `${fact}, so the agent replaces no pod of it. After this change, run: ${endsWith}`,
+    message: `${fact}, so the agent replaces no pod of it. After this change: ${endsWith}`,
     ...defined({ source }),
   }));
 };

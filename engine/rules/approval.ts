@@ -91,7 +91,8 @@ export function lacksApproval({ rule, digest }: Pick<RuleResult, 'rule' | 'diges
 /** Returns how many people must still approve, by a result of `approvalResults`; 0 if no approval is missing. */
 export function missingApprovals(answer: RuleResult): number {
   if (answer.outcome !== 'wait' || !lacksApproval(answer)) return 0;
-  const [, given = '0', needed = '1'] = /(\d+) of (\d+) approvals/.exec(answer.fact) ?? [];
+  // The message of a policy rule, which is any text, comes before the numbers.
+  const [, given = '0', needed = '1'] = /^(?:.*\D)?(\d+) of (\d+) approvals/s.exec(answer.fact) ?? [];
   return Number(needed) - Number(given);
 }
 

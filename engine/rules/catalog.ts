@@ -239,7 +239,7 @@ export const ruleCatalog: readonly RuleEntry[] = [
     title: 'the zone has at least the replicas that its bounds and policies require, and at least 1',
     outcomes: ['ok', 'no', 'skip'],
     whenBlocked:
-      'A zone keeps at least 1 replica, also if its bounds permit 0. Only an exception permits 0: run `kubectl rollout-group override` with `--rule scale-floor`, and keep the exception in force until each zone has scaled.',
+      'Except in a drop-in group, a zone keeps at least 1 replica, even if its bounds permit 0. Only an exception permits 0: run `kubectl rollout-group override` with `--rule scale-floor`, and keep the exception in force until each zone has scaled.',
   },
   {
     id: 'scaling-hold',

@@ -33,7 +33,7 @@ export function unfitMembers(group: GroupDefinition, zones: readonly ZoneView[])
   });
 }
 
-/** Returns the commands that give the StatefulSet the update strategy of its group. No rule denies them, and they replace no pod. */
+/** Returns the steps that give the StatefulSet the update strategy of its group. No rule denies the write, and it replaces no pod. */
 function fittingChange({ namespace, name, rollout }: GroupDefinition, zone: ZoneView, set: StatefulSetView): string {
   const { updateStrategy: type, holdsPartition } = traitsOf({ rollout });
   const rollingUpdate = holdsPartition ? { partition: holdingPartition } : null;
@@ -41,12 +41,15 @@ function fittingChange({ namespace, name, rollout }: GroupDefinition, zone: Zone
   const write = `kubectl patch statefulset ${set.name} -n ${namespace} --type=merge -p '${patch}', and write type: ${type} into its manifest`;
   const pods = holdsPartition ? displacedPods({ rollout }, zone, set) : set.partition >= holdingPartition ? notUpdated(zone) : [];
   if (pods.length === 0) return write;
-  return `kubectl rollout-group undo ${namespace}/${name}; then: ${write}; then apply the new template again`;
+  // An undo gives the StatefulSet the template of its pods only if all of them run the same revision.
+  if (new Set(zone.pods.map(({ revision }) => revision)).size === 1)
+    return `kubectl rollout-group undo ${namespace}/${name}; then: ${write}; then apply the new template again`;
+  return `set a strategy of RolloutGroup ${namespace}/${name} that needs ${set.updateStrategy} until the rollout is complete; then set ${rollout.strategy} again; then: ${write}`;
 }
 
 /**
- * Returns the pods that come back at a third revision after a change from OnDelete with the holding partition: neither at their own nor at the
- * update revision. Pins keep the revision of every pod.
+ * Returns the outdated pods that come back at a third revision after a change from OnDelete with the holding partition: neither at their own
+ * nor at the update revision. Pins keep the revision of every pod.
  */
 function displacedPods(
   group: Pick<GroupDefinition, 'rollout'>,

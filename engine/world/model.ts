@@ -54,6 +54,8 @@ export interface World {
   /** The timestamps that pods report when they are asked to prepare for a delayed downscale, by `namespace/pod`. */
   readonly reported: ReadonlyMap<string, number>;
   readonly assumptions: Assumptions;
+  /** The zones whose preparations fail, if the assumptions let preparations succeed. */
+  readonly failingZones?: ReadonlySet<string>;
   readonly quantile: Quantile;
   /** Serial number for UIDs and resource versions, so that the model needs no randomness. */
   readonly serial: number;

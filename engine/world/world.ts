@@ -300,9 +300,14 @@ function reportedAfter(draft: StepDraft, action: ActionOf<'callPods'>, pods: rea
   for (const { name } of pods) {
     const key = `${action.namespace}/${name}`;
     if (action.method === 'DELETE') reported.delete(key);
-    else if (!reported.has(key) && draft.world.assumptions.preparations === 'succeed') reported.set(key, draft.nowMs);
+    else if (!reported.has(key) && !failsToPrepare(draft.world, action.zone)) reported.set(key, draft.nowMs);
   }
   return reported;
+}
+
+/** Reports whether the endpoint of the zone fails in this world. */
+export function failsToPrepare({ assumptions, failingZones }: World, zone: string | undefined): boolean {
+  return assumptions.preparations === 'fail' || (zone !== undefined && failingZones?.has(zone) === true);
 }
 
 /** Returns the message of the last failure, which the next failure is assumed to repeat. */
@@ -318,7 +323,7 @@ function messageOfFailure(
 function answer(draft: StepDraft, action: ActionOf<'callPods'>, pod: PodView, message: string): PodAnswer {
   const identity = { ordinal: pod.ordinal, podUid: pod.uid };
   if (action.method === 'DELETE') return { ...identity, result: 'done' };
-  if (draft.world.assumptions.preparations === 'fail') {
+  if (failsToPrepare(draft.world, action.zone)) {
     return { ...identity, result: 'failed', message };
   }
   const reportedMs = action.call === 'delayed' ? draft.reported.get(`${action.namespace}/${pod.name}`) : undefined;

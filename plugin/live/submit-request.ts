@@ -154,11 +154,11 @@ export async function submit(context: CommandContext, flags: RequestFlags, reque
   const own = intentObject(target, spec, `${key} ${verified?.requestedBy?.user}`, verified === undefined ? objectName : undefined);
   const listed = itemsOf(requested.read.listing.intents).find(({ metadata }) => isNamed(metadata, own));
   const written = await send(preconditioned(own, listed), false);
-  await refuseEndedRun(requested, spec, written);
   const by = userIn(written);
   const isEnded = (one: IntentView): boolean => one.requestedBy?.user === by && one.name !== written.metadata.name && ends?.(one) === true;
   const left: IntentView[] = [];
   if (ends !== undefined) await deleteIntents(cluster, target, isEnded, { keep: (one) => left.push(one) });
+  await refuseEndedRun(requested, spec, written);
   return end(`${request.text(by, left)}${replaced}`);
 }
 
@@ -172,9 +172,9 @@ async function refuseEndedRun(
   written: KubernetesObject,
 ): Promise<void> {
   if (!runningActions.has(action) || runId === undefined || decision.run?.outcome !== 'running') return;
-  // The agent writes the ledger before it publishes the run.
-  const { documents } = await listCluster(cluster, ['documents'], [target.namespace]);
-  const ledger = ledgerOf(documents, target.namespace, target.group);
+  // The agent writes the ledger before it publishes the run. The request is written, so a failed read is no failure of the command.
+  const listing = await listCluster(cluster, ['documents'], [target.namespace]).catch(() => undefined);
+  const ledger = ledgerOf(listing?.documents, target.namespace, target.group);
   const run = isUnknown(ledger) ? undefined : ledger.run;
   if (run === undefined) return;
   const request = `RolloutIntent ${written.metadata.name} (${action})`;

@@ -24,20 +24,25 @@ const inAddresses = [
   // The address of an incoming webhook, whose path is a credential: a host or a first part of the path with the word hook.
   /(\bhttps?:\/\/(?:[\w.-]{0,100}hook[\w.:-]{0,100}|[\w.:-]{1,100}\/(?:web)?hooks?)\/)([^\s"']+)/gi,
   // The user and the password of a URL.
-  /(\b[a-z][a-z0-9+.-]{0,40}:\/\/)([^/\s"']+)(?=@)/gi,
+  /(:\/\/)([^/\s"']+)(?=@)/g,
 ];
 
 /**
  * Assignments such as `password: x`, `--auth.token=x`, `Authorization: Bearer x` and `"api_key": "x"`, anywhere in a text. A name that ends
- * with `Name` or `Ref` is that of an object. A brace before a space or the end of the line begins a mapping.
+ * with `Name` or `Ref` is that of an object. A brace before a space or the end of the line begins a mapping. A quoted value without an end
+ * reaches to the end of the line. A comma, a semicolon or an ampersand ends a value only before another assignment, a quote or a space.
  */
 const assignment = new RegExp(
-  String.raw`((?:${names})[\w.-]{0,100}(?<!name|ref)["']?[ \t]*[:=][ \t]*(?:(?:Bearer|Basic|Token)[ \t]+)?)("[^"\n]*"|'[^'\n]*'|(?![{[](?:\s|$))[^\s,;&"']+)`,
+  [
+    String.raw`((?:${names})[\w.-]{0,100}(?<!name|ref)["']?[ \t]*[:=][ \t]*(?:[&!]\S{1,100}[ \t]+){0,2}(?:(?:Bearer|Basic|Token)[ \t]+)?)`,
+    String.raw`("(?:\\.|[^"\\\n])*(?:"|$)|'(?:''|[^'\n])*(?:'|$)`,
+    String.raw`|(?![{[](?:\s|$))(?:[^\s,;&"']|[,;&](?![\w.-]{1,100}=|[\s"']|$))+)`,
+  ].join(''),
   'gim',
 );
 
 /** The text after a scheme of HTTP authentication. `basic` is also a word, so text after it has a digit or a capital. */
-const afterScheme = /(\b(?:Bearer|Basic)[ \t]+|\b(?:bearer|basic)[ \t]+(?=[a-z.~+/=-]*[\dA-Z_]))([\w.~+/=-]{8,})/g;
+const afterScheme = /(\b(?:Bearer|BEARER|Basic|BASIC)[ \t]+|\b(?:bearer|basic)[ \t]+(?=[a-z.~+/=-]*[\dA-Z_]))([\w.~+/=-]{8,})/g;
 
 type MaskOf = (hidden: string) => string;
 

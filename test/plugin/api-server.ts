@@ -41,11 +41,23 @@ export interface FakeOptions extends ServedLimits {
   readonly onRead?: (path: string) => void;
   /** True if no webhook answers: only new requests that stop a group succeed, as install/webhooks.ts registers them. */
   readonly isWebhookAway?: boolean;
+  /** Reports whether a GET of this path fails. */
+  readonly isFailing?: (path: string) => boolean;
 }
 
 export async function fakeApiServer(
   initial: readonly FakeObject[],
-  { forbiddenWrites = [], dryRunsOnly = [], stamp, isAllowed, groups, isWebhookAway = false, onRead, ...limits }: FakeOptions = {},
+  {
+    forbiddenWrites = [],
+    dryRunsOnly = [],
+    stamp,
+    isAllowed,
+    groups,
+    isWebhookAway = false,
+    onRead,
+    isFailing,
+    ...limits
+  }: FakeOptions = {},
 ): Promise<FakeApiServer> {
   // A requester is recorded only by a registered webhook.
   const isRegistered = stamp === undefined || initial.some(({ kind }) => kind === requesterWebhook.kind);
@@ -89,9 +101,10 @@ export async function fakeApiServer(
     }
     const address = addressOf(request.path);
     if (address.isWatch) return watch(request, address, answer);
-    if (isWebhookAway && request.method === 'PATCH' && !isNewStop(request, address)) {
+    const isUncalled = isWebhookAway && request.method === 'PATCH' && !isNewStop(request, address);
+    if (isUncalled || (request.method === 'GET' && isFailing?.(request.path) === true)) {
       answer.writeHead(500, { 'content-type': 'application/json' });
-      answer.end(JSON.stringify({ kind: 'Status', code: 500, reason: 'InternalError', message: uncalled }));
+      answer.end(JSON.stringify({ kind: 'Status', code: 500, reason: 'InternalError', message: isUncalled ? uncalled : 'failed' }));
       return;
     }
     const withheld = request.path.includes('dryRun=All') ? forbiddenWrites : [...forbiddenWrites, ...dryRunsOnly];

@@ -243,5 +243,8 @@ describe('apply after a rollback', () => {
     expect(await planOf([...objects, ...orphans])).toMatchObject({ stops, zone: { replicasBefore: 2 }, kinds: [] });
     const shown = await (await on([...objects, ...orphans]))('plan --live -f c.json', cwd);
     expect(shown.stdout).toMatch(/^CHANGE +StatefulSet +new +\(c\) +2 pods adopted$/m);
+    const smaller = folderWith({ 'c.json': setOfZone('c').replace('"replicas":2', '"replicas":1') });
+    const shrunk = await (await on([...objects, ...orphans]))('plan --live -f c.json', smaller);
+    expect(shrunk.stdout).toMatch(/^CHANGE +StatefulSet +new +\(c\) +2 pods adopted, 1 pod removed$/m);
   });
 });

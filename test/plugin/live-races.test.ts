@@ -117,6 +117,17 @@ describe.each(['promote ingester', 'approve ingester --wave rest', 'reject inges
     expect([status, stderr]).toEqual([9, expect.stringContaining(`run ${run.id} ended during the command; run next followed it\n`)]);
   });
 
+  it('exits with 0 if the run cannot be read after the request is written', async () => {
+    let isRead = false;
+    const change = (path: string) => {
+      isRead ||= path.includes('/mutatingwebhook');
+      return [];
+    };
+    const isFailing = (path: string): boolean => isRead && path.includes('/configmaps');
+    const { status, kept } = await raced(line, { change, options: { isFailing }, decision: inCanary });
+    expect([status, kept.length]).toEqual([0, 1]);
+  });
+
   it('exits with 0 if the run completes during the command', async () => {
     const change = duringCommand({ outcome: 'completed' });
     const { status, isChanged } = await raced(line, { change, decision: inCanary });

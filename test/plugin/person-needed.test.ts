@@ -243,11 +243,17 @@ describe('the action for a template applied together with its group', () => {
     expect(passesText(rejected, earliestMs - 10_000)).toBe('the agent repeats the write at 2026-03-02 12:00 UTC (in 10s)');
   });
 
-  it.each(['prepare-downscale', 'delayed-downscale'])('does not promise that a failed preparation passes: %s', (rule) => {
+  it.each([
+    ['prepare-downscale', 'no'],
+    ['prepare-downscale', 'wait'],
+    ['delayed-downscale', 'no'],
+    ['delayed-downscale', 'wait'],
+  ] as const)('does not promise that a failed preparation passes: %s %s', (rule, outcome) => {
     const earliestMs = Date.parse('2026-03-02T12:00:10Z');
-    const failed = { rule, outcome: 'no', fact: 'ingester-zone-a-2 failed to prepare: 500', earliestMs } as const;
+    const failed = { rule, outcome, fact: 'ingester-zone-a-2 failed to prepare: 500', earliestMs };
     expect(passesText(failed, earliestMs - 10_000)).toBe('the agent calls the endpoint again at 2026-03-02 12:00 UTC (in 10s)');
-    const delayed = { ...failed, rule: 'delayed-downscale', outcome: 'wait' } as const;
+    const age = { words: 'for 5m', fromMs: earliestMs - 300_000 };
+    const delayed = { ...failed, rule: 'delayed-downscale', fact: 'ingester-zone-a-2 has been prepared for 5m', age };
     expect(passesText(delayed, earliestMs - 10_000)).toBe('passes at 2026-03-02 12:00 UTC (in 10s) if nothing else changes');
   });
 

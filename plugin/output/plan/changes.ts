@@ -134,6 +134,7 @@ function consequenceText(group: GroupPlan, change: PlannedChange): string {
   const sum = (numbers: readonly number[]) => numbers.reduce((total, number) => total + Math.max(0, number), 0);
   if (change.kind === 'deleted' && change.consequence === 'none')
     return joinText(sum(zones.map(({ replicasBefore }) => replicasBefore)), 'removed, all at once');
+  const removed = sum(zones.map((zone) => zone.replicasBefore - zone.replicasAfter));
   const difference = requestedDifference(change);
   if (difference !== undefined && change.consequence === 'scaleUp') return joinText(difference * zones.length, 'added');
   if (difference !== undefined && change.consequence === 'scaleDown') return joinText(-difference * zones.length, 'removed');
@@ -146,10 +147,11 @@ function consequenceText(group: GroupPlan, change: PlannedChange): string {
       const added = sum(zones.map((zone) => zone.replicasAfter - zone.replicasBefore));
       const adopted = change.kind === 'created' ? sum(zones.map(({ replicasBefore }) => replicasBefore)) : 0;
       if (adopted === 0) return joinText(added, 'added');
-      return `${joinText(adopted, 'adopted')}${added === 0 ? '' : `, ${joinText(added, 'added')}`}`;
+      const counts = [[adopted, 'adopted'] as const, [added, 'added'] as const, [removed, 'removed'] as const];
+      return counts.flatMap(([count, word]) => (count === 0 ? [] : joinText(count, word))).join(', ');
     }
     case 'scaleDown':
-      return joinText(sum(zones.map((zone) => zone.replicasBefore - zone.replicasAfter)), 'removed');
+      return joinText(removed, 'removed');
     case 'refused':
       return 'denied';
     case 'none':

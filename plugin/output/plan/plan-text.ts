@@ -276,14 +276,14 @@ export function passesText(result: RuleResult, nowMs: number | undefined): strin
 }
 
 function passesAtText(
-  { rule, outcome, earliestMs }: Pick<RuleResult, 'rule' | 'outcome'> & { readonly earliestMs: number },
+  { rule, age, earliestMs }: Omit<RuleResult, 'earliestMs'> & { readonly earliestMs: number },
   nowMs: number | undefined,
 ): string {
   if (rule === 'write-accepted') return `the agent repeats the write at ${untilText(earliestMs, nowMs)}`;
   // If nothing in a plan depends on the calendar, the plan has no start time, and its times are relative to the start.
   if (nowMs === undefined) return `passes ${spanText(earliestMs / 1000)} after the start if nothing else changes`;
-  // After a failed preparation, the next one may fail too. A delay without a failure ends at its time.
-  if (rule === 'prepare-downscale' || (rule === 'delayed-downscale' && outcome === 'no'))
+  // After a failed preparation, the next one may fail too. A delay without a failure has an age, and ends at its time.
+  if (rule === 'prepare-downscale' || (rule === 'delayed-downscale' && age === undefined))
     return `the agent calls the endpoint again at ${untilText(earliestMs, nowMs)}`;
   // The next readings of a gate may fail, also if nothing else changes.
   if (rule === 'gate')

@@ -235,8 +235,8 @@ export const clusterCodes = {
     title: 'The update strategy of a member does not fit the strategy of the group',
     severity: 'warning',
     explanation:
-      'After the change, a StatefulSet of the group has another update strategy than `spec.rollout.strategy` needs. The rule `update-strategy` then blocks the next rollout. The message names the commands that make the StatefulSet fit. They replace no pod.',
-    hint: 'run the commands in the message, or keep the strategy of the group',
+      'After the change, a StatefulSet of the group has another update strategy than `spec.rollout.strategy` needs. The rule `update-strategy` then blocks the next rollout. The message names the steps that make the StatefulSet fit. The write of the update strategy replaces no pod.',
+    hint: 'follow the steps in the message, or keep the strategy of the group',
   },
   RG6001: {
     title: 'No agent holds the Lease',
@@ -312,7 +312,7 @@ export const clusterCodes = {
     title: 'The update strategy does not fit the strategy of the group',
     explanation:
       'With the strategy onDelete only the agent may replace pods. With another update strategy the StatefulSet controller replaces them without waiting for other zones, and the agent replaces no pod of the zone. The strategies partition and pinned need RollingUpdate.',
-    hint: 'run the commands that kubectl rollout-group explain shows for the group: they replace no pod',
+    hint: 'follow the steps that kubectl rollout-group explain shows for the group',
   },
   RG6014: {
     title: 'Two StatefulSets share the label name',

@@ -60,7 +60,12 @@ it.each([
 
 it('a plan shows the approval of a wave and that of each policy rule that waits at the same step', () => {
   const ask = (name: string, count: number) =>
-    policyRule({ name, effect: 'requireApproval', approval: { count, from: [`owners-of-${name}`] } });
+    policyRule({
+      name,
+      effect: 'requireApproval',
+      approval: { count, from: [`owners-of-${name}`] },
+      message: 'with 1 of 9 approvals of the board',
+    });
   const waves = [wave('all', ['a', 'b', 'c'], { before: { approval: { count: 1, from: ['oncall'] }, gates: [] } })];
   const policies = [policy({ rules: [ask('one', 1), ask('two', 2)] })];
   const input = planInput({ groups: [group({ rollout: { waves } })], policies, desired: manifests({ image: 'grafana/mimir:2.17.1' }) });

@@ -379,4 +379,22 @@ describe('a downscale', () => {
     expect(planned(0, { state: 'asked' }).end).toBe('done');
     expect(planned(10 * minuteMs, { state: 'failed', message: '500' }).end).toBe('done');
   });
+
+  it('completes in a zone while the endpoint of another zone fails', () => {
+    const endpoint = { scheme: 'http', port: 80, path: '/prepare', timeout: '5s' } as const;
+    const count = { replicas: { kind: 'count', count: 2 }, delayed: { afterMs: hourMs, endpoint, onUnreachable: 'hold' } } as const;
+    const shrinking = group({ zones: ['a', 'b'].map((name) => ({ name, ...count })) });
+    const entry = (zone: string) => ({ zone, ordinal: 2, podUid: `uid-ingester-zone-${zone}-2`, call: 'delayed' }) as const;
+    const preparations = [
+      { ...entry('a'), state: 'failed', seenMs: kitNowMs - 5000 } as const,
+      { ...entry('b'), state: 'prepared', seenMs: kitNowMs - 10 * minuteMs, reportedMs: kitNowMs - 10 * minuteMs } as const,
+    ];
+    const ledgers = [{ namespace: 'mimir', group: 'ingester', claims: [], downscales: [], preparations }];
+    const ended = run({ group: shrinking, state: { statefulSets: [], podChanges: {}, ledgers } });
+    expect(ended.story.filter((line) => line.includes('scale '))).toEqual(['3000: scale ingester-zone-b from 3 to 2']);
+    expect([ended.end, ended.last.decision.waits.map(({ fact }) => fact)]).toEqual([
+      'held',
+      ['ingester-zone-a-2 failed to prepare: preparations are assumed to fail'],
+    ]);
+  });
 });

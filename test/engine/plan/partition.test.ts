@@ -121,7 +121,7 @@ describe('a plan that changes the strategy of the group', () => {
     const risks = one?.risks.filter(({ code }) => code === 'RG5018') ?? [];
     expect(risks.map(({ source }) => source?.object)).toEqual(['a', 'b', 'c'].map((zone) => `StatefulSet mimir/ingester-zone-${zone}`));
     expect(risks[0]?.message).toBe(
-      `ingester-zone-a has the update strategy OnDelete: the strategy ${strategy} needs RollingUpdate, so the agent replaces no pod of it. After this change, run: kubectl patch statefulset ingester-zone-a -n mimir --type=merge -p '{"spec":{"updateStrategy":{"type":"RollingUpdate","rollingUpdate":{"partition":${holdingPartition}}}}}', and write type: RollingUpdate into its manifest`,
+      `ingester-zone-a has the update strategy OnDelete: the strategy ${strategy} needs RollingUpdate, so the agent replaces no pod of it. After this change: kubectl patch statefulset ingester-zone-a -n mimir --type=merge -p '{"spec":{"updateStrategy":{"type":"RollingUpdate","rollingUpdate":{"partition":${holdingPartition}}}}}', and write type: RollingUpdate into its manifest`,
     );
   });
 

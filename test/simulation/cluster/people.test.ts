@@ -215,7 +215,7 @@ describe('a StatefulSet', () => {
     const { uid } = set('a').metadata;
     cluster.happen({ kind: 'recreateStatefulSet', zone: 'a', isOrphaning: true, afterMs: 1000, isAfterRollback: true });
     const publish = (outcome: string): void => {
-      const decision = { run: { id: 'run1', outcome }, waits: [], warnings: [{ rule: 'rolled-back' }] };
+      const decision = { run: { id: 'run1', outcome }, waits: [], stops: [{ rule: 'rolled-back' }] };
       const group = { resource: 'rolloutgroups.rollout-group.dev', namespace: 'mimir', name: 'ingester' };
       server.change({ user: 'agent' }, group, { status: { decision } }, 'status');
     };

@@ -14,7 +14,9 @@ const isNew = { revision: newRevision };
 const allNew = podsIn({ a: { 0: isNew, 1: isNew, 2: isNew } });
 /** A zone whose rollout is complete for Kubernetes, before the agent raises its partition. */
 const atRest: StatefulSetOverrides = { partition: 0, status: { currentRevision: newRevision } };
-const oneNew = podsIn({ a: { 0: { revision: oldRevision }, 1: { revision: oldRevision }, 2: isNew } });
+const isOld = { revision: oldRevision };
+const allOld = podsIn({ a: { 0: isOld, 1: isOld, 2: isOld } });
+const oneNew = podsIn({ a: { 0: isOld, 1: isOld, 2: isNew } });
 const underOnDelete: StatefulSetOverrides = { updateStrategy: 'OnDelete', partition: 0 };
 type Update = Extract<AdmissionRequest, { kind: 'update' }>;
 
@@ -175,18 +177,35 @@ describe('a write to a StatefulSet of the strategy partition', () => {
   ];
   for (const [name, expected, request, set, more] of cases) it(name, () => expect(answer(request, set, more)).toBe(expected));
 
-  it.each<[string, StatefulSetOverrides, string]>([
-    ['the partition', underOnDelete, `^kubectl patch .*"type":"RollingUpdate","rollingUpdate":{"partition":${holdingPartition}}`],
+  const fits = `kubectl patch .*"type":"RollingUpdate","rollingUpdate":{"partition":${holdingPartition}}.*`;
+  const earliest: StatefulSetOverrides = { ...underOnDelete, status: { currentRevision: 'earliest' } };
+  const undone: StatefulSetOverrides = { ...underOnDelete, status: { currentRevision: 'earliest', updateRevision: oldRevision } };
+  it.each<[string, StatefulSetOverrides, SnapshotOverrides, string]>([
+    ['the partition', underOnDelete, oneNew, `${fits}manifest`],
     [
       'the return of the template first, if the current revision is older than the pods',
-      { ...underOnDelete, status: { currentRevision: 'earliest' } },
-      `^kubectl rollout-group undo mimir/ingester; then: kubectl patch .*; then apply the new template again$`,
+      earliest,
+      allOld,
+      `kubectl rollout-group undo mimir/ingester; then: ${fits}; then apply the new template again`,
     ],
-  ])('is refused with the commands that fit: %s', (_, set, expected) => {
-    const [refusal] = judged({ strategy: 'RollingUpdate' }, set, oneNew).results;
+    [
+      'the end of the rollout first, if an undo would leave a pod at another revision',
+      earliest,
+      oneNew,
+      `set a strategy of RolloutGroup mimir/ingester that needs OnDelete until the rollout is complete; then set partition again; then: ${fits}`,
+    ],
+  ])('is refused with the commands that fit: %s', (_, set, pods, expected) => {
+    const [refusal] = judged({ strategy: 'RollingUpdate' }, set, pods).results;
     expect(refusal).toMatchObject({ rule: 'update-strategy', limit: 'partition 1000000' });
-    expect(refusal?.fact).toMatch(/^RollingUpdate without the partition 1000000 would replace 2 pods/);
-    expect(refusal?.endsWith).toMatch(new RegExp(expected));
+    expect(refusal?.fact).toMatch(/^RollingUpdate without the partition 1000000 would replace [23] pods/);
+    expect(refusal?.endsWith).toMatch(new RegExp(`^${expected}$`));
+  });
+
+  it.each([
+    ['passes after an undo if all pods have the same revision', allOld, 'allow'],
+    ['is refused after an undo that leaves a pod at another revision', oneNew, 'deny update-strategy no'],
+  ])('%s', (_, pods, expected) => {
+    expect(answer({ strategy: 'RollingUpdate', partition: holdingPartition }, undone, pods)).toBe(expected);
   });
 
   it('is refused with a template under another strategy, however the ordinals begin', () => {
