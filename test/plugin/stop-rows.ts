@@ -3,6 +3,7 @@
 import type { RunState } from '../../engine/run/run-state.ts';
 import type { IntentView } from '../../engine/snapshot.ts';
 import type { GroupDefinition } from '../../policies/definition.ts';
+import { holdingPartition } from '../../policies/strategies.ts';
 import { group, wave } from '../kit/groups.ts';
 import { kitNowMs, newRevision, outdatedStatefulSet } from '../kit/objects.ts';
 import { freeze, hourMs, intent, policy, policyRule } from '../kit/questions.ts';
@@ -154,11 +155,10 @@ export const ended: readonly Row[] = [
   },
   {
     stop: 'abort --rollback',
-    overrides: afterRun({
-      ...rollback,
-      outcome: 'completed',
-      completedMs: kitNowMs - 60_000,
-    }),
+    overrides: {
+      ...afterRun({ ...rollback, outcome: 'completed', completedMs: kitNowMs - 60_000 }),
+      statefulSets: outdated.map((set) => ({ ...set, updateStrategy: 'RollingUpdate', partition: holdingPartition })),
+    },
     definition: group({ zones, rollout: { strategy: 'pinned' } }),
     fact: 'the update revision is blocked, because it was rolled back: aborted by kim (INC-441)',
     commands: [command(`retry ${name}`), command(`undo ${name}`), otherTemplate],
