@@ -254,18 +254,18 @@ const podsWithoutWave: RiskCheck = ({ context, zones }) =>
 
 /** Finds members that do not fit the strategy of the group after the change, so that the next template reaches none of their pods. */
 const unfitStrategy: RiskCheck = ({ context, group, waits }, members) => {
-  if (waits.some(({ rule }) => rule === 'update-strategy')) return [];
+  // A wait for the update strategy names its StatefulSet already.
+  const isWaited = (object: string | undefined): boolean =>
+    waits.some(({ rule, source }) => rule === 'update-strategy' && source?.object === object);
   const written = context.view.zones.flatMap((view): ZoneView[] => {
     const member = members.find((one) => nameOf(one) === view.zone.statefulSet);
     const type = fieldAt(member, ['spec', 'updateStrategy', 'type']) === 'OnDelete' ? 'OnDelete' : 'RollingUpdate';
     return member === undefined || view.set === undefined ? [] : [{ ...view, set: { ...view.set, updateStrategy: type } }];
   });
-  return unfitMembers(group, written).map(({ fact, source, endsWith }) => ({
-    code: 'RG5018',
-    severity: 'warning',
-    message: `${fact}, so the agent replaces no pod of it. After this change: ${endsWith}`,
-    ...defined({ source }),
-  }));
+  return unfitMembers(group, written).flatMap(({ fact, source, endsWith }): readonly Risk[] => {
+    const message = `${fact}, so the agent replaces no pod of it. After this change: ${endsWith}`;
+    return isWaited(source?.object) ? [] : [{ code: 'RG5018', severity: 'warning', message, ...defined({ source }) }];
+  });
 };
 
 const riskChecks: readonly RiskCheck[] = [

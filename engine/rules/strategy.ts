@@ -43,7 +43,7 @@ function fittingChange({ namespace, name, rollout }: GroupDefinition, zone: Zone
   if (pods.length === 0) return write;
   // An undo gives the StatefulSet the template of its pods only if all of them run the same revision.
   if (new Set(zone.pods.map(({ revision }) => revision)).size === 1)
-    return `kubectl rollout-group undo ${namespace}/${name}; then: ${write}; then apply the new template again`;
+    return `kubectl rollout-group undo ${namespace}/${name}; then: ${write}; then cancel the undo, and apply the new template again`;
   return `set a strategy of RolloutGroup ${namespace}/${name} that needs ${set.updateStrategy} until the rollout is complete; then set ${rollout.strategy} again; then: ${write}`;
 }
 

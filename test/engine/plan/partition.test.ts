@@ -125,6 +125,16 @@ describe('a plan that changes the strategy of the group', () => {
     );
   });
 
+  it('and waits for the first member names the other members, too', () => {
+    const desired = manifests({ image: 'grafana/mimir:2.17.1' });
+    const [one] = planGroups(planInput({ groups: [partitioned], desired })).groups;
+    expect(one?.waits.map(({ rule, source }) => [rule, source?.object])).toEqual([
+      ['update-strategy', 'StatefulSet mimir/ingester-zone-a'],
+    ]);
+    const named = one?.risks.filter(({ code }) => code === 'RG5018').map(({ source }) => source?.object);
+    expect(named).toEqual(['b', 'c'].map((zone) => `StatefulSet mimir/ingester-zone-${zone}`));
+  });
+
   it('and the members in one step says nothing about them', () => {
     const [one] = planGroups(planInput({ ...before, desired: manifests({ spec: rolling }) })).groups;
     expect([one?.outcome, one?.refused, one?.risks.map(({ code }) => code)]).toEqual(['complete', [], []]);

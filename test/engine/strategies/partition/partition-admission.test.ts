@@ -186,7 +186,7 @@ describe('a write to a StatefulSet of the strategy partition', () => {
       'the return of the template first, if the current revision is older than the pods',
       earliest,
       allOld,
-      `kubectl rollout-group undo mimir/ingester; then: ${fits}; then apply the new template again`,
+      `kubectl rollout-group undo mimir/ingester; then: ${fits}; then cancel the undo, and apply the new template again`,
     ],
     [
       'the end of the rollout first, if an undo would leave a pod at another revision',
