@@ -18,6 +18,11 @@ export function instantText(ms: number): string | undefined {
   return new Date(ms).toISOString().replace('.000Z', 'Z');
 }
 
+/** Returns the time with minutes: `2026-11-02 09:00 UTC`. */
+export function minuteText(ms: number): string {
+  return `${(instantText(ms) ?? '').slice(0, 16).replace('T', ' ')} UTC`;
+}
+
 /** Returns the time in whole seconds, such as `2026-08-22T12:31:04Z`. */
 export function secondText(ms: number): string {
   return `${new Date(ms).toISOString().slice(0, 19)}Z`;

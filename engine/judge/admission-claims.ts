@@ -45,11 +45,6 @@ export function podNamed(
   return undefined;
 }
 
-/** Returns the StatefulSet in the name of its pod, which is known even if the pod could not be read; undefined for other names of pods. */
-export function statefulSetInName(pod: string): string | undefined {
-  return /^(.+)-\d{1,10}$/.exec(pod)?.[1];
-}
-
 /** Returns the claims that must be open before the request passes. The claims have no resource version, because many requests have none. */
 export function claimsFor(snapshot: Snapshot, request: AdmissionRequest): readonly Claim[] {
   const disruption = request.dryRun ? undefined : disruptionOf(snapshot, request);

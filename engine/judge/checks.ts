@@ -11,6 +11,7 @@ import { endedStops, mayBlockTemplate, templateStops } from '../decide/stops.ts'
 import type { RuleResult, Stop } from '../decision.ts';
 import { disruptionVerdict, zoneBudgetsFor } from '../disruption/disruption.ts';
 import { denyingBudget, healthFact } from '../disruption/pod-budget.ts';
+import { statefulSetInName } from '../observe/cluster.ts';
 import { viewGroup, type ZoneView } from '../observe/view.ts';
 import { profileOf } from '../profiles.ts';
 import { blocks, result } from '../rule.ts';
@@ -25,7 +26,7 @@ import { cancelRequest } from '../run/requests.ts';
 import { newRevisions } from '../run/revisions.ts';
 import { type Claim, isUnknown, type PodView, podsNamed, type Snapshot, type StatefulSetView, setNamed } from '../snapshot.ts';
 import { exposedClaims } from '../strategies/partition.ts';
-import { groupOf, podNamed, type RequestOf, statefulSetInName } from './admission-claims.ts';
+import { groupOf, podNamed, type RequestOf } from './admission-claims.ts';
 import type { Verdict } from './judge.ts';
 import { isReturn } from './restart.ts';
 

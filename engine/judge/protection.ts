@@ -6,11 +6,12 @@ import { goDurationMs } from '../../policies/duration.ts';
 import { policiesFor } from '../../policies/join.ts';
 import type { AdmissionRequest, RuleResult } from '../decision.ts';
 import { longestDelayMs } from '../ledger/ledger.ts';
+import { statefulSetInName } from '../observe/cluster.ts';
 import { unreadReasonOf } from '../observe/view.ts';
 import { profileOf } from '../profiles.ts';
 import { result } from '../rule.ts';
 import { type Departure, isUnknown, ledgerOf, type Snapshot, type StatefulSetView, setNamed } from '../snapshot.ts';
-import { groupOf, podNamed, statefulSetInName } from './admission-claims.ts';
+import { groupOf, podNamed } from './admission-claims.ts';
 
 /** The time for which removed protection stays in force, in milliseconds. */
 export const departureMs = 600_000;

@@ -1,6 +1,6 @@
 // Writes the texts of notifications: sentences for people, Slack messages, the body of a callback, and the status of a commit.
 import { formatDuration } from '../../policies/duration.ts';
-import { instantText } from '../../policies/instant.ts';
+import { instantText, minuteText } from '../../policies/instant.ts';
 import { cut } from '../../policies/text/shorten.ts';
 import { canonicalJson } from '../../policies/values/canonical-json.ts';
 import type { Hold, PodLines, Progress, RunFacts } from './facts.ts';
@@ -48,11 +48,6 @@ function progressText({ percent, pods, updated, available, wave }: Progress): st
 function tookText({ startedMs, endedMs }: RunNotes): string {
   if (endedMs === undefined || endedMs < startedMs) return '';
   return ` after ${formatDuration(Math.round((endedMs - startedMs) / 1000) * 1000)}`;
-}
-
-/** Returns an instant as `2026-11-02 09:00 UTC`. */
-function timeText(ms: number): string {
-  return `${(instantText(ms) ?? '').slice(0, 16).replace('T', ' ')} UTC`;
 }
 
 function explainCommand({ namespace, group }: GroupName): string {
@@ -104,8 +99,8 @@ export function mainMessage(name: GroupName, run: RunNotes, live: RunFacts | und
     run.commit === undefined ? '' : `commit ${inline(run.commit, 60)}`,
     run.cause === undefined ? '' : inline(run.cause, 200),
   ];
-  const ended = run.endedMs === undefined ? '' : `, ended ${timeText(run.endedMs)}`;
-  const until = now?.hold?.untilMs === undefined ? '' : `, until ${timeText(now.hold.untilMs)} at the earliest`;
+  const ended = run.endedMs === undefined ? '' : `, ended ${minuteText(run.endedMs)}`;
+  const until = now?.hold?.untilMs === undefined ? '' : `, until ${minuteText(now.hold.untilMs)} at the earliest`;
   const lines = [
     `${sign} *${inline(`${name.namespace}/${name.group}`)}*: the ${run.kind} ${now?.hold === undefined ? stateTexts[run.outcome] : 'waits'}`,
     run.outcome === 'running' ? inline(live?.goal ?? run.goal) : '',
@@ -113,7 +108,7 @@ export function mainMessage(name: GroupName, run: RunNotes, live: RunFacts | und
     now?.hold === undefined ? '' : `Blocked by ${inline(holdText(now.hold))}${until}`,
     ...(run.outcome === 'failed' && last?.failure !== undefined ? [`Why: ${inline(last.failure)}`] : []),
     zonesText(live),
-    `Started ${timeText(run.startedMs)}${ended}${origin.map((part) => (part === '' ? '' : ` · ${part}`)).join('')}`,
+    `Started ${minuteText(run.startedMs)}${ended}${origin.map((part) => (part === '' ? '' : ` · ${part}`)).join('')}`,
     `\`${inline(explainCommand(name), 600)}\``,
   ];
   return cut(lines.filter((line) => line !== '').join('\n'), longestMessage);

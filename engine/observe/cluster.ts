@@ -63,7 +63,7 @@ export function orphanedPods({ groups, statefulSets, pods }: Pick<Observed, 'gro
   return groups.flatMap(({ namespace, zones }) =>
     zones.flatMap(({ statefulSet }): readonly PodsView[] => {
       if (statefulSets.some((set) => set.namespace === namespace && set.name === statefulSet)) return [];
-      const isOrphan = (pod: ObservedPod) => pod.namespace === namespace && hasPodNameOf({ name: statefulSet }, pod.name);
+      const isOrphan = (pod: ObservedPod) => pod.namespace === namespace && statefulSetInName(pod.name) === statefulSet;
       const orphans = pods.filter((pod) => pod.owner === undefined && isOrphan(pod)).sort(byOrdinal);
       return orphans.length === 0 ? [] : [{ namespace, statefulSet, pods: orphans }];
     }),
@@ -72,11 +72,12 @@ export function orphanedPods({ groups, statefulSets, pods }: Pick<Observed, 'gro
 
 function looksLikePodOf(set: StatefulSetView, pod: ObservedPod): boolean {
   const label = set.podLabels['name'];
-  return (label !== undefined && pod.labels['name'] === label) || hasPodNameOf(set, pod.name);
+  return (label !== undefined && pod.labels['name'] === label) || statefulSetInName(pod.name) === set.name;
 }
 
-function hasPodNameOf(set: Pick<StatefulSetView, 'name'>, podName: string): boolean {
-  return podName.startsWith(`${set.name}-`) && /^\d{1,10}$/.test(podName.slice(set.name.length + 1));
+/** Returns the StatefulSet in the name of its pod, which is known even if the pod could not be read; undefined for other names of pods. */
+export function statefulSetInName(pod: string): string | undefined {
+  return /^(.+)-\d{1,10}$/.exec(pod)?.[1];
 }
 
 function isPod(object: UnreadObject): boolean {
@@ -86,7 +87,7 @@ function isPod(object: UnreadObject): boolean {
 function podsOf(set: StatefulSetView, owned: readonly ObservedPod[], unread: readonly UnreadObject[], nodes: Observed['nodes']): PodsView {
   const { namespace, name: statefulSet } = set;
   const problem = unread.find(
-    (one) => (one.namespace ?? namespace) === namespace && (one.name === undefined || hasPodNameOf(set, one.name)),
+    (one) => (one.namespace ?? namespace) === namespace && (one.name === undefined || statefulSetInName(one.name) === set.name),
   );
   if (problem !== undefined) return { namespace, statefulSet, pods: { unknown: problem.unknown } };
   const inNamespace = owned.filter((pod) => pod.namespace === namespace);

@@ -19,16 +19,21 @@ export function withRevisions(
 ): readonly ObjectContent[] {
   const sets = running.filter(isStatefulSet);
   const byName = new Map(sets.map((object) => [objectKey(object), object]));
-  const isProven = sets.some((object) => updateRevisionOf(object) === computedRevision(object));
+  // A hash of each template takes long, so it is computed only for a revision that has no other name.
+  let proven: boolean | undefined;
+  const isProven = (): boolean => {
+    proven ??= sets.some((object) => updateRevisionOf(object) === computedRevision(object));
+    return proven;
+  };
   return asked.map((object) => {
     const present = byName.get(objectKey(object));
-    const isNamed = isStatefulSet(object) && (present === undefined ? isProven : updateRevisionOf(present) !== undefined);
+    const isNamed = isStatefulSet(object) && (present === undefined ? isProven() : updateRevisionOf(present) !== undefined);
     if (!isNamed) return object;
     if (present !== undefined && hasSameTemplate(fieldAt(present, template), fieldAt(object, template)))
       return { ...object, status: present['status'] };
     const { status: _status, ...rest } = object;
     const known = present && revisionOf(present, fieldAt(object, template), revisions);
-    const updateRevision = known ?? (isProven ? computedRevision({ ...rest, status: present?.['status'] }) : undefined);
+    const updateRevision = known ?? (isProven() ? computedRevision({ ...rest, status: present?.['status'] }) : undefined);
     return updateRevision === undefined ? rest : { ...rest, status: { updateRevision } };
   });
 }

@@ -11,6 +11,7 @@ import { isOfStop } from '../decide/stops.ts';
 import { type GroupDecision, isReplacement, type RuleResult } from '../decision.ts';
 import { decidedLedger, nextClaimEndMs, withObservedLedgers } from '../ledger/ledger.ts';
 import { blocks, earliest, earliestAfter } from '../rule.ts';
+import { retryAfterMs } from '../rules/prepare.ts';
 import { digestOfWaves } from '../run/requests.ts';
 import { type IntentView, isUnknown, ledgerOf, type MetricView, type Snapshot } from '../snapshot.ts';
 import { modelReadings, type World, type WorldInput } from '../world/model.ts';
@@ -39,7 +40,7 @@ const usualMaxTurns = 50_000;
 const maxTurnsAtOnce = 500;
 
 /** The age of a failed preparation that the agent still repeats: two pauses between its calls. */
-const recentFailureMs = 60_000;
+const recentFailureMs = 2 * retryAfterMs;
 /** The time within which a pod normally answers. */
 const answerWithinMs = 2_000;
 const preparationRules: ReadonlySet<string> = new Set(['delayed-downscale', 'prepare-downscale']);

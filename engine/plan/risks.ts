@@ -1,7 +1,7 @@
 // Finds the risks of a plan: findings RG50xx. Each message names the cause.
 import type { ExceptionDefinition, GroupDefinition } from '../../policies/definition.ts';
 import { formatDuration } from '../../policies/duration.ts';
-import { secondText } from '../../policies/instant.ts';
+import { minuteText } from '../../policies/instant.ts';
 import { emptyFirstWaves } from '../../policies/rollout/empty-waves.ts';
 import { traitsOf } from '../../policies/strategies.ts';
 import { defined } from '../../policies/values/defined.ts';
@@ -171,8 +171,7 @@ function failureAhead({ context, waits, first: { run } }: RiskQuestion): readonl
   const deadline = waits.length === 0 || current?.id !== run?.id ? undefined : nextDeadline(context, current);
   if (deadline === undefined) return [];
   const { rule, fact, limit, earliestMs = context.nowMs } = deadline;
-  const at = `${secondText(earliestMs).slice(0, 16).replace('T', ' ')} UTC`;
-  return [`the plan waits, and the run fails at ${at} by ${rule}: ${fact} (limit: ${limit})`];
+  return [`the plan waits, and the run fails at ${minuteText(earliestMs)} by ${rule}: ${fact} (limit: ${limit})`];
 }
 
 function exceededDeadlines({ context, podTimes, active }: RiskQuestion): readonly string[] {

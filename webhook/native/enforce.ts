@@ -3,9 +3,10 @@ import { ApiFailure, StaleCache, TransportFailure } from '../../cluster/request/
 import { asJsonObject } from '../../cluster/request/json.ts';
 import { type KubernetesObject, resources } from '../../cluster/request/resource.ts';
 import type { AdmissionRequest, Judgement } from '../../engine/decision.ts';
-import { claimsFor, groupOf, statefulSetInName } from '../../engine/judge/admission-claims.ts';
+import { claimsFor, groupOf } from '../../engine/judge/admission-claims.ts';
 import { failsOpen, isExempt, type JudgedScope, judge } from '../../engine/judge/judge.ts';
 import { departuresOf, protectionOf } from '../../engine/judge/protection.ts';
+import { statefulSetInName } from '../../engine/observe/cluster.ts';
 import { profileOf } from '../../engine/profiles.ts';
 import { permittedResults } from '../../engine/rules/exception.ts';
 import { type Departure, isUnknown, type Snapshot, type StatefulSetView, setNamed } from '../../engine/snapshot.ts';
