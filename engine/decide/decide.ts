@@ -12,11 +12,11 @@ import { contextOf, type GroupContext } from '../context.ts';
 import { type Decision, type GroupDecision, noGoal, type RuleResult, type Step, updatedWord, type ZoneDecision } from '../decision.ts';
 import { isCrashing, type ZoneView } from '../observe/view.ts';
 import { leftWithPartition, lookAgainMs } from '../release/left.ts';
-import { blockingResults, blocks, earliest, earliestAfter, result } from '../rule.ts';
+import { blockingResults, blocks, earliest, earliestAfter, stepOutcome } from '../rule.ts';
 import { permittedResults } from '../rules/exception.ts';
 import { stuckInstants } from '../rules/pod-state.ts';
 import { refusalOf } from '../rules/refused-write.ts';
-import { nextDeadline, oldStatusOf } from '../rules/roll.ts';
+import { nextDeadline, oldStatusOf, unreadResult } from '../rules/roll.ts';
 import { podsInNoWave } from '../run/included.ts';
 import { phaseOfRun } from '../run/origin.ts';
 import { advanceRun, withRollback } from '../run/run.ts';
@@ -99,11 +99,10 @@ function claimInstants({ view }: GroupContext): readonly (number | undefined)[] 
  */
 function zonesBeforeRun(context: GroupContext): readonly Step[] {
   return context.view.zones.flatMap((view): Step[] => {
-    const waiting =
-      view.unknown === undefined ? (oldStatusOf(view) ?? partitionFrozen(context, view)) : result('view-complete', 'unknown', view.unknown);
+    const waiting = unreadResult(view) ?? oldStatusOf(view) ?? partitionFrozen(context, view);
     if (waiting === undefined) return [];
     const zone = view.zone.name;
-    return [{ id: `view/${zone}`, kind: 'roll', zone, pods: [], outcome: 'wait', results: [waiting] }];
+    return [{ id: `view/${zone}`, kind: 'roll', zone, pods: [], outcome: stepOutcome([waiting]), results: [waiting] }];
   });
 }
 

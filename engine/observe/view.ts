@@ -30,6 +30,8 @@ export interface ZoneView {
   readonly unknown?: string;
   /** True if the zone cannot be evaluated because its StatefulSet does not exist. */
   readonly isMissing?: true;
+  /** True if the zone cannot be evaluated because another zone has the same StatefulSet. Only a person ends this. */
+  readonly isShared?: true;
   /** The update revision; after a rollback, the revision to which the zone was rolled back. Empty while unknown. */
   readonly desiredRevision: string;
   /** `spec.replicas`. */
@@ -167,8 +169,9 @@ function viewZone(snapshot: Snapshot, group: GroupDefinition, zone: ZoneDefiniti
   const unknown = blockingReasonOf(snapshot, group, zone, set) ?? unreadPodsReasonOf(zone, known);
   if (set === undefined || known === undefined || isUnknown(known) || unknown !== undefined) {
     const isMissing = set === undefined && unreadReasonOf(snapshot, 'StatefulSet', group.namespace, zone.statefulSet) === undefined;
-    const found = { ...(set === undefined ? {} : { set }), ...(isMissing ? { isMissing } : {}) };
-    return { zone, ...found, claims, ...emptyView(set?.replicas ?? 0), unknown: unknown ?? '' };
+    const isShared = set !== undefined && ownersOf(snapshot, set).length > 1;
+    const why = { ...(isMissing ? { isMissing } : {}), ...(isShared ? { isShared } : {}) };
+    return { zone, ...(set === undefined ? {} : { set }), ...why, claims, ...emptyView(set?.replicas ?? 0), unknown: unknown ?? '' };
   }
   const seen: SeenZone = {
     nowMs: snapshot.nowMs,
@@ -220,7 +223,7 @@ function blockingReasonOf(
   }
   const unreadLedger = unreadReasonOf(snapshot, 'Ledger', group.namespace, group.name);
   if (unreadLedger !== undefined) return unreadLedger;
-  const owners = ownersIn(snapshot.groups).get(`${set.namespace}/${set.name}`) ?? [];
+  const owners = ownersOf(snapshot, set);
   if (owners.length > 1)
     return `StatefulSet ${set.name} has several owners: ${owners
       .map((owner) => `zone ${owner.zone.name} of group ${owner.group.name}`)
@@ -232,16 +235,32 @@ function blockingReasonOf(
   return lacksCurrent ? `StatefulSet ${set.name} has no status.currentRevision` : undefined;
 }
 
+function ownersOf({ groups }: Snapshot, { namespace, name }: StatefulSetView): readonly Owner[] {
+  return ownersIn(groups).get(`${namespace}/${name}`) ?? [];
+}
+
+/** Returns the groups of `all` that have a StatefulSet of the group, without the group itself. */
+export function otherOwners(group: GroupDefinition, all: readonly GroupDefinition[]): readonly GroupDefinition[] {
+  const owners = group.zones.flatMap((zone) => ownersIn(all).get(`${group.namespace}/${zone.statefulSet}`) ?? []);
+  const isOther = ({ namespace, name }: GroupDefinition): boolean => namespace !== group.namespace || name !== group.name;
+  return [...new Set(owners.map((owner) => owner.group).filter(isOther))];
+}
+
 function unreadPodsReasonOf({ statefulSet }: ZoneDefinition, pods: Snapshot['pods'][number]['pods'] | undefined): string | undefined {
   if (pods !== undefined && !isUnknown(pods)) return undefined;
   return `the pods of ${statefulSet} could not be read${pods === undefined ? '' : `: ${pods.unknown}`}`;
 }
 
 /** Returns the groups and zones that name each StatefulSet (`namespace/name`). A list of groups never changes in place. */
-const ownersIn = keptByObject((groups: readonly GroupDefinition[]) => {
+const ownersIn = keptByObject((groups: readonly GroupDefinition[]): ReadonlyMap<string, readonly Owner[]> => {
   const owners = groups.flatMap((group) => group.zones.map((zone) => ({ group, zone })));
   return groupBy(owners, ({ group, zone }) => `${group.namespace}/${zone.statefulSet}`);
 });
+
+interface Owner {
+  readonly group: GroupDefinition;
+  readonly zone: ZoneDefinition;
+}
 
 interface CachedView {
   readonly group: GroupDefinition;

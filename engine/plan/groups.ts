@@ -34,8 +34,9 @@ export function isTouched({ changes, refused }: GroupPlan): boolean {
 }
 
 /** Returns the groups that refuse the whole apply if they are blocked: touched groups, and groups that would have no member. */
-export function refusingGroups(groups: readonly GroupPlan[]): readonly GroupPlan[] {
-  const hasNoMember = ({ waits }: GroupPlan): boolean => waits.some(({ rule, outcome }) => rule === 'view-complete' && outcome === 'no');
+export function refusingGroups(groups: readonly GroupPlan[], absent: readonly AbsentMembers[] = []): readonly GroupPlan[] {
+  const hasNoMember = ({ namespace, group }: GroupPlan): boolean =>
+    absent.some((one) => one.namespace === namespace && one.group === group);
   return groups.filter((group) => (isTouched(group) && !isBlockedElsewhere(group)) || hasNoMember(group));
 }
 

@@ -448,7 +448,8 @@ function plannedStep(
 
 function zoneTotals(group: GroupDefinition, before: Snapshot, forward: Forward, steps: readonly PlannedStep[]): GroupPlan['zones'] {
   const { world, inNoWave } = forward;
-  const isMember = ({ name }: ZoneDefinition): boolean => world.snapshot.groups.some(({ zones }) => zones.some((one) => one.name === name));
+  const own = world.snapshot.groups.find(({ name }) => name === group.name);
+  const isMember = ({ name }: ZoneDefinition): boolean => own?.zones.some((one) => one.name === name) === true;
   const isReleased = !group.zones.some(isMember) && termsOf(group) !== undefined;
   const replicasIn = (snapshot: Snapshot, name: string): number => setNamed(snapshot, group.namespace, name)?.replicas ?? 0;
   return viewGroup(world.snapshot, group).zones.map((view) => {

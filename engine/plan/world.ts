@@ -8,6 +8,7 @@ import type { AdmissionRequest, Judgement, RuleResult } from '../decision.ts';
 import { judge } from '../judge/judge.ts';
 import { snapshotFromManifests } from '../observe/manifests.ts';
 import { fieldAt } from '../observe/raw.ts';
+import { otherOwners } from '../observe/view.ts';
 import { blockingResults, leadingResult } from '../rule.ts';
 import { permittedResults } from '../rules/exception.ts';
 import { readsTime } from '../rules/policy.ts';
@@ -122,7 +123,8 @@ export function requestedWorld(
     ...defined({ requester: input.requester }),
   });
   const desired = desiredGroup(input, group);
-  return { ...requested, group: desired, world: { ...requested.world, snapshot: { ...requested.world.snapshot, groups: [desired] } } };
+  const groups = [desired, ...otherOwners(desired, input.desiredGroups ?? input.groups)];
+  return { ...requested, group: desired, world: { ...requested.world, snapshot: { ...requested.world.snapshot, groups } } };
 }
 
 /**

@@ -23,9 +23,19 @@ export interface RollQuestion {
 }
 
 export function viewComplete({ context }: RollQuestion): RuleResult {
-  const unread = context.view.zones.find((view) => view.unknown !== undefined);
-  if (unread?.unknown !== undefined) return result('view-complete', 'unknown', unread.unknown);
-  return oldStatus(context) ?? result('view-complete', 'ok', 'every zone was read');
+  return firstUnread(context) ?? oldStatus(context) ?? result('view-complete', 'ok', 'every zone was read');
+}
+
+/** Returns the result that blocks a zone that cannot be evaluated; undefined if it can. */
+export function unreadResult({ zone, unknown, isShared }: ZoneView): RuleResult | undefined {
+  if (unknown === undefined) return undefined;
+  if (isShared === undefined) return result('view-complete', 'unknown', unknown);
+  return result('view-complete', 'no', unknown, { endsWith: `remove StatefulSet ${zone.statefulSet} from all of these zones but one` });
+}
+
+/** Returns the result of the first zone that cannot be evaluated. */
+export function firstUnread({ view }: GroupContext): RuleResult | undefined {
+  return view.zones.map(unreadResult).find((unread) => unread !== undefined);
 }
 
 /** Returns a block while a status is older than its spec and may not show which pods are outdated; undefined for adopted groups. */

@@ -16,7 +16,7 @@ import { withException } from './exception.ts';
 import { isLeaving } from './leaving.ts';
 import { type PolicyAnswer, policyAnswer, type Requester, windowResult } from './policy.ts';
 import { protectedFromOthers, protectedResult } from './protected.ts';
-import { oldStatus, pausedByPerson } from './roll.ts';
+import { firstUnread, oldStatus, pausedByPerson, unreadResult } from './roll.ts';
 import { zoneGap } from './zone-gap.ts';
 
 export interface ScaleQuestion {
@@ -32,8 +32,8 @@ export interface ScaleQuestion {
 }
 
 function viewComplete({ context, zone, from, to }: ScaleQuestion): RuleResult {
-  const unread = zone.unknown ?? context.view.zones.find((view) => view.unknown !== undefined)?.unknown;
-  if (unread !== undefined) return result('view-complete', 'unknown', unread);
+  const unread = unreadResult(zone) ?? firstUnread(context);
+  if (unread !== undefined) return unread;
   return (to < from ? oldStatus(context) : undefined) ?? result('view-complete', 'ok', 'every zone was read');
 }
 

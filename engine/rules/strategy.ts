@@ -9,7 +9,7 @@ import type { ZoneView } from '../observe/view.ts';
 import { profileOf } from '../profiles.ts';
 import { result } from '../rule.ts';
 import type { PodView, StatefulSetView } from '../snapshot.ts';
-import { oldStatusOf, type RollQuestion } from './roll.ts';
+import { oldStatusOf, type RollQuestion, unreadResult } from './roll.ts';
 
 export type UpdateRequest = Extract<AdmissionRequest, { kind: 'update' }>;
 
@@ -87,7 +87,8 @@ function updatesKept(context: GroupContext, zone: ZoneView, set: StatefulSetView
   const isOther = set.updateStrategy !== strategy;
   if (isOther && pinsPods && partition >= zone.replicas) return pinsNoted(context, zone);
   if (!isOther && partition >= set.partition && (!isTemplateChanged || holdsPartition)) return [];
-  if (zone.unknown !== undefined) return [result('view-complete', 'unknown', zone.unknown)];
+  const unread = unreadResult(zone);
+  if (unread !== undefined) return [unread];
   const old = isTemplateChanged ? undefined : oldStatusOf(zone);
   return old === undefined ? podsKept(context, zone, set, request) : [old];
 }
@@ -152,8 +153,10 @@ function fittingWrite({ group }: GroupContext, zone: ZoneView, set: StatefulSetV
  * Blocks a change from OnDelete while a pod without a pin would come back at another revision after a restart: at `status.currentRevision`,
  * which OnDelete does not advance.
  */
-function pinsNoted({ group, view }: GroupContext, { zone, set, pods: members, unknown }: ZoneView): readonly RuleResult[] {
-  if (unknown !== undefined) return [result('view-complete', 'unknown', unknown)];
+function pinsNoted({ group, view }: GroupContext, member: ZoneView): readonly RuleResult[] {
+  const { zone, set, pods: members } = member;
+  const unread = unreadResult(member);
+  if (unread !== undefined) return [unread];
   const isNoted = (pod: PodView): boolean =>
     pod.revision === set?.status.currentRevision ||
     view.ledger.pins?.some((one) => one.zone === zone.name && one.ordinal === pod.ordinal && one.revision === pod.revision) === true;
@@ -168,7 +171,8 @@ function pinsNoted({ group, view }: GroupContext, { zone, set, pods: members, un
 function versionsKept({ group }: GroupContext, zone: ZoneView, { isTemplateChanged }: UpdateRequest): readonly RuleResult[] {
   const { set } = zone;
   if (set === undefined || !traitsOf(group).holdsPartition || set.updateStrategy === 'OnDelete') return [];
-  if (zone.unknown !== undefined) return [result('view-complete', 'unknown', zone.unknown)];
+  const unread = unreadResult(zone);
+  if (unread !== undefined) return [unread];
   const count = isTemplateChanged ? zone.replicas : notUpdated(zone).length;
   if (count === 0) return [];
   const fact = `under OnDelete ${counted(count, 'pod')} of ${set.name} would come back at the update revision whenever they restart`;

@@ -93,7 +93,10 @@ async function planAndApply(context: CommandContext, options: ApplyOptions, clus
   const { ready, stoppedAgents } = planned;
   const requested = requestedGroups(plan, planned, ready.length === 0);
   const groups = requested.map(({ namespace, group }) => `${namespace}/${group}`);
-  refuseBlocked(ready.length === 0 ? requested : refusingGroups(plan.groups), { stoppedAgents, outcome: 'nothing was applied:' });
+  refuseBlocked(ready.length === 0 ? requested : refusingGroups(plan.groups, planned.input.absent), {
+    stoppedAgents,
+    outcome: 'nothing was applied:',
+  });
   refuse(planned);
   const report = { digest, groups, isDryRun: options.dryRun, isNothing: ready.length === 0 };
   const show = (objects: ApplyReport['objects']): Promise<void> => write(context, options, { ...report, objects });
@@ -135,7 +138,7 @@ async function planAgain(context: CommandContext, { options }: Request, cluster:
   const now = await readAndPlan(context, { ...options, omitted: planned.omitted ?? [] }, cluster, planned.given);
   if ('errors' in now) throw staleFailure([], 'the files have errors with the objects that are now in the cluster');
   refuseStale(planned.basis, now);
-  refuseBlocked(refusingGroups(now.plan.groups), { stoppedAgents: now.stoppedAgents, outcome: 'nothing was applied:' });
+  refuseBlocked(refusingGroups(now.plan.groups, now.input.absent), { stoppedAgents: now.stoppedAgents, outcome: 'nothing was applied:' });
   return now;
 }
 

@@ -48,6 +48,7 @@ export async function planTemplates(
   const { policies, exceptions, policyDigest, nowMs } = snapshot;
   const [plan] = planGroups({
     groups: [definition],
+    desiredGroups: snapshot.groups,
     policies,
     exceptions,
     policyDigest,

@@ -157,6 +157,32 @@ describe('a held partition of a group that the flags leave out', () => {
   });
 });
 
+describe('a StatefulSet that two groups of the cluster name', () => {
+  const twin = { ...groupOf('ga', 1), metadata: { name: 'twin', namespace: 'mimir' } };
+  const live = [...objectsOf('ga', 1), ...objectsOf('gb', 1).slice(0, 2), twin];
+  const shared = 'StatefulSet ga-a has several owners: zone a of group ga, zone a of group twin';
+
+  it.each(['ga', 'twin'])('blocks the plans of %s, and every command names what ends this', async (name) => {
+    const { run } = await worldOf({ 'sets.json': [setOf('ga', 'mimir:2')] }, live);
+    for (const [line, status] of [
+      [`plan -f . --group ${name}`, 5],
+      [`restart ${name} -n mimir --dry-run=server`, 0],
+      [`explain ${name} -n mimir`, 0],
+      [`status ${name} -n mimir --timeout 50ms`, 8],
+    ] as const) {
+      const { stdout, stderr, ...ended } = await run(line);
+      expect([line, ended.status, stdout + stderr]).toEqual([line, status, expect.stringContaining(shared)]);
+    }
+    expect((await run(`explain ${name} -n mimir`)).stdout).toContain('remove StatefulSet ga-a from all of these zones but one');
+  });
+
+  it('does not keep other objects from being applied', async () => {
+    const { run, written } = await worldOf({ 'gb.json': objectsOf('gb', 2) }, live);
+    expect(await run('apply -f . --yes')).toMatchObject({ status: 0 });
+    expect(written()).toContain('statefulsets/gb-a');
+  });
+});
+
 describe('--group NAMESPACE/GROUP without -n', () => {
   it.each([
     ['plan --group mimir/ga', 0, /^Plan {2}mimir\/ga /],
