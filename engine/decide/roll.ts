@@ -34,9 +34,8 @@ import {
 } from '../rules/roll.ts';
 import { unfitMembers, updateStrategy } from '../rules/strategy.ts';
 import { beforeWave, underWay, type WaveAnswer, wavesDigestOf } from '../rules/wave.ts';
-import { comparedPlan } from '../run/approved-plan.ts';
+import { comparedPlan, needsNoPlan } from '../run/approved-plan.ts';
 import { hasPodsLeft, noWaveWarnings, podsLeft } from '../run/included.ts';
-import { recordedKind } from '../run/origin.ts';
 import { rollbackWarnings, withEarlierRetries } from '../run/run.ts';
 import type { RunState, UnfinishedRun } from '../run/run-state.ts';
 import { countMovableTime, failRun, hasReplacedSince, recordReplacement } from '../run/states.ts';
@@ -83,7 +82,7 @@ function strategyWarnings({ group, view }: GroupContext, steps: readonly Step[])
 function planWarnings(context: GroupContext, run: RunState | undefined): readonly RuleResult[] {
   const drift = driftText(context.view.zones.flatMap(({ set }) => set ?? []));
   const drifted = drift === undefined ? [] : [drift];
-  const isCompared = run !== undefined && run.outcome !== 'completed' && recordedKind(run) !== 'rollback';
+  const isCompared = run !== undefined && run.outcome !== 'completed' && !needsNoPlan(run);
   const { plan, deviations = [] } = (isCompared ? comparedPlan(context) : undefined) ?? {};
   if (deviations.length === 0) return drifted.map((fact) => result('drift', 'wait', fact));
   const named = plan === undefined ? '' : ` ${plan}`;

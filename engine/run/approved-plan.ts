@@ -124,12 +124,14 @@ function compare(context: GroupContext): PlanComparison | undefined {
   return { ...(ids.length === 1 && ids[0] !== undefined ? { plan: ids[0] } : {}), deviations };
 }
 
-/**
- * Returns the differences of a rollout that a policy allows only with an approved plan. A run back to the revisions from before an unfinished
- * run needs no plan. An undo of a completed run does, because its request can name any revision.
- */
+/** Reports whether the run only goes back from an unfinished run. A return from a completed run is a change as any other. */
+export function needsNoPlan(run: RunState | undefined): boolean {
+  return run?.kind === 'rollback' && run.leavesCompleted === undefined;
+}
+
+/** Returns the differences of a rollout that a policy allows only with an approved plan. */
 export function planDeviations(context: GroupContext, run: RunState | undefined): readonly Deviation[] {
-  if (run?.kind === 'rollback') return [];
+  if (needsNoPlan(run)) return [];
   return comparedPlan(context)?.deviations ?? [{ fact: 'no StatefulSet names an approved plan' }];
 }
 

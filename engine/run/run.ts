@@ -253,7 +253,7 @@ function supersede(context: GroupContext, known: RunState, target: RunCore['targ
     ...keepRolledBack(context, started, known),
     from,
     ...defined({ base, returning, interrupted, earlier: isBack ? undefined : earlierRevisions(known, target) }),
-    ...(isBack ? { restores } : {}),
+    ...(isBack ? { restores, ...(known.outcome === 'completed' || known.leavesCompleted ? { leavesCompleted: true } : {}) } : {}),
   };
 }
 

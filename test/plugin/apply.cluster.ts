@@ -12,7 +12,7 @@ import { statefulSet } from '../control-plane/workloads.ts';
 import { commitSeed, rounds } from '../kit/share.ts';
 import { bundleOf, serveKinds, untilServed } from './apply-kit.ts';
 import { itKeepsPartitions } from './held-partitions.ts';
-import { filesOf, type Person, person, readerRules, writerRules } from './live-people.ts';
+import { filesOf, type Person, person, readerRules, requesterRules, writerRules } from './live-people.ts';
 import {
   changedPaths,
   contentOf,
@@ -333,13 +333,15 @@ describeOnControlPlane('apply', (controlPlane) => {
       return { apiVersion: 'apps/v1', kind: 'StatefulSet', ...object };
     };
     const cwd = filesOf({ '1.json': fresh('example.com/server:1'), '2.json': fresh('example.com/server:2') });
-    const created = await writer.run(['apply', '-f', '1.json', '--yes', '--wait', '--timeout', '60s'], { cwd });
+    // Without the right to watch, the command reads again only now and then.
+    const waiter = await person(controlPlane(), namespace, 'waiter', requesterRules);
+    const created = await waiter.run(['apply', '-f', '1.json', '--yes', '--wait', '--timeout', '60s'], { cwd });
     expect({ status: created.status, isSaid: created.stdout.includes('fresh-zone-a created') }).toEqual({ status: 0, isSaid: true });
     // Nobody replaces the pod: no agent runs here.
-    const changed = await writer.run(['apply', '-f', '2.json', '--yes', '--wait', '--timeout', '2s'], { cwd });
+    const changed = await waiter.run(['apply', '-f', '2.json', '--yes', '--wait', '--timeout', '2s'], { cwd });
     expect({ status: changed.status, isSaid: changed.stdout.includes('fresh-zone-a configured') }).toEqual({ status: 7, isSaid: true });
     // A repeated command changes nothing, and waits for the same rollout.
-    const again = await writer.run(['apply', '-f', '2.json', '--yes', '--wait', '--timeout', '2s'], { cwd });
+    const again = await waiter.run(['apply', '-f', '2.json', '--yes', '--wait', '--timeout', '2s'], { cwd });
     expect({ status: again.status, isSaid: again.stdout.includes('Nothing to apply') }).toEqual({ status: 7, isSaid: true });
   });
 

@@ -217,6 +217,28 @@ describe('a rollout with an approved plan', () => {
     expect(withPlan(other, { intents: [undo], ledgers: [ledgerOf({ run })] }).outcome).toBe('wait');
   });
 
+  // The whole group ran the update revision when the return was requested, by an undo or by the earlier templates.
+  it.each([
+    ['completed', {}, 'wait'],
+    ['running', {}, 'act'],
+    ['failed', { failure: 'no progress for 10m', failedMs: kitNowMs }, 'act'],
+  ] as const)('that returns from a %s run, %o: %s', (outcome, ending, expected) => {
+    const [from, to] = [newRevision, oldRevision];
+    const run = runOf({ outcome, target: { a: from, b: from }, previous: { a: to, b: to }, ...ending });
+    const updated = Object.fromEntries([0, 1, 2].map((ordinal) => [ordinal, { revision: from }]));
+    const podChanges = { 'ingester-zone-a': updated, 'ingester-zone-b': updated };
+    const returning = (sets: readonly StatefulSetView[], overrides: SnapshotOverrides = {}) =>
+      withPlan(sets, { podChanges, ledgers: [ledgerOf({ run })], ...overrides });
+    const older = applied(() => ({ template: { spec: { containers: [{ ...container, image: 'grafana/mimir:3.0.0' }] } } }));
+    const asApplied = older.map((set) => ({ ...set, status: { ...set.status, updateRevision: to } }));
+    const undone = ['a', 'b'].map((zone) => ({ zone, revision: from, to }));
+    const undo = intent({ action: 'undo', undone, requestedBy: { user: 'mallory', groups: [], atMs: kitNowMs } });
+    const ways = [returning(asApplied), returning(asApplied, { intents: [undo] })];
+    for (const { run: started, outcome: next } of ways) expect([started?.kind, next]).toEqual(['rollback', expected]);
+    // The warning says the same.
+    for (const { warnings } of ways) expect(warnings.some(({ rule }) => rule === 'approved-plan')).toBe(expected === 'wait');
+  });
+
   it('waits without any plan', () => {
     const sets = ['a', 'b'].map((zone) => observeStatefulSet(manifest(zone)) as StatefulSetView);
     const { waits } = decisionOf(sets, { policies: [needsPlan] });
