@@ -167,11 +167,13 @@ function viewZone(snapshot: Snapshot, group: GroupDefinition, zone: ZoneDefiniti
   const claims = ledger.claims.filter((claim) => claim.zone === zone.name);
   const known = podsNamed(snapshot, group.namespace, zone.statefulSet);
   const unknown = blockingReasonOf(snapshot, group, zone, set) ?? unreadPodsReasonOf(zone, known);
-  if (set === undefined || known === undefined || isUnknown(known) || unknown !== undefined) {
-    const isMissing = set === undefined && unreadReasonOf(snapshot, 'StatefulSet', group.namespace, zone.statefulSet) === undefined;
-    const isShared = set !== undefined && ownersOf(snapshot, set).length > 1;
-    const why = { ...(isMissing ? { isMissing } : {}), ...(isShared ? { isShared } : {}) };
-    return { zone, ...(set === undefined ? {} : { set }), ...why, claims, ...emptyView(set?.replicas ?? 0), unknown: unknown ?? '' };
+  if (set === undefined) {
+    const isMissing = unreadReasonOf(snapshot, 'StatefulSet', group.namespace, zone.statefulSet) === undefined;
+    return { zone, ...(isMissing ? { isMissing } : {}), claims, ...emptyView(0), unknown: unknown ?? '' };
+  }
+  if (known === undefined || isUnknown(known) || unknown !== undefined) {
+    const shared = ownersOf(snapshot, set).length > 1 ? ({ isShared: true } as const) : {};
+    return { zone, set, ...shared, claims, ...emptyView(set.replicas), unknown: unknown ?? '' };
   }
   const seen: SeenZone = {
     nowMs: snapshot.nowMs,

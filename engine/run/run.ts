@@ -253,8 +253,13 @@ function supersede(context: GroupContext, known: RunState, target: RunCore['targ
     ...keepRolledBack(context, started, known),
     from,
     ...defined({ base, returning, interrupted, earlier: isBack ? undefined : earlierRevisions(known, target) }),
-    ...(isBack ? { restores, ...(known.outcome === 'completed' || known.leavesCompleted ? { leavesCompleted: true } : {}) } : {}),
+    ...(isBack ? { restores, ...completedBefore(known) } : {}),
   };
+}
+
+/** Returns whether a return from the run leaves a completed run. Members are written one by one, so several runs can return from one run. */
+function completedBefore({ outcome, leavesCompleted }: RunState): Pick<RunCore, 'leavesCompleted'> {
+  return outcome === 'completed' || leavesCompleted ? { leavesCompleted: true } : {};
 }
 
 /** Returns the revisions of `earlier` of the running run to which zones return now. Members are written one by one, in any order. */
