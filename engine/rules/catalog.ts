@@ -24,7 +24,7 @@ export const ruleCatalog: readonly RuleEntry[] = [
     title: 'the agent runs, watches the namespace and has the rights that the step needs',
     outcomes: ['wait', 'no'],
     whenBlocked:
-      'In a plan of a cluster, the rule waits if the Lease of the agent has expired or is gone. It answers `no` if the agent does not watch the namespace, or if its ServiceAccount lacks a right that the step needs. `get`, `status` and `explain` show the same for a group without a published decision. A plan and these verbs know all missing rights only if you may create SubjectAccessReviews. The agent reports a right as missing when the API server denies an action, and retries the action at least every minute. Run `kubectl rollout-group install` and apply the roles that it prints. `kubectl rollout-group doctor` lists every missing right.',
+      'In a plan of a cluster, the rule waits if the Lease of the agent has expired or is gone. It answers `no` if the agent does not watch the namespace, or if its ServiceAccount lacks a right that the step needs, for example to read an object from which zones mirror their replicas. `get`, `status` and `explain` show the same for a group without a published decision. A plan and these verbs know all missing rights only if you may create SubjectAccessReviews. The agent reports a right as missing when the API server denies an action, and retries the action at least every minute. Run `kubectl rollout-group install` and apply the roles that it prints. `kubectl rollout-group doctor` lists every missing right.',
   },
   { id: 'announced', title: 'the ledger has a claim of the agent for exactly this request', outcomes: ['ok'] },
   {
