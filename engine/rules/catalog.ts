@@ -296,7 +296,7 @@ export const ruleCatalog: readonly RuleEntry[] = [
     title: 'the API server did not reject the write a moment ago',
     outcomes: ['wait'],
     whenBlocked:
-      'The API server rejected a write of the agent: for example a webhook denied it, a quota or a ValidatingAdmissionPolicy forbids it, or the object would be invalid. The rule quotes the answer. It also waits if the API server did not answer a change of replicas. Only this write waits: other zones and the rollout of the group continue. The agent repeats the write at the time that the rule names. The pause begins at 5 seconds and doubles with each rejection, up to a minute. A write with another number, for example of replicas, is sent at once. If the answer names a missing right, `agent-access` blocks instead.',
+      'The API server rejected a write of the agent: for example a webhook denied it, a quota or a ValidatingAdmissionPolicy forbids it, or the object would be invalid. The rule quotes the answer. It also waits if the API server did not answer a change of replicas. Only this write waits: other zones and the rollout of the group continue. The agent repeats the write at the time that the rule names. The pause begins at 5 seconds and doubles with each rejection, up to a minute; after two conflicts with writes of other clients, it begins at 250 milliseconds. A write with another number, for example of replicas, is sent at once. If the answer names a missing right, `agent-access` blocks instead.',
   },
   {
     id: 'zone-budget',
