@@ -74,9 +74,12 @@ export function blocks({ outcome }: RuleResult): boolean {
   return outcome === 'wait' || outcome === 'no' || outcome === 'unknown';
 }
 
+/** The rules whose wait without a time ends only by a request or another template. */
+const rulesOfPerson: ReadonlySet<string> = new Set(['pin-applied', 'rolled-back', 'undone']);
+
 /** Reports whether the result blocks the update revision until a person acts. A pause does not count: it stops a group on purpose. */
 export function isUntilPerson({ rule, outcome, earliestMs }: RuleResult): boolean {
-  return outcome === 'no' || (outcome === 'wait' && earliestMs === undefined && (rule === 'undone' || rule === 'rolled-back'));
+  return outcome === 'no' || (outcome === 'wait' && earliestMs === undefined && rulesOfPerson.has(rule));
 }
 
 /** The outcomes by precedence. A person ends `no`, a successful read ends `unknown`, and time, progress or a request ends `wait`. */

@@ -344,7 +344,7 @@ export interface Snapshot {
 }
 
 /** An action of the agent that needs rights. */
-export type AgentAction = 'evictPod' | 'deletePod' | 'patchStatefulSet' | 'pinPod';
+export type AgentAction = 'evictPod' | 'deletePod' | 'patchStatefulSet' | 'pinPod' | 'readSource';
 
 /** A right that the agent lacks, or namespaces that it does not watch. */
 export interface MissingAccess {
@@ -354,6 +354,8 @@ export interface MissingAccess {
   readonly group?: string;
   /** The action that fails; absent: every action. */
   readonly action?: AgentAction;
+  /** The mirrored object that the agent may not read, such as `Deployment ingester`; only with `readSource`. */
+  readonly object?: string;
   /** A sentence without a full stop, with the right and its consequence. */
   readonly fact: string;
 }

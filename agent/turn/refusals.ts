@@ -5,6 +5,8 @@ import type { AgentEnv, LogFields } from '../env.ts';
 import type { Outcome } from './perform.ts';
 
 const firstPauseMs = 5_000;
+/** The pause after the second conflict in a row: another client changed the object twice, and the API server rejects nothing. */
+const conflictPauseMs = 250;
 /** The longest pause. It is short enough for a person who has removed the cause and waits. */
 const longestPauseMs = 60_000;
 
@@ -44,7 +46,9 @@ export class Refusals {
     if (outcome.result === 'done') this.#refusals.delete(key);
     if (!isRefused(outcome)) return;
     const { message = '', retryAfterMs = 0 } = outcome;
-    const refusal = this.#next(key, message, outcome.result === 'conflict' ? 0 : firstPauseMs, ports);
+    const isFirst = !this.#refusals.has(key);
+    const firstMs = outcome.result === 'conflict' ? (isFirst ? 0 : conflictPauseMs) : firstPauseMs;
+    const refusal = this.#next(key, message, firstMs, ports);
     const pauseMs = Math.max(refusal.pauseMs, retryAfterMs);
     const untilMs = Math.floor(ports.clock.nowMs()) + pauseMs;
     this.#refusals.set(key, { ...refusal, untilMs: ports.clock.monotonicMs() + pauseMs, write: { ...write, message, untilMs } });
@@ -75,7 +79,7 @@ export class Refusals {
   #next(key: string, message: string, firstMs: number, { clock, warn }: RefusalPorts): Refusal {
     const before = this.#refusals.get(key);
     if (before?.message !== message) warn('API server rejects a write', { write: key, problem: message });
-    const pauseMs = before === undefined ? firstMs : Math.min(longestPauseMs, Math.max(firstPauseMs, before.pauseMs * 2));
+    const pauseMs = before === undefined ? firstMs : Math.min(longestPauseMs, Math.max(firstMs, before.pauseMs * 2));
     return { message, pauseMs, untilMs: clock.monotonicMs() + pauseMs };
   }
 }

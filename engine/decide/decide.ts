@@ -56,12 +56,9 @@ export function decideGroup(snapshot: Snapshot, group: GroupDefinition): GroupDe
     stopping.wakeAtMs,
     earliestAfter(
       snapshot.nowMs,
-      [...steps.flatMap(({ results }) => results), ...roll.warnings.filter(({ rule }) => rule === 'rolled-back')].map(
-        ({ earliestMs }) => earliestMs,
-      ),
+      steps.flatMap(({ results }) => results).map(({ earliestMs }) => earliestMs),
     ),
-    ...claimInstants(context),
-    ...(steps.some(({ kind }) => kind === 'roll') ? context.view.zones.flatMap((view) => stuckInstants(context, view)) : []),
+    unnamedChangeMs(context, { steps, warnings: roll.warnings }),
     left.length === 0 ? undefined : snapshot.nowMs + lookAgainMs,
   ]);
   return {
@@ -85,6 +82,16 @@ export function decideGroup(snapshot: Snapshot, group: GroupDefinition): GroupDe
     ...defined({ budgetAnswers: roll.budgetAnswers, wakeAtMs, run: roll.run }),
     ...(traitsOf(group).pinsPods || context.view.ledger.pins !== undefined ? { pinned: observedPins(context, roll.run) } : {}),
   };
+}
+
+/** Returns the earliest instant of a change that no step and no stop names: of a claim, a stuck pod or an automatic rollback. */
+export function unnamedChangeMs(context: GroupContext, { steps, warnings }: Pick<GroupDecision, 'steps' | 'warnings'>): number | undefined {
+  const isRolling = steps.some(({ kind }) => kind === 'roll');
+  return earliestAfter(context.nowMs, [
+    ...warnings.flatMap(({ rule, earliestMs }) => (rule === 'rolled-back' ? [earliestMs] : [])),
+    ...claimInstants(context),
+    ...(isRolling ? context.view.zones.flatMap((view) => stuckInstants(context, view)) : []),
+  ]);
 }
 
 /** Returns the instants at which time alone could end a claim, because the successor pod has then been ready for long enough. */

@@ -8,6 +8,7 @@ import { boundSource, contextOf, type GroupContext, intentsOf, limitSource, sour
 import type { RuleResult } from '../decision.ts';
 import type { ZoneView } from '../observe/view.ts';
 import { blocks, result } from '../rule.ts';
+import { sourceAccess } from '../rules/agent-access.ts';
 import { cancelRequests, digestOfCancel } from '../run/requests.ts';
 import { type IntentView, isUnknown, type Ledger, type ReplicaSourceView } from '../snapshot.ts';
 
@@ -15,7 +16,7 @@ export interface DesiredReplicas {
   readonly replicas: number;
   /** True if a person forced the number: then readiness and delays do not count. */
   readonly isForced: boolean;
-  /** The result of the rule `replica-source`. It blocks if the number could not be read. */
+  /** The result of the rule `replica-source`, or `agent-access` if the agent lacks a right. It blocks if the number could not be read. */
   readonly answer: RuleResult;
   readonly mirrored?: ReplicaSourceView;
 }
@@ -92,6 +93,8 @@ function fromMirror(context: GroupContext, view: ZoneView, spec: MirroredReplica
       apiGroupOf(candidate.apiVersion) === apiGroupOf(spec.apiVersion),
   );
   const name = `${spec.resourceKind} ${spec.name}`;
+  const denied = sourceAccess(context, name, mirrored?.replicas);
+  if (denied !== undefined) return { replicas: view.replicas, isForced: false, answer: denied };
   if (mirrored === undefined || isUnknown(mirrored.replicas)) {
     const why = mirrored !== undefined && isUnknown(mirrored.replicas) ? `: ${mirrored.replicas.unknown}` : '';
     const outcome = spec.onMissing === 'fail' ? 'no' : 'unknown';

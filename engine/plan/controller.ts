@@ -23,7 +23,7 @@ import {
   setNamed,
 } from '../snapshot.ts';
 import { createWorld, step } from '../world/world.ts';
-import { controllerWave, defaultAssumptions } from './document.ts';
+import { controllerWave, defaultAssumptions, type PlannedStep } from './document.ts';
 import type { ForwardRun, Turn } from './forward.ts';
 import type { TracedStep } from './steps.ts';
 
@@ -200,12 +200,21 @@ export function returnsAfterWait(run: RunState | undefined, end: ForwardRun['end
 }
 
 /** Returns why the StatefulSet controller replaces the pods of a step at once. */
-export function atOnceText(snapshot: Snapshot, { namespace, zones }: GroupDefinition, exposed: Pick<TracedStep, 'zone' | 'pods'>): string {
-  const { zone, pods: names } = exposed;
+export function atOnceText(
+  snapshot: Snapshot,
+  { namespace, zones }: GroupDefinition,
+  { zone, pods: names }: PlannedStep,
+  steps: readonly PlannedStep[],
+): string {
   const { statefulSet = '' } = zones.find(({ name }) => name === zone) ?? {};
   const which = names.length > 3 ? `${counted(names.length, 'pod')} of ${statefulSet}` : listed(names, 'and');
-  const place = `at or above the partition ${setNamed(snapshot, namespace, statefulSet)?.partition ?? 0}`;
-  return `the StatefulSet controller replaces ${which} at once: ${names.length === 1 ? 'it is' : 'they are'} ${place}; no gate, pause or protection stops it`;
+  const { firstOrdinal = 0, partition = 0 } = setNamed(snapshot, namespace, statefulSet) ?? {};
+  const lowest = Math.min(...names.map((name) => Number(name.slice(statefulSet.length + 1))));
+  const isRemoved = steps.some((step) => step.zone === zone && step.kind === 'scaleDown' && lowest >= firstOrdinal + (step.to ?? 0));
+  const why = isRemoved
+    ? `the change lowers the replicas of ${statefulSet}, and the agent raises them again`
+    : `${names.length === 1 ? 'it is' : 'they are'} at or above the partition ${partition}`;
+  return `the StatefulSet controller replaces ${which} at once: ${why}; no gate, pause or protection stops it`;
 }
 
 /**

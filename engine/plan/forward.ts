@@ -5,7 +5,7 @@ import { policiesFor } from '../../policies/join.ts';
 import { asksForApproval } from '../../policies/rollout/rules-without-exception.ts';
 import { defined, extended } from '../../policies/values/defined.ts';
 import { contextOf, type GroupContext, minIntervalOf } from '../context.ts';
-import { decideGroup } from '../decide/decide.ts';
+import { decideGroup, unnamedChangeMs } from '../decide/decide.ts';
 import { wasAsked } from '../decide/preparations.ts';
 import { isOfStop } from '../decide/stops.ts';
 import { type GroupDecision, isReplacement, type RuleResult } from '../decision.ts';
@@ -90,7 +90,7 @@ export function runForward(
     const isInstant = approved !== acted || decidesAgain(decision, pace);
     const intervalEndMs = intervalEnd(decision, pace, turn.nowMs);
     const wakeAtMs = earliest([
-      wakeOf(decision, world),
+      wakeOf(decision, world, group),
       nextReadingMs(approved, group, decision),
       nextClaimEndMs(approved.snapshot),
       pending[0]?.atMs,
@@ -108,7 +108,8 @@ export function runForward(
  * Returns the instant at which time may change what the group does. If only a person ends a stop of the whole group or continues a failed run,
  * other stops that begin and end until then change nothing, so their instants do not count. If preparations fail, the next ones fail too.
  */
-function wakeOf({ steps, stops, wakeAtMs }: GroupDecision, world: World): number | undefined {
+function wakeOf(decision: GroupDecision, world: World, group: GroupDefinition): number | undefined {
+  const { steps, stops, wakeAtMs } = decision;
   const isStopped = stops.some(({ rule, endsBy }) => endsBy === 'person' || rule === 'run-failed');
   const isOfAStop = (answer: RuleResult): boolean => isStopped && stops.some((stop) => isOfStop(answer, stop));
   const isFailing = ({ rule }: RuleResult, zone: string | undefined): boolean => preparationRules.has(rule) && failsToPrepare(world, zone);
@@ -116,10 +117,9 @@ function wakeOf({ steps, stops, wakeAtMs }: GroupDecision, world: World): number
   const waits = steps.flatMap(({ kind, zone, results }) =>
     results.filter((answer) => blocks(answer) && !(kind === 'roll' && isOfAStop(answer)) && !isFailing(answer, zone)),
   );
-  return earliestAfter(
-    world.snapshot.nowMs,
-    waits.map(({ earliestMs }) => earliestMs),
-  );
+  const { snapshot } = world;
+  const unnamedMs = unnamedChangeMs(contextOf(snapshot, group), decision);
+  return earliestAfter(snapshot.nowMs, [unnamedMs, ...waits.map(({ earliestMs }) => earliestMs)]);
 }
 
 function applyDueEvents(start: World, pending: ScheduledEvent[]): World {

@@ -196,9 +196,9 @@ const shortException: RiskCheck = ({ ended, endedSlow }) =>
     source: one.source,
   }));
 
-/** Finds pods that the partition exposes: the StatefulSet controller replaces these pods without an action of the agent. */
-const exposedPods: RiskCheck = ({ context: { snapshot, group }, atOnce }) =>
-  atOnce.map((step) => ({ code: 'RG5012', severity: 'warning', message: atOnceText(snapshot, group, step) }));
+/** Finds pods that the StatefulSet controller replaces without an action of the agent. */
+const exposedPods: RiskCheck = ({ context: { snapshot, group }, atOnce, steps }) =>
+  atOnce.map((step) => ({ code: 'RG5012', severity: 'warning', message: atOnceText(snapshot, group, step, steps) }));
 
 /** Finds waves whose soaks and approvals a return to the previous template skips. */
 const skippedOnRollback: RiskCheck = ({ context, steps, first: { run } }) => {

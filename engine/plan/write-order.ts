@@ -4,7 +4,7 @@ import { decideGroup } from '../decide/decide.ts';
 import { type Action, replacedBy } from '../decision.ts';
 import { withObservedLedgers } from '../ledger/ledger.ts';
 import { agentRuns } from '../rules/agent-access.ts';
-import { type Snapshot, setNamed } from '../snapshot.ts';
+import { isUnknown, podsNamed, type Snapshot, setNamed } from '../snapshot.ts';
 import { createWorld } from '../world/world.ts';
 import { withAssumedMetrics, withReadings } from './forward.ts';
 import type { PlanInput } from './plan.ts';
@@ -49,6 +49,28 @@ export function writeOrder(input: PlanInput): WriteOrder {
   const early = earlyIn(usualOrder.parts);
   const parts = early.length === 0 ? usualOrder.parts : orders.find((order) => earlyIn(order).length === 0);
   return { parts: parts ?? usualOrder.parts, isSafe: parts !== undefined, early };
+}
+
+/**
+ * Returns the StatefulSets, as `namespace/name`, of which the StatefulSet controller deletes pods as soon as they are written. These writes
+ * come first: then the agent sees the missing pods before it replaces pods of another zone, as in the plan.
+ */
+export function disruptiveMembers(input: PlanInput): ReadonlySet<string> {
+  const snapshots = readPlanSnapshots(input);
+  const names = input.groups.flatMap((group) => {
+    const before = snapshotAsked(input, snapshots, group);
+    const { snapshot: after } = requestedWorld(input, snapshots, group).world;
+    const present = ({ namespace }: GroupDefinition, name: string, snapshot: Snapshot): readonly string[] => {
+      const pods = podsNamed(snapshot, namespace, name) ?? [];
+      return isUnknown(pods) ? [] : pods.flatMap(({ uid, isTerminating }) => (isTerminating ? [] : [uid]));
+    };
+    return group.zones.flatMap(({ statefulSet }) => {
+      const kept = new Set(present(group, statefulSet, after));
+      const isDisrupted = present(group, statefulSet, before).some((uid) => !kept.has(uid));
+      return isDisrupted ? [`${group.namespace}/${statefulSet}`] : [];
+    });
+  });
+  return new Set(names);
 }
 
 interface Question {

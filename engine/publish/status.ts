@@ -6,6 +6,7 @@ import { defined } from '../../policies/values/defined.ts';
 import { listed } from '../../policies/wording.ts';
 import type { GroupDecision, LeftMember, RuleResult, Stop } from '../decision.ts';
 import { fieldAt } from '../observe/raw.ts';
+import { isUntilPerson } from '../rule.ts';
 import { lacksApproval } from '../rules/approval.ts';
 import { reasonOf } from '../rules/catalog.ts';
 import { whyNotRolledBack } from '../run/effects.ts';
@@ -376,8 +377,8 @@ function isStoppedByPerson(wait: RuleResult): boolean {
 }
 
 /** Reports whether pods came back at another revision and only a retry continues: the last attempt to pin them failed. */
-export function isMisplacedUntilRetry({ rule, outcome, earliestMs }: RuleResult): boolean {
-  return rule === 'pin-applied' && outcome === 'wait' && earliestMs === undefined;
+export function isMisplacedUntilRetry(result: RuleResult): boolean {
+  return result.rule === 'pin-applied' && isUntilPerson(result);
 }
 
 /** Returns the gates that are read now, each with its latest reading. The rule `gate` names a gate that a step needs and that has no reading yet. */

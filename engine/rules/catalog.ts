@@ -24,7 +24,7 @@ export const ruleCatalog: readonly RuleEntry[] = [
     title: 'the agent runs, watches the namespace and has the rights that the step needs',
     outcomes: ['wait', 'no'],
     whenBlocked:
-      'In a plan of a cluster, the rule waits if the Lease of the agent has expired or is gone. It answers `no` if the agent does not watch the namespace, or if its ServiceAccount lacks a right that the step needs. `get`, `status` and `explain` show the same for a group without a published decision. A plan and these verbs know all missing rights only if you may create SubjectAccessReviews. The agent reports a right as missing when the API server denies an action, and retries the action at least every minute. Run `kubectl rollout-group install` and apply the roles that it prints. `kubectl rollout-group doctor` lists every missing right.',
+      'In a plan of a cluster, the rule waits if the Lease of the agent has expired or is gone. It answers `no` if the agent does not watch the namespace, or if its ServiceAccount lacks a right that the step needs, for example to read an object from which zones mirror their replicas. `get`, `status` and `explain` show the same for a group without a published decision. A plan and these verbs know all missing rights only if you may create SubjectAccessReviews. The agent reports a right as missing when the API server denies an action, and retries the action at least every minute. Run `kubectl rollout-group install` and apply the roles that it prints. `kubectl rollout-group doctor` lists every missing right.',
   },
   { id: 'announced', title: 'the ledger has a claim of the agent for exactly this request', outcomes: ['ok'] },
   {
@@ -296,7 +296,7 @@ export const ruleCatalog: readonly RuleEntry[] = [
     title: 'the API server did not reject the write a moment ago',
     outcomes: ['wait'],
     whenBlocked:
-      'The API server rejected a write of the agent: for example a webhook denied it, a quota or a ValidatingAdmissionPolicy forbids it, or the object would be invalid. The rule quotes the answer. It also waits if the API server did not answer a change of replicas. Only this write waits: other zones and the rollout of the group continue. The agent repeats the write at the time that the rule names. The pause begins at 5 seconds and doubles with each rejection, up to a minute. A write with another number, for example of replicas, is sent at once. If the answer names a missing right, `agent-access` blocks instead.',
+      'The API server rejected a write of the agent: for example a webhook denied it, a quota or a ValidatingAdmissionPolicy forbids it, or the object would be invalid. The rule quotes the answer. It also waits if the API server did not answer a change of replicas. Only this write waits: other zones and the rollout of the group continue. The agent repeats the write at the time that the rule names. The pause begins at 5 seconds and doubles with each rejection, up to a minute; after two conflicts with writes of other clients, it begins at 250 milliseconds. A write with another number, for example of replicas, is sent at once. If the answer names a missing right, `agent-access` blocks instead.',
   },
   {
     id: 'zone-budget',

@@ -1,5 +1,5 @@
 // Lists the rights of the agent and the effect of each missing right. deploy/rbac.yaml grants the same rights.
-import { effects } from '../../engine/rules/agent-access.ts';
+import { effects, unreadSource } from '../../engine/rules/agent-access.ts';
 import type { AgentAction } from '../../engine/snapshot.ts';
 import { type Configuration, certificateRules, mirrorRules, type PolicyRule, webhookRules } from '../../install/rights.ts';
 import type { MirrorSource } from '../../install/scope.ts';
@@ -27,9 +27,11 @@ export interface AgentRight {
   readonly showsGroups?: true;
   /** The only object that the agent needs; a role may grant the right for this object alone. */
   readonly object?: string;
+  /** The kind of the object if zones mirror its replicas. */
+  readonly mirroredKind?: string;
 }
 
-type RightOptions = Partial<Pick<AgentRight, 'weight' | 'scope' | 'only' | 'action' | 'showsGroups' | 'object'>>;
+type RightOptions = Partial<Pick<AgentRight, 'weight' | 'scope' | 'only' | 'action' | 'showsGroups' | 'object' | 'mirroredKind'>>;
 
 /** Returns one right per verb. `path` is the API group, empty for the core group, and the resource. */
 function rights(path: string, verbs: readonly string[], without: string, options: RightOptions = {}): readonly AgentRight[] {
@@ -92,7 +94,12 @@ export function mirrorRights(mirror: MirrorSource): readonly Omit<RightFact, 'is
       const isRead = resource.endsWith('/scale') || !mirror.readsScale;
       const follows = verbs.filter((verb) => verb !== 'get');
       return [
-        ...rights(path, isRead ? ['get'] : [], `the replicas of ${source} are unknown, and no zone follows it`, { ...required, object }),
+        ...rights(path, isRead ? ['get'] : [], unreadSource(source), {
+          ...required,
+          action: 'readSource',
+          object,
+          mirroredKind: mirror.kind,
+        }),
         ...rights(path, follows, `changes of ${source} are seen late`, { object }),
       ];
     }),

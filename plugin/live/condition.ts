@@ -2,7 +2,7 @@
 
 import { isAtRest } from '../../engine/decision.ts';
 import type { PublishedDecision } from '../../engine/publish/published.ts';
-import { goesBack, isRolledBack, type PersonNeeded, personNeeded } from '../../engine/publish/status.ts';
+import { isRolledBack, type PersonNeeded, personNeeded } from '../../engine/publish/status.ts';
 import { isRunOfOlderTemplate } from '../../engine/publish/template-change.ts';
 import { type ExitCode, exitCodes, usageFailure } from '../failure.ts';
 
@@ -106,9 +106,9 @@ function isWaveDone(wanted: string, { decision, waves }: Judged): boolean {
   return wave !== undefined && index >= 0 && wave.index > index;
 }
 
-function isAboutToRollBack({ run, warnings }: PublishedDecision): boolean {
-  if (run?.outcome !== 'failed' || goesBack(run) || !warnings.some(({ rule }) => rule === 'rolled-back')) return false;
-  return Object.entries(run.target).some(([zone, revision]) => (run.previous[zone] ?? revision) !== revision);
+/** Reports whether the rollback of the failed run follows. A failed run is a stop only if no rollback follows. */
+function isAboutToRollBack({ run, stops }: PublishedDecision): boolean {
+  return run?.outcome === 'failed' && stops?.every(({ rule }) => rule !== 'run-failed') === true;
 }
 
 /** Reports whether the waves are done with the zone, but leave some of its pods outdated. */

@@ -84,6 +84,18 @@ describe('a change of replicas that the API server rejects', () => {
     await cluster.env.until(() => sizes(cluster)['b'] === 3, 61_000);
   });
 
+  it('is repeated soon if the object was changed twice in a row, as by the StatefulSet controller', async () => {
+    const cluster = newCluster();
+    mirroringGroup(cluster, 4);
+    const conflict = status(409, 'Conflict', 'Operation cannot be fulfilled on statefulsets.apps "ingester-zone-b"');
+    const refused = rejectScale(cluster, 'b', () => (refused.attempts() <= 2 ? conflict : undefined));
+    startProcess({ env: cluster.env });
+    await cluster.env.advance(5000);
+    cluster.api.change(template, 'mimir', 'store', { spec: { replicas: 3 } });
+    await cluster.env.advance(1000);
+    expect([refused.attempts(), sizes(cluster)['b']]).toEqual([3, 3]);
+  });
+
   it('is not repeated before the time that the API server asks for', async () => {
     const cluster = newCluster();
     mirroringGroup(cluster, 4);

@@ -67,6 +67,20 @@ it('writes the members first if the group releases the present template, shows i
   ]);
 });
 
+it('writes the StatefulSets first whose pods the change removes, so that the agent replaces no pod of another zone before', async () => {
+  const fewer = next.map((object) =>
+    object.metadata.name === 'ingester-zone-a' ? object : { ...object, spec: { ...Object(object['spec']), replicas: 1 } },
+  );
+  const cwd = folderWith({ '1.json': JSON.stringify({ apiVersion: 'v1', kind: 'List', items: fewer }) });
+  const { url, writes } = await fakeApiServer(adoptedObjects(), { forbidden: ['nodes'] });
+  const { status, stdout, stderr } = await runInProcess(['apply', '-f', '.', '--yes', '--server', url, '-n', 'mimir'], { cwd });
+  const written = writes.filter(({ path }) => !path.includes('dryRun=All')).map(({ path }) => /([^/]+)(?=\?)/.exec(path)?.[1]);
+  expect([status, written], `${stdout}${stderr}`).toEqual([0, ['ingester-zone-b', 'ingester-zone-c', 'ingester-zone-a']]);
+  expect(stdout.replaceAll(/\s+/g, ' ')).toContain(
+    'RG5012 warning the StatefulSet controller replaces ingester-zone-b-1 at once: the change lowers the replicas of ingester-zone-b, and the agent raises them again; no gate',
+  );
+});
+
 it('keeps the usual order without an agent', async () => {
   const { written, run } = await world(groupWith('a', 'b', 'c'), groupWith(), { hasAgent: false });
   await run('apply -f . --yes');

@@ -160,3 +160,55 @@ it.each(lines.slice(0, 3))('%s is denied by a rule that reads no user, whoever t
   const isOfGroup = { '==': [{ var: 'group.name' }, 'ingester'] };
   for (const options of [{ groups: ['admins'] }, {}]) expect((await on(line, isOfGroup, options)).status).toBe(5);
 });
+
+describe('if the agent may not read a mirrored object that the user may read', () => {
+  const from = { apiVersion: 'rollout-operator.grafana.com/v1', kind: 'ReplicaTemplate', name: 'store', read: 'scale' };
+  const mirrored = {
+    apiVersion,
+    kind: 'RolloutGroup',
+    metadata: { name: 'ingester', namespace: 'mimir' },
+    spec: {
+      members: {
+        zones: ['a', 'b', 'c'].map((name) => ({
+          name,
+          statefulSet: `ingester-zone-${name}`,
+          ...(name === 'a' ? {} : { follows: 'a' }),
+        })),
+      },
+      replicas: { mirror: { from } },
+      rollout: { strategy: 'onDelete' },
+    },
+  };
+  const store = {
+    apiVersion: from.apiVersion,
+    kind: from.kind,
+    metadata: { name: from.name, namespace: 'mimir' },
+    spec: { replicas: 4 },
+  };
+  const ask = async (line: string, lacks: string) => {
+    const isAllowed = (right: { readonly resource: string; readonly subresource?: string; readonly verb: string }) =>
+      `${right.verb} ${right.resource}/${right.subresource}` !== lacks;
+    const { url } = await fakeApiServer([...adoptedObjects({ replicas: 4 }), mirrored, store, account, node], { stamp: oncall, isAllowed });
+    return runInProcess([...line.split(' '), '--server', url, '-n', 'mimir'], {});
+  };
+
+  it.each([
+    ['plan --group ingester', 5],
+    ['scale ingester --replicas 5', 0],
+    ['status ingester --timeout 50ms', 8],
+    ['get ingester', 0],
+    ['explain ingester', 0],
+  ])('%s names the missing right', async (line, status) => {
+    const ended = await ask(line, 'get replicatemplates/scale');
+    expect(`${ended.stdout}${ended.stderr}`.replaceAll(/\s+/g, ' ')).toContain(
+      'may not get replicatemplates/scale (rollout-operator.grafana.com) in mimir: the replicas of ReplicaTemplate store are unknown',
+    );
+    expect(ended.status).toBe(status);
+    if (line.startsWith('explain')) expect(ended.stdout).toContain('do       find out why: kubectl rollout-group doctor -n mimir\n');
+  });
+
+  it('names no right that does not stop the replicas', async () => {
+    const { status, stdout } = await ask('plan --group ingester', 'watch replicatemplates/undefined');
+    expect([status, stdout]).toEqual([0, 'Plan  mimir/ingester   no changes\n']);
+  });
+});

@@ -6,7 +6,8 @@ import type { PublishedDecision } from '../../engine/publish/published.ts';
 import { todoOf } from '../../plugin/output/explain.ts';
 import { passesText } from '../../plugin/output/plan/plan-text.ts';
 import { holdingPartition } from '../../policies/strategies.ts';
-import { intent } from '../kit/questions.ts';
+import { newRevision } from '../kit/objects.ts';
+import { ago, intent, ledgerOf, outdatedSets, runOf } from '../kit/questions.ts';
 import { type FakeApiServer, type FakeOptions, fakeApiServer } from './api-server.ts';
 import { type Ended, runInProcess } from './in-process.ts';
 import { denied, missing, paused, rolling, waiting } from './live-kit.ts';
@@ -309,6 +310,24 @@ describe('an apply that policy denies', () => {
         'do:  change the request, or safety/busy at RolloutPolicy mimir/safety; to override it: kubectl rollout-group override mimir/ingester --rule safety/busy --zone a --duration',
       ),
     ]);
+  });
+});
+
+describe('a failed run', () => {
+  const published = (onFailure: 'pause' | 'rollback') => {
+    const target = { a: newRevision, b: newRevision, c: newRevision };
+    const run = runOf({ target, outcome: 'failed', failure: 'gate errors', failedMs: ago(0) });
+    const statefulSets = outdatedSets(['a', 'b', 'c'], { updateStrategy: 'RollingUpdate', partition: holdingPartition });
+    return soakingWith({ statefulSets, ledgers: [ledgerOf({ run })] }, { rollout: { strategy: 'pinned', onFailure } });
+  };
+
+  it.each([
+    ['ends the wait at once', 'pause', 6, 'failed before complete'],
+    ['does not end the wait if a rollback follows', 'rollback', 8, 'timed out before complete'],
+  ] as const)('%s, also if the publication has no room for warnings', async (_, onFailure, status, why) => {
+    const decision = { ...published(onFailure), warnings: [] };
+    const ended = await ask([now(decision)], 'status ingester --timeout 50ms');
+    expect([ended.status, ended.stderr]).toEqual([status, expect.stringContaining(why)]);
   });
 });
 

@@ -9,6 +9,7 @@ import type { PublishedDecision } from '../../../engine/publish/published.ts';
 import type { Requester } from '../../../engine/rules/policy.ts';
 import { isUnknown, type Known, type MissingAccess, type Snapshot } from '../../../engine/snapshot.ts';
 import type { Configuration } from '../../../install/rights.ts';
+import { mirrorsOf } from '../../../install/scope.ts';
 import type { GroupDefinition } from '../../../policies/definition.ts';
 import { agentName, usualAgentNamespace } from '../../../policies/objects/agent-deployment.ts';
 import { traitsOf } from '../../../policies/strategies.ts';
@@ -21,6 +22,7 @@ import {
   type AgentRight,
   agentRights,
   isNeeded,
+  mirrorRights,
   missingText,
   missingVerbs,
   rightsWithLease,
@@ -111,6 +113,9 @@ export async function readAgentFacts(
   const question = {
     watched: [...new Set(groups.map(({ namespace }) => namespace))],
     pinned: groups.filter((group) => traitsOf(group).pinsPods).map(({ namespace }) => namespace),
+    mirrored: mirrorsOf(groups)
+      .flatMap(mirrorRights)
+      .filter(({ right }) => isNeeded(right)),
     leases: agents.leases,
     published: [...published.values()],
     usualNamespace: agentNamespace ?? usualAgentNamespace,
@@ -168,7 +173,9 @@ function missingAccess(accounts: readonly AccountFact[], { groups }: Pick<Listin
     ...(isUnknown(rights) ? [] : missingVerbs(rights)).flatMap((one): readonly MissingAccess[] => {
       const { right, namespace } = one;
       const namespaces = right.scope === 'namespace' && namespace !== undefined ? [namespace] : watched;
-      const access = { namespaces, fact: missingText(name, one), ...defined({ action: right.action }) };
+      const { action, mirroredKind, object } = right;
+      const source = mirroredKind === undefined ? undefined : `${mirroredKind} ${object}`;
+      const access = { namespaces, fact: missingText(name, one), ...defined({ action, object: source }) };
       if (right.showsGroups !== true) return [access];
       return itemsOf(groups).map(({ metadata }) => ({
         ...access,

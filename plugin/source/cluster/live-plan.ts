@@ -10,7 +10,7 @@ import { type ApiDenial, namesText, type Plan } from '../../../engine/plan/docum
 import { absentElsewhere, groupsToPlan } from '../../../engine/plan/groups.ts';
 import { type AbsentMembers, planGroups } from '../../../engine/plan/plan.ts';
 import { readPlanSnapshots } from '../../../engine/plan/world.ts';
-import { usualOrder, type WriteOrder, type WritePart, writeOrder } from '../../../engine/plan/write-order.ts';
+import { disruptiveMembers, usualOrder, type WriteOrder, type WritePart, writeOrder } from '../../../engine/plan/write-order.ts';
 import { policiesRead } from '../../../engine/rules/policy.ts';
 import { isRollingBack } from '../../../engine/run/origin.ts';
 import { isUnknown, ledgerOf, type Snapshot, setNamed } from '../../../engine/snapshot.ts';
@@ -238,13 +238,15 @@ function sourceObjectsOf(sources: Awaited<ReturnType<typeof readReplicaSourceObj
   return sources.flatMap(({ object }) => (object === undefined || object.kind === 'Scale' ? [] : [object]));
 }
 
-/** Sorts the objects in the order of the writes. The order matters only if several parts change. */
+/** Sorts the objects in the order of the writes. The order matters only if several objects change. */
 function inWriteOrder(inputs: MergedInputs): LivePlanInputs {
   const { desiredObjects, ready, input } = inputs;
   const isMixed = new Set(ready.map(({ object }) => partOf(object))).size > 1;
   const order = isMixed ? writeOrder(input) : usualOrder;
+  const first = ready.length > 1 ? disruptiveMembers(input) : new Set<string>();
+  const isLater = (object: ObjectContent): boolean => !first.has(nameOf(object).replace(/^StatefulSet /, ''));
   const byPart = (a: Pick<DesiredObject, 'object'>, b: typeof a): number =>
-    order.parts.indexOf(partOf(a.object)) - order.parts.indexOf(partOf(b.object));
+    order.parts.indexOf(partOf(a.object)) - order.parts.indexOf(partOf(b.object)) || Number(isLater(a.object)) - Number(isLater(b.object));
   return { ...inputs, desiredObjects: desiredObjects.toSorted(byPart), ready: ready.toSorted(byPart), writeOrder: order };
 }
 

@@ -194,8 +194,8 @@ export const clusterCodes = {
     title: 'The StatefulSet controller replaces pods at once',
     severity: 'warning',
     explanation:
-      'A partition blocks only the pods with ordinals below it. The StatefulSet controller applies a new template at once to the other pods, such as the updated pods of a group with `strategy: partition` during a run. The controller replaces these pods one after the other in each StatefulSet, without waves, gates, pauses and protections. The plan shows them in the wave `at once`.',
-    hint: 'apply the template after the run has ended, or use strategy: pinned',
+      'A partition blocks only the pods with ordinals below it. The StatefulSet controller applies a new template at once to the other pods, such as the updated pods of a group with `strategy: partition` during a run. The controller replaces these pods one after the other in each StatefulSet, without waves, gates, pauses and protections. The plan shows them in the wave `at once`. The controller also deletes pods at once if a change lowers the replicas of a StatefulSet; if the agent then restores the number, these pods come back.',
+    hint: 'apply the template after the run has ended, or use strategy: pinned; if the change lowers replicas, keep their number',
   },
   RG5013: {
     title: 'The rollout skips soaks and approvals',

@@ -245,6 +245,22 @@ describe('the replicas of a mirrored object', () => {
     );
   });
 
+  it('block the zone when the agent may not read the object, although another reader may', () => {
+    const account = 'system:serviceaccount:rollouts:agent';
+    const resource = 'resource "replicatemplates/scale" in API group "rollout-operator.grafana.com"';
+    const denial = `replicatemplates "ingester" is forbidden: User "${account}" cannot get ${resource} in the namespace "mimir"`;
+    const fact =
+      'rollouts/agent may not get replicatemplates/scale (rollout-operator.grafana.com) in mimir: the replicas of ReplicaTemplate ingester are unknown, and no zone follows it';
+    const access = { namespaces: ['mimir'], action: 'readSource', fact } as const;
+    const blocked = { replicas: 3, isForced: false, answer: { rule: 'agent-access', outcome: 'no', fact } };
+    const replicaSources = [{ ...template, replicas: { unknown: denial } }];
+    expect(desired({ replicas: mirror }, { replicaSources })).toEqual(blocked);
+    const missingAccess = (object: string) => [{ ...access, object }];
+    const known = (object: string) => ({ replicaSources: [template], missingAccess: missingAccess(object) });
+    expect(desired({ replicas: mirror }, known('ReplicaTemplate ingester'))).toEqual(blocked);
+    expect(desired({ replicas: mirror }, known('ReplicaTemplate querier'))?.replicas).toBe(8);
+  });
+
   it('block the zone when the group says that a missing object fails', () => {
     expect(desired({ replicas: { ...mirror, onMissing: 'fail' } })).toEqual(unread('no', 'ReplicaTemplate ingester could not be read'));
   });

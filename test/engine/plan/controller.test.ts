@@ -9,7 +9,7 @@ import { holdingPartition } from '../../../policies/strategies.ts';
 import { group, wave } from '../../kit/groups.ts';
 import { manifests, planInput } from '../../kit/manifests.ts';
 import { newRevision, oldRevision } from '../../kit/objects.ts';
-import { intent, ledgerOf, outdatedSets, runOf } from '../../kit/questions.ts';
+import { ago, hourMs, intent, ledgerOf, outdatedSets, runOf } from '../../kit/questions.ts';
 import { podsIn } from '../../kit/rolls.ts';
 import { snapshotOf } from '../../kit/snapshots.ts';
 
@@ -137,4 +137,18 @@ describe('pods that the StatefulSet controller replaces without an action of the
     expect(risksOf(planTo('1.1', midRun({ a: 2 })))).toEqual([]);
     expect(risksOf(planTo('1.2', midRun({})))).toEqual([]);
   });
+});
+
+it('blocks the plan of pinned pods that only a retry replaces again, and not the plan of another template', () => {
+  const pinned = group({ rollout: { strategy: 'pinned', waves: [wave('all', ['a', 'b', 'c'])] } });
+  const running = midRun({});
+  const revision = running.statefulSets.find(({ name }) => name === 'ingester-zone-a')?.status.updateRevision ?? '';
+  const pins = [{ zone: 'a', ordinal: 2, revision, placements: 2, replaces: 'gone', atMs: ago(hourMs) }];
+  const misplaced = { ...running, ledgers: running.ledgers.map((ledger) => ({ ...ledger, pins })) };
+  const planned = (version: string) => {
+    const { outcome, waits } = planTo(version, misplaced, { groups: [pinned] });
+    return [outcome, waits.map(({ rule }) => rule)];
+  };
+  expect(planned('1.1')).toEqual(['blocked', ['pin-applied']]);
+  expect(planned('1.2')).toEqual(['complete', []]);
 });

@@ -4,6 +4,7 @@ import { type ForwardOptions, runForward, type Turn } from '../../../engine/plan
 import { actionText } from '../../../engine/publish/published.ts';
 import type { Claim } from '../../../engine/snapshot.ts';
 import type { GroupDefinition } from '../../../policies/definition.ts';
+import { holdingPartition } from '../../../policies/strategies.ts';
 import { gate, group, wave } from '../../kit/groups.ts';
 import { kitNowMs, newRevision, oldRevision } from '../../kit/objects.ts';
 import {
@@ -15,6 +16,7 @@ import {
   outdatedSets,
   policy,
   policyRule,
+  runOf,
   secondMs,
   updatedPods,
 } from '../../kit/questions.ts';
@@ -396,5 +398,23 @@ describe('a downscale', () => {
       'held',
       ['ingester-zone-a-2 failed to prepare: preparations are assumed to fail'],
     ]);
+  });
+
+  it('does not end before the automatic rollback of a failed run, although the endpoint fails', () => {
+    const endpoint = { scheme: 'http', port: 80, path: '/prepare', timeout: '5s' } as const;
+    const delayed = { afterMs: hourMs, endpoint, onUnreachable: 'hold' } as const;
+    const shrinking = group({
+      zones: [{ name: 'a', replicas: { kind: 'count', count: 2 }, delayed }, 'b'],
+      rollout: { strategy: 'pinned', onFailure: 'rollback' },
+    });
+    const names = ['a', 'b'];
+    const revisions = (revision: string) => Object.fromEntries(names.map((name) => [name, revision]));
+    const failed = runOf({ target: revisions(newRevision), previous: revisions(oldRevision), outcome: 'failed', failedMs: kitNowMs });
+    const podChanges = { 'ingester-zone-b': { 2: { revision: newRevision } } };
+    const ledgers = [ledgerOf({ run: failed })];
+    const statefulSets = outdatedSets(names, { updateStrategy: 'RollingUpdate', partition: holdingPartition });
+    const ended = run({ group: shrinking, state: { statefulSets, podChanges, ledgers }, assumptions: { preparations: 'fail' } });
+    expect(ended.story).toContainEqual(expect.stringMatching(/delete pod ingester-zone-b-2/));
+    expect([ended.end, ended.last.decision.run?.kind]).toEqual(['held', 'rollback']);
   });
 });
