@@ -70,13 +70,8 @@ function repairable(book: Book, zone: Zone, moment: Moment): boolean {
   });
 }
 
-interface WaveMoment {
-  readonly wave: WaveShape;
-  readonly fromMs: number;
-}
-
 /** Returns how many pods the wave lacks in the zone by every state that the decision may have seen. */
-function lackOf(book: Book, zone: Zone, { wave, fromMs }: WaveMoment): number {
+function lackOf(book: Book, zone: Zone, { wave, fromMs }: { readonly wave: WaveShape; readonly fromMs: number }): number {
   const [revision, ...others] = new Set(book.targetsSince(zone, fromMs));
   if (revision === undefined || others.length > 0) return 0;
   const seen = zone.facts.since(fromMs);
