@@ -3,6 +3,7 @@
 import { defined } from '../policies/values/defined.ts';
 import type { FaultClass, PlacedFault, Point } from './faults/fault.ts';
 import { field, imagesOf } from './objects.ts';
+import type { BookJudge } from './oracles/all.ts';
 import { podsOf } from './oracles/converged.ts';
 import type { Oracle, Scene, Violation } from './oracles/oracle.ts';
 import type { Leak } from './process/agents.ts';
@@ -26,6 +27,8 @@ export interface RunOptions {
   readonly quietMs?: number;
   /** True to end faults as soon as all events happened and the group has its requested state, instead of after `safetyMs`. */
   readonly endsWhenConverged?: boolean;
+  /** The judges with the book of places; default: `bookJudges`. */
+  readonly judges?: Readonly<Record<string, BookJudge>>;
   readonly observer?: RunObserver;
 }
 

@@ -199,7 +199,7 @@ export class Run {
     const { groups } = this.#cluster;
     return this.scenes.flatMap((scene, index) => {
       // The judges ask for the claims of the group after each event.
-      const oracles = [...this.#knownClaims.slice(index, index + 1), ...createOracles(scene)];
+      const oracles = [...this.#knownClaims.slice(index, index + 1), ...createOracles(scene, this.#options.judges)];
       if (groups.length < 2) return oracles;
       const isOver = groups[index]?.isOver ?? (() => false);
       const judges = [...oracles.map((oracle) => whileTrue(oracle, () => !isOver())), whileTrue(judgeTermination(scene), isOver)];

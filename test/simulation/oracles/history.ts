@@ -2,6 +2,7 @@
 import type { TurnReport } from '../../../agent/report.ts';
 import { emptySnapshot } from '../../../engine/snapshot.ts';
 import type { GroupDefinition } from '../../../policies/definition.ts';
+import { generatedJudges } from '../../../scripts/soak/judges/all.ts';
 import { otherAgent } from '../../../simulation/cluster/other-version.ts';
 import type { PodAdmitted } from '../../../simulation/cluster/pin-webhook.ts';
 import { createOracles } from '../../../simulation/oracles/all.ts';
@@ -104,7 +105,7 @@ export class History {
       isWatchDead: () => this.isWatchDead,
       clockOf: (process) => this.clocks.get(process) ?? { rate: 1, wallErrorMs: 0 },
     };
-    this.#oracles = createOracles(this.scene);
+    this.#oracles = createOracles(this.scene, generatedJudges);
   }
 
   /** Messages of one invariant. */
