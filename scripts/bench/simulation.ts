@@ -1,7 +1,7 @@
 // Measures the simulation: two agents in virtual time.
 
 import type { Scenario } from '../../simulation/scenario.ts';
-import { playGenerated } from '../soak/judges/all.ts';
+import { playGenerated } from '../soak/generated.ts';
 import { scenarioOf } from '../soak/search/draw.ts';
 import { type Figure, median } from './figure.ts';
 

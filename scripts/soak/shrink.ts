@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { messageOf } from '../../policies/error-message.ts';
 import type { Failure, RunResult } from '../../simulation/run.ts';
 import { shrink } from '../../simulation/shrink.ts';
-import { playGenerated } from './judges/all.ts';
+import { playGenerated } from './generated.ts';
 import { tryFor } from './search/judge.ts';
 import { writeScenario } from './search/replay.ts';
 

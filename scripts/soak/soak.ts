@@ -6,7 +6,7 @@ import { messageOf } from '../../policies/error-message.ts';
 import type { Failure } from '../../simulation/run.ts';
 import type { Scenario } from '../../simulation/scenario.ts';
 import { type SoakArguments, soakArguments } from './arguments.ts';
-import { playGenerated } from './judges/all.ts';
+import { playGenerated } from './generated.ts';
 import { faultCount, jsonReport, newTally, progressLine, reportLines, type Tally, tally } from './report.ts';
 import { scenarioOf } from './search/draw.ts';
 import { type Checks, judge } from './search/judge.ts';

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { playGenerated } from '../../scripts/soak/judges/all.ts';
+import { playGenerated } from '../../scripts/soak/generated.ts';
 import { countable, withoutFaults } from '../../scripts/soak/search/compare.ts';
 import { scenarioOf } from '../../scripts/soak/search/draw.ts';
 import type { Scenario } from '../../simulation/scenario.ts';

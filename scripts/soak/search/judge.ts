@@ -2,7 +2,7 @@
 import { type Failure, failureOf, type RunOptions, type RunResult, unfinishedFailure } from '../../../simulation/run.ts';
 import type { Scenario } from '../../../simulation/scenario.ts';
 import type { Attempt } from '../../../simulation/shrink.ts';
-import { playGenerated } from '../judges/all.ts';
+import { playGenerated } from '../generated.ts';
 import { countable, differentEnds, differentWrites, withoutFaults } from './compare.ts';
 
 export const failureIds = {

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { generatedJudges } from '../../../scripts/soak/judges/all.ts';
+import { generatedJudges } from '../../../scripts/soak/generated.ts';
 import { sceneJudges } from '../../../simulation/oracles/all.ts';
 import { catalogue } from './catalogue.ts';
 

@@ -1,5 +1,5 @@
 // Lists every invariant by id: its judge and its meaning, or why a simulation cannot judge it.
-import type { generatedJudges } from '../../../scripts/soak/judges/all.ts';
+import type { generatedJudges } from '../../../scripts/soak/generated.ts';
 import type { sceneJudges } from '../../../simulation/oracles/all.ts';
 
 type CatalogueEntry =

@@ -1,6 +1,6 @@
 // Judges a disturbed run: no broken invariant, it comes to rest, and its end state equals the one without faults.
 
-import { playGenerated } from '../../../scripts/soak/judges/all.ts';
+import { playGenerated } from '../../../scripts/soak/generated.ts';
 import { differentEnds, differentWrites } from '../../../scripts/soak/search/compare.ts';
 import { failureIds } from '../../../scripts/soak/search/judge.ts';
 import { failureOf, type RunOptions, type RunResult } from '../../../simulation/run.ts';

@@ -1,6 +1,6 @@
 // Records a run without faults: each write of an agent and each line of a watch, in order.
 
-import { playGenerated } from '../../../scripts/soak/judges/all.ts';
+import { playGenerated } from '../../../scripts/soak/generated.ts';
 import type { Point } from '../../../simulation/faults/fault.ts';
 import type { RunOptions, RunResult } from '../../../simulation/run.ts';
 import type { Scenario } from '../../../simulation/scenario.ts';
