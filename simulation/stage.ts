@@ -2,9 +2,9 @@
 
 import type { GroupDecision } from '../engine/decision.ts';
 import { maskText } from '../policies/text/credentials.ts';
+import { type Admission, objectOfPath } from './cluster/admitted.ts';
 import { type ClusterModel, startCluster } from './cluster/cluster.ts';
 import { createGateServer, type GateServer } from './cluster/gate-server.ts';
-import { usualName } from './cluster/group-objects.ts';
 import type { PodAdmitted } from './cluster/pin-webhook.ts';
 import { kindsOf } from './cluster/replica-origins.ts';
 import type { Faults, Point, RequestFault } from './faults/fault.ts';
@@ -16,11 +16,8 @@ import { KnownClaims } from './oracles/documents.ts';
 import { ofGroup, ownerOf, whileTrue } from './oracles/groups.ts';
 import type { Oracle, Scene, Violation } from './oracles/oracle.ts';
 import { judgeTermination } from './oracles/termination.ts';
-import { type Admission, createAdmission } from './process/admission.ts';
-import { createAgentAdmission, objectOfPath } from './process/agent-requests.ts';
 import { Agents, agentNamespace, agentUser, leaseName } from './process/agents.ts';
 import { beginRunAt, runStartMs } from './process/clock.ts';
-import { installedWebhooks } from './process/installed.ts';
 import type { RunOptions, TimelineEntry } from './run.ts';
 import {
   type ClusterEvent,
@@ -199,7 +196,7 @@ export class Run {
     const { groups } = this.#cluster;
     return this.scenes.flatMap((scene, index) => {
       // The judges ask for the claims of the group after each event.
-      const oracles = [...this.#knownClaims.slice(index, index + 1), ...createOracles(scene)];
+      const oracles = [...this.#knownClaims.slice(index, index + 1), ...createOracles(scene, this.#options.generated?.judges)];
       if (groups.length < 2) return oracles;
       const isOver = groups[index]?.isOver ?? (() => false);
       const judges = [...oracles.map((oracle) => whileTrue(oracle, () => !isOver())), whileTrue(judgeTermination(scene), isOver)];
@@ -236,21 +233,11 @@ export class Run {
     if (revisions.length > 0) this.writes[write] = (this.writes[write] ?? 0) + 1;
   }
 
-  /** Creates the webhooks that review requests; undefined for groups without webhooks. */
+  /** Creates the webhooks that review requests; undefined without webhooks. */
   #createAdmission(): Admission | undefined {
-    const { seed, group, given, others = [] } = this.#scenario;
-    if (group.webhooks !== true && group.disruption === undefined) return undefined;
-    const namespaces = [given?.namespace ?? usualName.namespace, ...others.map(({ namespace }) => namespace)];
-    const isEnforced = group.kind === 'native';
-    return createAdmission({
+    return this.#options.generated?.createAdmission(this.#scenario, {
       scheduler: this.scheduler,
-      seed,
-      webhooks: installedWebhooks({
-        agentNamespace,
-        namespaces: [...new Set(namespaces)],
-        isEnforced,
-        hasZoneBudget: group.zoneBudget !== undefined,
-      }),
+      server: this.#server,
       reviewers: () => this.agents.reviewers(),
       note: (...parts) => this.#note(...parts),
       reviewed: (reviewed) => this.#judge((oracle) => oracle.reviewed?.(reviewed)),
@@ -264,9 +251,7 @@ export class Run {
       scenario: this.#scenario,
       scheduler: this.scheduler,
       server: this.#server,
-      ...(admission === undefined || this.#scenario.group.webhooks !== true
-        ? {}
-        : { admit: createAgentAdmission({ server: this.#server, admission }) }),
+      ...(admission === undefined || this.#scenario.group.webhooks !== true ? {} : { admit: admission.admit }),
       frontEnds,
       faults: this.#observedFaults(),
       namespaces: [...new Set(this.#cluster.groups.map(({ namespace }) => namespace))],

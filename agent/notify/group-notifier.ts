@@ -1,8 +1,7 @@
 // Records the events of one group's runs for the notifier in a ConfigMap, the notes of the group. No action waits for this write.
 
 import { pauseAfter } from '../../cluster/request/backoff.ts';
-import { asJsonObject } from '../../cluster/request/json.ts';
-import { type KubernetesObject, resources } from '../../cluster/request/resource.ts';
+import { dataText, type KubernetesObject, resources } from '../../cluster/request/resource.ts';
 import { SharedObject } from '../../cluster/shared/shared-object.ts';
 import { ledgerLabel } from '../../engine/ledger/ledger-document.ts';
 import type { LiveRun } from '../../engine/notify/deliveries.ts';
@@ -202,8 +201,7 @@ function decode(object: KubernetesObject | undefined, identity: { readonly names
   if (object !== undefined && object.metadata.labels?.[ledgerLabel.key] !== notesLabelValue) {
     throw new NotesUnusable(`ConfigMap ${identity.namespace}/${notesName(identity.group)} is not managed by the agent`);
   }
-  const text = asJsonObject(object?.['data'])[notesKey];
-  const notes = decodeNotes(typeof text === 'string' ? text : undefined, identity);
+  const notes = decodeNotes(dataText(object, notesKey), identity);
   if (isUnknown(notes)) throw new NotesUnusable(notes.unknown);
   return notes;
 }

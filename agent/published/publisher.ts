@@ -1,9 +1,10 @@
 // Publishes changed decisions: in the status of the RolloutGroup if it exists, else in the ConfigMap `rollout-status-GROUP`.
 import { isStatus } from '../../cluster/request/failure.ts';
-import { asJsonObject, isJsonObject, isSameJson } from '../../cluster/request/json.ts';
+import { asJsonObject, isSameJson } from '../../cluster/request/json.ts';
 import { getObject } from '../../cluster/request/read.ts';
 import { apiVersionOf, type KubernetesObject, resources } from '../../cluster/request/resource.ts';
 import { createObject, patchObject, replaceObject, targetOf } from '../../cluster/request/write.ts';
+import { mergePatch } from '../../engine/diff/merge-patch.ts';
 import { ledgerLabel } from '../../engine/ledger/ledger-document.ts';
 import { type PublishInput, publishedDecision, samePublished } from '../../engine/publish/decision.ts';
 import { type PublishedDecision, statusMapName } from '../../engine/publish/published.ts';
@@ -200,7 +201,7 @@ export class DecisionPublisher {
   async #writeStatus({ group, snapshot }: TurnReport, decision: PublishedDecision, object: KubernetesObject): Promise<void> {
     const previous = object['status'];
     const status = groupStatus(decision, defined({ generation: group.generation, previous, scale: scaleTargetOf(group, snapshot) }));
-    const patch = { status: mergePatch(previous, status) };
+    const patch = { status: mergePatch(asJsonObject(previous), { ...status }) };
     const options = { patch, subresource: 'status', site: 'publish.patchStatus', timeoutMs: this.#timeoutMs };
     await patchObject(this.#options.env, rolloutGroups, targetOf(object), options);
   }
@@ -223,13 +224,4 @@ function validDecision(value: unknown): Pick<Stored, 'decision'> {
 function fieldsText({ group, snapshot }: TurnReport): string {
   const scale = scaleTargetOf(group, snapshot);
   return JSON.stringify([scale?.replicas, scale?.selector, group.generation]);
-}
-
-/** Returns the merge patch from `before` to `after`. Removed fields are null. */
-export function mergePatch(before: unknown, after: object): Readonly<Record<string, unknown>> {
-  const patch: Record<string, unknown> = {};
-  const old = isJsonObject(before) ? before : {};
-  for (const key of Object.keys(old)) if (!(key in after)) patch[key] = null;
-  for (const [key, value] of Object.entries(after)) patch[key] = isJsonObject(value) ? mergePatch(old[key], value) : value;
-  return patch;
 }

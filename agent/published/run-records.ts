@@ -1,9 +1,10 @@
 // Writes RolloutRun objects if the kind is installed: one record for each rollout and each scaling. Deletes the oldest finished records.
 import { isNamespaceGone, isStatus } from '../../cluster/request/failure.ts';
-import { isSameJson } from '../../cluster/request/json.ts';
+import { asJsonObject, isSameJson } from '../../cluster/request/json.ts';
 import { getObject, listObjects } from '../../cluster/request/read.ts';
 import type { KubernetesObject } from '../../cluster/request/resource.ts';
 import { createObject, deleteObject, patchObject, type Target, targetOf } from '../../cluster/request/write.ts';
+import { mergePatch } from '../../engine/diff/merge-patch.ts';
 import { runRecord } from '../../engine/publish/run-record.ts';
 import { messageOf } from '../../policies/error-message.ts';
 import { type RolloutRun, resourceOfKind, schemas } from '../../policies/schema/kinds.ts';
@@ -12,7 +13,6 @@ import type { AgentConfig } from '../config.ts';
 import type { AgentEnv } from '../env.ts';
 import { isRunRemembered, type TurnListener, type TurnReport } from '../report.ts';
 import { groupKey, removedKeys } from '../wake-index.ts';
-import { mergePatch } from './publisher.ts';
 import { WriteQueue } from './write-queue.ts';
 
 interface RunRecordsOptions {
@@ -242,7 +242,7 @@ export class RunRecorder {
   }
 
   #patch(record: RolloutRun, target: Target, before: unknown): Promise<KubernetesObject> {
-    const options = { patch: { spec: mergePatch(before, record.spec) }, site: 'runs.patch', timeoutMs: this.#timeoutMs };
+    const options = { patch: { spec: mergePatch(asJsonObject(before), record.spec) }, site: 'runs.patch', timeoutMs: this.#timeoutMs };
     return patchObject(this.#options.env, rolloutRuns, target, options);
   }
 

@@ -27,11 +27,6 @@ interface Member {
   readonly podsAsOf: string;
 }
 
-interface FreshOptions {
-  readonly timeoutMs: number;
-  readonly nodes: Observed['nodes'];
-}
-
 /** The maximum number of nodes to read. If more nodes are not ready, a lost watch event is not the cause. */
 const maxReadNodes = 10;
 
@@ -39,7 +34,7 @@ const maxReadNodes = 10;
 export async function readFresh(
   env: Pick<ClusterEnv, 'kubernetes'>,
   group: { readonly namespace: string; readonly zones: readonly Pick<ZoneDefinition, 'statefulSet'>[] },
-  { timeoutMs, nodes: known }: FreshOptions,
+  { timeoutMs, nodes: known }: { readonly timeoutMs: number; readonly nodes: Observed['nodes'] },
 ): Promise<FreshRead> {
   const { namespace } = group;
   const objects = await Promise.all(

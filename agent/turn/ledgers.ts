@@ -1,7 +1,7 @@
 // Reads and writes the ledger of each group in a ConfigMap by compare-and-swap, or in memory if ConfigMaps are forbidden.
 import { isStatus } from '../../cluster/request/failure.ts';
 import { asJsonObject } from '../../cluster/request/json.ts';
-import { type KubernetesObject, resources } from '../../cluster/request/resource.ts';
+import { dataText, type KubernetesObject, resources } from '../../cluster/request/resource.ts';
 import { SharedObject } from '../../cluster/shared/shared-object.ts';
 import { decodeLedger, encodeLedger, ledgerKey, ledgerLabel, ledgerName, releaseLabel } from '../../engine/ledger/ledger-document.ts';
 import { emptyLedger, isUnknown, type Ledger } from '../../engine/snapshot.ts';
@@ -130,8 +130,7 @@ export class Ledgers {
 }
 
 function decode(object: KubernetesObject | undefined, { namespace, name }: LedgerIdentity): Ledger {
-  const text = asJsonObject(object?.['data'])[ledgerKey];
-  const ledger = decodeLedger(typeof text === 'string' ? text : undefined, { namespace, group: name });
+  const ledger = decodeLedger(dataText(object, ledgerKey), { namespace, group: name });
   if (isUnknown(ledger)) throw new LedgerUnusable(ledger.unknown);
   return ledger;
 }

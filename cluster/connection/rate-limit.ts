@@ -25,16 +25,11 @@ class RateLimited extends Error {
   }
 }
 
-/** The tokens of an API group. A negative number counts the requests that already wait. */
-interface Bucket {
-  tokens: number;
-  atMs: number;
-}
-
 /** Delays requests in order of arrival. Requests for Leases never wait, because a delayed renewal loses the leadership. */
 export class RateLimiter {
   readonly #options: RateLimiterOptions;
-  readonly #buckets = new Map<string, Bucket>();
+  /** The tokens by API group. A negative number counts the requests that already wait. */
+  readonly #buckets = new Map<string, { tokens: number; atMs: number }>();
 
   constructor(options: RateLimiterOptions) {
     this.#options = options;

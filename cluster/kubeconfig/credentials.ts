@@ -1,4 +1,5 @@
 // Keeps the credentials of a user fresh: reads files again every minute, and runs plugins again after expiry.
+import { isDeepStrictEqual } from 'node:util';
 import { messageOf } from '../../policies/error-message.ts';
 import { type Authorization, configurationFailure, type TlsMaterial } from '../connection/connection.ts';
 import type { Choice } from './choice.ts';
@@ -76,7 +77,7 @@ export class Credentials {
     if (this.#delegate !== undefined && (this.#delegated === undefined || this.#isExpired())) this.#delegated = await this.#delegate();
     const tls = this.#tls();
     const before = this.#current?.tls;
-    this.#current = { headers: this.#headers(), tls: before !== undefined && isSame(before, tls) ? before : tls };
+    this.#current = { headers: this.#headers(), tls: before !== undefined && isDeepStrictEqual(before, tls) ? before : tls };
     this.#readAtMs = readAtMs;
     this.#isForgotten = false;
     return this.#current;
@@ -160,18 +161,4 @@ function impersonationOf({ as, asUid, asGroups, asUserExtra }: UserEntry): Reado
 /** Escapes a key for a header name; the API server unescapes it. */
 function headerPart(key: string): string {
   return encodeURIComponent(key).replace(/[()]/g, (character) => (character === '(' ? '%28' : '%29'));
-}
-
-function isSame(one: TlsMaterial, other: TlsMaterial): boolean {
-  const isSameBytes = (key: 'ca' | 'cert' | 'key'): boolean => {
-    const [a, b] = [one[key], other[key]];
-    return a === undefined || b === undefined ? a === b : a.equals(b);
-  };
-  return (
-    isSameBytes('ca') &&
-    isSameBytes('cert') &&
-    isSameBytes('key') &&
-    one.serverName === other.serverName &&
-    one.isVerified === other.isVerified
-  );
 }

@@ -1,4 +1,5 @@
 // Defines resources and their paths, and compares resource versions of objects. Objects are raw JSON: every field of the server is kept.
+import { asJsonObject } from './json.ts';
 
 /** One kind of object as the API serves it. */
 export interface Resource {
@@ -121,4 +122,10 @@ export class HighWaterMark {
   raise(resourceVersion: string): void {
     if (!this.isOlder(resourceVersion)) this.#value = resourceVersion;
   }
+}
+
+/** Returns a value of `data` of a ConfigMap; undefined without the object or the value, and if the value is no text. */
+export function dataText(object: KubernetesObject | undefined, key: string): string | undefined {
+  const text = asJsonObject(object?.['data'])[key];
+  return typeof text === 'string' ? text : undefined;
 }

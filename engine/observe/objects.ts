@@ -7,16 +7,10 @@ import { driftOf } from '../diff/field-writers.ts';
 import type { Known, PodView, StatefulSetView } from '../snapshot.ts';
 import { type Reader, reader } from './raw.ts';
 
-interface OwnerView {
-  readonly kind: string;
-  readonly name: string;
-  readonly uid: string;
-}
-
 /** A pod with its namespace and the owner reference whose `controller` is true. */
 export type ObservedPod = PodView & {
   readonly namespace: string;
-  readonly owner?: OwnerView;
+  readonly owner?: { readonly kind: string; readonly name: string; readonly uid: string };
   /** True if the annotation grafana.com/ready-time is not an instant. */
   readonly isReadyTimeUnreadable?: boolean;
 };

@@ -237,12 +237,7 @@ function ledgerOf(group: GroupDefinition, zones: readonly GivenZone[], nowMs: nu
   return { ...emptyLedger(group.namespace, group.name), downscales };
 }
 
-interface InputsGiven {
-  readonly snapshot: Snapshot;
-  readonly problems: readonly string[];
-}
-
-function inputsGiven(snapshot: Snapshot, group: GroupDefinition, given: GivenState): InputsGiven {
+function inputsGiven(snapshot: Snapshot, group: GroupDefinition, given: GivenState) {
   const problems: string[] = [];
   const metrics = metricsGiven(snapshot, given, problems);
   const gateReadings = gatesGiven(snapshot, group, given, problems);

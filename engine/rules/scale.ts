@@ -266,16 +266,11 @@ function leavingPodsProtected({ context, zone, from, to, asker }: ScaleQuestion)
   return asker === 'agent' ? protectedResult(context, zone, leaves) : protectedFromOthers(context, zone, leaves);
 }
 
-interface ScaleAnswer {
-  readonly results: readonly RuleResult[];
-  readonly policies: PolicyAnswer;
-}
-
 /** Runs every check of a change of replicas; `from` and `to` differ. An exception may allow a result that blocks. */
 export function checkReplicas(
   question: ScaleQuestion,
   { source, ...requester }: Requester & { readonly source?: RuleResult },
-): ScaleAnswer {
+): { readonly results: readonly RuleResult[]; readonly policies: PolicyAnswer } {
   const { context, zone, from, to } = question;
   const isShrink = to < from;
   const action = isShrink ? 'scaleDown' : 'scaleUp';

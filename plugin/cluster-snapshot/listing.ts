@@ -3,7 +3,6 @@ import { isStatus } from '../../cluster/request/failure.ts';
 import { listObjects } from '../../cluster/request/read.ts';
 import { type KubernetesObject, type Resource, resources } from '../../cluster/request/resource.ts';
 import { Reflector } from '../../cluster/watch/reflector.ts';
-import { fieldAt } from '../../engine/observe/raw.ts';
 import { isUnknown, type Known, type Unknown, type UnreadObject } from '../../engine/snapshot.ts';
 import { zoneBudgetResource } from '../../policies/adopt/keys.ts';
 import { usualAgentNamespace } from '../../policies/objects/agent-deployment.ts';
@@ -240,10 +239,4 @@ export function unreadPolicies({ policies = [], agentPolicies = [] }: Listing, a
 /** Returns a clause with the lists that the user may not read; undefined if there are no such lists. */
 export function noPermissionText(lists: readonly string[]): string | undefined {
   return lists.length === 0 ? undefined : `no permission to list ${lists.join(', ')}`;
-}
-
-/** Returns a value of `data` of a ConfigMap; undefined without the object or the value. */
-export function textIn(object: KubernetesObject | undefined, key: string): string | undefined {
-  const text = fieldAt(object, ['data', key]);
-  return typeof text === 'string' ? text : undefined;
 }

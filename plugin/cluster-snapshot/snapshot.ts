@@ -1,7 +1,7 @@
 // Builds the state of a cluster for the verbs from listed objects: policies in force, published decisions and the snapshot.
 import { onStatus } from '../../cluster/request/failure.ts';
 import { getObject } from '../../cluster/request/read.ts';
-import type { KubernetesObject, Resource } from '../../cluster/request/resource.ts';
+import { dataText, type KubernetesObject, type Resource } from '../../cluster/request/resource.ts';
 import { withObservedLedgers } from '../../engine/ledger/ledger.ts';
 import { decodeLedger, ledgerKey, ledgerName } from '../../engine/ledger/ledger-document.ts';
 import { observePodBudget, observeZoneBudget } from '../../engine/observe/budget.ts';
@@ -28,7 +28,7 @@ import { usualAgentNamespace } from '../../policies/objects/agent-deployment.ts'
 import { tryParseJson } from '../../policies/values/try-parse-json.ts';
 import type { Cluster } from '../connection.ts';
 import { resourcesOf } from './kinds.ts';
-import { itemsOf, type Listing, textIn, unreadPolicies } from './listing.ts';
+import { itemsOf, type Listing, unreadPolicies } from './listing.ts';
 
 interface SnapshotSources extends Pick<Snapshot, 'nowMs' | 'replicaSources'> {
   readonly agentNamespace: string;
@@ -91,7 +91,7 @@ type Named = { readonly namespace?: string; readonly name: string };
 export function ledgerOf(documents: Listing['documents'], namespace: string, group: string): Known<Ledger> {
   if (documents !== undefined && isUnknown(documents)) return { unknown: documents.unknown };
   const object = itemsOf(documents).find(({ metadata }) => metadata.namespace === namespace && metadata.name === ledgerName(group));
-  return decodeLedger(textIn(object, ledgerKey), { namespace, group });
+  return decodeLedger(dataText(object, ledgerKey), { namespace, group });
 }
 
 function known<Value>(
@@ -140,7 +140,7 @@ export function clusterState(listing: Listing, agentNamespace = usualAgentNamesp
 /** Returns the decision that the agent published in an object, if any. Invalid JSON stays text, so that the caller reports a problem. */
 function storedDecision(object: KubernetesObject): unknown {
   if (object.kind !== 'ConfigMap') return fieldAt(object, ['status', 'decision']);
-  const text = isStatusMapName(object.metadata.name) ? textIn(object, 'decision') : undefined;
+  const text = isStatusMapName(object.metadata.name) ? dataText(object, 'decision') : undefined;
   return tryParseJson(text) ?? text;
 }
 

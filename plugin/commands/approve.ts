@@ -4,6 +4,7 @@ import { effectOfAnswer, type OpenApproval } from '../../engine/run/effects.ts';
 import { digestOfRule, digestOfWaves, isOfRun, requesterText } from '../../engine/run/requests.ts';
 import type { IntentView } from '../../engine/snapshot.ts';
 import type { ApprovalDefinition, PolicyDefinition, PolicyRuleDefinition, WaveDefinition } from '../../policies/definition.ts';
+import { minuteText } from '../../policies/instant.ts';
 import { asksForApproval } from '../../policies/rollout/rules-without-exception.ts';
 import { defined } from '../../policies/values/defined.ts';
 import { unreadLists } from '../cluster-snapshot/listing.ts';
@@ -20,7 +21,6 @@ import {
   runInContext,
 } from '../live/submit-request.ts';
 import { endFlag, nameOf } from '../live/target.ts';
-import { instantText } from '../output/plan/plan-text.ts';
 import { reasonSuffix } from '../output/text.ts';
 
 export interface ApproveOptions extends RequestFlags {
@@ -87,7 +87,7 @@ function answerRequest(requested: RequestedGroup, options: ApproveOptions, actio
     // The output names rejections by other users.
     ...(action === 'approve' ? { concerns: (rule) => rule !== (kind === 'wave' ? 'approval' : subject.name) } : {}),
     text: (by, kept) => {
-      const until = expiresMs === undefined ? '' : ` until ${instantText(expiresMs)}`;
+      const until = expiresMs === undefined ? '' : ` until ${minuteText(expiresMs)}`;
       const inRun = run === undefined ? '' : ` in run ${run}`;
       const next =
         action === 'approve'

@@ -1,7 +1,7 @@
 // The verb cancel: deletes a request or an exception, or cancels a scale-down that has not happened yet.
 import { onStatus } from '../../cluster/request/failure.ts';
 import { listObjects } from '../../cluster/request/read.ts';
-import type { KubernetesObject, Resource } from '../../cluster/request/resource.ts';
+import type { KubernetesObject, } from '../../cluster/request/resource.ts';
 import { fieldAt } from '../../engine/observe/raw.ts';
 import { zonesRolledAgain } from '../../engine/plan/controller.ts';
 import { isUnknown } from '../../engine/snapshot.ts';
@@ -31,16 +31,8 @@ export function run(context: CommandContext, options: CancelOptions): Promise<Ex
   });
 }
 
-interface StoredRequest {
-  readonly resource: Resource;
-  readonly object: KubernetesObject;
-}
-
-async function listRequests(
-  { env, timeoutMs }: Cluster,
-  { target: { namespace, group } }: RequestedGroup,
-): Promise<readonly StoredRequest[]> {
-  const lists = [rolloutIntents, rolloutExceptions].map(async (resource): Promise<readonly StoredRequest[]> => {
+async function listRequests({ env, timeoutMs }: Cluster, { target: { namespace, group } }: RequestedGroup) {
+  const lists = [rolloutIntents, rolloutExceptions].map(async (resource) => {
     const list = listObjects(env, resource, { namespace, site: 'cancel.list', timeoutMs });
     const { items } = await list.catch(onStatus({ items: [] }, 404));
     return items.map((object) => ({ resource, object }));

@@ -15,15 +15,11 @@ import { zoneProgress } from '../output/zone-progress.ts';
 import { readPolicyFiles } from '../policy-files.ts';
 import { applyWhatIf, parseWhatIf } from '../source/what-if.ts';
 
-export interface DemoOptions {
-  readonly fast?: boolean;
-}
-
 /** The duration of the display, independent of the duration of the rollout. */
 const displayMs = 10_000;
 const frameHeight = 8;
 
-export async function run(context: CommandContext, { fast = false }: DemoOptions): Promise<ExitCode> {
+export async function run(context: CommandContext, { fast = false }: { readonly fast?: boolean }): Promise<ExitCode> {
   const { stdout } = context;
   const input = demoInput();
   const plan = planGroups(input);

@@ -2,6 +2,7 @@
 import type { KubernetesObject } from '../../cluster/request/resource.ts';
 import { applyObject } from '../../cluster/request/write.ts';
 import { ruleCatalog } from '../../engine/rules/catalog.ts';
+import { minuteText } from '../../policies/instant.ts';
 import { canOverride } from '../../policies/rollout/rules-without-exception.ts';
 import { counted, suggestion } from '../../policies/wording.ts';
 import { ifNotInstalled, rolloutExceptions } from '../cluster-snapshot/kinds.ts';
@@ -15,7 +16,6 @@ import { overridableRules } from '../live/overridable-rules.ts';
 import { type RequestedGroup, type RequestFlags, readRequestedGroup, storedText } from '../live/submit-request.ts';
 import { endFlag } from '../live/target.ts';
 import { accessFor, confirmAlways, findZone, type PromptFlags, printObjects } from '../live/write-options.ts';
-import { instantText } from '../output/plan/plan-text.ts';
 import { placeText, reasonSuffix } from '../output/text.ts';
 import { preconditioned } from '../source/cluster/server-apply.ts';
 
@@ -40,7 +40,7 @@ export function run(context: CommandContext, options: OverrideOptions): Promise<
     refuseSecondException(requested, rule, zone, object.metadata.name);
     await writeAgentNote(context, cluster, requested.live);
     if (options.dryRun === 'client') return printObjects(context, [object]);
-    const scope = `${limitText(options)} for ${placeText(name, zone)} until ${instantText(expiresMs)}`;
+    const scope = `${limitText(options)} for ${placeText(name, zone)} until ${minuteText(expiresMs)}`;
     const isServerDryRun = options.dryRun === 'server';
     const replaced = replacedLine(requested, object.metadata.name);
     const preview = `This overrides rule ${rule}${scope}.\n${replaced}`;

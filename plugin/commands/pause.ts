@@ -1,6 +1,7 @@
 // The verbs pause and resume: a paused group or zone replaces no further pod until the pause expires or is deleted.
 import type { Stop } from '../../engine/decision.ts';
 import { requestOf } from '../../engine/run/requests.ts';
+import { minuteText } from '../../policies/instant.ts';
 import { defined } from '../../policies/values/defined.ts';
 import { counted, zonesText } from '../../policies/wording.ts';
 import { ifNotInstalled, rolloutIntents } from '../cluster-snapshot/kinds.ts';
@@ -15,7 +16,7 @@ import { type RequestFlags, readAndSubmit, readRequestedGroup, storedText } from
 import { endFlag } from '../live/target.ts';
 import { accessFor, type DryRun, findZone, groupReference, recordReason } from '../live/write-options.ts';
 import { podsInFlight } from '../output/group-text.ts';
-import { ageText, instantText } from '../output/plan/plan-text.ts';
+import { ageText } from '../output/plan/plan-text.ts';
 import { placeText, reasonSuffix } from '../output/text.ts';
 
 export interface ResumeOptions extends RequestFlags {
@@ -35,7 +36,7 @@ export function pause(context: CommandContext, options: PauseOptions): Promise<E
       const zone = findZone(live, options.zone);
       const expiresMs = duration === undefined ? undefined : cluster.env.clock.nowMs() + endFlag('--duration', duration);
       const expires = expiresMs === undefined ? undefined : new Date(expiresMs).toISOString();
-      const until = expiresMs === undefined ? '' : ` until ${instantText(expiresMs)}`;
+      const until = expiresMs === undefined ? '' : ` until ${minuteText(expiresMs)}`;
       return {
         // A zone contains no dot, so every pair of group and zone has a distinct name. Repeated requests write the same object.
         objectName: zone === undefined ? `pause.${target.group}` : `pause-zone.${zone}.${target.group}`,

@@ -5,7 +5,7 @@ import { viewGroup } from '../../engine/observe/view.ts';
 import { requestPlace } from '../../engine/run/requests.ts';
 import { isUnknown, type Known } from '../../engine/snapshot.ts';
 import { messageOf } from '../../policies/error-message.ts';
-import { instantMs } from '../../policies/instant.ts';
+import { instantMs, minuteText } from '../../policies/instant.ts';
 import { type CommandContext, writeNotes } from '../context.ts';
 import { readUnenforced } from '../doctor/gather/admission.ts';
 import { type ExitCode, usageFailure } from '../failure.ts';
@@ -15,7 +15,6 @@ import { type RequestedGroup, type RequestFlags, readAndSubmit } from '../live/s
 import { endFlag } from '../live/target.ts';
 import { findZone } from '../live/write-options.ts';
 import { unreadZones } from '../output/group-text.ts';
-import { instantText } from '../output/plan/plan-text.ts';
 import { placeText, reasonSuffix } from '../output/text.ts';
 import { countedLimit } from '../output/zone-progress.ts';
 
@@ -42,7 +41,7 @@ export function run(context: CommandContext, options: ProtectOptions): Promise<E
       key: `${zone ?? ''} ${ordinals?.join(',') ?? ''}`,
       spec: { action: 'protect', ...place, expires: new Date(expiresMs).toISOString() },
       text: () =>
-        `${where} protected until ${instantText(expiresMs)}${reasonSuffix(options.reason)}\n  no replacement and no scale-down of ${requestPlace(place)}; ${enforcedText(unenforced)}${exposed}\n`,
+        `${where} protected until ${minuteText(expiresMs)}${reasonSuffix(options.reason)}\n  no replacement and no scale-down of ${requestPlace(place)}; ${enforcedText(unenforced)}${exposed}\n`,
     };
   });
 }

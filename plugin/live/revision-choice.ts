@@ -1,6 +1,7 @@
 // Checks that an undo returns all zones to one template, because each StatefulSet counts its own revisions.
 import type { ObjectContent } from '../../engine/diff/field-diff.ts';
 import { imageOfZone } from '../../engine/diff/zone-image.ts';
+import { minuteText } from '../../policies/instant.ts';
 import { canonicalJson } from '../../policies/values/canonical-json.ts';
 import { isRecord } from '../../policies/values/is-record.ts';
 import { firstOf } from '../../policies/wording.ts';
@@ -8,7 +9,6 @@ import { siblingDifferences } from '../difference.ts';
 import { type Failure, refusedFailure } from '../failure.ts';
 import { shortRevision } from '../output/group-text.ts';
 import { shortImage } from '../output/image-text.ts';
-import { instantText } from '../output/plan/plan-text.ts';
 import { alignTable } from '../output/text.ts';
 import { imagesOf, type Revision, type RunRecord } from './history.ts';
 import type { Member } from './members.ts';
@@ -89,7 +89,7 @@ export function mismatchFailure(target: GroupName, mismatch: Mismatch): Failure 
     const { member, to } = one;
     const run = runs.find((record) => rolledOut(one, record));
     const images = [...new Set(Object.values(imagesOf(to.template)).map(shortImage))];
-    const about = run === undefined ? 'no recorded run' : `run ${run.id}, ${instantText(Date.parse(run.startedAt))}`;
+    const about = run === undefined ? 'no recorded run' : `run ${run.id}, ${minuteText(Date.parse(run.startedAt))}`;
     return { cells: [member.zone, `${to.number} (${shortRevision(to.name, member.view.name)})`, firstOf(images, 3), about] };
   });
   const titles = ['ZONE', 'REVISION', 'IMAGES', 'ROLLED OUT BY'];

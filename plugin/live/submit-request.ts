@@ -8,6 +8,7 @@ import { isNewerThan, isRunOfOlderTemplate } from '../../engine/publish/template
 import { type RequestedWith, requesterText, stopActions } from '../../engine/run/requests.ts';
 import type { RunState } from '../../engine/run/run-state.ts';
 import { type IntentView, isUnknown, type Snapshot, setNamed } from '../../engine/snapshot.ts';
+import { minuteText } from '../../policies/instant.ts';
 import { intentObject, readIntent } from '../../policies/live/intents.ts';
 import type { RolloutIntent } from '../../policies/schema/kinds.ts';
 import { canonicalJson } from '../../policies/values/canonical-json.ts';
@@ -19,7 +20,6 @@ import { type Cluster, type ConnectionFlags, withCluster } from '../connection.t
 import { uncalledBy, uncalledText } from '../connection-failure.ts';
 import { type CommandContext, suggestNext } from '../context.ts';
 import { type ExitCode, exitCodes, Failure, refusedFailure } from '../failure.ts';
-import { instantText } from '../output/plan/plan-text.ts';
 import { placeText } from '../output/text.ts';
 import { preconditioned } from '../source/cluster/server-apply.ts';
 import {
@@ -230,7 +230,7 @@ function comparedWith(
 /** Returns the request or exception with its requester and its end, such as `the pause by anna (INC-441) without an end`. */
 export function storedText(stored: RequestedWith & Pick<IntentView, 'expiresMs'> & { readonly action: string }): string {
   const { action, expiresMs } = stored;
-  return `the ${action === 'protect' ? 'protection' : action} by ${requesterText(stored)} ${expiresMs === undefined ? 'without an end' : `that ends at ${instantText(expiresMs)}`}`;
+  return `the ${action === 'protect' ? 'protection' : action} by ${requesterText(stored)} ${expiresMs === undefined ? 'without an end' : `that ends at ${minuteText(expiresMs)}`}`;
 }
 
 /** Returns a line about the stored request of another user if the object replaces it. Throws Failure if the object ends earlier. */

@@ -28,10 +28,11 @@ import { leadingResult } from '../../engine/rule.ts';
 import { requestOf } from '../../engine/run/requests.ts';
 import { isUnknown, type Known } from '../../engine/snapshot.ts';
 import { formatDuration } from '../../policies/duration.ts';
+import { minuteText } from '../../policies/instant.ts';
 import type { Phase } from '../../policies/rollout/phases.ts';
 import { counted, firstOf } from '../../policies/wording.ts';
 import type { LiveGroup } from '../live/groups.ts';
-import { ageText, exceptionText, factText, instantText, spanText } from './plan/plan-text.ts';
+import { ageText, exceptionText, factText, spanText } from './plan/plan-text.ts';
 import { podText } from './pod-text.ts';
 import type { Style } from './terminal.ts';
 import { zoneProgress } from './zone-progress.ts';
@@ -411,7 +412,7 @@ export function personNeededText(why: PersonNeeded, decision: PublishedDecision,
     approval: `${name} waits for an approval`,
     undone: `${name} is blocked: its update revision was undone${end}`,
     stopped: `${name} is stopped until a person acts${stop === undefined ? '' : `: ${stopFact(stop)}`}${end}`,
-    paused: `${name} is paused${untilMs === undefined ? '' : ` until ${instantText(untilMs)}`}${end}`,
+    paused: `${name} is paused${untilMs === undefined ? '' : ` until ${minuteText(untilMs)}`}${end}`,
   };
   return texts[why];
 }

@@ -47,15 +47,8 @@ export function notesOf(sources: PlanSources, absent: readonly AbsentMembers[] =
     .map(({ text, place }) => `${text} (RG2119, ${placeText(place)})`);
 }
 
-interface GroupElsewhere {
-  readonly namespace: string;
-  readonly name: string;
-  readonly text: string;
-  readonly place: Place;
-}
-
 /** Returns the groups with StatefulSets in another namespace. Only StatefulSets that `isCounted` accepts count. */
-function groupsElsewhere({ files }: PlanSources, isCounted: (set: Manifest) => boolean = () => true): readonly GroupElsewhere[] {
+function groupsElsewhere({ files }: PlanSources, isCounted: (set: Manifest) => boolean = () => true) {
   const { loaded: load, resolution } = files;
   const groups = ofKind(load.documents, 'RolloutGroup');
   return groups.flatMap((group) => {

@@ -5,13 +5,8 @@ import { policyAction } from '../schema/rollout-policy.ts';
 import { cut } from '../text/shorten.ts';
 import { boolean, type ConditionType, instant, listOf, mapOf, number, oneOf, record, text, typeAt } from './types.ts';
 
-/** The marker of a value that could not be read, with the reason. It has no other key. */
-interface UnknownValue {
-  readonly unknown: string;
-}
-
-/** Reports whether a value is the marker for *could not be read*. */
-export function isUnknownValue(value: unknown): value is UnknownValue {
+/** Reports whether a value is the marker of a value that could not be read, with the reason. The marker has no other key. */
+export function isUnknownValue(value: unknown): value is { readonly unknown: string } {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return false;
   return Object.hasOwn(value, 'unknown') && typeof Reflect.get(value, 'unknown') === 'string' && Object.keys(value).length === 1;
 }

@@ -3,7 +3,6 @@ import { type Finding, finding, type Place, sourceOf } from '../findings/finding
 import { contradictionOf, isEmptySelector, isWithin, matchesSelector } from '../label-selector.ts';
 import type { Loaded, Manifest } from '../load.ts';
 import type { ZoneSpec } from '../schema/rollout-group.ts';
-import type { LabelSelector } from '../schema/scalars.ts';
 import { textsOf, valueAt } from '../schema/schema-walk.ts';
 import { didYouMean } from '../text/did-you-mean.ts';
 import { counted, listed, suggestion } from '../wording.ts';
@@ -73,13 +72,7 @@ function namesakeOf({ statefulSets, isCluster = false }: LintContext, name: stri
   return others.length === 0 ? undefined : `a StatefulSet of this name is in the namespace ${listed([...new Set(others)].sort(), 'and')}`;
 }
 
-interface SelectorAt {
-  readonly selector: LabelSelector;
-  readonly path: Path;
-  readonly document: Group | Loaded<'RolloutPolicy'>;
-}
-
-function selectorsOf({ groups, policies }: LintContext): readonly SelectorAt[] {
+function selectorsOf({ groups, policies }: LintContext) {
   return [
     ...groups.map((document) => ({ document, selector: document.value.spec.members.selector, path: ['spec', 'members', 'selector'] })),
     ...policies.map((document) => ({ document, selector: document.value.spec.targets.selector, path: ['spec', 'targets', 'selector'] })),

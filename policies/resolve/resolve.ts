@@ -76,12 +76,7 @@ function withoutRepeats(documents: readonly LoadedDocument[]) {
   return { kept: [...first.values()], findings };
 }
 
-interface ResolvedGroup {
-  readonly group?: GroupDefinition;
-  readonly findings: readonly Finding[];
-}
-
-function resolveWithMembers(document: Loaded<'RolloutGroup'>, { statefulSets, isCluster }: ResolveOptions): ResolvedGroup {
+function resolveWithMembers(document: Loaded<'RolloutGroup'>, { statefulSets, isCluster }: ResolveOptions) {
   const { zones, selector, expect } = document.value.spec.members;
   const value = { ...document.value, metadata: { ...document.value.metadata, namespace: document.namespace } };
   if (zones) return { group: resolveGroup(value, zones, documentSources(document)), findings: [] };

@@ -1,13 +1,14 @@
 // Measures the simulation: two agents in virtual time.
-import { runScenario } from '../../simulation/run.ts';
+
 import type { Scenario } from '../../simulation/scenario.ts';
+import { playGenerated } from '../soak/generated.ts';
 import { scenarioOf } from '../soak/search/draw.ts';
 import { type Figure, median } from './figure.ts';
 
 /** Returns the processor time of a run, which depends less on other work on the machine than its duration. */
 async function processorMs(scenario: Scenario, endsWhenConverged: boolean): Promise<number> {
   const before = process.cpuUsage();
-  const { violations, unfinished } = await runScenario(scenario, endsWhenConverged ? { endsWhenConverged, quietMs: 90_000 } : {});
+  const { violations, unfinished } = await playGenerated(scenario, endsWhenConverged ? { endsWhenConverged, quietMs: 90_000 } : {});
   const { user, system } = process.cpuUsage(before);
   if (violations.length > 0 || unfinished !== undefined) throw new Error(`seed ${scenario.seed}: ${violations[0]?.message ?? unfinished}`);
   return (user + system) / 1000;

@@ -3,8 +3,9 @@ import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { messageOf } from '../../policies/error-message.ts';
-import { type Failure, type RunResult, runScenario } from '../../simulation/run.ts';
+import type { Failure, RunResult } from '../../simulation/run.ts';
 import { shrink } from '../../simulation/shrink.ts';
+import { playGenerated } from './generated.ts';
 import { tryFor } from './search/judge.ts';
 import { writeScenario } from './search/replay.ts';
 
@@ -26,7 +27,7 @@ async function smallAndTold(name: string, failure: Failure, replay: string): Pro
   const { scenario, runs, isCutShort } = await shrink(failure.scenario, failure.id, (candidate) => tryFor(failure.id, candidate));
   const file = join(mkdtempSync(join(tmpdir(), 'rollout-group-soak-')), `${name.replace(/\W+/g, '-')}-${failure.id}.json`);
   writeFileSync(file, writeScenario(scenario));
-  const told = await runScenario(scenario, { keepsTimeline: true, stopsAtViolation: true });
+  const told = await playGenerated(scenario, { keepsTimeline: true, stopsAtViolation: true });
   const found = told.violations.map((violation) => `${violation.invariant} at ${violation.atMs} ms: ${violation.message}`);
   return [
     `${name} fails by ${failure.id}: ${failure.message}`,

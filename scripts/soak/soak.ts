@@ -3,9 +3,10 @@
 import { appendFileSync, readFileSync, writeFileSync } from 'node:fs';
 import { isMainThread } from 'node:worker_threads';
 import { messageOf } from '../../policies/error-message.ts';
-import { type Failure, runScenario } from '../../simulation/run.ts';
+import type { Failure } from '../../simulation/run.ts';
 import type { Scenario } from '../../simulation/scenario.ts';
 import { type SoakArguments, soakArguments } from './arguments.ts';
+import { playGenerated } from './generated.ts';
 import { faultCount, jsonReport, newTally, progressLine, reportLines, type Tally, tally } from './report.ts';
 import { scenarioOf } from './search/draw.ts';
 import { type Checks, judge } from './search/judge.ts';
@@ -60,7 +61,7 @@ async function playOne(asked: SoakArguments): Promise<Failure | undefined> {
   const compared = asked.plan === undefined ? comparedOf(scenario.seed) : (['ends', 'writes'] as const);
   const { result, failure } = await judge(scenario, { isRepeated: true, compared });
   if (failure === undefined || !asked.isShrinking) {
-    const told = await runScenario(failure?.scenario ?? scenario, { keepsTimeline: true });
+    const told = await playGenerated(failure?.scenario ?? scenario, { keepsTimeline: true });
     say([...timelineLines(told), '', `trace ${told.traceHash}, ${told.events} events, ${Math.round(told.endMs / 1000)} virtual seconds`]);
     for (const violation of told.violations) say([`${violation.invariant} at ${violation.atMs} ms: ${violation.message}`]);
   }

@@ -1,8 +1,8 @@
 // Causes the accidents of a scenario in pods, nodes, controllers and the webhook, and ends them when the faults of the simulation end.
 
-import type { Admission } from '../process/admission.ts';
 import { between, type Random, streamOf } from '../random.ts';
 import type { ClusterEvent } from '../scenario.ts';
+import type { Admission } from './admitted.ts';
 import type { DisruptionController } from './budgets.ts';
 import type { Kubelets } from './kubelet.ts';
 import { terminateNamespace } from './namespace-controller.ts';

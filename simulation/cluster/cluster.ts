@@ -1,6 +1,5 @@
 // Creates the initial objects of a simulation and starts the models that act on the API server: controllers, kubelets, nodes and people.
 
-import type { Admission } from '../process/admission.ts';
 import { between, draw, streamOf } from '../random.ts';
 import {
   type ClusterEvent,
@@ -16,7 +15,7 @@ import {
 } from '../scenario.ts';
 import type { Actor, Json, ModelObject } from '../server/request.ts';
 import { Accidents } from './accidents.ts';
-import { admitAll } from './admitted.ts';
+import { type Admission, admitAll } from './admitted.ts';
 import { startDisruptionController } from './budgets.ts';
 import { Client } from './client.ts';
 import { type GroupObjects, groupObjects, prepareEndpoint, waveSpecs } from './group-objects.ts';

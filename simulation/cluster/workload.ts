@@ -1,5 +1,6 @@
 // Reads the fields of StatefulSets and pods for the models of controllers and kubelets, and computes revisions.
 
+import { canonicalJson } from '../../policies/values/canonical-json.ts';
 import { keptByObject } from '../../policies/values/map.ts';
 import type { Actor, Json, ModelObject } from '../server/request.ts';
 
@@ -151,7 +152,7 @@ export function revisionName(set: ModelObject): string {
 
 /** Returns the same hash for equal templates, regardless of the order of fields. */
 const templateHash = keptByObject((template: PodTemplate): string => {
-  const text = canonical(template);
+  const text = canonicalJson(template);
   let high = 0x811c9dc5;
   let low = 0x01000193;
   for (let index = 0; index < text.length; index += 1) {
@@ -169,11 +170,4 @@ function letters(value: number): string {
     rest = Math.floor(rest / alphabet.length);
   }
   return text;
-}
-
-function canonical(value: unknown): string {
-  if (Array.isArray(value)) return `[${value.map(canonical).join(',')}]`;
-  if (typeof value !== 'object' || value === null) return JSON.stringify(value) ?? 'null';
-  const members = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1));
-  return `{${members.map(([key, member]) => `${JSON.stringify(key)}:${canonical(member)}`).join(',')}}`;
 }

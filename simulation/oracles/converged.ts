@@ -20,8 +20,7 @@ import { letterOf, wavesOfShape } from '../scenario.ts';
 import type { ModelObject } from '../server/request.ts';
 import { isLedger, isOpenClaim, readLedger, stayingPods } from './documents.ts';
 import type { Scene } from './oracle.ts';
-import { wavesIn } from './stored-waves.ts';
-import { targetOf } from './waves.ts';
+import { targetOf, wavesIn } from './stored-waves.ts';
 
 /** The requested state of a StatefulSet. `images` has one image per container; `image` is the image of containers beyond this list. */
 type RequestedSet = Omit<WantedStatefulSet, 'images'> & Partial<WantedStatefulSet>;

@@ -1,10 +1,9 @@
 // Defines the judges of a simulation, which report violations. They share no code with the agent; only the check of S27 runs the engine.
 
 import type { TurnReport } from '../../agent/report.ts';
-import type { ReviewedRequest } from '../cluster/admitted.ts';
+import type { InstalledWebhook, ReviewedRequest } from '../cluster/admitted.ts';
 import type { PodAdmitted } from '../cluster/pin-webhook.ts';
 import type { Point, RequestFault } from '../faults/fault.ts';
-import type { InstalledWebhook } from '../process/installed.ts';
 import type { GroupShape, PolicyState } from '../scenario.ts';
 import type { Actor, Answered, Commit, ModelObject } from '../server/request.ts';
 import type { Claimed } from './documents.ts';

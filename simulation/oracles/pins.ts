@@ -35,12 +35,6 @@ interface Left {
   readonly pinnedTo: string | undefined;
 }
 
-interface Tries {
-  readonly revision: string;
-  readonly count: number;
-  readonly sinceMs: number;
-}
-
 /** Creates the judge of pins. It sees each commit before the book records it. */
 export function judgePins(book: Book): Oracle {
   if (!traitsOfShape(book.scene.group).pinsPods) return {};
@@ -52,7 +46,7 @@ class PinJudge implements Oracle {
   #ledger: LedgerText | undefined;
   readonly #admitted = new Map<string, PodAdmitted>();
   readonly #left = new Map<Place, Left>();
-  readonly #tries = new Map<Place, Tries>();
+  readonly #tries = new Map<Place, { readonly revision: string; readonly count: number; readonly sinceMs: number }>();
   /** The last time at which the ledger pinned the pod to its own revision, by UID. */
   readonly #noted = new Map<string, number>();
   /** The creation time by UID; absent for the initial pods. */

@@ -18,7 +18,7 @@ export function judgeRequests(scene: Scene): Oracle {
   /** The time at which requests failed because their object had another resource version. */
   const outdated = new Map<string, number>();
   /** The last request of a process about an object. */
-  const last = new Map<string, LastAnswer>();
+  const last = new Map<string, { readonly status: number; readonly sentAtMs: number }>();
   /** The end of the last turn of each process. */
   const ended = new Map<string, number>();
   return {
@@ -46,11 +46,6 @@ export function judgeRequests(scene: Scene): Oracle {
       if (isAtLimit) scene.violated('L11', `${describe(answered)} met ${conflictLimit} conflicts in a row`);
     },
   };
-}
-
-interface LastAnswer {
-  readonly status: number;
-  readonly sentAtMs: number;
 }
 
 /** Checks L9: an action that failed because its object changed is not reported as rejected. A webhook may deny with 409. */

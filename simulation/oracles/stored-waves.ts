@@ -31,3 +31,9 @@ function waveIn(stored: unknown): WaveShape {
     approvers,
   };
 }
+
+/** Returns the updated pods of a zone at the end of the wave. Less than 100 percent leaves a pod of several pods outdated. */
+export function targetOf({ pods, percent = 100 }: WaveShape, replicas: number): number {
+  if (pods !== undefined) return Math.min(pods, replicas);
+  return percent < 100 ? Math.min(Math.ceil((percent * replicas) / 100), Math.max(1, replicas - 1)) : replicas;
+}

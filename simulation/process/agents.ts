@@ -1,6 +1,7 @@
 // Starts, suspends, crashes, stops and restarts the processes of a simulation. Each process runs the real loop of the agent.
 import type { LogFields, PolicyDirectory } from '../../agent/env.ts';
 import type { TurnListener } from '../../agent/report.ts';
+import type { Reviewer } from '../cluster/admitted.ts';
 import type { PodCall, PodReply } from '../cluster/cluster.ts';
 import type { GateServer } from '../cluster/gate-server.ts';
 import type { Faults } from '../faults/fault.ts';
@@ -10,7 +11,6 @@ import { letterOf, processLetter, type Scenario } from '../scenario.ts';
 import type { Scheduler } from '../scheduler.ts';
 import type { ModelRequest } from '../server/request.ts';
 import type { ModelServer } from '../server/server.ts';
-import type { Reviewer } from './admission.ts';
 import { type AgentProcess, startAgentProcess } from './agent-process.ts';
 import { createHolds, createMachineClock, type Holds, type MachineClock, ProcessTime, runStartMs } from './clock.ts';
 import { createPlaces, type Life, slowestWayMs } from './life.ts';

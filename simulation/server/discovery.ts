@@ -29,15 +29,7 @@ function versionsOf(kinds: readonly ServedKind[]): ReadonlyMap<string, ReadonlyS
   return groups;
 }
 
-interface Subresource {
-  readonly name: string;
-  readonly kind: string;
-  readonly group: string;
-  readonly version: string;
-  readonly verbs: readonly string[];
-}
-
-function subresourcesOf(kind: ServedKind): readonly Subresource[] {
+function subresourcesOf(kind: ServedKind) {
   const { group, version: own } = kind;
   const changing = ['get', 'patch', 'update'];
   const all = [

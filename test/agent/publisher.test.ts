@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { GroupObjects } from '../../agent/published/group-objects.ts';
-import { DecisionPublisher, mergePatch } from '../../agent/published/publisher.ts';
+import { DecisionPublisher } from '../../agent/published/publisher.ts';
 import type { TurnReport } from '../../agent/report.ts';
 import { decideGroup } from '../../engine/decide/decide.ts';
 import { readPublished } from '../../engine/publish/read.ts';
@@ -315,16 +315,5 @@ describe('publishing a decision', () => {
     publisher.listener.groupsChanged?.([], []);
     await env.advance(600_000);
     expect(server.writes()).toEqual([]);
-  });
-});
-
-describe('mergePatch', () => {
-  it('names what is gone, and replaces lists whole', () => {
-    expect(mergePatch({ a: 1, b: { c: 1, d: 2 }, e: [1] }, { a: 1, b: { d: 3 }, e: [2], f: { g: 1 } })).toEqual({
-      a: 1,
-      b: { c: null, d: 3 },
-      e: [2],
-      f: { g: 1 },
-    });
   });
 });

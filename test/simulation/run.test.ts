@@ -1,9 +1,9 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { playGenerated } from '../../scripts/soak/generated.ts';
 import { countable, withoutFaults } from '../../scripts/soak/search/compare.ts';
 import { scenarioOf } from '../../scripts/soak/search/draw.ts';
-import { runScenario } from '../../simulation/run.ts';
 import type { Scenario } from '../../simulation/scenario.ts';
 import type { Answered } from '../../simulation/server/request.ts';
 import { defectMessages } from '../../simulation/stage.ts';
@@ -13,17 +13,17 @@ const rollout: Scenario = { ...quietScenario, events: [{ atMs: 20_000, kind: 'se
 
 /** A seed with many faults of many classes. */
 const faulty = scenarioOf(5);
-let drawnRun: ReturnType<typeof runScenario> | undefined;
+let drawnRun: ReturnType<typeof playGenerated> | undefined;
 
 /** Returns the run of that seed, which is played once. */
-function drawn(): ReturnType<typeof runScenario> {
-  drawnRun ??= runScenario(faulty);
+function drawn(): ReturnType<typeof playGenerated> {
+  drawnRun ??= playGenerated(faulty);
   return drawnRun;
 }
 
 describe('a run', () => {
   it('rolls a group without faults: each pod once, one record, and then nothing any more', async () => {
-    const result = await runScenario(rollout);
+    const result = await playGenerated(rollout);
     expect(result.violations).toEqual([]);
     expect(result.unfinished).toBeUndefined();
     expect(result.writes['delete pods']).toBe(9);
@@ -41,7 +41,7 @@ describe('a run', () => {
       { namespace: 'mimir', name: 'ingester-cold', group: { ...group, zones: 2 }, events },
       { namespace: 'mimir-dev', name: 'ingester', group: { ...group, kind: 'adopted', podsPerZone: 2 }, events: [] },
     ] as const;
-    const result = await runScenario({ ...rollout, others });
+    const result = await playGenerated({ ...rollout, others });
     expect(result.violations).toEqual([]);
     expect(result.unfinished).toBeUndefined();
     expect(result.writes['delete pods']).toBe(15);
@@ -50,44 +50,44 @@ describe('a run', () => {
       'mimir/ingester-cold-zone-b': '3 replicas of app:2, 3 pods of app:2',
       'mimir-dev/ingester-zone-c': '2 replicas of app:1, 2 pods of app:1',
     });
-    expect((await runScenario({ ...rollout, others })).traceHash).toBe(result.traceHash);
+    expect((await playGenerated({ ...rollout, others })).traceHash).toBe(result.traceHash);
   });
 
   it('is the same each time, told or not, and differs from that of another seed', async () => {
     const first = await drawn();
-    const second = await runScenario(faulty, { keepsTimeline: true });
+    const second = await playGenerated(faulty, { keepsTimeline: true });
     expect(second.traceHash).toBe(first.traceHash);
     expect({ ...second, timeline: [] }).toEqual(first);
     expect(second.timeline.length).toBeGreaterThan(100);
-    expect((await runScenario({ ...faulty, seed: 6 })).traceHash).not.toBe(first.traceHash);
+    expect((await playGenerated({ ...faulty, seed: 6 })).traceHash).not.toBe(first.traceHash);
   });
 
   it('is the same with its faults at their places as with the rates that led to them', async () => {
     const first = await drawn();
-    const placed = await runScenario({ ...faulty, rates: {}, faults: first.placed });
+    const placed = await playGenerated({ ...faulty, rates: {}, faults: first.placed });
     expect(first.placed.length).toBeGreaterThan(20);
     expect(placed.traceHash).toBe(first.traceHash);
     expect(placed.placed).toEqual(first.placed);
   });
 
   it('says what is missing when there is no time to become what was asked for', async () => {
-    const result = await runScenario({ ...rollout, safetyMs: 40_000, healingMs: 10_000 });
+    const result = await playGenerated({ ...rollout, safetyMs: 40_000, healingMs: 10_000 });
     expect(result.unfinished).toMatch(/^it did not converge within 10 s: ingester-zone-[abc]-\d/);
   });
 
   it('says who wrote last when there is no time to become quiet', async () => {
-    const result = await runScenario({ ...rollout, healingMs: 300_000 });
+    const result = await playGenerated({ ...rollout, healingMs: 300_000 });
     expect(result.unfinished).toMatch(/^it never became quiet: /);
   });
 
   it('injects nothing after the time for it is over', async () => {
-    const result = await runScenario({ ...rollout, events: [...rollout.events], safetyMs: 5000, rates: { F1: 1 } });
+    const result = await playGenerated({ ...rollout, events: [...rollout.events], safetyMs: 5000, rates: { F1: 1 } });
     expect(result.placed.length).toBeGreaterThan(0);
     expect(result.unfinished).toBeUndefined();
   });
 
   it('counts events as faults of their classes, and what was hit by crashes', async () => {
-    const result = await runScenario({
+    const result = await playGenerated({
       ...rollout,
       agents: 1,
       clockRates: { a: 0.9 },
@@ -146,7 +146,7 @@ it('knows what the agent says when it has caught itself, in the words of the age
 describe('rare faults', () => {
   it('let one process open no connection while another takes the Lease', async () => {
     const events = [{ atMs: 15_000, kind: 'noConnections', process: 'b', forMs: 60_000 } as const, ...rollout.events];
-    const result = await runScenario({ ...rollout, agents: 2, events }, { keepsTimeline: true });
+    const result = await playGenerated({ ...rollout, agents: 2, events }, { keepsTimeline: true });
     expect([result.violations, result.unfinished, result.faults]).toEqual([[], undefined, { F23: 1 }]);
     expect(result.writes['delete pods']).toBe(9);
     expect(result.timeline.map(({ what }) => what)).toContain('the Lease passes from b1 to a1');
@@ -160,7 +160,7 @@ describe('rare faults', () => {
     const observer = {
       answered: ({ status, namespace, resource }: Answered) => void (status === 403 && refused.push(`${namespace} ${resource}`)),
     };
-    const result = await runScenario({ ...rollout, others }, { observer });
+    const result = await playGenerated({ ...rollout, others }, { observer });
     expect([result.violations, result.unfinished, result.faults]).toEqual([[], undefined, { F25: 1 }]);
     expect(result.endState).toMatchObject({
       'ingester-zone-a': '3 replicas of app:2, 3 pods of app:2',

@@ -50,20 +50,13 @@ const annotationAttempts = 5;
 const repeatMs = 120_000;
 const maxRemembered = 1_000;
 
-interface Remembered {
-  readonly from: number;
-  readonly to: number;
-  readonly text: string;
-  readonly atMs: number;
-}
-
 /**
  * Keeps the times in the annotation grafana.com/last-downscale. A write of the annotation during admission makes the API server repeat a
  * PATCH, and reject a PUT with a resource version. A repeated request does not write again. With a minimum time between zones, each process
  * checks the group after its write: if two zones shrink at once, at least one downscale is denied and its annotation restored.
  */
 export function lastDownscale(env: WebhookEnv): DownscaleTimes {
-  const remembered = new Map<string, Remembered>();
+  const remembered = new Map<string, { readonly from: number; readonly to: number; readonly text: string; readonly atMs: number }>();
   return {
     problems: { load: 'loading the times of downscales failed', record: `adding an annotation failed (${annotationKeys.lastDownscale})` },
     alwaysLocks: false,

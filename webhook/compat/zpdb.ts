@@ -29,16 +29,11 @@ export interface ZoneBudgets {
   readonly stop: () => void;
 }
 
-interface ZoneBudgetsOptions {
-  readonly log: Log;
-  readonly followed: Followed<ZoneBudgetVersion>;
-}
-
 /**
  * Starts to follow the budgets. An invalid update leaves the previous version in force. The next list finds a deletion whose
  * event was lost. A cluster without the CRD has no budgets.
  */
-export function startZoneBudgets({ log, followed }: ZoneBudgetsOptions): ZoneBudgets {
+export function startZoneBudgets({ log, followed }: { readonly log: Log; readonly followed: Followed<ZoneBudgetVersion> }): ZoneBudgets {
   const cache = new BudgetCache(log);
   const stop = followed.onChange((change) => cache.take(change));
   for (const view of followed.list()) cache.take({ kind: 'added', namespace: view.namespace, name: view.name, view });

@@ -2,6 +2,7 @@
 import { hash } from 'node:crypto';
 import type { RuleResult } from '../../../engine/decision.ts';
 import { type GroupPlan, namesText, type Plan } from '../../../engine/plan/document.ts';
+import { minuteText } from '../../../policies/instant.ts';
 import { waitCommands, waitsBesidesStops } from '../explain.ts';
 import { changeLines } from './changes.ts';
 import { type Html, html, htmlTable, nothing, planStyle } from './html-text.ts';
@@ -55,7 +56,7 @@ function subtitle(plan: Plan): string {
   const start = words.hasDurations(plan) ? words.startMs(plan) : undefined;
   const parts = [
     ...(plan.metadata.policyDigest === '' ? [] : [`policy ${words.shortDigest(plan.metadata.policyDigest)}`]),
-    ...(start === undefined ? [] : [`starts ${words.instantText(start)}`]),
+    ...(start === undefined ? [] : [`starts ${minuteText(start)}`]),
     words.groupsText(plan.groups),
   ];
   return parts.join(' · ');

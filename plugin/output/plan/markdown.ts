@@ -4,6 +4,7 @@ import { hash } from 'node:crypto';
 import type { RuleResult } from '../../../engine/decision.ts';
 import { type GroupPlan, namesText, type Plan } from '../../../engine/plan/document.ts';
 import { isUntilPerson } from '../../../engine/rule.ts';
+import { minuteText } from '../../../policies/instant.ts';
 import { cut as clip } from '../../../policies/text/shorten.ts';
 import { canonicalJson } from '../../../policies/values/canonical-json.ts';
 import { groupBy } from '../../../policies/values/group-by.ts';
@@ -195,7 +196,7 @@ function foot(plan: Plan): string {
     ? markdownDetails('Assumptions behind the durations', `Assumed: ${words.assumptionsText(plan)}.`)
     : '';
   const policy = plan.metadata.policyDigest === '' ? '' : `policy ${markdownText(words.shortDigest(plan.metadata.policyDigest))}`;
-  const starts = start === undefined ? '' : `starts ${words.instantText(start)}`;
+  const starts = start === undefined ? '' : `starts ${minuteText(start)}`;
   const line = [policy, starts].filter((part) => part !== '').join(', ');
   return [assumptions, line === '' ? '' : `<sub>${line}</sub>`].filter((part) => part !== '').join(between);
 }

@@ -19,6 +19,7 @@ import { isRejection, lacksApproval, lacksRequesters } from '../../../engine/rul
 import { ruleCatalog } from '../../../engine/rules/catalog.ts';
 import { waitsForPartition } from '../../../engine/rules/strategy.ts';
 import type { Source } from '../../../policies/definition.ts';
+import { minuteText } from '../../../policies/instant.ts';
 import { groupBy } from '../../../policies/values/group-by.ts';
 import { counted, firstOf, listed, zonesText } from '../../../policies/wording.ts';
 import { zonePodsText } from '../pod-text.ts';
@@ -196,11 +197,6 @@ export function startMs(plan: Plan): number | undefined {
   return Number.isNaN(parsed) ? undefined : parsed;
 }
 
-/** Returns a time with minutes: `2026-08-22 02:10 UTC`. */
-export function instantText(ms: number): string {
-  return `${new Date(ms).toISOString().slice(0, 16).replace('T', ' ')} UTC`;
-}
-
 /** Returns who stops the group, why and until when: `the group is paused by anna (INC-441), until 2026-08-22 12:31 UTC (in 59m)`. */
 export function stopText({ limit, ...stop }: Stop, nowMs: number | undefined): string {
   const end = stopEndText(stop, (atMs) => untilText(atMs, nowMs));
@@ -210,7 +206,7 @@ export function stopText({ limit, ...stop }: Stop, nowMs: number | undefined): s
 /** Returns an instant and the time until then: `2026-08-22 12:31 UTC (in 59m)`. */
 export function untilText(atMs: number, nowMs: number | undefined): string {
   const left = nowMs === undefined ? '' : atMs > nowMs ? ` (in ${leftText(atMs, nowMs)})` : ' (passed)';
-  return `${instantText(atMs)}${left}`;
+  return `${minuteText(atMs)}${left}`;
 }
 
 /** Returns `rule: fact` for a result that an exception permits. The fact names the requester, the end and the reason of the exception. */
@@ -289,7 +285,7 @@ function passesAtText(
   if (rule === 'gate')
     return earliestMs > nowMs ? `passes at ${untilText(earliestMs, nowMs)} at the earliest` : `passes when ${passesWhen({ rule })}`;
   return earliestMs <= nowMs
-    ? `the wait ended at ${instantText(earliestMs)}; passes with the next decision if nothing else changes`
+    ? `the wait ended at ${minuteText(earliestMs)}; passes with the next decision if nothing else changes`
     : `passes at ${untilText(earliestMs, nowMs)} if nothing else changes`;
 }
 

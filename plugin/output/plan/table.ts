@@ -1,7 +1,9 @@
 // Renders a plan for a terminal: changes, waves with steps and durations, denials, waits and assumptions.
+
 import type { RuleResult } from '../../../engine/decision.ts';
 import { type GroupPlan, namesText, type Plan } from '../../../engine/plan/document.ts';
 import { isUntilPerson } from '../../../engine/rule.ts';
+import { minuteText } from '../../../policies/instant.ts';
 import { shorten } from '../../../policies/text/shorten.ts';
 import type { OutputStream } from '../../context.ts';
 import { waitCommands, waitsBesidesStops } from '../explain.ts';
@@ -68,7 +70,7 @@ function basisLines(plan: Plan, look: TableLook): readonly string[] {
   const start = words.hasDurations(plan) ? words.startMs(plan) : undefined;
   const lines = [
     ...(assumed === '' ? [] : labelled('ASSUMES', assumed, look)),
-    ...(start === undefined ? [] : labelled('STARTS', words.instantText(start), look)),
+    ...(start === undefined ? [] : labelled('STARTS', minuteText(start), look)),
   ];
   return lines.length === 0 ? [] : ['', ...lines];
 }

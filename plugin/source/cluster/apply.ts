@@ -18,16 +18,11 @@ export interface AppliedObject {
   readonly taken?: readonly Conflict[];
 }
 
-interface ApplyRun {
-  readonly plan: string;
-  readonly forceConflicts: boolean;
-}
-
 /** Applies the objects in order, stops at the first failure and reverts nothing. After a lost response the result is `unknown`. */
 export async function applyAll(
   cluster: Cluster,
   objects: readonly ReadyObject[],
-  { plan, forceConflicts }: ApplyRun,
+  { plan, forceConflicts }: { readonly plan: string; readonly forceConflicts: boolean },
 ): Promise<{ readonly applied: readonly AppliedObject[]; readonly error?: unknown }> {
   const applied: AppliedObject[] = [];
   for (const [index, ready] of objects.entries()) {

@@ -1,7 +1,8 @@
 // Judges a scenario: its simulation keeps every invariant, becomes quiet, can be repeated exactly, and ends as without faults.
-import { type Failure, failureOf, type RunOptions, type RunResult, runScenario, unfinishedFailure } from '../../../simulation/run.ts';
+import { type Failure, failureOf, type RunOptions, type RunResult, unfinishedFailure } from '../../../simulation/run.ts';
 import type { Scenario } from '../../../simulation/scenario.ts';
 import type { Attempt } from '../../../simulation/shrink.ts';
+import { playGenerated } from '../generated.ts';
 import { countable, differentEnds, differentWrites, withoutFaults } from './compare.ts';
 
 export const failureIds = {
@@ -29,13 +30,13 @@ export interface Judged {
 
 /** Plays the scenario, and the scenarios with which it is compared. */
 export async function judge(scenario: Scenario, checks: Checks, options: RunOptions = {}): Promise<Judged> {
-  const result = await runScenario(scenario, { isTraced: checks.isRepeated, ...options });
+  const result = await playGenerated(scenario, { isTraced: checks.isRepeated, ...options });
   const failed = failureOf(result, scenario);
   if (failed !== undefined) return { result, failure: failed, runs: 1 };
   let runs = 1;
   if (checks.isRepeated) {
     runs += 1;
-    const again = await runScenario(scenario);
+    const again = await playGenerated(scenario);
     const isSame = again.traceHash === result.traceHash;
     const failure = found(failureIds.unrepeatable, result, scenario, isSame ? [] : ['its trace differs from the first run']);
     if (failure !== undefined) return { result, failure, runs };
@@ -57,7 +58,7 @@ interface Compared {
 
 async function compareEnds(scenario: Scenario, result: RunResult): Promise<Compared> {
   const plain = withoutFaults(scenario);
-  const faultless = await runScenario(plain, untraced);
+  const faultless = await playGenerated(plain, untraced);
   return {
     // A webhook admits or denies a decrease by hand depending on the state at that time.
     failure:
@@ -72,8 +73,8 @@ async function compareEnds(scenario: Scenario, result: RunResult): Promise<Compa
 async function compareWrites(scenario: Scenario): Promise<Compared> {
   const simple = countable(scenario);
   const simplePlain = withoutFaults(simple);
-  const counted = await runScenario(simple, untraced);
-  const expected = await runScenario(simplePlain, untraced);
+  const counted = await playGenerated(simple, untraced);
+  const expected = await playGenerated(simplePlain, untraced);
   const failure =
     failureOf(counted, simple) ??
     failureOf(expected, simplePlain) ??

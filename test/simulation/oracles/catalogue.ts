@@ -1,12 +1,13 @@
 // Lists every invariant by id: its judge and its meaning, or why a simulation cannot judge it.
-import type { JudgeName } from '../../../simulation/oracles/all.ts';
+import type { generatedJudges } from '../../../scripts/soak/generated.ts';
+import type { sceneJudges } from '../../../simulation/oracles/all.ts';
 
 type CatalogueEntry =
   | {
       readonly id: string;
       readonly title: string;
       /** Files of this folder. */
-      readonly judgedBy: readonly JudgeName[];
+      readonly judgedBy: readonly (keyof typeof generatedJudges | keyof typeof sceneJudges)[];
       /** The checked meaning if the statement leaves a choice, or cannot be checked completely. */
       readonly how?: string;
       /** True if groups with the arithmetic of grafana/rollout-operator are exempt. */

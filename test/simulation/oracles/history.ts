@@ -2,12 +2,13 @@
 import type { TurnReport } from '../../../agent/report.ts';
 import { emptySnapshot } from '../../../engine/snapshot.ts';
 import type { GroupDefinition } from '../../../policies/definition.ts';
+import { generatedJudges } from '../../../scripts/soak/generated.ts';
+import { installedWebhooks } from '../../../scripts/soak/webhooks/installed.ts';
 import { otherAgent } from '../../../simulation/cluster/other-version.ts';
 import type { PodAdmitted } from '../../../simulation/cluster/pin-webhook.ts';
 import { createOracles } from '../../../simulation/oracles/all.ts';
 import type { MachineState, Oracle, PodCalled, Reviewed, Scene } from '../../../simulation/oracles/oracle.ts';
 import { runStartMs } from '../../../simulation/process/clock.ts';
-import { installedWebhooks } from '../../../simulation/process/installed.ts';
 import type { GroupShape, PolicyState } from '../../../simulation/scenario.ts';
 import type { Actor, Answered, Commit, Json, ModelObject } from '../../../simulation/server/request.ts';
 import { group } from '../../kit/groups.ts';
@@ -104,7 +105,7 @@ export class History {
       isWatchDead: () => this.isWatchDead,
       clockOf: (process) => this.clocks.get(process) ?? { rate: 1, wallErrorMs: 0 },
     };
-    this.#oracles = createOracles(this.scene);
+    this.#oracles = createOracles(this.scene, generatedJudges);
   }
 
   /** Messages of one invariant. */

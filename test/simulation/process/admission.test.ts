@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import type { ReviewedRequest, Verdict } from '../../../simulation/cluster/admitted.ts';
+import { createAdmission } from '../../../scripts/soak/webhooks/admission.ts';
+import { installedWebhooks } from '../../../scripts/soak/webhooks/installed.ts';
+import type { ReviewedRequest, Reviewer, Verdict } from '../../../simulation/cluster/admitted.ts';
 import type { Reviewed } from '../../../simulation/oracles/oracle.ts';
-import { createAdmission, type Reviewer } from '../../../simulation/process/admission.ts';
-import { installedWebhooks } from '../../../simulation/process/installed.ts';
 import { createScheduler } from '../../../simulation/scheduler.ts';
 import type { Json } from '../../../simulation/server/request.ts';
 import type { Answer } from '../../../webhook/review/review.ts';

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { compatWebhooksOf } from '../../../install/compat.ts';
 import { everywhere } from '../../../install/scope.ts';
 import { webhooksOf } from '../../../install/webhooks.ts';
-import { compileCel } from '../../../simulation/server/cel.ts';
+import { compileCel } from '../../../scripts/soak/webhooks/cel.ts';
 
 const scope = { request: { name: 'a-0', operation: 'CREATE' }, object: { labels: { x: '1' }, items: [{ n: 1 }, { n: 2 }], count: 3 } };
 

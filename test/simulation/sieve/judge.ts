@@ -1,8 +1,9 @@
 // Judges a disturbed run: no broken invariant, it comes to rest, and its end state equals the one without faults.
 
+import { playGenerated } from '../../../scripts/soak/generated.ts';
 import { differentEnds, differentWrites } from '../../../scripts/soak/search/compare.ts';
 import { failureIds } from '../../../scripts/soak/search/judge.ts';
-import { failureOf, type RunOptions, type RunResult, runScenario } from '../../../simulation/run.ts';
+import { failureOf, type RunOptions, type RunResult } from '../../../simulation/run.ts';
 import { type Recording, record } from './record.ts';
 import { type SievePlan, scenarioOfPlan } from './sieve.ts';
 import type { SieveWorkload } from './workloads.ts';
@@ -27,7 +28,7 @@ export async function recordWorkload({ name, scenario }: SieveWorkload): Promise
 /** Plays the plan. Undefined on success. */
 export async function judgePlan(workload: SieveWorkload, recording: Recording, plan: SievePlan): Promise<SieveFailure | undefined> {
   const scenario = scenarioOfPlan(workload.scenario, plan);
-  const result = await runScenario(scenario, sieveOptions);
+  const result = await playGenerated(scenario, sieveOptions);
   return failureOf(result, scenario) ?? differenceOf(workload, recording.result, result);
 }
 

@@ -1,6 +1,8 @@
 // Records a run without faults: each write of an agent and each line of a watch, in order.
+
+import { playGenerated } from '../../../scripts/soak/generated.ts';
 import type { Point } from '../../../simulation/faults/fault.ts';
-import { type RunOptions, type RunResult, runScenario } from '../../../simulation/run.ts';
+import type { RunOptions, RunResult } from '../../../simulation/run.ts';
 import type { Scenario } from '../../../simulation/scenario.ts';
 import type { Json, ModelObject } from '../../../simulation/server/request.ts';
 
@@ -62,7 +64,7 @@ export async function record(scenario: Scenario, options: RunOptions = {}): Prom
     // Pods do not report the effect of a call.
     if (!isOver && isPodWrite(site)) effective.add(key);
   };
-  const result = await runScenario(scenario, {
+  const result = await playGenerated(scenario, {
     ...options,
     observer: {
       sending: note,

@@ -1,7 +1,6 @@
 // Stores a claim for each eviction that pod-eviction admits, so that no other webhook and no agent uses the same free part of a budget.
 import { isStatus } from '../../../cluster/request/failure.ts';
-import { asJsonObject } from '../../../cluster/request/json.ts';
-import { type KubernetesObject, resources } from '../../../cluster/request/resource.ts';
+import { dataText, type KubernetesObject, resources } from '../../../cluster/request/resource.ts';
 import { SharedObject } from '../../../cluster/shared/shared-object.ts';
 import { claimant, repeatMs } from '../../../engine/judge/admission-claims.ts';
 import { observeLedger, openClaims } from '../../../engine/ledger/ledger.ts';
@@ -307,8 +306,7 @@ function keyOf({ namespace, budget }: RecordIdentity): string {
 }
 
 function decode(object: KubernetesObject | undefined, { namespace, budget }: RecordIdentity): Known<Ledger> {
-  const text = asJsonObject(object?.['data'])[ledgerKey];
-  return decodeLedger(typeof text === 'string' ? text : undefined, { namespace, group: budget });
+  return decodeLedger(dataText(object, ledgerKey), { namespace, group: budget });
 }
 
 function encode(record: Ledger) {

@@ -1,5 +1,5 @@
 // Evaluates the part of CEL that the match conditions of our webhooks use, as API servers do.
-import { isObject, isSame } from './json.ts';
+import { isObject, isSame } from '../../../simulation/server/json.ts';
 
 type Scope = Readonly<Record<string, unknown>>;
 

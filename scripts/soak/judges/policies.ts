@@ -1,7 +1,7 @@
 // Judges windows (S40) and policy rules (S41): agents take a step that they block only with an exception in force, with an approval that a
 // rule asks for, or to finish work in progress that a window lets finish.
-import { templateDigest } from '../../engine/diff/field-diff.ts';
-import { hasError, ruleName } from '../cluster/group-objects.ts';
+import { templateDigest } from '../../../engine/diff/field-diff.ts';
+import { hasError, ruleName } from '../../../simulation/cluster/group-objects.ts';
 import {
   configMapResource,
   exceptionResource,
@@ -16,16 +16,16 @@ import {
   revisionLabelOf,
   statefulSetResource,
   textAt,
-} from '../objects.ts';
-import { runStartMs } from '../process/clock.ts';
-import { letterOf, type PolicyState, processLetter, type RuleShape, type WindowShape } from '../scenario.ts';
-import type { Actor, Commit, ModelObject } from '../server/request.ts';
-import { disruptedByUs } from './availability.ts';
-import { isLedger, readLedger } from './documents.ts';
-import { machineOf, type Oracle } from './oracle.ts';
-import { exposedByUs } from './partitions.ts';
-import { type Book, isInRange, wasDown, type Zone } from './places.ts';
-import { Timeline } from './terms.ts';
+} from '../../../simulation/objects.ts';
+import { disruptedByUs } from '../../../simulation/oracles/availability.ts';
+import { isLedger, readLedger } from '../../../simulation/oracles/documents.ts';
+import { machineOf, type Oracle } from '../../../simulation/oracles/oracle.ts';
+import { exposedByUs } from '../../../simulation/oracles/partitions.ts';
+import { type Book, isInRange, wasDown, type Zone } from '../../../simulation/oracles/places.ts';
+import { Timeline } from '../../../simulation/oracles/terms.ts';
+import { runStartMs } from '../../../simulation/process/clock.ts';
+import { letterOf, type PolicyState, processLetter, type RuleShape, type WindowShape } from '../../../simulation/scenario.ts';
+import type { Actor, Commit, ModelObject } from '../../../simulation/server/request.ts';
 
 const policyNames = ['calendar', 'guard'] as const;
 type PolicyName = (typeof policyNames)[number];

@@ -1,11 +1,11 @@
 // Judges the deadline for progress (S38): a run fails when a replaced pod has stayed unavailable for so long, and no pod made progress.
-import type { TurnReport } from '../../agent/report.ts';
-import { intentResource, isTerminating, podResource, readyCondition, revisionLabelOf, textAt } from '../objects.ts';
-import type { Commit } from '../server/request.ts';
-import { disruptedByUs } from './availability.ts';
-import { longestMs, type Oracle, WallErrors } from './oracle.ts';
-import { exposedByUs } from './partitions.ts';
-import { type Book, isInRange, isOpen, type Place } from './places.ts';
+import type { TurnReport } from '../../../agent/report.ts';
+import { intentResource, isTerminating, podResource, readyCondition, revisionLabelOf, textAt } from '../../../simulation/objects.ts';
+import { disruptedByUs } from '../../../simulation/oracles/availability.ts';
+import { longestMs, type Oracle, WallErrors } from '../../../simulation/oracles/oracle.ts';
+import { exposedByUs } from '../../../simulation/oracles/partitions.ts';
+import { type Book, isInRange, isOpen, type Place } from '../../../simulation/oracles/places.ts';
+import type { Commit } from '../../../simulation/server/request.ts';
 
 /** The age of the oldest state of a decision, and the precision of recorded times. */
 const toleranceMs = 12_000;

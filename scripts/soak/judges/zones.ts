@@ -1,12 +1,12 @@
 // Judges the open zone of a run by the stored ledger (S37): pods are replaced only there, and a zone stays open until its wave is complete.
-import { configMapResource, isTerminating, revisionLabelOf } from '../objects.ts';
-import { letterOf, type WaveShape } from '../scenario.ts';
-import type { Commit } from '../server/request.ts';
-import { disruptedByUs } from './availability.ts';
-import { isLedger, readLedger } from './documents.ts';
-import { knownSinceMs, type Moment, type Oracle } from './oracle.ts';
-import { type Book, isInRange, wasDown, type Zone } from './places.ts';
-import { targetOf } from './waves.ts';
+import { configMapResource, isTerminating, revisionLabelOf } from '../../../simulation/objects.ts';
+import { disruptedByUs } from '../../../simulation/oracles/availability.ts';
+import { isLedger, readLedger } from '../../../simulation/oracles/documents.ts';
+import { knownSinceMs, type Moment, type Oracle } from '../../../simulation/oracles/oracle.ts';
+import { type Book, isInRange, wasDown, type Zone } from '../../../simulation/oracles/places.ts';
+import { targetOf } from '../../../simulation/oracles/stored-waves.ts';
+import { letterOf, type WaveShape } from '../../../simulation/scenario.ts';
+import type { Commit } from '../../../simulation/server/request.ts';
 
 /** Creates the judge. It sees each commit before the book records it. Drop-in groups and the groups of users are exempt. */
 export function judgeZones(book: Book): Oracle {
@@ -70,13 +70,8 @@ function repairable(book: Book, zone: Zone, moment: Moment): boolean {
   });
 }
 
-interface WaveMoment {
-  readonly wave: WaveShape;
-  readonly fromMs: number;
-}
-
 /** Returns how many pods the wave lacks in the zone by every state that the decision may have seen. */
-function lackOf(book: Book, zone: Zone, { wave, fromMs }: WaveMoment): number {
+function lackOf(book: Book, zone: Zone, { wave, fromMs }: { readonly wave: WaveShape; readonly fromMs: number }): number {
   const [revision, ...others] = new Set(book.targetsSince(zone, fromMs));
   if (revision === undefined || others.length > 0) return 0;
   const seen = zone.facts.since(fromMs);

@@ -1,32 +1,19 @@
 // Lets the webhooks review the requests of agents, which arrive as text.
-import { mostReviews, type ReviewedRequest } from '../cluster/admitted.ts';
-import { parsed, textAt } from '../objects.ts';
-import type { Json, ModelObject, ModelRequest, ModelResponse } from '../server/request.ts';
-import type { ModelServer } from '../server/server.ts';
-import type { Admission } from './admission.ts';
-import { agentUser } from './agent-process.ts';
-import type { TransportOptions } from './transport.ts';
+import { type Admission, mostReviews, objectOfPath, type ReviewedRequest } from '../../../simulation/cluster/admitted.ts';
+import { parsed, textAt } from '../../../simulation/objects.ts';
+import { agentUser } from '../../../simulation/process/agent-process.ts';
+import type { Json, ModelObject, ModelRequest, ModelResponse } from '../../../simulation/server/request.ts';
+import type { ModelServer } from '../../../simulation/server/server.ts';
 
 interface AgentRequestsOptions {
   readonly server: Pick<ModelServer, 'handle' | 'get'>;
   readonly admission: Pick<Admission, 'ask' | 'webhooks'>;
 }
 
-const objectPath = /^\/(?:api\/v1|apis\/([^/]+)\/[^/]+)\/namespaces\/([^/]+)\/([^/?]+)(?:\/([^/?]+))?(?:\/([^/?]+))?/;
-
-/** Returns the object of a request; its name is empty for a list, and all parts are empty outside a namespace. */
-export function objectOfPath(path: string): Pick<ReviewedRequest, 'resource' | 'subresource' | 'namespace' | 'name'> {
-  const [, group, namespace = '', plural = '', name = '', subresource = ''] = objectPath.exec(path) ?? [];
-  return { resource: group === undefined ? plural : `${plural}.${group}`, subresource, namespace, name: decodeURIComponent(name) };
-}
-
 const operations = { POST: 'CREATE', PUT: 'UPDATE', PATCH: 'UPDATE', DELETE: 'DELETE' } as const;
 
 /** Returns the port of the transport. Requests that would fail are not reviewed, because the API server answers them at once. */
-export function createAgentAdmission({
-  server,
-  admission: { ask, webhooks },
-}: AgentRequestsOptions): NonNullable<TransportOptions['admit']> {
+export function createAgentAdmission({ server, admission: { ask, webhooks } }: AgentRequestsOptions): Admission['admit'] {
   const admit = (model: ModelRequest, decided: (denial?: ModelResponse) => void, attempt = 1): void => {
     const request = reviewedRequest(server, webhooks, model);
     if (request === undefined) {

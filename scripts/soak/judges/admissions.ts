@@ -1,11 +1,11 @@
 // Judges the requests of others that a webhook let pass: they count like the disruptions of agents, and none passes unjudged (S30, S31).
-import { configMapResource, controllerOf, podResource } from '../objects.ts';
-import { runStartMs } from '../process/clock.ts';
-import type { Actor, Commit, ModelObject } from '../server/request.ts';
-import { named, unavailabilityOf } from './availability.ts';
-import { type Claimed, isLedger, readLedger } from './documents.ts';
-import { type Moment, machineOf, momentOf, type Oracle } from './oracle.ts';
-import { type Book, isAdmitted, isDisruption, type Place, unavailableIn, wasDown, type Zone } from './places.ts';
+import { configMapResource, controllerOf, podResource } from '../../../simulation/objects.ts';
+import { named, unavailabilityOf } from '../../../simulation/oracles/availability.ts';
+import { type Claimed, isLedger, readLedger } from '../../../simulation/oracles/documents.ts';
+import { type Moment, machineOf, momentOf, type Oracle } from '../../../simulation/oracles/oracle.ts';
+import { type Book, isAdmitted, isDisruption, type Place, unavailableIn, wasDown, type Zone } from '../../../simulation/oracles/places.ts';
+import { runStartMs } from '../../../simulation/process/clock.ts';
+import type { Actor, Commit, ModelObject } from '../../../simulation/server/request.ts';
 
 /** The time in which an allowed request may be repeated, and a tolerance for the time of the review (engine/judge/admission-claims.ts). */
 const repeatMs = 30_000;

@@ -1,9 +1,9 @@
 // Judges the run of each decision by the objects that the decision has read (S37): when a wave soaks and ends, and which zone is open.
-import type { TurnReport } from '../../agent/report.ts';
-import type { RunState } from '../../engine/run/run-state.ts';
-import type { PodView, Snapshot, StatefulSetView } from '../../engine/snapshot.ts';
-import type { Oracle } from './oracle.ts';
-import type { Book } from './places.ts';
+import type { TurnReport } from '../../../agent/report.ts';
+import type { RunState } from '../../../engine/run/run-state.ts';
+import type { PodView, Snapshot, StatefulSetView } from '../../../engine/snapshot.ts';
+import type { Oracle } from '../../../simulation/oracles/oracle.ts';
+import type { Book } from '../../../simulation/oracles/places.ts';
 
 /** Creates the judge. Drop-in groups and the groups of users are exempt. */
 export function judgeProgress({ scene }: Book): Oracle {

@@ -1,27 +1,11 @@
 // Reads the webhooks that the API server asks from the webhook configurations of an installation.
-import { compatWebhooksOf } from '../../install/compat.ts';
-import { endpointPaths, enforceLabel, type InstallObject, type InstallOptions } from '../../install/object.ts';
-import { everywhere } from '../../install/scope.ts';
-import { type WebhookRule, webhooksOf } from '../../install/webhooks.ts';
-import { groupsOf, partsOf, type ReviewedRequest } from '../cluster/admitted.ts';
-import { compileCel } from '../server/cel.ts';
-import { matchesSelector } from '../server/selector.ts';
-
-/** A webhook of an installation. */
-export interface InstalledWebhook {
-  readonly name: string;
-  readonly path: string;
-  readonly isMutating: boolean;
-  /** True if the webhook counts disruptions: /admission/enforce, and /admission/pod-eviction with a ZoneAwarePodDisruptionBudget. */
-  readonly isJudging: boolean;
-  readonly failurePolicy: 'Fail' | 'Ignore';
-  readonly timeoutMs: number;
-  /** True if the API server may call the webhook again after another webhook changed the object. */
-  readonly isReinvoked: boolean;
-  readonly covers: (request: Pick<ReviewedRequest, 'resource' | 'subresource' | 'operation'>) => boolean;
-  /** Returns whether the API server asks the webhook about the request; undefined if a match condition fails. */
-  readonly isAsked: (request: ReviewedRequest) => boolean | undefined;
-}
+import { compatWebhooksOf } from '../../../install/compat.ts';
+import { endpointPaths, enforceLabel, type InstallObject, type InstallOptions } from '../../../install/object.ts';
+import { everywhere } from '../../../install/scope.ts';
+import { type WebhookRule, webhooksOf } from '../../../install/webhooks.ts';
+import { groupsOf, type InstalledWebhook, partsOf, type ReviewedRequest } from '../../../simulation/cluster/admitted.ts';
+import { matchesSelector } from '../../../simulation/server/selector.ts';
+import { compileCel } from './cel.ts';
 
 interface StoredWebhook {
   readonly name: string;

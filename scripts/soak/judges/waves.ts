@@ -1,15 +1,16 @@
 // Judges waves (S37): a pod is replaced only in a wave that includes it, after the earlier waves with their pods, soaks, gates and approvals.
-import type { TurnReport } from '../../agent/report.ts';
-import { getOrCreate } from '../../policies/values/map.ts';
-import { gateConsecutive } from '../cluster/gate-server.ts';
-import { waveName } from '../cluster/group-objects.ts';
-import { instantAt, intentResource, isTerminating, partitionOf, revisionLabelOf, textAt } from '../objects.ts';
-import { letterOf, traitsOfShape, type WaveShape } from '../scenario.ts';
-import type { Actor, Commit, ModelObject } from '../server/request.ts';
-import { disruptedByUs, named } from './availability.ts';
-import { type GateAnswered, type Moment, type Oracle, WallErrors } from './oracle.ts';
-import { exposedByUs, outdated } from './partitions.ts';
-import { type Book, isInRange, type Place, unavailableIn, wasDown, type Zone } from './places.ts';
+import type { TurnReport } from '../../../agent/report.ts';
+import { getOrCreate } from '../../../policies/values/map.ts';
+import { gateConsecutive } from '../../../simulation/cluster/gate-server.ts';
+import { waveName } from '../../../simulation/cluster/group-objects.ts';
+import { instantAt, intentResource, isTerminating, partitionOf, revisionLabelOf, textAt } from '../../../simulation/objects.ts';
+import { disruptedByUs, named } from '../../../simulation/oracles/availability.ts';
+import { type GateAnswered, type Moment, type Oracle, WallErrors } from '../../../simulation/oracles/oracle.ts';
+import { exposedByUs, outdated } from '../../../simulation/oracles/partitions.ts';
+import { type Book, isInRange, type Place, unavailableIn, wasDown, type Zone } from '../../../simulation/oracles/places.ts';
+import { targetOf } from '../../../simulation/oracles/stored-waves.ts';
+import { letterOf, traitsOfShape, type WaveShape } from '../../../simulation/scenario.ts';
+import type { Actor, Commit, ModelObject } from '../../../simulation/server/request.ts';
 
 /** A sufficient row of good answers of one process: its first and its last answer. */
 interface Pass {
@@ -384,9 +385,3 @@ function isUpdated(zone: Zone): boolean {
 
 /** The age of the oldest state that a decision may use. */
 const snapshotAgeMs = 10_000;
-
-/** Returns the updated pods of a zone at the end of the wave. Less than 100 percent leaves a pod of several pods outdated. */
-export function targetOf({ pods, percent = 100 }: WaveShape, replicas: number): number {
-  if (pods !== undefined) return Math.min(pods, replicas);
-  return percent < 100 ? Math.min(Math.ceil((percent * replicas) / 100), Math.max(1, replicas - 1)) : replicas;
-}

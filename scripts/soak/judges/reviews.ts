@@ -1,12 +1,11 @@
 // Judges webhooks: what they deny, whom the API server asks, repeated mutations, and decreases of replicas by others (S11, S30 to S33).
-import type { ReviewedRequest } from '../cluster/admitted.ts';
-import { prepareEndpoint } from '../cluster/group-objects.ts';
-import { instantAt, isTerminating, leaseResource, nodeResource, replicasOf, statefulSetResource } from '../objects.ts';
-import type { InstalledWebhook } from '../process/installed.ts';
-import type { Commit, ModelObject } from '../server/request.ts';
-import { named, unavailabilityOf } from './availability.ts';
-import { machineOf, momentOf, type Oracle, type PodCalled, type Reviewed } from './oracle.ts';
-import { type Book, unavailableIn, type Zone } from './places.ts';
+import type { InstalledWebhook, ReviewedRequest } from '../../../simulation/cluster/admitted.ts';
+import { prepareEndpoint } from '../../../simulation/cluster/group-objects.ts';
+import { instantAt, isTerminating, leaseResource, nodeResource, replicasOf, statefulSetResource } from '../../../simulation/objects.ts';
+import { named, unavailabilityOf } from '../../../simulation/oracles/availability.ts';
+import { machineOf, momentOf, type Oracle, type PodCalled, type Reviewed } from '../../../simulation/oracles/oracle.ts';
+import { type Book, unavailableIn, type Zone } from '../../../simulation/oracles/places.ts';
+import type { Commit, ModelObject } from '../../../simulation/server/request.ts';
 
 /** The users of Kubernetes whose writes no webhook may deny. Autoscalers are not among them. */
 const nodeOrController = /^system:(?:node:|kube-scheduler$|serviceaccount:kube-system:(?!horizontal-pod-autoscaler))/;

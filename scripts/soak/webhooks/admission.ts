@@ -1,32 +1,32 @@
 // Models the calls of the API server to the webhooks of the agents: each call asks one ready process. The failure policies of the installed
 // configurations decide about failed calls.
 
-import { endpointPaths } from '../../install/object.ts';
-import type { Answer, PatchOperation, Review } from '../../webhook/review/review.ts';
-import { type Admit, objectReview, type ReviewedRequest, type Verdict } from '../cluster/admitted.ts';
-import type { Reviewed } from '../oracles/oracle.ts';
-import { draw } from '../random.ts';
-import type { Scheduler } from '../scheduler.ts';
-import { jsonPatch } from '../server/json.ts';
-import type { Actor, Json } from '../server/request.ts';
-import type { InstalledWebhook } from './installed.ts';
-import { type Life, latencyMs } from './life.ts';
+import { endpointPaths } from '../../../install/object.ts';
+import {
+  type Admission,
+  type AdmissionPorts,
+  type Admit,
+  type InstalledWebhook,
+  objectReview,
+  type ReviewedRequest,
+  type Reviewer,
+  type Verdict,
+} from '../../../simulation/cluster/admitted.ts';
+import { usualName } from '../../../simulation/cluster/group-objects.ts';
+import type { Reviewed } from '../../../simulation/oracles/oracle.ts';
+import { agentNamespace } from '../../../simulation/process/agents.ts';
+import { latencyMs } from '../../../simulation/process/life.ts';
+import { draw } from '../../../simulation/random.ts';
+import type { Scenario } from '../../../simulation/scenario.ts';
+import { jsonPatch } from '../../../simulation/server/json.ts';
+import type { Actor, Json } from '../../../simulation/server/request.ts';
+import type { Answer, PatchOperation } from '../../../webhook/review/review.ts';
+import { createAgentAdmission } from './agent-requests.ts';
+import { installedWebhooks } from './installed.ts';
 
-/** A process whose webhooks answer reviews. */
-export interface Reviewer {
-  readonly life: Life;
-  readonly review: (path: string, review: Review) => Promise<Answer>;
-}
-
-interface AdmissionOptions {
-  readonly scheduler: Pick<Scheduler, 'nowMs' | 'after'>;
+interface AdmissionOptions extends Omit<AdmissionPorts, 'server'> {
   readonly seed: number;
   readonly webhooks: readonly InstalledWebhook[];
-  /** Returns the ready processes, which the Service of the webhook selects. */
-  readonly reviewers: () => readonly Reviewer[];
-  readonly note: (...parts: readonly (string | number)[]) => void;
-  /** Receives each call and its outcome. */
-  readonly reviewed: (reviewed: Reviewed) => void;
 }
 
 /** The outcome of one call; without an answer, the call failed. */
@@ -36,7 +36,19 @@ interface Outcome {
   readonly answer?: Answer;
 }
 
-export type Admission = ReturnType<typeof createAdmission>;
+/** Creates the webhooks of the scenario; undefined if its groups have none. */
+export function admissionOf({ seed, group, others = [] }: Scenario, ports: AdmissionPorts): Admission | undefined {
+  if (group.webhooks !== true && group.disruption === undefined) return undefined;
+  const namespaces = [usualName.namespace, ...others.map(({ namespace }) => namespace)];
+  const webhooks = installedWebhooks({
+    agentNamespace,
+    namespaces: [...new Set(namespaces)],
+    isEnforced: group.kind === 'native',
+    hasZoneBudget: group.zoneBudget !== undefined,
+  });
+  const admission = createAdmission({ ...ports, seed, webhooks });
+  return { ...admission, admit: createAgentAdmission({ server: ports.server, admission }) };
+}
 
 /** Creates the model. Half of the calls of `reinvocationPolicy: IfNeeded` are repeated, as after a change by another webhook. */
 export function createAdmission(options: AdmissionOptions) {
