@@ -11,9 +11,8 @@ import { isOfStop } from '../decide/stops.ts';
 import { type GroupDecision, isReplacement, type RuleResult } from '../decision.ts';
 import { decidedLedger, nextClaimEndMs, withObservedLedgers } from '../ledger/ledger.ts';
 import { blocks, earliest, earliestAfter } from '../rule.ts';
-import { retryAfterMs } from '../rules/prepare.ts';
 import { digestOfWaves } from '../run/requests.ts';
-import { type IntentView, isUnknown, ledgerOf, type MetricView, type Snapshot } from '../snapshot.ts';
+import { type IntentView, isUnknown, ledgerOf, type MetricView, type Preparation, type Snapshot } from '../snapshot.ts';
 import { modelReadings, type World, type WorldInput } from '../world/model.ts';
 import { failsToPrepare, nextEventMs, step } from '../world/world.ts';
 import type { Assumptions } from './document.ts';
@@ -39,8 +38,6 @@ const usualMaxTurns = 50_000;
 /** The maximum number of turns at one instant. More turns mean that an action has no effect and is decided again without end. */
 const maxTurnsAtOnce = 500;
 
-/** The age of a failed preparation that the agent still repeats: two pauses between its calls. */
-const recentFailureMs = 2 * retryAfterMs;
 /** The time within which a pod normally answers. */
 const answerWithinMs = 2_000;
 const preparationRules: ReadonlySet<string> = new Set(['delayed-downscale', 'prepare-downscale']);
@@ -137,10 +134,11 @@ function applyDueEvents(start: World, pending: ScheduledEvent[]): World {
  */
 function withFailingPreparations(world: World, group: GroupDefinition): World {
   const { snapshot } = world;
-  const failed = ledgerOf(snapshot, group).preparations.filter((entry) => {
-    const ageMs = snapshot.nowMs - entry.seenMs;
-    return entry.state === 'failed' ? ageMs < recentFailureMs : entry.state === 'asked' && wasAsked(entry) && ageMs >= answerWithinMs;
-  });
+  const isUnanswered = (entry: Preparation): boolean =>
+    entry.state === 'asked' && wasAsked(entry) && snapshot.nowMs - entry.seenMs >= answerWithinMs;
+  // The ledger keeps a withdrawn preparation, which belongs to an earlier scale-down.
+  const isFailed = ({ state, isWithdrawn }: Preparation): boolean => state === 'failed' && isWithdrawn === undefined;
+  const failed = ledgerOf(snapshot, group).preparations.filter((entry) => isFailed(entry) || isUnanswered(entry));
   return failed.length === 0 ? world : { ...world, failingZones: new Set(failed.map(({ zone }) => zone)) };
 }
 

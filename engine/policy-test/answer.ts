@@ -40,9 +40,11 @@ export interface CaseState {
 /** The maximum number of rounds of pod calls: for the delay, the preparation and the withdrawal. */
 const maxCalls = 3;
 
-/** Returns the verdict on one API request. Pods that are asked to prepare answer at once. */
+/** Returns the verdict on one API request, with the run of the agent in the ledger. Pods that are asked to prepare answer at once. */
 export function judged(asked: CaseState, request: AdmissionRequest, to?: { readonly zone: string; readonly replicas: number }): Answer {
-  let snapshot = withPreparations(asked, to);
+  const running = withRun(asked, runGiven(asked.snapshot, asked.group, asked.given));
+  const { run } = decideGroup(running, asked.group);
+  let snapshot = withPreparations({ ...asked, snapshot: withRun(asked, run) }, to);
   let judgement = judge(snapshot, request);
   for (let call = 0; call < maxCalls && judgement.outcome === 'prepare'; call += 1) {
     snapshot = answered({ ...asked, snapshot }, judgement.actions);

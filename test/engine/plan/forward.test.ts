@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { Assumptions } from '../../../engine/plan/document.ts';
 import { type ForwardOptions, runForward, type Turn } from '../../../engine/plan/forward.ts';
 import { actionText } from '../../../engine/publish/published.ts';
-import type { Claim } from '../../../engine/snapshot.ts';
+import type { Claim, Preparation } from '../../../engine/snapshot.ts';
 import type { GroupDefinition } from '../../../policies/definition.ts';
 import { holdingPartition } from '../../../policies/strategies.ts';
 import { gate, group, wave } from '../../kit/groups.ts';
@@ -367,7 +367,7 @@ describe('a downscale', () => {
     const failing = run({ group: shrinking, state: settled, assumptions: { preparations: 'fail' } });
     expect(failing.end).toBe('held');
     expect(failing.holding).toEqual(['delayed-downscale wait']);
-    const planned = (agoMs: number, answer: { readonly state: 'asked' } | { readonly state: 'failed'; readonly message: string }) => {
+    const planned = (agoMs: number, answer: Pick<Preparation, 'state'> & Partial<Preparation>) => {
       const failed = { zone: 'a', ordinal: 2, podUid: 'uid-ingester-zone-a-2', call: 'delayed', ...answer } as const;
       const ledger = { namespace: 'mimir', group: 'ingester', claims: [], downscales: [] };
       const preparations = [{ ...failed, seenMs: kitNowMs - agoMs }];
@@ -375,11 +375,11 @@ describe('a downscale', () => {
     };
     const factsOf = ({ last }: ReturnType<typeof run>) => last.decision.waits.map(({ fact }) => fact);
     // The agent calls again every 30 s. A plan does not assume that somebody mends the endpoint.
-    for (const agoMs of [5000, 40_000])
+    for (const agoMs of [5000, 40_000, 10 * minuteMs])
       expect(factsOf(planned(agoMs, { state: 'failed', message: '500' }))).toEqual(['ingester-zone-a-2 failed to prepare: 500']);
     expect(factsOf(planned(5000, { state: 'asked' }))).toEqual(['ingester-zone-a-2 failed to prepare: the last call has no answer yet']);
     expect(planned(0, { state: 'asked' }).end).toBe('done');
-    expect(planned(10 * minuteMs, { state: 'failed', message: '500' }).end).toBe('done');
+    expect(planned(5000, { state: 'failed', message: '500', isWithdrawn: true }).end).toBe('done');
   });
 
   it('completes in a zone while the endpoint of another zone fails', () => {

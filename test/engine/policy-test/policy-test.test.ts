@@ -247,6 +247,17 @@ describe('a case that makes no sense', () => {
     expect(one(given, request, { decision })).toMatchObject({ passed: false, decision: '', problems: [problem] });
   });
 
+  it.each([
+    [0, 'hold'],
+    [1, 'hold'],
+    [3, 'allow'],
+    [undefined, 'allow'],
+  ] as const)('denies a scale-down while a rollout is in progress, as the webhook does: %s of 3 pods updated', (updated, decision) => {
+    const given = updated === undefined ? {} : { zones: { a: { updated } } };
+    const rules = decision === 'hold' ? ['rollout-in-progress'] : [];
+    expect(one(given, shrinkA, { decision, rules })).toMatchObject({ passed: true, decision });
+  });
+
   it('expects pods and replicas of the agent alone', () => {
     expect(one({}, shrinkA, { decision: 'allow', replicas: { a: 2 } })?.problems).toEqual([
       'replicas can be expected only if the action is rollout or none',
