@@ -42,7 +42,7 @@ import {
 import { assumedMetrics, runForward, type Turn } from './forward.ts';
 import { groupRisks } from './risks.ts';
 import { templateNamed } from './running-fields.ts';
-import { checksAfterWait, presentReplicas, requestedScales, type TracedStep, traceRequested, traceTurn } from './steps.ts';
+import { checksAfterWait, inWaveOrder, presentReplicas, requestedScales, type TracedStep, traceRequested, traceTurn } from './steps.ts';
 import { successorTrace, supersededRun } from './superseded-run.ts';
 import { desiredGroup, type PlanSnapshots, permittedLater, readPlanSnapshots, requestedWorld, snapshotAsked } from './world.ts';
 
@@ -452,7 +452,7 @@ function zoneTotals(group: GroupDefinition, before: Snapshot, forward: Forward, 
   const isMember = ({ name }: ZoneDefinition): boolean => own?.zones.some((one) => one.name === name) === true;
   const isReleased = !group.zones.some(isMember) && termsOf(group) !== undefined;
   const replicasIn = (snapshot: Snapshot, name: string): number => setNamed(snapshot, group.namespace, name)?.replicas ?? 0;
-  return viewGroup(world.snapshot, group).zones.map((view) => {
+  return inWaveOrder(viewGroup(world.snapshot, group)).map((view) => {
     const { zone, outdated } = view;
     const rolled = steps.flatMap((step) => (step.kind === 'roll' && step.zone === zone.name ? step.pods : []));
     // The agent replaces no pod of a zone that leaves the group. The highest ordinals are replaced first, as in a step.
