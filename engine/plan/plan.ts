@@ -23,7 +23,7 @@ import { type Snapshot, setNamed } from '../snapshot.ts';
 import type { World } from '../world/model.ts';
 import type { Quantile } from '../world/world.ts';
 import { manifestOf, plannedChanges } from './changes.ts';
-import { controllerTrace, podsAfterWait } from './controller.ts';
+import { afterRollback, controllerTrace, podsAfterWait } from './controller.ts';
 import {
   type ApiDenial,
   type Assumptions,
@@ -347,7 +347,7 @@ function forward(input: PlanInput, group: GroupDefinition, snapshots: PlanSnapsh
   let successor: RunState | undefined;
   let atOnce: readonly TracedStep[] = [];
   let asked = requestedScales(group, before, requested.world.snapshot);
-  const open = new Set(asked.map(({ key }) => key));
+  const unsettled = new Set(asked.map(({ key }) => key));
   let first: GroupDecision | undefined;
   const met = new Set<Stop>();
   const onTurn = (turn: Turn, { snapshot }: World): void => {
@@ -356,7 +356,7 @@ function forward(input: PlanInput, group: GroupDefinition, snapshots: PlanSnapsh
     first ??= turn.decision;
     for (const stop of stopsOfResults(first.stops, turn.decision.waits)) met.add(stop);
     atOnce = traceController(turn, snapshot);
-    asked = traceRequested(asked, group, snapshot, open);
+    asked = traceRequested(asked, group, snapshot, unsettled);
   };
   const { last, world, end } = runForward(requested.world, requested.group, { onTurn });
   // Pods that were rolled back stay at their earlier revision, so the requested one is not reached.
@@ -370,7 +370,8 @@ function forward(input: PlanInput, group: GroupDefinition, snapshots: PlanSnapsh
   const isAhead = ({ isBlocking, zones }: Stop): boolean =>
     waits.length > 0 && isBlocking && later.some(({ zone }) => zones.includes(zone.name));
   const blocking = stopsOfResults(last.decision.stops, waits);
-  const left = last.decision.stops.filter((stop) => blocking.includes(stop) || isAhead(stop));
+  const open = last.decision.stops.filter((stop) => blocking.includes(stop) || isAhead(stop));
+  const left = open.map((stop) => afterRollback(stop, first?.stops ?? []));
   const ended = [...met].filter(({ endsWith }) => !left.some((stop) => stop.endsWith === endsWith));
   const times = { startMs: snapshots.nowMs, endMs: last.nowMs };
   const checks = later.length === 0 ? [] : checksAfterWait(contextOf(world.snapshot, requested.group), last.decision, end);
