@@ -3,7 +3,7 @@ import type { GroupDefinition, ZoneDefinition } from '../../policies/definition.
 import { counted, listed } from '../../policies/wording.ts';
 import { contextOf, zoneNamed } from '../context.ts';
 import { decideGroup } from '../decide/decide.ts';
-import { replacedBy } from '../decision.ts';
+import { replacedBy, type Stop } from '../decision.ts';
 import { viewGroup, type ZoneView } from '../observe/view.ts';
 import { undoneResult } from '../rules/roll.ts';
 import { podsInNoWave, podsLeft, remainingPods } from '../run/included.ts';
@@ -197,6 +197,13 @@ export function podsAfterWait(
 /** Reports whether the rollback, which did not end in the simulation, continues after the wait. */
 export function returnsAfterWait(run: RunState | undefined, end: ForwardRun['end']): run is RunningRun {
   return end !== 'done' && run?.outcome === 'running' && run.kind === 'rollback';
+}
+
+/** Returns the stop at the end of a plan. If the plan begins during the rollback, then a retry has no effect before the rollback ends. */
+export function afterRollback(stop: Stop, atStart: readonly Stop[]): Stop {
+  const isUnderWay = atStart.some(({ rule, isBlocking }) => rule === 'rolled-back' && !isBlocking);
+  if (stop.rule !== 'rolled-back' || !stop.isBlocking || !isUnderWay) return stop;
+  return { ...stop, endsWith: `after the rollback: ${stop.endsWith}` };
 }
 
 /** Returns why the StatefulSet controller replaces the pods of a step at once. */

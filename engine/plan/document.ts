@@ -141,6 +141,7 @@ export interface GroupPlan {
   readonly checksAfterWait?: readonly { readonly wave: string; readonly kinds: readonly ('soak' | 'gate' | 'approval')[] }[];
   /** The pods that do not become available by themselves at the end of a plan that waits; absent without such pods. */
   readonly troubled?: readonly PublishedPod[];
+  /** In the order in which the waves that are left replace their pods. */
   readonly zones: readonly {
     readonly zone: string;
     readonly statefulSet: string;

@@ -23,7 +23,7 @@ import { type Snapshot, setNamed } from '../snapshot.ts';
 import type { World } from '../world/model.ts';
 import type { Quantile } from '../world/world.ts';
 import { manifestOf, plannedChanges } from './changes.ts';
-import { controllerTrace, podsAfterWait } from './controller.ts';
+import { afterRollback, controllerTrace, podsAfterWait } from './controller.ts';
 import {
   type ApiDenial,
   type Assumptions,
@@ -42,7 +42,7 @@ import {
 import { assumedMetrics, runForward, type Turn } from './forward.ts';
 import { groupRisks } from './risks.ts';
 import { templateNamed } from './running-fields.ts';
-import { checksAfterWait, presentReplicas, requestedScales, type TracedStep, traceRequested, traceTurn } from './steps.ts';
+import { checksAfterWait, inWaveOrder, presentReplicas, requestedScales, type TracedStep, traceRequested, traceTurn } from './steps.ts';
 import { successorTrace, supersededRun } from './superseded-run.ts';
 import { desiredGroup, type PlanSnapshots, permittedLater, readPlanSnapshots, requestedWorld, snapshotAsked } from './world.ts';
 
@@ -347,7 +347,7 @@ function forward(input: PlanInput, group: GroupDefinition, snapshots: PlanSnapsh
   let successor: RunState | undefined;
   let atOnce: readonly TracedStep[] = [];
   let asked = requestedScales(group, before, requested.world.snapshot);
-  const open = new Set(asked.map(({ key }) => key));
+  const unsettled = new Set(asked.map(({ key }) => key));
   let first: GroupDecision | undefined;
   const met = new Set<Stop>();
   const onTurn = (turn: Turn, { snapshot }: World): void => {
@@ -356,7 +356,7 @@ function forward(input: PlanInput, group: GroupDefinition, snapshots: PlanSnapsh
     first ??= turn.decision;
     for (const stop of stopsOfResults(first.stops, turn.decision.waits)) met.add(stop);
     atOnce = traceController(turn, snapshot);
-    asked = traceRequested(asked, group, snapshot, open);
+    asked = traceRequested(asked, group, snapshot, unsettled);
   };
   const { last, world, end } = runForward(requested.world, requested.group, { onTurn });
   // Pods that were rolled back stay at their earlier revision, so the requested one is not reached.
@@ -370,7 +370,8 @@ function forward(input: PlanInput, group: GroupDefinition, snapshots: PlanSnapsh
   const isAhead = ({ isBlocking, zones }: Stop): boolean =>
     waits.length > 0 && isBlocking && later.some(({ zone }) => zones.includes(zone.name));
   const blocking = stopsOfResults(last.decision.stops, waits);
-  const left = last.decision.stops.filter((stop) => blocking.includes(stop) || isAhead(stop));
+  const open = last.decision.stops.filter((stop) => blocking.includes(stop) || isAhead(stop));
+  const left = open.map((stop) => afterRollback(stop, first?.stops ?? []));
   const ended = [...met].filter(({ endsWith }) => !left.some((stop) => stop.endsWith === endsWith));
   const times = { startMs: snapshots.nowMs, endMs: last.nowMs };
   const checks = later.length === 0 ? [] : checksAfterWait(contextOf(world.snapshot, requested.group), last.decision, end);
@@ -452,7 +453,7 @@ function zoneTotals(group: GroupDefinition, before: Snapshot, forward: Forward, 
   const isMember = ({ name }: ZoneDefinition): boolean => own?.zones.some((one) => one.name === name) === true;
   const isReleased = !group.zones.some(isMember) && termsOf(group) !== undefined;
   const replicasIn = (snapshot: Snapshot, name: string): number => setNamed(snapshot, group.namespace, name)?.replicas ?? 0;
-  return viewGroup(world.snapshot, group).zones.map((view) => {
+  return inWaveOrder(viewGroup(world.snapshot, group)).map((view) => {
     const { zone, outdated } = view;
     const rolled = steps.flatMap((step) => (step.kind === 'roll' && step.zone === zone.name ? step.pods : []));
     // The agent replaces no pod of a zone that leaves the group. The highest ordinals are replaced first, as in a step.

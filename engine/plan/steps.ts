@@ -3,6 +3,7 @@ import type { GroupDefinition } from '../../policies/definition.ts';
 import { defined, extended } from '../../policies/values/defined.ts';
 import type { GroupContext } from '../context.ts';
 import { type GroupDecision, type RuleResult, replacedBy } from '../decision.ts';
+import type { GroupView, ZoneView } from '../observe/view.ts';
 import { blocks } from '../rule.ts';
 import { lacksApproval } from '../rules/approval.ts';
 import { afterWave, beforeWave, underWay } from '../rules/wave.ts';
@@ -227,4 +228,12 @@ function continuedRun({ group, nowMs }: GroupContext, run: RunState): Unfinished
   if (!isOver) return run.outcome === 'failed' ? retryRun(run, nowMs) : run;
   const change = { kind: 'rollout', target: run.target, previous: run.previous } as const;
   return startRun({ change, group: `${group.namespace}/${group.name}`, nowMs, before: run });
+}
+
+/** Returns the zones in the order in which the waves from the wave of the unfinished run replace their pods, then the other zones. */
+export function inWaveOrder({ group, zones, ledger: { run } }: GroupView): readonly ZoneView[] {
+  const first = run === undefined || run.outcome === 'completed' ? 0 : run.wave;
+  const names = group.rollout.waves.slice(first).flatMap((wave) => wave.zones);
+  const place = ({ zone }: ZoneView): number => (names.includes(zone.name) ? names.indexOf(zone.name) : names.length);
+  return zones.toSorted((a, b) => place(a) - place(b));
 }

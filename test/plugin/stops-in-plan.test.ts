@@ -123,6 +123,7 @@ it('a plan during a rollback counts a pod twice that is rolled out again later, 
   const [planned] = planOf({ stop: '', fact: '', commands: [], overrides, definition }).groups;
   const rolled = planned?.waves.flatMap(({ steps }) => steps).flatMap(({ kind, pods }) => (kind === 'roll' ? pods : [])) ?? [];
   const later = planned?.zones.flatMap(({ afterWait = [] }) => afterWait) ?? [];
+  expect(planned?.stops?.map(({ endsWith }) => endsWith)).toEqual(['after the rollback: kubectl rollout-group retry mimir/ingester']);
   expect([rolled.length, later.length, planned?.totals.restarts]).toEqual([1, 6, 7]);
   const [paused] = planOf({
     stop: '',

@@ -152,3 +152,18 @@ it('blocks the plan of pinned pods that only a retry replaces again, and not the
   expect(planned('1.1')).toEqual(['blocked', ['pin-applied']]);
   expect(planned('1.2')).toEqual(['complete', []]);
 });
+
+it('names the zones after a wait in the order of the waves that are left', () => {
+  const ofGroup = group({
+    rollout: { waves: [wave('first', ['b'], { amount: { pods: 1 } }), wave('mid', ['c', 'a']), wave('rest', ['b'])] },
+  });
+  const paused = { ...midRun({}), intents: [intent({ action: 'pause' })] };
+  const zonesOf = (run: Parameters<typeof runOf>[0], of: Snapshot = paused) => {
+    const ledgers = of.ledgers.map((ledger) => ({ ...ledger, ...(ledger.run && { run: runOf({ target: ledger.run.target, ...run }) }) }));
+    return planTo('1.1', { ...of, ledgers }, { groups: [ofGroup] }).zones.flatMap(({ zone, afterWait = [] }) =>
+      afterWait.length > 0 ? [zone] : [],
+    );
+  };
+  expect(zonesOf({})).toEqual(['b', 'c', 'a']);
+  expect(zonesOf({ wave: 1 })).toEqual(['c', 'a', 'b']);
+});
