@@ -14,6 +14,10 @@ export const intentResource = 'rolloutintents.rollout-group.dev';
 export const policyResource = 'rolloutpolicies.rollout-group.dev';
 export const exceptionResource = 'rolloutexceptions.rollout-group.dev';
 
+/** The endpoints of generated groups, for delayed downscales and for the preparation before a removal. */
+export const delayEndpoint = { port: 80, path: '/ingester/prepare-delayed-downscale' };
+export const prepareEndpoint = { port: 80, path: '/ingester/prepare-shutdown' };
+
 /** Returns the value at a path of keys; undefined if absent or null. */
 export function field(value: unknown, ...path: readonly string[]): unknown {
   let current = value;

@@ -1,10 +1,9 @@
 // Plays one scenario to its end under the judges, and returns violations, a timeline and the end state.
 
 import { defined } from '../policies/values/defined.ts';
-import type { Admission, AdmissionPorts } from './cluster/admitted.ts';
+import type { GeneratedParts } from './cluster/world.ts';
 import type { FaultClass, PlacedFault, Point } from './faults/fault.ts';
 import { field, imagesOf } from './objects.ts';
-import type { BookJudge } from './oracles/all.ts';
 import { podsOf } from './oracles/converged.ts';
 import type { Oracle, Scene, Violation } from './oracles/oracle.ts';
 import type { Leak } from './process/agents.ts';
@@ -17,14 +16,6 @@ export interface TimelineEntry {
   /** The actor: `people`, `fault`, `a1` (a process), `cluster` or `verdict`. */
   readonly who: string;
   readonly what: string;
-}
-
-/** The parts that a simulation of generated groups has, and that a group of a user does not need. */
-export interface GeneratedParts {
-  /** The judges with the book of places. They replace `bookJudges`. */
-  readonly judges: Readonly<Record<string, BookJudge>>;
-  /** Creates the webhooks that review requests; undefined for groups without webhooks. */
-  readonly createAdmission: (scenario: Scenario, ports: AdmissionPorts) => Admission | undefined;
 }
 
 export interface RunOptions {

@@ -147,6 +147,10 @@ const givenGroup = z.strictObject({
 });
 export type GivenGroup = Data<typeof givenGroup>;
 
+/** The initial objects and their names. */
+export type GroupObjects = Pick<GivenGroup, 'namespace' | 'name' | 'statefulSets' | 'objects' | 'policies'>;
+export type GroupName = Pick<GroupObjects, 'namespace' | 'name'>;
+
 interface EventKind {
   /** `people`: people and autoscalers. `cluster`: pods, nodes, controllers and the webhook. `process`: agents, servers and clocks. */
   readonly by: 'people' | 'cluster' | 'process';

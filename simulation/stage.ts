@@ -4,9 +4,9 @@ import type { GroupDecision } from '../engine/decision.ts';
 import { maskText } from '../policies/text/credentials.ts';
 import { type Admission, objectOfPath } from './cluster/admitted.ts';
 import { type ClusterModel, startCluster } from './cluster/cluster.ts';
-import { createGateServer, type GateServer } from './cluster/gate-server.ts';
 import type { PodAdmitted } from './cluster/pin-webhook.ts';
 import { kindsOf } from './cluster/replica-origins.ts';
+import type { GateServer } from './cluster/world.ts';
 import type { Faults, Point, RequestFault } from './faults/fault.ts';
 import { drawnFaults, eitherFaults, placedFaults, podVerb, type RecordedFaults, recordedFaults } from './faults/source.ts';
 import { leaseResource } from './objects.ts';
@@ -15,7 +15,6 @@ import { firstDifference } from './oracles/converged.ts';
 import { KnownClaims } from './oracles/documents.ts';
 import { ofGroup, ownerOf, whileTrue } from './oracles/groups.ts';
 import type { Oracle, Scene, Violation } from './oracles/oracle.ts';
-import { judgeTermination } from './oracles/termination.ts';
 import { Agents, agentNamespace, agentUser, leaseName } from './process/agents.ts';
 import { beginRunAt, runStartMs } from './process/clock.ts';
 import type { RunOptions, TimelineEntry } from './run.ts';
@@ -90,7 +89,17 @@ export class Run {
     };
     const admission = this.#createAdmission();
     const directoryChanged = (state: PolicyState): void => this.#judge((oracle) => oracle.directoryChanged?.(state));
-    this.#cluster = startCluster({ server, scheduler, wallMs, scenario, admitted, admission, directoryChanged, report });
+    this.#cluster = startCluster({
+      server,
+      scheduler,
+      wallMs,
+      scenario,
+      admitted,
+      admission,
+      directoryChanged,
+      report,
+      generated: options.generated,
+    });
     this.scenes = this.#cluster.groups.map((_, index) => this.#createScene(index, admission));
     this.#oracles = [...this.#createOracles(), ...(options.observer === undefined ? [] : [options.observer])];
     this.#observeServer();
@@ -196,10 +205,11 @@ export class Run {
     const { groups } = this.#cluster;
     return this.scenes.flatMap((scene, index) => {
       // The judges ask for the claims of the group after each event.
-      const oracles = [...this.#knownClaims.slice(index, index + 1), ...createOracles(scene, this.#options.generated?.judges)];
-      if (groups.length < 2) return oracles;
+      const { generated } = this.#options;
+      const oracles = [...this.#knownClaims.slice(index, index + 1), ...createOracles(scene, generated?.judges)];
+      if (groups.length < 2 || generated === undefined) return oracles;
       const isOver = groups[index]?.isOver ?? (() => false);
-      const judges = [...oracles.map((oracle) => whileTrue(oracle, () => !isOver())), whileTrue(judgeTermination(scene), isOver)];
+      const judges = [...oracles.map((oracle) => whileTrue(oracle, () => !isOver())), whileTrue(generated.judgeTermination(scene), isOver)];
       return judges.map((oracle) => ofGroup(oracle, (object) => isOf(groups, index, object)));
     });
   }
@@ -292,7 +302,7 @@ export class Run {
   #createGateServer(wallMs: () => number): GateServer | undefined {
     const { seed, safetyMs, group } = this.#scenario;
     if (group.gate === undefined) return undefined;
-    return createGateServer({
+    return this.#options.generated?.createGateServer({
       gate: group.gate,
       seed,
       nowMs: this.scheduler.nowMs,

@@ -1,8 +1,10 @@
 // Creates the initial objects of a simulation and starts the models that act on the API server: controllers, kubelets, nodes and people.
 
+import { prepareEndpoint } from '../objects.ts';
 import { between, draw, streamOf } from '../random.ts';
 import {
   type ClusterEvent,
+  type GroupObjects,
   type GroupShape,
   isByPeople,
   isDefinedLater,
@@ -18,12 +20,10 @@ import { Accidents } from './accidents.ts';
 import { type Admission, admitAll } from './admitted.ts';
 import { startDisruptionController } from './budgets.ts';
 import { Client } from './client.ts';
-import { type GroupObjects, groupObjects, prepareEndpoint, waveSpecs } from './group-objects.ts';
 import { Kubelets } from './kubelet.ts';
 import { Nodes, type NodesOptions } from './nodes.ts';
 import { gitOpsTool, People } from './people.ts';
 import { createPinWebhook, type PodAdmitted } from './pin-webhook.ts';
-import { Policies } from './policies.ts';
 import { type ReplicaSource, replicaSources, resourceOfKind, withReplicas } from './replica-origins.ts';
 import { Requests } from './requests.ts';
 import { podOf, revisionOf, StatefulSetController } from './statefulset-controller.ts';
@@ -37,7 +37,7 @@ import {
   specOf,
   statefulSetResource,
 } from './workload.ts';
-import type { World } from './world.ts';
+import type { GeneratedParts, World } from './world.ts';
 
 interface ClusterModelOptions extends Pick<World, 'server' | 'scheduler' | 'wallMs'> {
   readonly scenario: Scenario;
@@ -45,6 +45,8 @@ interface ClusterModelOptions extends Pick<World, 'server' | 'scheduler' | 'wall
   readonly admitted?: (pod: PodAdmitted) => void;
   /** Asks the webhooks about deletions and evictions of pods; absent without webhooks. */
   readonly admission?: Pick<Admission, 'ask' | 'setDelay'> | undefined;
+  /** Absent for a group of a user. */
+  readonly generated?: GeneratedParts | undefined;
   /** Called after each change of the policy directory. */
   readonly directoryChanged?: (state: PolicyState) => void;
   /** Receives timeline entries, such as ('people', 'roll to app:2') or ('cluster', 'ingester-zone-a-1 fails for 40 s'). */
@@ -77,10 +79,10 @@ export type ClusterModel = ReturnType<typeof startCluster>;
 
 /** Creates the groups with pods that have run for at least an hour, and starts the models around them. */
 export function startCluster(options: ClusterModelOptions) {
-  const { server, scheduler, wallMs, scenario, admitted, admission, report, directoryChanged = () => undefined } = options;
+  const { server, scheduler, wallMs, scenario, admitted, admission, report, generated, directoryChanged = () => undefined } = options;
   const { seed, group: shape, given } = scenario;
   const admit = admission?.ask ?? admitAll;
-  const groups = groupsOf(scenario);
+  const groups = groupsOf(scenario, generated);
   const world: World = { server, scheduler, wallMs, seed };
   const zones = [...new Set(groups.flatMap(({ objects }) => objects.statefulSets.map((_, index) => letterOf(index))))];
   const sets = groups.flatMap(({ objects }) => objects.statefulSets.map((name, index) => ({ name, zone: letterOf(index) })));
@@ -106,7 +108,7 @@ export function startCluster(options: ClusterModelOptions) {
   });
   const models = { kubelets, nodes, controller, disruptions, webhook, ...(shape.webhooks === true ? { admission } : {}) };
   const start = (group: BegunGroup) =>
-    startGroup({ world: { ...world, seed: group.seed }, group, admission, models, report, directoryChanged });
+    startGroup({ world: { ...world, seed: group.seed }, group, admission, models, report, generated, directoryChanged });
   const [firstGroup, ...otherGroups] = groups;
   const started = [start(firstGroup), ...otherGroups.map(start)] as const;
   if (given !== undefined) started[0].people.apply(given.changes);
@@ -115,7 +117,7 @@ export function startCluster(options: ClusterModelOptions) {
     ...started[0].view,
     /** The group of the scenario, then the others. */
     groups: started.map(({ view }) => view),
-    policyDirectory: started[0].policies.directory ?? { read: async () => groups[0].objects.policies, watch: () => () => undefined },
+    policyDirectory: started[0].policies?.directory ?? { read: async () => groups[0].objects.policies, watch: () => () => undefined },
     /** Performs or begins the event of a group. Returns false if the event has no effect, for example because the pod is absent. */
     happen: (event: PeopleEvent | ClusterEvent, index = 0): boolean => {
       const group = started[index];
@@ -149,42 +151,48 @@ interface BegunGroup {
 /** The people and accidents of other groups have separate random streams. */
 const otherSeed = 0x10000000;
 
-function groupsOf(scenario: Scenario): readonly [BegunGroup, ...BegunGroup[]] {
+function groupsOf(scenario: Scenario, generated: GeneratedParts | undefined): readonly [BegunGroup, ...BegunGroup[]] {
   const { seed, group: shape, given, others = [] } = scenario;
   const isLater = isDefinedLater(scenario);
-  const complete: GroupObjects = given ?? groupObjects(shape, isLater);
+  const generate = (...about: Parameters<GeneratedParts['groupObjects']>): GroupObjects => {
+    if (generated === undefined) throw new Error('only generated groups can be played without the objects of a user');
+    return generated.groupObjects(...about);
+  };
+  const complete: GroupObjects = given ?? generate(shape, isLater);
   const definition = isLater ? complete.objects.filter(isRolloutGroup) : [];
   const objects = { ...complete, objects: complete.objects.filter((object) => !definition.includes(object)) };
   return [
     { seed, shape, objects, definition, sources: replicaSources(complete), isGenerated: given === undefined },
     ...others.map((other, index): BegunGroup => {
-      const ofOther = groupObjects(other.group, false, other);
+      const ofOther = generate(other.group, false, other);
       const sources = replicaSources(ofOther);
       return { seed: seed + otherSeed * (index + 1), shape: other.group, objects: ofOther, definition: [], sources, isGenerated: true };
     }),
   ];
 }
 
-interface GroupInput extends Pick<ClusterModelOptions, 'admission' | 'report'>, Required<Pick<ClusterModelOptions, 'directoryChanged'>> {
+interface GroupInput
+  extends Pick<ClusterModelOptions, 'admission' | 'generated' | 'report'>,
+    Required<Pick<ClusterModelOptions, 'directoryChanged'>> {
   readonly world: World;
   readonly group: BegunGroup;
   readonly models: Omit<ConstructorParameters<typeof Accidents>[0], keyof World | 'namespace' | 'group' | 'statefulSets' | 'report'>;
 }
 
 /** Creates the people of a group, their requests, and its accidents. Only in groups with `webhooks` do the webhooks review all of their writes. */
-function startGroup({ world, group, admission, models, report, directoryChanged }: GroupInput) {
+function startGroup({ world, group, admission, models, report, generated, directoryChanged }: GroupInput) {
   const { shape, objects, sources, definition, isGenerated } = group;
   const { namespace, name, statefulSets } = objects;
   const client = new Client(world.server, shape.webhooks === true ? admission?.ask : undefined);
   const common = { ...world, namespace, group: name, client, report: (what: string) => report('people', what) };
   const requests = new Requests(common);
-  const policies = new Policies({ ...common, shape, actor: gitOpsTool, directoryChanged });
+  const policies = generated?.createPolicies({ ...common, shape, actor: gitOpsTool, directoryChanged });
   const people = new People({
     ...common,
     admit: admission?.ask ?? admitAll,
     requests,
     policies,
-    wavesOf: (waves) => waveSpecs({ ...shape, waves }) ?? [],
+    wavesOf: (waves) => generated?.waveSpecs({ ...shape, waves }) ?? [],
     sources,
     definition,
     clearsBrokenPods: isGenerated && shape.kind === 'adopted',

@@ -12,11 +12,10 @@ import { type Client, repeatMs } from './client.ts';
 import type { WantedStatefulSet } from './cluster.ts';
 import { type AppliedChange, Manifests } from './manifests.ts';
 import { Membership } from './membership.ts';
-import type { Policies } from './policies.ts';
 import { type ReplicaOrigin, type ReplicaSource, resourceOfKind } from './replica-origins.ts';
 import type { Requests } from './requests.ts';
 import { appliedStrategy, type Container, replicasOf, specOf, statefulSetResource } from './workload.ts';
-import type { World } from './world.ts';
+import type { PoliciesInGit, World } from './world.ts';
 
 interface PeopleOptions extends World, PlannedGroup {
   /** The source of the replicas of each StatefulSet, in the order of the zones. */
@@ -35,7 +34,7 @@ interface PeopleOptions extends World, PlannedGroup {
   /** Sends all other writes. */
   readonly client: Client;
   readonly requests: Requests;
-  readonly policies: Policies;
+  readonly policies: PoliciesInGit | undefined;
   /** Returns `spec.rollout.waves` with these waves. */
   readonly wavesOf: (waves: readonly WaveShape[]) => readonly Json[];
   readonly report: (what: string) => void;
@@ -115,7 +114,7 @@ export class People {
       case 'setWaves':
         return this.#setWaves(event.waves);
       case 'setPolicies':
-        return this.#options.policies.change(event);
+        return this.#options.policies?.change(event) ?? false;
       case 'reapply':
         this.#options.report(`apply ${this.#setsOf(event.zone).join(', ')} from Git`);
         return this.#manifests.apply(this.#setsOf(event.zone), event);
@@ -172,7 +171,7 @@ export class People {
   heal(): void {
     this.#isHealed = true;
     this.#defineGroup();
-    this.#options.policies.restore();
+    this.#options.policies?.restore();
     this.#membership.resume();
     this.#autoscaler.finish();
     for (const [name, want] of this.#desired) {

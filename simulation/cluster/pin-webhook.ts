@@ -13,8 +13,8 @@ import {
 import { pinConfigurationName } from '../../install/webhooks.ts';
 import { usualAgentNamespace } from '../../policies/objects/agent-deployment.ts';
 import { field, groupResource, listAt, textAt } from '../objects.ts';
+import type { GroupObjects } from '../scenario.ts';
 import type { Json, ModelObject } from '../server/request.ts';
-import type { GroupObjects } from './group-objects.ts';
 import { isNamedAfter, revisionLabel, revisionResource, statefulSetResource } from './workload.ts';
 import type { World } from './world.ts';
 

@@ -3,9 +3,9 @@ import { boundedReplicas } from '../../engine/decide/replicas.ts';
 import type { ZoneDefinition } from '../../policies/definition.ts';
 import { resolveLive } from '../../policies/live/sources.ts';
 import { groupResource, numberAt } from '../objects.ts';
+import type { GroupObjects } from '../scenario.ts';
 import { customKind, kubernetesKinds, projectKinds, resourceOf, type ServedKind } from '../server/kinds.ts';
 import type { Json } from '../server/request.ts';
-import type { GroupObjects } from './group-objects.ts';
 import { statefulSetResource } from './workload.ts';
 
 /** The field in which people write a number of replicas. */

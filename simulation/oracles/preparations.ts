@@ -1,8 +1,17 @@
 // Judges prepared pods: no pod is removed before its delay is over, and the preparation of pods that stay is cancelled (S11, L5).
 
 import { getOrCreate } from '../../policies/values/map.ts';
-import { prepareEndpoint } from '../cluster/group-objects.ts';
-import { controllerOf, instantAt, isAgent, numberAt, placeOf, podResource, replicasOf, statefulSetResource } from '../objects.ts';
+import {
+  controllerOf,
+  instantAt,
+  isAgent,
+  numberAt,
+  placeOf,
+  podResource,
+  prepareEndpoint,
+  replicasOf,
+  statefulSetResource,
+} from '../objects.ts';
 import type { Commit, ModelObject } from '../server/request.ts';
 import { machineOf, type Oracle, type PodCalled } from './oracle.ts';
 import { type Book, isInRange } from './places.ts';

@@ -1,7 +1,17 @@
 // Keeps the stored settings of each zone over time for the judges: membership, budget, scaling, pauses.
 
-import { delayEndpoint } from '../cluster/group-objects.ts';
-import { durationAt, exceptionResource, field, groupResource, instantAt, intentResource, listAt, numberAt, textAt } from '../objects.ts';
+import {
+  delayEndpoint,
+  durationAt,
+  exceptionResource,
+  field,
+  groupResource,
+  instantAt,
+  intentResource,
+  listAt,
+  numberAt,
+  textAt,
+} from '../objects.ts';
 import type { Commit, ModelObject } from '../server/request.ts';
 import type { Scene } from './oracle.ts';
 

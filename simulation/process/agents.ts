@@ -3,7 +3,7 @@ import type { LogFields, PolicyDirectory } from '../../agent/env.ts';
 import type { TurnListener } from '../../agent/report.ts';
 import type { Reviewer } from '../cluster/admitted.ts';
 import type { PodCall, PodReply } from '../cluster/cluster.ts';
-import type { GateServer } from '../cluster/gate-server.ts';
+import type { GateServer } from '../cluster/world.ts';
 import type { Faults } from '../faults/fault.ts';
 import type { MachineState, PodCalled, ProcessChange } from '../oracles/oracle.ts';
 import { draw } from '../random.ts';

@@ -2,7 +2,7 @@
 
 import type { GateAnswer, GateHttp, PodHttp, PodRequest, PodResponse } from '../../agent/env.ts';
 import type { PodCall, PodReply } from '../cluster/cluster.ts';
-import type { GateServer } from '../cluster/gate-server.ts';
+import type { GateServer } from '../cluster/world.ts';
 import type { PodFault } from '../faults/fault.ts';
 import { podVerb } from '../faults/source.ts';
 import { numberAt, parsed } from '../objects.ts';

@@ -1,7 +1,6 @@
 // Judges windows (S40) and policy rules (S41): agents take a step that they block only with an exception in force, with an approval that a
 // rule asks for, or to finish work in progress that a window lets finish.
 import { templateDigest } from '../../../engine/diff/field-diff.ts';
-import { hasError, ruleName } from '../../../simulation/cluster/group-objects.ts';
 import {
   configMapResource,
   exceptionResource,
@@ -26,6 +25,7 @@ import { Timeline } from '../../../simulation/oracles/terms.ts';
 import { runStartMs } from '../../../simulation/process/clock.ts';
 import { letterOf, type PolicyState, processLetter, type RuleShape, type WindowShape } from '../../../simulation/scenario.ts';
 import type { Actor, Commit, ModelObject } from '../../../simulation/server/request.ts';
+import { hasError, ruleName } from '../groups/group-objects.ts';
 
 const policyNames = ['calendar', 'guard'] as const;
 type PolicyName = (typeof policyNames)[number];

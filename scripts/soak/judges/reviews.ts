@@ -1,7 +1,14 @@
 // Judges webhooks: what they deny, whom the API server asks, repeated mutations, and decreases of replicas by others (S11, S30 to S33).
 import type { InstalledWebhook, ReviewedRequest } from '../../../simulation/cluster/admitted.ts';
-import { prepareEndpoint } from '../../../simulation/cluster/group-objects.ts';
-import { instantAt, isTerminating, leaseResource, nodeResource, replicasOf, statefulSetResource } from '../../../simulation/objects.ts';
+import {
+  instantAt,
+  isTerminating,
+  leaseResource,
+  nodeResource,
+  prepareEndpoint,
+  replicasOf,
+  statefulSetResource,
+} from '../../../simulation/objects.ts';
 import { named, unavailabilityOf } from '../../../simulation/oracles/availability.ts';
 import { machineOf, momentOf, type Oracle, type PodCalled, type Reviewed } from '../../../simulation/oracles/oracle.ts';
 import { type Book, unavailableIn, type Zone } from '../../../simulation/oracles/places.ts';

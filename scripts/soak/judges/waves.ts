@@ -1,8 +1,6 @@
 // Judges waves (S37): a pod is replaced only in a wave that includes it, after the earlier waves with their pods, soaks, gates and approvals.
 import type { TurnReport } from '../../../agent/report.ts';
 import { getOrCreate } from '../../../policies/values/map.ts';
-import { gateConsecutive } from '../../../simulation/cluster/gate-server.ts';
-import { waveName } from '../../../simulation/cluster/group-objects.ts';
 import { instantAt, intentResource, isTerminating, partitionOf, revisionLabelOf, textAt } from '../../../simulation/objects.ts';
 import { disruptedByUs, named } from '../../../simulation/oracles/availability.ts';
 import { type GateAnswered, type Moment, type Oracle, WallErrors } from '../../../simulation/oracles/oracle.ts';
@@ -11,6 +9,8 @@ import { type Book, isInRange, type Place, unavailableIn, wasDown, type Zone } f
 import { targetOf } from '../../../simulation/oracles/stored-waves.ts';
 import { letterOf, traitsOfShape, type WaveShape } from '../../../simulation/scenario.ts';
 import type { Actor, Commit, ModelObject } from '../../../simulation/server/request.ts';
+import { gateConsecutive } from '../groups/gate-server.ts';
+import { waveName } from '../groups/group-objects.ts';
 
 /** A sufficient row of good answers of one process: its first and its last answer. */
 interface Pass {

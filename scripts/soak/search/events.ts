@@ -1,9 +1,9 @@
 // Draws the events of a seed: changes by people and autoscalers, and accidents.
 
-import { ruleName } from '../../../simulation/cluster/group-objects.ts';
 import { type Draw, type DrawInput, drawnAccidents, event, lasting, ordinal, within, zone } from '../../../simulation/faults/drawn.ts';
 import { between, draw, oneOf, type Random, streamOf, wholeBetween } from '../../../simulation/random.ts';
 import { letterOf, persons, type ScenarioEvent, traitsOfShape } from '../../../simulation/scenario.ts';
+import { ruleName } from '../groups/group-objects.ts';
 
 /** Returns all events, sorted by time: changes by people and autoscalers, and accidents of the drawn classes. */
 export function drawnEvents(seed: number, input: DrawInput): readonly ScenarioEvent[] {

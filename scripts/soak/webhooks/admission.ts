@@ -12,7 +12,6 @@ import {
   type Reviewer,
   type Verdict,
 } from '../../../simulation/cluster/admitted.ts';
-import { usualName } from '../../../simulation/cluster/group-objects.ts';
 import type { Reviewed } from '../../../simulation/oracles/oracle.ts';
 import { agentNamespace } from '../../../simulation/process/agents.ts';
 import { latencyMs } from '../../../simulation/process/life.ts';
@@ -21,6 +20,7 @@ import type { Scenario } from '../../../simulation/scenario.ts';
 import { jsonPatch } from '../../../simulation/server/json.ts';
 import type { Actor, Json } from '../../../simulation/server/request.ts';
 import type { Answer, PatchOperation } from '../../../webhook/review/review.ts';
+import { usualName } from '../groups/group-objects.ts';
 import { createAgentAdmission } from './agent-requests.ts';
 import { installedWebhooks } from './installed.ts';
 

@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest';
+import { hasError, policyObjects } from '../../../scripts/soak/groups/group-objects.ts';
+import { Policies } from '../../../scripts/soak/groups/policies.ts';
 import type { ReviewedRequest, Verdict } from '../../../simulation/cluster/admitted.ts';
 import { Client } from '../../../simulation/cluster/client.ts';
-import { hasError, policyObjects } from '../../../simulation/cluster/group-objects.ts';
-import { Policies } from '../../../simulation/cluster/policies.ts';
 import { policyResource } from '../../../simulation/objects.ts';
 import type { GroupShape, WindowShape } from '../../../simulation/scenario.ts';
 import { createScheduler } from '../../../simulation/scheduler.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { readPrometheus } from '../../../engine/observe/readings.ts';
-import { createGateServer, gateQuery, gateSource } from '../../../simulation/cluster/gate-server.ts';
+import { createGateServer, gateQuery, gateSource } from '../../../scripts/soak/groups/gate-server.ts';
 import type { GateFault } from '../../../simulation/faults/fault.ts';
 import { runStartMs } from '../../../simulation/process/clock.ts';
 

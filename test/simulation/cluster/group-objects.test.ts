@@ -1,7 +1,7 @@
 // The groups that shapes describe, as the real readers of policies understand them.
 import { describe, expect, it } from 'vitest';
 import { resolveLive } from '../../../policies/live/sources.ts';
-import { groupObjects } from '../../../simulation/cluster/group-objects.ts';
+import { groupObjects } from '../../../scripts/soak/groups/group-objects.ts';
 import { replicaSources } from '../../../simulation/cluster/replica-origins.ts';
 import type { GroupShape } from '../../../simulation/scenario.ts';
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { readIntent } from '../../../policies/live/intents.ts';
+import { groupObjects } from '../../../scripts/soak/groups/group-objects.ts';
 import { Client } from '../../../simulation/cluster/client.ts';
-import { groupObjects } from '../../../simulation/cluster/group-objects.ts';
 import { Requests } from '../../../simulation/cluster/requests.ts';
 import { createScheduler } from '../../../simulation/scheduler.ts';
 import type { ModelObject } from '../../../simulation/server/request.ts';

@@ -1,4 +1,5 @@
 // A model server with the models around it, without agents: what tests make happen there, and what they look at.
+import { generated } from '../../../scripts/soak/generated.ts';
 import { type ClusterModel, startCluster } from '../../../simulation/cluster/cluster.ts';
 import { type PodFacts, podFacts, type StatefulSetStatus, specOf, statusOf } from '../../../simulation/cluster/workload.ts';
 import { runStartMs } from '../../../simulation/process/clock.ts';
@@ -57,7 +58,14 @@ export function newWorld(
   const times = { safetyMs: 600_000, healingMs: 600_000, events: [], rates: {}, faults: [] };
   const scenario = { seed, group, agents: 1, ...times, ...(given === undefined ? {} : { given }) };
   const told: string[] = [];
-  const cluster = startCluster({ server, scheduler, wallMs, scenario, report: (who, what) => void told.push(`${who}: ${what}`) });
+  const cluster = startCluster({
+    server,
+    scheduler,
+    wallMs,
+    scenario,
+    generated,
+    report: (who, what) => void told.push(`${who}: ${what}`),
+  });
   const commits: Commit[] = [];
   server.observe({ committed: (commit) => void commits.push(commit) });
   const name = (zone: string): string => cluster.statefulSets[zone.charCodeAt(0) - 97] ?? '';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { prepareEndpoint } from '../../../simulation/cluster/group-objects.ts';
+import { prepareEndpoint } from '../../../simulation/objects.ts';
 import type { Reviewed } from '../../../simulation/oracles/oracle.ts';
 import { controller, History } from './history.ts';
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import { judgeTermination } from '../../../scripts/soak/judges/termination.ts';
 import type { Oracle } from '../../../simulation/oracles/oracle.ts';
-import { judgeTermination } from '../../../simulation/oracles/termination.ts';
 import type { Commit } from '../../../simulation/server/request.ts';
 import { History } from './history.ts';
 

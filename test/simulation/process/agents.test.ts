@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { generated } from '../../../scripts/soak/generated.ts';
 import { type ClusterModel, startCluster } from '../../../simulation/cluster/cluster.ts';
 import type { Faults } from '../../../simulation/faults/fault.ts';
 import { drawnFaults, placedFaults, recordedFaults } from '../../../simulation/faults/source.ts';
@@ -30,7 +31,7 @@ function world({ seed = 1, faults = placedFaults([]), ...rest }: { seed?: number
   const scheduler = createScheduler(seed);
   const wallMs = (): number => runStartMs + scheduler.nowMs();
   const server = new ModelServer({ scheduler, wallMs, seed, frontEnds });
-  const cluster = startCluster({ server, scheduler, wallMs, scenario: { ...quietScenario, seed }, report: () => undefined });
+  const cluster = startCluster({ server, scheduler, wallMs, scenario: { ...quietScenario, seed }, generated, report: () => undefined });
   const { namespace, policyDirectory, podAnswer } = cluster;
   const trace = createTrace();
   const changes: string[] = [];

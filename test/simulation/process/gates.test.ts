@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { GateAnswer } from '../../../agent/env.ts';
-import { createGateServer, type GateServerOptions, gateQuery, gateSource, gateSpec } from '../../../simulation/cluster/gate-server.ts';
+import { createGateServer, gateQuery, gateSource, gateSpec } from '../../../scripts/soak/groups/gate-server.ts';
+import type { GateServerOptions } from '../../../simulation/cluster/world.ts';
 import type { Faults, GateFault, PlacedFault } from '../../../simulation/faults/fault.ts';
 import { drawnFaults, placedFaults, recordedFaults } from '../../../simulation/faults/source.ts';
 import type { GateAnswered } from '../../../simulation/oracles/oracle.ts';

@@ -1,7 +1,17 @@
 // Judges what agents do in a namespace that is being deleted: they disrupt no pod (S4), report no success (L9), and do not ask too often (L13).
-import { field, groupResource, isAgent, isTerminating, listAt, numberAt, podResource, statefulSetResource, textAt } from '../objects.ts';
-import type { Answered, Commit } from '../server/request.ts';
-import type { Oracle, Scene } from './oracle.ts';
+import {
+  field,
+  groupResource,
+  isAgent,
+  isTerminating,
+  listAt,
+  numberAt,
+  podResource,
+  statefulSetResource,
+  textAt,
+} from '../../../simulation/objects.ts';
+import type { Oracle, Scene } from '../../../simulation/oracles/oracle.ts';
+import type { Answered, Commit } from '../../../simulation/server/request.ts';
 
 /** The time until a decision knows that the objects of the namespace go. */
 const knownMs = 10_000;

@@ -1,10 +1,11 @@
 // Builds the initial objects of a simulation from the shape of the group: StatefulSets, RolloutGroup or labels, budgets, mirrored objects.
 
-import { holdingPartition } from '../../policies/strategies.ts';
-import { field } from '../objects.ts';
-import { runStartMs } from '../process/clock.ts';
+import { holdingPartition } from '../../../policies/strategies.ts';
+import { delayEndpoint, field, prepareEndpoint } from '../../../simulation/objects.ts';
+import { runStartMs } from '../../../simulation/process/clock.ts';
 import {
-  type GivenGroup,
+  type GroupName,
+  type GroupObjects,
   type GroupShape,
   letterOf,
   type PolicyState,
@@ -13,22 +14,13 @@ import {
   type WaveShape,
   type WindowShape,
   wavesOfShape,
-} from '../scenario.ts';
-import type { Json } from '../server/request.ts';
+} from '../../../simulation/scenario.ts';
+import type { Json } from '../../../simulation/server/request.ts';
 import { gateSpec } from './gate-server.ts';
-
-/** The initial objects and their names. */
-export type GroupObjects = Pick<GivenGroup, 'namespace' | 'name' | 'statefulSets' | 'objects' | 'policies'>;
 
 const firstImage = 'app:1';
 
-/** The namespace and the name of a group. */
-type GroupName = Pick<GroupObjects, 'namespace' | 'name'>;
-
 export const usualName: GroupName = { namespace: 'mimir', name: 'ingester' };
-/** The endpoint of delayed downscales. */
-export const delayEndpoint = { port: 80, path: '/ingester/prepare-delayed-downscale' };
-export const prepareEndpoint = { port: 80, path: '/ingester/prepare-shutdown' };
 const template = { apiVersion: 'rollout-operator.grafana.com/v1', kind: 'ReplicaTemplate' };
 /** The termination grace period, which is longer than any drain. */
 const graceSeconds = 1200;

@@ -1,29 +1,7 @@
 // Models the Prometheus of a gate: answers one query with good or bad values as the scenario says, or with a faulty answer.
-import type { GateAnswer, GateQuery } from '../../agent/env.ts';
-import type { GateFault } from '../faults/fault.ts';
-import type { GateAnswered } from '../oracles/oracle.ts';
-import { draw } from '../random.ts';
-import type { GroupShape } from '../scenario.ts';
-
-export interface GateServer {
-  /** Returns the answer to a query that arrives now; `silence` if no answer is sent. */
-  readonly answer: (
-    question: Pick<GateQuery, 'source' | 'query'> & { readonly process: string },
-    fault?: GateFault,
-  ) => GateAnswer | 'silence';
-}
-
-export interface GateServerOptions {
-  readonly gate: NonNullable<GroupShape['gate']>;
-  readonly seed: number;
-  /** Returns the current time on the scheduler's clock. */
-  readonly nowMs: () => number;
-  /** Returns the wall-clock time of the server. */
-  readonly wallMs: () => number;
-  /** The time (scheduler clock) from which a flipping gate always passes. */
-  readonly flipsUntilMs: number;
-  readonly answered?: (answer: GateAnswered) => void;
-}
+import type { GateAnswer } from '../../../agent/env.ts';
+import type { GateServer, GateServerOptions } from '../../../simulation/cluster/world.ts';
+import { draw } from '../../../simulation/random.ts';
 
 /** The number of consecutive good readings that pass the gate. */
 export const gateConsecutive = 3;

@@ -1,26 +1,15 @@
 // Models the policies of a group in Git: a GitOps tool writes them as objects, or into the policy directory of the agents.
-import type { PolicyDirectory } from '../../agent/env.ts';
-import { policyResource } from '../objects.ts';
-import type { EventFields, GroupShape, PolicyState } from '../scenario.ts';
-import { isSame } from '../server/json.ts';
-import type { Actor, Json, ModelObject } from '../server/request.ts';
-import { type Client, repeatMs } from './client.ts';
+import type { PolicyDirectory } from '../../../agent/env.ts';
+import { repeatMs } from '../../../simulation/cluster/client.ts';
+import type { PoliciesInGit, PoliciesOptions } from '../../../simulation/cluster/world.ts';
+import { policyResource } from '../../../simulation/objects.ts';
+import type { EventFields, PolicyState } from '../../../simulation/scenario.ts';
+import { isSame } from '../../../simulation/server/json.ts';
+import type { Json, ModelObject } from '../../../simulation/server/request.ts';
 import { policyFiles, policyObjects, withError } from './group-objects.ts';
-import type { World } from './world.ts';
-
-interface PoliciesOptions extends Pick<World, 'server' | 'scheduler'> {
-  readonly shape: GroupShape;
-  readonly client: Client;
-  readonly actor: Actor;
-  readonly namespace: string;
-  readonly group: string;
-  readonly report: (what: string) => void;
-  /** Called after each change of the policy directory. */
-  readonly directoryChanged: (state: PolicyState) => void;
-}
 
 /** The windows and rules of a group, with the changes that its people make. */
-export class Policies {
+export class Policies implements PoliciesInGit {
   readonly #options: PoliciesOptions;
   readonly #listeners = new Set<() => void>();
   #state: PolicyState = 'whole';
