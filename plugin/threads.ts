@@ -1,7 +1,7 @@
 // Starts the threads of `simulate` and `review`. A task is a pure function of plain values, so threads change no result.
-import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
+import { setImmediate } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
 import type { PlanInput } from '../engine/plan/plan.ts';
 import type { Part, ReviewedTests } from '../review/review.ts';
@@ -52,38 +52,75 @@ const program = new URL('./thread.mjs', import.meta.url);
 /** Each thread needs up to 200 MiB of memory. */
 const maxThreads = 8;
 
-/** Starts a thread for each task, up to the number of processors. Returns undefined if one thread is enough. `names` are the expected tasks. */
-export function startThreads(taskCount: number, names: readonly TaskName[]): Threads | undefined {
+/**
+ * Starts a thread for each task, up to the number of processors. Returns undefined if one thread is enough. `names` are the expected tasks.
+ * `own`: 1 if the caller calls `help`, so that this thread is one of them. Each other thread loads and optimizes all code again.
+ */
+export function startThreads(taskCount: number, names: readonly TaskName[], own: 0 | 1 = 0): Threads | undefined {
   const count = Math.min(taskCount, availableParallelism(), maxThreads);
   if (count < 2 || !existsSync(program)) return undefined;
   setEngineFlags();
-  return new Threads(count, names);
+  return new Threads(count - own, names);
 }
+
+interface Waiting {
+  readonly task: Parameters<Compute>;
+  readonly resolve: (output: never) => void;
+  readonly reject: (error: Error) => void;
+}
+
+/** A thread has its next task before it ends the current one, so it does not wait while this thread computes. */
+const tasksOfThread = 2;
 
 export class Threads {
   readonly count: number;
-  readonly #workers: readonly Worker[];
-  readonly #idle: Worker[];
-  readonly #waiting: ((worker: Worker) => void)[] = [];
+  /** The threads with the tasks that they compute, the current one first. */
+  readonly #threads: ReadonlyMap<Worker, Waiting[]>;
+  readonly #waiting: Waiting[] = [];
 
   constructor(count: number, names: readonly TaskName[]) {
     this.count = count;
-    this.#workers = Array.from({ length: count }, () => new Worker(program, { workerData: names }));
-    this.#idle = [...this.#workers];
+    this.#threads = new Map(Array.from({ length: count }, () => [new Worker(program, { workerData: names }), []]));
+    for (const [thread, tasks] of this.#threads) {
+      thread.on('message', (output) => {
+        tasks.shift()?.resolve(output as never);
+        this.#send();
+      });
+      thread.on('error', (error) => {
+        for (const { reject } of tasks) reject(error);
+      });
+    }
   }
 
-  /** Computes a task in the next idle thread. The promise stays pending if the threads end before. */
-  readonly compute: Compute = async (name, input) => {
-    const worker = this.#idle.pop() ?? (await new Promise<Worker>((resolve) => this.#waiting.push(resolve)));
-    worker.postMessage([name, input]);
-    const [output] = await once(worker, 'message');
-    const next = this.#waiting.shift();
-    if (next === undefined) this.#idle.push(worker);
-    else next(worker);
-    return output;
-  };
+  /** Computes a task in a thread. The promise stays pending if the threads end before. */
+  readonly compute: Compute = (name, input) =>
+    new Promise((resolve, reject) => {
+      this.#waiting.push({ task: [name, input], resolve, reject });
+      this.#send();
+    });
+
+  /** Computes tasks in this thread, the last ones first, until no task waits for a thread. */
+  async help(): Promise<void> {
+    for (let last = this.#waiting.pop(); last !== undefined; last = this.#waiting.pop()) {
+      await computeHere(...last.task).then(last.resolve as (output: unknown) => void, last.reject);
+      // The threads get further tasks when this thread reads their results.
+      await setImmediate();
+    }
+  }
+
+  /** Sends the first tasks to the threads with the fewest tasks. */
+  #send(): void {
+    for (let length = 0; length < tasksOfThread; length += 1) {
+      for (const [thread, tasks] of this.#threads) {
+        const next = tasks.length === length ? this.#waiting.shift() : undefined;
+        if (next === undefined) continue;
+        tasks.push(next);
+        thread.postMessage(next.task);
+      }
+    }
+  }
 
   async end(): Promise<void> {
-    await Promise.all(this.#workers.map((worker) => worker.terminate()));
+    await Promise.all([...this.#threads.keys()].map((thread) => thread.terminate()));
   }
 }

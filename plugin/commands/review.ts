@@ -46,7 +46,7 @@ export interface ReviewOptions extends InputOptions {
 const groupsForThreads = 10;
 
 /** Each thread compares some groups, so that no thread waits long for the last one. Each part gets a copy of all manifests. */
-const partsOfPolicies = 2;
+const partsOfPolicies = 3;
 
 /** The plan, and the comparisons of the policies. */
 const tasksOfEnvironment = 1 + partsOfPolicies;
@@ -65,7 +65,7 @@ export async function run(context: CommandContext, options: ReviewOptions): Prom
     for (const sides of all) {
       const files = await readFiles(renderer, sides, options);
       // The threads start while this thread reads documents.
-      if (countGroups(files) >= groupsForThreads) threads ??= startThreads(tasksOfEnvironment * all.length, ['plan', 'policies']);
+      if (countGroups(files) >= groupsForThreads) threads ??= startThreads(tasksOfEnvironment * all.length, ['plan', 'policies'], 1);
       const one = await readEnvironment(context, files, { ...options, knownTexts });
       if ('errors' in one) return writeErrors(context, one.errors);
       const { input } = one.inputs;
@@ -76,6 +76,7 @@ export async function run(context: CommandContext, options: ReviewOptions): Prom
       review.catch(() => undefined);
       reviews.push(review);
     }
+    await threads?.help();
     environments = await Promise.all(reviews);
   } finally {
     await Promise.all([renderer.close(), threads?.end()]);
