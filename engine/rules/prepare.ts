@@ -20,7 +20,7 @@ interface PrepareAnswer {
 }
 
 /** The pause before a failed preparation is tried again, in milliseconds. */
-export const retryAfterMs = 30_000;
+const retryAfterMs = 30_000;
 
 /** Evaluates the delay. Pods leave from the highest ordinal down. Each is prepared for the whole delay, then confirms its preparation. */
 export function delayedDownscale(question: ScaleQuestion): PrepareAnswer {
