@@ -351,7 +351,7 @@ function forward(input: PlanInput, group: GroupDefinition, snapshots: PlanSnapsh
   let first: GroupDecision | undefined;
   const met = new Set<Stop>();
   const onTurn = (turn: Turn, { snapshot }: World): void => {
-    traceTurn(steps, turn);
+    traceTurn(steps, turn, viewGroup(snapshot, group).zones);
     successor = traceRun(turn.decision.run);
     first ??= turn.decision;
     for (const stop of stopsOfResults(first.stops, turn.decision.waits)) met.add(stop);

@@ -79,10 +79,13 @@ function isSettled(set: StatefulSetView | undefined, replicas: number | undefine
   return set.status.replicas === replicas && set.status.readyReplicas === replicas;
 }
 
+/** The pods of a zone as the decision saw them. */
+type SeenPods = Pick<ZoneView, 'zone' | 'replicas' | 'available'>;
+
 /** Adds a decision to the steps, as a new step or as a continuation of the last step. Turns must come in order. */
-export function traceTurn(steps: TracedStep[], { nowMs, decision }: Turn): void {
+export function traceTurn(steps: TracedStep[], { nowMs, decision }: Turn, seen: readonly SeenPods[]): void {
   const last = steps.at(-1);
-  const traced = rolling(decision) ?? scaling(decision) ?? preparing(decision) ?? waiting(decision);
+  const traced = rolling(decision, seen) ?? scaling(decision) ?? preparing(decision) ?? waiting(decision);
   if (last !== undefined) steps[steps.length - 1] = { ...last, endMs: nowMs };
   if (traced === undefined) return;
   const gates = decision.wantedReadings.map(({ gate }) => gate).sort();
@@ -101,18 +104,17 @@ function continued(last: TracedStep, next: TracedStep): TracedStep {
 
 type BegunStep = Omit<TracedStep, 'gates' | 'startMs' | 'endMs'>;
 
-function rolling(decision: GroupDecision): BegunStep | undefined {
+function rolling(decision: GroupDecision, seen: readonly SeenPods[]): BegunStep | undefined {
   const replaced = decision.actions.flatMap(replacedBy);
   const zone = replaced[0]?.zone;
   if (zone === undefined) return undefined;
   const wave = decision.wave?.name ?? 'all';
-  const state = decision.zones.find((candidate) => candidate.zone === zone);
-  // A stuck pod is unavailable already.
-  const stuck = replaced.filter(({ because }) => because === 'stuck').length;
-  const down = state === undefined ? 0 : Math.max(0, state.replicas - state.available - stuck);
+  const { replicas, available } = seen.find((one) => one.zone.name === zone) ?? { replicas: 0, available: new Set<number>() };
+  // A replaced pod that is unavailable already is down once.
+  const down = replicas - available.size + replaced.filter(({ ordinal }) => available.has(ordinal)).length;
   const rules = decision.steps.find((step) => step.kind === 'roll' && step.zone === zone)?.results ?? [];
   const pods = replaced.map(({ pod }) => pod);
-  return { key: `roll/${wave}/${zone}`, wave, kind: 'roll', zone, pods, atOnce: down + replaced.length, rules };
+  return { key: `roll/${wave}/${zone}`, wave, kind: 'roll', zone, pods, atOnce: down, rules };
 }
 
 function scaling(decision: GroupDecision): BegunStep | undefined {

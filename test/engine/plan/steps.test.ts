@@ -71,7 +71,16 @@ const asked = (id: string, ...results: readonly RuleResult[]): Step => ({
 /** The steps after decisions at the given seconds. */
 function trace(...turns: readonly (readonly [number, Partial<GroupDecision>])[]): readonly TracedStep[] {
   const steps: TracedStep[] = [];
-  for (const [nowMs, decision] of turns) traceTurn(steps, { nowMs, decision: { ...idle, ...decision } });
+  for (const [nowMs, change] of turns) {
+    const decision = { ...idle, ...change };
+    // The highest ordinals are the unavailable ones.
+    const seen = decision.zones.map(({ zone: name, replicas, available }) => {
+      const [zone] = group({ zones: [name] }).zones;
+      if (zone === undefined) throw new Error('the group has one zone');
+      return { zone, replicas, available: new Set(Array.from({ length: available }, (_, ordinal) => ordinal)) };
+    });
+    traceTurn(steps, { nowMs, decision }, seen);
+  }
   return steps;
 }
 
@@ -129,6 +138,8 @@ describe('the trace of a roll', () => {
         ?.atOnce,
     ).toBe(2);
     expect(trace([0, both])[0]?.atOnce).toBe(2);
+    // The pod of the first replacement is unavailable already.
+    expect(trace([0, { ...both, zones }])[0]?.atOnce).toBe(2);
     // A crashing pod is down before it is replaced.
     const crashing: Action = { ...podOf('a', 2), kind: 'deletePod', resourceVersion: '', because: 'stuck' };
     expect(trace([0, { actions: [crashing], zones }], [30, { actions: [replace('a', 1)] }])[0]?.atOnce).toBe(1);
