@@ -4,7 +4,7 @@ import { instantText } from '../../policies/instant.ts';
 import type { Phase } from '../../policies/rollout/phases.ts';
 import { defined } from '../../policies/values/defined.ts';
 import { listed } from '../../policies/wording.ts';
-import type { GroupDecision, LeftMember, RuleResult, Stop } from '../decision.ts';
+import type { GroupDecision, LeftMember, RuleResult, Step, Stop } from '../decision.ts';
 import { fieldAt } from '../observe/raw.ts';
 import { isUntilPerson } from '../rule.ts';
 import { lacksApproval } from '../rules/approval.ts';
@@ -289,7 +289,7 @@ function timeText(ms: number): string {
 
 /** The part of a decision that shows why a group waits. */
 export type Held = Pick<PublishedDecision, 'phase' | 'outcome' | 'stops'> &
-  Partial<Pick<PublishedDecision, 'zones'>> & { readonly waits: readonly RuleResult[] };
+  Partial<Pick<PublishedDecision, 'zones' | 'steps'>> & { readonly waits: readonly RuleResult[] };
 
 /** The reason why a group needs a person. `missing`: a StatefulSet does not exist. `misplaced`: pods came back at a wrong revision. */
 export type PersonNeeded = 'failed' | 'rolledBack' | 'missing' | 'blocked' | 'misplaced' | 'approval' | 'undone' | 'stopped' | 'paused';
@@ -354,7 +354,7 @@ export function personNeeded(held: Held): PersonNeeded | undefined {
   const ofPhase = personOfPhase[phase];
   if (ofPhase !== undefined) return ofPhase;
   if (zones.some(isMissing)) return 'missing';
-  if (outcome === 'wait') {
+  if (outcome === 'wait' || repeatsInVain(held)) {
     if (waits.some((wait) => wait.outcome === 'no')) return 'blocked';
     if (waits.some(isMisplacedUntilRetry)) return 'misplaced';
     if (waits.some(lacksApproval)) return 'approval';
@@ -362,6 +362,12 @@ export function personNeeded(held: Held): PersonNeeded | undefined {
     if (isStopped(held)) return 'stopped';
   }
   return phase === 'Paused' ? 'paused' : undefined;
+}
+
+/** Reports whether every step is denied although the agent acts: it repeats the calls of preparations that fail. */
+export function repeatsInVain(decision: Pick<Held, 'outcome'> & { readonly steps?: readonly Pick<Step, 'outcome'>[] }): boolean {
+  const { outcome, steps = [] } = decision;
+  return outcome === 'act' && steps.length > 0 && steps.every((step) => step.outcome === 'blocked');
 }
 
 /** Reports whether only a person ends a wait or a stop. A stop counts even if the group waits first for a soak or a pod in flight. */

@@ -11,7 +11,7 @@ import {
 } from '../../engine/decision.ts';
 import type { GroupPlan, Refusal } from '../../engine/plan/document.ts';
 import { actionText, type PublishedDecision } from '../../engine/publish/published.ts';
-import { isMisplacedUntilRetry, missingSetsText, noWaveTexts, openExceptions } from '../../engine/publish/status.ts';
+import { isMisplacedUntilRetry, missingSetsText, noWaveTexts, openExceptions, repeatsInVain } from '../../engine/publish/status.ts';
 import { blockingResults, blocks, isLimitOfZero } from '../../engine/rule.ts';
 import { isRejection, lacksApproval, lacksRequesters } from '../../engine/rules/approval.ts';
 import { endsByItself } from '../../engine/rules/catalog.ts';
@@ -128,19 +128,26 @@ function headlines(explanation: Explanation, { paint, columns }: TableLook): rea
   return lines.map((line, index) => (index === 0 ? line.replace(subject, () => paint('bold', subject)) : line));
 }
 
+function preparingVerdict({ outcome, steps, actions }: ExplainedDecision, isVain: boolean): string | undefined {
+  const isPreparing =
+    !isVain && outcome === 'act' && actions.length > 0 && steps.length > 0 && steps.every((step) => step.results.some(blocks));
+  return isPreparing ? `. The agent prepares the next step: ${actions.map(actionText).join(', ')}.` : undefined;
+}
+
 function verdict(explanation: Explanation): string {
   const { decision, refused, trouble = [], unattended } = explanation;
-  const { outcome, waits, steps, actions } = decision;
+  const { outcome, waits } = decision;
   if (unattended !== undefined) return `. Nothing is carried out: ${unattended}.`;
   if (refused.length > 0) return `. ${counted(refused.length, 'request')} denied; change the request or the rule.`;
-  if (outcome === 'act' && actions.length > 0 && steps.length > 0 && steps.every((step) => step.results.some(blocks)))
-    return `. The agent prepares the next step: ${actions.map(actionText).join(', ')}.`;
+  const isVain = repeatsInVain(decision);
+  const preparing = preparingVerdict(decision, isVain);
+  if (preparing !== undefined) return preparing;
   if (trouble.length > 0 && outcome === 'done') return '. Nothing is left to do, but some pods do not recover by themselves.';
   const missing = isAtRest(decision) ? podsMissing(decision) : 0;
   if (missing > 0) return `. Nothing is left to do for the group, but ${missingText(missing)}.`;
   const doubt = doubtVerdict(explanation);
   const exception = exceptionVerdict(explanation);
-  if (outcome === 'act') return doubt ?? exception ?? '. No rule blocks the next step.';
+  if (outcome === 'act' && !isVain) return doubt ?? exception ?? '. No rule blocks the next step.';
   if (outcome === 'done') return doubt ?? doneVerdict(explanation);
   const stop = stopVerdict(
     explanation,

@@ -19,6 +19,7 @@ import {
   noWaveTexts,
   openExceptions,
   type PersonNeeded,
+  repeatsInVain,
   rolledBackRule,
   stopFact,
   stopTitle,
@@ -205,7 +206,8 @@ function namedRule(decision: PublishedDecision): string | undefined {
   const { phase, outcome, waits } = decision;
   if (phase === 'Failed') return 'run-failed';
   // During a rollout, the budget blocks the next pod most of the time, so a line about the budget would not help.
-  return (isMoving({ phase }) && !waitsForAllowed(decision)) || outcome === 'act' ? undefined : waits[0]?.rule;
+  const isUnderWay = (isMoving({ phase }) && !waitsForAllowed(decision)) || outcome === 'act';
+  return isUnderWay && !repeatsInVain(decision) ? undefined : waits[0]?.rule;
 }
 
 /** Returns the first stop that the text about the decision does not name, and the number of the other stops. */

@@ -92,6 +92,22 @@ describe('a StatefulSet that does not exist', () => {
   });
 });
 
+describe('a preparation that fails', () => {
+  // The agent repeats the call, so it acts at some turns, and waits at the others.
+  const fact = 'ingester-zone-a-2 failed to prepare: 500';
+  const result = { rule: 'prepare-downscale', outcome: 'no', fact, sinceMs: 0, zones: ['a'] } as const;
+  const step = { id: 'scale/a', kind: 'scaleDown', zone: 'a', podCount: 0, from: 3, to: 2, outcome: 'blocked', results: [result] } as const;
+  const failing = now({ ...waiting, phase: 'Scaling', outcome: 'act', steps: [step], waits: [result], stops: [] });
+
+  it('needs a person, also at a turn that repeats the call', async () => {
+    const ended = await ask([failing], 'status ingester --timeout 50ms');
+    expect([ended.status, ended.stderr]).toEqual([8, expect.stringContaining(`prepare-downscale: ${fact}`)]);
+    const { stdout } = await ask([failing], 'explain ingester');
+    expect(stdout).toContain(fact);
+    expect(stdout).not.toContain('No rule blocks');
+  });
+});
+
 describe('a timeout of status', () => {
   const explain = 'Run: kubectl rollout-group explain mimir/ingester\n';
 
