@@ -1,4 +1,4 @@
-// Contains the checks of doctor about the agent: it runs, publishes decisions, is the only agent, and has its rights.
+// Contains the checks of doctor about the agent: it runs, publishes decisions, is the only agent, and has its rights, channels and Secrets.
 import { isMisplacedUntilRetry } from '../../engine/publish/status.ts';
 import { rollActions } from '../../engine/rules/agent-access.ts';
 import { isUnknown } from '../../engine/snapshot.ts';
@@ -174,3 +174,29 @@ function permissionsOf({ rights, name: agentUser }: AccountFact, { groups, publi
   });
   return orOk(results, `${agentUser} has all rights that it needs`, [groups, published].find(isUnknown));
 }
+
+export const channels: Check = check('channels', ['groups'], ({ groups, failingChannels }) => {
+  const isUsed = groups.some(({ notify }) => notify !== undefined);
+  if (isUnknown(failingChannels)) return isUsed ? skipped(failingChannels.unknown) : [];
+  if (failingChannels === undefined || (!isUsed && failingChannels.length === 0)) return [];
+  return orOk(
+    failingChannels.map(({ namespace, group, channel, problem }) =>
+      result('warn', `${namespace}/${group}: the channel ${channel} fails: ${problem}`, 'RG6020'),
+    ),
+    'no channel has a failed delivery on record',
+  );
+});
+
+/** Reports missing Secrets: a gate without its Secret blocks its wave, and a channel without its Secret sends nothing. */
+export const namedSecrets: Check = check('Secrets', ['secrets'], ({ agentNamespace, secrets }) => {
+  const { named, problems, forbidden } = secrets;
+  if (named === 0) return [];
+  const names = forbidden.join(', ');
+  return orOk(
+    [
+      ...problems.map((message) => result('warn', message, 'RG6022')),
+      ...(names === '' ? [] : skipped(`no permission to get Secrets in ${agentNamespace}; whether ${names} exists is unknown`)),
+    ],
+    'every Secret that a source or a channel names exists',
+  );
+});

@@ -1,7 +1,17 @@
 // Runs all checks of doctor, in the order of the output.
 
 import { admissionPolicies, webhookRegistration } from './admission.ts';
-import { agentPermissions, agentPresent, agentVersion, placedPins, publishedDecisions, singleAgent, unwatchedNamespaces } from './agent.ts';
+import {
+  agentPermissions,
+  agentPresent,
+  agentVersion,
+  channels,
+  namedSecrets,
+  placedPins,
+  publishedDecisions,
+  singleAgent,
+  unwatchedNamespaces,
+} from './agent.ts';
 import type { Check, CheckResult, Facts } from './check.ts';
 import { clocks, installedKinds, kubernetesVersion } from './cluster.ts';
 import {
@@ -14,7 +24,6 @@ import {
   settings,
   strategies,
 } from './groups.ts';
-import { channels, namedSecrets } from './integrations.ts';
 import { autoscaledMembers, drift, otherOperator, replicasInGit, zoneImages } from './writers.ts';
 
 const checks: readonly Check[] = [

@@ -1,7 +1,7 @@
 // Implements the options that verbs with writes share: confirmation, dry run, zone and reason.
 import { ApiFailure, TransportFailure } from '../../cluster/request/failure.ts';
 import { apiVersionOf, type KubernetesObject, resources } from '../../cluster/request/resource.ts';
-import { createObject } from '../../cluster/request/write.ts';
+import { createObject, microTime } from '../../cluster/request/write.ts';
 import { eventNote } from '../../policies/text/shorten.ts';
 import { defined } from '../../policies/values/defined.ts';
 import { rolloutGroups } from '../cluster-snapshot/kinds.ts';
@@ -65,8 +65,7 @@ export async function recordReason(
     apiVersion: 'events.k8s.io/v1',
     kind: 'Event',
     metadata: { name: `${name}.${Math.floor(nowMs).toString(16)}${Math.floor(env.random() * 0x10000).toString(16)}`, namespace },
-    // The API server requires exactly six digits after the decimal point.
-    eventTime: `${new Date(nowMs).toISOString().slice(0, -1)}000Z`,
+    eventTime: microTime(nowMs),
     reportingController: 'rollout-group.dev/kubectl',
     reportingInstance: 'kubectl-rollout_group',
     action,

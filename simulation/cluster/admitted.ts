@@ -1,8 +1,6 @@
 // Defines the requests that the webhooks review before the API server performs them.
 
-import { defined } from '../../policies/values/defined.ts';
 import type { Answer, Review } from '../../webhook/review/review.ts';
-import { textAt } from '../objects.ts';
 import type { Reviewed } from '../oracles/oracle.ts';
 import type { Life } from '../process/life.ts';
 import type { Scheduler } from '../scheduler.ts';
@@ -32,22 +30,11 @@ export type Verdict =
 /** The API server repeats the review of a patch if the object changed meanwhile. */
 export const mostReviews = 5;
 
-/** Returns the plural and the API group of a resource such as `statefulsets.apps`. */
-export function partsOf(resource: string): { readonly plural: string; readonly group: string } {
-  const [plural = '', ...groups] = resource.split('.');
-  return { plural, group: groups.join('.') };
-}
-
 /** Asks the webhooks, and calls back once. */
 export type Admit = (request: ReviewedRequest, decided: (verdict: Verdict) => void) => void;
 
 /** Admits every request at once, as the API server does without webhooks. */
 export const admitAll: Admit = ({ actor, object = {} }, decided) => decided({ isAllowed: true, actor, object });
-
-/** Returns the groups of the user of a request. */
-export function groupsOf({ groups = [] }: Actor): readonly string[] {
-  return ['system:authenticated', ...groups];
-}
 
 /** Returns the eviction of a pod, as a request. */
 export function evictionOf(
@@ -57,29 +44,6 @@ export function evictionOf(
   const { namespace, name, uid } = pod;
   const object = { apiVersion: 'policy/v1', kind: 'Eviction', metadata: { name, namespace } };
   return { operation: 'CREATE', resource: 'pods', subresource: 'eviction', namespace, name, actor, uid, object };
-}
-
-/** Returns the review of the request as the API server sends it. */
-export function objectReview(
-  { operation, resource, subresource, namespace, name, actor, object, oldObject }: ReviewedRequest,
-  uid: string,
-): Review {
-  const { plural, group } = partsOf(resource);
-  const [version = '', kindGroup = ''] = (textAt(object ?? oldObject, 'apiVersion') ?? '').split('/').reverse();
-  return {
-    apiVersion: 'admission.k8s.io/v1',
-    uid,
-    kind: { group: kindGroup, version, kind: textAt(object ?? oldObject, 'kind') ?? '' },
-    // All served versions of Kubernetes are v1. A subresource may have an object of another group.
-    resource: { group, version: kindGroup === group ? version : 'v1', resource: plural },
-    subresource,
-    operation,
-    namespace,
-    name,
-    user: { name: actor.user, groups: groupsOf(actor) },
-    ...defined({ object, oldObject }),
-    dryRun: false,
-  };
 }
 
 /** A webhook of an installation. */

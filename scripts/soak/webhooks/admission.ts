@@ -2,16 +2,17 @@
 // configurations decide about failed calls.
 
 import { endpointPaths } from '../../../install/object.ts';
-import {
-  type Admission,
-  type AdmissionPorts,
-  type Admit,
-  type InstalledWebhook,
-  objectReview,
-  type ReviewedRequest,
-  type Reviewer,
-  type Verdict,
+import { defined } from '../../../policies/values/defined.ts';
+import type {
+  Admission,
+  AdmissionPorts,
+  Admit,
+  InstalledWebhook,
+  ReviewedRequest,
+  Reviewer,
+  Verdict,
 } from '../../../simulation/cluster/admitted.ts';
+import { textAt } from '../../../simulation/objects.ts';
 import type { Reviewed } from '../../../simulation/oracles/oracle.ts';
 import { agentNamespace } from '../../../simulation/process/agents.ts';
 import { latencyMs } from '../../../simulation/process/life.ts';
@@ -19,10 +20,10 @@ import { draw } from '../../../simulation/random.ts';
 import type { Scenario } from '../../../simulation/scenario.ts';
 import { jsonPatch } from '../../../simulation/server/json.ts';
 import type { Actor, Json } from '../../../simulation/server/request.ts';
-import type { Answer, PatchOperation } from '../../../webhook/review/review.ts';
+import type { Answer, PatchOperation, Review } from '../../../webhook/review/review.ts';
 import { usualName } from '../groups/group-objects.ts';
 import { createAgentAdmission } from './agent-requests.ts';
-import { installedWebhooks } from './installed.ts';
+import { groupsOf, installedWebhooks, partsOf } from './installed.ts';
 
 interface AdmissionOptions extends Omit<AdmissionPorts, 'server'> {
   readonly seed: number;
@@ -190,4 +191,27 @@ function admitted(
 
 function patched(object: Json, patch: readonly PatchOperation[]): Json {
   return patch.length === 0 ? object : ((jsonPatch(object, patch) as Json | undefined) ?? object);
+}
+
+/** Returns the review of the request as the API server sends it. */
+function objectReview(
+  { operation, resource, subresource, namespace, name, actor, object, oldObject }: ReviewedRequest,
+  uid: string,
+): Review {
+  const { plural, group } = partsOf(resource);
+  const [version = '', kindGroup = ''] = (textAt(object ?? oldObject, 'apiVersion') ?? '').split('/').reverse();
+  return {
+    apiVersion: 'admission.k8s.io/v1',
+    uid,
+    kind: { group: kindGroup, version, kind: textAt(object ?? oldObject, 'kind') ?? '' },
+    // All served versions of Kubernetes are v1. A subresource may have an object of another group.
+    resource: { group, version: kindGroup === group ? version : 'v1', resource: plural },
+    subresource,
+    operation,
+    namespace,
+    name,
+    user: { name: actor.user, groups: groupsOf(actor) },
+    ...defined({ object, oldObject }),
+    dryRun: false,
+  };
 }

@@ -3,7 +3,8 @@ import { compatWebhooksOf } from '../../../install/compat.ts';
 import { endpointPaths, enforceLabel, type InstallObject, type InstallOptions } from '../../../install/object.ts';
 import { everywhere } from '../../../install/scope.ts';
 import { type WebhookRule, webhooksOf } from '../../../install/webhooks.ts';
-import { groupsOf, type InstalledWebhook, partsOf, type ReviewedRequest } from '../../../simulation/cluster/admitted.ts';
+import type { InstalledWebhook, ReviewedRequest } from '../../../simulation/cluster/admitted.ts';
+import type { Actor } from '../../../simulation/server/request.ts';
 import { matchesSelector } from '../../../simulation/server/selector.ts';
 import { compileCel } from './cel.ts';
 
@@ -116,4 +117,15 @@ function scopeOf({ resource, operation, namespace, name, actor, object, oldObjec
     userInfo: { username: actor.user, groups: groupsOf(actor) },
   };
   return { request, ...(object === undefined ? {} : { object }), ...(oldObject === undefined ? {} : { oldObject }) };
+}
+
+/** Returns the plural and the API group of a resource such as `statefulsets.apps`. */
+export function partsOf(resource: string): { readonly plural: string; readonly group: string } {
+  const [plural = '', ...groups] = resource.split('.');
+  return { plural, group: groups.join('.') };
+}
+
+/** Returns the groups of the user of a request. */
+export function groupsOf({ groups = [] }: Actor): readonly string[] {
+  return ['system:authenticated', ...groups];
 }
