@@ -229,6 +229,7 @@ function planGroup(input: PlanInput, group: GroupDefinition, snapshots: PlanSnap
       ended,
       endedSlow: endedExceptions(input, group, slow),
       first: likely.first,
+      end: viewGroup(likely.world.snapshot, group),
       podTimes: podTimesOf(input.assumptions, group),
       active: { p50Seconds: activeSeconds(likely), p90Seconds: Math.max(activeSeconds(likely), activeSeconds(slow)) },
     }),

@@ -12,7 +12,7 @@ import type { GroupDecision } from '../decision.ts';
 import { budgetHealth, budgetsFor } from '../disruption/pod-budget.ts';
 import { templateRevision, unmodelledPods } from '../observe/manifests.ts';
 import { fieldAt } from '../observe/raw.ts';
-import type { ZoneView } from '../observe/view.ts';
+import type { GroupView, ZoneView } from '../observe/view.ts';
 import { termsOf } from '../release/terms.ts';
 import { isLimitOfZero } from '../rule.ts';
 import { nextDeadline } from '../rules/roll.ts';
@@ -38,6 +38,8 @@ interface RiskQuestion {
   readonly endedSlow: readonly ExceptionDefinition[];
   /** The first decision after the change. */
   readonly first: GroupDecision;
+  /** The state at the end of the plan. */
+  readonly end: GroupView;
   readonly podTimes: PodTimes;
   /** The time of the run that counts for its deadline. */
   readonly active: Quantiles;
@@ -165,10 +167,12 @@ const shortDeadline: RiskCheck = (question) => {
   return exceeded.map((message) => ({ code: 'RG5010', severity: 'warning', message, ...(source === undefined ? {} : { source }) }));
 };
 
-/** Returns when a deadline fails the run in progress, if the plan waits and replaces no pod before. */
-function failureAhead({ context, waits, first: { run } }: RiskQuestion): readonly string[] {
+/** Returns when a deadline fails the run in progress, if the plan waits and replaces no pod before, and the time still counts at its end. */
+function failureAhead({ context, waits, first: { run }, end }: RiskQuestion): readonly string[] {
   const { run: current } = context.view.ledger;
   const deadline = waits.length === 0 || current?.id !== run?.id ? undefined : nextDeadline(context, current);
+  const isInFlight = end.zones.some(({ inFlight }) => inFlight > 0);
+  if (deadline?.rule === 'progress-deadline' ? !isInFlight : end.ledger.run?.isMovable !== true) return [];
   if (deadline === undefined) return [];
   const { rule, fact, limit, earliestMs = context.nowMs } = deadline;
   return [`the plan waits, and the run fails at ${minuteText(earliestMs)} by ${rule}: ${fact} (limit: ${limit})`];

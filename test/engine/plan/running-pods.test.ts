@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { GroupPlan } from '../../../engine/plan/document.ts';
 import { planGroups } from '../../../engine/plan/plan.ts';
 import { readPlanSnapshots } from '../../../engine/plan/world.ts';
-import { isUnknown, type Snapshot } from '../../../engine/snapshot.ts';
+import { isUnknown, type PodView, type Snapshot } from '../../../engine/snapshot.ts';
 import { groupDifferences } from '../../../plugin/difference.ts';
 import { renderDifference } from '../../../plugin/output/diff.ts';
 import { changeText } from '../../../plugin/output/plan/changes.ts';
@@ -13,7 +13,7 @@ import { renderPlanTable } from '../../../plugin/output/plan/table.ts';
 import { group } from '../../kit/groups.ts';
 import { manifest, planInput } from '../../kit/manifests.ts';
 import { kitNowMs } from '../../kit/objects.ts';
-import { ledgerOf, runOf } from '../../kit/questions.ts';
+import { intent, ledgerOf, runOf } from '../../kit/questions.ts';
 import { checkOutput } from '../../plugin/output-schema.ts';
 import { look, planOf } from '../../plugin/plan-kit.ts';
 
@@ -327,17 +327,19 @@ it('RG5016 is absent for a rolled-back revision if the change returns the templa
   expect([codes(bad), codes(good)]).toEqual([1, 0]);
 });
 
-it('a plan that waits for a crashing pod names the time at which a deadline fails the run', () => {
+it('a plan that waits for a crashing pod names the time at which a deadline fails the run, and during a pause no deadline of a starting pod', () => {
   const snapshot = cluster('1.1', { a: ['1.0', '1.0', '1.1'] });
-  const down = { isReady: false, containersReady: false, waitingReasons: ['CrashLoopBackOff'] };
-  const pods = snapshot.pods.map((view) => ({
-    ...view,
-    pods: (isUnknown(view.pods) ? [] : view.pods).map((pod) => (pod.name === 'ingester-zone-a-2' ? { ...pod, ...down } : pod)),
-  }));
-  const planTo = (version: string) => {
+  const starting = { isReady: false, containersReady: false, readyChangedMs: kitNowMs - 10_000 };
+  const podsWith = (down: Partial<PodView>) =>
+    snapshot.pods.map((view) => ({
+      ...view,
+      pods: (isUnknown(view.pods) ? [] : view.pods).map((pod) => (pod.name === 'ingester-zone-a-2' ? { ...pod, ...down } : pod)),
+    }));
+  const pods = podsWith({ ...starting, waitingReasons: ['CrashLoopBackOff'] });
+  const planTo = (version: string, more: Partial<Snapshot> = {}) => {
     const limited = [group({ rollout: { deadlines: { progressMs: 600_000 } } })];
     const revisions = ['1.0', '1.1', '1.2'].flatMap(revisionsOf);
-    const running = { ...snapshot, pods, groups: limited };
+    const running = { ...snapshot, pods, groups: limited, ...more };
     const files = { current: objects('1.1'), desired: objects(version) };
     return planGroups(planInput({ ...files, groups: limited, revisions, running, nowMs: kitNowMs })).groups[0];
   };
@@ -347,4 +349,7 @@ it('a plan that waits for a crashing pod names the time at which a deadline fail
   expect([waiting?.outcome, waiting?.risks]).toEqual(['waits', [{ code: 'RG5010', severity: 'warning', message }]]);
   // Another template supersedes the run.
   expect(planTo('1.2')?.risks).toEqual([]);
+  // The pod becomes available, and no deadline counts the time of the pause.
+  const paused = planTo('1.1', { pods: podsWith(starting), intents: [intent({ action: 'pause' })] });
+  expect([paused?.outcome, paused?.risks]).toEqual(['waits', []]);
 });
