@@ -2,7 +2,7 @@
 import type { ExceptionDefinition, GroupDefinition, PolicyDefinition, Source } from '../policies/definition.ts';
 import { joinLimits, policiesFor } from '../policies/join.ts';
 import { compareText } from '../policies/values/compare-text.ts';
-import { keptByObject } from '../policies/values/map.ts';
+import { getOrCreate, keptByObject } from '../policies/values/map.ts';
 import { type GroupView, viewGroup, type ZoneView } from './observe/view.ts';
 import { type IntentView, isUnknown, type Known, type Snapshot } from './snapshot.ts';
 
@@ -27,15 +27,27 @@ export function contextOf(snapshot: Snapshot, group: GroupDefinition): GroupCont
 /** A decision needs the context of one snapshot several times. */
 const contextsOf = keptByObject((snapshot: Snapshot) => keptByObject((group: GroupDefinition) => gather(snapshot, group)));
 
+/** The policies of a group and their limits, by the list of all policies. Most snapshots of a plan or a review share this list. */
+const boundBy = keptByObject((_all: Snapshot['policies']) =>
+  keptByObject((_group: GroupDefinition) => new Map<string | undefined, Pick<GroupContext, 'policies' | 'limits'>>()),
+);
+
+function boundPolicies({ policies: all, agentNamespace }: Snapshot, group: GroupDefinition): Pick<GroupContext, 'policies' | 'limits'> {
+  return getOrCreate(boundBy(all)(group), agentNamespace, () => {
+    const policies = policiesFor(all, group, agentNamespace);
+    return { policies, limits: joinLimits(policies.map((policy) => policy.limits)) };
+  });
+}
+
 function gather(snapshot: Snapshot, group: GroupDefinition): GroupContext {
-  const policies = policiesFor(snapshot.policies, group, snapshot.agentNamespace);
+  const { policies, limits } = boundPolicies(snapshot, group);
   return {
     snapshot,
     nowMs: snapshot.nowMs,
     group,
     view: viewGroup(snapshot, group),
     policies,
-    limits: joinLimits(policies.map((policy) => policy.limits)),
+    limits,
     exceptions: snapshot.exceptions.filter((exception) => exception.namespace === group.namespace && exception.group === group.name),
     intents: intentsOf(snapshot, group),
   };

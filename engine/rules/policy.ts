@@ -5,7 +5,7 @@ import type { PolicyDefinition, PolicyRuleDefinition, WindowDefinition } from '.
 import { formatDuration } from '../../policies/duration.ts';
 import type { PolicyAction } from '../../policies/schema/rollout-policy.ts';
 import { maskText } from '../../policies/text/credentials.ts';
-import { getOrCreate, keptByObject } from '../../policies/values/map.ts';
+import { keptByObject, putNewest } from '../../policies/values/map.ts';
 import { joinWindows, windowState } from '../../policies/window/window.ts';
 import type { GroupContext } from '../context.ts';
 import type { RuleResult } from '../decision.ts';
@@ -283,15 +283,28 @@ function firstOther(same: number, other: number, isSame: (atMs: number) => boole
 /** The work in progress when a window closes. */
 export type UnderWay = 'nothing' | 'zone' | 'run';
 
-/** The states of the windows by action. Each zone and each stop of a decision asks for them. */
-const windowStates = keptByObject((_context: GroupContext) => new Map<PolicyAction, ReturnType<typeof joinWindows>>());
+/** The latest states of the windows by action and instant. Each zone and each stop of a decision asks for them. */
+const windowStates = keptByObject((_policies: GroupContext['policies']) => new Map<string, ReturnType<typeof joinWindows>>());
+
+/** The actions, at a few instants. */
+const keptStates = 32;
+
+function windowsAt({ policies, nowMs }: GroupContext, action: PolicyAction): ReturnType<typeof joinWindows> {
+  const known = windowStates(policies);
+  const key = `${action} ${nowMs}`;
+  const kept = known.get(key);
+  if (kept !== undefined) return kept;
+  const windows = policies.map((policy) => policy.windows);
+  const state = joinWindows(windows, action, nowMs);
+  putNewest(known, key, state, keptStates);
+  return state;
+}
 
 /** Returns the result of all windows for the action. A closed window determines how much work in progress may finish. */
 export function windowResult(context: GroupContext, action: PolicyAction, underWay: UnderWay): RuleResult {
   const windows = context.policies.flatMap((policy) => policy.windows);
   if (!windows.some((window) => window.actions.includes(action))) return result('window', 'skip', `no window restricts ${action}`);
-  const policies = context.policies.map((policy) => policy.windows);
-  const state = getOrCreate(windowStates(context), action, () => joinWindows(policies, action, context.nowMs));
+  const state = windowsAt(context, action);
   const details = { earliestMs: state.changesMs };
   if (state.isOpen) return result('window', 'ok', `the windows are open for ${action}`, details);
   const closed = state.deniedBy === undefined ? (state.notAllowedBy ?? []) : [state.deniedBy];

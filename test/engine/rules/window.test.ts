@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { contextOf } from '../../../engine/context.ts';
 import { type UnderWay, windowResult } from '../../../engine/rules/policy.ts';
 import type { WindowDefinition } from '../../../policies/definition.ts';
 import { group } from '../../kit/groups.ts';
@@ -87,5 +88,41 @@ describe('windows', () => {
     expect(ask([freeze({ inFlight: 'finishAll' }), { ...freeze({ inFlight: 'finishZone' }), name: 'second' }], 'run')).toMatchObject({
       outcome: 'wait',
     });
+  });
+});
+
+describe('several decisions with the same policies', () => {
+  const opensMs = kitNowMs - hourMs;
+
+  it('join the windows once for each instant', () => {
+    let reads = 0;
+    const counted: WindowDefinition = {
+      ...hours,
+      get ranges() {
+        reads += 1;
+        return [{ fromMs: opensMs, toMs: kitNowMs + hourMs }];
+      },
+    };
+    const { snapshot } = contextWith(definition, { policies: [policy({ windows: [counted] })] });
+    const read = (nowMs: number) => {
+      const start = reads;
+      const answer = windowResult(contextOf({ ...snapshot, nowMs }, definition), 'rollout', 'nothing');
+      return { outcome: answer.outcome, reads: reads - start };
+    };
+    expect(read(kitNowMs)).toEqual({ outcome: 'ok', reads: read(kitNowMs - 1).reads });
+    expect(read(kitNowMs)).toEqual({ outcome: 'ok', reads: 0 });
+    expect(read(kitNowMs + hourMs).outcome).toBe('wait');
+    expect(read(kitNowMs)).toEqual({ outcome: 'ok', reads: 0 });
+  });
+
+  it('find the policies and the limits of a group once, and again for another agent namespace', () => {
+    const { snapshot } = contextWith(definition, { policies: [policy({ limits: { minIntervalMs: 1 } })] });
+    const context = contextOf(snapshot, definition);
+    const later = contextOf({ ...snapshot, nowMs: kitNowMs + 1 }, definition);
+    expect(later.policies).toBe(context.policies);
+    expect(later.limits).toBe(context.limits);
+    const elsewhere = contextOf({ ...snapshot, agentNamespace: 'elsewhere' }, definition);
+    expect(elsewhere.policies).not.toBe(context.policies);
+    expect(elsewhere.limits).toEqual({ minIntervalMs: 1 });
   });
 });
