@@ -237,6 +237,21 @@ export function controllerTrace(group: GroupDefinition, before: Snapshot): (turn
   const untouched = new Map(present.map(({ name, uid }) => [name, uid]));
   const isUntouched = ({ name, uid, isTerminating }: PodView): boolean => !isTerminating && untouched.get(name) === uid;
   const seen = new Map<string, readonly PodView[]>();
+  /** By zone, the pods that the StatefulSet controller removes at once, because the change lowers the replicas. */
+  const removed = new Map<string, ReadonlySet<string>>();
+  const removedOf = (zone: string, set: StatefulSetView | undefined): ReadonlySet<string> => {
+    const known = removed.get(zone) ?? new Set<string>();
+    if (set?.podManagementPolicy !== 'Parallel') return known;
+    const isSurplus = ({ ordinal }: PodView): boolean => ordinal >= set.firstOrdinal + set.replicas;
+    const all = new Set([
+      ...known,
+      ...podsIn(before, set.name)
+        .filter(isSurplus)
+        .map(({ name }) => name),
+    ]);
+    removed.set(zone, all);
+    return all;
+  };
   let steps: readonly (TracedStep & { readonly isOpen: boolean })[] = [];
   return ({ nowMs, decision }, now) => {
     steps = group.zones.flatMap(({ name: zone, statefulSet }) => {
@@ -248,7 +263,9 @@ export function controllerTrace(group: GroupDefinition, before: Snapshot): (turn
       const earlier = seen.get(zone);
       if (members === earlier) return last === undefined ? [] : [{ ...last, ...times }];
       seen.set(zone, members);
-      const { firstOrdinal = 0, replicas = 0 } = setNamed(now, group.namespace, statefulSet) ?? {};
+      const set = setNamed(now, group.namespace, statefulSet);
+      const { firstOrdinal = 0, replicas = 0 } = set ?? {};
+      const atSameTime = removedOf(zone, set);
       const wanted = members.filter(({ ordinal }) => ordinal < firstOrdinal + replicas);
       const changed = wanted.filter((pod, index) => pod !== earlier?.[index]);
       const replaced = changed.filter((pod) => !isUntouched(pod) && untouched.delete(pod.name));
@@ -256,7 +273,8 @@ export function controllerTrace(group: GroupDefinition, before: Snapshot): (turn
       if (names.length === 0) return [];
       const isOpen = wanted.some(({ name, isReady }) => !isReady && names.includes(name));
       const key = `controller/${zone}`;
-      return [{ key, wave: controllerWave, kind: 'roll', zone, pods: names, atOnce: 1, gates: [], rules: [], ...times, isOpen }];
+      const atOnce = Math.max(1, names.filter((name) => atSameTime.has(name)).length);
+      return [{ key, wave: controllerWave, kind: 'roll', zone, pods: names, atOnce, gates: [], rules: [], ...times, isOpen }];
     });
     for (const { pod } of decision.actions.flatMap(replacedBy)) untouched.delete(pod);
     return steps;

@@ -79,6 +79,14 @@ it('writes the StatefulSets first whose pods the change removes, so that the age
   expect(stdout.replaceAll(/\s+/g, ' ')).toContain(
     'RG5012 warning the StatefulSet controller replaces ingester-zone-b-1 at once: the change lowers the replicas of ingester-zone-b, and the agent raises them again; no gate',
   );
+  // The StatefulSet controller removes several pods of a zone at the same time.
+  const larger = fewer.map((object) =>
+    object.metadata.name === 'ingester-zone-a' ? { ...object, spec: { ...Object(object['spec']), replicas: 4 } } : object,
+  );
+  const folder = folderWith({ '1.json': JSON.stringify({ apiVersion: 'v1', kind: 'List', items: larger }) });
+  const server = (await fakeApiServer(adoptedObjects({ replicas: 4 }))).url;
+  const { stdout: plan } = await runInProcess(['plan', '-f', '.', '--server', server, '-n', 'mimir'], { cwd: folder });
+  expect(plan).toMatch(/ at once .*roll +b 1\.\.3 +3 +3 /);
 });
 
 it('keeps the usual order without an agent', async () => {

@@ -239,7 +239,10 @@ export function stopAndEndText(stop: Stop, nowMs: number | undefined): string {
 
 /** Returns when a result `no` passes, for a result without a time. */
 function passesOnlyBy(result: RuleResult): string {
-  if (result.rule === 'view-complete') return 'passes when the manifests have the StatefulSets in the namespace of the group';
+  if (result.rule === 'view-complete')
+    return result.endsWith === undefined
+      ? 'passes when the manifests have the StatefulSets in the namespace of the group'
+      : 'passes when the StatefulSet belongs to one zone only';
   if (result.rule === 'pin-webhook') return 'passes when the webhook on pod creation answers';
   if (isRejection(result)) return 'passes when the rejection is cancelled, or when its requester runs approve';
   if (lacksRequesters(result)) return 'passes when a webhook records requesters';
