@@ -2,11 +2,11 @@
 import { type Finding, finding, sortFindings } from './findings/finding.ts';
 import { apiGroup, apiVersion, type Kind, schemas, withoutServerMetadata } from './schema/kinds.ts';
 import { schemaFindings } from './schema/schema-findings.ts';
-import { valueAt } from './schema/schema-walk.ts';
+import { textAt, valueAt } from './schema/schema-walk.ts';
 import { compareText } from './values/compare-text.ts';
 import { isRecord } from './values/is-record.ts';
 import { listed, suggestion } from './wording.ts';
-import { type KnownTexts, type Path, type Places, parseDocuments, type YamlDocument } from './yaml/document.ts';
+import { type KnownTexts, type Places, parseDocuments, type YamlDocument } from './yaml/document.ts';
 
 export interface PolicyFile {
   readonly name: string;
@@ -176,12 +176,6 @@ function isOurs(value: unknown): boolean {
     (typeof version === 'string' && (version === apiGroup || version.startsWith(`${apiGroup}/`))) ||
     (typeof kind === 'string' && isKind(kind))
   );
-}
-
-/** Returns the text at a path; undefined if there is no text, or if it is empty. */
-export function textAt(value: unknown, path: Path): string | undefined {
-  const found = valueAt(value, path);
-  return typeof found === 'string' && found !== '' ? found : undefined;
 }
 
 function isKind(kind: string): kind is Kind {

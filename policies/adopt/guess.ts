@@ -1,8 +1,7 @@
 // Proposes groups for StatefulSets that are in no group, from their names and the zones of their pods. Each proposal states its reason.
 import { matchesSelector } from '../label-selector.ts';
-import { textAt } from '../load.ts';
 import { apiVersion, type RolloutGroup, schemas } from '../schema/kinds.ts';
-import { textsOf, valueAt } from '../schema/schema-walk.ts';
+import { textAt, textsOf, valueAt } from '../schema/schema-walk.ts';
 import { holdingPartition, type StrategyName } from '../strategies.ts';
 import { defined } from '../values/defined.ts';
 import { firstByKey, groupBy } from '../values/group-by.ts';

@@ -1,7 +1,6 @@
 // Reads the part of a StatefulSet that adoption needs, and defines the result of reading one setting.
 import type { FindingCode } from '../findings/codes.ts';
-import { textAt } from '../load.ts';
-import { textsOf, valueAt } from '../schema/schema-walk.ts';
+import { textAt, textsOf, valueAt } from '../schema/schema-walk.ts';
 import { canonicalJson } from '../values/canonical-json.ts';
 import { isRecord } from '../values/is-record.ts';
 import { adoptedKeys, annotationKeys, labelKeys, podNameLabel } from './keys.ts';

@@ -1,8 +1,8 @@
 // Reads objects of our kinds from the API server like documents of a file. The places of findings are fields of the object.
 import { type Finding, finding, objectPlace } from '../findings/finding.ts';
-import { type LoadResult, readDocument, textAt } from '../load.ts';
+import { type LoadResult, readDocument } from '../load.ts';
 import { withoutServerMetadata } from '../schema/kinds.ts';
-import { valueAt } from '../schema/schema-walk.ts';
+import { textAt, valueAt } from '../schema/schema-walk.ts';
 import { compareText } from '../values/compare-text.ts';
 import { isRecord } from '../values/is-record.ts';
 import type { Path, YamlDocument } from '../yaml/document.ts';

@@ -7,20 +7,12 @@ import { type MetricSourceDefinition, metricSourceOf } from '../integrations/met
 import { lintContext } from '../lint/context.ts';
 import { adoptionFindings, checkDocuments } from '../lint/lint.ts';
 import { checkRuleConditions, checkWindowTimes } from '../lint/policies.ts';
-import {
-  type Loaded,
-  type LoadedDocument,
-  type LoadResult,
-  loadPolicies,
-  type PolicyFile,
-  textAt,
-  type UnusableDocument,
-} from '../load.ts';
+import { type Loaded, type LoadedDocument, type LoadResult, loadPolicies, type PolicyFile, type UnusableDocument } from '../load.ts';
 import { resolvePolicy } from '../resolve/policy.ts';
 import { ofKind, resolvePolicies, type StatefulSetLabels } from '../resolve/resolve.ts';
 import type { RolloutGroup } from '../schema/kinds.ts';
 import { rolloutPolicySpec } from '../schema/rollout-policy.ts';
-import { textsOf, valueAt } from '../schema/schema-walk.ts';
+import { textAt, textsOf, valueAt } from '../schema/schema-walk.ts';
 import { defined } from '../values/defined.ts';
 import { firstByKey } from '../values/group-by.ts';
 import { intentOf, type LiveIntent } from './intents.ts';

@@ -66,6 +66,12 @@ export function valueAt(value: unknown, path: readonly PathKey[]): unknown {
   }, value);
 }
 
+/** Returns the text at a path; undefined if there is no text, or if it is empty. */
+export function textAt(value: unknown, path: readonly PathKey[]): string | undefined {
+  const found = valueAt(value, path);
+  return typeof found === 'string' && found !== '' ? found : undefined;
+}
+
 /** Returns a path as text: `spec.rollout.waves[0].zones`. */
 export function fieldText(path: readonly PathKey[]): string {
   return path.reduce<string>((text, key) => {
