@@ -180,8 +180,11 @@ function intervalEnd({ actions, waits }: GroupDecision, { intervalMs, isAtOnce }
 function elapse(start: World, untilMs: number | undefined, overlaps: boolean): World | undefined {
   let world = start;
   for (let event = nextEventMs(world); ; event = nextEventMs(world)) {
-    const next = earliest([event, untilMs]);
-    if (next === undefined || next <= world.snapshot.nowMs) return world === start ? undefined : world;
+    const { nowMs } = world.snapshot;
+    // A pod whose measured times are 0 changes at once.
+    const isDue = event !== undefined && event <= nowMs;
+    const next = isDue ? nowMs : earliest([event, untilMs]);
+    if (next === undefined || (!isDue && next <= nowMs)) return world === start ? undefined : world;
     world = step(world, { kind: 'elapse', toMs: next });
     if (next === untilMs || countersOf(world, overlaps) !== countersOf(start, overlaps)) return world;
   }

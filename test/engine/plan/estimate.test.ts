@@ -55,6 +55,16 @@ describe('the estimate', () => {
     expect(secondsOf(known(estimated({ statefulSets }, more)))).toEqual([12 * (30 + 20), 12 * (120 + 40)]);
   });
 
+  it('ends while a zone shrinks whose pods took no time to stop', () => {
+    const counted = { kind: 'count', count: 3 } as const;
+    const shrinking = group({ zones: [{ name: 'a', replicas: counted }, { name: 'b', follows: 'a', replicas: counted, betweenZonesMs: 10_000 }] });
+    const before = ['a', 'b'].map((zone) => statefulSet({ name: `ingester-zone-${zone}`, replicas: 4 }));
+    // The StatefulSet controller has not deleted the fourth pod of zone a yet.
+    const { pods } = snapshotOf({ groups: [shrinking], statefulSets: before });
+    const statefulSets = before.map((set, index) => (index === 0 ? { ...set, replicas: 3 } : set));
+    expect(secondsOf(known(estimated({ statefulSets, pods }, { group: shrinking })))).toEqual([0, 0]);
+  });
+
   it('takes the gap between one pod and the next for the time to stop, where pods go one by one in one zone', () => {
     const oneByOne = (gap: number, zones = 'aaaaa'): readonly SuccessorPod[] =>
       [...zones].map((zone, index) => {
