@@ -57,7 +57,12 @@ describe('the estimate', () => {
 
   it('ends while a zone shrinks whose pods took no time to stop', () => {
     const counted = { kind: 'count', count: 3 } as const;
-    const shrinking = group({ zones: [{ name: 'a', replicas: counted }, { name: 'b', follows: 'a', replicas: counted, betweenZonesMs: 10_000 }] });
+    const shrinking = group({
+      zones: [
+        { name: 'a', replicas: counted },
+        { name: 'b', follows: 'a', replicas: counted, betweenZonesMs: 10_000 },
+      ],
+    });
     const before = ['a', 'b'].map((zone) => statefulSet({ name: `ingester-zone-${zone}`, replicas: 4 }));
     // The StatefulSet controller has not deleted the fourth pod of zone a yet.
     const { pods } = snapshotOf({ groups: [shrinking], statefulSets: before });
