@@ -1,7 +1,7 @@
 // The verb cancel: deletes a request or an exception, or cancels a scale-down that has not happened yet.
 import { onStatus } from '../../cluster/request/failure.ts';
 import { listObjects } from '../../cluster/request/read.ts';
-import type { KubernetesObject, } from '../../cluster/request/resource.ts';
+import type { KubernetesObject } from '../../cluster/request/resource.ts';
 import { fieldAt } from '../../engine/observe/raw.ts';
 import { zonesRolledAgain } from '../../engine/plan/controller.ts';
 import { isUnknown } from '../../engine/snapshot.ts';
