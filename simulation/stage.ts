@@ -13,7 +13,7 @@ import { leaseResource } from './objects.ts';
 import { createOracles } from './oracles/all.ts';
 import { firstDifference } from './oracles/converged.ts';
 import { KnownClaims } from './oracles/documents.ts';
-import { ofGroup, ownerOf, whileTrue } from './oracles/groups.ts';
+import { jointly, ofGroup, ownerOf, whileTrue } from './oracles/groups.ts';
 import type { Oracle, Scene, Violation } from './oracles/oracle.ts';
 import { Agents, agentNamespace, agentUser, leaseName } from './process/agents.ts';
 import { beginRunAt, runStartMs } from './process/clock.ts';
@@ -61,7 +61,8 @@ export class Run {
   readonly #options: RunOptions;
   readonly #server: ModelServer;
   readonly #cluster: ClusterModel;
-  readonly #oracles: readonly Oracle[];
+  /** All judges of all groups, and the observer. */
+  readonly #judges: Oracle;
   #isHealing = false;
   /** The requests of the agents that fail for a time. */
   readonly #outages: Outage[] = [];
@@ -82,13 +83,13 @@ export class Run {
     const wallMs = (): number => runStartMs + scheduler.nowMs();
     const server = new ModelServer({ scheduler, wallMs, seed, frontEnds, kinds: kindsOf(given?.objects ?? []) });
     this.#server = server;
-    const admitted = (pod: PodAdmitted): void => this.#judge((oracle) => oracle.podAdmitted?.(pod));
+    const admitted = (pod: PodAdmitted): void => this.#judges.podAdmitted?.(pod);
     const report = (who: string, what: string): void => {
       this.#note(who, what);
       this.#addToTimeline(who, what);
     };
     const admission = this.#createAdmission();
-    const directoryChanged = (state: PolicyState): void => this.#judge((oracle) => oracle.directoryChanged?.(state));
+    const directoryChanged = (state: PolicyState): void => this.#judges.directoryChanged?.(state);
     this.#cluster = startCluster({
       server,
       scheduler,
@@ -101,7 +102,7 @@ export class Run {
       generated: options.generated,
     });
     this.scenes = this.#cluster.groups.map((_, index) => this.#createScene(index, admission));
-    this.#oracles = [...this.#createOracles(), ...(options.observer === undefined ? [] : [options.observer])];
+    this.#judges = this.#jointly([...this.#createOracles(), ...(options.observer === undefined ? [] : [options.observer])]);
     this.#observeServer();
     this.faults = recordedFaults(
       eitherFaults(placedFaults(scenario.faults), drawnFaults(seed, scenario.rates)),
@@ -128,7 +129,7 @@ export class Run {
     this.#cluster.heal();
     this.agents.heal();
     this.#server.endLag();
-    this.#judge((oracle) => oracle.healingBegan?.());
+    this.#judges.healingBegan?.();
   }
 
   /** Returns the first reason why the group has not converged; undefined if it has converged. */
@@ -150,7 +151,7 @@ export class Run {
 
   /** Tells the judges that the simulation ends, so that they report their last violations. */
   endJudgement(): void {
-    this.#judge((oracle) => oracle.ended?.());
+    this.#judges.ended?.();
   }
 
   #note(...parts: readonly (string | number)[]): void {
@@ -161,15 +162,11 @@ export class Run {
     if (this.#options.keepsTimeline === true && what !== undefined) this.timeline.push({ atMs: this.scheduler.nowMs(), who, what });
   }
 
-  /** Calls every judge. An exception in a judge is a defect and fails the simulation. */
-  #judge(ask: (oracle: Oracle) => void): void {
-    for (const oracle of this.#oracles) {
-      try {
-        ask(oracle);
-      } catch (error) {
-        this.violated('error', `a judge threw: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`);
-      }
-    }
+  /** Returns the judges as one. An exception in a judge is a defect and fails the simulation. */
+  #jointly(oracles: readonly Oracle[]): Oracle {
+    return jointly(oracles, (error) => {
+      this.violated('error', `a judge threw: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`);
+    });
   }
 
   #createScene(index: number, admission: Admission | undefined): Scene {
@@ -209,8 +206,8 @@ export class Run {
       const oracles = [...this.#knownClaims.slice(index, index + 1), ...createOracles(scene, generated?.judges)];
       if (groups.length < 2 || generated === undefined) return oracles;
       const isOver = groups[index]?.isOver ?? (() => false);
-      const judges = [...oracles.map((oracle) => whileTrue(oracle, () => !isOver())), whileTrue(generated.judgeTermination(scene), isOver)];
-      return judges.map((oracle) => ofGroup(oracle, (object) => isOf(groups, index, object)));
+      const judges = [whileTrue(this.#jointly(oracles), () => !isOver()), whileTrue(generated.judgeTermination(scene), isOver)];
+      return ofGroup(this.#jointly(judges), (object) => isOf(groups, index, object));
     });
   }
 
@@ -220,14 +217,14 @@ export class Run {
       committed: (commit) => {
         const { revision, type, resource, after, actor } = commit;
         this.#note('commit', revision, type, resource, after.metadata.name, actor.process ?? actor.user);
-        this.#judge((oracle) => oracle.committed?.(commit));
+        this.#judges.committed?.(commit);
         if (keepsTimeline) this.#addToTimeline('cluster', committedText(commit));
       },
       answered: (answered) => {
         const { verb, resource, subresource, name, status, request } = answered;
         this.#note('answered', request.actor.process ?? request.actor.user, verb, resource, subresource, name, status);
         this.#count(answered);
-        this.#judge((oracle) => oracle.answered?.(answered));
+        this.#judges.answered?.(answered);
         if (keepsTimeline && request.actor.user === agentUser)
           this.#addToTimeline(request.actor.process ?? 'agent', answeredText(answered));
       },
@@ -250,7 +247,7 @@ export class Run {
       server: this.#server,
       reviewers: () => this.agents.reviewers(),
       note: (...parts) => this.#note(...parts),
-      reviewed: (reviewed) => this.#judge((oracle) => oracle.reviewed?.(reviewed)),
+      reviewed: (reviewed) => this.#judges.reviewed?.(reviewed),
     });
   }
 
@@ -269,7 +266,7 @@ export class Run {
       listenerOf: (process) => ({
         turnEnded: (report) => {
           this.#note(process, 'turn', report.performed.length, report.error ?? '');
-          this.#judge((oracle) => oracle.turnEnded?.(process, report));
+          this.#judges.turnEnded?.(process, report);
           if (report.decision !== undefined) this.#decisions.set(`${report.group.namespace}/${report.group.name}`, report.decision);
           if (this.#options.keepsTimeline === true) this.#addToTimeline(process, turnText(report));
         },
@@ -277,7 +274,7 @@ export class Run {
       podAnswer: this.#cluster.podAnswer,
       podCalled: (call) => {
         this.#note('pod', call.process, call.method, call.pod, call.uid);
-        this.#judge((oracle) => oracle.podCalled?.(call));
+        this.#judges.podCalled?.(call);
         this.#addToTimeline(
           call.isWebhook === true ? `webhook of ${call.process}` : call.process,
           `pod ${call.pod} receives ${call.method} ${maskText(call.path)}`,
@@ -289,7 +286,7 @@ export class Run {
       },
       processChanged: (process, change) => {
         this.#note(process, change);
-        this.#judge((oracle) => oracle.processChanged?.(process, change));
+        this.#judges.processChanged?.(process, change);
         this.#addToTimeline(process, change);
       },
       log: (process, _level, message, fields) => {
@@ -310,7 +307,7 @@ export class Run {
       flipsUntilMs: safetyMs,
       answered: (answer) => {
         this.#note('gate', answer.process, answer.isGood ? 'good' : 'bad');
-        this.#judge((oracle) => oracle.gateAnswered?.(answer));
+        this.#judges.gateAnswered?.(answer);
       },
     });
   }
@@ -319,10 +316,10 @@ export class Run {
     return {
       ...this.faults,
       ofRequest: (point, verb) => {
-        this.#judge((oracle) => oracle.sending?.(point, verb));
+        this.#judges.sending?.(point, verb);
         const outage = this.#outageAt(point, verb);
         const fault = outage === undefined ? this.faults.ofRequest(point, verb) : outage.fault;
-        if (fault !== undefined) this.#judge((oracle) => oracle.faulted?.(point, fault));
+        if (fault !== undefined) this.#judges.faulted?.(point, fault);
         return fault;
       },
       ofPodCall: (point) => (this.#isStarved(point) ? { class: 'F21', kind: 'refuse' } : this.faults.ofPodCall(point)),

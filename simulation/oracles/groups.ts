@@ -41,12 +41,39 @@ export function ownerOf<Group extends GroupName>(groups: readonly Group[], named
   return written === undefined ? (longest(name) ?? longest(name.replace(prefix, ''))) : found.find((group) => group.name === written);
 }
 
+/** Every event that a judge may hear. */
+const events = {
+  sending: true,
+  faulted: true,
+  committed: true,
+  answered: true,
+  turnEnded: true,
+  podCalled: true,
+  gateAnswered: true,
+  podAdmitted: true,
+  reviewed: true,
+  processChanged: true,
+  directoryChanged: true,
+  healingBegan: true,
+  ended: true,
+} as const satisfies Readonly<Record<keyof Oracle, true>>;
+
+type Hear = (...about: unknown[]) => void;
+
+/** Returns a judge that hears each event by the function that `hearing` returns for it. */
+function hearingEach(hearing: (event: keyof Oracle) => Hear): Oracle {
+  return Object.fromEntries(Object.keys(events).map((event) => [event, hearing(event as keyof Oracle)]));
+}
+
+function hearerOf(oracle: Oracle, event: keyof Oracle): Hear {
+  return (...about) => (oracle[event] as Hear | undefined)?.apply(oracle, about);
+}
+
 /** Returns the judge, which sees what concerns its group or no group. */
 export function ofGroup(oracle: Oracle, isOurs: (object: Named) => boolean): Oracle {
   const isOfTurn = ({ namespace, name }: GroupName): boolean => isOurs({ namespace, name });
   return {
-    sending: (point, verb) => oracle.sending?.(point, verb),
-    faulted: (point, fault) => oracle.faulted?.(point, fault),
+    ...hearingEach((event) => hearerOf(oracle, event)),
     committed: (commit) => {
       const { namespace, name } = commit.after.metadata;
       if (isOurs({ namespace, name, object: commit.after })) oracle.committed?.(commit);
@@ -60,7 +87,6 @@ export function ofGroup(oracle: Oracle, isOurs: (object: Named) => boolean): Ora
     podCalled: (call) => {
       if (isOurs({ namespace: call.namespace, name: call.pod })) oracle.podCalled?.(call);
     },
-    gateAnswered: (answer) => oracle.gateAnswered?.(answer),
     podAdmitted: (pod) => {
       if (isOurs({ namespace: pod.namespace, name: pod.pod })) oracle.podAdmitted?.(pod);
     },
@@ -68,30 +94,33 @@ export function ofGroup(oracle: Oracle, isOurs: (object: Named) => boolean): Ora
       const { namespace, name, object, oldObject } = reviewed.request;
       if (isOurs({ namespace, name, object: object ?? oldObject })) oracle.reviewed?.(reviewed);
     },
-    processChanged: (process, change) => oracle.processChanged?.(process, change),
-    directoryChanged: (state) => oracle.directoryChanged?.(state),
-    healingBegan: () => oracle.healingBegan?.(),
-    ended: () => oracle.ended?.(),
   };
 }
 
 /** Returns the judge, which judges nothing while the condition is false. */
 export function whileTrue(oracle: Oracle, isTrue: () => boolean): Oracle {
-  return {
-    sending: (point, verb) => void (isTrue() && oracle.sending?.(point, verb)),
-    faulted: (point, fault) => void (isTrue() && oracle.faulted?.(point, fault)),
-    committed: (commit) => void (isTrue() && oracle.committed?.(commit)),
-    answered: (answered) => void (isTrue() && oracle.answered?.(answered)),
-    turnEnded: (process, report) => void (isTrue() && oracle.turnEnded?.(process, report)),
-    podCalled: (call) => void (isTrue() && oracle.podCalled?.(call)),
-    gateAnswered: (answer) => void (isTrue() && oracle.gateAnswered?.(answer)),
-    podAdmitted: (pod) => void (isTrue() && oracle.podAdmitted?.(pod)),
-    reviewed: (reviewed) => void (isTrue() && oracle.reviewed?.(reviewed)),
-    processChanged: (process, change) => void (isTrue() && oracle.processChanged?.(process, change)),
-    directoryChanged: (state) => void (isTrue() && oracle.directoryChanged?.(state)),
-    healingBegan: () => void (isTrue() && oracle.healingBegan?.()),
-    ended: () => void (isTrue() && oracle.ended?.()),
-  };
+  return hearingEach((event) => {
+    const hear = hearerOf(oracle, event);
+    return (...about) => {
+      if (isTrue()) hear(...about);
+    };
+  });
+}
+
+/** Returns the judges as one, which asks them in this order. If one throws, the next are still asked. */
+export function jointly(oracles: readonly Oracle[], threw: (error: unknown) => void): Oracle {
+  return hearingEach((event) => {
+    const hearers = oracles.filter((oracle) => oracle[event] !== undefined);
+    return (...about) => {
+      for (const oracle of hearers) {
+        try {
+          (oracle[event] as Hear).apply(oracle, about);
+        } catch (error) {
+          threw(error);
+        }
+      }
+    };
+  });
 }
 
 function targetOf({ namespace, name, request }: Answered): Named {

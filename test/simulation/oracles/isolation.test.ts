@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { TurnReport } from '../../../agent/report.ts';
 import { emptySnapshot } from '../../../engine/snapshot.ts';
-import { ofGroup, ownerOf } from '../../../simulation/oracles/groups.ts';
+import { jointly, ofGroup, ownerOf, whileTrue } from '../../../simulation/oracles/groups.ts';
 import { judgeIsolation } from '../../../simulation/oracles/isolation.ts';
 import type { Oracle, Scene } from '../../../simulation/oracles/oracle.ts';
 import type { Commit, Json, ModelObject } from '../../../simulation/server/request.ts';
@@ -118,5 +118,39 @@ describe('L7', () => {
     expect(names('approve.1', { spec: { group: 'ing' } })).toBe('ing');
     expect(names('node-a')).toBeUndefined();
     expect(ownerOf(groups, { namespace: 'dev', name: 'any' })?.namespace).toBe('dev');
+  });
+});
+
+describe('several judges as one', () => {
+  const judges = (heard: string[]): Oracle[] => [
+    { ended: () => heard.push('one') },
+    {
+      ended: () => {
+        throw new Error('broken');
+      },
+    },
+    { healingBegan: () => heard.push('healing'), ended: () => heard.push('three') },
+  ];
+
+  it('are asked in their order, also after one throws', () => {
+    const heard: string[] = [];
+    const errors: unknown[] = [];
+    const joint = jointly(judges(heard), (error) => errors.push(error));
+    joint.healingBegan?.();
+    joint.ended?.();
+    expect({ heard, errors }).toEqual({ heard: ['healing', 'one', 'three'], errors: [new Error('broken')] });
+  });
+
+  it('judge nothing while their condition is false', () => {
+    const heard: string[] = [];
+    let isOn = false;
+    const joint = whileTrue(
+      jointly(judges(heard), () => undefined),
+      () => isOn,
+    );
+    joint.ended?.();
+    isOn = true;
+    joint.ended?.();
+    expect(heard).toEqual(['one', 'three']);
   });
 });
