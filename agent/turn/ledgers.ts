@@ -5,7 +5,7 @@ import { dataText, type KubernetesObject, resources } from '../../cluster/reques
 import { SharedObject } from '../../cluster/shared/shared-object.ts';
 import { decodeLedger, encodeLedger, ledgerKey, ledgerLabel, ledgerName, releaseLabel } from '../../engine/ledger/ledger-document.ts';
 import { emptyLedger, isUnknown, type Ledger } from '../../engine/snapshot.ts';
-import { getOrCreate } from '../../policies/values/map.ts';
+import { getOrCreate, keptByObject } from '../../policies/values/map.ts';
 import type { AgentEnv } from '../env.ts';
 import type { Degradation } from '../report.ts';
 import { groupKey, removedKeys } from '../wake-index.ts';
@@ -144,8 +144,9 @@ function encode(ledger: Ledger, existing: KubernetesObject | undefined) {
   return { metadata: { labels }, data: { ...asJsonObject(existing?.['data']), [ledgerKey]: text } };
 }
 
-function textOf(ledger: Ledger): string {
+/** Returns the text of a ledger. The ledger that one turn stores is the one that the next turn expects to find. */
+const textOf = keptByObject((ledger: Ledger): string => {
   const text = encodeLedger(ledger);
   if (isUnknown(text)) throw new LedgerUnusable(text.unknown);
   return text;
-}
+});

@@ -5,6 +5,7 @@ import { withoutServerMetadata } from '../schema/kinds.ts';
 import { valueAt } from '../schema/schema-walk.ts';
 import { compareText } from '../values/compare-text.ts';
 import { isRecord } from '../values/is-record.ts';
+import { keptByObject } from '../values/map.ts';
 import type { Path, YamlDocument } from '../yaml/document.ts';
 import { yamlLimits } from '../yaml/scan.ts';
 import { refusedKeys } from '../yaml/value.ts';
@@ -12,9 +13,9 @@ import { refusedKeys } from '../yaml/value.ts';
 /** Reads raw objects in any order. Puts an unusable object into `unusable` and reports findings about it. */
 export function loadObjects(objects: readonly unknown[]): LoadResult {
   const results = objects
-    .map(documentOf)
+    .map((raw) => (isRecord(raw) ? readOnce(raw) : read(raw)))
     .sort((a, b) => compareText(a.name, b.name))
-    .map(({ document }) => readDocument(document, {}));
+    .map(({ result }) => result);
   return {
     documents: results.flatMap((result) => result.document ?? []),
     manifests: [],
@@ -22,6 +23,14 @@ export function loadObjects(objects: readonly unknown[]): LoadResult {
     findings: results.flatMap((result) => result.findings),
   };
 }
+
+function read(raw: unknown) {
+  const { name, document } = documentOf(raw);
+  return { name, result: readDocument(document, {}) };
+}
+
+/** A change of one object resolves all policies again. The other objects are still those in the cache of their watch. */
+const readOnce = keptByObject(read);
 
 function documentOf(raw: unknown): { readonly name: string; readonly document: YamlDocument } {
   const value = withoutServerMetadata(raw);
