@@ -17,7 +17,7 @@ import { termsOf } from '../release/terms.ts';
 import { isLimitOfZero } from '../rule.ts';
 import { nextDeadline } from '../rules/roll.ts';
 import { unfitMembers } from '../rules/strategy.ts';
-import { isFastTrack } from '../rules/wave.ts';
+import { hasChecks, isFastTrack } from '../rules/wave.ts';
 import { noWaveText } from '../run/included.ts';
 import { manifestOf } from './changes.ts';
 import { atOnceText } from './controller.ts';
@@ -204,14 +204,14 @@ const shortException: RiskCheck = ({ ended, endedSlow }) =>
 const exposedPods: RiskCheck = ({ context: { snapshot, group }, atOnce, steps }) =>
   atOnce.map((step) => ({ code: 'RG5012', severity: 'warning', message: atOnceText(snapshot, group, step, steps) }));
 
-/** Finds waves whose soaks and approvals a return to the previous template skips. */
+/** Finds waves whose soaks, gates and approvals a return to the previous template skips. */
 const skippedOnRollback: RiskCheck = ({ context, steps, first: { run } }) => {
-  const skipped = context.group.rollout.waves.filter(({ before, after }) => after.soakMs > 0 || (before.approval ?? after.approval));
+  const skipped = context.group.rollout.waves.filter(hasChecks);
   if (run?.outcome !== 'running' || !isFastTrack(context, run) || skipped.length === 0 || steps.every(({ kind }) => kind !== 'roll'))
     return [];
   const names = skipped.map(({ name }) => name).join(', ');
   const who = run.returning === undefined ? 'the change returns' : `the change first returns ${zonesText(run.returning)}`;
-  const message = `${who} to the previous template, so the soaks and approvals of ${names} are skipped (skipOnRollback)`;
+  const message = `${who} to the previous template, so the soaks, gates and approvals of ${names} are skipped (skipOnRollback)`;
   return [{ code: 'RG5013', severity: 'notice', message }];
 };
 

@@ -22,8 +22,19 @@ export interface WaveAnswer {
   readonly failure?: string;
 }
 
+/** Reports whether a return to the previous template skips a check of the wave: a soak, a gate or an approval. */
+export function hasChecks({ before, after }: WaveDefinition): boolean {
+  return after.soakMs > 0 || [before, after].some(({ approval, gates }) => approval !== undefined || gates.length > 0);
+}
+
+/** Reports whether the run returns to the previous template without soaks, gates and approvals. */
 export function isFastTrack(context: GroupContext, run: RunState): boolean {
   return run.kind === 'rollback' && context.group.rollout.skipOnRollback;
+}
+
+/** Reports whether the run passes no gate: the gates may measure the failure that the return repairs, and would then block the repair. */
+export function skipsGates(context: GroupContext, run: RunState): boolean {
+  return isRollingBack(run) || isFastTrack(context, run);
 }
 
 export function beforeWave(context: GroupContext, wave: WaveDefinition, run: RunState): WaveAnswer {
@@ -145,8 +156,7 @@ interface AskedGates {
 }
 
 function withGates(context: GroupContext, wave: WaveDefinition, run: RunState, { names, sinceMs, results }: AskedGates): WaveAnswer {
-  // In the rollback of a failed run, the gates may measure the failure and would then block its repair.
-  if (isRollingBack(run)) return { results, observations: [], wantedReadings: [] };
+  if (skipsGates(context, run)) return { results, observations: [], wantedReadings: [] };
   const { gates } = context.group;
   const missing = names.filter((name) => !gates.some((gate) => gate.name === name));
   const judged = gates

@@ -3,8 +3,7 @@ import type { ApprovalDefinition, WaveDefinition } from '../../policies/definiti
 import { type StrategyName, strategyTraits } from '../../policies/strategies.ts';
 import { listed } from '../../policies/wording.ts';
 import type { GroupContext } from '../context.ts';
-import { addsNoPod, addsNothing, asksBefore, isFastTrack } from '../rules/wave.ts';
-import { isRollingBack } from './origin.ts';
+import { addsNoPod, addsNothing, asksBefore, isFastTrack, skipsGates } from '../rules/wave.ts';
 import type { RunState } from './run-state.ts';
 import { hasReplacedSince } from './states.ts';
 import { type WaveProgress, waveProgress } from './waves.ts';
@@ -110,7 +109,7 @@ function soakLeft(context: GroupContext, run: RunState, wave: WaveDefinition): n
 
 /** Returns the gates that can still block the wave. When the first pod of the wave is replaced, the gates before the wave have passed. */
 function gatesLeft(context: GroupContext, run: RunState, wave: WaveDefinition): readonly string[] {
-  if (run.returning !== undefined || isRollingBack(run)) return [];
+  if (run.returning !== undefined || skipsGates(context, run)) return [];
   const isFilled = (): boolean => !addsNoPod(context, wave) && waveProgress(context, wave, run).isFilled;
   const hasBegun = isCurrent(context, run, wave) && (hasReplacedSince(run, run.waveStartedMs) || isFilled());
   const names = [...(hasBegun ? [] : wave.before.gates), ...wave.after.gates];
@@ -122,8 +121,8 @@ function isCurrent({ group }: GroupContext, run: RunState, wave: WaveDefinition)
 }
 
 function returnText(context: GroupContext, run: RunState): string {
-  const skipped = [...(isFastTrack(context, run) ? ['soaks (skipOnRollback)'] : []), ...(isRollingBack(run) ? ['gates'] : [])];
-  return skipped.length === 0 ? '' : `; a return to the previous template skips ${listed(skipped, 'and')}`;
+  if (!skipsGates(context, run)) return '';
+  return `; a return to the previous template skips ${isFastTrack(context, run) ? 'soaks and gates (skipOnRollback)' : 'gates'}`;
 }
 
 /** The facts about a run that decide whether it can be rolled back. An unknown strategy counts as a strategy that can roll back. */

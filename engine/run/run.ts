@@ -7,6 +7,7 @@ import type { RuleResult } from '../decision.ts';
 import type { ZoneView } from '../observe/view.ts';
 import { result } from '../rule.ts';
 import { freezingPartition } from '../rules/pod-state.ts';
+import { hasChecks } from '../rules/wave.ts';
 import { type IntentView, isUnknown, isWithinClockSkew } from '../snapshot.ts';
 import { lastProgressMs } from './durations.ts';
 import { whyNotRolledBack } from './effects.ts';
@@ -292,11 +293,10 @@ function returnOf(
   const mayBeBack = view.zones.some(isChanged) && (known.kind === 'rollback' || view.zones.some((one) => isChanged(one) && goesBack(one)));
   const isAtRest = (one: ZoneView): boolean => !isChanged(one) && podsLeft(group, undefined, one) === 0;
   if (mayBeBack && view.zones.every((one) => isRestored(one) || isAtRest(one))) return { isBack: true };
-  const hasSoakOrApproval = group.rollout.waves.some(
-    ({ before, after }) => after.soakMs > 0 || before.approval !== undefined || after.approval !== undefined,
-  );
   const zones = view.zones.filter((one) => isRestored(one) && goesBack(one) && one.outdated.length > 0).map(({ zone }) => zone.name);
-  return zones.length > 0 && hasSoakOrApproval && group.rollout.skipOnRollback ? { isBack: true, returning: zones } : { isBack: false };
+  return zones.length > 0 && group.rollout.waves.some(hasChecks) && group.rollout.skipOnRollback
+    ? { isBack: true, returning: zones }
+    : { isBack: false };
 }
 
 /**

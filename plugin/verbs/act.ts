@@ -147,7 +147,7 @@ const undo: Verb = {
   name: 'undo',
   summary: 'Roll a group back to the previous revision, in its safe order',
   description:
-    'Writes the earlier pod template to the members, and a RolloutIntent that blocks the undone revision while manifests in Git still request that revision. A rollback to the revision before the run skips soaks and approvals, unless the group sets skipOnRollback: false. After abort --rollback, it gives the members the template that their pods run.',
+    'Writes the earlier pod template to the members, and a RolloutIntent that blocks the undone revision while manifests in Git still request that revision. A rollback to the revision before the run skips soaks, gates and approvals, unless the group sets skipOnRollback: false. After abort --rollback, it gives the members the template that their pods run.',
   options: [
     {
       flags: '--to-revision <revision>',

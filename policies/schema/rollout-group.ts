@@ -266,7 +266,7 @@ const rollout = z
       .boolean()
       .default(true)
       .describe(
-        'A run to the previous pod template skips soak times and approvals. If only some zones return while other zones roll, the zones that return are updated before the waves.',
+        'A run to the previous pod template skips soak times, gates and approvals. If only some zones return while other zones roll, the zones that return are updated before the waves.',
       ),
     historyLimit: z.int().min(1).max(100).default(10).describe('Number of finished runs to keep as RolloutRun objects.'),
     onPolicyDeleted: wordOf('hold', 'release').describe(

@@ -198,11 +198,11 @@ export const clusterCodes = {
     hint: 'apply the template after the run has ended, or use strategy: pinned; if the change lowers replicas, keep their number',
   },
   RG5013: {
-    title: 'The rollout skips soaks and approvals',
+    title: 'The rollout skips soaks, gates and approvals',
     severity: 'notice',
     explanation:
-      'The change returns to the pod template before the last run, in every zone with outdated pods. Such a run skips the soaks and approvals of the waves, because pods already ran this template. Gates, windows and the other rules still apply.',
-    hint: 'to keep soaks and approvals, set spec.rollout.skipOnRollback: false',
+      'The change returns to the pod template before the last run, in every zone with outdated pods. Such a run skips the soaks, gates and approvals of the waves, because pods already ran this template, and a gate may measure the failure that the return repairs. Windows and the other rules still apply.',
+    hint: 'to keep soaks, gates and approvals, set spec.rollout.skipOnRollback: false',
   },
   RG5014: {
     title: 'A StatefulSet leaves its group',

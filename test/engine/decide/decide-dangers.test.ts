@@ -3,8 +3,8 @@ import { decideGroup } from '../../../engine/decide/decide.ts';
 import { judge } from '../../../engine/judge/judge.ts';
 import type { RunState } from '../../../engine/run/run-state.ts';
 import type { GroupDefinition } from '../../../policies/definition.ts';
-import { adopted, group, wave } from '../../kit/groups.ts';
-import { kitNowMs, oldRevision, statefulSet } from '../../kit/objects.ts';
+import { adopted, gate, group, wave } from '../../kit/groups.ts';
+import { kitNowMs, newRevision, oldRevision, statefulSet } from '../../kit/objects.ts';
 import {
   ago,
   exception,
@@ -154,6 +154,30 @@ describe('a group that neither acts nor is told by a rule why', () => {
     expect(decided(group(), { statefulSets: outdatedSets(), podChanges: one, exceptions: [allowed] }).waits).toEqual([
       expect.objectContaining({ rule: 'zone-budget', outcome: 'wait', fact: '1 of at most 1 pod unavailable in zone a' }),
     ]);
+  });
+});
+
+describe('a return to the previous template', () => {
+  const waves = [wave('canary', ['a'], { after: { soakMs: 0, gates: ['errors'] } }), wave('rest', ['b', 'c'])];
+  const gated = (rollout: object = {}) => group({ gates: [gate({ name: 'errors' })], rollout: { waves, ...rollout } });
+  const readings = [1, 2, 3].map((minutes) => ({ atMs: ago(minutes * minuteMs), result: 'value', value: 9 }) as const);
+  // Zone a is back, and b and c still run the revision that the gate measures.
+  const returned = (definition: GroupDefinition) => {
+    const [to, from] = [newRevision, oldRevision];
+    const both = (revision: string) => ({ a: revision, b: revision, c: revision });
+    const run = runOf({ kind: 'rollback', target: both(to), previous: both(from), restores: both(to), startedMs: ago(5 * minuteMs) });
+    const updated = Object.fromEntries([0, 1, 2].map((ordinal) => [ordinal, { revision: to, readyChangedMs: ago(4 * minuteMs) }]));
+    return decided(definition, {
+      statefulSets: outdatedSets(),
+      podChanges: { 'ingester-zone-a': updated },
+      ledgers: [ledgerOf({ run })],
+      gateReadings: [{ namespace: 'mimir', group: 'ingester', gate: 'errors', readings }],
+    });
+  };
+
+  it('is not held by the gate that shows why it is needed, unless the group keeps its checks', () => {
+    expect(returned(gated())).toMatchObject({ outcome: 'act', actions: [{ zone: 'b' }], run: { outcome: 'running', wave: 1 } });
+    expect(returned(gated({ skipOnRollback: false })).actions).toEqual([]);
   });
 });
 

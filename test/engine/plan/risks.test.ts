@@ -396,7 +396,7 @@ describe('RG5011, an exception that ends before the plan', () => {
   });
 });
 
-describe('RG5013, soaks and approvals that a return skips', () => {
+describe('RG5013, soaks, gates and approvals that a return skips', () => {
   const image = (version: string) => manifests({ image: `grafana/mimir:${version}` });
   const risksOfPlan = (desired: string, rollout: Partial<RolloutDefinition>) => {
     const waves = [wave('canary', ['a'], { after: { soakMs: hourMs, gates: [] } }), wave('rest', ['b', 'c'])];
@@ -410,7 +410,7 @@ describe('RG5013, soaks and approvals that a return skips', () => {
   };
 
   it('are named with their waves', () => {
-    const message = 'the change returns to the previous template, so the soaks and approvals of canary are skipped (skipOnRollback)';
+    const message = 'the change returns to the previous template, so the soaks, gates and approvals of canary are skipped (skipOnRollback)';
     expect(risksOfPlan('1.0', {})).toEqual([{ code: 'RG5013', severity: 'notice', message }]);
   });
 

@@ -178,17 +178,16 @@ describe('a promotion skips something exactly if the engine says so', () => {
     expect(why === undefined).toBe(changesCourse(state, { action: 'promote', ...about }));
   });
 
+  const nothingLeft =
+    'waves both, end, start and again have no soak and no gate left; a return to the previous template skips soaks and gates (skipOnRollback)';
+
   it.each([
     ['before the first wave', { soakMs: halfHourMs, gates: ['latency', 'errors'] }],
     ['the first wave has soaked', { soakMs: 0, gates: ['errors'] }],
-    ['an undo', { soakMs: 0, gates: ['latency', 'errors'] }],
+    ['an undo that skips nothing', { soakMs: halfHourMs, gates: ['latency', 'errors'] }],
     ['a rollback that skips only gates', { soakMs: halfHourMs, gates: [] }],
-    [
-      'a rollback',
-      {
-        why: 'waves both, end, start and again have no soak and no gate left; a return to the previous template skips soaks (skipOnRollback) and gates',
-      },
-    ],
+    ['an undo', { why: nothingLeft }],
+    ['a rollback', { why: nothingLeft }],
     ['the third wave replaces pods', { why: 'waves start and again have no soak and no gate left' }],
   ])('%s: of all waves', (name, expected) => {
     const state = states[name];
