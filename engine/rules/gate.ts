@@ -89,7 +89,8 @@ function judgedByInstant(gate: GateDefinition, readings: readonly GateReading[],
   return [...verdicts.values()];
 }
 
-function judgeReading(gate: GateDefinition, reading: GateReading, nowMs: number): Judged {
+/** Returns the verdict on one reading, evaluated at `nowMs`. */
+export function judgeReading(gate: GateDefinition, reading: GateReading, nowMs: number): Judged {
   const onError = gate.onError === 'fail' ? 'failure' : 'neutral';
   const onNoData = gate.noData === 'fail' ? 'failure' : 'neutral';
   if (reading.result === 'noData') return gate.noData === 'pass' ? 'success' : onNoData;
