@@ -69,10 +69,10 @@ export function decideRoll(context: GroupContext, advanced: AdvancedRun | undefi
   };
 }
 
-/** Returns a warning for each member with an unfit update strategy, unless a step shows that this blocks the rollout. */
+/** Returns a warning for each member with an unfit update strategy that no step shows. */
 function strategyWarnings({ group, view }: GroupContext, steps: readonly Step[]): readonly RuleResult[] {
-  const isShown = steps.some(({ results }) => results.some((answer) => answer.rule === 'update-strategy' && blocks(answer)));
-  return isShown ? [] : unfitMembers(group, view.zones);
+  const shown = new Set(steps.flatMap(({ results }) => results.map(({ fact }) => fact)));
+  return unfitMembers(group, view.zones).filter(({ fact }) => !shown.has(fact));
 }
 
 /**

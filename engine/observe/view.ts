@@ -4,7 +4,7 @@ import type { GroupDefinition, ZoneDefinition } from '../../policies/definition.
 import { traitsOf } from '../../policies/strategies.ts';
 import { groupBy } from '../../policies/values/group-by.ts';
 import { keptByObject } from '../../policies/values/map.ts';
-import { counted, listed } from '../../policies/wording.ts';
+import { counted, listed, zonesText } from '../../policies/wording.ts';
 import { profileOf } from '../profiles.ts';
 import { earliest } from '../rule.ts';
 import { restoredRevision } from '../run/states.ts';
@@ -225,19 +225,28 @@ function blockingReasonOf(
   }
   const unreadLedger = unreadReasonOf(snapshot, 'Ledger', group.namespace, group.name);
   if (unreadLedger !== undefined) return unreadLedger;
-  const owners = ownersOf(snapshot, set);
-  if (owners.length > 1)
-    return `StatefulSet ${set.name} has several owners: ${owners
-      .map((owner) => `zone ${owner.zone.name} of group ${owner.group.name}`)
-      .sort()
-      .join(', ')}`;
+  if (ownersOf(snapshot, set).length > 1) return sharedReasonOf(snapshot, group);
   if (set.isTerminating) return `StatefulSet ${set.name} is being deleted`;
   if (set.status.updateRevision === '') return `StatefulSet ${set.name} has no status.updateRevision`;
   const lacksCurrent = profileOf(group).advancesCurrentRevision && set.status.currentRevision === '';
   return lacksCurrent ? `StatefulSet ${set.name} has no status.currentRevision` : undefined;
 }
 
-function ownersOf({ groups }: Snapshot, { namespace, name }: StatefulSetView): readonly Owner[] {
+/** Returns the StatefulSets of the group that have several owners, and the owners. The reason is the same for all of these zones. */
+function sharedReasonOf(snapshot: Snapshot, group: GroupDefinition): string {
+  const { namespace } = group;
+  const names = [...new Set(group.zones.map(({ statefulSet }) => statefulSet))];
+  const shared = names.filter((name) => ownersOf(snapshot, { namespace, name }).length > 1);
+  const owners = groupBy(
+    shared.flatMap((name) => ownersOf(snapshot, { namespace, name })),
+    (owner) => owner.group.name,
+  );
+  const texts = [...owners].map(([name, zones]) => `${zonesText([...new Set(zones.map(({ zone }) => zone.name))])} of group ${name}`);
+  const subject = shared.length === 1 ? `StatefulSet ${shared[0]} has` : `StatefulSets ${listed(shared, 'and')} have`;
+  return `${subject} several owners: ${texts.sort().join(', ')}`;
+}
+
+function ownersOf({ groups }: Snapshot, { namespace, name }: Pick<StatefulSetView, 'namespace' | 'name'>): readonly Owner[] {
   return ownersIn(groups).get(`${namespace}/${name}`) ?? [];
 }
 

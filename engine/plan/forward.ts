@@ -11,8 +11,18 @@ import { isOfStop } from '../decide/stops.ts';
 import { type GroupDecision, isReplacement, type RuleResult } from '../decision.ts';
 import { decidedLedger, nextClaimEndMs, withObservedLedgers } from '../ledger/ledger.ts';
 import { blocks, earliest, earliestAfter } from '../rule.ts';
+import { judgeReading } from '../rules/gate.ts';
 import { digestOfWaves } from '../run/requests.ts';
-import { type IntentView, isUnknown, ledgerOf, type MetricView, type Preparation, type Snapshot } from '../snapshot.ts';
+import {
+  type GateReading,
+  type GateReadingsView,
+  type IntentView,
+  isUnknown,
+  ledgerOf,
+  type MetricView,
+  type Preparation,
+  type Snapshot,
+} from '../snapshot.ts';
 import { modelReadings, type World, type WorldInput } from '../world/model.ts';
 import { failsToPrepare, nextEventMs, step } from '../world/world.ts';
 import type { Assumptions } from './document.ts';
@@ -73,7 +83,7 @@ export function runForward(
   let before: Pick<GroupDecision, 'wantedReadings'> = { wantedReadings: [] };
   for (let count = 0; ; count += 1) {
     const reached = applyDueEvents(world, pending);
-    world = withReadings({ ...reached, snapshot: withObservedLedgers(reached.snapshot) }, group, before);
+    world = withNextReadings({ ...reached, snapshot: withObservedLedgers(reached.snapshot) }, group, before);
     const decision = decideGroup(world.snapshot, group);
     before = decision;
     const turn: Turn = { nowMs: world.snapshot.nowMs, decision };
@@ -103,13 +113,16 @@ export function runForward(
 
 /**
  * Returns the instant at which time may change what the group does. If only a person ends a stop of the whole group or continues a failed run,
- * other stops that begin and end until then change nothing, so their instants do not count. If preparations fail, the next ones fail too.
+ * other stops that begin and end until then change nothing, so their instants do not count. If preparations or gates
+ * fail, the next ones fail too.
  */
 function wakeOf(decision: GroupDecision, world: World, group: GroupDefinition): number | undefined {
   const { steps, stops, wakeAtMs } = decision;
   const isStopped = stops.some(({ rule, endsBy }) => endsBy === 'person' || rule === 'run-failed');
   const isOfAStop = (answer: RuleResult): boolean => isStopped && stops.some((stop) => isOfStop(answer, stop));
-  const isFailing = ({ rule }: RuleResult, zone: string | undefined): boolean => preparationRules.has(rule) && failsToPrepare(world, zone);
+  const hasFailingGate = failingGates(world, group, decision.wantedReadings).size > 0;
+  const isFailing = ({ rule }: RuleResult, zone: string | undefined): boolean =>
+    rule === 'gate' ? hasFailingGate : preparationRules.has(rule) && failsToPrepare(world, zone);
   if (!isStopped && !steps.some(({ zone, results }) => results.some((answer) => isFailing(answer, zone)))) return wakeAtMs;
   const waits = steps.flatMap(({ kind, zone, results }) =>
     results.filter((answer) => blocks(answer) && !(kind === 'roll' && isOfAStop(answer)) && !isFailing(answer, zone)),
@@ -268,10 +281,43 @@ export function withReadings(world: World, group: GroupDefinition, { wantedReadi
     const readings = gate === undefined ? [] : modelReadings(gate, fromMs, snapshot.nowMs, assumptions.gates);
     return readings.length === 0 ? [] : [{ namespace: group.namespace, group: group.name, gate: name, readings }];
   });
-  const others = snapshot.gateReadings.filter(
-    (view) => view.namespace !== group.namespace || view.group !== group.name || !views.some(({ gate }) => gate === view.gate),
-  );
+  const others = snapshot.gateReadings.filter((view) => !isOfGroup(view, group) || !views.some(({ gate }) => gate === view.gate));
   return { ...world, snapshot: { ...snapshot, gateReadings: [...others, ...views] } };
+}
+
+/**
+ * Returns the world with the readings up to now. If the last reading of a gate since the instant from which it counts is no success, the next
+ * ones have the same result: nothing in the cluster mends the measurement. A failure is not counted again.
+ */
+function withNextReadings(world: World, group: GroupDefinition, { wantedReadings }: Pick<GroupDecision, 'wantedReadings'>): World {
+  const failing = failingGates(world, group, wantedReadings);
+  const read = withReadings(world, group, { wantedReadings: wantedReadings.filter(({ gate }) => !failing.has(gate)) });
+  if (failing.size === 0) return read;
+  const { nowMs } = world.snapshot;
+  const gateReadings = read.snapshot.gateReadings.map((view) => {
+    const last = failing.get(view.gate);
+    if (last === undefined || !isOfGroup(view, group)) return view;
+    return { ...view, readings: view.readings.map((reading) => (reading === last ? { ...reading, atMs: nowMs } : reading)) };
+  });
+  return { ...read, snapshot: { ...read.snapshot, gateReadings } };
+}
+
+/** Returns the last readings of the gates whose last reading is no success. */
+function failingGates(world: World, group: GroupDefinition, wanted: GroupDecision['wantedReadings']): ReadonlyMap<string, GateReading> {
+  const { assumptions, snapshot } = world;
+  if (assumptions.gates === 'fail') return new Map();
+  return new Map(
+    wanted.flatMap(({ gate: name, fromMs }): [string, GateReading][] => {
+      const gate = group.gates.find((one) => one.name === name);
+      const last = snapshot.gateReadings.find((view) => view.gate === name && isOfGroup(view, group))?.readings.at(-1);
+      if (gate === undefined || last === undefined || last.atMs < fromMs) return [];
+      return judgeReading(gate, last, last.atMs) === 'success' ? [] : [[name, last]];
+    }),
+  );
+}
+
+function isOfGroup(view: GateReadingsView, { namespace, name }: GroupDefinition): boolean {
+  return view.namespace === namespace && view.group === name;
 }
 
 function nextReadingMs(world: World, group: GroupDefinition, decision: GroupDecision): number | undefined {
@@ -280,8 +326,10 @@ function nextReadingMs(world: World, group: GroupDefinition, decision: GroupDeci
   if (decision.run?.outcome === 'failed') return undefined;
   // While a status is older than its spec, gates are not evaluated, so a reading does not end this wait either.
   if (decision.waits.length > 0 && decision.waits.every(({ rule }) => rule === 'view-complete')) return undefined;
+  const failing = failingGates(world, group, decision.wantedReadings);
   return earliest(
     decision.wantedReadings.map(({ gate: name, fromMs }) => {
+      if (failing.has(name)) return undefined;
       const everyMs = group.gates.find((gate) => gate.name === name)?.everyMs ?? 60_000;
       return fromMs > nowMs ? fromMs : fromMs + (Math.floor((nowMs - fromMs) / everyMs) + 1) * everyMs;
     }),

@@ -9,6 +9,7 @@ import type { GroupDecision, RuleResult } from '../decision.ts';
 import { absentOrdinals, type GroupView, isAvailable, isCrashing, viewGroup, type ZoneView } from '../observe/view.ts';
 import { storedResult } from '../rule.ts';
 import { unusedExceptions } from '../rules/exception.ts';
+import { judgeReading } from '../rules/gate.ts';
 import { recordedKind } from '../run/origin.ts';
 import type { RunState } from '../run/run-state.ts';
 import { type Claim, type GateReading, type Ledger, type PodView, type Snapshot, setNamed } from '../snapshot.ts';
@@ -152,13 +153,33 @@ function isSame(a: RuleResult, b: RuleResult): boolean {
 
 /** Returns the gates with the readings that the decision still needs: the agent forgets all others before the next decision. */
 function gatesOf(group: GroupDefinition, snapshot: Snapshot, { wantedReadings }: GroupDecision): readonly PublishedGate[] {
-  return group.gates.map(({ name, mode }) => {
+  return group.gates.map((gate) => {
+    const { name, mode } = gate;
     const wanted = wantedReadings.some(({ gate }) => gate === name) ? snapshot.gateReadings : [];
     const readings = wanted
       .filter((view) => view.namespace === group.namespace && view.group === group.name && view.gate === name)
       .flatMap((view) => view.readings);
     const [latest] = readings.toSorted((a, b) => b.atMs - a.atMs);
-    return { gate: name, mode, readings: readings.length, ...(latest === undefined ? {} : { latest: publishedReading(latest) }) };
+    const failures = readings.filter((reading) => judgeReading(gate, reading, reading.atMs) === 'failure').length;
+    return {
+      gate: name,
+      mode,
+      readings: readings.length,
+      ...(failures === 0 ? {} : { failures }),
+      ...(latest === undefined ? {} : { latest: publishedReading(latest) }),
+    };
+  });
+}
+
+/** Returns the published readings of each gate: the latest one and, if it is a failure, the failures before it. */
+export function publishedReadings(group: GroupDefinition, { gates }: PublishedDecision): Snapshot['gateReadings'] {
+  return gates.flatMap(({ gate: name, latest, failures = 0 }) => {
+    const gate = group.gates.find((one) => one.name === name);
+    if (gate === undefined || latest === undefined) return [];
+    const count = judgeReading(gate, latest, latest.atMs) === 'failure' ? Math.max(1, failures) : 1;
+    // The exact instants of the earlier failures do not count.
+    const readings = Array.from({ length: count }, (_, index) => ({ ...latest, atMs: latest.atMs - index })).reverse();
+    return [{ namespace: group.namespace, group: group.name, gate: name, readings }];
   });
 }
 

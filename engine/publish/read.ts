@@ -141,6 +141,8 @@ const published = z.object({
       gate: text,
       mode: z.enum(['enforce', 'observe']),
       readings: count,
+      /** The readings that count as failures; absent: zero. */
+      failures: count.exactOptional(),
       latest: z
         .discriminatedUnion('result', [
           z.object({ atMs: instant, result: z.literal('value'), value: z.number() }),

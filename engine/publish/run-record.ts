@@ -12,6 +12,7 @@ import { type Action, asksToPrepare, type GroupDecision, isMoving, replacedBy, t
 import { viewGroup } from '../observe/view.ts';
 import { storedResult } from '../rule.ts';
 import { isRejection } from '../rules/approval.ts';
+import { noReading } from '../rules/gate.ts';
 import { changeOf, recordedKind } from '../run/origin.ts';
 import { cancelRequests, isOfRun, requestOf as requestNameOf } from '../run/requests.ts';
 import { leavesZone, type RevisionCounts, revisionBefore } from '../run/revisions.ts';
@@ -99,8 +100,8 @@ function withTarget(record: RolloutRun, run: RunState, decision: GroupDecision):
 function runState(record: RolloutRun, turn: RunTurn, decision: GroupDecision, run: RunState): RolloutRun {
   const isOver = record.spec.outcome !== 'running';
   if (isOver && run.outcome !== 'running') return record;
-  // A retried run is the same run.
-  const { endedAt: _endedAt, took: _took, failure: _failure, ...open } = record.spec;
+  // A retried run is the same run, and keeps the cause of its last failure.
+  const { endedAt: _endedAt, took: _took, ...open } = record.spec;
   const reopened = isOver ? { ...record, spec: { ...open, outcome: 'running' as const } } : withPods(withOrigin(record, run), decision);
   const isKnown = (zone: string, { ordinal }: PodView): boolean =>
     record.spec.steps.some((step) => step.zone === zone && ordinalsOf(step.pods ?? '').includes(ordinal));
@@ -257,8 +258,9 @@ function addWait(spec: Spec, { startedMs }: RunTurn, decision: GroupDecision): S
   const { waiting, ...rest } = spec;
   const now = first && { rule: first.rule.slice(0, 317), fact: storedResult(first).fact.slice(0, 512) };
   if (waiting?.rule === now?.rule) {
-    // A rejection ends no wait for an approval, but it changes what ends the wait.
-    const isNews = first !== undefined && isRejection(first) && waiting?.fact !== now?.fact;
+    // A rejection ends no wait for an approval, but it changes what ends the wait. The first reading of a gate shows why it does not pass.
+    const isFirstReading = first?.rule === 'gate' && waiting?.fact.endsWith(noReading) === true;
+    const isNews = first !== undefined && (isRejection(first) || isFirstReading) && waiting?.fact !== now?.fact;
     return isNews && waiting && now ? { ...spec, waiting: { ...waiting, fact: now.fact } } : spec;
   }
   const settled = waiting === undefined ? rest : settle(rest, waiting, startedMs);

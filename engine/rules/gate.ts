@@ -18,6 +18,9 @@ type Judged = 'success' | 'failure' | 'neutral';
 
 const stalePeriods = 3;
 
+/** The end of the fact about a gate that was not read yet. */
+export const noReading = 'has no reading yet';
+
 /** Returns the verdict on one gate from the readings since `sinceMs` plus the initial delay of the gate. */
 export function gateVerdict(context: GroupContext, gate: GateDefinition, sinceMs: number): GateVerdict {
   const rule = 'gate';
@@ -37,7 +40,7 @@ export function gateVerdict(context: GroupContext, gate: GateDefinition, sinceMs
   // Only as many further readings as are still missing in a row can pass the gate.
   const passesAfter = (firstMs: number): number | undefined => ahead(context, firstMs + (gate.consecutive - streak - 1) * gate.everyMs);
   if (last === undefined)
-    return verdict(result(rule, 'wait', `${gate.name} has no reading yet`, { limit, source, earliestMs: passesAfter(fromMs) }));
+    return verdict(result(rule, 'wait', `${gate.name} ${noReading}`, { limit, source, earliestMs: passesAfter(fromMs) }));
   if (context.nowMs - last.atMs > stalePeriods * gate.everyMs) {
     const age = ageSince('ago', last.atMs, context.nowMs);
     return verdict(result(rule, 'unknown', `${gate.name} was last read ${age.words}`, { limit, source, age }));
@@ -89,7 +92,8 @@ function judgedByInstant(gate: GateDefinition, readings: readonly GateReading[],
   return [...verdicts.values()];
 }
 
-function judgeReading(gate: GateDefinition, reading: GateReading, nowMs: number): Judged {
+/** Returns the verdict on one reading, evaluated at `nowMs`. */
+export function judgeReading(gate: GateDefinition, reading: GateReading, nowMs: number): Judged {
   const onError = gate.onError === 'fail' ? 'failure' : 'neutral';
   const onNoData = gate.noData === 'fail' ? 'failure' : 'neutral';
   if (reading.result === 'noData') return gate.noData === 'pass' ? 'success' : onNoData;

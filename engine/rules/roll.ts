@@ -27,10 +27,10 @@ export function viewComplete({ context }: RollQuestion): RuleResult {
 }
 
 /** Returns the result that blocks a zone that cannot be evaluated; undefined if it can. */
-export function unreadResult({ zone, unknown, isShared }: ZoneView): RuleResult | undefined {
+export function unreadResult({ unknown, isShared }: ZoneView): RuleResult | undefined {
   if (unknown === undefined) return undefined;
   if (isShared === undefined) return result('view-complete', 'unknown', unknown);
-  return result('view-complete', 'no', unknown, { endsWith: `remove StatefulSet ${zone.statefulSet} from all of these zones but one` });
+  return result('view-complete', 'no', unknown, { endsWith: 'keep each StatefulSet in one zone of one RolloutGroup' });
 }
 
 /** Returns the result of the first zone that cannot be evaluated. */

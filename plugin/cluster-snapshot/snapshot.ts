@@ -9,6 +9,7 @@ import { type Observed, orphanedPods, snapshotOf } from '../../engine/observe/cl
 import { observeNode, observePod, observeStatefulSet } from '../../engine/observe/objects.ts';
 import { fieldAt } from '../../engine/observe/raw.ts';
 import { observeReplicaSource, type ReplicaSourceReference } from '../../engine/observe/source.ts';
+import { publishedReadings } from '../../engine/publish/decision.ts';
 import { boundInputs, metricsOf, newestMetrics } from '../../engine/publish/metrics.ts';
 import type { PublishedDecision } from '../../engine/publish/published.ts';
 import { isStatusMapName } from '../../engine/publish/published.ts';
@@ -40,8 +41,8 @@ interface SnapshotSources extends Pick<Snapshot, 'nowMs' | 'replicaSources'> {
 }
 
 /**
- * Returns the snapshot of a listing, with ledgers as the agent reads them. Unreadable objects and gate readings are unknown; metrics are as the
- * agent last published them.
+ * Returns the snapshot of a listing, with ledgers as the agent reads them. Unreadable objects are unknown; the readings of
+ * gates and metrics are as the agent last published them.
  */
 export function clusterSnapshot(
   listing: Listing,
@@ -54,6 +55,7 @@ export function clusterSnapshot(
     return [];
   };
   const ledgers = policies.groups.flatMap((group) => readable('Ledger', group, ledgerOf(listing.documents, group.namespace, group.name)));
+  const publishedOf = ({ namespace, name }: GroupDefinition): PublishedDecision | undefined => published?.get(`${namespace}/${name}`);
   const observed: Observed = {
     nowMs,
     policyDigest: policies.digest,
@@ -71,10 +73,13 @@ export function clusterSnapshot(
     zoneBudgets: known(listing.zoneBudgets, (items) => allKnown(items.map(observeZoneBudget))),
     podBudgets: known(listing.podBudgets, (items) => allKnown(items.map(observePodBudget))),
     replicaSources,
-    gateReadings: [],
+    gateReadings: policies.groups.flatMap((group) => {
+      const decision = publishedOf(group);
+      return decision === undefined ? [] : publishedReadings(group, decision);
+    }),
     metrics: newestMetrics(
       policies.groups.flatMap((group) => {
-        const decision = published?.get(`${group.namespace}/${group.name}`);
+        const decision = publishedOf(group);
         return decision === undefined ? [] : metricsOf(decision, boundInputs(policies.policies, group, agentNamespace), nowMs);
       }),
     ),

@@ -3,6 +3,7 @@ import { isStatus } from '../../cluster/request/failure.ts';
 import { type KubernetesObject, resources } from '../../cluster/request/resource.ts';
 import { patchObject, targetOf } from '../../cluster/request/write.ts';
 import { blocksTemplate, templateStops } from '../../engine/decide/stops.ts';
+import type { AdmissionRequest } from '../../engine/decision.ts';
 import { endsText, noWaveTexts, stopFact } from '../../engine/publish/status.ts';
 import { secondText } from '../../policies/instant.ts';
 import { counted } from '../../policies/wording.ts';
@@ -81,8 +82,13 @@ async function refuseDenied(
   const [stop] = live.definition === undefined ? templateStops(live.decision.stops ?? []) : [];
   if (stop !== undefined && meant.some(({ zone }) => stop.zones.includes(zone)))
     throw refusedFailure(`a restart of ${name} would roll out a blocked template`, { why: stopFact(stop), todo: endsText(stop) });
-  const requests = meant.map(({ view: { namespace, name: statefulSet } }) => {
-    return { kind: 'restart', namespace, statefulSet, dryRun: dryRun !== undefined } as const;
+  // As the webhook does, because a restart changes the template.
+  const requests = meant.flatMap(({ view: { namespace, name: statefulSet, replicas, updateStrategy: strategy } }): AdmissionRequest[] => {
+    const target = { namespace, statefulSet, dryRun: dryRun !== undefined };
+    return [
+      { kind: 'restart', ...target },
+      { kind: 'update', ...target, from: replicas, to: replicas, isTemplateChanged: true, strategy, via: 'patch' },
+    ];
   });
   const { judgements, notes } = await judgeForUser(cluster, stored, requests);
   const permitted = judgements.flatMap((judgement) =>

@@ -77,7 +77,7 @@ export function blockingTexts(
       wait.outcome === 'no' && wait.earliestMs === undefined && isLeft({ rule: wait.rule }) && !stops.some((stop) => isOfStop(wait, stop)),
   );
   return [
-    ...left.map((stop) => `${stop.fact}; ${verb} does not change it. To end it: ${endsText(stop)}`),
-    ...others.map((wait) => [`${wait.fact}; ${verb} does not change it`, ...todoOf(wait, nameOf(decision))].join('; ')),
+    ...left.map((stop) => `${stop.fact}; ${verb} does not end this block. To end it: ${endsText(stop)}`),
+    ...others.map((wait) => [`${wait.fact}; ${verb} does not end this block`, ...todoOf(wait, nameOf(decision))].join('; ')),
   ];
 }

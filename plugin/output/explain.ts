@@ -149,11 +149,12 @@ function verdict(explanation: Explanation): string {
   const exception = exceptionVerdict(explanation);
   if (outcome === 'act' && !isVain) return doubt ?? exception ?? '. No rule blocks the next step.';
   if (outcome === 'done') return doubt ?? doneVerdict(explanation);
+  const stops = shownStops(decision);
   const stop = stopVerdict(
     explanation,
-    decision.stops.filter(({ isBlocking }) => isBlocking),
+    stops.filter(({ isBlocking }) => isBlocking),
   );
-  const stopped = decision.stops.every(({ rule }) => rule === 'protected' || rule === 'paused')
+  const stopped = stops.every(({ rule }) => rule === 'protected' || rule === 'paused')
     ? undefined
     : '. The group continues by itself; the undone or failed revision does not roll out.';
   const unexpected = waits.find((wait) => !endsByItself(wait));

@@ -220,8 +220,18 @@ function stopPart(decision: PublishedDecision, isShort: boolean): string {
   return `${text}${more.length === 0 ? '' : ` and ${counted(more.length, 'other stop')}`}`;
 }
 
-/** Returns the stops for output. Several requests for undone revisions that no zone has now are one stop. */
-export function shownStops({ stops = [] }: Pick<PublishedDecision, 'stops'>): readonly Stop[] {
+interface ShownDecision extends Pick<PublishedDecision, 'stops'> {
+  readonly steps: readonly Pick<PublishedStep, 'kind'>[];
+  readonly waits: readonly RuleResult[];
+}
+
+/**
+ * Returns the stops for output. Several requests for undone revisions that no zone has now are one stop. A window that a change of replicas
+ * waits for is no stop while no pod waits to be replaced, because the wait names it.
+ */
+export function shownStops({ stops: all = [], steps, waits }: ShownDecision): readonly Stop[] {
+  const isRolling = steps.some(({ kind }) => kind === 'roll');
+  const stops = all.filter((stop) => stop.rule !== 'window' || isRolling || !waits.some((wait) => isOfStop(wait, stop)));
   const earlier = stops.filter((stop) => stop.rule === 'undone' && !stop.isBlocking && stop.untilMs === undefined);
   const [first, ...others] = earlier;
   if (first === undefined || others.length === 0) return stops;

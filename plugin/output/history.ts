@@ -119,7 +119,7 @@ function changesOf({ fromImages = {}, toImages = {} }: ShownZone): readonly Imag
 function noteOf(run: ShownRun, runs: readonly ShownRun[], unattended: string | undefined): string {
   const { outcome, failure, waiting, cause, commit, earlierIds = [] } = run;
   if (outcome === 'abandoned') return 'the group was deleted, or another run started, before this run ended';
-  if (failure !== undefined) return failure;
+  if (outcome === 'failed' && failure !== undefined) return failure;
   const revisions = revisionsText(run);
   const next = outcome === 'superseded' ? runs.slice(0, runs.indexOf(run)).findLast(({ kind }) => kind !== 'scale') : undefined;
   const parts = [

@@ -21,7 +21,7 @@ const pause: Verb = {
   name: 'pause',
   summary: 'Pause a group: pods in flight finish, no further pod is replaced',
   description:
-    'Creates a RolloutIntent. The agent still scales up, but not down. With --zone, the rollout starts no later zone while the wave has a pod of this zone to replace. If the group is already paused, updates only the reason and the end.',
+    'Creates a RolloutIntent. The agent still scales up, but not down. A pause denies no request of other clients: kubectl scale of a leading zone still removes pods at once. With --zone, the rollout starts no later zone while the wave has a pod of this zone to replace. If the group is already paused, updates only the reason and the end.',
   options: [zone, { flags: '--duration <duration>', description: 'Resume automatically after this time, for example 2h.' }, unasked],
   examples: ['pause ingester --zone zone-c --duration 2h --reason "read latency"'],
   load: async () => (await import('../commands/pause.ts')).pause,

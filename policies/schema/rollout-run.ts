@@ -68,7 +68,7 @@ export const rolloutRunSpec = z.strictObject({
     .describe(
       'Outcome of the run. `superseded`: another run replaced it. `cancelled`: the change was reverted before a pod was replaced, or a scaling ended without a change of replicas.',
     ),
-  failure: z.string().max(1024).optional().describe('Why the run failed.'),
+  failure: z.string().max(1024).optional().describe('Why the run failed, also after a retry.'),
   startedAt: instant.describe('Start of the run.'),
   endedAt: instant.optional().describe('End of the run. Absent while it is running.'),
   took: seconds.optional().describe('Duration of the run in seconds. Absent while it is running.'),

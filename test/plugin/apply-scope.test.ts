@@ -173,7 +173,7 @@ describe('a StatefulSet that two groups of the cluster name', () => {
       const { stdout, stderr, ...ended } = await run(line);
       expect([line, ended.status, stdout + stderr]).toEqual([line, status, expect.stringContaining(shared)]);
     }
-    expect((await run(`explain ${name} -n mimir`)).stdout).toContain('remove StatefulSet ga-a from all of these zones but one');
+    expect((await run(`explain ${name} -n mimir`)).stdout).toContain('keep each StatefulSet in one zone of one RolloutGroup');
   });
 
   it('does not keep other objects from being applied', async () => {

@@ -53,7 +53,7 @@ describe('if the agent has lost the right to replace pods', () => {
     const { stderr, stdout } = await act(line, { decision, extra, options: { stamp: oncall, isAllowed } });
     const [verb] = line.split(' ');
     expect(stderr, stdout).toMatch(
-      new RegExp(`rollout-group/rollout-group-agent may not .* in mimir: no pod is replaced by eviction; ${verb} does not change it`),
+      new RegExp(`rollout-group/rollout-group-agent may not .* in mimir: no pod is replaced by eviction; ${verb} does not end this block`),
     );
   });
 });
@@ -67,7 +67,7 @@ describe('if no webhook records requesters', () => {
       const { stdout, stderr } = await act(line, { decision, extra: [...inRun, webhook], options: { stamp: oncall } });
       const [verb] = line.split(' ');
       expect(stderr, stdout).toMatch(
-        new RegExp(`no webhook records requesters, so no approval counts: .* does not exist; ${verb} does not change it`),
+        new RegExp(`no webhook records requesters, so no approval counts: .* does not exist; ${verb} does not end this block`),
       );
       expect(stdout).not.toContain('waits for the approval of wave rest');
     },
@@ -112,7 +112,7 @@ describe('undo in the middle of a run', () => {
 
   it('names a protection of a zone with pods to replace, and not of a zone without', async () => {
     const undo = (zone: string) => act('undo ingester', { decision: rolling, extra: [...inRun, protection(zone)] });
-    expect((await undo('a')).stderr).toContain('protects zone a; undo does not change it. To end it: kubectl rollout-group cancel');
+    expect((await undo('a')).stderr).toContain('protects zone a; undo does not end this block. To end it: kubectl rollout-group cancel');
     const { status, stdout, stderr } = await undo('c');
     expect([status, stdout, stderr]).toEqual([0, expect.stringContaining('2 pods are replaced'), '']);
   });

@@ -220,7 +220,7 @@ describe('resume', () => {
     const published = publishedObject({ ...pausedDecision, decidedMs: Date.now(), waits });
     const resumed = await act('resume ingester', { extra: [pauseOf(), published] });
     expect(resumed.stdout).toContain(
-      '\n  no webhook pins pods; resume does not change it; find out why: kubectl rollout-group doctor -n mimir\n',
+      '\n  no webhook pins pods; resume does not end this block; find out why: kubectl rollout-group doctor -n mimir\n',
     );
   });
 
@@ -318,7 +318,7 @@ it('scale names the missing permission if the user may not list RolloutGroups', 
 
 describe('a request under a stop', () => {
   const paused = (verb: string) =>
-    `note: the group is paused by an unverified requester; ${verb} does not change it. To end it: kubectl rollout-group resume mimir/ingester\n`;
+    `note: the group is paused by an unverified requester; ${verb} does not end this block. To end it: kubectl rollout-group resume mimir/ingester\n`;
 
   it.each([
     ['restart ingester', paused('restart')],
@@ -342,7 +342,7 @@ describe('a request under a stop', () => {
     const group: FakeObject = { ...pauseOf(), kind: 'RolloutGroup', metadata: { name: 'ingester', namespace: 'mimir' } };
     const pinned = { ...group, spec: { members, rollout: { strategy: 'pinned' } } };
     expect((await act('restart ingester', { extra: [pinned] })).stderr).toMatch(
-      /no pod is replaced without the webhook on pod creation: .* does not exist; restart does not change it; find out why: kubectl rollout-group doctor -n mimir\n/,
+      /no pod is replaced without the webhook on pod creation: .* does not exist; restart does not end this block; find out why: kubectl rollout-group doctor -n mimir\n/,
     );
   });
 

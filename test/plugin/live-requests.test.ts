@@ -284,7 +284,7 @@ describe('abort and retry', () => {
   describe('abort --rollback while zone c is paused', () => {
     const fact = 'zone c is paused by an unverified requester';
     const resume = 'kubectl rollout-group resume mimir/ingester --zone c';
-    const note = `note: ${fact}; abort does not change it. To end it: ${resume}\n`;
+    const note = `note: ${fact}; abort does not end this block. To end it: ${resume}\n`;
 
     it('names the pause, and not the approval that the rollback does not need', async () => {
       const pause = {
@@ -422,7 +422,7 @@ describe('under a pause', () => {
     const { stderr } = await act(line, { decision, extra: [...history, pause] });
     const [verb] = line.split(' ');
     expect(stderr).toContain(
-      `note: the group is paused by an unverified requester; ${verb} does not change it. To end it: kubectl rollout-group resume mimir/ingester\n`,
+      `note: the group is paused by an unverified requester; ${verb} does not end this block. To end it: kubectl rollout-group resume mimir/ingester\n`,
     );
     expect(stderr).not.toContain('run failed');
   });

@@ -68,7 +68,7 @@ describe('restart while the pods do not all run the template', () => {
     for (const dryRun of ['', ' --dry-run=server']) {
       const { stderr } = await act(`restart ingester --zone b${dryRun}`, { extra });
       expect(stderr).toContain(
-        'restart does not change it. To end it: kubectl rollout-group cancel mimir/ingester undo.ingester.1, or kubectl rollout-group undo mimir/ingester --zone a, or apply another pod template\n',
+        'restart does not end this block. To end it: kubectl rollout-group cancel mimir/ingester undo.ingester.1, or kubectl rollout-group undo mimir/ingester --zone a, or apply another pod template\n',
       );
     }
   });
@@ -129,6 +129,15 @@ describe('restart while the pods do not all run the template', () => {
     expect(stderr).toContain(
       'denied by run-failed: a restart would replace no pod while zones b and c have the template of the failed run: the run failed: no pod came',
     );
+  });
+
+  it('refuses a new template that a policy denies, and names the override as the API server would not', async () => {
+    const spec = { targets: { all: true }, rules: [{ name: 'calm', actions: ['rollout'], effect: 'deny' }] };
+    const denies = { apiVersion, kind: 'RolloutPolicy', metadata: { name: 'p', namespace: 'mimir' }, spec };
+    const { status, writes, stderr } = await act('restart ingester', { decision: over, extra: [...history, denies] });
+    expect([status, writes]).toEqual([5, []]);
+    expect(stderr).toContain('update of statefulset/ingester-zone-a in namespace mimir is denied by p/calm');
+    expect(stderr).toContain('kubectl rollout-group override mimir/ingester --rule p/calm');
   });
 
   it('refuses a template that the published decision of a group without a readable definition blocks', async () => {

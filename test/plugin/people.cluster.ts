@@ -489,7 +489,7 @@ describeOnControlPlane('the word of people', (controlPlane) => {
         expect(bundle(line)).toContain('zone c is paused by its settings');
         expect(bundle(line)).toContain('kubectl edit rolloutgroup ingester -n mimir');
       }
-      expect(bundle('resume ingester')).toContain('resume does not change it. To end it: kubectl edit rolloutgroup ingester -n mimir');
+      expect(bundle('resume ingester')).toContain('resume does not end this block. To end it: kubectl edit rolloutgroup ingester -n mimir');
       const { zones: written } = groupObject.spec.members;
       await controlPlane().client.patch(`${path}/rolloutgroups/ingester`, 'merge', { spec: { members: { zones: written } } });
       await untilStops();

@@ -307,6 +307,20 @@ describe('several stops of one kind', () => {
   });
 });
 
+describe('a window that a scale-down waits for', () => {
+  it('is named once, for the action that waits', async () => {
+    const overrides = { policies: [policy({ windows: [freeze({ actions: ['rollout', 'scaleDown'] })] })] };
+    const definition = group({ zones: [{ name: 'a', replicas: { kind: 'count', count: 2 } }, 'b', 'c'] });
+    const decision = published({ stop: 'window', fact: '', commands: [], overrides, definition });
+    expect(decision.stops).toMatchObject([{ rule: 'window', fact: 'a deny window blocks rollout' }]);
+    for (const line of ['get ingester', 'get', 'explain ingester', 'status ingester --timeout 50ms']) {
+      const shown = await shownBy(line, decision);
+      expect([line, shown]).toEqual([line, expect.stringContaining('a deny window blocks scaleDown')]);
+      expect([line, shown]).toEqual([line, expect.not.stringContaining('blocks rollout')]);
+    }
+  });
+});
+
 describe('status that ends with its timeout', () => {
   const when = { '==': [{ var: 'target.zone' }, 'a'] };
   const rule = (more: Parameters<typeof policyRule>[0]) => ({

@@ -195,11 +195,22 @@ describe('a StatefulSet that two groups name', () => {
             rule: 'view-complete',
             outcome: 'no',
             fact,
-            endsWith: 'remove StatefulSet ingester-zone-a from all of these zones but one',
+            endsWith: 'keep each StatefulSet in one zone of one RolloutGroup',
           },
         ]),
       });
     }
+  });
+});
+
+describe('three StatefulSets that two groups name', () => {
+  it('are one block of each group', () => {
+    const twin = group({ name: 'other', zones: ['a', 'b', 'c'].map((name) => ({ name, statefulSet: `ingester-zone-${name}` })) });
+    const snapshot = snapshotOf({ groups: [twin, group()], statefulSets: outdatedSets() });
+    const names = 'ingester-zone-a, ingester-zone-b and ingester-zone-c';
+    const fact = `StatefulSets ${names} have several owners: zones a, b and c of group ingester, zones a, b and c of group other`;
+    for (const one of snapshot.groups)
+      expect(decideGroup(snapshot, one).waits.map((wait) => [wait.rule, wait.fact])).toEqual([['view-complete', fact]]);
   });
 });
 

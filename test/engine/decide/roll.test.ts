@@ -330,5 +330,14 @@ describe('a group at rest whose member does not fit its strategy', () => {
     ]);
   });
 
+  it('names each member that does not fit, once, also while a rollout is blocked by the first', () => {
+    const definition = group({ zones: ['a', 'b', 'c'], rollout: { strategy: 'pinned' } });
+    const statefulSets = outdatedSets(['a', 'b', 'c'], { updateStrategy: 'OnDelete' });
+    const { steps, warnings } = decideGroup(snapshotOf({ groups: [definition], statefulSets }), definition);
+    const answers = [...steps.flatMap(({ results }) => results), ...warnings];
+    const facts = answers.filter(({ rule }) => rule === 'update-strategy').map(({ fact }) => fact.split(' ')[0]);
+    expect(facts.sort()).toEqual(['ingester-zone-a', 'ingester-zone-b', 'ingester-zone-c']);
+  });
+
   it('has no warning if the member fits', () => expect(atRest('onDelete').warnings).toEqual([]));
 });

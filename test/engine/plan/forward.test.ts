@@ -2,12 +2,13 @@ import { describe, expect, it } from 'vitest';
 import type { Assumptions } from '../../../engine/plan/document.ts';
 import { type ForwardOptions, runForward, type Turn } from '../../../engine/plan/forward.ts';
 import { actionText } from '../../../engine/publish/published.ts';
-import type { Claim, Preparation } from '../../../engine/snapshot.ts';
+import type { Claim, GateReading, Preparation } from '../../../engine/snapshot.ts';
 import type { GroupDefinition } from '../../../policies/definition.ts';
 import { holdingPartition } from '../../../policies/strategies.ts';
 import { gate, group, wave } from '../../kit/groups.ts';
 import { kitNowMs, newRevision, oldRevision } from '../../kit/objects.ts';
 import {
+  ago,
   freeze,
   hourMs,
   intent,
@@ -277,6 +278,33 @@ describe('gates', () => {
     const failed = run({ group: gated(), assumptions: { gates: 'fail' } });
     expect(short(failed)).toEqual({ end: 'held', seconds: 390, holding: ['run-failed no', 'gate no'] });
     expect(failed.world.snapshot.ledgers[0]?.run).toMatchObject({ outcome: 'failed' });
+  });
+
+  it('whose last stored reading is no success keep that result until another run reads them again', () => {
+    const waves = [wave('all', ['a'], { before: { gates: ['errors'] } })];
+    const of = { ...gated({ failureLimit: 4, initialDelayMs: 0 }), rollout: { ...gated().rollout, waves } };
+    const ledgers = [
+      ledgerOf({
+        run: runOf({
+          target: { a: newRevision },
+          previous: { a: oldRevision },
+          startedMs: ago(10 * minuteMs),
+          waveStartedMs: ago(10 * minuteMs),
+        }),
+      }),
+    ];
+    const endWith = (last: GateReading, overrides: Omit<Given, 'group'> = {}) => {
+      const readings = [{ atMs: ago(2 * minuteMs), result: 'value' as const, value: 0 }, last];
+      const gateReadings = [{ namespace: 'mimir', group: 'ingester', gate: 'errors', readings }];
+      const { end, holding } = run({ group: of, state: { ledgers, gateReadings, ...overrides.state }, ...overrides });
+      return [end, ...holding];
+    };
+    const failure = { atMs: ago(minuteMs), result: 'value', value: 9 } as const;
+    expect(endWith({ ...failure, value: 0 })).toEqual(['done']);
+    expect(endWith(failure)).toEqual(['held', 'gate wait']);
+    expect(endWith({ atMs: ago(minuteMs), result: 'error', message: 'connection refused' })).toEqual(['held', 'gate unknown']);
+    expect(endWith(failure, { assumptions: { gates: 'fail' } })).toEqual(['held', 'run-failed no', 'gate no']);
+    expect(endWith({ ...failure, atMs: ago(20 * minuteMs) })).toEqual(['done']);
   });
 
   it('that never fail a run block it until the limit', () => {

@@ -3,7 +3,7 @@ import { decide } from '../../../engine/decide/decide.ts';
 import type { GroupDecision } from '../../../engine/decision.ts';
 import { ledgerName } from '../../../engine/ledger/ledger-document.ts';
 import { bytesOf } from '../../../engine/publish/bounds.ts';
-import { publishedDecision, samePublished } from '../../../engine/publish/decision.ts';
+import { publishedDecision, publishedReadings, samePublished } from '../../../engine/publish/decision.ts';
 import { isStatusMapName, type PublishedDecision, publishedByteLimit, statusMapName } from '../../../engine/publish/published.ts';
 import { readPublished } from '../../../engine/publish/read.ts';
 import { groupStatus } from '../../../engine/publish/status.ts';
@@ -184,7 +184,13 @@ describe('a published decision', () => {
     ];
     const given = { ...rolling, groups: [group({ zones, gates: [gate({ name: 'errors' })] })] };
     const read = { ...given, gateReadings: [{ namespace: 'mimir', group: 'ingester', gate: 'errors', readings }] };
-    expect(publish(read, wanting(read)).gates).toEqual([{ gate: 'errors', mode: 'enforce', readings: 3, latest: readings[1] }]);
+    expect(publish(read, wanting(read)).gates).toEqual([
+      { gate: 'errors', mode: 'enforce', readings: 3, failures: 2, latest: readings[1] },
+    ]);
+    // The plugin reads the latest reading, and the failures before it as failures of the same kind.
+    const [of = group()] = given.groups;
+    const stored = [{ atMs: 2, result: 'noData' }, readings[1]];
+    expect(publishedReadings(of, publish(read, wanting(read)))).toEqual([{ ...read.gateReadings[0], readings: stored }]);
     // The agent forgets the readings of a gate that the decision does not need.
     expect(publish(read).gates).toEqual(publish(given).gates);
     expect(publish(given).gates).toEqual([{ gate: 'errors', mode: 'enforce', readings: 0 }]);

@@ -127,6 +127,13 @@ describe('the record of a rollout', () => {
     expect(record.spec.waiting).toEqual({ rule: 'approval', fact: 'rejected by kim', since: '2026-03-02T12:00:00Z' });
   });
 
+  it('names the first reading of a gate during the wait for it, and no later one', () => {
+    const facts = ['errors has no reading yet', 'errors is 9; 0 of 2 successes in a row, 1 failed', 'errors is 8'];
+    const waits = facts.map((fact) => ({ rule: 'gate', outcome: 'wait' as const, fact }));
+    const record = recordAfter(...waits.map((wait, at) => turn(at, { decided: { ...waiting, waits: [wait] } })));
+    expect(record.spec.waiting).toEqual({ rule: 'gate', fact: facts[1], since: '2026-03-02T12:00:00Z' });
+  });
+
   it('adds up what it waited for, and ends with the run', () => {
     const completed = { outcome: 'completed' as const, completedMs: kitNowMs + 20 * minute };
     const record = recordAfter(turn(0), turn(5, { decided: waiting }), turn(15), turn(20, { run: completed }));
@@ -148,14 +155,14 @@ describe('the record of a rollout', () => {
     expect([spec.outcome, spec.waits, spec.waited]).toEqual(['failed', [], 0]);
   });
 
-  it('that failed continues after a retry', () => {
+  it('that failed continues after a retry, and keeps the cause of the failure', () => {
     const failed = { outcome: 'failed' as const, failedMs: kitNowMs + minute, failure: 'gate errors failed' };
     const first = recordAfter(turn(0), turn(1, { run: failed }));
     expect(first.spec).toMatchObject({ outcome: 'failed', failure: 'gate errors failed' });
     const next = must(runRecord(first, turn(2)));
     expect([next.spec.outcome, next.spec.failure, next.spec.endedAt, next.spec.id]).toEqual([
       'running',
-      undefined,
+      'gate errors failed',
       undefined,
       first.spec.id,
     ]);
