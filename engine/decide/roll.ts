@@ -36,7 +36,7 @@ import { unfitMembers, updateStrategy } from '../rules/strategy.ts';
 import { beforeWave, underWay, type WaveAnswer, wavesDigestOf } from '../rules/wave.ts';
 import { comparedPlan, needsNoPlan } from '../run/approved-plan.ts';
 import { hasPodsLeft, noWaveWarnings, podsLeft } from '../run/included.ts';
-import { rollbackWarnings, withEarlierRetries } from '../run/run.ts';
+import { advanceRun, rollbackWarnings, withEarlierRetries } from '../run/run.ts';
 import type { RunState, UnfinishedRun } from '../run/run-state.ts';
 import { countMovableTime, failRun, hasReplacedSince, recordReplacement } from '../run/states.ts';
 import type { AdvancedRun, WaveProgress, ZoneProgress } from '../run/waves.ts';
@@ -123,17 +123,20 @@ function rollOrWait(context: GroupContext, advanced: AdvancedRun | undefined, is
   return rollWave({ context, progress, run, isScaling }, warnings);
 }
 
-/** The time from the return of some zones to the rollout of the others in milliseconds: enough to publish the completed return. */
+/** The time from a completed return to the rollout of the other pods in milliseconds: enough to publish the completed return. */
 const returnDelayMs = 1_000;
 
-/**
- * Returns a waiting step if the run completes the return of some zones now, and other zones have outdated pods: the next decision starts their
- * rollout as another run.
- */
-function stepsAfterReturn({ group, view, nowMs }: GroupContext, run: RunState): readonly Step[] {
-  const next = view.zones.find((zone) => podsLeft(group, run, zone) > 0);
-  if (next === undefined || run.returning === undefined || view.ledger.run?.outcome === 'completed') return [];
-  const fact = `${zonesText(run.returning)} returned to the previous template; the other zones start at the first wave`;
+/** Returns a waiting step if the run completes a return now, and the next decision starts another run with the pods that the return leaves. */
+function stepsAfterReturn(context: GroupContext, run: RunState): readonly Step[] {
+  const { group, view, nowMs } = context;
+  if (view.ledger.run?.outcome === 'completed') return [];
+  const following = advanceRun({ ...context, view: { ...view, ledger: { ...view.ledger, run } } })?.run;
+  const next = following?.outcome === 'running' ? view.zones.find((zone) => podsLeft(group, following, zone) > 0) : undefined;
+  if (next === undefined) return [];
+  const fact =
+    run.returning === undefined
+      ? `the previous templates are restored; the pods of zone ${next.zone.name} with an earlier template start at the first wave`
+      : `${zonesText(run.returning)} returned to the previous template; the other zones start at the first wave`;
   const results = [result('zones-returned', 'wait', fact, { earliestMs: nowMs + returnDelayMs })];
   return [{ id: 'after/return', kind: 'roll', zone: next.zone.name, pods: [], outcome: 'wait', results }];
 }

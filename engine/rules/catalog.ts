@@ -325,7 +325,7 @@ export const ruleCatalog: readonly RuleEntry[] = [
     id: 'zones-returned',
     reason: 'ReturnNotRecorded',
     endsByItself: true,
-    title: 'the return of some zones to their previous template is recorded, and the rollout of the other zones starts',
+    title: 'the return to the previous template is recorded, and the rollout of the other pods starts',
     outcomes: ['wait'],
   },
 ];

@@ -23,7 +23,7 @@ interface Scaling {
   readonly done?: () => void;
   /** Called after a denied write. */
   readonly denied?: () => void;
-  /** Returns whether a denied write is repeated. A person who scales by hand gives up. */
+  /** Returns whether a denied write is repeated, and a large change completed. A person who scales by hand gives up. */
   readonly isRepeated?: () => boolean;
 }
 
@@ -59,11 +59,14 @@ export function createAutoscaler({ server, client, scheduler, namespace }: Autos
       return;
     }
     write(Math.round((from + replicas) / 2));
+    const writeRest = (): void => {
+      if (isRepeated()) write(replicas);
+    };
     const cancel = scheduler.after(syncMs, () => {
       pending.delete(key);
-      write(replicas);
+      writeRest();
     });
-    pending.set(key, { write: () => write(replicas), cancel });
+    pending.set(key, { write: writeRest, cancel });
   };
   return {
     scale,

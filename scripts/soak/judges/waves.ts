@@ -26,6 +26,8 @@ interface WaveRequest {
   readonly user: string;
   readonly name: string;
   readonly atMs: number;
+  /** The index of the wave in which the run was before the request. */
+  readonly runWave: number;
 }
 
 /** A moment at which a pod of a zone is replaced. */
@@ -122,7 +124,8 @@ class WaveJudge implements Oracle {
     const [action, wave] = [textAt(after, 'spec', 'action'), textAt(after, 'spec', 'wave')];
     const user = textAt(after, 'spec', 'requestedBy', 'user');
     if (action === undefined || wave === undefined || user === undefined) return;
-    this.#requests.push({ action, wave, runId: textAt(after, 'spec', 'runId'), user, name: after.metadata.name, atMs });
+    const runWave = this.#book.runs.latest()?.wave ?? 0;
+    this.#requests.push({ action, wave, runId: textAt(after, 'spec', 'runId'), user, name: after.metadata.name, atMs, runWave });
   }
 
   /** Returns by how much a duration between two recorded times may be too short. One of them may be of another agent. */
@@ -154,7 +157,7 @@ class WaveJudge implements Oracle {
     }
   }
 
-  /** Records the update revision of a zone. A new one starts the waves again. */
+  /** Records the update revision of a zone. A new one starts the waves again if a wave includes the zone. */
   #noteTemplate(zone: Zone, revision: string): void {
     const known = this.#revisions.get(zone);
     if (revision === '' || revision === known) return;
@@ -162,9 +165,11 @@ class WaveJudge implements Oracle {
     if (known === undefined) return;
     if (this.#hadRevision(zone, revision)) this.#returned.add(zone);
     else this.#returned.delete(zone);
+    for (const place of this.#replaced) if (place.zone === zone) this.#replaced.delete(place);
+    const letter = letterOf(this.#book.zones.indexOf(zone));
+    if (!this.#waves.some(({ zones }) => zones.includes(letter))) return;
     this.#startMs = this.#shownMs;
     this.#startWaves(this.#waves);
-    for (const place of this.#replaced) if (place.zone === zone) this.#replaced.delete(place);
   }
 
   #startWaves(waves: readonly WaveShape[]): void {
@@ -236,8 +241,8 @@ class WaveJudge implements Oracle {
     if (this.#book.waves.since(moment.fromMs).length > 1) return;
     if (this.#waves.length === 0 || !isOutdated || !terms.wasMember(zone.statefulSet, moment.fromMs)) return;
     const isReturn = this.#isReturn(zone);
-    // Before other zones roll to a new revision, the zones that return may do so in any order.
-    if (isReturn && !zones.every((one) => this.#isReturn(one) || isUpdated(one))) return;
+    // Before other zones roll, also those that keep pods from before the change, the zones that return may do so in any order.
+    if (isReturn && !zones.every((one) => one === zone || this.#returned.has(one) || isUpdated(one))) return;
     const replicas = Math.max(...zone.facts.since(moment.fromMs).map((facts) => facts?.replicas ?? 0));
     const count = this.#updated(zone, places, moment) + places.length;
     const letter = letterOf(zones.indexOf(zone));
@@ -314,7 +319,9 @@ class WaveJudge implements Oracle {
   #approvedMs(index: number, moment: Replacement, sinceMs = Number.NEGATIVE_INFINITY): number | undefined {
     if (moment.isReturn) return Number.NEGATIVE_INFINITY;
     const requests = this.#requestsFor(index, moment);
-    const isInForce = ({ name, atMs }: WaveRequest): boolean => atMs <= moment.fromMs && !this.#deletedMs.has(name);
+    // A rejection of a wave that has ended stops nothing.
+    const isInForce = ({ name, atMs, runWave }: WaveRequest): boolean =>
+      runWave <= index && atMs <= moment.fromMs && !this.#deletedMs.has(name);
     if (requests.some((one) => one.action === 'reject' && isInForce(one))) return undefined;
     // An approval is of the waves that its requester saw.
     const { atMs: changedMs, isKnown } = this.#changed ?? { atMs: sinceMs, isKnown: true };

@@ -3,7 +3,7 @@ import { decideGroup } from '../../../engine/decide/decide.ts';
 import type { RunState } from '../../../engine/run/run-state.ts';
 import { holdingPartition } from '../../../policies/strategies.ts';
 import { group, wave } from '../../kit/groups.ts';
-import { newRevision, oldRevision, type PodChanges } from '../../kit/objects.ts';
+import { kitNowMs, newRevision, oldRevision, type PodChanges } from '../../kit/objects.ts';
 import { ago, hourMs, intent, ledgerOf, minuteMs, outdatedSets, type RunFields, runOf, updatedPods } from '../../kit/questions.ts';
 import { podsIn } from '../../kit/rolls.ts';
 import { snapshotOf } from '../../kit/snapshots.ts';
@@ -322,6 +322,19 @@ describe('a return leaves a pod of an earlier revision', () => {
     expect(back.actions).toMatchObject([{ zone: 'a', ordinal: 2 }]);
     const over = decided({ run: back.run as RunState, of, revision, pods: before });
     expect([over.actions, over.run]).toMatchObject([[], { kind: 'rollback', outcome: 'completed' }]);
+  });
+
+  it('and starts a rollout of it soon after an undo, whose template the pod does not have', () => {
+    const pods = { a: at(r1, r2, r2), ...others };
+    const undo = { kind: 'rollback', target: revisions(r2), previous: revisions(r2), restores: revisions(r2), kept: { a: [r1] } } as const;
+    const over = decided({ run: runOf({ ...undo, from: revisions(r2, r3), wave: 1 }), of, pods });
+    expect(over).toMatchObject({ actions: [], run: { outcome: 'completed' }, wakeAtMs: kitNowMs + 1000 });
+    expect(over.steps[0]?.results[0]).toMatchObject({
+      rule: 'zones-returned',
+      fact: 'the previous templates are restored; the pods of zone a with an earlier template start at the first wave',
+    });
+    const rest = decided({ run: over.run as RunState, of, pods });
+    expect(rest).toMatchObject({ actions: [{ zone: 'a', ordinal: 0 }], run: { kind: 'rollout' } });
   });
 
   it('keeps the template of a zone in no wave, and does not block it', () => {

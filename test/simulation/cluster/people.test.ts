@@ -134,6 +134,19 @@ describe('replicas', () => {
     expect(stories).toEqual(new Set(['alice@example.com 9', 'horizontal-pod-autoscaler 6, horizontal-pod-autoscaler 9']));
   });
 
+  it('are those of the last request, also if it comes between the two steps of a machine', async () => {
+    for (const seed of [1, 2, 3, 4, 5, 6, 7, 8]) {
+      const world = newWorld({ zones: 1, replicas: 'own' }, seed);
+      world.cluster.happen({ kind: 'setReplicas', replicas: 9 });
+      await world.run(5_000);
+      world.cluster.happen({ kind: 'reapply', owns: ['replicas'], isForced: true });
+      await world.run(20_000);
+      world.cluster.heal();
+      await world.run(5_000);
+      expect({ seed, asked: [specOf(world.set('a')).replicas] }).toEqual({ seed, asked: wantedReplicas(world) });
+    }
+  });
+
   it('written by hand count only where no other source sets them', () => {
     const own = newWorld({ replicas: 'own' });
     own.cluster.happen({ kind: 'scaleByHand', zone: 'b', replicas: 5 });

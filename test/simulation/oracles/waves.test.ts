@@ -90,6 +90,20 @@ describe('the judge of waves', () => {
     expect(history.found('S37')).toEqual(['a1 replaces ing-c-2 in wave-3, and the soak of wave-2 lasts 14500 ms longer']);
   });
 
+  it('lets zones return while another zone keeps a pod from before the change', () => {
+    const history = new History({ waves: [...waves] });
+    template(history, 'r3', false);
+    history.replace('ing-a-2', 'r3');
+    history.ledger('run1');
+    history.replace('ing-b-2', 'r3');
+    for (const set of ['ing-b', 'ing-c'])
+      history.change('statefulsets.apps', set, ({ status }) => ({ status: { ...(status as object), updateRevision: 'r1' } }));
+    history.ledger('run2', 'running', 'r3', undefined, { target: { a: 'r3', b: 'r1', c: 'r1' } });
+    history.advance(11_000);
+    roll(history, 'ing-b-2', 1_000, 'r1');
+    expect(history.found('S37')).toEqual([]);
+  });
+
   it('accepts a soak that the clock of an agent makes shorter', () => {
     const history = rolling();
     history.clocks.set('a1', { rate: 1, wallErrorMs: 20_000 });
@@ -180,6 +194,20 @@ describe('the judge of gates', () => {
     }
   });
 
+  it('asks no gate again after another template of a zone that no wave includes', () => {
+    const asked = (zone: string) => {
+      const history = gated('before');
+      zoneA(history);
+      answers(history, 'a1', true, true, true);
+      history.change('statefulsets.apps', `ing-${zone}`, ({ status }) => ({ status: { ...(status as object), updateRevision: 'r4' } }));
+      history.ledger('run1', 'running', 'r3', undefined, { target: { a: 'r3', b: 'r3', c: 'r3', [zone]: 'r4' } });
+      history.advance(11_000);
+      roll(history, 'ing-b-2');
+      return history.found('S37');
+    };
+    expect([asked('c'), asked('b')]).toEqual([[], ['a1 replaces ing-b-2 in wave-2, and the gate before wave-2 has not passed']]);
+  });
+
   it('judges no group without waves, and no group of a user', () => {
     const history = new History();
     history.announceAndTake('ing-b-2');
@@ -252,6 +280,21 @@ describe('the judge of approvals', () => {
     history.advance(20_000);
     roll(history, 'ing-a-1');
     expect(history.found('S37')).toEqual([]);
+  });
+
+  it.each([
+    ['accepts', 'that the run had left', 1, []],
+    ['finds', 'of the run', 0, ['a1 replaces ing-a-1 in wave-2, and the end of wave-1 is not approved']],
+  ])('%s a wave after a rejection of the wave before %s', (_does, _which, wave, found) => {
+    const history = asking();
+    roll(history, 'ing-a-2', 20_000);
+    history.request('approve', 'run1', 'wave-1');
+    history.ledger('run1', 'running', 'r3', undefined, { wave });
+    history.request('reject', 'run1', 'wave-1', 'bob');
+    history.request('approve', 'run1', 'wave-2');
+    history.advance(20_000);
+    roll(history, 'ing-a-1');
+    expect(history.found('S37')).toEqual(found);
   });
 
   it('needs no soak and no gate of a promoted wave', () => {
