@@ -172,8 +172,8 @@ function viewZone(snapshot: Snapshot, group: GroupDefinition, zone: ZoneDefiniti
     return { zone, ...(isMissing ? { isMissing } : {}), claims, ...emptyView(0), unknown: unknown ?? '' };
   }
   if (known === undefined || isUnknown(known) || unknown !== undefined) {
-    const shared = ownersOf(snapshot, set).length > 1 ? ({ isShared: true } as const) : {};
-    return { zone, set, ...shared, claims, ...emptyView(set.replicas), unknown: unknown ?? '' };
+    const isShared = unknown !== undefined && unknown === severalOwners(snapshot, set);
+    return { zone, set, ...(isShared ? { isShared } : {}), claims, ...emptyView(set.replicas), unknown: unknown ?? '' };
   }
   const seen: SeenZone = {
     nowMs: snapshot.nowMs,
@@ -225,20 +225,19 @@ function blockingReasonOf(
   }
   const unreadLedger = unreadReasonOf(snapshot, 'Ledger', group.namespace, group.name);
   if (unreadLedger !== undefined) return unreadLedger;
-  const owners = ownersOf(snapshot, set);
-  if (owners.length > 1)
-    return `StatefulSet ${set.name} has several owners: ${owners
-      .map((owner) => `zone ${owner.zone.name} of group ${owner.group.name}`)
-      .sort()
-      .join(', ')}`;
+  const shared = severalOwners(snapshot, set);
+  if (shared !== undefined) return shared;
   if (set.isTerminating) return `StatefulSet ${set.name} is being deleted`;
   if (set.status.updateRevision === '') return `StatefulSet ${set.name} has no status.updateRevision`;
   const lacksCurrent = profileOf(group).advancesCurrentRevision && set.status.currentRevision === '';
   return lacksCurrent ? `StatefulSet ${set.name} has no status.currentRevision` : undefined;
 }
 
-function ownersOf({ groups }: Snapshot, { namespace, name }: StatefulSetView): readonly Owner[] {
-  return ownersIn(groups).get(`${namespace}/${name}`) ?? [];
+function severalOwners({ groups }: Snapshot, { namespace, name }: StatefulSetView): string | undefined {
+  const owners = ownersIn(groups).get(`${namespace}/${name}`) ?? [];
+  if (owners.length < 2) return undefined;
+  const texts = owners.map(({ group, zone }) => `zone ${zone.name} of group ${group.name}`);
+  return `StatefulSet ${name} has several owners: ${texts.sort().join(', ')}`;
 }
 
 /** Returns the groups of `all` that have a StatefulSet of the group, without the group itself. */
