@@ -82,7 +82,7 @@ function strategyWarnings({ group, view }: GroupContext, steps: readonly Step[])
 function planWarnings(context: GroupContext, run: RunState | undefined): readonly RuleResult[] {
   const drift = driftText(context.view.zones.flatMap(({ set }) => set ?? []));
   const drifted = drift === undefined ? [] : [drift];
-  const isCompared = run !== undefined && run.outcome !== 'completed' && !needsNoPlan(run);
+  const isCompared = run !== undefined && run.outcome !== 'completed' && !needsNoPlan(context, run);
   const { plan, deviations = [] } = (isCompared ? comparedPlan(context) : undefined) ?? {};
   if (deviations.length === 0) return drifted.map((fact) => result('drift', 'wait', fact));
   const named = plan === undefined ? '' : ` ${plan}`;

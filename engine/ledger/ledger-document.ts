@@ -160,7 +160,7 @@ const run = z.object({
   returning: z.array(zone).optional(),
   interrupted: origin.optional(),
   restores: revisions.optional(),
-  leavesCompleted: z.literal(true).optional(),
+  completed: revisions.optional(),
   rolledBack: z.object({ revisions, because: z.string() }).optional(),
 });
 

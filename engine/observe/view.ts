@@ -172,8 +172,8 @@ function viewZone(snapshot: Snapshot, group: GroupDefinition, zone: ZoneDefiniti
     return { zone, ...(isMissing ? { isMissing } : {}), claims, ...emptyView(0), unknown: unknown ?? '' };
   }
   if (known === undefined || isUnknown(known) || unknown !== undefined) {
-    const shared = ownersOf(snapshot, set).length > 1 ? ({ isShared: true } as const) : {};
-    return { zone, set, ...shared, claims, ...emptyView(set.replicas), unknown: unknown ?? '' };
+    const isShared = unknown !== undefined && unknown === sharedReasonOf(snapshot, group, set);
+    return { zone, set, ...(isShared ? { isShared } : {}), claims, ...emptyView(set.replicas), unknown: unknown ?? '' };
   }
   const seen: SeenZone = {
     nowMs: snapshot.nowMs,
@@ -225,15 +225,17 @@ function blockingReasonOf(
   }
   const unreadLedger = unreadReasonOf(snapshot, 'Ledger', group.namespace, group.name);
   if (unreadLedger !== undefined) return unreadLedger;
-  if (ownersOf(snapshot, set).length > 1) return sharedReasonOf(snapshot, group);
+  const shared = sharedReasonOf(snapshot, group, set);
+  if (shared !== undefined) return shared;
   if (set.isTerminating) return `StatefulSet ${set.name} is being deleted`;
   if (set.status.updateRevision === '') return `StatefulSet ${set.name} has no status.updateRevision`;
   const lacksCurrent = profileOf(group).advancesCurrentRevision && set.status.currentRevision === '';
   return lacksCurrent ? `StatefulSet ${set.name} has no status.currentRevision` : undefined;
 }
 
-/** Returns the StatefulSets of the group that have several owners, and the owners. The reason is the same for all of these zones. */
-function sharedReasonOf(snapshot: Snapshot, group: GroupDefinition): string {
+/** Names the StatefulSets of the group that have several owners, if this one has. The reason is the same for all of these zones. */
+function sharedReasonOf(snapshot: Snapshot, group: GroupDefinition, set: StatefulSetView): string | undefined {
+  if (ownersOf(snapshot, set).length < 2) return undefined;
   const { namespace } = group;
   const names = [...new Set(group.zones.map(({ statefulSet }) => statefulSet))];
   const shared = names.filter((name) => ownersOf(snapshot, { namespace, name }).length > 1);

@@ -16,6 +16,7 @@ import { templateDigest } from '../diff/field-diff.ts';
 import { approvedPlanAnnotation } from '../observe/objects.ts';
 import { reader } from '../observe/raw.ts';
 import { isUnknown, type Known, type Snapshot } from '../snapshot.ts';
+import { isRollingBack } from './origin.ts';
 import type { RunState } from './run-state.ts';
 
 const digest = z.string().min(1).max(64);
@@ -124,14 +125,21 @@ function compare(context: GroupContext): PlanComparison | undefined {
   return { ...(ids.length === 1 && ids[0] !== undefined ? { plan: ids[0] } : {}), deviations };
 }
 
-/** Reports whether the run only goes back from an unfinished run. A return from a completed run is a change as any other. */
-export function needsNoPlan(run: RunState | undefined): boolean {
-  return run?.kind === 'rollback' && run.leavesCompleted === undefined;
+/**
+ * Reports whether the run only returns pods to the revisions of the last completed run, or rolls back a failed run. Any other return is a change
+ * like a rollout, also if the templates changed several times since.
+ */
+export function needsNoPlan({ view }: GroupContext, run: RunState | undefined): boolean {
+  if (run?.kind !== 'rollback') return false;
+  const { target, completed = target, returning } = run;
+  const isBack = (zone: string): boolean => completed[zone] === undefined || completed[zone] === target[zone];
+  const replaced = view.zones.filter(({ zone, outdated }) => outdated.length > 0 && returning?.includes(zone.name) !== false);
+  return isRollingBack(run) || replaced.every(({ zone }) => isBack(zone.name));
 }
 
 /** Returns the differences of a rollout that a policy allows only with an approved plan. */
 export function planDeviations(context: GroupContext, run: RunState | undefined): readonly Deviation[] {
-  if (needsNoPlan(run)) return [];
+  if (needsNoPlan(context, run)) return [];
   return comparedPlan(context)?.deviations ?? [{ fact: 'no StatefulSet names an approved plan' }];
 }
 

@@ -60,8 +60,8 @@ export interface RunCore {
   readonly interrupted?: RunOrigin;
   /** In a rollback: the revision per zone before the rolled-back run, also of zones that left the group since. */
   readonly restores?: Readonly<Record<string, string>>;
-  /** In a rollback: true if it returns from a completed run. Absent: from an unfinished run, or in ledgers of earlier versions. */
-  readonly leavesCompleted?: true;
+  /** In a rollback and in runs that supersede it: the revision per zone that the last completed run reached. Absent in older ledgers. */
+  readonly completed?: Readonly<Record<string, string>>;
   /** In a run that restores pods while the StatefulSets still have the failed template: the failed revision per zone, and the failure. */
   readonly rolledBack?: { readonly revisions: Readonly<Record<string, string>>; readonly because: string };
 }

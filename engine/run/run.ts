@@ -254,13 +254,8 @@ function supersede(context: GroupContext, known: RunState, target: RunCore['targ
     ...keepRolledBack(context, started, known),
     from,
     ...defined({ base, returning, interrupted, earlier: isBack ? undefined : earlierRevisions(known, target) }),
-    ...(isBack ? { restores, ...completedBefore(known) } : {}),
+    ...(isBack ? { restores } : {}),
   };
-}
-
-/** Returns whether a return from the run leaves a completed run. Members are written one by one, so several runs can return from one run. */
-function completedBefore({ outcome, leavesCompleted }: RunState): Pick<RunCore, 'leavesCompleted'> {
-  return outcome === 'completed' || leavesCompleted ? { leavesCompleted: true } : {};
 }
 
 /** Returns the revisions of `earlier` of the running run to which zones return now. Members are written one by one, in any order. */
@@ -343,7 +338,14 @@ function followingRun(context: GroupContext, change: RunChange, before?: RunStat
   const { nowMs, group } = context;
   const started = zoneNamed(context, before?.openZone);
   const open = (started ?? zoneToRepair(context))?.zone.name;
-  return startRun({ change, group: `${group.namespace}/${group.name}`, nowMs, openZone: open, before });
+  const run = startRun({ change, group: `${group.namespace}/${group.name}`, nowMs, openZone: open, before });
+  return { ...run, ...defined({ completed: before === undefined ? undefined : completedBefore(before, change) }) };
+}
+
+/** Returns `completed` of the run after `before`. A rollout after a rollout needs none, because its `previous` has the same revisions. */
+function completedBefore(before: RunState, { kind }: RunChange): RunCore['completed'] {
+  if (before.outcome === 'completed') return kind === 'rollback' ? before.target : undefined;
+  return before.completed ?? (kind === 'rollback' && before.kind === 'rollout' ? before.previous : undefined);
 }
 
 /** Returns the only zone with unavailable pods, if one of them is outdated: its repair must come before any other replacement. */

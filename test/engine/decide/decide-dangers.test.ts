@@ -201,6 +201,16 @@ describe('a StatefulSet that two groups name', () => {
       });
     }
   });
+
+  it('is unknown while the ledger cannot be read', () => {
+    const other = group({ name: 'other', zones: [{ name: 'x', statefulSet: 'ingester-zone-a' }] });
+    const unread = [{ kind: 'Ledger' as const, namespace: 'mimir', name: 'ingester', unknown: 'ConfigMap unreadable' }];
+    const snapshot = snapshotOf({ groups: [other, group()], statefulSets: outdatedSets(), unread });
+    const [, ingester] = snapshot.groups;
+    const { waits } = decideGroup(snapshot, ingester ?? other);
+    expect(waits).toContainEqual(expect.objectContaining({ rule: 'view-complete', outcome: 'unknown', fact: 'ConfigMap unreadable' }));
+    expect(waits.filter(({ endsWith }) => endsWith !== undefined)).toEqual([]);
+  });
 });
 
 describe('three StatefulSets that two groups name', () => {

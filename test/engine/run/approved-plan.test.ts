@@ -4,6 +4,7 @@ import { decide } from '../../../engine/decide/decide.ts';
 import { templateDigest } from '../../../engine/diff/field-diff.ts';
 import { approvedPlanAnnotation, observeStatefulSet } from '../../../engine/observe/objects.ts';
 import { approvedPlans, comparedPlan } from '../../../engine/run/approved-plan.ts';
+import type { RunState } from '../../../engine/run/run-state.ts';
 import { isUnknown, type StatefulSetView } from '../../../engine/snapshot.ts';
 import type { GroupDefinition } from '../../../policies/definition.ts';
 import { group } from '../../kit/groups.ts';
@@ -237,6 +238,36 @@ describe('a rollout with an approved plan', () => {
     for (const { run: started, outcome: next } of ways) expect([started?.kind, next]).toEqual(['rollback', expected]);
     // The warning says the same.
     for (const { warnings } of ways) expect(warnings.some(({ rule }) => rule === 'approved-plan')).toBe(expected === 'wait');
+  });
+
+  // No pod was replaced since the run completed, so no sequence of templates may replace one before an approval.
+  it.each([
+    ['a third template follows the return', 0, ['a=rev-1', 'a=rev-3', 'a=rev-1'], 'wait'],
+    ['one zone returns while another one changes', hourMs, ['b=rev-3', 'a=rev-1'], 'wait'],
+    ['a return is withdrawn in one of two zones', 0, ['a=rev-1', 'b=rev-1', 'a=rev-2'], 'wait'],
+    ['both zones are back at the completed run', 0, ['a=rev-3', 'b=rev-1', 'b=rev-2', 'a=rev-2'], 'done'],
+  ] as const)('waits after a completed run if %s', (_, soakMs, templates, expected) => {
+    const [wave] = reviewed().rollout.waves;
+    if (wave === undefined) throw new Error('the group has a wave');
+    const waves = [{ ...wave, after: { ...wave.after, soakMs } }];
+    const groups = [group({ zones: ['a', 'b'], rollout: { ...reviewed().rollout, waves } })];
+    const updated = Object.fromEntries([0, 1, 2].map((ordinal) => [ordinal, { revision: newRevision }]));
+    const podChanges = { 'ingester-zone-a': updated, 'ingester-zone-b': updated };
+    const target: Record<string, string> = { a: newRevision, b: newRevision };
+    let run: RunState = runOf({ outcome: 'completed', target: { ...target }, previous: { a: oldRevision, b: oldRevision } });
+    const outcomes = templates.map((template, index) => {
+      const [zone = '', revision = ''] = template.split('=');
+      target[zone] = revision;
+      const sets = applied().map((set) => {
+        const updateRevision = target[set.name.slice(-1)] ?? '';
+        return { ...set, annotations: {}, status: { ...set.status, currentRevision: newRevision, updateRevision } };
+      });
+      const nowMs = kitNowMs + index * 1000;
+      const decision = decisionOf(sets, { groups, nowMs, podChanges, policies: [needsPlan], ledgers: [ledgerOf({ run })] });
+      run = decision.run ?? run;
+      return decision.outcome;
+    });
+    expect(outcomes).toEqual([...templates.slice(1).map(() => 'wait'), expected]);
   });
 
   it('waits without any plan', () => {
