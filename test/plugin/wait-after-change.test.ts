@@ -23,6 +23,15 @@ const failed: PublishedDecision = {
   ...afterCanary,
   phase: 'Failed',
   run: { ...runOf(afterCanary), outcome: 'failed', failedMs: Date.now(), failure: 'a gate failed' },
+  stops: [
+    {
+      rule: 'run-failed',
+      fact: 'the run failed: a gate failed',
+      zones: ['a', 'b', 'c'],
+      isBlocking: true,
+      endsWith: 'kubectl rollout-group retry',
+    },
+  ],
 };
 
 const cases = [
