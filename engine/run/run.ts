@@ -36,7 +36,17 @@ import {
   revisionsToReturn,
 } from './revisions.ts';
 import type { FailedRun, RunCore, RunningRun, RunState, UnfinishedRun } from './run-state.ts';
-import { closeZone, enterWave, failRun, type RunChange, retryRun, startRun, trackInFlight, withoutFutureInstants } from './states.ts';
+import {
+  closeZone,
+  enterWave,
+  failRun,
+  hasReplacedSince,
+  type RunChange,
+  retryRun,
+  startRun,
+  trackInFlight,
+  withoutFutureInstants,
+} from './states.ts';
 import { type AdvancedRun, advanceWaves, returnToUnfilledWave } from './waves.ts';
 
 /** Returns the run after this decision: a new run or the stored run. Undefined if no run is stored and no wave has a pod to replace. */
@@ -342,9 +352,13 @@ function followingRun(context: GroupContext, change: RunChange, before?: RunStat
   return { ...run, ...defined({ completed: before === undefined ? undefined : completedBefore(before, change) }) };
 }
 
-/** Returns `completed` of the run after `before`. A rollout after a rollout needs none, because its `previous` has the same revisions. */
+/**
+ * Returns `completed` of the run after `before`; undefined for a rollout whose `previous` has the same revisions. A return that replaced no pod
+ * counts as unfinished: members are written one by one, and the next one may return a zone that is updated already.
+ */
 function completedBefore(before: RunState, { kind }: RunChange): RunCore['completed'] {
-  if (before.outcome === 'completed') return kind === 'rollback' ? before.target : undefined;
+  const isReached = before.outcome === 'completed' && (before.kind === 'rollout' || hasReplacedSince(before, before.startedMs));
+  if (isReached) return kind === 'rollback' ? before.target : undefined;
   return before.completed ?? (kind === 'rollback' && before.kind === 'rollout' ? before.previous : undefined);
 }
 

@@ -270,6 +270,31 @@ describe('a rollout with an approved plan', () => {
     expect(outcomes).toEqual([...templates.slice(1).map(() => 'wait'), expected]);
   });
 
+  it('returns from an unfinished run also if its updated zone is written last', () => {
+    const [wave] = reviewed().rollout.waves;
+    if (wave === undefined) throw new Error('the group has a wave');
+    const waves = ['b', 'a'].map((zone) => ({ ...wave, name: zone, zones: [zone], after: { ...wave.after, soakMs: hourMs } }));
+    const groups = [group({ zones: ['a', 'b'], rollout: { ...reviewed().rollout, waves } })];
+    const podChanges = { 'ingester-zone-b': Object.fromEntries([0, 1, 2].map((ordinal) => [ordinal, { revision: newRevision }])) };
+    const [old, updated] = [oldRevision, newRevision];
+    let run: RunState = runOf({ target: { a: updated, b: updated }, previous: { a: old, b: old }, lastDisruptionMs: kitNowMs - 1000 });
+    const outcomes = [updated, old].map((ofB, index) => {
+      const sets = applied().map((set) => ({
+        ...set,
+        annotations: {},
+        status: { ...set.status, updateRevision: set.name.endsWith('a') ? old : ofB },
+      }));
+      const nowMs = kitNowMs + index * 1000;
+      const decision = decisionOf(sets, { groups, nowMs, podChanges, policies: [needsPlan], ledgers: [ledgerOf({ run })] });
+      run = decision.run ?? run;
+      return [run.kind, run.outcome, decision.outcome];
+    });
+    expect(outcomes).toEqual([
+      ['rollback', 'completed', 'done'],
+      ['rollback', 'running', 'act'],
+    ]);
+  });
+
   it('waits without any plan', () => {
     const sets = ['a', 'b'].map((zone) => observeStatefulSet(manifest(zone)) as StatefulSetView);
     const { waits } = decisionOf(sets, { policies: [needsPlan] });
