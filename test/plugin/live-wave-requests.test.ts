@@ -54,12 +54,13 @@ describe('a wave with an approval before its first pod and another after its las
 describe('an undo', () => {
   const undo = { ...inCanary, run: { ...runOf(inCanary), kind: 'rollback' as const } };
 
-  it('is not promoted over a soak that it skips, and needs no approval', async () => {
-    expect((await act('promote ingester', { decision: undo })).stdout).toContain('promoted by anna, skips gate errors\n');
+  it('is not promoted over a soak and gates that it skips, and needs no approval', async () => {
     const rollback = { ...undo, run: { ...undo.run, rolledBack: { revisions: undo.run.previous, because: 'aborted' } } };
-    const refused = await act('promote ingester', { decision: rollback });
-    const why = 'wave canary has no soak and no gate left; a return to the previous template skips soaks (skipOnRollback) and gates';
-    expect([refused.status, refused.kept, refused.stderr]).toEqual([5, [], expect.stringContaining(`why: ${why}\n`)]);
+    const why = 'wave canary has no soak and no gate left; a return to the previous template skips soaks and gates (skipOnRollback)';
+    for (const decision of [undo, rollback]) {
+      const refused = await act('promote ingester', { decision });
+      expect([refused.status, refused.kept, refused.stderr]).toEqual([5, [], expect.stringContaining(`why: ${why}\n`)]);
+    }
     const approved = await act('approve ingester --wave rest', { decision: undo });
     expect([approved.status, approved.kept, approved.stderr]).toEqual([
       5,

@@ -18,7 +18,7 @@ const run = {
     group: 'ingester',
     id: '4f1c9a02',
     kind: 'rollout',
-    outcome: 'superseded',
+    outcome: 'failed',
     failure: long,
     took: 5460,
     waited: 720,

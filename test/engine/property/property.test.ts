@@ -66,11 +66,11 @@ describe('decisions over random groups', () => {
     const unseen = ruleCatalog
       .flatMap(({ id, outcomes }) => outcomes.map((outcome) => answerKey(id, outcome)))
       .filter((key) => timesSeen(key) === 0);
-    // Only a plan gives the first and the `view-complete no`. run/approved-plan.test.ts has the second one, diff/field-writers.test.ts the
-    // third, run/in-no-wave.test.ts the fourth, judge/protection.test.ts the fifth, run/rollback.test.ts the next one, and
-    // decide/roll.test.ts the last one.
+    // Only a plan gives the first one. run/approved-plan.test.ts has the second one, diff/field-writers.test.ts the third,
+    // run/in-no-wave.test.ts the fourth, judge/protection.test.ts the fifth, run/rollback.test.ts `revision-known no`, rules/wave.test.ts
+    // `soak skip`, decide/decide-dangers.test.ts `view-complete no`, and decide/roll.test.ts the last one.
     const others = ['agent-access wait', 'approved-plan wait', 'drift wait', 'in-no-wave wait', 'protection-kept unknown'];
-    expect(unseen).toEqual([...others, 'revision-known no', 'view-complete no', 'zone-images wait', 'zones-returned wait']);
+    expect(unseen).toEqual([...others, 'revision-known no', 'soak skip', 'view-complete no', 'zone-images wait', 'zones-returned wait']);
   });
 
   it('see no answer that the list of rules does not name', () => {

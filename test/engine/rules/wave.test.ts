@@ -148,8 +148,13 @@ describe('after a wave', () => {
     ]);
   });
 
-  it('gates are asked in a rollback too, from when the pods were available', () => {
-    const asked = afterWave(context({}, given(true, [gate({ initialDelayMs: minuteMs })])), full, soaking(ago(5 * minuteMs), 'rollback'));
+  it('gates are not asked in a return, because they may measure what it repairs, unless policy says otherwise', () => {
+    const of = (skipOnRollback: boolean) => {
+      const gates = [gate({ initialDelayMs: minuteMs })];
+      return afterWave(context({}, given(skipOnRollback, gates)), full, soaking(ago(5 * minuteMs), 'rollback'));
+    };
+    expect([of(true).results.map(({ rule }) => rule), of(true).wantedReadings]).toEqual([['soak', 'approval'], []]);
+    const asked = of(false);
     expect(asked.results.at(-1)).toMatchObject({ rule: 'gate', outcome: 'wait', source: line(4) });
     expect(asked.wantedReadings).toEqual([{ gate: 'errors', fromMs: ago(4 * minuteMs) }]);
   });
