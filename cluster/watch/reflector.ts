@@ -138,7 +138,8 @@ export class Reflector<View> {
   /** Watches from the version of the store repeatedly, until a list is necessary. */
   async #follow(): Promise<void> {
     const { env } = this.#options;
-    while (!this.#stopped.signal.aborted) {
+    // A list may be wanted during the pause after a watch. Another watch before it is useless, and its denial would not delay the list.
+    while (!this.#stopped.signal.aborted && !this.#needsList) {
       const openedMs = env.clock.monotonicMs();
       const from = this.#mark.value;
       const end = await this.#watch();

@@ -287,6 +287,19 @@ describe('a server that refuses', () => {
     expect(gaps(watches).every((gap) => gap >= 100_000)).toBe(true);
   });
 
+  it('is left alone as long as it asks for, if a list is wanted meanwhile', async () => {
+    const answer: Served = { ...status(429, 'TooManyRequests'), headers: { 'retry-after': '100' } } as Served;
+    const { env, reflector } = follow({ serve: (api) => (request) => (request.isStream ? answer : api.serve(request)) });
+    for (let count = 0; count < 20; count += 1) {
+      await env.advance(30_000);
+      reflector.relist();
+    }
+    const isWatch = ({ path }: (typeof env.requests)[number]): boolean => path.includes('watch=1');
+    const afterDenial = env.requests.flatMap((request, index) => (isWatch(request) ? [env.requests.slice(index, index + 2)] : []));
+    expect(afterDenial.length).toBeGreaterThan(3);
+    expect(afterDenial.flatMap(gaps).every((gap) => gap >= 100_000)).toBe(true);
+  });
+
   it('is followed again within a minute after hours away, by the watch alone', async () => {
     let isAway = false;
     const { env, api, put, values, reflector, listCount, states } = follow({
