@@ -80,7 +80,7 @@ export const judgingRows: readonly Row[] = [
     what: 'a gate before the first pod, between steps and after the last',
     here: 'before and after of each wave.',
     tests: [
-      ...wave('before a wave', 'gates are asked in a rollback too, from when the pods were available'),
+      ...wave('before a wave', 'gates are not asked in a return, because they may measure what it repairs, unless policy says otherwise'),
       ...gatesCluster('that turns bad while its wave soaks stops the run'),
     ],
   },
