@@ -4,10 +4,8 @@ import { Composer, type Document, isMap, isScalar, isSeq, type Node } from 'yaml
 import { type Finding, finding, jsonPointer, type Place } from '../findings/finding.ts';
 import { apiGroup } from '../schema/kinds.ts';
 import { extended } from '../values/defined.ts';
-import { getOrCreate } from '../values/map.ts';
 import { tryParseJson } from '../values/try-parse-json.ts';
 import { lowerFirst } from '../wording.ts';
-import { plainYaml } from './plain.ts';
 import { type NodeProperty, scanYaml, yamlLimits } from './scan.ts';
 import { placeOf, type TextLines, textLines } from './text-lines.ts';
 import { nodeOf, type PathKey, plainValue } from './value.ts';
@@ -43,13 +41,7 @@ const harmlessTags: ReadonlySet<string> = new Set(['!!str', '!!int', '!!float', 
 const operatorTag = /^!{1,2}={0,2}[:,]*$/;
 
 /** The texts that were read before. Files with equal texts share their values, such as most files of both sides of a review. */
-export type KnownTexts = Map<string, ReadText>;
-
-interface ReadText {
-  /** The values of a text of the most common form, which needs the YAML parser only for places. */
-  readonly plain: readonly unknown[] | undefined;
-  composed?: ComposedText;
-}
+export type KnownTexts = Map<string, ComposedText>;
 
 interface ComposedText {
   readonly documents: readonly ComposedDocument[];
@@ -68,33 +60,9 @@ export function parseDocuments(file: string, text: string, known: KnownTexts = n
 }
 
 function yamlDocuments(lines: TextLines, known: KnownTexts): ParsedFile {
-  const { text } = lines;
-  // Nearly every value of a policy needs its place.
-  const read = getOrCreate(known, text, () => ({ plain: text.includes(apiGroup) ? undefined : plainYaml(text) }));
-  if (read.plain === undefined) return parsedDocuments(lines, read);
-  let parsed: ParsedFile | undefined;
-  const documents = read.plain.map((value, index): YamlDocument => {
-    const precise = (): YamlDocument | undefined => {
-      parsed ??= parsedDocuments(lines, read);
-      return parsed.documents[index];
-    };
-    return {
-      file: lines.file,
-      value,
-      errors: [],
-      dialect: [],
-      find: (path, part) => precise()?.find(path, part),
-      place: (path, part) => precise()?.place(path, part) ?? placeOf(lines, 0, 0, jsonPointer(path)),
-    };
-  });
-  return { documents, findings: [] };
-}
-
-/** Reads a text with the YAML parser, at most once. */
-function parsedDocuments(lines: TextLines, read: ReadText): ParsedFile {
-  const composed = read.composed ?? composedText(lines);
+  const composed = known.get(lines.text) ?? composedText(lines);
   if ('code' in composed) return { documents: [], findings: [composed] };
-  read.composed = composed;
+  known.set(lines.text, composed);
   return { documents: composed.documents.map((document) => yamlDocument(lines, document, composed.properties)), findings: [] };
 }
 

@@ -16,7 +16,7 @@ interface NodeProblem {
 }
 
 /** The words that YAML 1.1 reads as booleans and YAML 1.2 as text. */
-export const booleanWord = /^(?:y|Y|yes|Yes|YES|n|N|no|No|NO|on|On|ON|off|Off|OFF)$/;
+const booleanWord = /^(?:y|Y|yes|Yes|YES|n|N|no|No|NO|on|On|ON|off|Off|OFF)$/;
 
 /** The numbers that YAML versions or JSON read differently: octal, binary, with underscores, base 60, infinite. */
 const unclearNumber =
