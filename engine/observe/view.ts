@@ -166,14 +166,10 @@ function viewZone(snapshot: Snapshot, group: GroupDefinition, zone: ZoneDefiniti
   const set = setNamed(snapshot, group.namespace, zone.statefulSet);
   const claims = ledger.claims.filter((claim) => claim.zone === zone.name);
   const known = podsNamed(snapshot, group.namespace, zone.statefulSet);
-  const unknown = blockingReasonOf(snapshot, group, zone, set) ?? unreadPodsReasonOf(zone, known);
-  if (set === undefined) {
-    const isMissing = unreadReasonOf(snapshot, 'StatefulSet', group.namespace, zone.statefulSet) === undefined;
-    return { zone, ...(isMissing ? { isMissing } : {}), claims, ...emptyView(0), unknown: unknown ?? '' };
-  }
-  if (known === undefined || isUnknown(known) || unknown !== undefined) {
-    const isShared = unknown !== undefined && unknown === sharedReasonOf(snapshot, group, set);
-    return { zone, set, ...(isShared ? { isShared } : {}), claims, ...emptyView(set.replicas), unknown: unknown ?? '' };
+  const gap = gapOf(snapshot, group, zone, set);
+  if (set === undefined || known === undefined || isUnknown(known) || gap !== undefined) {
+    const why = gap ?? { unknown: unreadPodsText(zone, known) };
+    return { zone, ...(set === undefined ? {} : { set }), claims, ...emptyView(set?.replicas ?? 0), ...why };
   }
   const seen: SeenZone = {
     nowMs: snapshot.nowMs,
@@ -213,24 +209,25 @@ function emptyView(replicas: number): Omit<ZoneView, 'zone' | 'set' | 'claims' |
 }
 
 /** Returns why a zone cannot be evaluated: an absent or unread object, or a StatefulSet in two groups, in deletion or without revision. */
-function blockingReasonOf(
+function gapOf(
   snapshot: Snapshot,
   group: GroupDefinition,
   { statefulSet }: ZoneDefinition,
   set: StatefulSetView | undefined,
-): string | undefined {
+): Pick<ZoneView, 'unknown' | 'isMissing' | 'isShared'> | undefined {
   if (set === undefined) {
     const unread = unreadReasonOf(snapshot, 'StatefulSet', group.namespace, statefulSet);
-    return `StatefulSet ${statefulSet} ${unread === undefined ? 'does not exist' : `could not be read: ${unread}`}`;
+    if (unread === undefined) return { unknown: `StatefulSet ${statefulSet} does not exist`, isMissing: true };
+    return { unknown: `StatefulSet ${statefulSet} could not be read: ${unread}` };
   }
   const unreadLedger = unreadReasonOf(snapshot, 'Ledger', group.namespace, group.name);
-  if (unreadLedger !== undefined) return unreadLedger;
+  if (unreadLedger !== undefined) return { unknown: unreadLedger };
   const shared = sharedReasonOf(snapshot, group, set);
-  if (shared !== undefined) return shared;
-  if (set.isTerminating) return `StatefulSet ${set.name} is being deleted`;
-  if (set.status.updateRevision === '') return `StatefulSet ${set.name} has no status.updateRevision`;
+  if (shared !== undefined) return { unknown: shared, isShared: true };
+  if (set.isTerminating) return { unknown: `StatefulSet ${set.name} is being deleted` };
+  if (set.status.updateRevision === '') return { unknown: `StatefulSet ${set.name} has no status.updateRevision` };
   const lacksCurrent = profileOf(group).advancesCurrentRevision && set.status.currentRevision === '';
-  return lacksCurrent ? `StatefulSet ${set.name} has no status.currentRevision` : undefined;
+  return lacksCurrent ? { unknown: `StatefulSet ${set.name} has no status.currentRevision` } : undefined;
 }
 
 /** Names the StatefulSets of the group that have several owners, if this one has. The reason is the same for all of these zones. */
@@ -259,9 +256,8 @@ export function otherOwners(group: GroupDefinition, all: readonly GroupDefinitio
   return [...new Set(owners.map((owner) => owner.group).filter(isOther))];
 }
 
-function unreadPodsReasonOf({ statefulSet }: ZoneDefinition, pods: Snapshot['pods'][number]['pods'] | undefined): string | undefined {
-  if (pods !== undefined && !isUnknown(pods)) return undefined;
-  return `the pods of ${statefulSet} could not be read${pods === undefined ? '' : `: ${pods.unknown}`}`;
+function unreadPodsText({ statefulSet }: ZoneDefinition, pods: Snapshot['pods'][number]['pods'] | undefined): string {
+  return `the pods of ${statefulSet} could not be read${isUnknown(pods) ? `: ${pods.unknown}` : ''}`;
 }
 
 /** Returns the groups and zones that name each StatefulSet (`namespace/name`). A list of groups never changes in place. */

@@ -34,14 +34,15 @@ export interface PlanSnapshots {
 /** Start time of a plan that does not depend on the calendar, so that plans of equal inputs have the same bytes. */
 const fixedStartMs = 0;
 
-export function readPlanSnapshots(input: PlanInput): PlanSnapshots {
+/** Reads the state before and after the change. A plan, its order of writes and its notes need it of the same input. */
+export const readPlanSnapshots: (input: PlanInput) => PlanSnapshots = keptByObject((input: PlanInput): PlanSnapshots => {
   const usesCalendar = input.running !== undefined || dependsOnCalendar(input);
   const nowMs = usesCalendar ? input.nowMs : fixedStartMs;
   const after = snapshotFromManifests(input.desired, { nowMs, groups: input.groups, pods: 'none' }).snapshot;
   if (input.running !== undefined) return seenSnapshots(input, input.running, nowMs, after);
   const before = withHoldingPartitions(snapshotFromManifests(input.current, { nowMs, groups: input.groups }).snapshot);
   return { usesCalendar, nowMs, before, after };
-}
+});
 
 /** Takes `before` from the cluster. The current manifests only show which mirrored objects get other replicas. */
 function seenSnapshots(input: PlanInput, running: Snapshot, nowMs: number, after: Snapshot): PlanSnapshots {

@@ -52,7 +52,7 @@ export function writeOrder(input: PlanInput): WriteOrder {
 }
 
 /**
- * Returns the StatefulSets, as `namespace/name`, of which the StatefulSet controller deletes pods as soon as they are written. These writes
+ * Returns the StatefulSets, by `objectKey`, of which the StatefulSet controller deletes pods as soon as they are written. These writes
  * come first: then the agent sees the missing pods before it replaces pods of another zone, as in the plan.
  */
 export function disruptiveMembers(input: PlanInput): ReadonlySet<string> {

@@ -244,7 +244,7 @@ function inWriteOrder(inputs: MergedInputs): LivePlanInputs {
   const isMixed = new Set(ready.map(({ object }) => partOf(object))).size > 1;
   const order = isMixed ? writeOrder(input) : usualOrder;
   const first = ready.length > 1 ? disruptiveMembers(input) : new Set<string>();
-  const isLater = (object: ObjectContent): boolean => !first.has(nameOf(object).replace(/^StatefulSet /, ''));
+  const isLater = (object: ObjectContent): boolean => object['kind'] !== 'StatefulSet' || !first.has(objectKey(object));
   const byPart = (a: Pick<DesiredObject, 'object'>, b: typeof a): number =>
     order.parts.indexOf(partOf(a.object)) - order.parts.indexOf(partOf(b.object)) || Number(isLater(a.object)) - Number(isLater(b.object));
   return { ...inputs, desiredObjects: desiredObjects.toSorted(byPart), ready: ready.toSorted(byPart), writeOrder: order };

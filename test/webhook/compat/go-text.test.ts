@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { secondText } from '../../../policies/instant.ts';
-import { goDurationText, goTimeText } from '../../../webhook/compat/prepare/members.ts';
+import { goDurationText, goTimeText } from '../../../webhook/compat/go-text.ts';
 
 describe('an instant as Go prints it', () => {
   it.each([
