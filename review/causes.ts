@@ -1,6 +1,5 @@
 // Names the change of a definition that makes a rule block more on one side: a removed object, rule, window or member, or another setting.
 import type { PolicyDefinition, Source, WindowDefinition } from '../policies/definition.ts';
-import { isSameValue } from '../policies/values/canonical-json.ts';
 import { type Flip, isOfPolicy, isOfRule, type RuleFlip, strictFirst } from './compare.ts';
 import { type Cause, ownCause, shapeCause } from './setting-causes.ts';
 import type { ChangedSetting } from './settings.ts';
@@ -82,14 +81,18 @@ function policyOf(flip: Flip, policies: readonly PolicyDefinition[]): PolicyDefi
   return policies.find((policy) => {
     if (policy.rules.some(({ name }) => `${policy.name}/${name}` === flip.rule)) return true;
     const places = [...policy.windows.map((window) => window.source), ...Object.values(policy.limitSources)];
-    return source !== undefined && places.some((place) => isSameValue(place, source));
+    return source !== undefined && places.some((place) => isSamePlace(place, source));
   });
 }
 
 function windowOf(source: Source | undefined, policy: PolicyDefinition | undefined): WindowDefinition | undefined {
-  return policy?.windows.find((window) => source !== undefined && isSameValue(window.source, source));
+  return policy?.windows.find((window) => source !== undefined && isSamePlace(window.source, source));
 }
 
 function isSameObject(a: PolicyDefinition, b: PolicyDefinition): boolean {
   return a.namespace === b.namespace && a.name === b.name;
+}
+
+function isSamePlace(a: Source, b: Source): boolean {
+  return a.file === b.file && a.line === b.line && a.column === b.column && a.object === b.object && a.field === b.field;
 }

@@ -2,6 +2,7 @@
 import type { GroupDefinition } from '../../policies/definition.ts';
 import { durationMs } from '../../policies/duration.ts';
 import type { GivenState } from '../../policies/schema/policy-test.ts';
+import { keptByObject } from '../../policies/values/map.ts';
 import { waveTarget } from '../amount.ts';
 import { contextOf, type GroupContext } from '../context.ts';
 import { decideGroup } from '../decide/decide.ts';
@@ -42,9 +43,7 @@ const maxCalls = 3;
 
 /** Returns the verdict on one API request, with the run of the agent in the ledger. Pods that are asked to prepare answer at once. */
 export function judged(asked: CaseState, request: AdmissionRequest, to?: { readonly zone: string; readonly replicas: number }): Answer {
-  const running = withRun(asked, runGiven(asked.snapshot, asked.group, asked.given));
-  const { run } = decideGroup(running, asked.group);
-  let snapshot = withPreparations({ ...asked, snapshot: withRun(asked, run) }, to);
+  let snapshot = withPreparations({ ...asked, snapshot: withRun(asked, runOfAgent(asked.snapshot)(asked.group)(asked.given)) }, to);
   let judgement = judge(snapshot, request);
   for (let call = 0; call < maxCalls && judgement.outcome === 'prepare'; call += 1) {
     snapshot = answered({ ...asked, snapshot }, judgement.actions);
@@ -58,6 +57,16 @@ export function judged(asked: CaseState, request: AdmissionRequest, to?: { reado
 function verdict({ outcome, effect }: Judgement): string {
   return outcome === 'prepare' ? 'hold' : effect;
 }
+
+/** The run that the agent has in a state, by its parts. Several requests are asked in one state. */
+const runOfAgent = keptByObject((snapshot: Snapshot) =>
+  keptByObject((group: GroupDefinition) =>
+    keptByObject((given: GivenState) => {
+      const asked = { snapshot, group, given };
+      return decideGroup(withRun(asked, runGiven(snapshot, group, given)), group).run;
+    }),
+  ),
+);
 
 /** Returns the decision of the agent. Pods that it calls answer at once. */
 export function decided(asked: CaseState): Answer {

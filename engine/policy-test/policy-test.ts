@@ -109,7 +109,7 @@ export function askEngine(
   const state = caseState({ ...input, group, given, nowMs });
   if (state.problems.length > 0) return { problems: state.problems };
   const snapshot = input.groups === undefined ? state.snapshot : { ...state.snapshot, groups: input.groups };
-  const asking = ask({ snapshot, group, given }, request);
+  const asking = ask({ snapshot, group, given: state.given }, request);
   return 'problem' in asking ? { problems: [asking.problem] } : { answer: asking.answer, snapshot };
 }
 

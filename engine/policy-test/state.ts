@@ -39,6 +39,8 @@ interface StateQuestion {
 
 interface CaseState {
   readonly snapshot: Snapshot;
+  /** The same object for equal states. */
+  readonly given: GivenState;
   /** The problems of a case that names missing objects or an impossible state, each as one clause. */
   readonly problems: readonly string[];
 }
@@ -78,7 +80,7 @@ function buildState(question: StateQuestion): CaseState {
   }
   if (question.given.approvedPlan === true) snapshot = withApprovedPlan(contextOf(snapshot, group));
   const inputs = inputsGiven(snapshot, group, question.given);
-  return { snapshot: inputs.snapshot, problems: [...problems, ...inputs.problems] };
+  return { snapshot: inputs.snapshot, given: question.given, problems: [...problems, ...inputs.problems] };
 }
 
 type RunningManifests = ReturnType<typeof snapshotFromManifests>;
