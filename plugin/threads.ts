@@ -63,20 +63,30 @@ export function startThreads(taskCount: number, names: readonly TaskName[], own:
   return new Threads(count - own, names);
 }
 
-interface Waiting {
+/** A task as a thread gets it. The first thread that sets `begun` computes the task. */
+export interface SentTask {
   readonly task: Parameters<Compute>;
+  readonly begun: Int32Array;
+}
+
+/** Marks a task as begun. Returns false if another thread began it. */
+export function begin(begun: Int32Array): boolean {
+  return Atomics.compareExchange(begun, 0, 0, 1) === 0;
+}
+
+interface Pending extends SentTask {
   readonly resolve: (output: never) => void;
   readonly reject: (error: Error) => void;
 }
 
-/** A thread has its next task before it ends the current one, so it does not wait while this thread computes. */
-const tasksOfThread = 2;
+/** A thread has its next tasks before it ends the current one, so it does not wait while this thread computes a long one. */
+const tasksOfThread = 4;
 
 export class Threads {
   readonly count: number;
-  /** The threads with the tasks that they compute, the current one first. */
-  readonly #threads: ReadonlyMap<Worker, Waiting[]>;
-  readonly #waiting: Waiting[] = [];
+  /** The threads that run, with the tasks that they got, the current one first. */
+  readonly #threads: Map<Worker, Pending[]>;
+  readonly #waiting: Pending[] = [];
 
   constructor(count: number, names: readonly TaskName[]) {
     this.count = count;
@@ -87,7 +97,9 @@ export class Threads {
         this.#send();
       });
       thread.on('error', (error) => {
+        this.#threads.delete(thread);
         for (const { reject } of tasks) reject(error);
+        if (this.#threads.size === 0) for (const { reject } of this.#waiting.splice(0)) reject(error);
       });
     }
   }
@@ -95,17 +107,28 @@ export class Threads {
   /** Computes a task in a thread. The promise stays pending if the threads end before. */
   readonly compute: Compute = (name, input) =>
     new Promise((resolve, reject) => {
-      this.#waiting.push({ task: [name, input], resolve, reject });
+      this.#waiting.push({ task: [name, input], begun: new Int32Array(new SharedArrayBuffer(4)), resolve, reject });
       this.#send();
     });
 
-  /** Computes tasks in this thread, the last ones first, until no task waits for a thread. */
+  /** Computes tasks in this thread, the last ones first, until every task has begun. */
   async help(): Promise<void> {
-    for (let last = this.#waiting.pop(); last !== undefined; last = this.#waiting.pop()) {
+    for (let last = this.#take(); last !== undefined; last = this.#take()) {
       await computeHere(...last.task).then(last.resolve as (output: unknown) => void, last.reject);
       // The threads get further tasks when this thread reads their results.
       await setImmediate();
     }
+  }
+
+  /** Begins the last task that no thread got, or else the last one that a thread got and did not begin. */
+  #take(): Pending | undefined {
+    const last = this.#waiting.pop();
+    if (last !== undefined) return last;
+    for (const tasks of this.#threads.values()) {
+      const index = tasks.findLastIndex(({ begun }) => begin(begun));
+      if (index >= 0) return tasks.splice(index, 1)[0];
+    }
+    return undefined;
   }
 
   /** Sends the first tasks to the threads with the fewest tasks. */
@@ -115,7 +138,8 @@ export class Threads {
         const next = tasks.length === length ? this.#waiting.shift() : undefined;
         if (next === undefined) continue;
         tasks.push(next);
-        thread.postMessage(next.task);
+        const { task, begun } = next;
+        thread.postMessage({ task, begun } satisfies SentTask);
       }
     }
   }

@@ -51,7 +51,10 @@ export function judge(snapshot: Snapshot, request: AdmissionRequest): Judgement 
     results,
     warnings: [...(verdict.warnings ?? []), ...(policies?.warnings ?? []).map(({ rule, fact }) => `${rule}: ${fact}`)],
     actions: outcome === 'allow' ? [] : actions,
-    decisionId: decisionId(snapshot, request, leading?.rule),
+    // Policy tests and reviews judge thousands of requests, and read no ID.
+    get decisionId() {
+      return decisionId(snapshot, request, leading?.rule);
+    },
     ...defined({ unjudged, override: outcome === 'deny' ? overrideOf(snapshot, [{ request, results }]) : undefined }),
   };
 }
