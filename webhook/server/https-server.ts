@@ -78,8 +78,7 @@ async function stop(
   { destroyIdle, destroyAll }: Connections,
   { env, closeWithinMs }: { readonly env: Pick<WebhookEnv, 'timers'>; readonly closeWithinMs: number },
 ): Promise<void> {
-  // Let Node read data that has arrived. Otherwise Node closes a connection with an unread request as idle.
-  await new Promise((resolve) => setImmediate(resolve));
+  await readArrived();
   const over = new AbortController();
   const closed = new Promise<void>((resolve) => {
     server.close(() => {
@@ -89,10 +88,16 @@ async function stop(
   });
   server.closeIdleConnections();
   await sleep(env, Math.min(firstRequestMs, closeWithinMs), over.signal);
+  await readArrived();
   destroyIdle();
   await sleep(env, Math.max(0, closeWithinMs - firstRequestMs), over.signal);
   if (!over.signal.aborted) destroyAll();
   await closed;
+}
+
+/** Lets Node read data that arrived before a timer fired. Otherwise a connection with an unread request would be closed as idle. */
+function readArrived(): Promise<void> {
+  return new Promise((resolve) => void setImmediate(resolve));
 }
 
 interface Connections {

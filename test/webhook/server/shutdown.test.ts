@@ -1,5 +1,8 @@
 import { afterEach, describe, expect, it } from 'vitest';
+import { processTimers } from '../../../cluster/connection/process-env.ts';
+import type { Timers } from '../../../cluster/env.ts';
 import type { Answer } from '../../../webhook/review/review.ts';
+import { reviewText } from '../review/reviews.ts';
 import {
   ask,
   changingSource,
@@ -82,6 +85,30 @@ describe('the end of a server', () => {
     await Promise.all([webhook.close(), webhook.close()]);
     await idle.closed;
     await expect(lost).rejects.toThrow();
+  });
+
+  it('answers a request that arrived before the time for the first request ended', async () => {
+    const firstRequestMs = 1_000;
+    let end: (() => void) | undefined;
+    const after: Timers['after'] = (delayMs, callback) => {
+      if (delayMs !== firstRequestMs) return processTimers.after(delayMs, callback);
+      end = callback;
+      return () => undefined;
+    };
+    const { webhook, port } = await serve({ timers: { after } });
+    const { socket, text, closed } = await rawConnection(port);
+    const ended = webhook.close();
+    await until(() => end !== undefined);
+    // On a busy machine the time is over before the process reads what has arrived. Timers fire before Node.js reads.
+    setTimeout(() => {
+      const body = reviewText();
+      const headers = `Host: webhook\r\nContent-Type: application/json\r\nContent-Length: ${Buffer.byteLength(body)}`;
+      socket.write(`POST /admission/test HTTP/1.1\r\n${headers}\r\n\r\n${body}`);
+      end?.();
+    });
+    await closed;
+    expect(text()).toMatch(/^HTTP\/1.1 200 .*"allowed":true/s);
+    await ended;
   });
 
   it('loses no request of clients that follow readiness late', async () => {
