@@ -8,6 +8,7 @@ import { everyOptions } from '../../install/registered-policies.ts';
 import { agentName, usualAgentNamespace } from '../../policies/objects/agent-deployment.ts';
 import { dashboardFiles } from '../generated/dashboards.ts';
 import { chartObjects, definedKind, isKind } from './chart.ts';
+import { connectionTest } from './connection-test.ts';
 import { kustomizeFiles } from './kustomize.ts';
 import { documents, type Entries, escaped, ifKey, inserted, isBlock, isEntries, lines, type Tree } from './template.ts';
 import { memberPattern, valuesSchema, valuesYaml } from './values.ts';
@@ -39,7 +40,7 @@ function chartFiles(): ReadonlyMap<string, string> {
     'definitions.yaml': definitions(),
     'monitoring.yaml': `${ofKinds('ServiceMonitor')}${monitoringTemplate()}`,
     'rights.yaml': ofKinds('ServiceAccount', 'Role', 'RoleBinding', 'ClusterRole', 'ClusterRoleBinding'),
-    'test.yaml': connectionTest,
+    'test.yaml': `{{- /* ${from('scripts/chart/')} */}}\n${connectionTest}`,
     'webhooks.yaml': ofKinds(
       ...['Validating', 'Mutating'].map((one) => `${one}WebhookConfiguration`),
       'ValidatingAdmissionPolicy',
@@ -154,63 +155,6 @@ function monitoringTemplate(): string {
     { $block: 'if $.Values.dashboards.enabled', $then: boards.map((board) => labelled(board, 'dashboards')), $else: [] },
   ]);
 }
-
-/** Connects to the Service: the agent is ready, and the certificate of the webhooks is for the name that API servers use. */
-const connectionScript = `const { READY_URL, WEBHOOK_NAME, WEBHOOK_ADDRESS } = process.env;
-const fail = (why) => { console.error(why); process.exit(1); };
-const [host, port] = WEBHOOK_ADDRESS.split(':');
-fetch(READY_URL, { signal: AbortSignal.timeout(10000) }).then(({ status }) => {
-  if (status !== 200) fail(READY_URL + ' answers ' + status);
-  const { checkServerIdentity, connect } = require('node:tls');
-  const socket = connect({ host, port: Number(port), servername: WEBHOOK_NAME, rejectUnauthorized: false, timeout: 10000 }, () => {
-    const problem = checkServerIdentity(WEBHOOK_NAME, socket.getPeerCertificate());
-    if (problem) fail(problem.message);
-    console.log('the agent is ready, and its certificate is for ' + WEBHOOK_NAME);
-    socket.destroy();
-  });
-  socket.on('error', fail).on('timeout', () => fail('the webhooks do not answer at ' + WEBHOOK_ADDRESS));
-}, fail);
-`;
-
-const connectionTest = `{{- /* ${from('scripts/chart/')} */}}
-${documents([
-  {
-    apiVersion: 'v1',
-    kind: 'Pod',
-    metadata: {
-      name: `${agentName}-test`,
-      namespace: '{{ $.Release.Namespace }}',
-      annotations: { 'helm.sh/hook': 'test', 'helm.sh/hook-delete-policy': 'before-hook-creation' },
-    },
-    spec: {
-      restartPolicy: 'Never',
-      automountServiceAccountToken: false,
-      enableServiceLinks: false,
-      securityContext: { runAsNonRoot: true, runAsUser: 65532, runAsGroup: 65532, seccompProfile: { type: 'RuntimeDefault' } },
-      [ifKey('$.Values.imagePullSecrets', 'imagePullSecrets')]: {
-        yes: { imagePullSecrets: inserted('yaml', '$.Values.imagePullSecrets') },
-        no: {},
-      },
-      [ifKey('$.Values.nodeSelector', 'nodeSelector')]: { yes: { nodeSelector: inserted('yaml', '$.Values.nodeSelector') }, no: {} },
-      [ifKey('$.Values.tolerations', 'tolerations')]: { yes: { tolerations: inserted('yaml', '$.Values.tolerations') }, no: {} },
-      containers: [
-        {
-          name: 'test',
-          image: '{{ include "rollout-group.image" $ }}',
-          command: ['/nodejs/bin/node', '--eval', '$(SCRIPT)'],
-          env: [
-            { name: 'READY_URL', value: `http://${agentName}.{{ $.Release.Namespace }}.svc:8001/ready` },
-            { name: 'WEBHOOK_NAME', value: `${agentName}.{{ $.Release.Namespace }}.svc` },
-            { name: 'WEBHOOK_ADDRESS', value: `${agentName}.{{ $.Release.Namespace }}.svc:443` },
-            { name: 'SCRIPT', value: connectionScript },
-          ],
-          resources: { requests: { cpu: '10m', memory: '64Mi' }, limits: { memory: '128Mi' } },
-          securityContext: { allowPrivilegeEscalation: false, readOnlyRootFilesystem: true, capabilities: { drop: ['ALL'] } },
-        },
-      ],
-    },
-  },
-])}`;
 
 const notes = `The agent {{ include "rollout-group.image" . }} runs in namespace {{ .Release.Namespace }} with {{ .Values.replicas }} pods.
 
