@@ -41,5 +41,7 @@ export default defineConfig({
     testTimeout: 120_000,
     hookTimeout: 180_000,
     passWithNoTests: false,
+    // A failure may not happen again, so its message shows the values and not only `[ Array(1) ]`.
+    chaiConfig: { truncateThreshold: 4_000 },
   },
 });
