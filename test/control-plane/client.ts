@@ -50,6 +50,14 @@ const patchTypes = {
   apply: 'application/apply-patch+yaml',
 } as const;
 
+/** Texts of the API server about a webhook that received a request, but did not answer within the timeout of its configuration. */
+const webhookTimeout = /failed calling webhook .*(?:context deadline exceeded|status code 408)/;
+
+/** Returns whether a webhook timed out. Its failure policy refused the request. A request that no webhook received has another answer. */
+export function isTooLate({ status, body }: Pick<Reply<unknown>, 'status' | 'body'>): boolean {
+  return status === 500 && webhookTimeout.test(JSON.stringify(body));
+}
+
 const requestTimeoutMs = 30_000;
 /** As in client-go. */
 const mostRetries = 10;
@@ -77,6 +85,19 @@ export class ApiClient {
     const warnings = String(reply.headers['warning'] ?? '');
     const retryAfterSeconds = Number(reply.headers['retry-after'] ?? 0);
     return { status: reply.statusCode ?? 0, warnings, retryAfterSeconds, body: (isJson ? JSON.parse(text) : text) as Body };
+  }
+
+  /**
+   * Sends a request, and again while no webhook judges it: after 429 with a time to wait, as client-go does, and after the timeout of a
+   * webhook on a busy machine. Returns the last answer after 10 further attempts.
+   */
+  async askUntilJudged<Body = KubernetesObject>(...request: Parameters<ApiClient['ask']>): Promise<Reply<Body>> {
+    for (let attempt = 0; ; attempt += 1) {
+      const reply = await this.ask<Body>(...request);
+      const waitSeconds = reply.status === 429 ? reply.retryAfterSeconds : isTooLate(reply) ? 1 : 0;
+      if (waitSeconds === 0 || attempt === mostRetries) return reply;
+      await delay(waitSeconds * 1000);
+    }
   }
 
   get<Body = KubernetesObject>(path: string): Promise<Body> {
@@ -155,18 +176,11 @@ export class ApiClient {
     }
   }
 
-  /**
-   * Returns the body of a success; rejects with any other answer. Repeats a request that is answered with 429 and a time to wait, as
-   * client-go does, because a webhook answers so while it cannot judge.
-   */
-  async #expect<Body>(...[method, path, sent, type]: Parameters<ApiClient['ask']>): Promise<Body> {
-    for (let attempt = 0; ; attempt += 1) {
-      const { status, body, retryAfterSeconds } = await this.ask<Body>(method, path, sent, type);
-      if (status >= 200 && status < 300) return body;
-      if (status !== 429 || retryAfterSeconds === 0 || attempt === mostRetries)
-        throw new Error(`${method} ${path} is answered with ${status}: ${JSON.stringify(body).slice(0, 2000)}`);
-      await delay(retryAfterSeconds * 1000);
-    }
+  /** Returns the body of a success; rejects with any other answer. */
+  async #expect<Body>(...[method, path, ...sent]: Parameters<ApiClient['ask']>): Promise<Body> {
+    const { status, body } = await this.askUntilJudged<Body>(method, path, ...sent);
+    if (status >= 200 && status < 300) return body;
+    throw new Error(`${method} ${path} is answered with ${status}: ${JSON.stringify(body).slice(0, 2000)}`);
   }
 
   #open(

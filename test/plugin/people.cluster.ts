@@ -100,7 +100,9 @@ describeOnControlPlane('the word of people', (controlPlane) => {
     name: string,
     spec: object,
   ): Promise<KubernetesObject & { readonly spec?: { readonly requestedBy?: { readonly user: string } } }> => {
-    const { status, body } = await controlPlane().clientOf(who.identity).ask('POST', `${path}/rolloutintents`, intent(name, spec));
+    const { status, body } = await controlPlane()
+      .clientOf(who.identity)
+      .askUntilJudged('POST', `${path}/rolloutintents`, intent(name, spec));
     expect([name, status]).toEqual([name, 201]);
     return body;
   };
@@ -191,7 +193,7 @@ describeOnControlPlane('the word of people', (controlPlane) => {
     // Whoever bends the word of another one speaks for themselves.
     await controlPlane()
       .clientOf(eve.identity)
-      .ask('PATCH', `${path}/rolloutintents/other-run`, { spec: { runId: id } }, merge);
+      .askUntilJudged('PATCH', `${path}/rolloutintents/other-run`, { spec: { runId: id } }, merge);
     await hasHeard();
     const { waits } = await untilHeld('approval');
     expect([await images(), waits.find(({ rule }) => rule === 'approval')?.fact]).toEqual([before, '0 of 1 approvals from oncall']);
@@ -376,7 +378,7 @@ describeOnControlPlane('the word of people', (controlPlane) => {
     const target = { group: 'ingester' };
     const spec = { rule: 'view-complete', target, allow: { anything: true }, reason: 'x', expires: '2099-01-01T00:00:00Z' };
     const raw = { apiVersion, kind: 'RolloutException', metadata: { name: 'raw' }, spec };
-    expect(await controlPlane().client.ask('POST', `${path}/rolloutexceptions`, raw)).toMatchObject({ status: 422 });
+    expect(await controlPlane().client.askUntilJudged('POST', `${path}/rolloutexceptions`, raw)).toMatchObject({ status: 422 });
     await ok(anna, 'cancel', 'ingester', 'override.ingester.zone-gap');
     await until('no exception', ({ unusedExceptions }) => unusedExceptions === undefined);
   });

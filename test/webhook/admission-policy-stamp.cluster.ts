@@ -65,7 +65,7 @@ describeOnControlPlane(
     afterAll(() => closeAll());
 
     async function ask(client: ApiClient, method: Method, path: string, body?: unknown, type?: string) {
-      const { status, body: answer } = await client.ask<Asked>(method, `${ours}/${path}`, body, type);
+      const { status, body: answer } = await client.askUntilJudged<Asked>(method, `${ours}/${path}`, body, type);
       return { said: `${status} ${answer.message ?? ''}`, stamp: answer.spec?.requestedBy, answer };
     }
 

@@ -8,7 +8,20 @@ import type { KubernetesObject } from '../control-plane/client.ts';
 import { describeOnControlPlane } from '../control-plane/suite.ts';
 import { eventually } from '../control-plane/webhook.ts';
 import { type Person, person, readerRules } from '../plugin/live-people.ts';
-import { createWorld, evict, forms, groupsOf, merge, podsOf, replicas, setsOf, type World, write } from './kit.ts';
+import {
+  createWorld,
+  evict,
+  forms,
+  groupsOf,
+  merge,
+  type Outcome,
+  podsOf,
+  replicas,
+  setsOf,
+  untilEvicted,
+  type World,
+  write,
+} from './kit.ts';
 import { kubectl } from './kit-attempts.ts';
 
 const eventRules = [{ apiGroups: ['events.k8s.io', ''], resources: ['events'], verbs: ['get', 'list'] }] as const;
@@ -32,6 +45,7 @@ interface Registered extends KubernetesObject {
   readonly webhooks?: readonly { readonly clientConfig: { readonly url?: string } }[];
 }
 
+const decisionIn = ({ said }: Outcome): string | undefined => /explain decision\/([0-9a-f]{12})/.exec(said)?.[1];
 const text = (value: unknown): string => JSON.stringify(value) ?? '';
 
 /** Sends a body to the webhooks with credentials in its headers. Returns the status and the body of the answer. */
@@ -72,11 +86,12 @@ describeOnControlPlane(
         [await write(admin, 'PATCH', `${path}/scale`, replicas(1), merge), 'no-downscale', 'from 3 to 1'],
       ] as const) {
         // The compatible form answers decreases in the words of the original, so that its own endpoint is asked first.
-        const id = /explain decision\/([0-9a-f]{12})/.exec(outcome.said)?.[1];
+        const id = decisionIn(outcome);
         if (form === 'compat' && id === undefined) {
           expect(outcome.said).toMatch(/denied the request: .*no-downscale/);
           continue;
         }
+        expect(id, outcome.said).toBeDefined();
         const found = await eventually(
           `decision ${id} is told of`,
           async () => await readers.get(form)?.run(['explain', `decision/${id}`]),
@@ -92,9 +107,10 @@ describeOnControlPlane(
 
     it('of an eviction beyond the budget is found, too', async () => {
       const { admin } = world;
-      expect(await evict(admin, 'native', 'ingester-zone-a-0')).toMatchObject({ isRefused: false });
-      const { said } = await evict(admin, 'native', 'ingester-zone-b-0');
-      const id = /explain decision\/([0-9a-f]{12})/.exec(said)?.[1] ?? said;
+      await untilEvicted(admin, 'native', 'ingester-zone-a-0');
+      const outcome = await evict(admin, 'native', 'ingester-zone-b-0');
+      const id = decisionIn(outcome);
+      expect(id, outcome.said).toBeDefined();
       const found = await eventually(
         `decision ${id} is told of`,
         async () => await readers.get('native')?.run(['explain', `decision/${id}`]),

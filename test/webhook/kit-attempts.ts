@@ -23,7 +23,7 @@ export function kubectl({ folder, identities }: ControlPlane, words: readonly st
   return new Promise((settle) => {
     const env = { PATH: process.env['PATH'] ?? '', HOME: folder, KUBECONFIG: identities.admin.kubeconfig };
     execFile('/usr/bin/kubectl', words, { env, timeout: timeoutMs }, (error: ExecFileException | null, stdout, stderr) => {
-      settle({ said: `${stdout}${stderr}`, isRefused: error !== null, warnings: stderr });
+      settle({ said: `${stdout}${stderr}`, isRefused: error !== null, isTooLate: false, warnings: stderr });
     });
   });
 }

@@ -1,5 +1,5 @@
 // What the suites of the whole webhook share: groups in the native and in the compatible form, opted in, behind processes of the executable.
-import type { ApiClient, KubernetesObject, Method, Reply } from '../control-plane/client.ts';
+import { type ApiClient, isTooLate, type KubernetesObject, type Reply } from '../control-plane/client.ts';
 import type { ControlPlane } from '../control-plane/control-plane.ts';
 import {
   applyInstallation,
@@ -24,6 +24,8 @@ export interface Outcome {
   /** What the client was told, in words. */
   readonly said: string;
   readonly isRefused: boolean;
+  /** True if a webhook received the request, but did not answer in time. */
+  readonly isTooLate: boolean;
   /** What kubectl prints as warnings. */
   readonly warnings: string;
 }
@@ -38,14 +40,39 @@ export const podsOf = (namespace: string): string => `/api/v1/namespaces/${names
 export const groupsOf = (namespace: string): string => `/apis/rollout-group.dev/v1alpha1/namespaces/${namespace}/rolloutgroups`;
 export const replicas = (value: unknown): object => ({ spec: { replicas: value } });
 
-export async function write(client: ApiClient, method: Method, path: string, body?: unknown, type?: string): Promise<Outcome> {
-  const { status, body: answer, warnings }: Reply<Status> = await client.ask<Status>(method, path, body, type);
-  return { said: `${status} ${answer.message ?? ''}`, isRefused: status >= 300, warnings };
+/** Sends a request until it is judged, as `ApiClient.askUntilJudged` does. Suites about requests that are not judged use `writeOnce`. */
+export async function write(client: ApiClient, ...request: Parameters<ApiClient['ask']>): Promise<Outcome> {
+  return outcomeOf(await client.askUntilJudged<Status>(...request));
+}
+
+export async function writeOnce(client: ApiClient, ...request: Parameters<ApiClient['ask']>): Promise<Outcome> {
+  return outcomeOf(await client.ask<Status>(...request));
+}
+
+function outcomeOf(reply: Reply<Status>): Outcome {
+  const { status, body, warnings } = reply;
+  return { said: `${status} ${body.message ?? ''}`, isRefused: status >= 300, isTooLate: isTooLate(reply), warnings };
 }
 
 export function evict(client: ApiClient, namespace: string, name: string): Promise<Outcome> {
-  const eviction = { apiVersion: 'policy/v1', kind: 'Eviction', metadata: { name, namespace } };
-  return write(client, 'POST', `${podsOf(namespace)}/${name}/eviction`, eviction);
+  return write(client, 'POST', `${podsOf(namespace)}/${name}/eviction`, evictionOf(namespace, name));
+}
+
+export function evictOnce(client: ApiClient, namespace: string, name: string): Promise<Outcome> {
+  return writeOnce(client, 'POST', `${podsOf(namespace)}/${name}/eviction`, evictionOf(namespace, name));
+}
+
+function evictionOf(namespace: string, name: string): object {
+  return { apiVersion: 'policy/v1', kind: 'Eviction', metadata: { name, namespace } };
+}
+
+/** Evicts a pod as soon as the webhook knows that the budget permits it. The webhook may hear later than the test that pods are ready. */
+export async function untilEvicted(client: ApiClient, namespace: string, name: string): Promise<void> {
+  await eventually(
+    `${namespace}/${name} is evicted`,
+    () => evict(client, namespace, name),
+    ({ isRefused }) => !isRefused,
+  );
 }
 
 interface Workload {

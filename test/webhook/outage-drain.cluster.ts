@@ -7,16 +7,19 @@ import type { ControlPlane } from '../control-plane/control-plane.ts';
 import { describeOnControlPlane } from '../control-plane/suite.ts';
 import { eventually, type WebhookProcess } from '../control-plane/webhook.ts';
 import { isReady, type Pod } from '../control-plane/workloads.ts';
-import { createWorld, type Form, forms, merge, podsOf, replicas, setObject, setsOf, type World, write } from './kit.ts';
+import { createWorld, type Form, forms, merge, podsOf, replicas, setObject, setsOf, type World, writeOnce } from './kit.ts';
 import { kubectl } from './kit-attempts.ts';
-import { member } from './kit-outage.ts';
+import { isGuarded, isServed, member } from './kit-outage.ts';
 
 const ourNamespace = 'rollout-group';
 const ourPods = 'rollout-group-agent-';
 /** A Service hears so much later of a pod that goes. */
 const heardLateMs = 300;
 const podsOfGroup = 6;
-const drainTimeoutMs = 200_000;
+/** An eviction whose answer came too late for the API server counts against the budget for two minutes. */
+const drainTimeoutMs = 300_000;
+/** Of a process that ends, longer than a Service hears late on a busy machine. The default is 10 s. */
+const drainFlags = { flags: ['-server-tls.drain=5s'] };
 
 let cp: ControlPlane;
 let admin: ApiClient;
@@ -42,7 +45,7 @@ function playKubelet(first: WebhookProcess): Kubelet {
   const look = async (): Promise<void> => {
     const pods = (await admin.list<Pod>(podsOf(ourNamespace))).filter(({ metadata }) => metadata.name.startsWith(ourPods));
     const staying = new Set(pods.filter(({ metadata }) => metadata.deletionTimestamp === undefined).map(({ metadata }) => metadata.uid));
-    for (const uid of staying) if (!known.has(uid)) known.set(uid, { process: spare.pop() ?? (await world.start()) });
+    for (const uid of staying) if (!known.has(uid)) known.set(uid, { process: spare.pop() ?? (await world.start(drainFlags)) });
     const going = [...known].filter(([uid, { ended }]) => ended === undefined && !staying.has(uid));
     for (const [uid, { process }] of going) known.set(uid, { process, ended: process.agent.stop() });
     if (going.length > 0) await delay(heardLateMs);
@@ -90,7 +93,7 @@ describeOnControlPlane(
     beforeAll(async () => {
       cp = controlPlane();
       admin = cp.client;
-      world = await createWorld(cp, { namespaces: ['native', 'compat'] });
+      world = await createWorld(cp, { namespaces: ['native', 'compat'], start: drainFlags });
       for (const form of forms) await world.createGroup(form, form, { name: 'ingester' });
       await admin.create(setsOf('native'), setObject('many', 'many', { replicas: 5 }));
       await world.untilReady('native', 'many-', 5);
@@ -114,17 +117,21 @@ describeOnControlPlane(
         );
       await untilBoth();
       let isOver = false;
-      const said: string[] = [];
+      const lost: string[] = [];
+      let [count, judgedCount] = [0, 0];
       const template = { spec: { template: { metadata: { annotations: { changed: 'yes' } } } } };
       const asking = (async () => {
         for (; !isOver; await delay(20)) {
           const outcomes = await Promise.all([
-            write(admin, 'PATCH', `${setsOf('native')}/${member}`, replicas(2), merge),
-            write(admin, 'PATCH', `${setsOf('compat')}/${member}/scale`, replicas(2), merge),
-            write(admin, 'PATCH', `${setsOf('native')}/${member}?dryRun=All`, template, merge),
-            write(admin, 'PATCH', `${setsOf('native')}/many/scale?dryRun=All`, replicas(1), merge),
+            writeOnce(admin, 'PATCH', `${setsOf('native')}/${member}`, replicas(2), merge),
+            writeOnce(admin, 'PATCH', `${setsOf('compat')}/${member}/scale`, replicas(2), merge),
+            writeOnce(admin, 'PATCH', `${setsOf('native')}/${member}?dryRun=All`, template, merge),
+            writeOnce(admin, 'PATCH', `${setsOf('native')}/many/scale?dryRun=All`, replicas(1), merge),
           ]);
-          said.push(...outcomes.map((outcome, index) => `${index} ${outcome.said}`));
+          count += outcomes.length;
+          judgedCount += outcomes.filter(({ said, isTooLate }) => !isTooLate && !said.startsWith('429')).length;
+          const areKept = outcomes.map((outcome, index) => (index < 2 ? isGuarded(outcome) : isServed(outcome)));
+          lost.push(...outcomes.flatMap(({ said }, index) => (areKept[index] ? [] : `${index} ${said}`)));
         }
       })();
       const drain = async (node: string): Promise<void> => {
@@ -159,16 +166,14 @@ describeOnControlPlane(
       isOver = true;
       const [, codes, ...least] = await Promise.all([asking, kubelet.stop(), ...groups.map((group) => group.end())]);
       if (failure !== undefined) throw failure;
-      expect(said.length).toBeGreaterThan(20);
-      const isJudged = (one: string): boolean => (/^[01]/.test(one) ? one.includes('denied the request') : /^\d 200/.test(one));
-      // A machine that has much else to do may be told to come again. That is an answer too.
-      const isAnswered = (one: string): boolean => isJudged(one) || /^\d 429 .*denied the request.* in time/.test(one);
-      expect(said.filter((one) => !isAnswered(one))).toEqual([]);
-      expect(said.filter(isJudged).length).toBeGreaterThan(said.length * 0.9);
+      expect(lost).toEqual([]);
+      expect(judgedCount).toBeGreaterThan(20);
+      // On a machine that has much else to do, some answers come too late, but not most of them.
+      expect(judgedCount).toBeGreaterThan(count / 2);
       expect(codes.length).toBeGreaterThanOrEqual(2);
       expect(new Set(codes)).toEqual(new Set([0]));
       expect(least).toEqual(groups.map(() => podsOfGroup - 1));
-    }, 600_000);
+    }, 900_000);
   },
   { zones: ['zone-a', 'zone-b'] },
 );

@@ -9,7 +9,7 @@ import type { Identity } from '../control-plane/identities.ts';
 import { describeOnControlPlane } from '../control-plane/suite.ts';
 import { eventually, type WebhookProcess } from '../control-plane/webhook.ts';
 import type { Pod, StatefulSet } from '../control-plane/workloads.ts';
-import { createWorld, evict, merge, podsOf, replicas, setsOf, type World, write } from './kit.ts';
+import { createWorld, evict, merge, podsOf, replicas, setsOf, untilEvicted, type World, write } from './kit.ts';
 import { type Answer, type Asker, createAsker, decreaseOf, evictionOf } from './kit-asks.ts';
 
 const namespace = 'native';
@@ -68,16 +68,7 @@ async function startVictim({ group, moment }: Pick<Round, 'group' | 'moment'>): 
   return { victim, hits };
 }
 
-/** Asks until it can be told: on a machine that has much else to do there may not be enough time at first. */
-async function decided(process: WebhookProcess, asked: object): Promise<Answer> {
-  for (let tries = 0; ; tries += 1) {
-    const answer = await asker.ask(process, asked);
-    if (tries === 10 || answer.status?.message?.includes('cannot be told') !== true) return answer;
-    await delay(500);
-  }
-}
-
-/** Asks until the process has come to its write, for the same reason. */
+/** Asks until the process has come to its write: a machine that has much else to do may not have the time for it at first. */
 async function untilDead(ask: () => Promise<Answer | undefined>, hits: () => number): Promise<Answer | undefined> {
   for (let tries = 0; tries < 10; tries += 1) {
     const answer = await ask();
@@ -121,7 +112,7 @@ describeOnControlPlane(
     });
 
     it('allows one zone what it carries out before', async () => {
-      expect(await evict(admin, namespace, 'leaving-zone-a-0')).toMatchObject({ isRefused: false });
+      await untilEvicted(admin, namespace, 'leaving-zone-a-0');
       expect(await write(admin, 'PATCH', `${setsOf(namespace)}/shrunk-zone-a/scale`, replicas(2), merge)).toMatchObject({
         isRefused: false,
       });
@@ -140,8 +131,8 @@ describeOnControlPlane(
         await asker.ask(victim, { ...first, dryRun: true });
         const sinceMs = Date.now();
         const answers = isTogether
-          ? await Promise.all([ask(), asker.ask(other, second)])
-          : ([await untilDead(ask, hits), await decided(other, second)] as const);
+          ? await Promise.all([ask(), asker.askUntilJudged(other, second)])
+          : ([await untilDead(ask, hits), await asker.askUntilJudged(other, second)] as const);
         const claims = await openClaims(group);
         const said = `${group}: ${JSON.stringify({ answers, claims })}`;
         expect(answers.filter((answer) => answer?.allowed).length, said).toBeLessThan(2);
@@ -198,7 +189,7 @@ describeOnControlPlane(
           120_000,
         );
         expect(Date.now() - sinceMs, group).toBeGreaterThanOrEqual(resolvedMs);
-        expect(await decided(other, second), group).toMatchObject({ allowed: true });
+        expect(await asker.askUntilJudged(other, second), group).toMatchObject({ allowed: true });
         expect(await openClaims(group), group).toEqual(['b']);
       };
       await Promise.all([...leftSinceMs].map(free));
@@ -209,9 +200,11 @@ describeOnControlPlane(
       const fresh = await world.start();
       const asked = await Promise.all([
         ...[other, fresh].flatMap((process) =>
-          [true, false].map(async (isDecrease) => decided(process, await disruption({ group: 'leaving', isDecrease }, 'b'))),
+          [true, false].map(async (isDecrease) => asker.askUntilJudged(process, await disruption({ group: 'leaving', isDecrease }, 'b'))),
         ),
-        ...[other, fresh].map(async (process) => decided(process, await disruption({ group: 'shrunk', isDecrease: true }, 'b'))),
+        ...[other, fresh].map(async (process) =>
+          asker.askUntilJudged(process, await disruption({ group: 'shrunk', isDecrease: true }, 'b')),
+        ),
       ]);
       expect(asked.map(({ allowed, status }) => [allowed, status?.code])).toEqual(
         [403, 429, 403, 429, 403, 403].map((code) => [false, code]),

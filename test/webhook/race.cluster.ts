@@ -53,7 +53,7 @@ describeOnControlPlane(
       for (const name of ['new-one', 'new-two', 'new-three', 'new-four', 'new-five', 'new-six']) {
         await world.createGroup('native', namespace, { name, replicas: 1, isProtected: false });
         const eviction = { ...evictionOf(namespace, `${name}-zone-a-0`), dryRun: true };
-        const answers = await Promise.all(processes.map((one) => asker.ask(one, eviction)));
+        const answers = await Promise.all(processes.map((one) => asker.askUntilJudged(one, eviction)));
         expect(answers.map(({ auditAnnotations }) => auditAnnotations?.['group'])).toEqual([
           `${namespace}/${name}`,
           `${namespace}/${name}`,

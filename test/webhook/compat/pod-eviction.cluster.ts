@@ -178,7 +178,7 @@ describeOnControlPlane('the zone-aware budget', (controlPlane) => {
       await members.create();
       await serve(controlPlane(), namespace);
       const evict = (pod: string, query = ''): Promise<Reply<Failure>> =>
-        client.ask<Failure>('POST', `${members.podsPath}/${pod}/eviction${query}`, {
+        client.askUntilJudged<Failure>('POST', `${members.podsPath}/${pod}/eviction${query}`, {
           apiVersion: 'policy/v1',
           kind: 'Eviction',
           metadata: { name: pod, namespace },

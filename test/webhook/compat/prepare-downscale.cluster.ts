@@ -161,7 +161,7 @@ describeOnControlPlane(
     describe('prepare-downscale with annotations', () => {
       it('lets a patch through whose pods take longer than a second, and writes the annotation once', async () => {
         const { path, get, writes, client } = await place(controlPlane(), 'patched', { sets: [zone('zone-a')], podMs: 1_200 });
-        const { status, body } = await client.ask('PATCH', `${path}/zone-a`, { spec: { replicas: 2 } }, merge);
+        const { status, body } = await client.askUntilJudged('PATCH', `${path}/zone-a`, { spec: { replicas: 2 } }, merge);
         expect([status, body]).toEqual([200, expect.objectContaining({ spec: expect.objectContaining({ replicas: 2 }) })]);
         expect((await get('zone-a')).metadata.annotations?.[annotation]).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/);
         expect(writes.map(({ method }) => method)).toEqual(['PATCH']);
@@ -171,7 +171,7 @@ describeOnControlPlane(
         const { path, get, writes, client } = await place(controlPlane(), 'replaced', { sets: [zone('zone-a')], podMs: 1_200 });
         const put = async () => {
           const set = await get('zone-a');
-          return (await client.ask('PUT', `${path}/zone-a`, { ...set, spec: { ...set.spec, replicas: 2 } })).status;
+          return (await client.askUntilJudged('PUT', `${path}/zone-a`, { ...set, spec: { ...set.spec, replicas: 2 } })).status;
         };
         expect([await put(), await put()]).toEqual([409, 200]);
         expect(writes).toHaveLength(1);
@@ -180,8 +180,8 @@ describeOnControlPlane(
       it('judges /scale alike', async () => {
         const { path, get, podCalls, client } = await place(controlPlane(), 'scaled', { sets: [zone('zone-a')] });
         // The webhook asks no ordinal that the StatefulSet does not count. No controller runs here, so the test writes the status.
-        expect((await client.ask('PATCH', `${path}/zone-a/status`, { status: { replicas: 3 } }, merge)).status).toBe(200);
-        expect((await client.ask('PATCH', `${path}/zone-a/scale`, { spec: { replicas: 1 } }, merge)).status).toBe(200);
+        expect((await client.askUntilJudged('PATCH', `${path}/zone-a/status`, { status: { replicas: 3 } }, merge)).status).toBe(200);
+        expect((await client.askUntilJudged('PATCH', `${path}/zone-a/scale`, { spec: { replicas: 1 } }, merge)).status).toBe(200);
         expect((await get('zone-a')).metadata.annotations?.[annotation]).toBeDefined();
         const hosts = new globalThis.Set(podCalls.map(({ url }) => new URL(url).hostname));
         expect(hosts).toEqual(new globalThis.Set(['zone-a-2', 'zone-a-1'].map((pod) => `${pod}.zone-a.scaled.svc.cluster.local.`)));
@@ -189,7 +189,7 @@ describeOnControlPlane(
 
       it('does nothing for a dry run', async () => {
         const { path, get, writes, podCalls, client } = await place(controlPlane(), 'dry', { sets: [zone('zone-a')] });
-        expect((await client.ask('PATCH', `${path}/zone-a?dryRun=All`, { spec: { replicas: 1 } }, merge)).status).toBe(200);
+        expect((await client.askUntilJudged('PATCH', `${path}/zone-a?dryRun=All`, { spec: { replicas: 1 } }, merge)).status).toBe(200);
         expect([writes, podCalls, (await get('zone-a')).spec.replicas]).toEqual([[], [], 3]);
       });
     });
@@ -206,7 +206,9 @@ describeOnControlPlane(
       const tracker = { metadata: { name: 'tracker' }, data: { 'zone-a': old, 'zone-b': old } };
       if (config !== undefined) await client.create(maps, tracker);
       for (let pair = 0; pair < 20; pair++) {
-        await Promise.all(['zone-a', 'zone-b'].map((zone) => client.ask('PATCH', `${path}/${zone}`, { spec: { replicas: 2 } }, merge)));
+        await Promise.all(
+          ['zone-a', 'zone-b'].map((zone) => client.askUntilJudged('PATCH', `${path}/${zone}`, { spec: { replicas: 2 } }, merge)),
+        );
         const after = await Promise.all([get('zone-a'), get('zone-b')]);
         const shrunk = after.filter(({ spec }) => spec.replicas === 2).length;
         expect(shrunk, `pair ${pair}`).toBeLessThanOrEqual(1);
@@ -216,7 +218,7 @@ describeOnControlPlane(
         if (config !== undefined) await client.patch(`${maps}/tracker`, 'merge', { data: tracker.data });
       }
       // Two requests at once may both be denied each time. A request alone passes, so the pairs raced for something.
-      expect((await client.ask('PATCH', `${path}/zone-a`, { spec: { replicas: 2 } }, merge)).status).toBe(200);
+      expect((await client.askUntilJudged('PATCH', `${path}/zone-a`, { spec: { replicas: 2 } }, merge)).status).toBe(200);
     });
   },
   { isStill: true },

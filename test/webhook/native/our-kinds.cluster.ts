@@ -96,7 +96,7 @@ describeOnControlPlane(
       body?: unknown,
       type?: string,
     ): Promise<Reply<Asked & Failure>> {
-      return client.ask<Asked & Failure>(method, `${ours}/${path}`, body, type);
+      return client.askUntilJudged<Asked & Failure>(method, `${ours}/${path}`, body, type);
     }
 
     function intent(name: string, spec: object = {}): object {
