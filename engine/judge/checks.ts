@@ -8,7 +8,7 @@ import { contextOf, type GroupContext, sourceOf } from '../context.ts';
 import { decideGroup } from '../decide/decide.ts';
 import { desiredReplicas } from '../decide/replicas.ts';
 import { endedStops, mayBlockTemplate, templateStops } from '../decide/stops.ts';
-import type { RuleResult, Stop } from '../decision.ts';
+import { asksToPrepare, type RuleResult, type Stop } from '../decision.ts';
 import { disruptionVerdict, zoneBudgetsFor } from '../disruption/disruption.ts';
 import { denyingBudget, healthFact } from '../disruption/pod-budget.ts';
 import { statefulSetInName } from '../observe/cluster.ts';
@@ -17,7 +17,7 @@ import { profileOf } from '../profiles.ts';
 import { blocks, result } from '../rule.ts';
 import { withException } from '../rules/exception.ts';
 import { type PolicyQuestion, policyAnswer, type Requester, windowResult } from '../rules/policy.ts';
-import { prepareDownscale } from '../rules/prepare.ts';
+import { type PrepareAnswer, prepareDownscale } from '../rules/prepare.ts';
 import { protectedFromOthers } from '../rules/protected.ts';
 import { checkReplicas, type ScaleQuestion, setLeavesRules } from '../rules/scale.ts';
 import { strategyKept, type UpdateRequest } from '../rules/strategy.ts';
@@ -72,13 +72,21 @@ function checkShrink({ context, zone }: Member, request: Change): Verdict {
   const question = scaleQuestionOf(context, zone, request);
   const { results, policies } = checkReplicas(question, userOf(request));
   if (results.some(blocks)) return { results, policies };
-  const prepared = prepareDownscale(question, request.to);
-  // A dry run must not call a pod. Where the webhook calls pods, it passes as if they were prepared.
+  const prepared = prepareByWebhook(question, request.to);
+  // A dry run must not call a pod. It passes as if the pods were prepared.
   const isCalled = profileOf(context.group).preparesInDropInWebhook;
   if (request.dryRun && isCalled && blocks(prepared.result))
     return { results, policies, warnings: ['the pods would be called to prepare'] };
   const permitted = withException(context, prepared.result, { zone: zone.zone.name, to: request.to });
   return { results: [...results, permitted], policies, actions: prepared.actions };
+}
+
+/** Evaluates the preparation for the write of another client than the agent. Only the webhook of drop-in groups calls pods for such a write. */
+function prepareByWebhook(question: ScaleQuestion, to: number): Omit<PrepareAnswer, 'permitted'> {
+  const { result: answer, actions } = prepareDownscale(question, to);
+  if (!actions.some(asksToPrepare) || profileOf(question.context.group).preparesInDropInWebhook) return { result: answer, actions };
+  const fact = `${answer.fact}, and only the agent prepares them: set replicas.count or replicas.mirror`;
+  return { result: { ...answer, outcome: 'no', fact }, actions: [] };
 }
 
 /** Checks a write of a StatefulSet: its change of replicas, its update strategy and, with a new template, the policies of rollouts. */

@@ -12,7 +12,7 @@ import { isWithinClockSkew, type PodView, type Preparation } from '../snapshot.t
 import { leavingPods } from './leaving.ts';
 import type { ScaleQuestion } from './scale.ts';
 
-interface PrepareAnswer {
+export interface PrepareAnswer {
   readonly result: RuleResult;
   /** The replicas that may be written now; at least the requested number. */
   readonly permitted: number;

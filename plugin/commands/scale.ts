@@ -74,7 +74,7 @@ async function refuseDenied(
   if (judgements.every(({ outcome }) => outcome !== 'prepare')) return [...exceptions, ...notes];
   throw refusedFailure(`${shown} cannot be scaled down by this command`, {
     why: `pods of zone ${zone.name} must prepare before the scale-down, and this command calls no pods`,
-    todo: `in a native group, set replicas.count or replicas.mirror; in a drop-in group with its webhook, run: kubectl scale statefulset ${statefulSet} -n ${namespace} --replicas ${options.replicas}`,
+    todo: `if the webhook of drop-in groups runs, use: kubectl scale statefulset ${statefulSet} -n ${namespace} --replicas ${options.replicas}`,
   });
 }
 

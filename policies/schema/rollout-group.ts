@@ -49,7 +49,9 @@ const prepareDownscale = z
       'Effect if a pod does not prepare. With `deny`, the rule `prepare-downscale` answers `no`; with `hold`, it answers `wait`. The agent tries again in both cases.',
     ),
   })
-  .describe('Calls an endpoint of the pods to be deleted, immediately before the scale-down.');
+  .describe(
+    'Calls an endpoint of the pods to be deleted, immediately before the scale-down. With the profile `native`, only the agent calls it, so scale-downs by other clients are denied.',
+  );
 
 const hold = z.string().min(1).max(1024).optional();
 

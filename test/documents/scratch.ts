@@ -54,7 +54,7 @@ export function createScratch(): Scratch {
   copy('manifests', 'manifests');
   copy('manifests-next', 'next');
   copy('policies', 'policies');
-  copy('tests', 'tests');
+  copy('tests/store-gateway.yaml', 'tests/store-gateway.yaml');
   writeFileSync(join(folder, '.gitignore'), '/*\n!/manifests\n!/next\n!/policies\n!/tests\n');
   git('init', '--quiet', '--initial-branch', 'main');
   git('add', '.');

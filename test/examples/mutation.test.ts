@@ -4,8 +4,11 @@ import type { LoadedDocument } from '../../policies/load.ts';
 import { type ExampleTest, exampleNames, runExample, testsOf } from './examples.ts';
 import { type Removal, removalsOf } from './removals.ts';
 
-/** Returns the documents of a test without the restriction. The cases stay unchanged. */
-function documentsWithout({ load }: ExampleTest, { document: changed, without }: Removal): readonly LoadedDocument[] {
+/** Returns the documents of a test without the restriction. The cases stay unchanged. A test may have its own version of a document. */
+function documentsWithout({ load }: ExampleTest, { restriction }: Removal): readonly LoadedDocument[] {
+  const removal = removalsOf(load.documents).find((one) => one.restriction === restriction);
+  if (removal === undefined) return load.documents;
+  const { document: changed, without } = removal;
   return load.documents.flatMap((document) => {
     if (document.kind !== changed.kind || document.name !== changed.name) return [document];
     return without === undefined ? [] : [without];

@@ -40,8 +40,8 @@ export function denialOf(judgement: Judgement, subject: DenialSubject): Answer {
   };
 }
 
-/** Returns the message: request, rule, fact and explain command. Adds retry time, hint, source, limit and namespace, each if it fits. */
-function messageOf({ outcome, decisionId, request, message, results }: Judgement, { namespace }: DenialSubject): string {
+/** Returns the message: request, rule, fact and explain command. Adds retry time, source, limit and namespace, each if it fits. */
+function messageOf({ decisionId, request, message, results }: Judgement, { namespace }: DenialSubject): string {
   const leading = leadingResult(results);
   const explain = `; kubectl rollout-group explain decision/${decisionId}`;
   let room = longestMessage - Buffer.byteLength(explain);
@@ -50,18 +50,17 @@ function messageOf({ outcome, decisionId, request, message, results }: Judgement
     ...denialParts({ ...leading, rule: boundedText(leading.rule, longestRule) }),
     what: boundedText(describe(request), longestWhat),
     namespace: ` in namespace ${namespace}`,
-    hint: outcome === 'prepare' ? '; set replicas.count or replicas.mirror, so that the agent prepares the pods' : '',
     written: leading.source === undefined ? '' : `; defined at ${sourceText(leading.source, namespace)}`,
   };
   room -= Buffer.byteLength(parts.what) + Buffer.byteLength(parts.rule);
   const kept = { ...parts, fact: boundedText(parts.fact, room) };
   room -= Buffer.byteLength(kept.fact);
-  for (const part of ['retry', 'hint', 'written', 'limit', 'namespace'] as const) {
+  for (const part of ['retry', 'written', 'limit', 'namespace'] as const) {
     const bytes = Buffer.byteLength(parts[part]);
     if (bytes <= room) room -= bytes;
     else kept[part] = '';
   }
-  return `${kept.what}${kept.namespace}${kept.rule}${kept.fact}${kept.limit}${kept.retry}${kept.hint}${kept.written}${explain}`;
+  return `${kept.what}${kept.namespace}${kept.rule}${kept.fact}${kept.limit}${kept.retry}${kept.written}${explain}`;
 }
 
 /** Denies a request because a fact that the decision needs is unknown. A retry gets another answer when the fact is known. */

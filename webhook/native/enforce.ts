@@ -7,7 +7,6 @@ import { claimsFor, groupOf } from '../../engine/judge/admission-claims.ts';
 import { failsOpen, isExempt, type JudgedScope, judge } from '../../engine/judge/judge.ts';
 import { departuresOf, protectionOf } from '../../engine/judge/protection.ts';
 import { statefulSetInName } from '../../engine/observe/cluster.ts';
-import { profileOf } from '../../engine/profiles.ts';
 import { permittedResults } from '../../engine/rules/exception.ts';
 import { type Departure, isUnknown, type Snapshot, type StatefulSetView, setNamed } from '../../engine/snapshot.ts';
 import { agentName } from '../../policies/objects/agent-deployment.ts';
@@ -214,7 +213,7 @@ class Enforcement {
       .map((request) => withCurrentReplicas(snapshot, request))
       .map((request) => ({ request, judgement: judge(snapshot, request) }));
     for (const { judgement } of judged) if (judgement.unjudged !== undefined) throw new Undecidable(judgement.unjudged);
-    const refused = judged.find(({ judgement }) => !this.#passes(snapshot, judgement));
+    const refused = judged.find(({ judgement }) => !this.#passes(judgement));
     const [first] = judged;
     if (first === undefined) throw new Error('there is no request to judge');
     if (refused !== undefined) return { judgement: refused.judgement, isAllowed: false, isScaleUp: false, claims: [], departures: [] };
@@ -233,12 +232,8 @@ class Enforcement {
     };
   }
 
-  #passes({ groups }: Snapshot, { outcome, actions }: Judgement): boolean {
-    if (outcome !== 'prepare' || this.#options.isPreparedElsewhere !== true) return outcome === 'allow';
-    const names = actions.flatMap((action) => (action.kind === 'callPods' ? [action.statefulSet] : []));
-    const isPrepared = (group: Snapshot['groups'][number]): boolean =>
-      profileOf(group).preparesInDropInWebhook && group.zones.some(({ statefulSet }) => names.includes(statefulSet));
-    return groups.some(isPrepared);
+  #passes({ outcome }: Judgement): boolean {
+    return outcome === 'allow' || (outcome === 'prepare' && this.#options.isPreparedElsewhere === true);
   }
 
   #queueOf({ namespace, name }: GroupIdentity): GroupQueue {

@@ -184,7 +184,8 @@ describe('a decrease', () => {
 });
 
 describe('a decrease that must prepare', () => {
-  const preparing = group({ zones: [{ name: 'a', prepare }], sources: { 'zones.a.prepare': line(3) } });
+  const native = group({ zones: [{ name: 'a', prepare }], sources: { 'zones.a.prepare': line(3) } });
+  const preparing = { ...native, profile: 'rolloutOperator' } as const;
   const call = (method: 'POST' | 'DELETE') => ({
     kind: 'callPods',
     namespace: 'mimir',
@@ -226,16 +227,20 @@ describe('a decrease that must prepare', () => {
     expect(scale(preparing, {}, { policies: [onDown({})] })).toMatchObject({ outcome: 'deny', actions: [] });
   });
 
-  it('calls no pod in a dry run, and says so where the webhook would call them', () => {
-    const dropIn = { ...preparing, profile: 'rolloutOperator' } as const;
-    expect(scale(dropIn, { dryRun: true })).toMatchObject({
+  it.each([false, true])('is refused in a native group, whose pods only the agent prepares, also in a dry run: %s', (dryRun) => {
+    const judgement = scale(native, { dryRun });
+    const fact = '1 pod must prepare, and only the agent prepares them: set replicas.count or replicas.mirror';
+    expect(short(judgement)).toEqual({ outcome: 'deny', code: 403, effect: 'deny', message: `${refused} prepare-downscale: ${fact}` });
+    expect([judgement.actions, scale(native, { dryRun }, entry({})).outcome]).toEqual([[], 'allow']);
+  });
+
+  it('calls no pod in a dry run, and says so', () => {
+    expect(scale(preparing, { dryRun: true })).toMatchObject({
       outcome: 'allow',
       actions: [],
       warnings: ['the pods would be called to prepare'],
     });
-    expect(scale(dropIn, { dryRun: true }, entry({})).warnings).toEqual([]);
-    // The webhook of native groups calls no pod, so it refuses this outcome.
-    expect(scale(preparing, { dryRun: true }).outcome).toBe('prepare');
+    expect(scale(preparing, { dryRun: true }, entry({})).warnings).toEqual([]);
   });
 
   it('is permitted without calls by an exception', () => {

@@ -124,13 +124,20 @@ describe('a refusal', () => {
 
 describe('a decrease that must prepare', () => {
   const endpoint = { scheme: 'http', port: 80, path: '/prepare', timeout: '5s' } as const;
-  const preparing = group({ zones: [{ name: 'a', prepare: { endpoint, onFailure: 'deny' } }] });
+  const native = group({ zones: [{ name: 'a', prepare: { endpoint, onFailure: 'deny' } }] });
+  const preparing = { ...native, profile: 'rolloutOperator' } as const;
   const desired = manifests({ replicas: 2 }, ['a']);
 
   it('is asked again after the calls', () => {
     const asked = request({ desired, group: preparing });
     expect([whats(asked), setOf(asked.world)?.replicas]).toEqual([[], 2]);
     expect(asked.world.snapshot.ledgers[0]?.preparations).toMatchObject([{ zone: 'a', ordinal: 2, call: 'prepare', state: 'prepared' }]);
+  });
+
+  it('is refused in a native group, whose pods only the agent prepares', () => {
+    const asked = request({ desired, group: native });
+    expect(whats(asked)).toEqual(['a: scale StatefulSet ingester-zone-a from 3 to 2']);
+    expect(asked.refused[0]?.message).toContain('1 pod must prepare, and only the agent prepares them');
   });
 
   it('is refused when they fail', () => {

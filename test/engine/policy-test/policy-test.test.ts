@@ -189,7 +189,10 @@ describe('the state of a case', () => {
 
   it('lets pods answer at once when they are asked to prepare, unless they refuse', () => {
     const endpoint = { scheme: 'http' as const, port: 80, path: '/prepare', timeout: '5s' };
-    const groups = [group({ zones: [{ name: 'a', prepare: { endpoint, onFailure: 'deny' } }, 'b'] })];
+    const native = group({ zones: [{ name: 'a', prepare: { endpoint, onFailure: 'deny' } }, 'b'] });
+    const groups = [{ ...native, profile: 'rolloutOperator' } as const];
+    const byAgent = { decision: 'deny', rules: ['prepare-downscale'], message: 'only the agent prepares them' };
+    expect(one({}, shrinkA, byAgent, { groups: [native] })?.problems).toEqual([]);
     expect(one({}, shrinkA, { decision: 'allow', rules: ['prepare-downscale'] }, { groups })?.problems).toEqual([]);
     const refused = { decision: 'deny', rules: ['prepare-downscale'], message: 'failed to prepare' };
     expect(one({ zones: { a: { prepareFails: true } } }, shrinkA, refused, { groups })?.problems).toEqual([]);

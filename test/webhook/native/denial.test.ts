@@ -124,7 +124,6 @@ describe('a denial', () => {
     const { message = '' } = denialOf(denied([], { message: 'x'.repeat(5_000), code: 500 }), subject);
     expect(Buffer.byteLength(message)).toBeLessThanOrEqual(256);
     expect(message).toMatch(/…; kubectl rollout-group explain decision\/0123456789ab$/);
-    expect(denialOf(denied([wait()], { outcome: 'prepare' }), subject).message).toContain('; set replicas.count or replicas.mirror,');
   });
 
   it('tells the audit log by which policies and which rule', () => {
