@@ -24,6 +24,7 @@ import type { RunState } from '../run/run-state.ts';
 import type { Snapshot } from '../snapshot.ts';
 import { partitionFrozen } from '../strategies/partition.ts';
 import { observedPins } from '../strategies/pinned/pins.ts';
+import { newPodWarnings } from './new-pods.ts';
 import { decideRoll } from './roll.ts';
 import { decideScale } from './scale.ts';
 import { stopsOf } from './stops.ts';
@@ -76,7 +77,12 @@ export function decideGroup(snapshot: Snapshot, group: GroupDefinition): GroupDe
     ...(permitted.length === 0 ? {} : { permitted }),
     ...defined({ deadline: nextDeadline(context, roll.run) }),
     // Rejected writes that no step shows.
-    warnings: [...scale.warnings, ...roll.warnings, ...wanted.flatMap((action) => refusalOf(context, action) ?? [])],
+    warnings: [
+      ...scale.warnings,
+      ...newPodWarnings(context, steps, { run: roll.run, stops: stopping.stops }),
+      ...roll.warnings,
+      ...wanted.flatMap((action) => refusalOf(context, action) ?? []),
+    ],
     ...(left.length === 0 ? {} : { left }),
     wantedReadings: roll.wantedReadings,
     ...defined({ budgetAnswers: roll.budgetAnswers, wakeAtMs, run: roll.run }),

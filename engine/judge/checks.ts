@@ -6,6 +6,7 @@ import { defined } from '../../policies/values/defined.ts';
 import { counted, zonesText } from '../../policies/wording.ts';
 import { contextOf, type GroupContext, sourceOf } from '../context.ts';
 import { decideGroup } from '../decide/decide.ts';
+import { newPodsFact } from '../decide/new-pods.ts';
 import { desiredReplicas } from '../decide/replicas.ts';
 import { endedStops, mayBlockTemplate, templateStops } from '../decide/stops.ts';
 import { asksToPrepare, type RuleResult, type Stop } from '../decision.ts';
@@ -39,6 +40,20 @@ interface Member {
 
 /** Checks a change of replicas. Without a group, only the label `grafana.com/no-downscale` protects a StatefulSet. */
 export function checkScale(snapshot: Snapshot, request: RequestOf<'scale'>): Verdict {
+  const verdict = checkReplicaChange(snapshot, request);
+  if (verdict.results.some(blocks)) return verdict;
+  const { warnings = [] } = forMember(snapshot, request, (member) => ({ results: [], warnings: startsEarly(member, request) }));
+  return warnings.length === 0 ? verdict : { ...verdict, warnings: [...(verdict.warnings ?? []), ...warnings] };
+}
+
+/** Returns a warning if the scale-up starts pods at a template that the rollout may not bring to them now. */
+function startsEarly({ context, zone }: Member, { from = 1, to = 1 }: RequestOf<'scale'>): readonly string[] {
+  const { snapshot, group } = context;
+  if (to <= from || (zone.outdated.length === 0 && !mayBlockTemplate(snapshot, group))) return [];
+  return [newPodsFact(context, zone, { from, to }, decideGroup(snapshot, group)) ?? []].flat();
+}
+
+function checkReplicaChange(snapshot: Snapshot, request: RequestOf<'scale'>): Verdict {
   const { namespace, statefulSet, from, to } = request;
   const group = groupOf(snapshot, namespace, statefulSet);
   if (group === undefined) {
@@ -91,7 +106,8 @@ function prepareByWebhook(question: ScaleQuestion, to: number): Omit<PrepareAnsw
 
 /** Checks a write of a StatefulSet: its change of replicas, its update strategy and, with a new template, the policies of rollouts. */
 export function checkUpdate(snapshot: Snapshot, request: UpdateRequest): Verdict {
-  const scale = checkScale(snapshot, { ...request, kind: 'scale' });
+  const check = request.isTemplateChanged ? checkReplicaChange : checkScale;
+  const scale = check(snapshot, { ...request, kind: 'scale' });
   if (scale.results.some(blocks)) return scale;
   const change = forMember(snapshot, request, ({ context, zone }) => {
     const strategy = strategyKept(context, zone, request).map((one) => withException(context, one, { zone: zone.zone.name }));

@@ -10,7 +10,7 @@ import type { World } from '../world/model.ts';
 import { createWorld, type Quantile } from '../world/world.ts';
 import { type Assumptions, defaultAssumptions, type PodTimes, podTimesOf, type Quantiles } from './document.ts';
 import { type ForwardRun, runForward, type Turn } from './forward.ts';
-import { approvableRules } from './steps.ts';
+import { approvableRules, newPodsTrace } from './steps.ts';
 import { groupPart } from './world.ts';
 
 /** The likely end in milliseconds since 1970: median and 90th percentile. `p90Ms` is absent if p90 durations lead to no end. */
@@ -191,7 +191,7 @@ interface ReplicaChange {
 
 export interface ScaleForecast {
   readonly changes: readonly ReplicaChange[];
-  /** Why zones get another number than the requested one: bounds, and cancelled decreases. */
+  /** Why zones get another number than the requested one (bounds, and cancelled decreases), and new pods that start at a stopped template. */
   readonly facts: readonly string[];
   /** The waves and rules whose approvals the last change waits for, such as `wave rest`. The instants contain no time for people. */
   readonly approvals: readonly string[];
@@ -212,8 +212,11 @@ export function forecastScale(snapshot: Snapshot, group: GroupDefinition, zoneNa
   const waits = new Map<string, Set<string>>();
   let approvals: readonly string[] = [];
   let first: Turn | undefined;
+  const traceNewPods = newPodsTrace(requested.group, requested.changes);
+  let newPods: readonly string[] = [];
   const onTurn = (turn: Turn, world: World): void => {
     first ??= turn;
+    newPods = traceNewPods(turn, world.snapshot);
     for (const { zone, kind, results } of scaleSteps(turn)) {
       const key = `${kind} ${zone}`;
       for (const { rule } of results.filter(blocks)) waits.set(key, (waits.get(key) ?? new Set()).add(rule));
@@ -231,7 +234,7 @@ export function forecastScale(snapshot: Snapshot, group: GroupDefinition, zoneNa
   const run = runForward(createWorld(part, settings, 'p50'), requested.group, { onTurn, untilMs: nowMs + furthestMs });
   const stuck = scaleSteps(run.last).flatMap(({ results }) => results);
   const stop = run.end === 'done' ? undefined : leadingResult(stuck.filter(blocks));
-  const facts = [...boundedFacts(part, requested.group), ...cancelledFacts(first)];
+  const facts = [...boundedFacts(part, requested.group), ...cancelledFacts(first), ...newPods];
   return { changes, facts: [...new Set(facts)], approvals, ...(stop === undefined ? {} : { stop }) };
 }
 

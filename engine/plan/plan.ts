@@ -2,7 +2,6 @@
 import type { GroupDefinition, ZoneDefinition } from '../../policies/definition.ts';
 import { policiesFor } from '../../policies/join.ts';
 import { defined } from '../../policies/values/defined.ts';
-import { counted } from '../../policies/wording.ts';
 import { contextOf, type GroupContext } from '../context.ts';
 import { decideGroup } from '../decide/decide.ts';
 import { endedStops, isOfStop, mayBlockTemplate } from '../decide/stops.ts';
@@ -37,12 +36,21 @@ import {
   type Refusal,
   rolloutWaves,
   shorterTimes,
-  type TimelineSpan,
 } from './document.ts';
 import { assumedMetrics, runForward, type Turn } from './forward.ts';
 import { groupRisks } from './risks.ts';
 import { templateNamed } from './running-fields.ts';
-import { checksAfterWait, inWaveOrder, presentReplicas, requestedScales, type TracedStep, traceRequested, traceTurn } from './steps.ts';
+import {
+  checksAfterWait,
+  inWaveOrder,
+  newPodsTrace,
+  presentReplicas,
+  requestedScales,
+  type TracedStep,
+  timelineSpans,
+  traceRequested,
+  traceTurn,
+} from './steps.ts';
 import { successorTrace, supersededRun } from './superseded-run.ts';
 import { desiredGroup, type PlanSnapshots, permittedLater, readPlanSnapshots, requestedWorld, snapshotAsked } from './world.ts';
 
@@ -229,6 +237,7 @@ function planGroup(input: PlanInput, group: GroupDefinition, snapshots: PlanSnap
       ended,
       endedSlow: endedExceptions(input, group, slow),
       first: likely.first,
+      newPods: likely.newPods,
       end: viewGroup(likely.world.snapshot, group),
       podTimes: podTimesOf(input.assumptions, group),
       active: { p50Seconds: activeSeconds(likely), p90Seconds: Math.max(activeSeconds(likely), activeSeconds(slow)) },
@@ -248,7 +257,7 @@ function planGroup(input: PlanInput, group: GroupDefinition, snapshots: PlanSnap
       approvals: steps.reduce((sum, { kind, rules }) => sum + (kind === 'approval' ? askedApprovals(rules) : 0), 0),
       ...(isReleased ? {} : durationsOf(likely, slow)),
     },
-    timeline: steps.flatMap(span),
+    timeline: steps.flatMap(timelineSpans),
   };
 }
 
@@ -332,6 +341,8 @@ interface Forward {
   /** The run that superseded the run in progress; undefined if no run did. */
   readonly successor: RunState | undefined;
   readonly world: World;
+  /** The facts about pods that a scale-up starts at a stopped template. */
+  readonly newPods: readonly string[];
   /** By zone, the number of pods that stay outdated because no wave includes them. */
   readonly inNoWave: ReadonlyMap<string, number>;
   readonly end: 'done' | 'held' | 'limit';
@@ -348,6 +359,8 @@ function forward(input: PlanInput, group: GroupDefinition, snapshots: PlanSnapsh
   let successor: RunState | undefined;
   let atOnce: readonly TracedStep[] = [];
   let asked = requestedScales(group, before, requested.world.snapshot);
+  const traceNewPods = newPodsTrace(group, asked);
+  let newPods: readonly string[] = [];
   const unsettled = new Set(asked.map(({ key }) => key));
   let first: GroupDecision | undefined;
   const met = new Set<Stop>();
@@ -357,6 +370,7 @@ function forward(input: PlanInput, group: GroupDefinition, snapshots: PlanSnapsh
     first ??= turn.decision;
     for (const stop of stopsOfResults(first.stops, turn.decision.waits)) met.add(stop);
     atOnce = traceController(turn, snapshot);
+    newPods = traceNewPods(turn, snapshot);
     asked = traceRequested(asked, group, snapshot, unsettled);
   };
   const { last, world, end } = runForward(requested.world, requested.group, { onTurn });
@@ -379,7 +393,7 @@ function forward(input: PlanInput, group: GroupDefinition, snapshots: PlanSnapsh
   const inNoWave = new Map(
     last.decision.zones.flatMap(({ zone, podsInNoWave }) => (podsInNoWave === undefined ? [] : [[zone, podsInNoWave]])),
   );
-  const ofRun = { successor, first: first ?? last.decision, world, end };
+  const ofRun = { successor, first: first ?? last.decision, world, newPods, end };
   return { group, refused, permitted, steps: traced, waits, stops: [...ended, ...left], checks, inNoWave, ...ofRun, ...times };
 }
 
@@ -473,24 +487,4 @@ function zoneTotals(group: GroupDefinition, before: Snapshot, forward: Forward, 
       ...defined({ podsInNoWave }),
     };
   });
-}
-
-function span(step: PlannedStep): readonly TimelineSpan[] {
-  if (step.p50Seconds === undefined || step.kind === 'approval') return [];
-  const kind = step.kind === 'check' ? 'wait' : step.kind;
-  const label =
-    step.kind === 'roll'
-      ? counted(step.pods.length, 'pod')
-      : step.kind === 'scaleUp' || step.kind === 'scaleDown'
-        ? `${step.from} to ${step.to}`
-        : (step.waitsFor ?? step.kind);
-  return [
-    {
-      zone: step.zone ?? '',
-      kind,
-      label,
-      startSeconds: step.startSeconds,
-      endSeconds: seconds(1000 * (step.startSeconds + step.p50Seconds)),
-    },
-  ];
 }

@@ -38,6 +38,8 @@ interface RiskQuestion {
   readonly endedSlow: readonly ExceptionDefinition[];
   /** The first decision after the change. */
   readonly first: GroupDecision;
+  /** The facts about pods that a scale-up starts at a stopped template. */
+  readonly newPods: readonly string[];
   /** The state at the end of the plan. */
   readonly end: GroupView;
   readonly podTimes: PodTimes;
@@ -271,6 +273,9 @@ const unfitStrategy: RiskCheck = ({ context, group, waits }, members) => {
   });
 };
 
+/** Finds pods that a scale-up starts at a template that the rollout may not bring to them. */
+const startedByScaleUp: RiskCheck = ({ newPods }) => newPods.map((message) => ({ code: 'RG5019', severity: 'warning', message }));
+
 const riskChecks: readonly RiskCheck[] = [
   serialBudget,
   orderedReady,
@@ -289,4 +294,5 @@ const riskChecks: readonly RiskCheck[] = [
   changedByRestart,
   podsWithoutWave,
   unfitStrategy,
+  startedByScaleUp,
 ];

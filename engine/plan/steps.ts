@@ -1,7 +1,9 @@
 // Turns the decisions of a simulation into the steps of a plan: a zone rolls, a wave soaks, a person approves. Finds the checks after its end.
 import type { GroupDefinition } from '../../policies/definition.ts';
 import { defined, extended } from '../../policies/values/defined.ts';
-import type { GroupContext } from '../context.ts';
+import { counted } from '../../policies/wording.ts';
+import { contextOf, type GroupContext, zoneNamed } from '../context.ts';
+import { newPodsFact } from '../decide/new-pods.ts';
 import { type GroupDecision, type RuleResult, replacedBy } from '../decision.ts';
 import type { GroupView, ZoneView } from '../observe/view.ts';
 import { blocks } from '../rule.ts';
@@ -12,7 +14,7 @@ import type { RunState, UnfinishedRun } from '../run/run-state.ts';
 import { enterWave, hasReplacedSince, retryRun, startRun } from '../run/states.ts';
 import { isUnknown, podsNamed, type Snapshot, type StatefulSetView, setNamed } from '../snapshot.ts';
 import { returnsAfterWait } from './controller.ts';
-import { type GroupPlan, type PlannedStep, scalingWave } from './document.ts';
+import { type GroupPlan, type PlannedStep, scalingWave, type TimelineSpan } from './document.ts';
 import type { ForwardRun, Turn } from './forward.ts';
 
 /** One step with its wave and times. The same step has the same `key` in simulations with other durations. */
@@ -72,6 +74,24 @@ export function traceRequested(
     if (isSettled(setNamed(now, group.namespace, name), step.to)) open.delete(step.key);
     return { ...step, endMs: now.nowMs };
   });
+}
+
+/** Returns a function that takes each turn and returns the facts so far about pods that a scale-up starts at a stopped template. */
+export function newPodsTrace(group: GroupDefinition, requested: readonly Pick<PlannedStep, 'zone' | 'from' | 'to'>[]) {
+  const facts: string[] = [];
+  let isFirst = true;
+  return ({ decision }: Turn, snapshot: Snapshot): readonly string[] => {
+    const own = decision.actions.flatMap((action) => (action.kind === 'scaleStatefulSet' ? [action] : []));
+    const scales = isFirst ? [...requested, ...own] : own;
+    isFirst = false;
+    const context = scales.length === 0 ? undefined : contextOf(snapshot, group);
+    for (const { zone, from = 0, to = 0 } of scales) {
+      const view = context && zoneNamed(context, zone);
+      const fact = view && newPodsFact(context, view, { from, to }, decision);
+      if (fact !== undefined) facts.push(fact);
+    }
+    return facts;
+  };
 }
 
 function isSettled(set: StatefulSetView | undefined, replicas: number | undefined): boolean {
@@ -238,4 +258,25 @@ export function inWaveOrder({ group, zones, ledger: { run } }: GroupView): reado
   const names = group.rollout.waves.slice(first).flatMap((wave) => wave.zones);
   const place = ({ zone }: ZoneView): number => (names.includes(zone.name) ? names.indexOf(zone.name) : names.length);
   return zones.toSorted((a, b) => place(a) - place(b));
+}
+
+/** Returns the bar of a step in the timeline; [] for a step without a duration and for an approval. */
+export function timelineSpans(step: PlannedStep): readonly TimelineSpan[] {
+  if (step.p50Seconds === undefined || step.kind === 'approval') return [];
+  const kind = step.kind === 'check' ? 'wait' : step.kind;
+  const label =
+    step.kind === 'roll'
+      ? counted(step.pods.length, 'pod')
+      : step.kind === 'scaleUp' || step.kind === 'scaleDown'
+        ? `${step.from} to ${step.to}`
+        : (step.waitsFor ?? step.kind);
+  return [
+    {
+      zone: step.zone ?? '',
+      kind,
+      label,
+      startSeconds: step.startSeconds,
+      endSeconds: Math.round(1000 * (step.startSeconds + step.p50Seconds)) / 1000,
+    },
+  ];
 }

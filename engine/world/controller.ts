@@ -116,7 +116,7 @@ function podsToUpdate<Pod extends ControlledPod>(input: ControllerInput<Pod>, me
 }
 
 /** Returns the revision of a new pod: the current revision below the partition of a rolling update, else the update revision. */
-function revisionFor({ updateStrategy, firstOrdinal, partition, status }: ControlledSet, ordinal: number): string {
+export function revisionFor({ updateStrategy, firstOrdinal, partition, status }: ControlledSet, ordinal: number): string {
   const current = updateStrategy === 'OnDelete' ? 0 : (partition ?? status.currentReplicas ?? 0);
   return ordinal < firstOrdinal + current ? status.currentRevision : status.updateRevision;
 }

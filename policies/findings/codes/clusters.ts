@@ -238,6 +238,13 @@ export const clusterCodes = {
       'After the change, a StatefulSet of the group has another update strategy than `spec.rollout.strategy` needs. The rule `update-strategy` then blocks the next rollout. The message names the steps that make the StatefulSet fit. The write of the update strategy replaces no pod.',
     hint: 'follow the steps in the message, or keep the strategy of the group',
   },
+  RG5019: {
+    title: 'New pods start at a template that the rollout stopped at',
+    severity: 'warning',
+    explanation:
+      'Under `onDelete` and `partition`, the StatefulSet controller creates new ordinals at the update revision. So a scale-up starts pods at this revision also if its run failed, a person stopped it, or no wave has reached these pods. Under `pinned`, this happens only in a zone that the run has updated completely.',
+    hint: 'end the run first: undo or retry a failed run, or scale up after the rollout',
+  },
   RG6001: {
     title: 'No agent holds the Lease',
     explanation:

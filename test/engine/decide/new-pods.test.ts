@@ -1,0 +1,124 @@
+// Pods that a scale-up starts at a template that the rollout may not bring to them: the judge, the decision, the plan and `scale` agree.
+import { describe, expect, it } from 'vitest';
+import { decideGroup } from '../../../engine/decide/decide.ts';
+import { judge } from '../../../engine/judge/judge.ts';
+import { defaultAssumptions } from '../../../engine/plan/document.ts';
+import { forecastScale } from '../../../engine/plan/estimate.ts';
+import { planGroups } from '../../../engine/plan/plan.ts';
+import { podsNamed } from '../../../engine/snapshot.ts';
+import { createWorld, step } from '../../../engine/world/world.ts';
+import { holdingPartition } from '../../../policies/strategies.ts';
+import { type GroupOverrides, group, wave } from '../../kit/groups.ts';
+import { manifests, planInput } from '../../kit/manifests.ts';
+import { newRevision, oldRevision, outdatedStatefulSet, type StatefulSetOverrides } from '../../kit/objects.ts';
+import { hourMs, intent, ledgerOf, type RunFields, runOf, updatedPods } from '../../kit/questions.ts';
+import { podsIn } from '../../kit/rolls.ts';
+import { type SnapshotOverrides, snapshotOf } from '../../kit/snapshots.ts';
+
+type Strategy = 'onDelete' | 'partition' | 'pinned';
+const waves = [wave('canary', ['a'], { amount: { pods: 1 }, after: { soakMs: 24 * hourMs, gates: [] } }), wave('rest', ['a', 'b'])];
+const failed = { outcome: 'failed', failure: 'no pod became available for 20m' } as const;
+const images = { ingester: 'grafana/mimir:2.17.2' };
+
+interface State extends SnapshotOverrides {
+  readonly strategy?: Strategy;
+  readonly run?: RunFields;
+  readonly set?: StatefulSetOverrides;
+  readonly scaled?: GroupOverrides['zones'];
+}
+
+/** Two zones of three pods with a new template. The highest pod of zone a is updated. */
+function stateOf({ strategy = 'onDelete', run, set, scaled = ['a', 'b'], ...overrides }: State) {
+  const one = group({ zones: scaled, rollout: { strategy, waves } });
+  const partition = strategy === 'partition' ? 2 : holdingPartition;
+  const update = strategy === 'onDelete' ? {} : { updateStrategy: 'RollingUpdate' as const, partition };
+  const statefulSets = one.zones.map(({ statefulSet: name }) => outdatedStatefulSet({ name, images, ...update, ...set }));
+  const target = { a: newRevision, b: newRevision };
+  const ledgers = run === undefined ? [] : [ledgerOf({ run: runOf({ target, previous: { a: oldRevision, b: oldRevision }, ...run }) })];
+  const pods = podsIn({ a: { 2: { revision: newRevision } } });
+  return { one, snapshot: snapshotOf({ groups: [one], statefulSets, ledgers, ...pods, ...overrides }) };
+}
+
+const scale = { kind: 'scale', namespace: 'mimir', statefulSet: 'ingester-zone-a', from: 3, to: 5, via: 'scale', dryRun: true } as const;
+const warned = (state: State) => judge(stateOf(state).snapshot, scale).warnings;
+const start = `the scale-up of zone a to 5 starts pods 3-4 of ingester-zone-a at update revision ${newRevision} (grafana/mimir:2.17.2)`;
+
+describe('a scale-up by hand', () => {
+  it.each<Strategy>(['onDelete', 'partition'])('under %s warns that new pods start at the revision of a failed run', (strategy) => {
+    expect(warned({ strategy, run: failed })).toEqual([`${start}, although the run failed: ${failed.failure}`]);
+  });
+
+  it('warns of a stop, and of pods before their wave', () => {
+    const pause = { intents: [intent({ action: 'pause', name: 'pause.ingester' })] };
+    expect(warned({ run: { wave: 1 }, ...pause })).toEqual([`${start}, although the group is paused by kim`]);
+    expect(warned({ run: { wave: 0 } })).toEqual([`${start}, before their wave`]);
+  });
+
+  it.each<[string, State]>([
+    ['the wave includes the pods', { run: { wave: 1 } }],
+    ['no rollout is open', { set: { status: { updateRevision: oldRevision } }, pods: [] }],
+    ['pins and the partition keep the earlier revision', { strategy: 'pinned', run: failed }],
+    ['the partition holds new ordinals back', { strategy: 'partition', run: failed, set: { partition: holdingPartition } }],
+    [
+      'a protection is of other pods',
+      { run: { wave: 1 }, intents: [intent({ action: 'protect', name: 'protect.a-0', zone: 'a', ordinals: [0] })] },
+    ],
+  ])('warns of nothing if %s', (_why, state) => {
+    expect(warned(state)).toEqual([]);
+  });
+
+  it('warns under pinned in a zone that the failed run has updated completely', () => {
+    const status = { currentRevision: newRevision, updateRevision: newRevision };
+    const pods = podsIn({ a: updatedPods() });
+    expect(warned({ strategy: 'pinned', run: failed, set: { status }, ...pods })).toEqual([
+      `${start}, although the run failed: ${failed.failure}`,
+    ]);
+  });
+
+  it('does not build billions of pods', () => {
+    expect(judge(stateOf({ run: failed }).snapshot, { ...scale, to: 2_000_000_000 }).warnings).toEqual([]);
+  });
+
+  it.each<Strategy>(['onDelete', 'partition', 'pinned'])('names the revision that the controller gives the pods under %s', (strategy) => {
+    const state: State = { strategy, run: failed };
+    const { snapshot } = stateOf(state);
+    const world = createWorld(snapshot, defaultAssumptions, 'p50');
+    const after = step(world, { kind: 'setReplicas', namespace: 'mimir', statefulSet: 'ingester-zone-a', replicas: 5 });
+    const pods = podsNamed(after.snapshot, 'mimir', 'ingester-zone-a') ?? [];
+    const made = 'unknown' in pods ? [] : pods.filter(({ ordinal }) => ordinal > 2).map(({ revision }) => revision === newRevision);
+    const isWarned = warned(state).length > 0;
+    expect(made).toEqual([isWarned, isWarned]);
+  });
+});
+
+describe('a scale-up by the agent', () => {
+  const scaled = [{ name: 'a', replicas: { kind: 'count', count: 5 } as const }, 'b'];
+
+  it('has the same warning in the decision', () => {
+    const { one, snapshot } = stateOf({ run: failed, scaled });
+    const { warnings } = decideGroup(snapshot, one);
+    expect(warnings.map(({ rule, fact }) => [rule, fact])).toContainEqual([
+      'updated-by-restart',
+      `${start}, although the run failed: ${failed.failure}`,
+    ]);
+  });
+});
+
+describe('a preview', () => {
+  it('of the verb scale has the fact, for a scale-up by hand and by the agent', () => {
+    const { one, snapshot } = stateOf({ run: failed });
+    expect(forecastScale(snapshot, one, 'a', 5).facts).toEqual([`${start}, although the run failed: ${failed.failure}`]);
+    const counted = stateOf({ run: failed, scaled: [{ name: 'a', replicas: { kind: 'count', count: 3 } }, 'b'] });
+    expect(forecastScale(counted.snapshot, counted.one, 'a', 5).facts).toEqual([`${start}, although the run failed: ${failed.failure}`]);
+  });
+
+  it('of a plan has the risk RG5019', () => {
+    const { one, snapshot: running } = stateOf({ run: failed });
+    const current = manifests({}, ['a', 'b']);
+    const input = planInput({ groups: [one], current, desired: [...manifests({ replicas: 5 }, ['a']), ...manifests({}, ['b'])] });
+    const [plan] = planGroups({ ...input, running }).groups;
+    expect(plan?.risks).toMatchObject([
+      { code: 'RG5019', severity: 'warning', message: expect.stringContaining('starts pods 3-4 of ingester-zone-a') },
+    ]);
+  });
+});
