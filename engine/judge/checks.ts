@@ -86,22 +86,30 @@ function setBack({ context, zone }: Member, { from, to }: Change): readonly stri
 function checkShrink({ context, zone }: Member, request: Change): Verdict {
   const question = scaleQuestionOf(context, zone, request);
   const { results, policies } = checkReplicas(question, userOf(request));
-  if (results.some(blocks)) return { results, policies };
+  if (results.some(({ outcome }) => outcome === 'no')) return { results, policies };
   const prepared = prepareByWebhook(question, request.to);
+  const permitted = withException(context, prepared.result, { zone: zone.zone.name, to: request.to });
+  // A request that waits for a rule is denied at once if it can never pass.
+  if (results.some(blocks)) return { results: prepared.isByAgent ? [...results, permitted] : results, policies };
   // A dry run must not call a pod. It passes as if the pods were prepared.
   const isCalled = profileOf(context.group).preparesInDropInWebhook;
   if (request.dryRun && isCalled && blocks(prepared.result))
     return { results, policies, warnings: ['the pods would be called to prepare'] };
-  const permitted = withException(context, prepared.result, { zone: zone.zone.name, to: request.to });
   return { results: [...results, permitted], policies, actions: prepared.actions };
 }
 
+interface PreparedByWebhook extends Omit<PrepareAnswer, 'permitted'> {
+  /** True if pods must prepare that the webhook does not call. */
+  readonly isByAgent: boolean;
+}
+
 /** Evaluates the preparation for the write of another client than the agent. Only the webhook of drop-in groups calls pods for such a write. */
-function prepareByWebhook(question: ScaleQuestion, to: number): Omit<PrepareAnswer, 'permitted'> {
+function prepareByWebhook(question: ScaleQuestion, to: number): PreparedByWebhook {
   const { result: answer, actions } = prepareDownscale(question, to);
-  if (!actions.some(asksToPrepare) || profileOf(question.context.group).preparesInDropInWebhook) return { result: answer, actions };
+  const isByAgent = actions.some(asksToPrepare) && !profileOf(question.context.group).preparesInDropInWebhook;
+  if (!isByAgent) return { result: answer, actions, isByAgent };
   const fact = `${answer.fact}, and only the agent prepares them: set replicas.count or replicas.mirror`;
-  return { result: { ...answer, outcome: 'no', fact }, actions: [] };
+  return { result: { ...answer, outcome: 'no', fact }, actions: [], isByAgent };
 }
 
 /** Checks a write of a StatefulSet: its change of replicas, its update strategy and, with a new template, the policies of rollouts. */

@@ -234,6 +234,11 @@ describe('a decrease that must prepare', () => {
     expect([judgement.actions, scale(native, { dryRun }, entry({})).outcome]).toEqual([[], 'allow']);
   });
 
+  it('is refused at once in a native group, also while another rule holds it', () => {
+    const held = { policies: [onDown({ effect: 'hold' })] };
+    expect([native, preparing].map((one) => short(scale(one, {}, held)).effect)).toEqual(['deny', 'hold']);
+  });
+
   it('calls no pod in a dry run, and says so', () => {
     expect(scale(preparing, { dryRun: true })).toMatchObject({
       outcome: 'allow',
