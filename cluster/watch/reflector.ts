@@ -204,6 +204,11 @@ export class Reflector<View> {
       await this.#wait(this.#soon.nextMs());
       return true;
     }
+    const { deniedWatchMs } = this.#options;
+    if (deniedWatchMs !== undefined && isStatus(error, 403)) {
+      await this.#wait(deniedWatchMs);
+      return true;
+    }
     await this.#fail(error);
     return isStatus(error, 400, 403, 404, 405);
   }
@@ -330,6 +335,8 @@ export interface ReflectorOptions<View> {
   readonly site: string;
   /** The maximum age of the last list when a watch ends, in milliseconds; default 30 minutes. */
   readonly relistMs?: number | undefined;
+  /** The time to the next list if the client may list but not watch, in milliseconds. Absent: as after any other denial, at least 30 s. */
+  readonly deniedWatchMs?: number | undefined;
 }
 
 /** Lines that arrive within this time count as one message: a watch that catches up sends many lines at once. */

@@ -139,6 +139,9 @@ function forbiddenText({ plural, group }: Resource): string {
   return `no permission to list ${group === '' ? plural : `${plural}.${group}`}`;
 }
 
+/** The time between two lists of a user who may list but not watch: that of the Leases of agents. */
+const deniedWatchMs = 5_000;
+
 /** Prepares the watches. Calls `onChange` after each change, and when a list becomes complete or unreadable. */
 export function watchListing({ env, agentNamespace = usualAgentNamespace }: Cluster, namespace: string | undefined, onChange: () => void) {
   /** The watches by list; undefined for a list whose objects are in the list of another watch. */
@@ -157,6 +160,7 @@ export function watchListing({ env, agentNamespace = usualAgentNamespace }: Clus
       onChange,
       onState: onChange,
       site,
+      deniedWatchMs,
     });
   };
   return {

@@ -240,6 +240,22 @@ describe('a server that refuses', () => {
     expect(states.map(({ kind }) => kind)).toEqual(['failing', 'synced']);
   });
 
+  it.each([
+    [5_000, ['a=1', 'b=1'], 'synced'],
+    [undefined, ['a=1'], 'failing'],
+  ] as const)('only the watch is replaced by lists each %s ms, if the client asks for them', async (deniedWatchMs, expected, kind) => {
+    const isWatch = (path: string): boolean => path.includes('watch=1');
+    const { env, put, values, reflector } = follow({
+      before: ['a'],
+      serve: (api) => (request) => (isWatch(request.path) ? status(403, 'Forbidden') : api.serve(request)),
+      deniedWatchMs,
+    });
+    await env.advance(1_000);
+    put('b', '1');
+    await env.advance(6_000);
+    expect([values(), reflector.state().kind]).toEqual([expected, kind]);
+  });
+
   it('in the middle of a watch keeps what was known, and says since when', async () => {
     let isRefusing = false;
     const { env, api, values, reflector } = follow({
