@@ -80,7 +80,7 @@ export async function planTemplates(
 
 /**
  * Returns texts about the plan: the pods that Kubernetes replaces at once, the run and the blocks that the templates end, the pods that no wave
- * includes, the approvals of the new run, and the waits that no planned event ends.
+ * includes, the soaks and approvals of the new run, and the waits that no planned event ends.
  */
 export function planTexts(planned: TemplatePlan | undefined): readonly string[] {
   if (planned === undefined) return [];
@@ -92,7 +92,17 @@ export function planTexts(planned: TemplatePlan | undefined): readonly string[] 
   const { checksAfterWait = [], ...plan } = planned.plan;
   const later = planned.lines.length > 0 && templateStops(plan.stops ?? []).length === 0 ? checksAfterWait : [];
   const approvals = approvalTexts({ ...plan, checksAfterWait: later });
-  return [...atOnce, ...endedTexts(planned.plan), ...noWaveTexts(planned.plan.zones), ...approvals, ...waitTexts];
+  const checks = [...soakTexts({ ...plan, checksAfterWait: later }), ...approvals];
+  return [...atOnce, ...endedTexts(planned.plan), ...noWaveTexts(planned.plan.zones), ...checks, ...waitTexts];
+}
+
+/** Returns a text such as `waits for the soak of wave canary (1h)` for each soak of a plan, also after its wait. */
+function soakTexts({ waves, checksAfterWait = [] }: Pick<GroupPlan, 'waves' | 'checksAfterWait'>): readonly string[] {
+  const limits = new Map<string, string | undefined>();
+  for (const { name, steps } of waves)
+    for (const { rules } of steps.filter(({ kind }) => kind === 'soak')) limits.set(name, rules.find(({ rule }) => rule === 'soak')?.limit);
+  for (const { wave, kinds } of checksAfterWait) if (kinds.includes('soak') && !limits.has(wave)) limits.set(wave, undefined);
+  return [...limits].map(([wave, limit]) => `waits for the soak of wave ${wave}${limit === undefined ? '' : ` (${limit})`}`);
 }
 
 /** Returns the number of pods of the zone that the templates leave outdated, because no wave includes them; 0 if the plan is unknown. */

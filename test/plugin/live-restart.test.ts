@@ -42,6 +42,7 @@ describe('restart while the pods do not all run the template', () => {
       'b: mimir:1 (2 pods) -> mimir:2',
       'c: mimir:1 (2 pods) -> mimir:2',
       'supersedes run run-1 (to mimir:2): 2 of 6 pods updated; these pods are replaced again',
+      'waits for the soak of wave canary (30m)',
       'waits for the approval of wave rest (2 from oncall)',
     ];
     const done = await act('restart ingester', inRun(['a'], { run }));

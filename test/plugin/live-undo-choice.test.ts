@@ -356,7 +356,7 @@ it('names the approval for which a rollback waits after its last pod has returne
   });
   const strategy = { type: 'RollingUpdate', rollingUpdate: { partition: 1_000_000 } };
   const { rollout: _rollout, ...members } = Object(groupObject['spec']);
-  const waves = [{ name: 'all', zones, percent: 100, after: { approval: { count: 1, from: ['oncall'] } } }];
+  const waves = [{ name: 'all', zones, percent: 100, after: { soak: '1h', approval: { count: 1, from: ['oncall'] } } }];
   const pinned = { ...groupObject, spec: { ...members, rollout: { strategy: 'pinned', waves, skipOnRollback: false } } };
   const sets = zones.map((zone) => statefulSetObject(zone, { strategy, updateRevision: 'rev-2', observedGeneration: 2 }));
   const node = {
@@ -370,5 +370,5 @@ it('names the approval for which a rollback waits after its last pod has returne
     extra: [...history, pinned, ledgerObject({ run }), ...sets, node],
   });
   expect(stdout, stderr).toContain('no pod is replaced');
-  expect(stdout).toContain('  waits for the approval of wave all (1 from oncall)\n');
+  expect(stdout).toMatch(/ {2}waits for the soak of wave all.*\n {2}waits for the approval of wave all \(1 from oncall\)\n/);
 });
