@@ -24,9 +24,8 @@ import type { RunState } from '../run/run-state.ts';
 import type { Snapshot } from '../snapshot.ts';
 import { partitionFrozen } from '../strategies/partition.ts';
 import { observedPins } from '../strategies/pinned/pins.ts';
-import { newPodWarnings } from './new-pods.ts';
 import { decideRoll } from './roll.ts';
-import { decideScale } from './scale.ts';
+import { decideScale, newPodWarnings } from './scale.ts';
 import { stopsOf } from './stops.ts';
 
 /** Decides for every group. The same snapshot gives the same bytes in any order of its lists. Unknown values block and never throw. */

@@ -5,7 +5,6 @@ import { counted, listed, zonesText } from '../../policies/wording.ts';
 import { type GroupContext, zoneNamed } from '../context.ts';
 import type { Action, GroupDecision, RuleResult, Step } from '../decision.ts';
 import { driftText } from '../diff/field-writers.ts';
-import { imageOfZone } from '../diff/zone-image.ts';
 import { claimNote, describeReadiness, type ZoneView } from '../observe/view.ts';
 import { profileOf } from '../profiles.ts';
 import { blocks, type Check, isLimitOfZero, result, resultsOf, stepOutcome } from '../rule.ts';
@@ -88,6 +87,11 @@ function planWarnings(context: GroupContext, run: RunState | undefined): readonl
   const named = plan === undefined ? '' : ` ${plan}`;
   const facts = [...deviations.map(({ fact }) => fact), ...drifted];
   return [result('approved-plan', 'wait', `the rollout differs from its approved plan${named}: ${facts.join('; ')}`)];
+}
+
+/** Returns the name of an image with its tag or digest: zones with equal results request the same image, as each zone can have a registry. */
+export function imageOfZone(image: string): string {
+  return image.replace(/^.*\//, '');
 }
 
 /**

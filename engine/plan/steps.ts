@@ -3,7 +3,7 @@ import type { GroupDefinition } from '../../policies/definition.ts';
 import { defined, extended } from '../../policies/values/defined.ts';
 import { counted } from '../../policies/wording.ts';
 import { contextOf, type GroupContext, zoneNamed } from '../context.ts';
-import { newPodsFact } from '../decide/new-pods.ts';
+import { newPodsFact } from '../decide/scale.ts';
 import { type GroupDecision, type RuleResult, replacedBy } from '../decision.ts';
 import type { GroupView, ZoneView } from '../observe/view.ts';
 import { blocks } from '../rule.ts';

@@ -1,6 +1,7 @@
 // Checks that an undo returns all zones to one template, because each StatefulSet counts its own revisions.
+
+import { imageOfZone } from '../../engine/decide/roll.ts';
 import type { ObjectContent } from '../../engine/diff/field-diff.ts';
-import { imageOfZone } from '../../engine/diff/zone-image.ts';
 import { minuteText } from '../../policies/instant.ts';
 import { canonicalJson } from '../../policies/values/canonical-json.ts';
 import { isRecord } from '../../policies/values/is-record.ts';

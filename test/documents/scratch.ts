@@ -54,7 +54,10 @@ export function createScratch(): Scratch {
   copy('manifests', 'manifests');
   copy('manifests-next', 'next');
   copy('policies', 'policies');
-  copy('tests/store-gateway.yaml', 'tests/store-gateway.yaml');
+  // The second PolicyTest of the file is about the policies of a later change.
+  const [first = ''] = readFileSync('examples/mimir-store-gateway/tests/store-gateway.yaml', 'utf8').split('---\n');
+  mkdirSync(join(folder, 'tests'));
+  writeFileSync(join(folder, 'tests/store-gateway.yaml'), first);
   writeFileSync(join(folder, '.gitignore'), '/*\n!/manifests\n!/next\n!/policies\n!/tests\n');
   git('init', '--quiet', '--initial-branch', 'main');
   git('add', '.');

@@ -1,5 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { decide, decideGroup } from '../../../engine/decide/decide.ts';
+import { stepChecks } from '../../../engine/decide/roll.ts';
+import { scaleDownChecks, scaleUpChecks } from '../../../engine/rules/scale.ts';
 import type { RunState } from '../../../engine/run/run-state.ts';
 import type { GroupDefinition } from '../../../policies/definition.ts';
 import { group, wave } from '../../kit/groups.ts';
@@ -330,5 +332,51 @@ describe('the wave of a decision', () => {
     const over = decided({ ...outdated, ...allDone, ...withRun({ wave: 1 }) }, waves);
     expect(over.wave).toBeUndefined();
     expect(over).toMatchObject({ outcome: 'done', run: { outcome: 'completed', wave: 2 } });
+  });
+});
+
+describe('the checks of a step', () => {
+  it('of a rollout stand in reading order', () => {
+    expect(stepChecks.map(({ id }) => id)).toEqual([
+      'update-strategy',
+      'view-complete',
+      'run-failed',
+      'paused',
+      'replica-write-in-flight',
+      'other-zones-ready',
+      'min-interval',
+      'ledger-full',
+      'agent-access',
+      'strategy',
+      'undone',
+      'protected',
+      'wave',
+      'window',
+      'policies',
+      'progress-deadline',
+      'run-deadline',
+    ]);
+  });
+
+  it('of a change of replicas begin with the wanted number and end with the policies', () => {
+    expect(scaleUpChecks.map(({ id }) => id)).toEqual(['replica-source', 'agent-access', 'scale-up', 'window', 'policies']);
+    expect(scaleDownChecks.map(({ id }) => id)).toEqual([
+      'replica-source',
+      'agent-access',
+      'view-complete',
+      'scaling-hold',
+      'paused',
+      'replicas-owned',
+      'no-downscale',
+      'scale-floor',
+      'leader-floor',
+      'rollout-in-progress',
+      'other-zones-ready',
+      'zone-gap',
+      'protected',
+      'delayed-downscale',
+      'window',
+      'policies',
+    ]);
   });
 });
