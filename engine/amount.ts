@@ -69,3 +69,8 @@ export function ordinalsIn(ranges: string, most: number): readonly number[] | un
   }
   return ordinals;
 }
+
+/** Returns the ordinals of ranges; [] for an empty text, for another text, and for more ordinals than a zone can have. Users may write them. */
+export function ordinalsOf(ranges: string): readonly number[] {
+  return ranges === '' ? [] : (ordinalsIn(ranges, 100_000) ?? []);
+}

@@ -1,7 +1,7 @@
 // Updates the preparations in the ledger before the agent calls pods that will be removed, and after they answered.
 import type { GroupDefinition } from '../../policies/definition.ts';
 import type { Action } from '../decision.ts';
-import { ordinalsOf } from '../ledger/created.ts';
+import { createdOrdinals } from '../ledger/created.ts';
 import { isWithinClockSkew, type Ledger, type Preparation } from '../snapshot.ts';
 
 type CallPods = Extract<Action, { readonly kind: 'callPods' }>;
@@ -113,7 +113,7 @@ export function withPossiblePreparations(ledger: Ledger, group: GroupDefinition,
     // Without a delay, an operator prepares and removes pods within one request, so that no prepared pod is left.
     if (group.zones.find(({ name }) => name === created.zone)?.delayed === undefined) return [];
     const asked = { zone: created.zone, podUid: anyPod, call: 'delayed', state: 'asked', seenMs: nowMs } as const;
-    return ordinalsOf(created).map((ordinal) => ({ ...asked, ordinal }));
+    return createdOrdinals(created).map((ordinal) => ({ ...asked, ordinal }));
   });
   return preparations.length === 0 ? ledger : { ...ledger, preparations };
 }

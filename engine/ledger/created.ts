@@ -1,7 +1,7 @@
 // Remembers the ordinals whose pods were created, so that a pod that is lost while it leaves must still prepare.
 import type { GroupDefinition } from '../../policies/definition.ts';
 import { keptByObject } from '../../policies/values/map.ts';
-import { ordinalRanges, ordinalsIn } from '../amount.ts';
+import { ordinalRanges, ordinalsOf } from '../amount.ts';
 import { absentOrdinals } from '../observe/view.ts';
 import {
   type CreatedPods,
@@ -28,7 +28,7 @@ export function createdPods(ledger: Ledger, group: GroupDefinition, seen: Pick<S
     const set = setNamed(seen, group.namespace, statefulSet);
     const pods = podsNamed(seen, group.namespace, statefulSet);
     if (set === undefined || pods === undefined || isUnknown(pods)) return known === undefined ? [] : [known];
-    const before = known?.uid === set.uid ? ordinalsOf(known) : firstKnown(ledger, zone, set, pods);
+    const before = known?.uid === set.uid ? createdOrdinals(known) : firstKnown(ledger, zone, set, pods);
     const isInSet = (ordinal: number): boolean => ordinal >= set.firstOrdinal && ordinal < set.firstOrdinal + set.replicas;
     const ordinals = ordinalRanges([...new Set([...before, ...pods.map(({ ordinal }) => ordinal)])].filter(isInSet));
     return [known?.uid === set.uid && known.ordinals === ordinals ? known : { zone, uid: set.uid, ordinals }];
@@ -36,9 +36,7 @@ export function createdPods(ledger: Ledger, group: GroupDefinition, seen: Pick<S
 }
 
 /** Returns the created ordinals; [] for more than a zone can have, which another client may have written. Most turns add no ordinal. */
-export const ordinalsOf = keptByObject(({ ordinals }: CreatedPods): readonly number[] =>
-  ordinals === '' ? [] : (ordinalsIn(ordinals, 100_000) ?? []),
-);
+export const createdOrdinals = keptByObject(({ ordinals }: CreatedPods): readonly number[] => ordinalsOf(ordinals));
 
 /**
  * Returns the ordinals whose pods were created before the first observation of the StatefulSet. The ordinals of a predecessor with the same
@@ -54,7 +52,7 @@ function firstKnown(
   const entries = [...preparations.filter(({ podUid }) => podUid !== ''), ...claims].filter((entry) => entry.zone === zone);
   const present = new Set(pods.map(({ ordinal }) => ordinal));
   const end = Math.min(createdEnd(set, pods), set.firstOrdinal + set.replicas);
-  const earlier = created.filter((one) => one.zone === zone).flatMap(ordinalsOf);
+  const earlier = created.filter((one) => one.zone === zone).flatMap(createdOrdinals);
   return [
     ...earlier,
     ...entries.flatMap(({ ordinal }) => ordinal ?? []),

@@ -6,7 +6,7 @@ import { runLimits } from '../../policies/schema/rollout-run.ts';
 import { defined } from '../../policies/values/defined.ts';
 import { groupBy } from '../../policies/values/group-by.ts';
 import { hashText } from '../../policies/values/hash.ts';
-import { ordinalRanges, ordinalsIn } from '../amount.ts';
+import { ordinalRanges, ordinalsOf } from '../amount.ts';
 import { contextOf } from '../context.ts';
 import { type Action, asksToPrepare, type GroupDecision, isMoving, replacedBy, type ZoneDecision } from '../decision.ts';
 import { viewGroup } from '../observe/view.ts';
@@ -367,11 +367,6 @@ function merged(before: Step, next: Step): Step {
 function joinRanges(a: string, b: string): string {
   if (a.endsWith('…') || b.endsWith('…')) return a;
   return shortRanges([...new Set([...ordinalsOf(a), ...ordinalsOf(b)])]);
-}
-
-/** Returns the ordinals of ranges; [] for another text. Users may have edited the record, so the number of ordinals is limited. */
-function ordinalsOf(ranges: string): readonly number[] {
-  return ordinalsIn(ranges, 100_000) ?? [];
 }
 
 function shortRanges(ordinals: readonly number[]): string {

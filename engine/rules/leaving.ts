@@ -1,5 +1,5 @@
 // Finds the pods that leave when a zone shrinks: the existing pods, and the pods that were created and are absent now.
-import { createdEnd, ordinalsOf } from '../ledger/created.ts';
+import { createdEnd, createdOrdinals } from '../ledger/created.ts';
 import { absentOrdinals, type ZoneView } from '../observe/view.ts';
 import type { Ledger, PodView } from '../snapshot.ts';
 
@@ -36,7 +36,7 @@ export function leavingPods(zone: ZoneView, { created = [] }: Pick<Ledger, 'crea
   const first = set.firstOrdinal + Math.max(0, change.to);
   const end = Math.max(first, Math.min(set.firstOrdinal + change.from, createdEnd(set, zone.pods)));
   const known = created.find((one) => one.zone === zone.zone.name && one.uid === set.uid);
-  const above = (known === undefined ? [] : ordinalsOf(known)).filter(
+  const above = (known === undefined ? [] : createdOrdinals(known)).filter(
     (ordinal) => ordinal >= end && isLeaving(zone, change, ordinal) && !present.has(ordinal),
   );
   const lostCount = end - first - pods.filter(({ ordinal }) => ordinal < end).length + above.length;

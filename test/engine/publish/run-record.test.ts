@@ -281,6 +281,12 @@ describe('the record of a rollout', () => {
     expect([record.spec.steps.map(({ count }) => count), replacedPodCount(record.spec)]).toEqual([[2, 1], 2]);
   });
 
+  it('counts no pod whose replacement was denied', () => {
+    const denied: TakenAction = { action: evict(2), result: 'refused', message: 'budget' };
+    const record = recordAfter(turn(0, { performed: [denied] }));
+    expect([record.spec.steps.map(({ count, failures }) => [count, failures]), replacedPodCount(record.spec)]).toEqual([[[0, 1]], 0]);
+  });
+
   it('is cancelled if its change is reverted before a pod was replaced, and recorded if it ends in the turn in which it begins', () => {
     const change = { target: { a: 'a-2', b: 'b-1' }, previous: { a: 'a-1', b: 'b-1' } };
     const completed = { outcome: 'completed' as const, startedMs: kitNowMs, completedMs: kitNowMs };
