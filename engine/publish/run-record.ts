@@ -9,7 +9,6 @@ import { hashText } from '../../policies/values/hash.ts';
 import { ordinalRanges, ordinalsOf } from '../amount.ts';
 import { contextOf } from '../context.ts';
 import { type Action, asksToPrepare, type GroupDecision, isMoving, replacedBy, type ZoneDecision } from '../decision.ts';
-import { viewGroup } from '../observe/view.ts';
 import { storedResult } from '../rule.ts';
 import { isRejection } from '../rules/approval.ts';
 import { noReading } from '../rules/gate.ts';
@@ -18,8 +17,8 @@ import { cancelRequests, isOfRun, requestOf as requestNameOf } from '../run/requ
 import { leavesZone, type RevisionCounts, revisionBefore } from '../run/revisions.ts';
 import type { RunState } from '../run/run-state.ts';
 import { type IntentView, isUnknown, type PodView, type Snapshot } from '../snapshot.ts';
-import { setPartition } from '../strategies/partition.ts';
 import { bytesOf } from './bounds.ts';
+import { earlierReplacements, exposedActions } from './exposed.ts';
 import { actionText, type TakenAction } from './published.ts';
 
 export interface RunTurn {
@@ -50,18 +49,21 @@ function rolloutRecord(previous: RolloutRun | undefined, turn: RunTurn, decision
   if (previous?.spec.id === run.id) return runState(previous, turn, decision, run);
   if (previous?.spec.outcome === 'running') {
     const isJoin = previous.metadata.name === recordName(turn.group.name, changeOf(run));
-    return isJoin ? runState(withTarget(previous, run, decision), turn, decision, run) : ended(previous, 'superseded', turn.startedMs);
+    if (!isJoin) return ended(previous, 'superseded', turn.startedMs);
+    const earlier = earlierReplacements(turn, previous.spec, run);
+    return runState(withTarget(previous, run, decision, earlier), withPerformed(turn, earlier), decision, run);
   }
   // A run that needs to replace no pod begins and ends in one turn.
   const isAtOnce = run.outcome === 'completed' && run.startedMs >= turn.snapshot.nowMs;
   if (run.outcome !== 'running' && !isAtOnce) return previous;
+  const earlier = previous === undefined ? [] : earlierReplacements(turn, previous.spec, run);
   const began = newRecord(turn, changeOf(run), {
     id: run.id,
     kind: recordedKind(run),
     startedAt: timeText(run.startedMs),
     zones: turn.group.zones.slice(0, runLimits.zones).map(({ name, statefulSet }) => {
       const zone = decision.zones.find((one) => one.zone === name);
-      const [to, revisions] = [run.target[name], revisionsOf(zone)];
+      const [to, revisions] = [run.target[name], revisionsBefore(zone, previous, earlier)];
       const from = leavesZone(run, name, revisions) ? to : revisionBefore(run, name, revisions);
       return {
         zone: name,
@@ -72,7 +74,7 @@ function rolloutRecord(previous: RolloutRun | undefined, turn: RunTurn, decision
       };
     }),
   });
-  return runState(began, turn, decision, run);
+  return runState(began, withPerformed(turn, earlier), decision, run);
 }
 
 /** Returns the number of pods that the run updates. The waves include these pods. */
@@ -80,18 +82,26 @@ function podsOfRun({ replicas, podsInNoWave = 0 }: ZoneDecision): number {
   return replicas - podsInNoWave;
 }
 
-function revisionsOf(zone: ZoneDecision | undefined): RevisionCounts {
-  return new Map(zone?.revisions.map(({ revision, ordinals }) => [revision, ordinalsOf(ordinals).length]));
+function withPerformed(turn: RunTurn, earlier: readonly TakenAction[]): RunTurn {
+  return { ...turn, performed: [...earlier, ...turn.performed] };
+}
+
+/** Returns the revisions that the pods of the zone ran before the run. Pods that were replaced earlier ran the revision of the last record. */
+function revisionsBefore(zone: ZoneDecision | undefined, last: RolloutRun | undefined, earlier: readonly TakenAction[]): RevisionCounts {
+  const counts = new Map(zone?.revisions.map(({ revision, ordinals }) => [revision, ordinalsOf(ordinals).length]));
+  const before = last?.spec.zones.find((one) => one.zone === zone?.zone)?.toRevision;
+  const replaced = earlier.flatMap(({ action }) => replacedBy(action)).filter((pod) => pod.zone === zone?.zone);
+  return before === undefined || replaced.length === 0 ? counts : counts.set(before, (counts.get(before) ?? 0) + replaced.length);
 }
 
 /** Returns the record with the targets of a run that joins it. Pods of a zone that gets another target still run the revision from before. */
-function withTarget(record: RolloutRun, run: RunState, decision: GroupDecision): RolloutRun {
+function withTarget(record: RolloutRun, run: RunState, decision: GroupDecision, earlier: readonly TakenAction[]): RolloutRun {
   const { id, target } = run;
   const zones = record.spec.zones.map((known) => {
     const toRevision = target[known.zone];
     if (toRevision === known.toRevision) return known;
     const zone = decision.zones.find((one) => one.zone === known.zone);
-    return { ...known, ...defined({ fromRevision: revisionBefore(run, known.zone, revisionsOf(zone)), toRevision }) };
+    return { ...known, ...defined({ fromRevision: revisionBefore(run, known.zone, revisionsBefore(zone, record, earlier)), toRevision }) };
   });
   const earlierIds = [...(record.spec.earlierIds ?? []), record.spec.id].slice(-runLimits.earlierIds);
   return { ...record, spec: { ...record.spec, id, earlierIds, zones } };
@@ -115,19 +125,6 @@ function runState(record: RolloutRun, turn: RunTurn, decision: GroupDecision, ru
     return ended(withRevertedChange(complete, record, run), 'cancelled', run.completedMs);
   if (run.outcome === 'completed') return ended(complete, run.outcome, run.completedMs);
   return ended(complete, run.outcome, run.failedMs, run.failure);
-}
-
-/** Returns the replacements of the StatefulSet controller at or above the partitions, without the known pods. */
-export function exposedActions(
-  { snapshot, group }: Pick<RunTurn, 'snapshot' | 'group'>,
-  isKnown: (zone: string, pod: PodView) => boolean = () => false,
-): readonly TakenAction[] {
-  return viewGroup(snapshot, group).zones.flatMap((view) => {
-    const replaced = view.exposedByPartition.filter((pod) => !isKnown(view.zone.name, pod));
-    if (replaced.length === 0) return [];
-    const actions = setPartition({ group }, view, { to: view.set?.partition ?? 0, because: 'outdated', replaced });
-    return actions.map((action): TakenAction => ({ action, result: 'done' }));
-  });
 }
 
 /** Returns the record with the kind and the origin of the run. The agent may observe the origin after the start of the run. */

@@ -174,6 +174,9 @@ function podsToChangeOnRestart(view: ZoneView, set: StatefulSetView): string | u
 
 export type SetPartition = Extract<Action, { readonly kind: 'setPartition' }>;
 
+/** A pod that the StatefulSet controller replaces. The UID is empty if the pod is gone. */
+export type ExposedPod = Pick<PodView, 'name' | 'ordinal' | 'uid'>;
+
 /** Returns a claim of this instant for each pod that a partition exposes, for budgets that count only claims. */
 export function exposedClaims({ view, nowMs }: Pick<GroupContext, 'view' | 'nowMs'>): readonly Claim[] {
   return view.zones.flatMap(({ zone, exposedByPartition }) =>
@@ -185,7 +188,7 @@ export function exposedClaims({ view, nowMs }: Pick<GroupContext, 'view' | 'nowM
 export function setPartition(
   { group: { namespace } }: Pick<GroupContext, 'group'>,
   { zone, set }: ZoneView,
-  { to, because, replaced = [] }: Pick<SetPartition, 'to' | 'because'> & { readonly replaced?: readonly PodView[] },
+  { to, because, replaced = [] }: Pick<SetPartition, 'to' | 'because'> & { readonly replaced?: readonly ExposedPod[] },
 ): readonly SetPartition[] {
   if (set === undefined) return [];
   const target = { namespace, zone: zone.name, statefulSet: zone.statefulSet, set };
@@ -195,7 +198,7 @@ export function setPartition(
 /** Returns the write of the partition `to` of one StatefulSet, after which the controller replaces the pods `replaced`, in their order. */
 export function partitionWrite(
   { set, ...target }: Pick<SetPartition, 'namespace' | 'zone' | 'statefulSet'> & { readonly set: StatefulSetView },
-  { to, because, replaced }: Pick<SetPartition, 'to' | 'because'> & { readonly replaced: readonly PodView[] },
+  { to, because, replaced }: Pick<SetPartition, 'to' | 'because'> & { readonly replaced: readonly ExposedPod[] },
 ): SetPartition {
   const { uid, resourceVersion, partition: from } = set;
   const pods = replaced.map((pod) => ({ pod: pod.name, ordinal: pod.ordinal, uid: pod.uid }));
