@@ -14,6 +14,7 @@ import { overrideCommand, withException } from '../rules/exception.ts';
 import { ignoresProgress, isOfCalendarOrPolicy, policyAnswer, windowResult } from '../rules/policy.ts';
 import { pauseFact } from '../rules/roll.ts';
 import { rejectionsAhead } from '../rules/wave.ts';
+import { effectOfPromotion } from '../run/effects.ts';
 import { podsLeft } from '../run/included.ts';
 import { isRollingBack, rolledBackZones } from '../run/origin.ts';
 import { objectOf, pauses, requesterText, requestOf, requestPlace, stopActions } from '../run/requests.ts';
@@ -121,13 +122,27 @@ function stopsOfRun(context: GroupContext, run: RunState | undefined): readonly 
 
 const otherTemplate = 'apply another pod template';
 
-function failedStop({ group }: GroupContext, run: FailedRun, name: string): Stop {
+function failedStop(context: GroupContext, run: FailedRun, name: string): Stop {
+  const { group } = context;
+  const isHeldByGate = isReturnHeldByGate(context, run);
   const continues = run.kind === 'rollback' && run.awaitsPods === true ? '; it continues when the pods in flight are available' : '';
-  const fact = run.onFailure === undefined ? `the run failed: ${run.failure}${continues}` : `the run was ${run.failure}`;
+  const held = isHeldByGate ? '; this return does not skip gates (skipOnRollback: false)' : '';
+  const fact = run.onFailure === undefined ? `the run failed: ${run.failure}${continues}${held}` : `the run was ${run.failure}`;
   const rollback = mayRollBack(group, run) ? [rollbackCommand(name)] : [];
   const undo = run.kind === 'rollout' ? [...rollback, undoCommand(name)] : [];
   const zones = group.zones.map((zone) => zone.name);
-  return { rule: 'run-failed', fact, zones, isBlocking: true, endsWith: retryCommand(name), alternatives: [...undo, otherTemplate] };
+  const [endsWith = retryCommand(name), ...retry] = [...(isHeldByGate ? [promoteCommand(name)] : []), retryCommand(name)];
+  return { rule: 'run-failed', fact, zones, isBlocking: true, endsWith, alternatives: [...retry, ...undo, otherTemplate] };
+}
+
+/**
+ * Reports whether a return failed because of a gate that it does not skip. The gate may measure the failure that the return repairs, so that
+ * each retry fails again.
+ */
+function isReturnHeldByGate(context: GroupContext, run: FailedRun): boolean {
+  if (run.kind !== 'rollback') return false;
+  const { gates } = effectOfPromotion(context, run, { wave: undefined, gate: undefined });
+  return gates.some((gate) => run.failure.startsWith(`gate ${gate} `));
 }
 
 function rolledBackStops({ view }: GroupContext, run: RunState, name: string): readonly Stop[] {
@@ -163,6 +178,11 @@ function retryCommand(name: string): string {
   return `kubectl rollout-group retry ${name}`;
 }
 
+/** Returns the commands that continue a failed run without its gates. The promotion comes first: a gate may fail the retried run at once. */
+function promoteCommand(name: string): string {
+  return `kubectl rollout-group promote ${name} --full, then ${retryCommand(name)}`;
+}
+
 function undoCommand(name: string): string {
   return `kubectl rollout-group undo ${name}`;
 }
@@ -173,7 +193,7 @@ function rollbackCommand(name: string): string {
 
 /** Returns the stop of a group on which no agent acts, without the commands that only the agent carries out: retry and rollback. */
 export function withoutAgent(stop: Stop, name: string): Stop {
-  return withoutWays(stop, (way) => way === retryCommand(name) || way === rollbackCommand(name));
+  return withoutWays(stop, (way) => way.endsWith(retryCommand(name)) || way === rollbackCommand(name));
 }
 
 /** Returns the stop without undo while a StatefulSet of the group does not exist: an undo writes the templates of all StatefulSets. */

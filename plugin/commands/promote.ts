@@ -1,4 +1,5 @@
 // The verb promote: skips the soak and the gates of a wave. Approvals, windows and policies still apply.
+import type { PublishedRun } from '../../engine/publish/published.ts';
 import { effectOfPromotion } from '../../engine/run/effects.ts';
 import { formatDuration } from '../../policies/duration.ts';
 import { listed } from '../../policies/wording.ts';
@@ -29,28 +30,29 @@ function promoteRequest(context: CommandContext, options: PromoteOptions, reques
   const { name, live } = requested;
   const { gate, full } = options;
   if (full === true && options.wave !== undefined) throw usageFailure('--full already includes every wave', 'omit --wave');
-  const runId = runningRun(requested);
+  const { id: runId, outcome } = unfinishedRun(requested);
   const wave = full === true ? undefined : waveNamed(requested, options.wave ?? live.decision.wave?.name);
   if (gate !== undefined) refuseUnknownGate(requested, gate);
   const { where, skipped } = skippedBy(requested, wave, gate);
+  const retry = outcome === 'failed' ? `  the run failed; continue it: kubectl rollout-group retry ${name}\n` : '';
   const preview = `This skips ${skipped} of ${where} of ${name}.\n`;
   return {
     needsRequester: true,
-    concerns: (rule) => rule !== 'gate',
+    // The text names the retry of a failed run.
+    concerns: (rule) => rule !== 'gate' && rule !== 'run-failed',
     key: `${runId} ${wave ?? ''} ${gate ?? ''}`,
     spec: { action: 'promote', runId, ...(wave === undefined ? {} : { wave }), ...(gate === undefined ? {} : { gate }) },
     confirm: () => (full === true ? confirmAlways : confirmByPrompt)(context, options, preview),
     text: (by) =>
-      `${name}: ${where} promoted by ${by}, skips ${skipped}\n  budgets, zone order, windows, policies and approvals still apply; the promotion ends with run ${runId}\n`,
+      `${name}: ${where} promoted by ${by}, skips ${skipped}\n  budgets, zone order, windows, policies and approvals still apply; the promotion ends with run ${runId}\n${retry}`,
   };
 }
 
-function runningRun(requested: RequestedGroup): string {
+/** Returns the published run. A promotion of a failed run counts when a retry continues the run. */
+function unfinishedRun(requested: RequestedGroup): PublishedRun {
   const run = publishedRun(requested);
-  if (run?.outcome === 'running') return run.id;
-  throw refusedFailure(`${requested.name}: no run is in progress, so no wave can be promoted`, {
-    ...(run?.failure === undefined ? {} : { why: run.failure, todo: `kubectl rollout-group retry ${requested.name}` }),
-  });
+  if (run !== undefined && run.outcome !== 'completed') return run;
+  throw refusedFailure(`${requested.name}: no run is in progress, so no wave can be promoted`);
 }
 
 function waveNamed(requested: RequestedGroup, wanted: string | undefined): string {

@@ -1,6 +1,6 @@
-// Requests about a wave whose effect depends on the state of the run: two approvals of one wave, early approvals, and an undo.
+// Requests about a wave whose effect depends on the state of the run: two approvals of one wave, early approvals, an undo, and a failed run.
 import { describe, expect, it } from 'vitest';
-import { act, groupObject, inCanary, oncall, runOf } from './live-requests-kit.ts';
+import { act, asked, groupObject, inCanary, oncall, runOf } from './live-requests-kit.ts';
 
 describe('a wave with an approval before its first pod and another after its last pod', () => {
   const spec = Object(groupObject['spec']);
@@ -67,5 +67,14 @@ describe('an undo', () => {
       [],
       expect.stringContaining('needs no approval (skipOnRollback)'),
     ]);
+  });
+});
+
+describe('a promotion of a failed run', () => {
+  it('counts after a retry, which it names', async () => {
+    const run = { ...runOf(inCanary), outcome: 'failed' as const, failure: 'gate errors is 9', failedMs: 1 };
+    const promoted = await act('promote ingester --full --yes', { decision: { ...inCanary, phase: 'Failed', run } });
+    expect([promoted.status, asked(promoted)]).toEqual([0, [{ group: 'ingester', action: 'promote', runId: run.id }]]);
+    expect(promoted.stdout).toContain(`run ${run.id}\n  the run failed; continue it: kubectl rollout-group retry mimir/ingester\n`);
   });
 });

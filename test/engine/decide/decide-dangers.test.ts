@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { decideGroup } from '../../../engine/decide/decide.ts';
 import { judge } from '../../../engine/judge/judge.ts';
 import type { RunState } from '../../../engine/run/run-state.ts';
+import type { IntentView } from '../../../engine/snapshot.ts';
 import type { GroupDefinition } from '../../../policies/definition.ts';
 import { adopted, gate, group, wave } from '../../kit/groups.ts';
 import { kitNowMs, newRevision, oldRevision, statefulSet } from '../../kit/objects.ts';
@@ -15,6 +16,7 @@ import {
   minuteMs,
   outdatedSets,
   policy,
+  type RunFields,
   runOf,
   secondMs,
   updatedPods,
@@ -162,15 +164,17 @@ describe('a return to the previous template', () => {
   const gated = (rollout: object = {}) => group({ gates: [gate({ name: 'errors' })], rollout: { waves, ...rollout } });
   const readings = [1, 2, 3].map((minutes) => ({ atMs: ago(minutes * minuteMs), result: 'value', value: 9 }) as const);
   // Zone a is back, and b and c still run the revision that the gate measures.
-  const returned = (definition: GroupDefinition) => {
+  const returned = (definition: GroupDefinition, fields: RunFields = {}, intents: readonly IntentView[] = []) => {
     const [to, from] = [newRevision, oldRevision];
     const both = (revision: string) => ({ a: revision, b: revision, c: revision });
-    const run = runOf({ kind: 'rollback', target: both(to), previous: both(from), restores: both(to), startedMs: ago(5 * minuteMs) });
+    const back = { kind: 'rollback', target: both(to), previous: both(from), restores: both(to), startedMs: ago(5 * minuteMs) } as const;
+    const run = runOf({ ...back, ...fields });
     const updated = Object.fromEntries([0, 1, 2].map((ordinal) => [ordinal, { revision: to, readyChangedMs: ago(4 * minuteMs) }]));
     return decided(definition, {
       statefulSets: outdatedSets(),
       podChanges: { 'ingester-zone-a': updated },
       ledgers: [ledgerOf({ run })],
+      intents,
       gateReadings: [{ namespace: 'mimir', group: 'ingester', gate: 'errors', readings }],
     });
   };
@@ -178,6 +182,33 @@ describe('a return to the previous template', () => {
   it('is not held by the gate that shows why it is needed, unless the group keeps its checks', () => {
     expect(returned(gated())).toMatchObject({ outcome: 'act', actions: [{ zone: 'b' }], run: { outcome: 'running', wave: 1 } });
     expect(returned(gated({ skipOnRollback: false })).actions).toEqual([]);
+  });
+
+  it('that failed because of a gate it does not skip continues with a promotion and a retry, and its stop names both', () => {
+    const checked = gated({ skipOnRollback: false });
+    const failed = {
+      outcome: 'failed',
+      failure: 'gate errors is 9; 0 of 3 successes in a row, 3 failed',
+      failedMs: ago(2 * minuteMs),
+    } as const;
+    const retry = 'kubectl rollout-group retry mimir/ingester';
+    expect(returned(checked, failed).stops).toMatchObject([
+      {
+        fact: `the run failed: ${failed.failure}; this return does not skip gates (skipOnRollback: false)`,
+        endsWith: `kubectl rollout-group promote mimir/ingester --full, then ${retry}`,
+        alternatives: [retry, 'apply another pod template'],
+      },
+    ]);
+    const asks = (['promote', 'retry'] as const).map((action) => intent({ name: action, action, runId: 'run-1' }));
+    expect(returned(checked, failed, asks)).toMatchObject({
+      outcome: 'act',
+      actions: [{ zone: 'b' }],
+      run: { outcome: 'running', wave: 1 },
+    });
+    // A retry alone is enough if the return skips gates, or if another cause failed it.
+    const endsOf = (definition: GroupDefinition, fields: RunFields) => returned(definition, fields).stops.map(({ endsWith }) => endsWith);
+    expect(endsOf(gated(), failed)).toEqual([retry]);
+    expect(endsOf(checked, { ...failed, failure: 'no pod became available' })).toEqual([retry]);
   });
 });
 
