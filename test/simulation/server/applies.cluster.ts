@@ -2,8 +2,7 @@
 import { beforeAll, expect, it } from 'vitest';
 import type { ApiClient, KubernetesObject } from '../../control-plane/client.ts';
 import { describeOnControlPlane } from '../../control-plane/suite.ts';
-import { type ApplyTarget, created, played, sequences } from './applies.ts';
-import { modelOfApplies } from './applies-on-model.ts';
+import { type ApplyTarget, created, modelOfApplies, played, sequences } from './applies.ts';
 
 describeOnControlPlane(
   'the model of server-side apply',

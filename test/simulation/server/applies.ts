@@ -1,5 +1,6 @@
 // Steps of server-side apply, which the model and the real API server must answer alike.
-import type { Json } from '../../../simulation/server/request.ts';
+import type { Json, ModelObject } from '../../../simulation/server/request.ts';
+import { asking } from './asking.ts';
 
 /** An apply of a manifest by a tool, or a merge patch by a program. */
 export type Step =
@@ -133,4 +134,24 @@ function pathsOf(tree: Json, path = ''): readonly string[] {
     const own = path === '' ? key : `${path}/${key}`;
     return Object.keys(inner as Json).length === 0 ? [own] : pathsOf(inner as Json, own);
   });
+}
+
+const ref = { resource: 'statefulsets.apps', namespace: 'one', name: 's' };
+
+/** Returns a model with the StatefulSet, and nothing that acts on it. */
+export function modelOfApplies(): ApplyTarget {
+  const { server } = asking();
+  server.create({ user: 'jane' }, ref.resource, { ...created, metadata: { ...(created['metadata'] as Json), namespace: 'one' } });
+  return {
+    take: async (step) => {
+      if ('patch' in step) server.change({ user: userOf(step.manager) }, ref, step.patch);
+      else if (!server.apply({ user: 'git' }, ref, { object: step.apply, manager: step.manager, isForced: step.isForced })) return 409;
+      return 200;
+    },
+    read: async () => server.get(ref.resource, ref.namespace, ref.name) as ModelObject,
+  };
+}
+
+function userOf(manager: string): string {
+  return manager === 'kubectl-edit' ? 'jane' : `system:serviceaccount:any:${manager}`;
 }
