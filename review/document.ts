@@ -91,6 +91,8 @@ interface TestFailure {
 export interface EnvironmentReview {
   readonly name: string;
   readonly cluster?: string;
+  /** The change removes the environment from the reviews. Absent otherwise. */
+  readonly isRemoved?: true;
   readonly plan: Plan;
   readonly policies: PolicyReview;
   /** Absent if neither side has a policy test. */

@@ -19,7 +19,7 @@ const descriptions: Readonly<Record<CommentOutcome, string>> = {
   complete: 'The plan completes',
   unchanged: 'No rollout',
   waits: 'The plan waits, for example for an approval',
-  blocked: 'The plan is blocked until a person acts',
+  blocked: 'The rollout is blocked, or a check of the review fails',
 };
 
 export async function run(context: CommandContext, options: CommentOptions): Promise<ExitCode> {

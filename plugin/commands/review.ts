@@ -93,7 +93,7 @@ async function environmentsOf(context: CommandContext, options: ReviewOptions): 
   const { policies = [], manifests = [], tests = [], base, head, environment: names = [] } = options;
   if (policies.length + manifests.length > 0) {
     const one: Environment = { name: 'default', policies, manifests, tests, values: [] };
-    return [{ base: one, head: one }];
+    return [{ base: one, head: one, isRemoved: false }];
   }
   const [before = [], after = []] = await Promise.all([base, head].map((revision) => readEnvironments(revision, context)));
   const all = [...new Set([...after, ...before].map(({ name }) => name))];
@@ -110,16 +110,17 @@ async function environmentsOf(context: CommandContext, options: ReviewOptions): 
     .flatMap((name) => {
       const [old, next] = [before, after].map((list) => list.find((one) => one.name === name));
       const either = next ?? old;
-      return either === undefined ? [] : [{ base: old ?? either, head: next ?? either }];
+      return either === undefined ? [] : [{ base: old ?? either, head: next ?? either, isRemoved: next === undefined }];
     });
 }
 
 /** Returns the most severe exit code of the environments: blocked, failed tests, and what --fail-on names. */
 export function exitCodeOf({ environments }: Pick<Review, 'environments'>, failOn: readonly string[]): ExitCode {
-  const codes = environments.flatMap(({ plan, policies, tests }): readonly ExitCode[] => [
+  const codes = environments.flatMap(({ plan, policies, tests, isRemoved }): readonly ExitCode[] => [
     ...(plan.outcome === 'blocked' ? [exitCodes.refused] : []),
     ...((tests?.head.failed ?? 0) > 0 ? [exitCodes.findings] : []),
-    ...(failOn.includes('loosened') && countEffects(policies, 'loosened') > 0 ? [exitCodes.findings] : []),
+    // Later reviews would not show what is loosened in a removed environment.
+    ...(failOn.includes('loosened') && (isRemoved === true || countEffects(policies, 'loosened') > 0) ? [exitCodes.findings] : []),
     ...(failOn.includes('approval') && plan.groups.some(({ totals }) => totals.approvals > 0) ? [exitCodes.waiting] : []),
   ]);
   return mostSevere(codes);

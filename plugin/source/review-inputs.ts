@@ -34,6 +34,8 @@ export interface ReviewOptions {
 export interface EnvironmentSides {
   readonly base: Environment;
   readonly head: Environment;
+  /** True if only the base defines the environment. */
+  readonly isRemoved: boolean;
 }
 
 /** The policies and manifests of an environment on both sides. */
@@ -137,6 +139,7 @@ export async function reviewEnvironment(
     plan,
     policies: joinReviews(compared),
     ...(cluster === undefined ? {} : { cluster }),
+    ...(sides.isRemoved ? { isRemoved: true } : {}),
     ...(base.suites.length + head.suites.length === 0 ? {} : { tests: { base: sideTests(base), head: sideTests(head) } }),
   });
 }

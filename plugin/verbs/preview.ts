@@ -129,7 +129,7 @@ const review: Verb = {
     { flags: '--environment <name>', description: 'Only this environment of rollout-group.yaml.', isRepeatable: true },
     {
       flags: '--fail-on <effect>',
-      description: 'Also fail if a policy is loosened (4), or if the rollout needs an approval (8).',
+      description: 'Also fail if a policy is loosened or an environment removed (4), or if the rollout needs an approval (8).',
       choices: ['loosened', 'approval'],
       isRepeatable: true,
     },
@@ -148,7 +148,7 @@ const review: Verb = {
     'review --base "$(git merge-base origin/main HEAD)" -o markdown --fail-on loosened',
   ],
   exits: {
-    4: 'a file has errors, a policy test of the head fails, or with --fail-on loosened: a policy is loosened',
+    4: 'a file has errors, a policy test of the head fails, or with --fail-on loosened: a policy is loosened or an environment removed',
     5: 'the rollout is denied, or blocked until a person acts',
     8: 'with --fail-on approval: the rollout needs an approval',
     10: 'a revision, a directory or an environment does not exist',

@@ -80,7 +80,11 @@ const definitions: Fields = {
         asked: described('The number of questions that both sides answered.', count),
       }),
     },
-    { cluster: text, tests: record('The policy tests of both sides.', { base: ref('tests'), head: ref('tests') }) },
+    {
+      cluster: text,
+      isRemoved: described('The head does not define the environment, so later reviews leave it out.', { const: true }),
+      tests: record('The policy tests of both sides.', { base: ref('tests'), head: ref('tests') }),
+    },
   ),
 };
 

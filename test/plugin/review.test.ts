@@ -288,6 +288,8 @@ describe('review of several environments', () => {
     });
     scratch.branch('shorter', () => scratch.replace('policies/ingester.yaml', '13h', '1h'));
     scratch.branch('deleted', () => rmSync(join(scratch.root, 'production'), { recursive: true }));
+    scratch.branch('one-less', () => scratch.write('rollout-group.yaml', file.replace(/.*production.*\n/, '')));
+    scratch.branch('no-file', () => rmSync(join(scratch.root, 'rollout-group.yaml')));
     scratch.branch('broken', () => scratch.write('rollout-group.yaml', 'environments: [{ name: a b, place: x }]'));
   });
 
@@ -352,6 +354,20 @@ describe('review of several environments', () => {
         "| production (eu-prd-1) | no changes | 1 | - |",
       ]
     `);
+  });
+
+  it('names the environments that the change removes from later reviews', async () => {
+    const removed = (name: string): string => `NOTE      ${name}: the change removes the environment ${name}, so later`;
+    const oneLess = await reviewed('one-less');
+    expect(oneLess.stdout.split('\n')[0]).toBe('Review  main..one-less   1 removed environment');
+    expect(oneLess.stdout).toContain(removed('production'));
+    expect(oneLess.stdout).not.toContain(removed('staging'));
+    expect([oneLess.status, (await reviewed('one-less', '--fail-on', 'loosened')).status]).toEqual([0, 4]);
+    const noFile = await reviewed('no-file', '-o', 'markdown');
+    expect(noFile.stdout).toContain('### Rollout review of 2 environments: 2 removed environments');
+    expect(noFile.stdout).toContain('- staging: the change removes the environment staging, so later reviews leave it out');
+    const json = await reviewed('one-less', '-o', 'json');
+    expect(JSON.parse(json.stdout).environments.map((one: object) => 'isRemoved' in one)).toEqual([false, true]);
   });
 
   it('reviews one environment, and names what is wrong with the file', async () => {

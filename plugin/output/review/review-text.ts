@@ -139,6 +139,7 @@ function environmentRows(one: EnvironmentReview): readonly Omit<ReviewRow, 'envi
     ...(one.tests?.head.failures ?? []).map(({ file, case: name, problems }) =>
       plain('failed', `${file}: ${name}: ${problems.join('; ')}`),
     ),
+    ...(one.isRemoved === true ? [plain('note', `the change removes the environment ${one.name}, so later reviews leave it out`)] : []),
     ...(one.plan.notes ?? []).map((note) => plain('note', note)),
     ...(one.tests === undefined ? [] : [plain('tests', testsText(one.tests))]),
   ];
@@ -220,6 +221,7 @@ export function headline(review: Review): string {
       [groups.reduce((total, { totals }) => total + totals.restarts, 0), 'restart'],
       [groups.reduce((total, { totals }) => total + totals.scaleChanges, 0), 'scale change'],
       [objects.size, 'other object'],
+      [review.environments.filter(({ isRemoved }) => isRemoved === true).length, 'removed environment'],
     ]),
   ].filter((part) => part !== '');
   return parts.length === 0 ? 'no effect' : parts.join(', ');
