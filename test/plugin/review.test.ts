@@ -289,6 +289,7 @@ describe('review of several environments', () => {
     scratch.branch('shorter', () => scratch.replace('policies/ingester.yaml', '13h', '1h'));
     scratch.branch('deleted', () => rmSync(join(scratch.root, 'production'), { recursive: true }));
     scratch.branch('one-less', () => scratch.write('rollout-group.yaml', file.replace(/.*production.*\n/, '')));
+    scratch.branch('untested', () => rmSync(join(scratch.root, 'tests'), { recursive: true }));
     scratch.branch('no-file', () => rmSync(join(scratch.root, 'rollout-group.yaml')));
     scratch.branch('broken', () => scratch.write('rollout-group.yaml', 'environments: [{ name: a b, place: x }]'));
   });
@@ -354,6 +355,15 @@ describe('review of several environments', () => {
         "| production (eu-prd-1) | no changes | 1 | - |",
       ]
     `);
+  });
+
+  it('counts the policy tests that the change removes', async () => {
+    const { stdout } = await reviewed('untested');
+    expect(stdout.split('\n').slice(0, 3)).toEqual([
+      'Review  main..untested   46 removed tests',
+      'ENVIRONMENT            PLAN        TESTS',
+      'staging                no changes  46 removed',
+    ]);
   });
 
   it('names the environments that the change removes from later reviews', async () => {

@@ -218,6 +218,8 @@ export function headline(review: Review): string {
     countsText([
       [count('changed'), 'other change'],
       [rows.filter(({ kind }) => kind === 'failed').length, 'failed test'],
+      // Environments can share their tests.
+      [Math.max(...review.environments.map(removedTests)), 'removed test'],
       [groups.reduce((total, { totals }) => total + totals.restarts, 0), 'restart'],
       [groups.reduce((total, { totals }) => total + totals.scaleChanges, 0), 'scale change'],
       [objects.size, 'other object'],
@@ -261,8 +263,22 @@ function summaryCells(one: EnvironmentReview): readonly string[] {
     sum(({ totals }) => totals.restarts),
     sum(({ totals }) => totals.scaleChanges),
     String(one.plan.otherChanges?.length ?? 0),
-    one.tests === undefined ? '-' : one.tests.head.failed === 0 ? 'passed' : `${one.tests.head.failed} failed`,
+    testsCell(one),
   ];
+}
+
+function testsCell(one: EnvironmentReview): string {
+  if (one.tests === undefined) return '-';
+  const { failed } = one.tests.head;
+  const removed = removedTests(one);
+  return failed > 0 ? `${failed} failed` : removed > 0 ? `${removed} removed` : 'passed';
+}
+
+/** Returns how many policy tests the change removes. */
+function removedTests({ tests }: EnvironmentReview): number {
+  if (tests === undefined) return 0;
+  const count = ({ passed, failed }: typeof tests.head): number => passed + failed;
+  return Math.max(0, count(tests.base) - count(tests.head));
 }
 
 export function revisionsText({ base, head }: Review): string {
