@@ -1,6 +1,6 @@
 // Compares the exceptions of both sides. An exception only permits, so an added one loosens.
 import type { ExceptionDefinition } from '../policies/definition.ts';
-import { preciseText } from '../policies/instant.ts';
+import { minuteText } from '../policies/instant.ts';
 import { defined } from '../policies/values/defined.ts';
 import type { Direction, PolicyEffect } from './document.ts';
 import { comparableText, type Pair } from './sides.ts';
@@ -55,14 +55,14 @@ function effectOf(pair: Pair, direction: Direction, verb: string, exception: Exc
   const { name, rule, zone, reason, requestedBy, notBeforeMs, expiresMs, source } = exception;
   const by = requestedBy === undefined ? '' : ` of ${requestedBy.user}`;
   const where = zone === undefined ? '' : ` in zone ${zone}`;
-  const from = notBeforeMs === undefined ? '' : ` from ${preciseText(notBeforeMs)}`;
+  const from = notBeforeMs === undefined ? '' : ` from ${minuteText(notBeforeMs)}`;
   return {
     direction,
     namespace: pair.namespace,
     group: pair.name,
     rule,
     decisions: [],
-    cause: `exception ${name}${by} ${verb} ${rule}${where}${from} until ${preciseText(expiresMs)} (${reason})`,
+    cause: `exception ${name}${by} ${verb} ${rule}${where}${from} until ${minuteText(expiresMs)} (${reason})`,
     ...(direction === 'tightened' ? { before: { source } } : { after: { source } }),
     exception: {
       name,

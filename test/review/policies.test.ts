@@ -233,8 +233,8 @@ describe('a change of policies', () => {
       ...lines(reviewPolicies({ before: without, after: withIt }, nowMs)),
     ]).toMatchInlineSnapshot(`
       [
-        "loosened: exception smaller-zone-c permits no-downscale in zone c from 2026-02-02T08:00:00.000Z until 2026-02-04T18:00:00.000Z (zone c was scaled up by mistake, see INC-2114) (-, policies/exceptions.yaml:7)",
-        "tightened: exception smaller-zone-c no longer permits no-downscale in zone c from 2026-02-02T08:00:00.000Z until 2026-02-04T18:00:00.000Z (zone c was scaled up by mistake, see INC-2114) (policies/exceptions.yaml:7, -)",
+        "loosened: exception smaller-zone-c permits no-downscale in zone c from 2026-02-02 08:00 UTC until 2026-02-04 18:00 UTC (zone c was scaled up by mistake, see INC-2114) (-, policies/exceptions.yaml:7)",
+        "tightened: exception smaller-zone-c no longer permits no-downscale in zone c from 2026-02-02 08:00 UTC until 2026-02-04 18:00 UTC (zone c was scaled up by mistake, see INC-2114) (policies/exceptions.yaml:7, -)",
       ]
     `);
   });
