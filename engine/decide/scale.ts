@@ -200,7 +200,7 @@ type Standing = Pick<GroupDecision, 'stops'> & { readonly run?: RunState | undef
  */
 export function newPodsFact(context: GroupContext, view: ZoneView, { from, to }: Growth, standing: Standing): string | undefined {
   const { set } = view;
-  if (set === undefined || view.unknown !== undefined || to <= from || to > modelledPodLimit) return undefined;
+  if (set === undefined || view.unknown !== undefined || to <= from || to - from > modelledPodLimit) return undefined;
   const { updateRevision } = set.status;
   const end = set.firstOrdinal + from;
   const ordinals = Array.from({ length: to - from }, (_, index) => end + index);

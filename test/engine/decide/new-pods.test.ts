@@ -76,7 +76,9 @@ describe('a scale-up by hand', () => {
   });
 
   it('does not build billions of pods', () => {
-    expect(judge(stateOf({ run: failed }).snapshot, { ...scale, to: 2_000_000_000 }).warnings).toEqual([]);
+    const { snapshot } = stateOf({ run: failed });
+    expect(judge(snapshot, { ...scale, to: 2_000_000_000 }).warnings).toEqual([]);
+    expect(judge(snapshot, { ...scale, from: -2_000_000_000 }).warnings).toEqual([]);
   });
 
   it.each<Strategy>(['onDelete', 'partition', 'pinned'])('names the revision that the controller gives the pods under %s', (strategy) => {
