@@ -10,7 +10,7 @@ import type { World } from '../world/model.ts';
 import { createWorld, type Quantile } from '../world/world.ts';
 import { type Assumptions, defaultAssumptions, type PodTimes, podTimesOf, type Quantiles } from './document.ts';
 import { type ForwardRun, runForward, type Turn } from './forward.ts';
-import { approvableRules, newPodsTrace } from './steps.ts';
+import { approvableWait, newPodsTrace } from './steps.ts';
 import { groupPart } from './world.ts';
 
 /** The likely end in milliseconds since 1970: median and 90th percentile. `p90Ms` is absent if p90 durations lead to no end. */
@@ -136,7 +136,8 @@ function forward({ snapshot, group, assumptions = defaultAssumptions }: Estimate
   let approvals = 0;
   const onTurn = (turn: Turn): void => {
     // The model gives these approvals after the turn.
-    for (const wait of approvableRules(turn.decision).values()) approvals += missingApprovals(wait);
+    const wait = approvableWait(turn.decision);
+    if (wait !== undefined) approvals += missingApprovals(wait);
     for (const zone of turn.decision.zones) {
       if (hasWork(zone)) zones.delete(zone.zone);
       else if (first !== undefined && !zones.has(zone.zone)) zones.set(zone.zone, turn.nowMs);

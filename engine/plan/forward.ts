@@ -26,7 +26,7 @@ import {
 import { modelReadings, type World, type WorldInput } from '../world/model.ts';
 import { failsToPrepare, nextEventMs, step } from '../world/world.ts';
 import type { Assumptions } from './document.ts';
-import { approvableRules } from './steps.ts';
+import { approvableWait } from './steps.ts';
 
 export interface Turn {
   readonly nowMs: number;
@@ -254,18 +254,19 @@ interface AskedApproval {
 }
 
 function approvalsAsked(snapshot: Snapshot, group: GroupDefinition, decision: GroupDecision): readonly AskedApproval[] {
-  const waiting = approvableRules(decision);
+  const wait = approvableWait(decision);
+  if (wait === undefined) return [];
+  const { digest } = wait;
   const asked: AskedApproval[] = [];
   const wave = group.rollout.waves.find((candidate) => candidate.name === decision.wave?.name);
-  for (const approval of waiting.has('approval') ? [wave?.before.approval, wave?.after.approval] : []) {
+  for (const approval of wait.rule === 'approval' ? [wave?.before.approval, wave?.after.approval] : []) {
     if (approval !== undefined && wave !== undefined)
       asked.push({ wave: wave.name, digest: digestOfWaves(group), count: approval.count, from: approval.from });
   }
   for (const policy of policiesFor(snapshot.policies, group, snapshot.agentNamespace)) {
     for (const rule of policy.rules) {
       const id = `${policy.name}/${rule.name}`;
-      const digest = waiting.get(id)?.digest;
-      if (digest !== undefined && asksForApproval(rule))
+      if (id === wait.rule && digest !== undefined && asksForApproval(rule))
         asked.push({ rule: id, digest, count: rule.approval.count, from: rule.approval.from });
     }
   }

@@ -177,16 +177,12 @@ function shownWait(decision: GroupDecision): { readonly step: DecidedStep; reado
 }
 
 /**
- * Returns the rules whose approvals a plan may assume after this decision, so that a plan shows each wait: no rule while pods are in flight.
- * While a plan shows a wait, such as a soak, a pause or another approval, only the rule of this wait. Each rule has its result, with the
- * digest that an approval must name.
+ * Returns the result whose approvals a plan may assume after this decision: only of the wait that the plan shows, so that it shows each
+ * approval. Other approvals stay missing, also behind a rule that blocks. The result has the digest that an approval must name.
  */
-export function approvableRules(decision: GroupDecision): ReadonlyMap<string, RuleResult> {
+export function approvableWait(decision: GroupDecision): RuleResult | undefined {
   const shown = shownWait(decision)?.reason;
-  if (shown === undefined) return new Map();
-  const waiting = decision.waits.filter(({ outcome }) => outcome === 'wait');
-  const asked = waiting.filter(({ rule }) => shown.outcome !== 'wait' || rule === shown.rule);
-  return new Map(asked.map((wait) => [wait.rule, wait]));
+  return shown?.outcome === 'wait' && lacksApproval(shown) ? shown : undefined;
 }
 
 type DecidedStep = GroupDecision['steps'][number];

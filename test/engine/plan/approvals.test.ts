@@ -3,6 +3,7 @@ import { planGroups } from '../../../engine/plan/plan.ts';
 import { readPlanSnapshots } from '../../../engine/plan/world.ts';
 import type { IntentView } from '../../../engine/snapshot.ts';
 import { stepText } from '../../../plugin/output/plan/plan-text.ts';
+import { holdingPartition } from '../../../policies/strategies.ts';
 import { gate, group, wave } from '../../kit/groups.ts';
 import { manifests, planInput } from '../../kit/manifests.ts';
 import { kitNowMs, newRevision } from '../../kit/objects.ts';
@@ -85,6 +86,22 @@ it('a plan shows the approval of a wave and that of each policy rule that waits 
 
 it('a plan that only a person can continue names the approval behind the pause', () => {
   expect(stopped({ action: 'pause' }).waits).toEqual(['paused', 'approval']);
+});
+
+it('a plan that a missing webhook blocks names the approval that is missing now, and that of a later wave', () => {
+  const approval = { count: 1, from: ['oncall'] };
+  const waves = ['first', 'rest'].map((name) => wave(name, ['a', 'b', 'c'], { before: { approval, gates: [] } }));
+  const spec = { updateStrategy: { type: 'RollingUpdate', rollingUpdate: { partition: holdingPartition } } };
+  const [current, desired] = [manifests({ spec }), manifests({ spec, image: 'grafana/mimir:2.17.1' })];
+  const input = planInput({ groups: [group({ rollout: { strategy: 'pinned', waves } })], current, desired });
+  const running = { ...readPlanSnapshots(input).before, webhookProblems: { pins: 'it does not exist' } };
+  const [planned] = planGroups({ ...input, running }).groups;
+  expect(planned?.outcome).toBe('blocked');
+  expect(planned?.waits.map(({ rule, fact }) => [rule, fact])).toEqual([
+    ['pin-webhook', 'no pod is replaced without the webhook on pod creation: it does not exist'],
+    ['approval', '0 of 1 approvals from oncall'],
+  ]);
+  expect(planned?.checksAfterWait).toEqual([{ wave: 'rest', kinds: ['approval'] }]);
 });
 
 it.each([

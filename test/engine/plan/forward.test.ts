@@ -251,9 +251,9 @@ describe('people', () => {
     expect(short(run({ group: asking, state: { intents: { unknown: 'forbidden' } } })).end).toBe('held');
   });
 
-  it('are not asked for what an approval cannot cure', () => {
+  it('do not approve behind a rule that no approval ends', () => {
     const both = { policies: [policy({ rules: [policyRule({ name: 'no' }), policyRule({ effect: 'requireApproval' })] })] };
-    expect(short(run({ state: both }))).toEqual({ end: 'held', seconds: 0, holding: ['safety/no no'] });
+    expect(short(run({ state: both }))).toEqual({ end: 'held', seconds: 0, holding: ['safety/no no', 'safety/rule wait'] });
   });
 });
 
