@@ -115,6 +115,7 @@ export class Agent {
       caches: this.#caches,
       policies: () => this.#policies.upToDate(),
       metrics: this.#metrics,
+      pinWebhook: this.#pinWebhook,
     });
     this.followed = this.#caches.shared;
   }

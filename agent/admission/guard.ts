@@ -33,6 +33,7 @@ import { openTimes } from '../turn/ledger-changes.ts';
 import { LedgerChanged, type LedgerIdentity, Ledgers } from '../turn/ledgers.ts';
 import { knownSnapshot } from '../turn/snapshot.ts';
 import { type Caches, concernsPolicies, type FreshObjects, type SharedWatches, startCaches } from '../watched/caches.ts';
+import type { PinWebhook } from '../watched/pin-webhook.ts';
 import { Departures, UnprotectedSets } from './departures.ts';
 import { type JudgedSubject, judgementReporter, type ReportJudgement } from './judgement-events.ts';
 import { readInputs } from './published-metrics.ts';
@@ -58,6 +59,8 @@ interface GuardParts {
   readonly policies: () => ActivePolicies | undefined;
   /** The metric readings of this process; absent if it reads no metrics. Missing readings come from published decisions. */
   readonly metrics?: Pick<MetricReader, 'readings'>;
+  /** The state of the webhook on pod creation; absent if this process does not watch it. */
+  readonly pinWebhook?: Pick<PinWebhook, 'problems'>;
 }
 
 /** The watches of the kinds that can define groups. */
@@ -243,7 +246,8 @@ export class AdmissionGuard {
       this.#storedAs.set(next, ledger);
       return [next];
     });
-    return { ...seen, ledgers: observed, departures: departed, unprotected: free };
+    const problems = known.map((group) => this.#parts.pinWebhook?.problems(group));
+    return Object.assign({ ...seen, ledgers: observed, departures: departed, unprotected: free }, ...problems);
   }
 
   /**

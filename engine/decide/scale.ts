@@ -15,7 +15,7 @@ import { cancelRequest, objectOf, requesterText } from '../run/requests.ts';
 import { newRevisions } from '../run/revisions.ts';
 import type { RunState } from '../run/run-state.ts';
 import type { IntentView, PodView, ReplicaSourceView, StatefulSetView } from '../snapshot.ts';
-import { mayPin, placedRevision } from '../strategies/pinned/placement.ts';
+import { mayPin, placedRevision, unpinnedReason } from '../strategies/pinned/placement.ts';
 import { revisionFor } from '../world/controller.ts';
 import { type DesiredReplicas, desiredReplicas } from './replicas.ts';
 
@@ -195,24 +195,48 @@ type Growth = Required<Pick<Step, 'from' | 'to'>>;
 type Standing = Pick<GroupDecision, 'stops'> & { readonly run?: RunState | undefined };
 
 /**
- * Returns the pods of a scale-up that start at the update revision, and why the rollout may not bring it to them: the run failed, a stop is in
- * force, or no wave has reached them. Undefined without such a pod, and above the limit of modelled pods. The StatefulSet controller and the pins choose the revision.
+ * Returns the pods of a scale-up that start at a revision which the rollout may not bring to them, and why: no webhook pins them, the run
+ * failed, a stop is in force, or no wave has reached them. Undefined without such a pod, and above the limit of modelled pods.
  */
 export function newPodsFact(context: GroupContext, view: ZoneView, { from, to }: Growth, standing: Standing): string | undefined {
   const { set } = view;
   if (set === undefined || view.unknown !== undefined || to <= from || to - from > modelledPodLimit) return undefined;
-  const { updateRevision } = set.status;
   const end = set.firstOrdinal + from;
-  const ordinals = Array.from({ length: to - from }, (_, index) => end + index);
-  const updated = ordinals.filter((ordinal) => startRevision(context, view, set, ordinal) === updateRevision);
+  const created = Array.from({ length: to - from }, (_, index) => newPod(context, view, set, end + index));
+  const unpinned = created.filter(({ revision, pinned }) => revision !== pinned);
+  const updated = created.filter(({ revision }) => revision === set.status.updateRevision);
   const present = view.pods.filter(({ ordinal }) => ordinal < end);
-  const why = updated.length === 0 ? undefined : whyEarly(context, { ...view, replicas: to }, { present, count: updated.length }, standing);
+  const early =
+    updated.length === 0 ? undefined : whyEarly(context, { ...view, replicas: to }, { present, count: updated.length }, standing);
+  const why = unpinned.length === 0 ? early : `because no webhook pins new pods: ${unpinnedReason(context.snapshot)}`;
   if (why === undefined) return undefined;
-  const [first] = updated;
-  const names = updated.length === 1 ? `${set.name}-${first}` : `pods ${ordinalRanges(updated)} of ${set.name}`;
-  const images = [...new Set(Object.values(set.images ?? {}))].join(', ');
-  const revision = `${updateRevision}${images === '' ? '' : ` (${images})`}`;
-  return `the scale-up of zone ${view.zone.name} to ${to} starts ${names} at update revision ${revision}, ${why}`;
+  const startsText = `the scale-up of zone ${view.zone.name} to ${to} starts ${newPodsText(set, unpinned.length === 0 ? updated : unpinned)}`;
+  return `${startsText}, ${why}`;
+}
+
+interface NewPod {
+  readonly ordinal: number;
+  /** The revision at which the pod starts. */
+  readonly revision: string;
+  /** The revision at which the pod starts if the webhook on pod creation works. */
+  readonly pinned: string;
+}
+
+function newPod({ snapshot, group, view }: GroupContext, { zone }: ZoneView, set: StatefulSetView, ordinal: number): NewPod {
+  const created = revisionFor(set, ordinal);
+  const pod = { ordinal, revision: created, updateRevision: set.status.updateRevision };
+  const pinned = mayPin(group) ? placedRevision(view.ledger, zone.name, pod) : created;
+  return { ordinal, pinned, revision: unpinnedReason(snapshot) === undefined ? pinned : created };
+}
+
+/** Returns the pods and their revision: `pods 3-4 of ingester-zone-a at update revision 5f8 (mimir:2.17.1) instead of 4c2`. */
+function newPodsText({ name, images, status: { updateRevision } }: StatefulSetView, pods: readonly NewPod[]): string {
+  const ordinals = pods.map(({ ordinal }) => ordinal);
+  const names = ordinals.length === 1 ? `${name}-${ordinals[0]}` : `pods ${ordinalRanges(ordinals)} of ${name}`;
+  const [starts, pinned] = [pods.map(({ revision }) => revision), pods.map((pod) => pod.pinned)].map((all) => [...new Set(all)].join(', '));
+  const versions = starts === updateRevision ? [...new Set(Object.values(images ?? {}))].join(', ') : '';
+  const kind = starts === updateRevision ? 'update revision' : 'revision';
+  return `${names} at ${kind} ${starts}${versions === '' ? '' : ` (${versions})`}${starts === pinned ? '' : ` instead of ${pinned}`}`;
 }
 
 /** Returns a warning for each scale-up of the agent with such pods, also while a rule blocks the scale-up. */
@@ -223,12 +247,6 @@ export function newPodWarnings(context: GroupContext, steps: readonly Step[], st
       view === undefined || from === undefined || to === undefined ? undefined : newPodsFact(context, view, { from, to }, standing);
     return fact === undefined ? [] : [result('updated-by-restart', 'wait', fact)];
   });
-}
-
-function startRevision({ group, view }: GroupContext, { zone }: ZoneView, set: StatefulSetView, ordinal: number): string {
-  const revision = revisionFor(set, ordinal);
-  if (!mayPin(group)) return revision;
-  return placedRevision(view.ledger, zone.name, { ordinal, revision, updateRevision: set.status.updateRevision });
 }
 
 interface Pods {

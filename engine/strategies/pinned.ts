@@ -52,7 +52,7 @@ function otherStart(
   if (!isRolledBack || currentRevision === desiredRevision || currentRevision === '') return undefined;
   const undo = `kubectl rollout-group undo ${group.namespace}/${group.name} --zone ${zone.name} --to-revision ${desiredRevision}`;
   const why = failed === currentRevision ? 'which was rolled back' : `not at ${desiredRevision}`;
-  return `pods of zone ${zone.name} that restart while no webhook answers start at ${currentRevision}, ${why}; return the template in Git to ${desiredRevision}, or run: ${undo}`;
+  return `while no webhook answers, new and restarted pods of zone ${zone.name} start at ${currentRevision}, ${why}; return the template in Git to ${desiredRevision}, or run: ${undo}`;
 }
 
 /** Returns the write that raises the partition to 1000000. Pods that do not run the current revision are pinned and keep their revision. */

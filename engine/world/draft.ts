@@ -5,7 +5,7 @@ import { controllerLabels, modelledPodLimit } from '../observe/manifests.ts';
 import { isCrashing } from '../observe/view.ts';
 import { earliest } from '../rule.ts';
 import type { Ledger, PodView, ReplicaSourceView, Snapshot, StatefulSetView } from '../snapshot.ts';
-import { mayPin, placedRevision, type UnplacedPod } from '../strategies/pinned/placement.ts';
+import { mayPin, placedRevision, type UnplacedPod, unpinnedReason } from '../strategies/pinned/placement.ts';
 import { controllerTurn, hasEnded, isUpdateComplete, replicaCounts } from './controller.ts';
 import type { ModelPod, ModelPods, PodDurations, PodTimer, World } from './model.ts';
 
@@ -41,8 +41,10 @@ export function stateOf({ changed, world }: StepDraft, key: string): SetState | 
   return changed.get(key) ?? (pods && durations && set && { set, ...pods, durations, placed: placedBy(world.snapshot, set) });
 }
 
-/** Returns the function `placed` for a StatefulSet, which reads the ledger of its group; undefined if no ledger can change a revision. */
-function placedBy({ ledgers, groups }: Snapshot, { namespace, name }: StatefulSetView): SetState['placed'] {
+/** Returns the function `placed` for a StatefulSet, which reads the ledger of its group; undefined if no pod gets another revision. */
+function placedBy(snapshot: Snapshot, { namespace, name }: StatefulSetView): SetState['placed'] {
+  const { ledgers, groups } = snapshot;
+  if (unpinnedReason(snapshot) !== undefined) return undefined;
   for (const ledger of ledgers) {
     if (ledger.namespace !== namespace || (ledger.pins === undefined && ledger.run?.rolledBack === undefined)) continue;
     const group = groups.find((one) => one.namespace === namespace && one.name === ledger.group);

@@ -9,7 +9,7 @@ import { controllerOf } from '../../observe/objects.ts';
 import { reader } from '../../observe/raw.ts';
 import { observeTemplate } from '../../observe/revisions.ts';
 import { restoredRevision } from '../../run/states.ts';
-import { isUnknown, type Known, type Ledger } from '../../snapshot.ts';
+import { isUnknown, type Known, type Ledger, type Snapshot } from '../../snapshot.ts';
 
 /** A pod of a StatefulSet as the API server has it in admission, before it is stored. */
 export interface NewPod {
@@ -156,6 +156,11 @@ export function placedRevision({ pins = [], run }: Ledger, zone: string, { ordin
   const pinned = pins.find((one) => one.zone === zone && one.ordinal === ordinal)?.revision;
   if (pinned !== undefined) return pinned;
   return restoredRevision(run, zone, updateRevision) ?? restoredRevision(run, zone, revision) ?? revision;
+}
+
+/** Returns why the webhook changes no new pod; undefined if it works, and if its state was not read. */
+export function unpinnedReason({ webhookProblems: { pins, coverage } = {} }: Pick<Snapshot, 'webhookProblems'>): string | undefined {
+  return isUnknown(pins) ? undefined : (pins ?? coverage);
 }
 
 function templateOf(name: string, { ledger, zone, seen, revisions }: PlacementQuestion, { uid }: NewPod): Known<ObjectContent> {

@@ -222,7 +222,7 @@ export const clusterCodes = {
     title: 'A restart changes the revision of a pod',
     severity: 'warning',
     explanation:
-      'A pod that restarts now, for any reason, comes back at another revision than the one that it runs. The message names the pods or the zone, and the revision.',
+      'A pod that restarts now, for any reason, comes back at another revision than the one that it runs. In a rolled-back zone of a `pinned` group, this is the case while no webhook answers, and new pods start at this revision too. The message names the pods or the zone, and the revision.',
   },
   RG5017: {
     title: 'Pods stay outdated because no wave includes them',
@@ -242,8 +242,8 @@ export const clusterCodes = {
     title: 'New pods start at a template that the rollout stopped at',
     severity: 'warning',
     explanation:
-      'Under `onDelete` and `partition`, the StatefulSet controller creates new ordinals at the update revision. So a scale-up starts pods at this revision also if its run failed, a person stopped it, or no wave has reached these pods. Under `pinned`, this happens only in a zone that the run has updated completely.',
-    hint: 'end the run first: undo or retry a failed run, or scale up after the rollout',
+      'Under `onDelete` and `partition`, the StatefulSet controller creates new ordinals at the update revision. So a scale-up starts pods at this revision also if its run failed, a person stopped it, or no wave has reached these pods. Under `pinned`, this happens in a zone that the run has updated completely; after a rollback of such a zone, only while the webhook on pod creation is missing.',
+    hint: 'end the run first: undo or retry a failed run, or scale up after the rollout. If the message names the webhook on pod creation, repair it first: run `kubectl rollout-group doctor`',
   },
   RG6001: {
     title: 'No agent holds the Lease',

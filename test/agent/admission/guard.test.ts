@@ -44,6 +44,14 @@ describe('the inputs that place pods', () => {
     await expect(world.env.finish(guard.ledger(group), 60_000)).rejects.toThrow();
   });
 
+  it('is also that the webhook for them is missing, in the process of an agent', async () => {
+    const world = enforceWorld({ spec: { rollout: { strategy: 'pinned' } } });
+    const { agent } = startProcess({ env: world.env });
+    await world.env.advance(5_000);
+    const { webhookProblems } = await world.env.finish(agent.guard.snapshot('mimir', [group], 1000));
+    expect(webhookProblems).toEqual({ pins: 'MutatingWebhookConfiguration 0-rollout-group-pinned-mimir does not exist' });
+  });
+
   it('is nothing of other engines, and unknown until everything was read', async () => {
     const world = enforceWorld();
     expect((await world.start()).admission.guard.pinned()).toEqual([]);

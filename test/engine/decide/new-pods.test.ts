@@ -5,12 +5,13 @@ import { judge } from '../../../engine/judge/judge.ts';
 import { defaultAssumptions } from '../../../engine/plan/document.ts';
 import { forecastScale } from '../../../engine/plan/estimate.ts';
 import { planGroups } from '../../../engine/plan/plan.ts';
-import { podsNamed } from '../../../engine/snapshot.ts';
+import { podsNamed, type Snapshot } from '../../../engine/snapshot.ts';
 import { createWorld, step } from '../../../engine/world/world.ts';
 import { holdingPartition } from '../../../policies/strategies.ts';
+import { defined } from '../../../policies/values/defined.ts';
 import { type GroupOverrides, group, wave } from '../../kit/groups.ts';
 import { manifests, planInput } from '../../kit/manifests.ts';
-import { newRevision, oldRevision, outdatedStatefulSet, type StatefulSetOverrides } from '../../kit/objects.ts';
+import { kitNowMs, newRevision, oldRevision, outdatedStatefulSet, type StatefulSetOverrides } from '../../kit/objects.ts';
 import { hourMs, intent, ledgerOf, type RunFields, runOf, updatedPods } from '../../kit/questions.ts';
 import { podsIn } from '../../kit/rolls.ts';
 import { type SnapshotOverrides, snapshotOf } from '../../kit/snapshots.ts';
@@ -90,6 +91,60 @@ describe('a scale-up by hand', () => {
     const made = 'unknown' in pods ? [] : pods.filter(({ ordinal }) => ordinal > 2).map(({ revision }) => revision === newRevision);
     const isWarned = warned(state).length > 0;
     expect(made).toEqual([isWarned, isWarned]);
+  });
+});
+
+describe('a scale-up under pinned after a rollback', () => {
+  const run: RunFields = {
+    kind: 'rollback',
+    outcome: 'completed',
+    completedMs: kitNowMs - hourMs,
+    target: { a: oldRevision, b: oldRevision },
+    previous: { a: newRevision, b: newRevision },
+    rolledBack: { revisions: { a: newRevision, b: newRevision }, because: 'gate errors' },
+  };
+  const pins = 'MutatingWebhookConfiguration 0-rollout-group-pinned does not exist';
+  const returned = Object.fromEntries([0, 1, 2].map((ordinal) => [ordinal, { revision: oldRevision }]));
+  /** Both zones had been updated completely. `update`: the revision of its template. */
+  const rolledBack = (update: string, webhookProblems?: Snapshot['webhookProblems']): State => ({
+    strategy: 'pinned',
+    run,
+    set: { status: { currentRevision: newRevision, updateRevision: update } },
+    ...podsIn({ a: returned, b: returned }),
+    ...defined({ webhookProblems }),
+  });
+  const starts = (revision: string) =>
+    `the scale-up of zone a to 5 starts pods 3-4 of ingester-zone-a at ${revision} instead of ${oldRevision}, because no webhook pins new pods: `;
+
+  it.each<[string, Snapshot['webhookProblems'], string]>([
+    ['does not exist', { pins }, pins],
+    ['does not cover the zone yet', { coverage: 'it does not cover mimir/a yet' }, 'it does not cover mimir/a yet'],
+  ])('names the revision of new pods if the webhook on pod creation %s', (_state, problems, why) => {
+    const text = starts(`update revision ${newRevision} (grafana/mimir:2.17.2)`);
+    expect(warned(rolledBack(newRevision, problems))).toEqual([text + why]);
+    // The template was returned, but the failed revision is still the current one.
+    expect(warned(rolledBack(oldRevision, problems))).toEqual([starts(`revision ${newRevision}`) + why]);
+  });
+
+  it.each<[string, Snapshot['webhookProblems']]>([
+    ['works', {}],
+    ['was not read', undefined],
+    ['could not be read', { pins: { unknown: 'forbidden' } }],
+  ])('warns of nothing if the webhook %s', (_state, problems) => {
+    expect(warned(rolledBack(newRevision, problems))).toEqual([]);
+  });
+
+  it('is blocked by the missing webhook in a plan, with the pod that returns later and the risk', () => {
+    const { one, snapshot: running } = stateOf(rolledBack(newRevision, { pins }));
+    expect(forecastScale(running, one, 'a', 5).facts).toEqual([starts(`update revision ${newRevision} (grafana/mimir:2.17.2)`) + pins]);
+    const spec = { updateStrategy: { type: 'RollingUpdate', rollingUpdate: { partition: holdingPartition } } };
+    const status = { updateRevision: newRevision, currentRevision: newRevision };
+    const sets = (replicas: number) =>
+      [...manifests({ spec, replicas }, ['a']), ...manifests({ spec }, ['b'])].map((set) => ({ ...set, status }));
+    const [plan] = planGroups({ ...planInput({ groups: [one], current: sets(3), desired: sets(5) }), running }).groups;
+    expect(plan?.risks.filter(({ code }) => code === 'RG5019')).toMatchObject([{ message: expect.stringContaining('no webhook pins') }]);
+    expect([plan?.outcome, plan?.waits.map(({ rule }) => rule)]).toEqual(['blocked', expect.arrayContaining(['pin-webhook'])]);
+    expect(plan?.zones[0]?.afterWait).toEqual(['ingester-zone-a-4', 'ingester-zone-a-3']);
   });
 });
 

@@ -314,13 +314,13 @@ describe('a revision that was rolled back', () => {
   it('is what pods come at without the webhook where a whole zone had moved, until the template returns', () => {
     const restarts = (state: State) => decided(state).warnings.flatMap(({ rule, fact }) => (rule === 'restart-version' ? [fact] : []));
     expect(restarts({ run: rolledBack, a: moved })).toEqual([
-      'pods of zone a that restart while no webhook answers start at rev-2, which was rolled back; return the template in Git to rev-1, or run: kubectl rollout-group undo mimir/ingester --zone a --to-revision rev-1',
+      'while no webhook answers, new and restarted pods of zone a start at rev-2, which was rolled back; return the template in Git to rev-1, or run: kubectl rollout-group undo mimir/ingester --zone a --to-revision rev-1',
     ]);
     expect(restarts({ run: withFields(rolledBack, { outcome: 'running', wave: 0, completedMs: 0 }), a: moved })).toHaveLength(1);
     expect(restarts(calm)).toEqual([]);
     // Every pod of the zone ran a template that another template superseded, which then failed.
     expect(restarts({ run: rolledBack, a: between })).toEqual([
-      'pods of zone a that restart while no webhook answers start at rev-1b, not at rev-1; return the template in Git to rev-1, or run: kubectl rollout-group undo mimir/ingester --zone a --to-revision rev-1',
+      'while no webhook answers, new and restarted pods of zone a start at rev-1b, not at rev-1; return the template in Git to rev-1, or run: kubectl rollout-group undo mimir/ingester --zone a --to-revision rev-1',
     ]);
     expect(restarts({ run: rolledBack, a: { status: { updateRevision: oldRevision } } })).toEqual([]);
   });
