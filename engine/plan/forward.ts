@@ -327,6 +327,8 @@ function nextReadingMs(world: World, group: GroupDefinition, decision: GroupDeci
   if (decision.run?.outcome === 'failed') return undefined;
   // While a status is older than its spec, gates are not evaluated, so a reading does not end this wait either.
   if (decision.waits.length > 0 && decision.waits.every(({ rule }) => rule === 'view-complete')) return undefined;
+  // The assumed readings of a gate that passes are the same as before, so they end no other wait.
+  if (!decision.steps.some(({ results }) => results.some((answer) => answer.rule === 'gate' && blocks(answer)))) return undefined;
   const failing = failingGates(world, group, decision.wantedReadings);
   return earliest(
     decision.wantedReadings.map(({ gate: name, fromMs }) => {

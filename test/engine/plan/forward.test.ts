@@ -274,6 +274,12 @@ describe('gates', () => {
     expect(run({ group: before }).story[0]).toBe('240: delete pod ingester-zone-a-2');
   });
 
+  it('end no wait for a person after they pass', () => {
+    const before = { ...gated(), rollout: { ...gated().rollout, waves: [wave('all', ['a'], { before: { gates: ['errors'] } })] } };
+    const paused = run({ group: before, state: { intents: [intent({ action: 'pause' })] } });
+    expect(short(paused)).toEqual({ end: 'held', seconds: 240, holding: ['paused wait'] });
+  });
+
   it('fail the run when that is assumed', () => {
     const failed = run({ group: gated(), assumptions: { gates: 'fail' } });
     expect(short(failed)).toEqual({ end: 'held', seconds: 390, holding: ['run-failed no', 'gate no'] });
