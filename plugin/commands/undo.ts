@@ -302,7 +302,9 @@ function returnOf(
       return { zone, set, to: next.run?.target[zone] ?? set.status.updateRevision, inNoWave: stayingIn(zone) };
     }),
   ];
-  const { lines, count } = returnTexts(snapshot, returns);
+  const placeOf = (name: string): number => members.findIndex(({ zone }) => zone === name);
+  const inOrder = returns.toSorted((a, b) => placeOf(a.zone) - placeOf(b.zone));
+  const { lines, count } = returnTexts(snapshot, inOrder);
   const isExposed = planned?.plan.risks.some(({ code }) => code === 'RG5012') === true;
   const none = isExposed ? 'the agent replaces no pod' : 'no pod is replaced';
   const replaced = count === 0 ? none : `${counted(count, 'pod')} ${count === 1 ? 'is' : 'are'} replaced in the order of the group`;

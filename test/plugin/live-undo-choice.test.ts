@@ -313,7 +313,7 @@ it('says that the agent replaces no pod while the run is failed, if the Stateful
   );
 });
 
-it('of one zone during a rollback names the revision to which the pods of other zones return', async () => {
+it('of one zone during a rollback names the revision to which the pods of other zones return, in the order of the group', async () => {
   const at = (a: string, b = a, c = a) => ({ a, b, c });
   const rolledBack = { revisions: { b: 'rev-2', c: 'rev-2' }, because: 'no pod became available' };
   const run = storedRun({
@@ -335,7 +335,7 @@ it('of one zone during a rollback names the revision to which the pods of other 
   const extra = [...history, pinned, ledgerObject({ run }), ...objects];
   const { stdout } = await act('undo ingester --zone c --yes', { decision: rolling, extra });
   expect(stdout).toContain(
-    '2 pods are replaced in the order of the group:\n  c: rev-2 -> rev-1 (revision 2), 1 pod\n  b: rev-2 -> rev-1, 1 pod\n',
+    '2 pods are replaced in the order of the group:\n  b: rev-2 -> rev-1, 1 pod\n  c: rev-2 -> rev-1 (revision 2), 1 pod\n',
   );
   expect(stdout).not.toContain('approval');
 });
