@@ -13,7 +13,7 @@ import { type CommandContext, suggestNext } from '../context.ts';
 import { nameOf } from '../difference.ts';
 import { type ExitCode, exitCodes, Failure, mostSevere, refusedFailure, usageFailure } from '../failure.ts';
 import { type ApplyReport, renderApplied, renderStale } from '../output/apply.ts';
-import { changeText, isOfInstallation, todoOf } from '../output/explain.ts';
+import { accessTodo, changeText, isOfInstallation, todoOf } from '../output/explain.ts';
 import { writeErrors } from '../output/findings.ts';
 import { writeDocument } from '../output/formats.ts';
 import { overrideText } from '../output/plan/plan-text.ts';
@@ -232,9 +232,10 @@ function refuseBlocked(groups: readonly GroupPlan[], { stoppedAgents, outcome }:
 }
 
 /** Returns the next step. `explain` cannot show the denial of a change that is not applied, so the message names this step. */
-function todoOfBlocked({ namespace, group, refused: [denied] }: GroupPlan, leading: RuleResult | undefined): string {
+function todoOfBlocked(plan: GroupPlan, leading: RuleResult | undefined): string {
+  const [denied] = plan.refused;
   const results = [...(denied?.results ?? []), ...(leading === undefined ? [] : [leading])].filter(blocks);
-  const todos = results.flatMap((result) => todoOf(result, `${namespace}/${group}`));
+  const todos = results.flatMap((result) => accessTodo(plan, result) ?? todoOf(result, `${plan.namespace}/${plan.group}`));
   const [first = 'change the request'] = [...(denied?.hint === undefined ? [] : [denied.hint]), ...todos, ...results.map(changeText)];
   return denied?.override === undefined ? first : `${first}; ${overrideText(denied.override)}`;
 }

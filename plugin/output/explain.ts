@@ -327,9 +327,18 @@ export function waitsBesidesStops({ waits, stops = [] }: Pick<GroupPlan, 'waits'
 export function waitCommands(plan: GroupPlan): readonly string[] {
   const { namespace, group, waves, troubled = [] } = plan;
   const wave = waves.findLast(({ steps }) => steps.some(({ rules }) => rules.some((result) => blocks(result) && lacksApproval(result))));
-  const todo = todosOf(waitsBesidesStops(plan), `${namespace}/${group}`, wave?.name);
+  const waits = waitsBesidesStops(plan);
+  const access = waits.flatMap((result) => accessTodo(plan, result) ?? []);
+  const others = waits.filter((result) => accessTodo(plan, result) === undefined);
+  const todo = [...access, ...todosOf(others, `${namespace}/${group}`, wave?.name)];
   const trouble = troubleOf(namespace, troubled).map(({ what, todo: command }) => `${what}: ${command}`);
   return [...trouble, ...new Set(todo.filter((text) => text.startsWith('to continue: ') || text.includes('kubectl ')))];
+}
+
+/** Returns the step that gives the agent a right which only the changed policies need. `doctor` reads the policies that are in force. */
+export function accessTodo({ policyChanges = [] }: Pick<GroupPlan, 'policyChanges'>, { rule, outcome }: RuleResult): string | undefined {
+  if (rule !== 'agent-access' || outcome !== 'no' || policyChanges.length === 0) return undefined;
+  return 'install again with the flags of the installation, and with the changed policies in DIR: kubectl rollout-group install --policies DIR --apply';
 }
 
 /** Returns the actions about each result. If several rules lack approvals, the command that approves the wave has the flag --wave. */

@@ -1,4 +1,5 @@
 // Tests that each verb that forecasts a rollout knows of the webhooks, the agent and the writes of the agent what a plan knows.
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { PublishedDecision } from '../../engine/publish/published.ts';
 import { runOf as ledgerRun } from '../kit/questions.ts';
@@ -185,10 +186,13 @@ describe('if the agent may not read a mirrored object that the user may read', (
     metadata: { name: from.name, namespace: 'mimir' },
     spec: { replicas: 4 },
   };
-  const ask = async (line: string, lacks: string) => {
+  const ask = async (line: string, lacks: string, objects: readonly FakeObject[] = [mirrored]) => {
     const isAllowed = (right: { readonly resource: string; readonly subresource?: string; readonly verb: string }) =>
       `${right.verb} ${right.resource}/${right.subresource}` !== lacks;
-    const { url } = await fakeApiServer([...adoptedObjects({ replicas: 4 }), mirrored, store, account, node], { stamp: oncall, isAllowed });
+    const { url } = await fakeApiServer([...adoptedObjects({ replicas: 4 }), ...objects, store, account, node], {
+      stamp: oncall,
+      isAllowed,
+    });
     return runInProcess([...line.split(' '), '--server', url, '-n', 'mimir'], {});
   };
 
@@ -206,6 +210,17 @@ describe('if the agent may not read a mirrored object that the user may read', (
     expect(ended.status).toBe(status);
     if (line.startsWith('explain')) expect(ended.stdout).toContain('do       find out why: kubectl rollout-group doctor -n mimir\n');
   });
+
+  it.each(['plan -f FILE', 'apply -f FILE --yes'])(
+    '%s of a new group does not send the user to doctor, which does not know it',
+    async (line) => {
+      const file = join(folderWith({ 'group.json': JSON.stringify(mirrored) }), 'group.json');
+      const { status, stdout, stderr } = await ask(line.replace('FILE', file), 'get replicatemplates/scale', []);
+      const shown = `${stdout}${stderr}`.replaceAll(/\s+/g, ' ');
+      expect([status, shown.includes('doctor')]).toEqual([5, false]);
+      expect(shown).toContain('with the changed policies in DIR: kubectl rollout-group install --policies DIR --apply');
+    },
+  );
 
   it('names no right that does not stop the replicas', async () => {
     const { status, stdout } = await ask('plan --group ingester', 'watch replicatemplates/undefined');
