@@ -1,9 +1,9 @@
 // The verb review on pull requests whose rollout-group.yaml, charts and overlays are hostile: what the tools get on their command line.
 import { execFileSync, spawnSync } from 'node:child_process';
-import { existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { hashText } from '../../policies/values/hash.ts';
 import { findTool } from '../control-plane/binaries.ts';
 import { runInProcess } from './in-process.ts';
@@ -12,6 +12,7 @@ import { ScratchRepository } from './review-kit.ts';
 const scratch = new ScratchRepository();
 const tools = mkdtempSync(join(tmpdir(), 'tools-'));
 const called = join(tools, 'called');
+const nowMs = Date.parse('2026-11-26T10:00:00Z');
 
 /** Creates a branch whose rollout-group.yaml has one environment with these fields. */
 function branch(name: string, fields: string, change: () => void = () => undefined): void {
@@ -189,7 +190,7 @@ describe.skipIf(!hasGo)('Kustomize and Helm', () => {
   async function reviewOf(head: string, ...words: readonly string[]) {
     const base = words.includes('--base') ? [] : ['--base', 'main'];
     const args = ['review', ...base, '--head', head, '--width', '120', ...words];
-    return runInProcess(args, { cwd: real.root, env: { PATH: path, HOME: '/nonexistent' }, nowMs: Date.parse('2026-11-26T10:00:00Z') });
+    return runInProcess(args, { cwd: real.root, env: { PATH: path, HOME: '/nonexistent' }, nowMs });
   }
 
   beforeAll(async () => {
@@ -284,5 +285,63 @@ describe.skipIf(!hasGo)('Kustomize and Helm', () => {
     expect([status, stderr.split('\n')[0]]).toEqual([4, `error: ${tool} could not render git:${name}:${directory}`]);
     expect(stderr).toContain(cause);
     expect(stderr).not.toContain('rollout-group-review-');
+  });
+});
+
+describe('review of directories that must be rendered', () => {
+  const scratch = new ScratchRepository();
+  const tools = mkdtempSync(join(tmpdir(), 'tools-'));
+
+  beforeAll(() => {
+    symlinkSync(execFileSync('which', ['git'], { encoding: 'utf8' }).trim(), join(tools, 'git'));
+    symlinkSync('/bin/sh', join(tools, 'sh'));
+    symlinkSync('/bin/cat', join(tools, 'cat'));
+    scratch.write('overlays/production/kustomization.yaml', 'resources: [../../manifests]\n');
+    scratch.write('chart/Chart.yaml', 'name: ingester\n');
+    cpSync(join(scratch.root, 'manifests'), join(scratch.root, 'chart/templates'), { recursive: true });
+    scratch.write('values/production.yaml', 'image: grafana/mimir:2.17.1\n');
+    scratch.commit('overlay and chart');
+    scratch.branch('image', () => {
+      for (const folder of ['manifests', 'chart/templates'])
+        for (const zone of ['a', 'b', 'c'])
+          scratch.replace(`${folder}/ingester-zone-${zone}.yaml`, /image: grafana\/mimir:\S+/g, 'image: grafana/mimir:9.0.0');
+    });
+  });
+
+  afterAll(() => {
+    scratch.remove();
+    rmSync(tools, { recursive: true });
+  });
+
+  function tool(name: string, script: string): void {
+    writeFileSync(join(tools, name), `#!${join(tools, 'sh')}\n${script}\n`, { mode: 0o755 });
+  }
+
+  async function reviewed(...words: readonly string[]) {
+    const args = ['review', '--base', 'main', '--head', 'image', '--policies', 'policies', ...words];
+    return runInProcess(args, { cwd: scratch.root, env: { PATH: tools }, nowMs });
+  }
+
+  const folders = (): readonly string[] => readdirSync(tmpdir()).filter((name) => name.startsWith('rollout-group-review-'));
+
+  it('names the tool that is missing, and the way without it', async () => {
+    const { status, stderr } = await reviewed('--manifests', 'overlays/production');
+    expect([status, stderr.split('\n')[0]]).toEqual([10, 'error: kustomize is not installed, but overlays/production must be rendered']);
+    expect(stderr).toContain('commit the rendered manifests');
+  });
+
+  it('renders a Kustomize overlay and a Helm chart of each revision in a folder that is removed', async () => {
+    // Other tests render at the same time.
+    vi.stubEnv('TMPDIR', tools);
+    onTestFinished(() => void vi.unstubAllEnvs());
+    tool('kustomize', 'for file in "$2"/../../manifests/*.yaml; do echo ---; cat "$file"; done');
+    expect((await reviewed('--manifests', 'overlays/production')).stdout).toContain(
+      'grafana/mimir:2.17.1 -> grafana/mimir:9.0.0, 18 restarts',
+    );
+    tool('helm', 'for file in "$3"/templates/*.yaml; do echo ---; cat "$file"; done');
+    expect((await reviewed('--manifests', 'chart/')).stdout).toContain('18 restarts');
+    tool('helm', 'echo "template: bad" >&2; exit 1');
+    expect(await reviewed('--manifests', 'chart')).toMatchObject({ status: 4, stderr: expect.stringContaining('why: template: bad') });
+    expect(folders()).toEqual([]);
   });
 });

@@ -1,9 +1,7 @@
 // The verb review on a real Git repository with three pull requests: an image, shorter times, and a deleted policy file.
-import { execFileSync } from 'node:child_process';
-import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { cpSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parseAllDocuments, stringify } from 'yaml';
 import { readComment } from '../../plugin/forge/comment-text.ts';
 import { runInProcess } from './in-process.ts';
@@ -443,64 +441,6 @@ describe('review of a rollout with an approval', () => {
       stdout: expect.stringContaining('1 approval'),
     });
     expect(await runInProcess([...words, '--fail-on', 'approval'], { cwd: scratch.root, nowMs })).toMatchObject({ status: 8 });
-  });
-});
-
-describe('review of directories that must be rendered', () => {
-  const scratch = new ScratchRepository();
-  const tools = mkdtempSync(join(tmpdir(), 'tools-'));
-
-  beforeAll(() => {
-    symlinkSync(execFileSync('which', ['git'], { encoding: 'utf8' }).trim(), join(tools, 'git'));
-    symlinkSync('/bin/sh', join(tools, 'sh'));
-    symlinkSync('/bin/cat', join(tools, 'cat'));
-    scratch.write('overlays/production/kustomization.yaml', 'resources: [../../manifests]\n');
-    scratch.write('chart/Chart.yaml', 'name: ingester\n');
-    cpSync(join(scratch.root, 'manifests'), join(scratch.root, 'chart/templates'), { recursive: true });
-    scratch.write('values/production.yaml', 'image: grafana/mimir:2.17.1\n');
-    scratch.commit('overlay and chart');
-    scratch.branch('image', () => {
-      for (const folder of ['manifests', 'chart/templates'])
-        for (const zone of ['a', 'b', 'c'])
-          scratch.replace(`${folder}/ingester-zone-${zone}.yaml`, /image: grafana\/mimir:\S+/g, 'image: grafana/mimir:9.0.0');
-    });
-  });
-
-  afterAll(() => {
-    scratch.remove();
-    rmSync(tools, { recursive: true });
-  });
-
-  function tool(name: string, script: string): void {
-    writeFileSync(join(tools, name), `#!${join(tools, 'sh')}\n${script}\n`, { mode: 0o755 });
-  }
-
-  async function reviewed(...words: readonly string[]) {
-    const args = ['review', '--base', 'main', '--head', 'image', '--policies', 'policies', ...words];
-    return runInProcess(args, { cwd: scratch.root, env: { PATH: tools }, nowMs });
-  }
-
-  const folders = (): readonly string[] => readdirSync(tmpdir()).filter((name) => name.startsWith('rollout-group-review-'));
-
-  it('names the tool that is missing, and the way without it', async () => {
-    const { status, stderr } = await reviewed('--manifests', 'overlays/production');
-    expect([status, stderr.split('\n')[0]]).toEqual([10, 'error: kustomize is not installed, but overlays/production must be rendered']);
-    expect(stderr).toContain('commit the rendered manifests');
-  });
-
-  it('renders a Kustomize overlay and a Helm chart of each revision in a folder that is removed', async () => {
-    // Other tests render at the same time.
-    vi.stubEnv('TMPDIR', tools);
-    onTestFinished(() => void vi.unstubAllEnvs());
-    tool('kustomize', 'for file in "$2"/../../manifests/*.yaml; do echo ---; cat "$file"; done');
-    expect((await reviewed('--manifests', 'overlays/production')).stdout).toContain(
-      'grafana/mimir:2.17.1 -> grafana/mimir:9.0.0, 18 restarts',
-    );
-    tool('helm', 'for file in "$3"/templates/*.yaml; do echo ---; cat "$file"; done');
-    expect((await reviewed('--manifests', 'chart/')).stdout).toContain('18 restarts');
-    tool('helm', 'echo "template: bad" >&2; exit 1');
-    expect(await reviewed('--manifests', 'chart')).toMatchObject({ status: 4, stderr: expect.stringContaining('why: template: bad') });
-    expect(folders()).toEqual([]);
   });
 });
 
