@@ -1,5 +1,8 @@
 // Hides the secret parts of objects in diffs: the contents of Secrets, and values whose name or form is that of a credential.
-import { isSecretKey, isSecretName, mask, maskText } from '../../policies/text/credentials.ts';
+import { apiGroup } from '../../policies/schema/kinds.ts';
+import { isSecretKey, mask, maskLiteral, maskText } from '../../policies/text/credentials.ts';
+import { isHarmlessLiteral, isSecretName } from '../../policies/text/harmless.ts';
+import { isRecord } from '../../policies/values/is-record.ts';
 
 interface Place {
   readonly path: string;
@@ -8,19 +11,55 @@ interface Place {
 
 /** Returns both values with secrets hidden. If the results are equal, they say before or after, so that the difference stays visible. */
 export function masked(kind: string, place: Place, before: unknown, after: unknown): { readonly before: unknown; readonly after: unknown } {
-  const isHidden =
-    isSecretField(kind, place) || [before, after].some((value) => typeof value === 'string' && isSecretKey(lastKeyOf(place.path)));
-  const shown = { before: maskValue(isHidden, before), after: maskValue(isHidden, after) };
-  const areImages = [before, after].every((value) => value === undefined || isImage(lastKeyOf(place.path), value));
+  const key = lastKeyOf(place.path);
+  const isHidden = isSecretField(kind, place);
+  const areImages = [before, after].every((value) => value === undefined || isImage(key, value));
   if (areImages && !isHidden) return { before, after };
+  const name = literalName(place.path);
+  const show = (value: unknown): unknown => {
+    if (isHidden || value === undefined || value === null) return maskValue(isHidden, value);
+    if (name !== undefined) return literal(name)(value);
+    return isAnnotations(key) ? withoutAnnotations(value) : maskValue(typeof value === 'string' && isSecretKey(key), value);
+  };
+  const shown = { before: show(before), after: show(after) };
   if (before === undefined || after === undefined || JSON.stringify(shown.before) !== JSON.stringify(shown.after)) return shown;
   return { before: `${mask} (before)`, after: `${mask} (after)` };
 }
 
 function isSecretField(kind: string, place: Place): boolean {
-  if (kind === 'Secret') return /^(?:data|stringData)(?:\.|$)/.test(place.pattern) || place.pattern.startsWith('metadata.annotations');
-  const named = /\.(?:env|httpHeaders)\[([^\]]+)\]\.value$/.exec(place.path)?.[1];
-  return named !== undefined && isSecretName(named);
+  return kind === 'Secret' && (/^(?:data|stringData)(?:\.|$)/.test(place.pattern) || place.pattern.startsWith('metadata.annotations'));
+}
+
+/** Returns the name of the variable, header or annotation whose literal value is at the path; undefined for other fields. */
+function literalName(path: string): string | undefined {
+  const annotation = /\bannotations(?:\[([^\]]*)\]|\.([\w-]+))$/.exec(path);
+  const name = annotation?.[1] ?? annotation?.[2];
+  if (name !== undefined) return isOwnAnnotation(name) ? undefined : annotationName(name);
+  return /\[([^\]]+)\]\.value$/.exec(path)?.[1];
+}
+
+/** The part of the key of an annotation that can say that the value is a credential: the prefix is a domain. */
+function annotationName(key: string): string {
+  return key.replace(/^.*\//, '');
+}
+
+/** Reports whether only this project writes the annotation. Its values have hashes and texts of people, and no credentials. */
+function isOwnAnnotation(key: string): boolean {
+  return key.startsWith(`${apiGroup}/`);
+}
+
+function isAnnotations(key: string): boolean {
+  return key === 'annotations';
+}
+
+function withoutAnnotations(value: unknown): unknown {
+  if (!isRecord(value)) return maskValue(false, value);
+  return Object.fromEntries(Object.entries(value).map(([key, entry]) => [key, showAnnotation(key)(entry)]));
+}
+
+function showAnnotation(key: string): Show {
+  if (!isOwnAnnotation(key)) return literal(annotationName(key));
+  return isSecretKey(key) ? hideText : showText;
 }
 
 /** Reports whether the value names an image. In `external-secrets:1.2` the text after the colon is a tag, and not a credential. */
@@ -39,15 +78,37 @@ function maskValue(isHidden: boolean, value: unknown): unknown {
   if (typeof value === 'string') return maskText(value);
   if (Array.isArray(value)) return withoutFlagValues(value).map((entry) => maskValue(false, entry));
   if (typeof value !== 'object') return value;
-  return Object.fromEntries(
-    Object.entries(value).map(([key, part]) => [key, isImage(key, part) ? part : maskValue(isSecretEntry(value, key), part)]),
-  );
+  return Object.fromEntries(Object.entries(value).map(([key, part]) => [key, isImage(key, part) ? part : maskEntry(value, key, part)]));
 }
 
-/** Reports whether this is a text whose key indicates a credential, or the `value` of a variable or header whose name does. */
-function isSecretEntry(entry: object, key: string): boolean {
-  if (key === 'value' && 'name' in entry) return isSecretName(String(entry.name));
-  return typeof part(entry, key) === 'string' && isSecretKey(key);
+type Show = (value: unknown) => unknown;
+
+const showText: Show = (value) => maskValue(false, value);
+const hideText: Show = (value) => maskValue(true, value);
+
+function maskEntry(entry: object, key: string, value: unknown): unknown {
+  return isAnnotations(key) ? withoutAnnotations(value) : showEntry(entry, key)(value);
+}
+
+/** Returns how the field of an object is shown: a text whose key is that of a credential, and the `value` of a variable or header. */
+function showEntry(entry: object, key: string): Show {
+  const value = part(entry, key);
+  if (key === 'value' && 'name' in entry) return literal(String(entry.name));
+  return typeof value === 'string' && isSecretKey(key) ? hideText : showText;
+}
+
+/** Returns how a field of the object at the path is shown. */
+function showField({ isSecret, path }: { readonly isSecret: boolean; readonly path: string }, entry: object, key: string): Show {
+  if (isSecret && /^(?:data|stringData|metadata\.annotations)(?:\.|$)/.test(path)) return hideText;
+  return /(?:^|\.)annotations$/.test(path) ? showAnnotation(key) : showEntry(entry, key);
+}
+
+function literal(name: string): Show {
+  return (value) => {
+    if (typeof value === 'object' || value === undefined) return showText(value);
+    const shown = maskLiteral(name, String(value));
+    return shown === String(value) ? value : shown;
+  };
 }
 
 /** Returns a list of arguments in which the values of credential flags are hidden. */
@@ -57,7 +118,9 @@ export function withoutFlagValues(list: readonly unknown[]): readonly unknown[] 
 
 function isValueOfFlag(list: readonly unknown[], index: number): boolean {
   const flag = index > 0 ? list[index - 1] : undefined;
-  return typeof flag === 'string' && /^-{1,2}[\w.-]+$/.test(flag) && isSecretName(flag) && !String(list[index]).startsWith('-');
+  if (typeof flag !== 'string' || !/^-{1,2}[\w.-]+$/.test(flag) || !isSecretName(flag)) return false;
+  const value = String(list[index]);
+  return !value.startsWith('-') && !isHarmlessLiteral(flag, value);
 }
 
 /** Returns a whole object with secrets hidden. A hidden value that differs says before or after, as in `masked`. */
@@ -67,24 +130,23 @@ export function withoutSecrets(
   side: 'before' | 'after',
 ): Readonly<Record<string, unknown>> {
   const isSecret = object['kind'] === 'Secret';
-  const hide = (value: unknown, counterpart: unknown, path: string, isHidden: boolean): unknown => {
+  const hide = (value: unknown, counterpart: unknown, path: string, show: Show): unknown => {
     if (Array.isArray(value)) {
-      return value.map((entry, index) => hide(entry, part(counterpart, index), `${path}[]`, isHidden || isValueOfFlag(value, index)));
+      return value.map((entry, index) => hide(entry, part(counterpart, index), `${path}[]`, isValueOfFlag(value, index) ? hideText : show));
     }
     if (typeof value === 'object' && value !== null) {
       const entries = Object.entries(value).map(([key, entry]) => {
-        const inner = `${path}.${key}`;
-        const isContent = isSecret && /^(?:data|stringData|metadata\.annotations)\./.test(inner);
-        if (!isHidden && !isContent && isImage(key, entry)) return [key, entry] as const;
-        return [key, hide(entry, part(counterpart, key), inner, isHidden || isContent || isSecretEntry(value, key))] as const;
+        const own = show === hideText ? hideText : showField({ isSecret, path }, value, key);
+        if (own !== hideText && isImage(key, entry)) return [key, entry] as const;
+        return [key, hide(entry, part(counterpart, key), `${path}.${key}`, own)] as const;
       });
       return Object.fromEntries(entries);
     }
-    const shown = maskValue(isHidden, value);
-    const isDistinct = value === counterpart || counterpart === undefined || shown !== maskValue(isHidden, counterpart);
+    const shown = show(value);
+    const isDistinct = value === counterpart || counterpart === undefined || shown !== show(counterpart);
     return isDistinct ? shown : `${mask} (${side})`;
   };
-  return Object.fromEntries(Object.entries(object).map(([key, value]) => [key, hide(value, other?.[key], key, false)]));
+  return Object.fromEntries(Object.entries(object).map(([key, value]) => [key, hide(value, other?.[key], key, showText)]));
 }
 
 function part(value: unknown, key: string | number): unknown {

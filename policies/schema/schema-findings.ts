@@ -2,7 +2,7 @@
 import * as z from 'zod';
 import { type Finding, finding } from '../findings/finding.ts';
 import { instantMs } from '../instant.ts';
-import { withoutCredentialsOf } from '../text/credentials.ts';
+import { maskLiteral, withoutCredentialsOf } from '../text/credentials.ts';
 import { isRecord } from '../values/is-record.ts';
 import { listed, suggestion, withArticle } from '../wording.ts';
 import type { Path, Places } from '../yaml/document.ts';
@@ -179,7 +179,8 @@ function shown(path: Path, value: unknown): string {
   if (value === null) return 'empty';
   if (Array.isArray(value)) return 'a list';
   if (typeof value === 'object') return 'an object';
-  const text = withoutCredentialsOf(key, String(value));
+  const isAnnotation = path.at(-2) === 'annotations';
+  const text = isAnnotation ? maskLiteral(key.replace(/^.*\//, ''), String(value)) : withoutCredentialsOf(key, String(value));
   return typeof value === 'string' ? `"${text.length > 60 ? `${text.slice(0, 57)}...` : text}"` : text;
 }
 

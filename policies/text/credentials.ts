@@ -1,19 +1,22 @@
 // Finds credentials in texts, and hides them: in differences, in excerpts of files, in findings and in messages of rules.
+import { isHarmless, isHarmlessLiteral, isReferenceName, isSecretName, isSwitch } from './harmless.ts';
 
 /** Shown for a hidden value. */
 export const mask = '***';
 
-/** Parts of the names of credentials: of variables, flags, headers, keys of annotations and lines of configuration files. */
-const names = 'passw|token|secret|credential|(?:private|api|access|signing).?key|authorization|cookie';
-const name = new RegExp(names, 'i');
-
-export function isSecretName(text: string): boolean {
-  return name.test(text);
-}
+/** Fields of Kubernetes with the name of a credential and the name of a label or a choice as value. */
+const plainFields: ReadonlySet<string> = new Set(['key', 'keys', 'topologyKey', 'sessionAffinity']);
 
 /** Reports whether the text under this key is a credential. A key such as `secretName` has the name of an object. */
 export function isSecretKey(key: string): boolean {
-  return isSecretName(key.replace(/^.*\//, '')) && !/(?:name|ref)$/i.test(key);
+  const name = key.replace(/^.*\//, '');
+  return isSecretName(name) && !isReferenceName(name) && !plainFields.has(name);
+}
+
+/** Returns the value of a variable, header or annotation, and hides it unless it is evidently harmless. */
+export function maskLiteral(name: string, value: string): string {
+  const shown = isSecretName(name) ? value : maskText(value);
+  return isHarmlessLiteral(name, shown) ? shown : mask;
 }
 
 /**
@@ -21,25 +24,36 @@ export function isSecretKey(key: string): boolean {
  * with a fixed text, so that the time grows with the length of the text and not with its square: the webhook reads values of any length.
  */
 const inAddresses = [
-  // The address of an incoming webhook, whose path is a credential: a host or a first part of the path with the word hook.
-  /(\bhttps?:\/\/(?:[\w.-]{0,100}hook[\w.:-]{0,100}|[\w.:-]{1,100}\/(?:web)?hooks?)\/)([^\s"']+)/gi,
+  // The address of an incoming webhook, whose path is a credential: a host or one of the first parts of the path with the word hook.
+  /(\bhttps?:\/\/(?:[\w.-]{0,100}hook[\w.:-]{0,100}|[\w.:-]{1,100}(?:\/[\w.~%-]{1,60}){0,4}\/(?:web)?hooks?)\/)([^\s"']+)/gi,
+  // The address of a Telegram bot.
+  /(\/bot\d{1,20}:)([^\s"'/]+)/g,
   // The user and the password of a URL.
   /(:\/\/)([^/\s"']+)(?=@)/g,
 ];
 
+/** The name of an assignment such as `password: x`, `--auth.token=x`, `Authorization: Bearer x` and `"api_key": "x"`, anywhere in a text. */
+const assignedName = /(?<![\w.-])[\w.-]+(?=["']?[ \t]*[:=])/g;
+
 /**
- * Assignments such as `password: x`, `--auth.token=x`, `Authorization: Bearer x` and `"api_key": "x"`, anywhere in a text. A name that ends
- * with `Name` or `Ref` is that of an object. A brace before a space or the end of the line begins a mapping. A quoted value without an end
- * reaches to the end of the line. A comma, a semicolon or an ampersand ends a value only before another assignment, a quote or a space.
+ * The rest of an assignment: what stays, and the value. A brace before a space or the end of the line begins a mapping. A quoted value without
+ * an end reaches to the end of the line. A comma, a semicolon or an ampersand ends a value only before another assignment, a quote or a space.
  */
-const assignment = new RegExp(
+const assignedValue = new RegExp(
   [
-    String.raw`((?:${names})[\w.-]{0,100}(?<!name|ref)["']?[ \t]*[:=][ \t]*(?:[&!]\S{1,100}[ \t]+){0,2}(?:(?:Bearer|Basic|Token)[ \t]+)?)`,
+    String.raw`(["']?[ \t]*(?:[:=]=|=>|[:=])[ \t]*(?:[&!]\S{1,100}[ \t]+){0,2}(?:(?:Bearer|Basic|Token)[ \t]+)?)`,
     String.raw`("(?:\\.|[^"\\\n])*(?:"|$)|'(?:''|[^'\n])*(?:'|$)`,
     String.raw`|(?![{[](?:\s|$))(?:[^\s,;&"']|[,;&](?![\w.-]{1,100}=|[\s"']|$))+)`,
   ].join(''),
-  'gim',
+  'imy',
 );
+
+/** Tokens with a known beginning, and private keys. */
+const inTokens = [
+  /((?<![\w-]))((?:gh[a-z]_|github_pat_|gl(?:pat|rt|dt|ptt|soat|cbt)-|xox[a-z]-|xapp-|[rs]k_(?:live|test)_|AKIA|ASIA|AIza|eyJ)[\w.~+/=-]{6,})/g,
+  /((?<![\w-])sk-)([\w-]{16,})/g,
+  /(-----BEGIN [A-Z ]{0,40}PRIVATE KEY(?: BLOCK)?-----)([\s\S]+?)(?=-----END|$)/g,
+];
 
 /** The text after a scheme of HTTP authentication. `basic` is also a word, so text after it has a digit or a capital. */
 const afterScheme = /(\b(?:Bearer|BEARER|Basic|BASIC)[ \t]+|\b(?:bearer|basic)[ \t]+(?=[a-z.~+/=-]*[\dA-Z_]))([\w.~+/=-]{8,})/g;
@@ -47,8 +61,39 @@ const afterScheme = /(\b(?:Bearer|BEARER|Basic|BASIC)[ \t]+|\b(?:bearer|basic)[ 
 type MaskOf = (hidden: string) => string;
 
 function maskAddresses(text: string, maskOf: MaskOf): string {
-  if (!text.includes('/')) return text;
-  return maskMatches(text, inAddresses, maskOf).replace(/[^\s"'<>]+/g, (word) => maskQuery(word, maskOf));
+  const inText = maskMatches(text, inTokens, maskOf);
+  if (!inText.includes('/') && !inText.includes('@')) return inText;
+  return maskMatches(inText, inAddresses, maskOf).replace(/[^\s"'<>]+/g, (word) => maskUser(maskQuery(word, maskOf), maskOf));
+}
+
+/** Hides the user and the password before the address of a database: `user:password@tcp(db:3306)/x`, `user/password@//db:1521`. */
+function maskUser(word: string, maskOf: MaskOf): string {
+  const at = word.lastIndexOf('@');
+  if (at <= 0 || word[at - 1] === '*' || !/^@(?!sha\d+:)(?:\w{0,20}\(|\/|[\w.-]{1,200}:\d)/.test(word.slice(at, at + 250))) return word;
+  const start = /^-{0,2}[\w.-]*=/.exec(word)?.[0].length ?? 0;
+  const user = word.slice(start, at);
+  return /[:/]./.test(user) ? `${word.slice(0, start)}${maskOf(user)}${word.slice(at)}` : word;
+}
+
+/** Reports whether the value of a name of a credential can be shown. A part that is already hidden stays. */
+function isPlainValue(name: string, value: string): boolean {
+  const plain = value.trim().replace(/^["']|["']$|[\])}]+$/g, '');
+  return isSwitch(plain) || /^[*&]+$/.test(plain) || ((isReferenceName(name) || plainFields.has(name)) && isHarmless(plain));
+}
+
+/** Hides what is assigned to the names of credentials, except booleans, durations, and the harmless names of objects and files. */
+function maskAssigned(text: string, maskOf: MaskOf): string {
+  const parts: string[] = [];
+  let end = 0;
+  for (const { 0: name, index } of text.matchAll(assignedName)) {
+    if (index < end || !isSecretName(name)) continue;
+    assignedValue.lastIndex = index + name.length;
+    const [whole, kept = '', value = ''] = assignedValue.exec(text) ?? [];
+    if (whole === undefined || isPlainValue(name, value)) continue;
+    parts.push(text.slice(end, index), name, kept, maskOf(value));
+    end = index + name.length + whole.length;
+  }
+  return parts.join('') + text.slice(end);
 }
 
 function maskMatches(text: string, patterns: readonly RegExp[], maskOf: MaskOf): string {
@@ -65,12 +110,12 @@ function maskQuery(word: string, maskOf: MaskOf): string {
 }
 
 function maskAll(text: string, maskOf: MaskOf): string {
-  return maskMatches(maskAddresses(text, maskOf), [assignment, afterScheme], maskOf);
+  return maskMatches(maskAssigned(maskAddresses(text, maskOf), maskOf), [afterScheme], maskOf);
 }
 
 /**
- * Hides the values that are assigned to names of credentials, the user part and the query of URLs, the path of webhooks, and what follows a
- * scheme of HTTP authentication.
+ * Hides the values that are assigned to names of credentials, the user part and the query of URLs, the path of webhooks, tokens with a known
+ * form, private keys, and what follows a scheme of HTTP authentication.
  */
 export function maskText(text: string): string {
   return maskAll(text, () => mask);
@@ -83,9 +128,38 @@ export function withoutCredentialsOf(key: string, text: string): string {
   return isSecretKey(key) ? stars(text) : withoutCredentials(text);
 }
 
-/** Returns a part of a file with credentials masked at the same length: excerpts appear in logs and comments. */
+/**
+ * Returns a part of a file with credentials masked at the same length: excerpts appear in logs and comments. The name of a variable or a header
+ * can be on another line, so each `value` is hidden.
+ */
 export function withoutCredentials(text: string): string {
-  return maskAll(text, stars);
+  const inMaps = text.replace(/(\bannotations["']?:[ \t]*\{)([^}]*)/g, (_, kept, entries) => `${kept}${withoutValues(entries)}`);
+  return maskAll(inMaps, stars).replace(field, (whole: string, name: string, colon: string, value: string) => {
+    const isHidden = name === 'value' ? !isPlainValue(name, value) : isSecretName(name) && !isPlainValue(name, value) && !isMasked(value);
+    return isHidden ? `${name}${colon}${stars(value.trimEnd())}${value.slice(value.trimEnd().length)}` : whole;
+  });
+}
+
+/** Reports whether `maskAll` hid the whole value: it keeps tags, anchors and the scheme of HTTP authentication. */
+function isMasked(value: string): boolean {
+  return /^(?:[!&]\S+\s+)*(?:(?:Bearer|Basic|Token)\s+)?\*+\s*$/i.test(value);
+}
+
+/** A field with a text in YAML or JSON. Unlike in other texts, the value has spaces. */
+const field = /(?<![\w.-])([\w.-]+)(["']:[ \t]*|:[ \t]+)(?![{[])("(?:\\.|[^"\\])*"?|'(?:''|[^'])*'?|(?:(?!\s#)[^,}\]\n])+)/g;
+
+function hideWords(text: string): string {
+  return text.replace(/[^\s{}]+/g, stars);
+}
+
+/** Returns a line of a file in which the values of all keys are masked at the same length. */
+export function withoutValues(text: string): string {
+  const colon = /:(?=\s|$)/.exec(text);
+  if (colon === null) return hideWords(text);
+  const rest = text.slice(colon.index + 1);
+  // In a map on one line, the keys stay.
+  const shown = rest.split(/([^\s{},:"']+["']?:(?=\s)|\{\s*)/).map((part, index) => (index % 2 === 0 ? hideWords(part) : part));
+  return `${text.slice(0, colon.index + 1)}${shown.join('')}`;
 }
 
 /** Returns a message with the credentials of addresses masked at the same length: a message quotes texts of the file. */

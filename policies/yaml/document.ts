@@ -128,12 +128,12 @@ function placesIn(lines: TextLines, rangeOf: (path: Path, part: 'value' | 'key')
 function propertyFinding({ kind, source }: NodeProperty, place: Place): readonly Finding[] {
   // An alias needs an anchor, which already has a finding.
   if (kind === 'alias') return [];
-  if (kind === 'anchor') return [finding('RG1007', place, `the anchor ${source} is not allowed in policies`)];
+  if (kind === 'anchor') return [finding('RG1007', place, 'the anchor is not allowed in policies')];
   if (operatorTag.test(source)) {
     const operator = source.replace(/[:,]+$/, '');
     return [finding('RG1010', place, `the operator ${operator} needs quotes`, { hint: `write "${operator}"` })];
   }
-  return harmlessTags.has(source) ? [] : [finding('RG1005', place, `the tag ${source} is not allowed in policies`)];
+  return harmlessTags.has(source) ? [] : [finding('RG1005', place, 'the tag is not allowed in policies')];
 }
 
 /** Returns findings for warnings of the parser and for a YAML version other than 1.2. Tags have separate findings. */

@@ -1,19 +1,21 @@
 // Computes lines and columns of a text, and the lines that a finding shows.
 import { LineCounter } from 'yaml';
 import type { ExcerptLine, Place } from '../findings/finding.ts';
-import { withoutCredentials } from '../text/credentials.ts';
+import { withoutCredentials, withoutValues } from '../text/credentials.ts';
 
 export interface TextLines {
   readonly file: string;
   readonly text: string;
   readonly counter: LineCounter;
+  /** The ranges of the documents that contain a Secret. */
+  readonly secrets: readonly (readonly [start: number, end: number])[];
 }
 
 export function textLines(file: string, text: string): TextLines {
   const counter = new LineCounter();
   counter.addNewLine(0);
   for (let at = text.indexOf('\n'); at >= 0; at = text.indexOf('\n', at + 1)) counter.addNewLine(at + 1);
-  return { file, text, counter };
+  return { file, text, counter, secrets: rangesOfSecrets(text) };
 }
 
 /** Returns the place from one offset to another (exclusive). The end column is omitted if the end is on another line. */
@@ -42,7 +44,49 @@ function excerptOf(lines: TextLines, line: number): readonly ExcerptLine[] {
 }
 
 /** Returns undefined for a long line, without reading it: each place in a JSON file of one line would read the whole file. */
-function lineText({ text, counter: { lineStarts } }: TextLines, line: number): string | undefined {
+function lineText(lines: TextLines, line: number): string | undefined {
+  const raw = rawLine(lines, line);
+  if (raw === undefined) return undefined;
+  return isInSecret(lines, line) || isInAnnotations(lines, line) ? withoutValues(raw) : withoutCredentials(raw);
+}
+
+function rawLine({ text, counter: { lineStarts } }: TextLines, line: number): string | undefined {
   const [start = 0, end = text.length] = [lineStarts[line - 1], lineStarts[line]];
-  return end - start > excerptLimit ? undefined : withoutCredentials(text.slice(start, end).replace(/\r?\n$/, ''));
+  return end - start > excerptLimit ? undefined : text.slice(start, end).replace(/\r?\n$/, '');
+}
+
+/** Reports whether the line is in a document with a Secret, of which every value can be a credential. */
+function isInSecret({ secrets, counter: { lineStarts } }: TextLines, line: number): boolean {
+  const at = lineStarts[line - 1] ?? 0;
+  return secrets.some(([start, end]) => start <= at && at < end);
+}
+
+/** Returns the ranges of the documents that contain a Secret. */
+function rangesOfSecrets(text: string): TextLines['secrets'] {
+  const ranges: (readonly [start: number, end: number])[] = [];
+  for (const { index } of text.matchAll(/\bkind["']?:[ \t]*["']?Secret\b/g)) {
+    if (index < (ranges.at(-1)?.[1] ?? 0)) continue;
+    const end = text.indexOf('\n---', index);
+    ranges.push([Math.max(0, text.lastIndexOf('\n---', index)), end < 0 ? text.length + 1 : end]);
+  }
+  return ranges;
+}
+
+/** The maximum number of lines that are searched for the key of a line: annotations with longer texts are rare. */
+const ancestorLimit = 200;
+
+/** Reports whether the line is in a map of annotations: a line above with a smaller indentation is their key. */
+function isInAnnotations(lines: TextLines, line: number): boolean {
+  let indent = indentOf(rawLine(lines, line) ?? '');
+  for (let above = line - 1; above > Math.max(0, line - ancestorLimit) && indent > 0; above -= 1) {
+    const text = rawLine(lines, above) ?? '';
+    if (text.trim() === '' || indentOf(text) >= indent) continue;
+    if (/^[\s-]*["']?annotations["']?:/.test(text)) return true;
+    indent = indentOf(text);
+  }
+  return false;
+}
+
+function indentOf(text: string): number {
+  return text.length - text.trimStart().length;
 }

@@ -57,7 +57,8 @@ function plainOf(node: Node | undefined, walk: Walk): unknown {
 
 function aliasValue(name: string, node: Node, walk: Walk): unknown {
   const target = walk.anchors.get(name);
-  if (!target) return reportFatal(walk, 'RG1004', node, `the alias ${name} has no anchor before it`);
+  // The text of an alias can be a credential that begins with `*`.
+  if (!target) return reportFatal(walk, 'RG1004', node, 'the alias has no anchor before it');
   // A node that contains its own alias has no finite value; the depth limit of aliases stops the expansion.
   if (walk.inAlias >= yamlLimits.depth) walk.isTooLarge = true;
   if (walk.isTooLarge) return undefined;

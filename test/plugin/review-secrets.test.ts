@@ -123,6 +123,90 @@ it('neither the approved plans nor the comment and its messages contain it', asy
   expect(texts[0]).toContain('ingester-zone-a');
 });
 
+describe('a credential with any usual name or form', () => {
+  const names = `DB_PASS MYSQL_PWD LDAP_BIND_PW PASSPHRASE CREDS GH_PAT ENCRYPTION_KEY LICENSE_KEY DD_APP_KEY SALT X-Auth X-Access
+    X-Signature dbPass accountKey API_KEYS SESSION_ID SENTRY_DSN KEY`.split(/\s+/);
+  const values = [
+    `me:${canary}@tcp(db:3306)/x`,
+    `me:${canary}@/x`,
+    `me/${canary}@//db:1521/x`,
+    `jdbc:oracle:thin:me/${canary}@db:1521:x`,
+    `AccountName=x;AccountKey=${canary}==;EndpointSuffix=core`,
+    `https://discord.com/api/webhooks/1/${canary}`,
+    `https://api.telegram.org/bot123:${canary}/sendMessage`,
+    ...['ghp_', 'github_pat_', 'glpat-', 'xoxb-', 'sk_live_', 'AKIA', 'AIza', 'eyJhbGciOiJIUzI1NiJ9.'].map((start) => `${start}${canary}`),
+    `sk-${canary}-0123456789`,
+    `-----BEGIN RSA PRIVATE KEY-----\n${canary}\n-----END RSA PRIVATE KEY-----`,
+    `postgres://me:${canary}@db/x`,
+    `host=db user=me password=${canary}`,
+  ];
+  const pairs = [
+    ...names.map((name) => ({ name, value: canary })),
+    ...values.map((value, index) => ({ name: `plain${index}`, value })),
+    { name: 'plain', value: canary },
+  ];
+  const fields = {
+    env: pairs,
+    args: [...names.map((name) => `--${name.toLowerCase()}=${canary}`), ...names.flatMap((name) => [`--${name}`, canary]), ...values],
+    livenessProbe: { httpGet: { port: 80, path: `/a?x=${canary}`, httpHeaders: pairs } },
+  };
+  const annotations = Object.fromEntries(pairs.map(({ name, value }) => [`example.com/${name}`, value]));
+  const harmless = [
+    ...['LOG_LEVEL=debug', 'GOMEMLIMIT=2GiB', 'JAVA_OPTS=-Xms4g -Xmx4g -XX:+UseG1GC', 'KAFKA=kafka.svc.cluster.local:9093'],
+    ...['RACK=eu-west-1a', 'VERSION=v1.2.3', 'CPU=500m', 'WAIT=2h30m', 'TRACES=http://otel:4318', 'KEY_FILE=/etc/tls/tls.key'],
+  ];
+  const args = ['-querier.max-concurrent=8', '-memberlist.join=dns+gossip.mimir:7946', '-auth.multitenancy-enabled=true'];
+
+  beforeAll(() => {
+    repository.branch('forms', () => {
+      const manifest = 'manifests/ingester-zone-a.yaml';
+      repository.replace(manifest, /^ +(?:args|readinessProbe):\n(?: {12,}.*\n)+/gm, '');
+      const shown = { ...fields, args: [...fields.args, ...args], env: [...pairs, ...harmless.map(asVariable)] };
+      const lines = Object.entries(shown).map(([key, value]) => `\n$1${key}: ${JSON.stringify(value)}`);
+      repository.replace(manifest, /( +)image: grafana.mimir:\S+/g, `$1image: grafana/mimir:9.0.0${lines.join('')}`);
+      repository.replace(manifest, /^( +)labels:$/gm, `$1annotations: ${JSON.stringify(annotations)}\n$&`);
+    });
+  });
+
+  const asVariable = (text: string) => ({ name: text.slice(0, text.indexOf('=')), value: text.slice(text.indexOf('=') + 1) });
+  const sides = ['--current', 'git:main:manifests', '--desired', 'git:forms:manifests'];
+  const verbs: readonly (readonly [words: readonly string[], formats: readonly string[]])[] = [
+    [
+      ['plan', ...sides, '-f', 'git:main:policies'],
+      ['table', 'wide', 'json', 'yaml', 'markdown', 'html'],
+    ],
+    [
+      ['diff', ...sides, '-f', 'git:main:policies'],
+      ['table', 'json', 'yaml', 'markdown'],
+    ],
+    [
+      ['review', '--base', 'main', '--head', 'forms', ...dirs],
+      ['table', 'json', 'yaml', 'markdown', 'sarif', 'junit', 'github'],
+    ],
+    [
+      ['review', '--base', 'forms', '--head', 'main', ...dirs],
+      ['table', 'json', 'markdown'],
+    ],
+    [
+      ['lint', '-f', 'git:main:policies', '-f', 'git:forms:manifests'],
+      ['text', 'json', 'sarif', 'github', 'markdown'],
+    ],
+  ];
+
+  it.each(verbs.flatMap(([words, formats]) => formats.map((format) => [words[0], format, words] as const)))(
+    'is in no output of %s -o %s',
+    async (_verb, format, words) => {
+      const { stdout, stderr } = await runInProcess([...words, '-o', format], { cwd: repository.root, nowMs });
+      expect(linesWith(`${stdout}${stderr}`)).toEqual([]);
+    },
+  );
+
+  it('leaves harmless values readable', async () => {
+    const { stdout } = await runInProcess(['plan', ...sides, '-f', 'git:main:policies', '-o', 'json'], { cwd: repository.root, nowMs });
+    expect([...harmless.map((text) => asVariable(text).value), ...args, '9.0.0'].filter((text) => !stdout.includes(text))).toEqual([]);
+  });
+});
+
 /** Returns the surroundings of the first canary in each line. */
 function linesWith(text: string): readonly string[] {
   const lines = text.split('\n').filter((line) => line.includes(canary));

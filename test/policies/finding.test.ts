@@ -13,6 +13,7 @@ import {
   sourceOf,
 } from '../../policies/findings/finding.ts';
 import { maskText, withoutCredentials } from '../../policies/text/credentials.ts';
+import { parseDocuments } from '../../policies/yaml/document.ts';
 import { placeOf, textLines } from '../../policies/yaml/text-lines.ts';
 import { findingsMarkdown } from '../../scripts/generated/pages.ts';
 
@@ -50,6 +51,39 @@ it.each([
   // An excerpt of a file hides the same parts, and keeps the length.
   const excerpt = withoutCredentials(text);
   expect([excerpt.length, excerpt.replaceAll(/\*+/g, '***')]).toEqual([text.length, masked]);
+});
+
+it.each([
+  'headers: [{ name: A, value: s3cr3t x }]',
+  '  value: "s3cr3t, x"',
+  'password: a s3cr3t',
+  'metadata: { name: x, annotations: { a/b: s3cr3t }, colour: red }',
+  '{"name":"A","value":"s3cr3t"}',
+])('hides the values of pairs and annotations in the excerpt %j', (text) => {
+  const excerpt = withoutCredentials(text);
+  expect([excerpt.length, excerpt.includes('s3cr3t')]).toEqual([text.length, false]);
+});
+
+it.each([
+  ['a Secret', 'kind: Secret\nstringData:\n  db: |\n    s3cr3t\n'],
+  ['a map of annotations', 'metadata:\n  annotations:\n    text: |\n      more\n      s3cr3t\n'],
+])('hides every value of %s in an excerpt', (_, text) => {
+  const document = `kind: Pod\n---\n${text}---\nkind: Pod\n`;
+  const lines = textLines('a.yaml', document);
+  const start = document.indexOf('s3cr3t');
+  expect(JSON.stringify(placeOf(lines, start, start + 6, ''))).not.toContain('s3cr3t');
+  expect(placeOf(lines, 0, 4, '').excerpt?.at(-1)?.text).toBe('kind: Pod');
+  expect(placeOf(lines, document.lastIndexOf('kind'), document.length, '').excerpt?.at(-1)?.text).toBe('kind: Pod');
+});
+
+it('names no alias, anchor or tag, because a credential can begin with their characters', () => {
+  const { documents } = parseDocuments('a.yaml', 'a: { password: *s3cr3t }\n---\na: { password: &s3cr3t 1, token: !s3cr3t 2 }\n');
+  const findings = documents.flatMap(({ errors, dialect }) => [...errors, ...dialect]);
+  expect(findings.map(({ message }) => message)).toEqual([
+    'the alias has no anchor before it',
+    'the anchor is not allowed in policies',
+    'the tag is not allowed in policies',
+  ]);
 });
 
 describe('the table of codes', () => {
