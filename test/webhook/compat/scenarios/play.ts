@@ -1,12 +1,23 @@
 // Plays one scenario: its world is made, its review is asked as bytes, and what came of it is told.
+
 import { mergePatch } from '../../../../simulation/server/json.ts';
+import { noDownscale } from '../../../../webhook/compat/no-downscale.ts';
+import { prepareDownscale } from '../../../../webhook/compat/prepare/downscale.ts';
 import { defaultLimits } from '../../../../webhook/config.ts';
 import { decide } from '../../../../webhook/review/decide.ts';
 import { readReview } from '../../../../webhook/review/read-review.ts';
 import type { Answer, Endpoint, Review } from '../../../../webhook/review/review.ts';
-import { makers } from './endpoints.ts';
 import type { Json, ScenarioRequest, WebhookScenario } from './scenario.ts';
 import { namespace, scenarioWorld, type World } from './world.ts';
+
+/** May let time pass in the world, until what the endpoint needs is there. */
+type MakeEndpoint = (world: World, settings: Json) => Endpoint | Promise<Endpoint>;
+
+/** By path. */
+const makers: Readonly<Record<string, MakeEndpoint>> = {
+  '/admission/no-downscale': ({ env }) => noDownscale(env),
+  '/admission/prepare-downscale': ({ env }, settings) => prepareDownscale(env, { clusterDomain: 'cluster.local.', ...settings }),
+};
 
 export const reviewUid = '705ab4f5-6393-11e8-b7cc-42010a800002';
 
