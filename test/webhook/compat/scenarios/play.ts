@@ -23,7 +23,7 @@ export const reviewUid = '705ab4f5-6393-11e8-b7cc-42010a800002';
 
 async function makeEndpoint(world: World, { endpoint, settings = {} }: Pick<WebhookScenario, 'endpoint' | 'settings'>): Promise<Endpoint> {
   const make = makers[endpoint];
-  if (make === undefined) throw new Error(`${endpoint} is made nowhere: name its maker in endpoints.ts`);
+  if (make === undefined) throw new Error(`${endpoint} is made nowhere: name its maker here`);
   return await make(world, settings);
 }
 
