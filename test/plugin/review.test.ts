@@ -308,7 +308,7 @@ describe('review of several environments', () => {
           "          (production/freeze.yaml:1:1)",
           "TESTS     staging: 46 passed, 14 of 14 rules both blocked and passed",
           "",
-          "RolloutPolicy mimir/freeze is removed",
+          "production: RolloutPolicy mimir/freeze is removed",
         ],
         "image": [
           "Review  main..image   36 restarts",
@@ -389,6 +389,37 @@ describe('review of several environments', () => {
     });
     const broken = await reviewed('broken');
     expect(broken).toMatchObject({ status: 4, stderr: expect.stringContaining('environments[0].place is unknown') });
+  });
+});
+
+describe('review of environments with their own files', () => {
+  const scratch = new ScratchRepository();
+
+  beforeAll(() => {
+    const entry = (name: string): string => `  - { name: ${name}, policies: ${name}, manifests: manifests }\n`;
+    scratch.write('rollout-group.yaml', `environments:\n${['staging', 'production'].map(entry).join('')}`);
+    for (const name of ['staging', 'production']) cpSync(join(scratch.root, 'policies'), join(scratch.root, name), { recursive: true });
+    scratch.commit('environments');
+    const shorten = (name: string): void => scratch.replace(`${name}/ingester.yaml`, '13h', '1h');
+    scratch.branch('both', () => ['staging', 'production'].forEach(shorten));
+  });
+
+  afterAll(() => scratch.remove());
+
+  it('joins the same effect of both, with the number of places', async () => {
+    const { stdout } = await runInProcess(['review', '--base', 'main', '--head', 'both', '--width', '80'], { cwd: scratch.root, nowMs });
+    expect(stdout.split('\n').slice(0, 10)).toEqual([
+      'Review  main..both   2 loosened',
+      'ENVIRONMENT  PLAN        LOOSENED',
+      'staging      no changes  2',
+      'production   no changes  2',
+      'LOOSENED  the time between zones of mimir/ingester falls from 13h to 1h: zone a',
+      '          may shrink 12h earlier after zone b shrank, and 1 more decision',
+      '          (staging/ingester.yaml:29:21 and 1 more place)',
+      'LOOSENED  the delay of a scale-down of mimir/ingester falls from 13h to 1h: zone',
+      '          a may shrink 12h earlier after its pods prepared, and 1 more decision',
+      '          (staging/ingester.yaml:31:9 and 1 more place)',
+    ]);
   });
 });
 

@@ -9,6 +9,7 @@ import {
   environmentName,
   groupsText,
   headline,
+  placeText,
   plannedGroups,
   type ReviewRow,
   reviewRows,
@@ -67,7 +68,8 @@ function rowSection(kind: ReviewRow['kind'], rows: readonly ReviewRow[], environ
 
 /** Returns a row with a list of its decisions and groups, and with the first decision in its line. */
 function rowForms(row: ReviewRow, environments: readonly EnvironmentReview[]): readonly string[] {
-  const place = row.place === '' ? '' : ` (${markdownCode(row.place)})`;
+  const places = placeText(row);
+  const place = places === '' ? '' : ` (${markdownCode(places)})`;
   const line = (text: string): string => `- ${markdownText(cut(text, longestText))}${place}`;
   const short = line(rowText(row, environments));
   const items = [...(row.decisions.length < 2 ? [] : row.decisions), ...groupsText(row)];

@@ -87,29 +87,58 @@ export interface ReviewRow {
   /** The change of the policies, or the whole text of another row. */
   readonly cause: string;
   readonly decisions: readonly string[];
-  /** The place of a policy, and a remark on its tests: `policies/ingester.yaml:29:7, no test`; empty without both. */
-  readonly place: string;
+  /** The places of the policies: `policies/ingester.yaml:29:7`. */
+  readonly places: readonly string[];
+  /** True if no policy test evaluates the rule. */
+  readonly isUntested: boolean;
   /** The groups that the same change of policies concerns; empty if it concerns one group. */
   readonly groups: readonly string[];
   readonly environments: readonly string[];
 }
 
-/** Returns the effects of all environments, the most important first. The same change in several environments or groups is one row. */
+/**
+ * Returns the effects of all environments, the most important first. The same change in several environments or groups is one row: of the same
+ * policy, or of policies in different files with the same decisions.
+ */
 export function reviewRows({ environments }: Review): readonly ReviewRow[] {
-  const rows = environments.flatMap((one) => environmentRows(one).map((row) => ({ ...row, environment: one.name })));
-  const keyOf = ({ kind, cause, place, groups }: (typeof rows)[number]): string => [kind, cause, place, ...groups].join('\n');
-  const merged = [...groupBy(rows, keyOf).values()].map((same): ReviewRow => {
-    const [{ kind, cause, place, groups }] = same;
-    const decisions = [...new Set(same.flatMap((row) => row.decisions))];
-    return { kind, cause, place, groups, decisions, environments: [...new Set(same.map(({ environment }) => environment))] };
+  const rows = environments.flatMap((one) => environmentRows(one).map((row): ReviewRow => ({ ...row, environments: [one.name] })));
+  const keyOf = ({ kind, cause, groups, isUntested }: ReviewRow): string => [kind, cause, isUntested, ...groups].join('\n');
+  const ofPolicies = joinedRows(rows, (row) => [keyOf(row), ...row.places].join('\n'));
+  const joined = joinedRows(ofPolicies, (row) => [keyOf(row), ...row.decisions].join('\n'));
+  return Object.keys(rowKinds).flatMap((kind) => joined.filter((row) => row.kind === kind));
+}
+
+function joinedRows(rows: readonly ReviewRow[], keyOf: (row: ReviewRow) => string): readonly ReviewRow[] {
+  return [...groupBy(rows, keyOf).values()].map((same): ReviewRow => {
+    const distinct = (part: (row: ReviewRow) => readonly string[]): readonly string[] => [...new Set(same.flatMap(part))];
+    return {
+      ...same[0],
+      places: distinct(({ places }) => places),
+      decisions: distinct(({ decisions }) => decisions),
+      environments: distinct((row) => row.environments),
+    };
   });
-  return Object.keys(rowKinds).flatMap((kind) => merged.filter((row) => row.kind === kind));
+}
+
+/** Returns the first place of a row, the number of the others, and a remark on its tests; empty without both. */
+export function placeText({ places, isUntested }: ReviewRow): string {
+  const [first] = places;
+  const more = places.length > 1 ? ` and ${counted(places.length - 1, 'more place')}` : '';
+  return [...(first === undefined ? [] : [`${first}${more}`]), ...(isUntested ? ['no test'] : [])].join(', ');
 }
 
 /** Returns the text of a row, with the environments that it concerns unless it concerns all. */
 export function rowText({ cause, decisions, environments }: ReviewRow, all: readonly EnvironmentReview[]): string {
-  const text = withDecisions(cause, decisions);
-  return environments.length === all.length ? text : `${listed(environments, 'and')}: ${text}`;
+  return `${environmentsPrefix(environments, all)}${withDecisions(cause, decisions)}`;
+}
+
+/** Returns the change of a row, with its environments unless it concerns all. */
+export function causeOfRow({ cause, environments }: ReviewRow, all: readonly EnvironmentReview[]): string {
+  return `${environmentsPrefix(environments, all)}${cause}`;
+}
+
+function environmentsPrefix(environments: readonly string[], all: readonly EnvironmentReview[]): string {
+  return environments.length === all.length ? '' : `${listed(environments, 'and')}: `;
 }
 
 /** Returns the groups of a row as one text: `in mimir/ingester and mimir/store-gateway`; empty for one group. */
@@ -121,7 +150,8 @@ function environmentRows(one: EnvironmentReview): readonly Omit<ReviewRow, 'envi
   const plain = (kind: ReviewRow['kind'], cause: string): Omit<ReviewRow, 'environments'> => ({
     kind,
     cause,
-    place: '',
+    places: [],
+    isUntested: false,
     groups: [],
     decisions: [],
   });
@@ -169,13 +199,13 @@ function effectRows(effects: readonly PolicyEffect[]): readonly Omit<ReviewRow, 
     const [first] = same;
     const groups = [...new Set(same.map(groupOf))];
     const places = [...new Set(same.map(placeOf))].filter((place) => place !== '');
-    const morePlaces = places.length > 1 ? ` and ${counted(places.length - 1, 'more place')}` : '';
     const moreGroups = groups.length > 1 ? ` and ${counted(groups.length - 1, 'more group')}` : '';
     return {
       kind: first.direction,
       cause: first.cause.replaceAll(groupOf(first), (name) => `${name}${moreGroups}`),
       decisions: decisionTexts(first),
-      place: [...places.slice(0, 1).map((place) => `${place}${morePlaces}`), ...(first.isTested === false ? ['no test'] : [])].join(', '),
+      places,
+      isUntested: first.isTested === false,
       groups: groups.length > 1 ? groups : [],
     };
   });
@@ -206,9 +236,7 @@ function testsText({ base, head }: NonNullable<EnvironmentReview['tests']>): str
 export function headline(review: Review): string {
   const rows = reviewRows(review);
   const groups = review.environments.flatMap(({ plan }) => plannedGroups(plan));
-  const effects = new Set(
-    review.environments.flatMap(({ policies }) => policies.effects.map((one) => [one.direction, one.cause, placeOf(one)].join('\n'))),
-  );
+  const effects = new Set(review.environments.flatMap(({ policies }) => policies.effects.map((one) => `${one.direction} ${one.cause}`)));
   const count = (direction: PolicyEffect['direction']): number => [...effects].filter((one) => one.startsWith(direction)).length;
   const objects = new Set(review.environments.flatMap(({ plan: { otherChanges = [] } }) => otherChanges.map(({ object }) => object)));
   const blocked = groups.filter(({ outcome }) => outcome === 'blocked').length;

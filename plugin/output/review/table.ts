@@ -5,9 +5,11 @@ import type { OutputStream } from '../../context.ts';
 import { renderPlanTable } from '../plan/table.ts';
 import { alignTable, paragraph, styledParagraph } from '../text.ts';
 import {
+  causeOfRow,
   environmentName,
   groupsText,
   headline,
+  placeText,
   plannedGroups,
   type ReviewRow,
   reviewRows,
@@ -32,7 +34,7 @@ export function renderReviewTable(review: Review, look: Look): string {
     ...[...new Set(rows.map(({ kind }) => kind))].flatMap((kind) => rowLines(rows, kind, environments, look)),
     ...rows
       .filter(({ decisions, groups }) => decisions.length > 1 || groups.length > 0)
-      .flatMap((row) => ['', ...decisionLines(row, look)]),
+      .flatMap((row) => ['', ...decisionLines(row, environments, look)]),
     ...environments.flatMap((one) => planLines(one, environments.length > 1, look)),
   ];
   return `${lines.join('\n')}\n`;
@@ -61,14 +63,15 @@ function rowLines(
   const own = rows.filter((row) => row.kind === kind);
   const label = kind.toUpperCase().padEnd(labelWidth);
   const lines = own.slice(0, maxRows).flatMap((row) => {
-    return styledParagraph(label, `${rowText(row, environments)}${row.place === '' ? '' : ` (${row.place})`}`, look, rowKinds[kind].style);
+    const place = placeText(row);
+    return styledParagraph(label, `${rowText(row, environments)}${place === '' ? '' : ` (${place})`}`, look, rowKinds[kind].style);
   });
   return own.length > maxRows ? [...lines, ...styledParagraph(label, `and ${own.length - maxRows} more`, look, 'dim')] : lines;
 }
 
-function decisionLines(row: ReviewRow, look: Look): readonly string[] {
+function decisionLines(row: ReviewRow, environments: readonly EnvironmentReview[], look: Look): readonly string[] {
   return [
-    ...paragraph('', row.cause, look.columns).map((line) => look.paint('bold', line)),
+    ...paragraph('', causeOfRow(row, environments), look.columns).map((line) => look.paint('bold', line)),
     ...[...row.decisions, ...groupsText(row)].flatMap((one) => paragraph(`  ${look.glyphs.bullet} `, one, look.columns)),
   ];
 }
