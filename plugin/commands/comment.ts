@@ -93,11 +93,13 @@ function forgeOf(http: ForgeHttp, { forge, repository }: Target, number: string)
   return forge === 'github' ? gitHub(http, repository, number) : gitLab(http, repository, number);
 }
 
-function forgeHttp({ env, nowMs, stderr }: CommandContext, { forge, api, token }: Target): ForgeHttp {
+function forgeHttp({ env, nowMs, stderr, verbosity }: CommandContext, { forge, api, token }: Target): ForgeHttp {
   const note = (text: string): void => stderr.write(`note: ${text}\n`);
+  const trace = (text: string): void => stderr.write(`${text}\n`);
+  const common = { api, token, env, nowMs, note, ...(verbosity < 6 ? {} : { trace }) };
   return createForgeHttp(
     forge === 'github'
-      ? { name: 'GitHub', api, token, headers: gitHubHeaders(token), permissionHint: gitHubPermissionHint, env, nowMs, note }
-      : { name: 'GitLab', api, token, headers: gitLabHeaders(token), permissionHint: gitLabPermissionHint, env, nowMs, note },
+      ? { ...common, name: 'GitHub', headers: gitHubHeaders(token), permissionHint: gitHubPermissionHint }
+      : { ...common, name: 'GitLab', headers: gitLabHeaders(token), permissionHint: gitLabPermissionHint },
   );
 }

@@ -22,6 +22,8 @@ interface ForgeHttpOptions {
   readonly permissionHint: string;
   /** Receives a note before a wait of seconds. */
   readonly note: (text: string) => void;
+  /** Receives a line about each answer: method, path, status and duration. */
+  readonly trace?: (text: string) => void;
 }
 
 interface ForgeRequest {
@@ -70,10 +72,13 @@ export function createForgeHttp(options: ForgeHttpOptions): ForgeHttp {
     let url = first;
     for (let attempt = 1; ; attempt += 1) {
       const isLast = attempt === maxAttempts;
+      const startedMs = options.nowMs();
       const response = await exchange(httpRequest(options, request, url)).catch((error: unknown) => {
         if (repeatingOf(request).isRepeatable && !isLast) return undefined;
         throw noAnswer(options, request, publicMessage(error));
       });
+      const result = response?.status ?? 'no answer';
+      options.trace?.(`${request.method} ${new URL(url).pathname} ${result} ${Math.round(options.nowMs() - startedMs)}ms`);
       const nextUrl = redirectOf(options, response, url);
       const waitMs = nextUrl === undefined ? pauseMs(response, repeatingOf(request), options.nowMs(), attempt) : 0;
       if (response !== undefined && (isLast || waitMs === undefined)) return answerOf(options, request, response);

@@ -93,6 +93,14 @@ describe.each([
     expect(forge.comments.map(({ body }) => body)).toEqual([inDefault(other)]);
   });
 
+  it('prints each request with -v 6, without query and token', async () => {
+    const forge = await serve();
+    const { stderr } = await post(forge, { args: ['-v', '6'] }, job);
+    expect(stderr).toMatch(/^GET \/\S+ 200 \d+ms$/m);
+    expect(stderr).toMatch(/^POST \/\S+ 201 \d+ms$/m);
+    expect(stderr).not.toContain('?');
+  });
+
   it('is found on the last page, among comments of other environments and of other people', async () => {
     const forge = await serve();
     forge.add(inDefault(other), 'mallory', 'User');
