@@ -4,6 +4,11 @@ import { begin, computeHere, preload, type SentTask } from './threads.ts';
 
 preload(workerData);
 
+/** Resolves when the last received task has ended. The outputs have the order of the tasks, also while code still loads. */
+let ended = Promise.resolve();
+
 parentPort?.on('message', ({ task, begun }: SentTask) => {
-  if (begin(begun)) void computeHere(...task).then((output) => parentPort?.postMessage(output));
+  ended = ended.then(async () => {
+    if (begin(begun)) parentPort?.postMessage(await computeHere(...task));
+  });
 });

@@ -51,10 +51,15 @@ function replacedSince(view: ZoneView, last: RolloutRun['spec'], target: string 
   const startedMs = instantMs(last.startedAt) ?? 0;
   return ordinalsAtLast(view, last).flatMap((ordinal) => {
     const pod = view.pods.find((one) => one.ordinal === ordinal);
-    if (pod === undefined) return [{ name: `${view.zone.statefulSet}-${ordinal}`, ordinal, uid: '' }];
+    // Below the partition, a person or a drain deleted the pod: the controller creates it at the current revision.
+    if (pod === undefined) return isExposed(view, ordinal) ? [{ name: `${view.zone.statefulSet}-${ordinal}`, ordinal, uid: '' }] : [];
     // If the last run exposed a pod that the controller did not replace, then its readiness is older than that run.
     return pod.revision === target && pod.readyChangedMs >= startedMs ? [pod] : [];
   });
+}
+
+function isExposed({ set }: ZoneView, ordinal: number): boolean {
+  return set !== undefined && ordinal >= partitionOrdinal(set);
 }
 
 /**

@@ -1,8 +1,10 @@
 // Large reviews: changed objects in no group, what stays of a long comment, and the same bytes from threads.
+import { on } from 'node:events';
 import { chmodSync, cpSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
+import { Worker } from 'node:worker_threads';
 import { expect, it } from 'vitest';
-import type { GroupPlan } from '../../engine/plan/document.ts';
+import { defaultAssumptions, type GroupPlan } from '../../engine/plan/document.ts';
 import { readComment } from '../../plugin/forge/comment-text.ts';
 import { renderReviewMarkdown } from '../../plugin/output/review/markdown.ts';
 import type { PolicyEffect } from '../../review/document.ts';
@@ -143,6 +145,28 @@ it('lists the changed objects in no group, also if no pod restarts, and counts t
       ],
     ]
   `);
+});
+
+it('computes the tasks of a thread in their order, also while their code loads', async () => {
+  const thread = new Worker('./dist/chunks/thread.mjs', { workerData: [] });
+  const bundle = { policies: [], exceptions: [], groups: [] };
+  const side = { bundle, manifests: [], agentNamespace: 'rollout-group' };
+  const inputs = {
+    policies: { sides: { before: side, after: side }, nowMs: 0, tests: { cases: [], tests: [] }, part: { index: 0, count: 1 } },
+    plan: { ...bundle, policyDigest: '', nowMs: 0, current: [], desired: [], assumptions: defaultAssumptions },
+  };
+  const names = ['policies', 'plan', 'policies', 'plan'] as const;
+  try {
+    for (const name of names) thread.postMessage({ task: [name, inputs[name]], begun: new Int32Array(new SharedArrayBuffer(4)) });
+    const outputs: string[] = [];
+    for await (const [output] of on(thread, 'message')) {
+      outputs.push('effects' in output ? 'policies' : 'plan');
+      if (outputs.length === names.length) break;
+    }
+    expect(outputs).toEqual(names);
+  } finally {
+    await thread.terminate();
+  }
 });
 
 it('gives the same review from threads as from one thread', async () => {
