@@ -4,7 +4,7 @@ import { decideGroup } from '../../../engine/decide/decide.ts';
 import { decidedLedger, withObservedLedgers } from '../../../engine/ledger/ledger.ts';
 import { replacedPodCount, runRecord } from '../../../engine/publish/run-record.ts';
 import { failRun } from '../../../engine/run/states.ts';
-import { ledgerOf as storedLedger } from '../../../engine/snapshot.ts';
+import { isUnknown, ledgerOf as storedLedger } from '../../../engine/snapshot.ts';
 import { step } from '../../../engine/world/world.ts';
 import type { RolloutRun } from '../../../policies/schema/kinds.ts';
 import { holdingPartition } from '../../../policies/strategies.ts';
@@ -64,6 +64,15 @@ class Rollout {
 
   scale(zone: string, replicas: number): void {
     this.#world = step(this.#world, { kind: 'setReplicas', namespace: 'mimir', statefulSet: `ingester-zone-${zone}`, replicas });
+  }
+
+  /** Removes a pod, before the controller creates it again. */
+  lose(name: string): void {
+    const { snapshot } = this.#world;
+    const pods = snapshot.pods.map((view) =>
+      isUnknown(view.pods) ? view : { ...view, pods: view.pods.filter((pod) => pod.name !== name) },
+    );
+    this.#world = { ...this.#world, snapshot: { ...snapshot, pods } };
   }
 
   write(zone: string, revision: string): void {
@@ -179,6 +188,15 @@ describe('the record of a return', () => {
     rollout.writeAll(zones, oldRevision, (one) => one.elapse(100).turn());
     rollout.turns(10);
     expect(rollout.later()).toEqual([returned]);
+  });
+
+  it('counts no pod below the partition that is absent for another reason', () => {
+    const rollout = new Rollout({ isSoaking: false });
+    rollout.turns(50);
+    for (const zone of zones) rollout.write(zone, oldRevision);
+    rollout.lose('ingester-zone-b-1');
+    rollout.turn();
+    expect(rollout.later()).toEqual(['running, 0 replaced: a rev-2 to rev-1, b rev-2 to rev-1, c rev-2 to rev-1']);
   });
 
   it('counts every pod after a completed run, in every order', () => {
