@@ -58,7 +58,7 @@ function verdict({ outcome, effect }: Judgement): string {
   return outcome === 'prepare' ? 'hold' : effect;
 }
 
-/** The run that the agent has in a state, by its parts. Several requests are asked in one state. */
+/** Returns the run that the agent has in a state, by the parts of the state. Several requests are asked in one state. */
 const runOfAgent = keptByObject((snapshot: Snapshot) =>
   keptByObject((group: GroupDefinition) =>
     keptByObject((given: GivenState) => {
