@@ -260,9 +260,11 @@ function whyEarly({ group }: GroupContext, view: ZoneView, { present, count }: P
   const zone = view.zone.name;
   const requested = view.set?.status.updateRevision;
   const isUpdated = ({ revision }: PodView): boolean => revision === requested;
+  // In a zone without pods, the new pods are the first at a new template.
+  const isNewTemplate = present.length === 0 ? view.set?.status.currentRevision !== requested : !present.every(isUpdated);
   const isOfRun = run !== undefined && run.outcome !== 'completed' && newRevisions(run)[zone] === requested;
   const mayBlock = ({ rule, isBlocking, zones }: Stop): boolean =>
-    isBlocking && zones.includes(zone) && (rule === 'run-failed' ? isOfRun : rule !== 'protected' && !present.every(isUpdated));
+    isBlocking && zones.includes(zone) && (rule === 'run-failed' ? isOfRun : rule !== 'protected' && isNewTemplate);
   const stop = stops.find(mayBlock);
   if (stop !== undefined) return `although ${stop.fact}`;
   if (!isOfRun || run.kind !== 'rollout') return undefined;

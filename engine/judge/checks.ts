@@ -49,7 +49,8 @@ export function checkScale(snapshot: Snapshot, request: RequestOf<'scale'>): Ver
 /** Returns a warning if the scale-up starts pods at a template that the rollout may not bring to them now. */
 function startsEarly({ context, zone }: Member, { from = 1, to = 1 }: RequestOf<'scale'>): readonly string[] {
   const { snapshot, group } = context;
-  if (to <= from || (zone.outdated.length === 0 && !mayBlockTemplate(snapshot, group))) return [];
+  const isUpdated = zone.pods.length > 0 && zone.outdated.length === 0;
+  if (to <= from || (isUpdated && !mayBlockTemplate(snapshot, group))) return [];
   return [newPodsFact(context, zone, { from, to }, decideGroup(snapshot, group)) ?? []].flat();
 }
 

@@ -5,7 +5,7 @@ import { judge } from '../../../engine/judge/judge.ts';
 import { defaultAssumptions } from '../../../engine/plan/document.ts';
 import { forecastScale } from '../../../engine/plan/estimate.ts';
 import { planGroups } from '../../../engine/plan/plan.ts';
-import { podsNamed, type Snapshot } from '../../../engine/snapshot.ts';
+import { podsNamed, type Snapshot, type StatefulSetView } from '../../../engine/snapshot.ts';
 import { createWorld, step } from '../../../engine/world/world.ts';
 import { holdingPartition } from '../../../policies/strategies.ts';
 import { defined } from '../../../policies/values/defined.ts';
@@ -53,6 +53,21 @@ describe('a scale-up by hand', () => {
     const pause = { intents: [intent({ action: 'pause', name: 'pause.ingester' })] };
     expect(warned({ run: { wave: 1 }, ...pause })).toEqual([`${start}, although the group is paused by kim`]);
     expect(warned({ run: { wave: 0 } })).toEqual([`${start}, before their wave`]);
+  });
+
+  it('warns of a pause also in a zone without pods, but not if its template is not new', () => {
+    const { snapshot } = stateOf({ intents: [intent({ action: 'pause', name: 'pause.ingester' })] });
+    const empty = (status: Partial<StatefulSetView['status']> = {}): Snapshot => ({
+      ...snapshot,
+      statefulSets: snapshot.statefulSets.map((set) =>
+        set.name === scale.statefulSet ? { ...set, replicas: 0, status: { ...set.status, replicas: 0, ...status } } : set,
+      ),
+      pods: snapshot.pods.map((list) => (list.statefulSet === scale.statefulSet ? { ...list, pods: [] } : list)),
+    });
+    const text = `the scale-up of zone a to 3 starts pods 0-2 of ingester-zone-a at update revision ${newRevision} (grafana/mimir:2.17.2)`;
+    const up = { ...scale, from: 0, to: 3 };
+    expect(judge(empty(), up).warnings).toEqual([`${text}, although the group is paused by kim`]);
+    expect(judge(empty({ currentRevision: newRevision }), up).warnings).toEqual([]);
   });
 
   it.each<[string, State]>([
