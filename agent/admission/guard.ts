@@ -246,8 +246,8 @@ export class AdmissionGuard {
       this.#storedAs.set(next, ledger);
       return [next];
     });
-    const problems = known.map((group) => this.#parts.pinWebhook?.problems(group));
-    return Object.assign({ ...seen, ledgers: observed, departures: departed, unprotected: free }, ...problems);
+    const problems = this.#parts.pinWebhook?.problems(known);
+    return { ...seen, ledgers: observed, departures: departed, unprotected: free, ...problems };
   }
 
   /**

@@ -183,7 +183,7 @@ interface SnapshotParts {
 function snapshotFrom(parts: GatherParts, group: GroupDefinition, { sources, fresh, unread }: SnapshotParts): Snapshot {
   const replicaSources = sources.map((source) => source.view);
   const inputs = { fresh, unread, replicaSources, gateReadings: parts.gates?.readings(group) ?? [] };
-  return { ...knownSnapshot(parts, group.namespace, inputs), ...parts.pinWebhook.problems(group) };
+  return { ...knownSnapshot(parts, group.namespace, inputs), ...parts.pinWebhook.problems([group]) };
 }
 
 function latest({ statefulSets, pods }: FreshObjects, caches: GatherParts['caches'], namespace: string): FreshObjects {

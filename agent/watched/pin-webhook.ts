@@ -53,16 +53,17 @@ export class PinWebhook {
     });
   }
 
-  /** Returns why new pods of the group do not get their pinned revision; an empty object for other strategies. */
-  problems(group: GroupDefinition): Pick<Snapshot, 'webhookProblems'> {
-    if (!traitsOf(group).pinsPods) return {};
+  /** Returns why new pods of these groups do not get their pinned revision; an empty object if no group pins pods. */
+  problems(groups: readonly GroupDefinition[]): Pick<Snapshot, 'webhookProblems'> {
+    const pinned = groups.filter((group) => traitsOf(group).pinsPods);
+    if (pinned.length === 0) return {};
     const problem = this.#watched?.problem();
     if (this.#watched === undefined || problem !== undefined)
       return { webhookProblems: { pins: problem ?? { unknown: 'it has not been read yet' } } };
     const [stored] = this.#watched.list();
     if (stored === undefined)
       return { webhookProblems: { pins: `${resources.mutatingWebhookConfigurations.kind} ${this.#name} does not exist` } };
-    return { webhookProblems: defined({ pins: trustProblem(stored), coverage: coverageProblem(stored, membersOf([group])) }) };
+    return { webhookProblems: defined({ pins: trustProblem(stored), coverage: coverageProblem(stored, membersOf(pinned)) }) };
   }
 
   degradation(): Degradation | undefined {

@@ -1,11 +1,13 @@
 import { describe, expect, it } from 'vitest';
 import { sleep } from '../../../cluster/env.ts';
+import { narrowed } from '../../../install/narrowing.ts';
 import type { ModelObject } from '../../../simulation/server/request.ts';
 import type { Answer } from '../../../webhook/review/review.ts';
 import { startProcess } from '../../kit/agent-process.ts';
-import { rolled, sets } from '../../kit/cluster.ts';
+import { groups, rolled, sets } from '../../kit/cluster.ts';
 import { shareOf } from '../../kit/share.ts';
 import { type Serve, type ServedRequest, seededRandom, status } from '../../kit/virtual-env.ts';
+import { mutating } from '../../webhook/certificates/world.ts';
 import {
   deletionOf,
   type EnforceWorld,
@@ -109,5 +111,25 @@ describe('an agent and webhooks over one group (S30)', () => {
     expect(agent.guard.isSettled()).toBe(true);
     const own = await world.env.finish(agent.guard.snapshot('mimir', [{ namespace: 'mimir', name: 'ingester' }], 1000));
     expect(own).toMatchObject({ groups: [{ name: 'ingester' }], ledgers: [{ claims: [] }] });
+  });
+});
+
+describe('the guard of an agent', () => {
+  const group = (name: string) => ({ namespace: 'mimir', name });
+
+  it('reports the uncovered StatefulSets of both groups of the strategy pinned that a request concerns', async () => {
+    const world = enforceWorld({ spec: { rollout: { strategy: 'pinned' } } });
+    world.workloads.create({ name: 'store' });
+    const spec = { members: { zones: [{ name: 'only', statefulSet: 'store' }] }, rollout: { strategy: 'pinned' } };
+    world.api.put(groups, { metadata: group('store'), spec });
+    const row = { name: 'pinned.rollout-group.dev', clientConfig: { caBundle: 'eA==' } };
+    const members = ['a', 'b', 'c'].map((zone) => ({ namespace: 'mimir', statefulSet: `ingester-zone-${zone}` }));
+    const name = '0-rollout-group-pinned-mimir';
+    world.api.put(mutating, { metadata: { name }, webhooks: narrowed([row], members.slice(1)) });
+    const { agent } = startProcess({ env: world.env });
+    await world.env.advance(5_000);
+    const seen = () => world.env.finish(agent.guard.snapshot('mimir', [group('ingester'), group('store')], 1000));
+    const coverage = `MutatingWebhookConfiguration ${name} does not cover mimir/ingester-zone-a, mimir/store yet`;
+    expect((await seen()).webhookProblems).toEqual({ coverage });
   });
 });
