@@ -9,7 +9,7 @@ import { decideGroup } from '../decide/decide.ts';
 import { desiredReplicas } from '../decide/replicas.ts';
 import { newPodsFact } from '../decide/scale.ts';
 import { endedStops, mayBlockTemplate, templateStops } from '../decide/stops.ts';
-import { asksToPrepare, type RuleResult, type Stop } from '../decision.ts';
+import type { RuleResult, Stop } from '../decision.ts';
 import { disruptionVerdict, zoneBudgetsFor } from '../disruption/disruption.ts';
 import { denyingBudget, healthFact } from '../disruption/pod-budget.ts';
 import { statefulSetInName } from '../observe/cluster.ts';
@@ -20,7 +20,7 @@ import { withException } from '../rules/exception.ts';
 import { type PolicyQuestion, policyAnswer, type Requester, windowResult } from '../rules/policy.ts';
 import { type PrepareAnswer, prepareDownscale } from '../rules/prepare.ts';
 import { protectedFromOthers } from '../rules/protected.ts';
-import { checkReplicas, type ScaleQuestion, setLeavesRules } from '../rules/scale.ts';
+import { checkReplicas, type ScaleQuestion, scaledObject, setLeavesRules } from '../rules/scale.ts';
 import { strategyKept, type UpdateRequest } from '../rules/strategy.ts';
 import { zonesOfFailedRun } from '../run/included.ts';
 import { cancelRequest } from '../run/requests.ts';
@@ -100,17 +100,24 @@ function checkShrink({ context, zone }: Member, request: Change): Verdict {
 }
 
 interface PreparedByWebhook extends Omit<PrepareAnswer, 'permitted'> {
-  /** True if pods must prepare that the webhook does not call. */
+  /** True if the preparation blocks, and the webhook calls no pod: then the request can never pass. */
   readonly isByAgent: boolean;
 }
 
 /** Evaluates the preparation for the write of another client than the agent. Only the webhook of drop-in groups calls pods for such a write. */
 function prepareByWebhook(question: ScaleQuestion, to: number): PreparedByWebhook {
   const { result: answer, actions } = prepareDownscale(question, to);
-  const isByAgent = actions.some(asksToPrepare) && !profileOf(question.context.group).preparesInDropInWebhook;
+  const isByAgent = blocks(answer) && !profileOf(question.context.group).preparesInDropInWebhook;
   if (!isByAgent) return { result: answer, actions, isByAgent };
-  const fact = `${answer.fact}, and only the agent prepares them: set replicas.count or replicas.mirror`;
-  return { result: { ...answer, outcome: 'no', fact }, actions: [], isByAgent };
+  const { rule, fact, source } = answer;
+  const text = `${fact}, and only the agent prepares pods: ${wayToShrink(question)}`;
+  return { result: result(rule, 'no', text, { source }), actions: [], isByAgent };
+}
+
+/** Returns what a person changes so that the agent shrinks the zone. */
+function wayToShrink({ context, zone: { zone } }: ScaleQuestion): string {
+  const isDirect = zone.replicas.kind === 'leader' && zone.follows === undefined;
+  return isDirect ? 'set replicas.count or replicas.mirror' : `scale ${scaledObject(context, zone)} instead`;
 }
 
 /** Checks a write of a StatefulSet: its change of replicas, its update strategy and, with a new template, the policies of rollouts. */

@@ -188,7 +188,7 @@ function replicasOwned({ context, zone, to, asker }: ScaleQuestion): RuleResult 
 }
 
 /** Returns the object that a person scales to change the replicas of a zone: that of the zone at the head of its leaders. */
-function scaledObject({ group }: ScaleQuestion['context'], zone: ZoneDefinition): string {
+export function scaledObject({ group }: ScaleQuestion['context'], zone: ZoneDefinition): string {
   let head = zone;
   // Zones that follow each other in a cycle have no head, so the search ends after each zone was the head once.
   for (const _ of group.zones) head = group.zones.find(({ name }) => name === head.follows) ?? head;

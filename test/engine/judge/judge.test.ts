@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { AdmissionRequest, Judgement } from '../../../engine/decision.ts';
 import { failsOpen, isExempt, judge } from '../../../engine/judge/judge.ts';
-import type { GroupDefinition } from '../../../policies/definition.ts';
+import type { GroupDefinition, MirrorDefinition, ZoneDefinition } from '../../../policies/definition.ts';
 import { adopted, group } from '../../kit/groups.ts';
 import { kitNowMs, statefulSet } from '../../kit/objects.ts';
 import {
@@ -229,9 +229,46 @@ describe('a decrease that must prepare', () => {
 
   it.each([false, true])('is refused in a native group, whose pods only the agent prepares, also in a dry run: %s', (dryRun) => {
     const judgement = scale(native, { dryRun });
-    const fact = '1 pod must prepare, and only the agent prepares them: set replicas.count or replicas.mirror';
+    const fact = '1 pod must prepare, and only the agent prepares pods: set replicas.count or replicas.mirror';
     expect(short(judgement)).toEqual({ outcome: 'deny', code: 403, effect: 'deny', message: `${refused} prepare-downscale: ${fact}` });
     expect([judgement.actions, scale(native, { dryRun }, entry({})).outcome]).toEqual([[], 'allow']);
+  });
+
+  it.each<[string, SnapshotOverrides, string]>([
+    ['a pod is absent', { podChanges: { 'ingester-zone-a': { 2: 'missing' } } }, '1 pod must prepare; ingester-zone-a-2 does not exist'],
+    [
+      'a preparation of the agent failed',
+      entry({ state: 'failed', seenMs: kitNowMs, message: 'HTTP 500' }),
+      'ingester-zone-a-2 failed to prepare: HTTP 500',
+    ],
+  ])('is refused at once in a native group, also if %s', (_state, overrides, fact) => {
+    const holding = group({ zones: [{ name: 'a', prepare: { ...prepare, onFailure: 'hold' } }] });
+    const judgement = scale(holding, {}, overrides);
+    const text = `${fact}, and only the agent prepares pods: set replicas.count or replicas.mirror`;
+    expect(short(judgement)).toEqual({ outcome: 'deny', code: 403, effect: 'deny', message: `${refused} prepare-downscale: ${text}` });
+    expect([judgement.actions, judgement.results.map(({ earliestMs }) => earliestMs)]).toEqual([
+      [],
+      judgement.results.map(() => undefined),
+    ]);
+  });
+
+  const mirror: MirrorDefinition = {
+    kind: 'mirror',
+    apiVersion: 'rollout-group.dev/v1alpha1',
+    resourceKind: 'ReplicaTemplate',
+    name: 'ingester',
+    read: 'scale',
+    writeBack: 'none',
+    onMissing: 'hold',
+  };
+  it.each<[string, Partial<ZoneDefinition>, string]>([
+    ['sets the replicas', { replicas: { kind: 'count', count: 3 } }, 'RolloutGroup ingester'],
+    ['mirrors them', { replicas: mirror }, 'ReplicaTemplate ingester'],
+    ['follows a zone', { follows: 'b', replicas: { kind: 'count', count: 3 } }, 'zone b'],
+  ])('names the object to scale in a native group that %s, also under an exception', (_source, more, object) => {
+    const owned = group({ zones: [{ name: 'a', prepare, ...more }, 'b'] });
+    const { message } = scale(owned, {}, { exceptions: [exception('replicas-owned')] });
+    expect(message).toContain(`1 pod must prepare, and only the agent prepares pods: scale ${object} instead`);
   });
 
   it('is refused at once in a native group, also while another rule holds it', () => {

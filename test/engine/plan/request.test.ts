@@ -137,7 +137,7 @@ describe('a decrease that must prepare', () => {
   it('is refused in a native group, whose pods only the agent prepares', () => {
     const asked = request({ desired, group: native });
     expect(whats(asked)).toEqual(['a: scale StatefulSet ingester-zone-a from 3 to 2']);
-    expect(asked.refused[0]?.message).toContain('1 pod must prepare, and only the agent prepares them');
+    expect(asked.refused[0]?.message).toContain('1 pod must prepare, and only the agent prepares pods');
   });
 
   it('is refused when they fail', () => {

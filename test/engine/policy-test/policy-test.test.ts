@@ -191,7 +191,7 @@ describe('the state of a case', () => {
     const endpoint = { scheme: 'http' as const, port: 80, path: '/prepare', timeout: '5s' };
     const native = group({ zones: [{ name: 'a', prepare: { endpoint, onFailure: 'deny' } }, 'b'] });
     const groups = [{ ...native, profile: 'rolloutOperator' } as const];
-    const byAgent = { decision: 'deny', rules: ['prepare-downscale'], message: 'only the agent prepares them' };
+    const byAgent = { decision: 'deny', rules: ['prepare-downscale'], message: 'only the agent prepares pods' };
     expect(one({}, shrinkA, byAgent, { groups: [native] })?.problems).toEqual([]);
     expect(one({}, shrinkA, { decision: 'allow', rules: ['prepare-downscale'] }, { groups })?.problems).toEqual([]);
     const refused = { decision: 'deny', rules: ['prepare-downscale'], message: 'failed to prepare' };

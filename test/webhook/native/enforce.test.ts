@@ -374,7 +374,7 @@ describe('pods that must prepare', () => {
     const answer = await world.env.finish(process.ask(scaleOf(world.set('a'), 2)));
     expect(answer).toMatchObject({ allowed: false, code: 403 });
     expect(answer.message).toContain(
-      'denied by prepare-downscale: 1 pod must prepare, and only the agent prepares them: set replicas.count',
+      'denied by prepare-downscale: 1 pod must prepare, and only the agent prepares pods: set replicas.count',
     );
     expect(process.writes.filter((write) => !write.includes('/events'))).toEqual([]);
     expect(await world.env.finish(process.ask(scaleOf(world.set('a'), 2, { dryRun: true })))).toMatchObject({ allowed: false });
