@@ -78,7 +78,7 @@ export function decideGroup(snapshot: Snapshot, group: GroupDefinition): GroupDe
     // Rejected writes that no step shows.
     warnings: [
       ...scale.warnings,
-      ...newPodWarnings(context, steps, { run: roll.run, stops: stopping.stops }),
+      ...newPodWarnings(context, { run: roll.run, stops: stopping.stops, steps }),
       ...roll.warnings,
       ...wanted.flatMap((action) => refusalOf(context, action) ?? []),
     ],

@@ -5,8 +5,9 @@ import { type GroupContext, zoneNamed } from '../context.ts';
 import type { Action, GroupDecision, RuleResult, Step, Stop } from '../decision.ts';
 import { modelledPodLimit } from '../observe/manifests.ts';
 import type { ZoneView } from '../observe/view.ts';
-import { blocks, result, stepOutcome } from '../rule.ts';
+import { blocks, leadingResult, result, stepOutcome } from '../rule.ts';
 import { withException } from '../rules/exception.ts';
+import { isOfCalendarOrPolicy } from '../rules/policy.ts';
 import { delayedDownscale, keptPreparation, prepareDownscale, renewals, withdrawals } from '../rules/prepare.ts';
 import { refusalOf } from '../rules/refused-write.ts';
 import { checkReplicas, type ScaleQuestion } from '../rules/scale.ts';
@@ -192,11 +193,11 @@ function writeBacks(inForce: readonly InForce[]): readonly Action[] {
 }
 
 type Growth = Required<Pick<Step, 'from' | 'to'>>;
-type Standing = Pick<GroupDecision, 'stops'> & { readonly run?: RunState | undefined };
+type Standing = Pick<GroupDecision, 'steps' | 'stops'> & { readonly run?: RunState | undefined };
 
 /**
  * Returns the pods of a scale-up that start at a revision which the rollout may not bring to them, and why: no webhook pins them, the run
- * failed, a stop is in force, or no wave has reached them. Undefined without such a pod, and above the limit of modelled pods.
+ * failed, a stop is in force, no wave has reached them, or their wave has not begun. Undefined without such a pod, and above the limit of modelled pods.
  */
 export function newPodsFact(context: GroupContext, view: ZoneView, { from, to }: Growth, standing: Standing): string | undefined {
   const { set } = view;
@@ -240,8 +241,8 @@ function newPodsText({ name, images, status: { updateRevision } }: StatefulSetVi
 }
 
 /** Returns a warning for each scale-up of the agent with such pods, also while a rule blocks the scale-up. */
-export function newPodWarnings(context: GroupContext, steps: readonly Step[], standing: Standing): readonly RuleResult[] {
-  return steps.flatMap(({ zone, from, to }) => {
+export function newPodWarnings(context: GroupContext, standing: Standing): readonly RuleResult[] {
+  return standing.steps.flatMap(({ zone, from, to }) => {
     const view = zoneNamed(context, zone);
     const fact =
       view === undefined || from === undefined || to === undefined ? undefined : newPodsFact(context, view, { from, to }, standing);
@@ -256,7 +257,7 @@ interface Pods {
   readonly count: number;
 }
 
-function whyEarly({ group }: GroupContext, view: ZoneView, { present, count }: Pods, { run, stops }: Standing): string | undefined {
+function whyEarly({ group }: GroupContext, view: ZoneView, { present, count }: Pods, { run, stops, steps }: Standing): string | undefined {
   const zone = view.zone.name;
   const requested = view.set?.status.updateRevision;
   const isUpdated = ({ revision }: PodView): boolean => revision === requested;
@@ -268,5 +269,19 @@ function whyEarly({ group }: GroupContext, view: ZoneView, { present, count }: P
   const stop = stops.find(mayBlock);
   if (stop !== undefined) return `although ${stop.fact}`;
   if (!isOfRun || run.kind !== 'rollout') return undefined;
-  return present.filter(isUpdated).length + count > includedPods(group, run, view) ? 'before their wave' : undefined;
+  const updated = present.filter(isUpdated).length + count;
+  if (updated > includedPods(group, run, view)) return 'before their wave';
+  const blocking = isNewTemplate ? blockingWave(steps, zone) : undefined;
+  if (blocking === undefined || updated <= includedPods(group, { ...run, wave: run.wave - 1 }, view)) return undefined;
+  return `although ${blocking.rule} blocks their wave: ${blocking.fact}`;
+}
+
+/**
+ * Returns the result that blocks the wave until an approval, a gate, a window or a policy rule permits it. Zones roll one at a time, so the
+ * last zone with a step decides for the zones without a step. Pods in flight and budgets do not block a wave.
+ */
+function blockingWave(steps: readonly Step[], zone: string): RuleResult | undefined {
+  const rolls = steps.filter(({ kind, pods }) => kind === 'roll' && pods.length > 0);
+  const { results = [] } = rolls.find((step) => step.zone === zone) ?? rolls.at(-1) ?? {};
+  return leadingResult(results.filter((one) => one.rule === 'approval' || one.rule === 'gate' || isOfCalendarOrPolicy(one)));
 }

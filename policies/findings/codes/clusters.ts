@@ -242,7 +242,7 @@ export const clusterCodes = {
     title: 'New pods start at a template that the rollout stopped at',
     severity: 'warning',
     explanation:
-      'Under `onDelete` and `partition`, the StatefulSet controller creates new ordinals at the update revision. So a scale-up starts pods at this revision also if its run failed, a person stopped it, or no wave has reached these pods. Under `pinned`, this happens in a zone that the run has updated completely; after a rollback of such a zone, only while the webhook on pod creation is missing.',
+      'Under `onDelete` and `partition`, the StatefulSet controller creates new ordinals at the update revision. So a scale-up starts pods at this revision also if its run failed, a person stopped it, no wave has reached these pods, or their wave waits for an approval, a gate, a window or a policy rule. Under `pinned`, this happens in a zone that the run has updated completely; after a rollback of such a zone, only while the webhook on pod creation is missing.',
     hint: 'end the run first: undo or retry a failed run, or scale up after the rollout. If the message names the webhook on pod creation, repair it first: run `kubectl rollout-group doctor`',
   },
   RG6001: {

@@ -5,14 +5,16 @@ import { judge } from '../../../engine/judge/judge.ts';
 import { defaultAssumptions } from '../../../engine/plan/document.ts';
 import { forecastScale } from '../../../engine/plan/estimate.ts';
 import { planGroups } from '../../../engine/plan/plan.ts';
+import { digestOfWaves } from '../../../engine/run/requests.ts';
 import { podsNamed, type Snapshot, type StatefulSetView } from '../../../engine/snapshot.ts';
 import { createWorld, step } from '../../../engine/world/world.ts';
+import type { WaveDefinition } from '../../../policies/definition.ts';
 import { holdingPartition } from '../../../policies/strategies.ts';
 import { defined } from '../../../policies/values/defined.ts';
-import { type GroupOverrides, group, wave } from '../../kit/groups.ts';
+import { type GroupOverrides, gate, group, wave } from '../../kit/groups.ts';
 import { manifests, planInput } from '../../kit/manifests.ts';
 import { kitNowMs, newRevision, oldRevision, outdatedStatefulSet, type StatefulSetOverrides } from '../../kit/objects.ts';
-import { hourMs, intent, ledgerOf, type RunFields, runOf, updatedPods } from '../../kit/questions.ts';
+import { freeze, hourMs, intent, ledgerOf, policy, policyRule, type RunFields, runOf, updatedPods } from '../../kit/questions.ts';
 import { podsIn } from '../../kit/rolls.ts';
 import { type SnapshotOverrides, snapshotOf } from '../../kit/snapshots.ts';
 
@@ -26,11 +28,13 @@ interface State extends SnapshotOverrides {
   readonly run?: RunFields;
   readonly set?: StatefulSetOverrides;
   readonly scaled?: GroupOverrides['zones'];
+  /** Replaces the waves of the group. */
+  readonly order?: readonly WaveDefinition[];
 }
 
 /** Two zones of three pods with a new template. The highest pod of zone a is updated. */
-function stateOf({ strategy = 'onDelete', run, set, scaled = ['a', 'b'], ...overrides }: State) {
-  const one = group({ zones: scaled, rollout: { strategy, waves } });
+function stateOf({ strategy = 'onDelete', run, set, scaled = ['a', 'b'], order = waves, ...overrides }: State) {
+  const one = group({ zones: scaled, rollout: { strategy, waves: order }, gates: [gate()] });
   const partition = strategy === 'partition' ? 2 : holdingPartition;
   const update = strategy === 'onDelete' ? {} : { updateStrategy: 'RollingUpdate' as const, partition };
   const statefulSets = one.zones.map(({ statefulSet: name }) => outdatedStatefulSet({ name, images, ...update, ...set }));
@@ -106,6 +110,71 @@ describe('a scale-up by hand', () => {
     const made = 'unknown' in pods ? [] : pods.filter(({ ordinal }) => ordinal > 2).map(({ revision }) => revision === newRevision);
     const isWarned = warned(state).length > 0;
     expect(made).toEqual([isWarned, isWarned]);
+  });
+});
+
+describe('a scale-up by hand before the first pod of its wave', () => {
+  const approval = { count: 1, from: [] };
+  const approved = { before: { approval, gates: [] } };
+  const all = (more: Partial<WaveDefinition> = approved): readonly WaveDefinition[] => [wave('all', ['a', 'b'], more)];
+  const staged = [wave('canary', ['a'], { amount: { pods: 1 } }), wave('rest', ['a', 'b'], approved)];
+  const outdated = podsIn({ a: {} });
+  const blocked = (why: string) => `${start}, although ${why}`;
+  const unapproved = blocked('approval blocks their wave: 0 of 1 approvals');
+  const reviewed = { policies: [policy({ rules: [policyRule({ effect: 'requireApproval', when: true })] })] };
+
+  it.each<[string, State, string]>([
+    ['the approval of the only wave is missing', { run: { wave: 0 }, order: all(), ...outdated }, unapproved],
+    ['the run is not recorded yet', { order: all(), ...outdated }, unapproved],
+    ['the wave after the canary has no approval', { run: { wave: 1 }, order: staged }, unapproved],
+    ['the canary wave ends in this decision', { run: { wave: 0 }, order: staged }, unapproved],
+    [
+      'the gate of the wave has no reading',
+      { run: { wave: 0 }, order: all({ before: { gates: ['errors'] } }), ...outdated },
+      blocked('gate blocks their wave: errors has no reading yet'),
+    ],
+    [
+      'a policy rule requires an approval',
+      { run: { wave: 0 }, order: all({}), ...outdated, ...reviewed },
+      blocked('safety/rule blocks their wave: the condition is true; 0 of 1 approvals'),
+    ],
+    [
+      'a window is closed',
+      { run: { wave: 0 }, order: all({}), ...outdated, policies: [policy({ windows: [freeze()] })] },
+      blocked('a deny window blocks rollout'),
+    ],
+  ])('warns if %s', (_why, state, text) => {
+    expect(warned(state)).toEqual([text]);
+  });
+
+  it('warns in a later zone of the wave, which has no step yet', () => {
+    const { snapshot } = stateOf({ run: { wave: 0 }, order: all(), ...outdated });
+    const { warnings } = judge(snapshot, { ...scale, statefulSet: 'ingester-zone-b' });
+    expect(warnings).toEqual([unapproved.replace('zone a', 'zone b').replace('zone-a', 'zone-b')]);
+  });
+
+  const digest = digestOfWaves(group({ rollout: { waves: all() }, gates: [gate()] }));
+  const rolling = { wave: 0, waveStartedMs: kitNowMs - hourMs, lastDisruptionMs: kitNowMs - hourMs / 2, waves: digest };
+  it.each<[string, State]>([
+    ['the wave is approved', { run: { wave: 0 }, order: all(), intents: [intent({ wave: 'all', digest })] }],
+    ['the wave has begun', { run: rolling, order: all() }],
+    ['only pods in flight block', { run: rolling, order: all({}), ...podsIn({ a: { 2: { revision: newRevision, isReady: false } } }) }],
+    ['another zone is not ready', { run: { wave: 0 }, order: all({}), ...podsIn({ a: {}, b: { 0: { isReady: false } } }) }],
+    ['the pods of the zone are updated', { run: { wave: 1 }, order: staged, ...podsIn({ a: updatedPods() }) }],
+  ])('warns of nothing if %s', (_why, state) => {
+    expect(warned(state)).toEqual([]);
+  });
+
+  it('shows the same in the decision, in the forecast of scale and as the risk RG5019 of a plan', () => {
+    const zones = [{ name: 'a', replicas: { kind: 'count', count: 5 } as const }, 'b'];
+    const own = stateOf({ run: { wave: 0 }, order: all(), scaled: zones, ...outdated });
+    expect(decideGroup(own.snapshot, own.one).warnings.map(({ fact }) => fact)).toContain(unapproved);
+    const { one, snapshot: running } = stateOf({ run: { wave: 0 }, order: all(), ...outdated });
+    expect(forecastScale(running, one, 'a', 5).facts).toEqual([unapproved]);
+    const current = manifests({}, ['a', 'b']);
+    const input = planInput({ groups: [one], current, desired: [...manifests({ replicas: 5 }, ['a']), ...manifests({}, ['b'])] });
+    const [plan] = planGroups({ ...input, running }).groups;
+    expect(plan?.risks.filter(({ code }) => code === 'RG5019')).toMatchObject([{ message: expect.stringContaining('0 of 1 approvals') }]);
   });
 });
 
