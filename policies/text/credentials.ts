@@ -77,8 +77,15 @@ function maskUser(word: string, maskOf: MaskOf): string {
 
 /** Reports whether the value of a name of a credential can be shown. A part that is already hidden stays. */
 function isPlainValue(name: string, value: string): boolean {
-  const plain = value.trim().replace(/^["']|["']$|[\])}]+$/g, '');
+  const plain = withoutClosing(value.trim()).replace(/^["']|["']$/g, '');
   return isSwitch(plain) || /^[*&]+$/.test(plain) || ((isReferenceName(name) || plainFields.has(name)) && isHarmless(plain));
+}
+
+/** Removes the brackets at the end of a text. A pattern for them takes a time with the square of the length. */
+function withoutClosing(text: string): string {
+  let end = text.length;
+  while (end > 0 && ')]}'.includes(text.charAt(end - 1))) end -= 1;
+  return text.slice(0, end);
 }
 
 /** Hides what is assigned to the names of credentials, except booleans, durations, and the harmless names of objects and files. */

@@ -233,6 +233,11 @@ describe('secrets in differences', () => {
     },
   );
 
+  it('are found behind 1,000,000 brackets', () => {
+    const text = `key=${']'.repeat(1_000_000)}x password=hunter2`;
+    expect(JSON.stringify(fieldDiff({ kind: 'ConfigMap' }, { kind: 'ConfigMap', data: { text } }))).not.toContain('hunter2');
+  });
+
   it('are not the tags of images', () => {
     const of = (tag: string) => withContainer({ image: `registry/external-secrets:${tag}` });
     expect(fieldDiff(of('1.2'), of('1.3'))).toMatchObject([
