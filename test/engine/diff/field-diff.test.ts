@@ -167,6 +167,10 @@ describe('secrets in differences', () => {
       { kind: 'ConfigMap', data: { file: 'user: me\npassword: "x"\n' } },
       { kind: 'ConfigMap', data: { file: `user: me\npassword: "${hidden}"\napi_key = ${hidden}\n` } },
     ],
+    ...['BASICAUTH', 'PASSCODE', 'PIN', 'OTP', 'SEED', 'MNEMONIC', 'SAS', 'CONNECTION_STRING'].map(
+      (name) => [`a word with the name ${name}`, withContainer({}), withContainer({ args: [`--${name}=${hidden}`] })] as const,
+    ),
+    ['a user and a password', withContainer({}), withContainer({ env: [{ name: 'LOGIN', value: `admin:${hidden}` }] })],
     ['a URL with a user', withContainer({ env: [] }), withContainer({ env: [{ name: 'URL', value: `https://me:${hidden}@db/x` }] })],
     [
       'the host of a webhook',
