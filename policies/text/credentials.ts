@@ -141,10 +141,15 @@ export function withoutCredentialsOf(key: string, text: string): string {
  */
 export function withoutCredentials(text: string): string {
   const inMaps = text.replace(/(\bannotations["']?:[ \t]*\{)([^}]*)/g, (_, kept, entries) => `${kept}${withoutValues(entries)}`);
-  return maskAll(inMaps, stars).replace(field, (whole: string, name: string, colon: string, value: string) => {
-    const isHidden = name === 'value' ? !isPlainValue(name, value) : isSecretName(name) && !isPlainValue(name, value) && !isMasked(value);
-    return isHidden ? `${name}${colon}${stars(value.trimEnd())}${value.slice(value.trimEnd().length)}` : whole;
-  });
+  return maskAll(inMaps, stars).replace(blockField, hideField).replace(field, hideField);
+}
+
+/** Hides the value of a field: each `value`, and what `maskAll` left of a credential. */
+function hideField(whole: string, name: string, colon: string, value: string): string {
+  const isHidden = name === 'value' || (isSecretName(name) && !isMasked(value));
+  if (!isHidden || isPlainValue(name, value)) return whole;
+  const end = value.trimEnd().length;
+  return `${name}${colon}${stars(value.slice(0, end))}${value.slice(end)}`;
 }
 
 /** Reports whether `maskAll` hid the whole value: it keeps tags, anchors and the scheme of HTTP authentication. */
@@ -152,8 +157,26 @@ function isMasked(value: string): boolean {
   return /^(?:[!&]\S+\s+)*(?:(?:Bearer|Basic|Token)\s+)?\*+\s*$/i.test(value);
 }
 
+/** The colon of a field with a text in YAML or JSON, and the spaces around it. A brace or a bracket after it begins a map or a list. */
+const fieldColon = String.raw`(["'][ \t]*:(?![ \t]*[{[])[ \t]*|[ \t]*:(?![ \t]*[{[])[ \t]+)`;
+
 /** A field with a text in YAML or JSON. Unlike in other texts, the value has spaces. */
-const field = /(?<![\w.-])([\w.-]+)(["']:[ \t]*|:[ \t]+)(?![{[])("(?:\\.|[^"\\])*"?|'(?:''|[^'])*'?|(?:(?!\s#)[^,}\]\n])+)/g;
+const field = new RegExp(
+  [
+    String.raw`(?<![\w.-])([\w.-]+)${fieldColon}`,
+    String.raw`((?:[&!]\S{1,100}[ \t]+){0,2}(?:"(?:\\.|[^"\\])*"?|'(?:''|[^'])*'?|(?:(?!\s#)[^,}\]\n])+))`,
+  ].join(''),
+  'g',
+);
+
+/** A field at the beginning of a line: its value reaches to the end of the line or to a comment, with commas and braces. */
+const blockField = new RegExp(
+  [
+    String.raw`(?<![\w.-])(?=[\w.-])(?<=^[ \t-]{0,100}["']?)([\w.-]+)${fieldColon}`,
+    String.raw`((?:[&!]\S{1,100}[ \t]+){0,2}(?:"(?:\\.|[^"\\\n])*"|'(?:''|[^'\n])*'|(?!["'])(?:(?!\s#).)+)(?=\s*(?:#|$))|.+)`,
+  ].join(''),
+  'gm',
+);
 
 function hideWords(text: string): string {
   return text.replace(/[^\s{}]+/g, stars);

@@ -59,13 +59,41 @@ it.each([
   'password: a s3cr3t',
   'metadata: { name: x, annotations: { a/b: s3cr3t }, colour: red }',
   '{"name":"A","value":"s3cr3t"}',
+  'value: a,s3cr3t',
+  '  - value: abc}s3cr3t',
+  'value: "a", s3cr3t',
+  'value: "a" s3cr3t # c',
+  'value: &a "x, s3cr3t"',
+  '[{ name: A, value: &a "x, s3cr3t" }]',
+  'password: x, s3cr3t',
+  '"env": {"value": "s3cr3t"}',
+  'env:  {value: s3cr3t}',
+  'value : s3cr3t',
+  '"value" : "s3cr3t"',
+  '{ value : s3cr3t, a: b }',
 ])('hides the values of pairs and annotations in the excerpt %j', (text) => {
   const excerpt = withoutCredentials(text);
   expect([excerpt.length, excerpt.includes('s3cr3t')]).toEqual([text.length, false]);
 });
 
+// A pattern whose time grows with the square of the length would not return.
+it.each([' ', '-', '- ', 'a: ', 'value: ', 'value: "', '"value": ', '--token ', String.raw`"\"`])(
+  'hides a value in an excerpt of 400,000 characters: %j',
+  (part) => {
+    expect(withoutCredentials(`${part.repeat(400_000 / part.length)}\nvalue: s3cr3t`)).not.toContain('s3cr3t');
+  },
+);
+
 it.each([
   ['a Secret', 'kind: Secret\nstringData:\n  db: |\n    s3cr3t\n'],
+  ['a Secret with a space before the colon', 'kind : Secret\nstringData:\n  db: s3cr3t\n'],
+  ['a Secret in JSON', '{ "kind" : "Secret",\n  "stringData": {\n  "db": "s3cr3t" } }\n'],
+  ['a map of annotations with a comment', 'metadata:\n  annotations:\n# comment\n    text: s3cr3t\n'],
+  ['a value of several lines', 'env:\n  - name: A\n    value: |\n      more\n\n      s3cr3t\n'],
+  ['a value on the next line', 'env:\n  - value:\n      s3cr3t\n'],
+  ['a value that goes on', 'env:\n  - value: "a\n      s3cr3t"\n'],
+  ['a credential of several lines', 'password: >-\n  a: s3cr3t\n'],
+  ['a list of credentials', 'passwords:\n- a\n- s3cr3t\n'],
   ['a map of annotations', 'metadata:\n  annotations:\n    text: |\n      more\n      s3cr3t\n'],
 ])('hides every value of %s in an excerpt', (_, text) => {
   const document = `kind: Pod\n---\n${text}---\nkind: Pod\n`;
@@ -74,6 +102,16 @@ it.each([
   expect(JSON.stringify(placeOf(lines, start, start + 6, ''))).not.toContain('s3cr3t');
   expect(placeOf(lines, 0, 4, '').excerpt?.at(-1)?.text).toBe('kind: Pod');
   expect(placeOf(lines, document.lastIndexOf('kind'), document.length, '').excerpt?.at(-1)?.text).toBe('kind: Pod');
+});
+
+it.each([
+  ['env:\n  - value: a\n    name: shown\n', 'shown'],
+  ['volumes:\n  - name: a\n    secret:\n      secretName: shown\n', 'shown'],
+  ['{ value: true, colour: shown }\n', 'shown'],
+  ['value: 30s # shown\n', 'value: 30s # shown'],
+])('shows the other fields of the excerpt %j', (text, shown) => {
+  const { excerpt } = placeIn(text, 'shown');
+  expect(excerpt?.at(-1)?.text).toContain(shown);
 });
 
 it('names no alias, anchor or tag, because a credential can begin with their characters', () => {
