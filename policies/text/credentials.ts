@@ -32,21 +32,29 @@ const inAddresses = [
   /(:\/\/)([^/\s"']+)(?=@)/g,
 ];
 
-/** The name of an assignment such as `password: x`, `--auth.token=x`, `Authorization: Bearer x` and `"api_key": "x"`, anywhere in a text. */
-const assignedName = /(?<![\w.-])[\w.-]+(?=["']?[ \t]*[:=])/g;
+/**
+ * The name of an assignment such as `password: x`, `--auth.token=x`, `Authorization: Bearer x` and `\"api_key\": \"x\"`, anywhere in a text, and
+ * a flag before its value, as in `--password x` and `["--password", "x"]`.
+ */
+const assignedName = /(?<![\w.-])(?:[\w.-]+(?=\\?["']?[ \t]*[:=])|-{1,2}[a-z][\w.-]*(?=[ \t]+[^\s-]|\\?["']?[ \t]*,))/gi;
+
+/** A quoted value. Without an end, it reaches to the end of the line. Quotes with a backslash are in a quoted text. */
+const quoted = String.raw`\\"(?:\\\\\\?[^\n]|[^"\\\n])*(?:\\")?|"(?:\\.|[^"\\\n])*(?:"|$)|'(?:''|[^'\n])*(?:'|$)`;
 
 /**
- * The rest of an assignment: what stays, and the value. A brace before a space or the end of the line begins a mapping. A quoted value without
- * an end reaches to the end of the line. A comma, a semicolon or an ampersand ends a value only before another assignment, a quote or a space.
+ * The rest of an assignment: what stays, and the value. A brace before a space or the end of the line begins a mapping. A comma, a semicolon or
+ * an ampersand ends a value only before another assignment, a quote or a space.
  */
 const assignedValue = new RegExp(
   [
-    String.raw`(["']?[ \t]*(?:[:=]=|=>|[:=])[ \t]*(?:[&!]\S{1,100}[ \t]+){0,2}(?:(?:Bearer|Basic|Token)[ \t]+)?)`,
-    String.raw`("(?:\\.|[^"\\\n])*(?:"|$)|'(?:''|[^'\n])*(?:'|$)`,
-    String.raw`|(?![{[](?:\s|$))(?:[^\s,;&"']|[,;&](?![\w.-]{1,100}=|[\s"']|$))+)`,
+    String.raw`(\\?["']?[ \t]*(?:[:=]=|=>|[:=])[ \t]*(?:[&!]\S{1,100}[ \t]+){0,2}(?:(?:Bearer|Basic|Token)[ \t]+)?)`,
+    String.raw`(${quoted}|(?![{[](?:\s|$))(?:[^\s,;&"']|[,;&](?![\w.-]{1,100}=|[\s"']|$))+)`,
   ].join(''),
   'imy',
 );
+
+/** The value of a flag: the next word, or the next entry of a list. Another flag and an operator of the shell are no values. */
+const flagValue = new RegExp(String.raw`(\\?["']?[ \t]*,[ \t]*|[ \t]+)(?!\\?["']?-|[|<>&;:=])(${quoted}|[^\s"']+)`, 'my');
 
 /** Tokens with a known beginning, and private keys. */
 const inTokens = [
@@ -94,13 +102,18 @@ function maskAssigned(text: string, maskOf: MaskOf): string {
   let end = 0;
   for (const { 0: name, index } of text.matchAll(assignedName)) {
     if (index < end || !isSecretName(name)) continue;
-    assignedValue.lastIndex = index + name.length;
-    const [whole, kept = '', value = ''] = assignedValue.exec(text) ?? [];
+    const [whole, kept = '', value = ''] = valueAfter(text, name, index + name.length) ?? [];
     if (whole === undefined || isPlainValue(name, value)) continue;
     parts.push(text.slice(end, index), name, kept, maskOf(value));
     end = index + name.length + whole.length;
   }
   return parts.join('') + text.slice(end);
+}
+
+function valueAfter(text: string, name: string, at: number): RegExpExecArray | null {
+  assignedValue.lastIndex = at;
+  flagValue.lastIndex = at;
+  return assignedValue.exec(text) ?? (name.startsWith('-') ? flagValue.exec(text) : null);
 }
 
 function maskMatches(text: string, patterns: readonly RegExp[], maskOf: MaskOf): string {
@@ -180,6 +193,12 @@ const blockField = new RegExp(
 
 function hideWords(text: string): string {
   return text.replace(/[^\s{}]+/g, stars);
+}
+
+/** Reports whether a line ends with the flag of a credential, so that the next line can have its value. */
+export function endsWithSecretFlag(line: string): boolean {
+  const flag = /(?<![\w.-])-{1,2}[a-z][\w.-]*(?=["']?,?[ \t]*$)/i.exec(line)?.[0];
+  return flag !== undefined && isSecretName(flag) && !isReferenceName(flag);
 }
 
 /** Returns a line of a file in which the values of all keys are masked at the same length. */

@@ -1,7 +1,7 @@
 // Computes lines and columns of a text, and the lines that a finding shows.
 import { LineCounter } from 'yaml';
 import type { ExcerptLine, Place } from '../findings/finding.ts';
-import { isSecretKey, withoutCredentials, withoutValues } from '../text/credentials.ts';
+import { endsWithSecretFlag, isSecretKey, withoutCredentials, withoutValues } from '../text/credentials.ts';
 
 export interface TextLines {
   readonly file: string;
@@ -47,12 +47,18 @@ function excerptOf(lines: TextLines, line: number): readonly ExcerptLine[] {
 function lineText(lines: TextLines, line: number): string | undefined {
   const raw = rawLine(lines, line);
   if (raw === undefined) return undefined;
-  return isInSecret(lines, line) || isInHiddenField(lines, line) ? withoutValues(raw) : withoutCredentials(raw);
+  return isInSecret(lines, line) || isInHiddenField(lines, line) || isAfterFlag(lines, line) ? withoutValues(raw) : withoutCredentials(raw);
 }
 
 function rawLine({ text, counter: { lineStarts } }: TextLines, line: number): string | undefined {
   const [start = 0, end = text.length] = [lineStarts[line - 1], lineStarts[line]];
   return end - start > excerptLimit ? undefined : text.slice(start, end).replace(/\r?\n$/, '');
+}
+
+/** Reports whether the line can have the value of a flag on the line before. */
+function isAfterFlag(lines: TextLines, line: number): boolean {
+  const before = line > 1 ? rawLine(lines, line - 1) : undefined;
+  return before !== undefined && endsWithSecretFlag(before) && !/^\s*(?:-\s+)?["']?--?[a-z]/i.test(rawLine(lines, line) ?? '');
 }
 
 /** Reports whether the line is in a document with a Secret, of which every value can be a credential. */

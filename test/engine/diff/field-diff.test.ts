@@ -167,6 +167,7 @@ describe('secrets in differences', () => {
       { kind: 'ConfigMap', data: { file: 'user: me\npassword: "x"\n' } },
       { kind: 'ConfigMap', data: { file: `user: me\npassword: "${hidden}"\napi_key = ${hidden}\n` } },
     ],
+    ['a flag in a command', withContainer({}), withContainer({ command: ['sh', '-c', `app --password ${hidden}`] })],
     ['a user and a password', withContainer({}), withContainer({ env: [{ name: 'LOGIN', value: `admin:${hidden}` }] })],
     ['a URL with a user', withContainer({ env: [] }), withContainer({ env: [{ name: 'URL', value: `https://me:${hidden}@db/x` }] })],
     [
