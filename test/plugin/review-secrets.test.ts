@@ -154,7 +154,8 @@ describe('a credential with any usual name or form', () => {
   const annotations = Object.fromEntries(pairs.map(({ name, value }) => [`example.com/${name}`, value]));
   const harmless = [
     ...['LOG_LEVEL=debug', 'GOMEMLIMIT=2GiB', 'JAVA_OPTS=-Xms4g -Xmx4g -XX:+UseG1GC', 'KAFKA=kafka.svc.cluster.local:9093'],
-    ...['RACK=eu-west-1a', 'VERSION=v1.2.3', 'REDIS=redis:6379', 'IMAGE=mimir:v2', 'CPU=500m', 'WAIT=2h30m', 'TRACES=http://otel:4318', 'KEY_FILE=/etc/tls/tls.key'],
+    ...['REDIS=redis:6379', 'IMAGE=mimir:v2'],
+    ...['RACK=eu-west-1a', 'VERSION=v1.2.3', 'CPU=500m', 'WAIT=2h30m', 'TRACES=http://otel:4318', 'KEY_FILE=/etc/tls/tls.key'],
   ];
   const args = ['-querier.max-concurrent=8', '-memberlist.join=dns+gossip.mimir:7946', '-auth.multitenancy-enabled=true'];
 
