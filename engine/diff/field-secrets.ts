@@ -15,12 +15,7 @@ export function masked(kind: string, place: Place, before: unknown, after: unkno
   const isHidden = isSecretField(kind, place);
   const areImages = [before, after].every((value) => value === undefined || isImage(key, value));
   if (areImages && !isHidden) return { before, after };
-  const name = literalName(place.path);
-  const show = (value: unknown): unknown => {
-    if (isHidden || value === undefined || value === null) return maskValue(isHidden, value);
-    if (name !== undefined) return literal(name)(value);
-    return isAnnotations(key) ? withoutAnnotations(value) : maskValue(typeof value === 'string' && isSecretKey(key), value);
-  };
+  const show = isHidden ? hideText : showOf(key, literalName(place.path));
   const shown = { before: show(before), after: show(after) };
   if (before === undefined || after === undefined || JSON.stringify(shown.before) !== JSON.stringify(shown.after)) return shown;
   return { before: `${mask} (before)`, after: `${mask} (after)` };
@@ -33,33 +28,18 @@ function isSecretField(kind: string, place: Place): boolean {
 /** Returns the name of the variable, header or annotation whose literal value is at the path; undefined for other fields. */
 function literalName(path: string): string | undefined {
   const annotation = /\bannotations(?:\[([^\]]*)\]|\.([\w-]+))$/.exec(path);
-  const name = annotation?.[1] ?? annotation?.[2];
-  if (name !== undefined) return isOwnAnnotation(name) ? undefined : annotationName(name);
-  return /\[([^\]]+)\]\.value$/.exec(path)?.[1];
+  const key = annotation?.[1] ?? annotation?.[2];
+  if (key !== undefined) return annotationName(key);
+  const value = /(?:^|\.|\[([^\]]+)\]\.)value$/.exec(path);
+  return value === null ? undefined : (value[1] ?? '');
 }
 
-/** The part of the key of an annotation that can say that the value is a credential: the prefix is a domain. */
-function annotationName(key: string): string {
-  return key.replace(/^.*\//, '');
-}
-
-/** Reports whether only this project writes the annotation. Its values have hashes and texts of people, and no credentials. */
-function isOwnAnnotation(key: string): boolean {
-  return key.startsWith(`${apiGroup}/`);
-}
-
-function isAnnotations(key: string): boolean {
-  return key === 'annotations';
-}
-
-function withoutAnnotations(value: unknown): unknown {
-  if (!isRecord(value)) return maskValue(false, value);
-  return Object.fromEntries(Object.entries(value).map(([key, entry]) => [key, showAnnotation(key)(entry)]));
-}
-
-function showAnnotation(key: string): Show {
-  if (!isOwnAnnotation(key)) return literal(annotationName(key));
-  return isSecretKey(key) ? hideText : showText;
+/**
+ * Returns the part of the key of an annotation that can say that the value is a credential: the prefix is a domain. Returns undefined for
+ * the annotations that only this project writes: their values have hashes and texts of people, and no credentials.
+ */
+function annotationName(key: string): string | undefined {
+  return key.startsWith(`${apiGroup}/`) ? undefined : key.replace(/^.*\//, '');
 }
 
 /** Reports whether the value names an image. In `external-secrets:1.2` the text after the colon is a tag, and not a credential. */
@@ -78,7 +58,7 @@ function maskValue(isHidden: boolean, value: unknown): unknown {
   if (typeof value === 'string') return maskText(value);
   if (Array.isArray(value)) return withoutFlagValues(value).map((entry) => maskValue(false, entry));
   if (typeof value !== 'object') return value;
-  return Object.fromEntries(Object.entries(value).map(([key, part]) => [key, isImage(key, part) ? part : maskEntry(value, key, part)]));
+  return Object.fromEntries(Object.entries(value).map(([key, part]) => [key, isImage(key, part) ? part : showEntry(value, key)(part)]));
 }
 
 type Show = (value: unknown) => unknown;
@@ -86,21 +66,31 @@ type Show = (value: unknown) => unknown;
 const showText: Show = (value) => maskValue(false, value);
 const hideText: Show = (value) => maskValue(true, value);
 
-function maskEntry(entry: object, key: string, value: unknown): unknown {
-  return isAnnotations(key) ? withoutAnnotations(value) : showEntry(entry, key)(value);
+/** Hides a text under the name of a credential. A list or an object under such a name has parts with names. */
+const hideTextOnly: Show = (value) => maskValue(typeof value === 'string', value);
+
+/** Masks the annotations of an object, each as a literal value. */
+const showAnnotations: Show = (value) => {
+  if (!isRecord(value)) return showText(value);
+  return Object.fromEntries(Object.entries(value).map(([key, entry]) => [key, showOf(key, annotationName(key))(entry)]));
+};
+
+/** Returns how a field is shown: by the name of the variable, header or annotation of which it is the literal value, or else by its key. */
+function showOf(key: string, name: string | undefined): Show {
+  if (name !== undefined) return literal(name);
+  if (key === 'annotations') return showAnnotations;
+  return isSecretKey(key) ? hideTextOnly : showText;
 }
 
-/** Returns how the field of an object is shown: a text whose key is that of a credential, and the `value` of a variable or header. */
+/** Returns how the field of an object is shown. A `value` is a literal value, also without a name next to it. */
 function showEntry(entry: object, key: string): Show {
-  const value = part(entry, key);
-  if (key === 'value' && 'name' in entry) return literal(String(entry.name));
-  return typeof value === 'string' && isSecretKey(key) ? hideText : showText;
+  return showOf(key, key === 'value' ? String(part(entry, 'name') ?? '') : undefined);
 }
 
 /** Returns how a field of the object at the path is shown. */
 function showField({ isSecret, path }: { readonly isSecret: boolean; readonly path: string }, entry: object, key: string): Show {
   if (isSecret && /^(?:data|stringData|metadata\.annotations)(?:\.|$)/.test(path)) return hideText;
-  return /(?:^|\.)annotations$/.test(path) ? showAnnotation(key) : showEntry(entry, key);
+  return /(?:^|\.)annotations$/.test(path) ? showOf(key, annotationName(key)) : showEntry(entry, key);
 }
 
 function literal(name: string): Show {
@@ -132,7 +122,10 @@ export function withoutSecrets(
   const isSecret = object['kind'] === 'Secret';
   const hide = (value: unknown, counterpart: unknown, path: string, show: Show): unknown => {
     if (Array.isArray(value)) {
-      return value.map((entry, index) => hide(entry, part(counterpart, index), `${path}[]`, isValueOfFlag(value, index) ? hideText : show));
+      const below = show === hideText ? hideText : showText;
+      return value.map((entry, index) =>
+        hide(entry, part(counterpart, index), `${path}[]`, isValueOfFlag(value, index) ? hideText : below),
+      );
     }
     if (typeof value === 'object' && value !== null) {
       const entries = Object.entries(value).map(([key, entry]) => {

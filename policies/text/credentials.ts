@@ -32,21 +32,29 @@ const inAddresses = [
   /(:\/\/)([^/\s"']+)(?=@)/g,
 ];
 
-/** The name of an assignment such as `password: x`, `--auth.token=x`, `Authorization: Bearer x` and `"api_key": "x"`, anywhere in a text. */
-const assignedName = /(?<![\w.-])[\w.-]+(?=["']?[ \t]*[:=])/g;
+/**
+ * The name of an assignment such as `password: x`, `--auth.token=x`, `Authorization: Bearer x` and `\"api_key\": \"x\"`, anywhere in a text, and
+ * a flag before its value, as in `--password x` and `["--password", "x"]`.
+ */
+const assignedName = /(?<![\w.-])(?:[\w.-]+(?=\\?["']?[ \t]*[:=])|-{1,2}[a-z][\w.-]*(?=[ \t]+[^\s-]|\\?["']?[ \t]*,))/gi;
+
+/** A quoted value. Without an end, it reaches to the end of the line. Quotes with a backslash are in a quoted text. */
+const quoted = String.raw`\\"(?:\\\\\\?[^\n]|[^"\\\n])*(?:\\")?|"(?:\\.|[^"\\\n])*(?:"|$)|'(?:''|[^'\n])*(?:'|$)`;
 
 /**
- * The rest of an assignment: what stays, and the value. A brace before a space or the end of the line begins a mapping. A quoted value without
- * an end reaches to the end of the line. A comma, a semicolon or an ampersand ends a value only before another assignment, a quote or a space.
+ * The rest of an assignment: what stays, and the value. A brace before a space or the end of the line begins a mapping. A comma, a semicolon or
+ * an ampersand ends a value only before another assignment, a quote or a space.
  */
 const assignedValue = new RegExp(
   [
-    String.raw`(["']?[ \t]*(?:[:=]=|=>|[:=])[ \t]*(?:[&!]\S{1,100}[ \t]+){0,2}(?:(?:Bearer|Basic|Token)[ \t]+)?)`,
-    String.raw`("(?:\\.|[^"\\\n])*(?:"|$)|'(?:''|[^'\n])*(?:'|$)`,
-    String.raw`|(?![{[](?:\s|$))(?:[^\s,;&"']|[,;&](?![\w.-]{1,100}=|[\s"']|$))+)`,
+    String.raw`(\\?["']?[ \t]*(?:[:=]=|=>|[:=])[ \t]*(?:[&!]\S{1,100}[ \t]+){0,2}(?:(?:Bearer|Basic|Token)[ \t]+)?)`,
+    String.raw`(${quoted}|(?![{[](?:\s|$))(?:[^\s,;&"']|[,;&](?![\w.-]{1,100}=|[\s"']|$))+)`,
   ].join(''),
   'imy',
 );
+
+/** The value of a flag: the next word, or the next entry of a list. Another flag and an operator of the shell are no values. */
+const flagValue = new RegExp(String.raw`(\\?["']?[ \t]*,[ \t]*|[ \t]+)(?!\\?["']?-|[|<>&;:=])(${quoted}|[^\s"']+)`, 'my');
 
 /** Tokens with a known beginning, and private keys. */
 const inTokens = [
@@ -77,8 +85,15 @@ function maskUser(word: string, maskOf: MaskOf): string {
 
 /** Reports whether the value of a name of a credential can be shown. A part that is already hidden stays. */
 function isPlainValue(name: string, value: string): boolean {
-  const plain = value.trim().replace(/^["']|["']$|[\])}]+$/g, '');
+  const plain = withoutClosing(value.trim()).replace(/^["']|["']$/g, '');
   return isSwitch(plain) || /^[*&]+$/.test(plain) || ((isReferenceName(name) || plainFields.has(name)) && isHarmless(plain));
+}
+
+/** Removes the brackets at the end of a text. A pattern for them takes a time with the square of the length. */
+function withoutClosing(text: string): string {
+  let end = text.length;
+  while (end > 0 && ')]}'.includes(text.charAt(end - 1))) end -= 1;
+  return text.slice(0, end);
 }
 
 /** Hides what is assigned to the names of credentials, except booleans, durations, and the harmless names of objects and files. */
@@ -87,13 +102,18 @@ function maskAssigned(text: string, maskOf: MaskOf): string {
   let end = 0;
   for (const { 0: name, index } of text.matchAll(assignedName)) {
     if (index < end || !isSecretName(name)) continue;
-    assignedValue.lastIndex = index + name.length;
-    const [whole, kept = '', value = ''] = assignedValue.exec(text) ?? [];
+    const [whole, kept = '', value = ''] = valueAfter(text, name, index + name.length) ?? [];
     if (whole === undefined || isPlainValue(name, value)) continue;
     parts.push(text.slice(end, index), name, kept, maskOf(value));
     end = index + name.length + whole.length;
   }
   return parts.join('') + text.slice(end);
+}
+
+function valueAfter(text: string, name: string, at: number): RegExpExecArray | null {
+  assignedValue.lastIndex = at;
+  flagValue.lastIndex = at;
+  return assignedValue.exec(text) ?? (name.startsWith('-') ? flagValue.exec(text) : null);
 }
 
 function maskMatches(text: string, patterns: readonly RegExp[], maskOf: MaskOf): string {
@@ -134,10 +154,15 @@ export function withoutCredentialsOf(key: string, text: string): string {
  */
 export function withoutCredentials(text: string): string {
   const inMaps = text.replace(/(\bannotations["']?:[ \t]*\{)([^}]*)/g, (_, kept, entries) => `${kept}${withoutValues(entries)}`);
-  return maskAll(inMaps, stars).replace(field, (whole: string, name: string, colon: string, value: string) => {
-    const isHidden = name === 'value' ? !isPlainValue(name, value) : isSecretName(name) && !isPlainValue(name, value) && !isMasked(value);
-    return isHidden ? `${name}${colon}${stars(value.trimEnd())}${value.slice(value.trimEnd().length)}` : whole;
-  });
+  return maskAll(inMaps, stars).replace(blockField, hideField).replace(field, hideField);
+}
+
+/** Hides the value of a field: each `value`, and what `maskAll` left of a credential. */
+function hideField(whole: string, name: string, colon: string, value: string): string {
+  const isHidden = name === 'value' || (isSecretName(name) && !isMasked(value));
+  if (!isHidden || isPlainValue(name, value)) return whole;
+  const end = value.trimEnd().length;
+  return `${name}${colon}${stars(value.slice(0, end))}${value.slice(end)}`;
 }
 
 /** Reports whether `maskAll` hid the whole value: it keeps tags, anchors and the scheme of HTTP authentication. */
@@ -145,11 +170,35 @@ function isMasked(value: string): boolean {
   return /^(?:[!&]\S+\s+)*(?:(?:Bearer|Basic|Token)\s+)?\*+\s*$/i.test(value);
 }
 
+/** The colon of a field with a text in YAML or JSON, and the spaces around it. A brace or a bracket after it begins a map or a list. */
+const fieldColon = String.raw`(["'][ \t]*:(?![ \t]*[{[])[ \t]*|[ \t]*:(?![ \t]*[{[])[ \t]+)`;
+
 /** A field with a text in YAML or JSON. Unlike in other texts, the value has spaces. */
-const field = /(?<![\w.-])([\w.-]+)(["']:[ \t]*|:[ \t]+)(?![{[])("(?:\\.|[^"\\])*"?|'(?:''|[^'])*'?|(?:(?!\s#)[^,}\]\n])+)/g;
+const field = new RegExp(
+  [
+    String.raw`(?<![\w.-])([\w.-]+)${fieldColon}`,
+    String.raw`((?:[&!]\S{1,100}[ \t]+){0,2}(?:"(?:\\.|[^"\\])*"?|'(?:''|[^'])*'?|(?:(?!\s#)[^,}\]\n])+))`,
+  ].join(''),
+  'g',
+);
+
+/** A field at the beginning of a line: its value reaches to the end of the line or to a comment, with commas and braces. */
+const blockField = new RegExp(
+  [
+    String.raw`(?<![\w.-])(?=[\w.-])(?<=^[ \t-]{0,100}["']?)([\w.-]+)${fieldColon}`,
+    String.raw`((?:[&!]\S{1,100}[ \t]+){0,2}(?:"(?:\\.|[^"\\\n])*"|'(?:''|[^'\n])*'|(?!["'])(?:(?!\s#).)+)(?=\s*(?:#|$))|.+)`,
+  ].join(''),
+  'gm',
+);
 
 function hideWords(text: string): string {
   return text.replace(/[^\s{}]+/g, stars);
+}
+
+/** Reports whether a line ends with the flag of a credential, so that the next line can have its value. */
+export function endsWithSecretFlag(line: string): boolean {
+  const flag = /(?<![\w.-])-{1,2}[a-z][\w.-]*(?=["']?,?[ \t]*$)/i.exec(line)?.[0];
+  return flag !== undefined && isSecretName(flag) && !isReferenceName(flag);
 }
 
 /** Returns a line of a file in which the values of all keys are masked at the same length. */

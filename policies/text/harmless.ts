@@ -3,9 +3,10 @@
 /** The names of credentials, in lower case with hyphens between their words. */
 const credentialName = new RegExp(
   [
-    'passw|passphrase|secret|token|credential|authorization|cookie|api-?key|(?:access|private|signing)-?key',
-    String.raw`(?:^|-)(?:[a-z]*(?:pass|pwd|creds?|keys?)|pw|pat|salt|o?auth|sig|signature|sessions?|licen[sc]e|dsn|private|(?:web)?hooks?|jwt|psk)\d*(?:-|$)`,
-    '(?:^|-)access$',
+    'passw|passphrase|passcode|mnemonic|secret|token|credential|authorization|cookie|api-?key|(?:access|private|signing)-?key|connection-?string',
+    String.raw`(?:^|-)(?:[a-z]*(?:pass|pwd|creds?|keys?|auth)|pw|pat|salt|otp|sas|sig|signature|sessions?|licen[sc]e|dsn)\d*(?:-|$)`,
+    String.raw`(?:^|-)(?:private|(?:web)?hooks?|jwt|psk)\d*(?:-|$)`,
+    '(?:^|-)(?:access|pin|seed)$',
   ].join('|'),
 );
 
@@ -36,9 +37,12 @@ const harmlessWord =
 const harmlessPart =
   /\$\(\w{1,100}\)|\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d)|(?:[\w.~%-]{1,40}=)?\*{3}@?|-XX:[+-]?[A-Z]\w{1,60}(?=\s|=|$)|-X(?=[a-z])/g;
 
+/** A user and a password such as `user:pw1`. After a colon, `:9093` is a port, and `:v2` a version. */
+const userAndPassword = /(?:^|[\s,;=])[\w.@-]+:(?!v\d)[a-z]+\d/i;
+
 /** Reports whether a value consists of words, numbers and the separators of versions, paths, addresses, lists and flags. */
 export function isHarmless(value: string): boolean {
-  if (value.length > 1000) return false;
+  if (value.length > 1000 || userAndPassword.test(value)) return false;
   const words = value.replace(harmlessPart, '-').split(/[-_./:=,;%+*?&#]|\s+(?=-)/);
   return words.every((word) => word === '' || harmlessWord.test(word));
 }

@@ -1,7 +1,7 @@
 // Computes lines and columns of a text, and the lines that a finding shows.
 import { LineCounter } from 'yaml';
 import type { ExcerptLine, Place } from '../findings/finding.ts';
-import { withoutCredentials, withoutValues } from '../text/credentials.ts';
+import { endsWithSecretFlag, isSecretKey, withoutCredentials, withoutValues } from '../text/credentials.ts';
 
 export interface TextLines {
   readonly file: string;
@@ -47,12 +47,18 @@ function excerptOf(lines: TextLines, line: number): readonly ExcerptLine[] {
 function lineText(lines: TextLines, line: number): string | undefined {
   const raw = rawLine(lines, line);
   if (raw === undefined) return undefined;
-  return isInSecret(lines, line) || isInAnnotations(lines, line) ? withoutValues(raw) : withoutCredentials(raw);
+  return isInSecret(lines, line) || isInHiddenField(lines, line) || isAfterFlag(lines, line) ? withoutValues(raw) : withoutCredentials(raw);
 }
 
 function rawLine({ text, counter: { lineStarts } }: TextLines, line: number): string | undefined {
   const [start = 0, end = text.length] = [lineStarts[line - 1], lineStarts[line]];
   return end - start > excerptLimit ? undefined : text.slice(start, end).replace(/\r?\n$/, '');
+}
+
+/** Reports whether the line can have the value of a flag on the line before. */
+function isAfterFlag(lines: TextLines, line: number): boolean {
+  const before = line > 1 ? rawLine(lines, line - 1) : undefined;
+  return before !== undefined && endsWithSecretFlag(before) && !/^\s*(?:-\s+)?["']?--?[a-z]/i.test(rawLine(lines, line) ?? '');
 }
 
 /** Reports whether the line is in a document with a Secret, of which every value can be a credential. */
@@ -64,7 +70,7 @@ function isInSecret({ secrets, counter: { lineStarts } }: TextLines, line: numbe
 /** Returns the ranges of the documents that contain a Secret. */
 function rangesOfSecrets(text: string): TextLines['secrets'] {
   const ranges: (readonly [start: number, end: number])[] = [];
-  for (const { index } of text.matchAll(/\bkind["']?:[ \t]*["']?Secret\b/g)) {
+  for (const { index } of text.matchAll(/\bkind["']?[ \t]*:[ \t]*["']?Secret(?:List)?\b/g)) {
     if (index < (ranges.at(-1)?.[1] ?? 0)) continue;
     const end = text.indexOf('\n---', index);
     ranges.push([Math.max(0, text.lastIndexOf('\n---', index)), end < 0 ? text.length + 1 : end]);
@@ -72,21 +78,34 @@ function rangesOfSecrets(text: string): TextLines['secrets'] {
   return ranges;
 }
 
-/** The maximum number of lines that are searched for the key of a line: annotations with longer texts are rare. */
+/** The maximum number of lines that are searched for the key of a line: longer texts are rare. */
 const ancestorLimit = 200;
 
-/** Reports whether the line is in a map of annotations: a line above with a smaller indentation is their key. */
-function isInAnnotations(lines: TextLines, line: number): boolean {
-  let indent = indentOf(rawLine(lines, line) ?? '');
+/** Reports whether a line above with a smaller indentation is the key of annotations, of a `value` or of a text with a credential. */
+function isInHiddenField(lines: TextLines, line: number): boolean {
+  const own = rawLine(lines, line) ?? '';
+  let indent = indentOf(own);
   for (let above = line - 1; above > Math.max(0, line - ancestorLimit) && indent > 0; above -= 1) {
     const text = rawLine(lines, above) ?? '';
-    if (text.trim() === '' || indentOf(text) >= indent) continue;
-    if (/^[\s-]*["']?annotations["']?:/.test(text)) return true;
+    if (/^\s*(?:#|$)/.test(text) || indentOf(text) >= indent) continue;
+    const [, prefix = '', key, rest = ''] = keyOfLine.exec(text) ?? [];
+    if (key !== undefined && prefix.length < indent && hidesLines(key, rest, own)) return true;
     indent = indentOf(text);
   }
   return false;
 }
 
+/** The key of a line, and the text after its colon. */
+const keyOfLine = /^([\s-]*)["']?([\w.-]+)["']?[ \t]*:(?=\s|$)(.*)$/;
+
+/** Reports whether a key hides a line below it. The name of a credential hides a text and a list, and no map such as the volume `secret`. */
+function hidesLines(key: string, rest: string, line: string): boolean {
+  if (key === 'annotations' || key === 'value') return true;
+  return isSecretKey(key) && (/^\s*[^\s#]/.test(rest) || !keyOfLine.test(line));
+}
+
+/** Returns the indentation of a line. The entries of a list can have the same indentation as their key, and count as deeper. */
 function indentOf(text: string): number {
-  return text.length - text.trimStart().length;
+  const start = text.trimStart();
+  return text.length - start.length + (/^-(?:\s|$)/.test(start) ? 0.5 : 0);
 }

@@ -125,7 +125,8 @@ it('neither the approved plans nor the comment and its messages contain it', asy
 
 describe('a credential with any usual name or form', () => {
   const names = `DB_PASS MYSQL_PWD LDAP_BIND_PW PASSPHRASE CREDS GH_PAT ENCRYPTION_KEY LICENSE_KEY DD_APP_KEY SALT X-Auth X-Access
-    X-Signature dbPass accountKey API_KEYS SESSION_ID SENTRY_DSN KEY`.split(/\s+/);
+    X-Signature dbPass accountKey API_KEYS SESSION_ID SENTRY_DSN KEY
+    BASICAUTH PASSCODE PIN OTP SEED MNEMONIC SAS CONNECTION_STRING`.split(/\s+/);
   const values = [
     `me:${canary}@tcp(db:3306)/x`,
     `me:${canary}@/x`,
@@ -153,6 +154,7 @@ describe('a credential with any usual name or form', () => {
   const annotations = Object.fromEntries(pairs.map(({ name, value }) => [`example.com/${name}`, value]));
   const harmless = [
     ...['LOG_LEVEL=debug', 'GOMEMLIMIT=2GiB', 'JAVA_OPTS=-Xms4g -Xmx4g -XX:+UseG1GC', 'KAFKA=kafka.svc.cluster.local:9093'],
+    ...['REDIS=redis:6379', 'IMAGE=mimir:v2'],
     ...['RACK=eu-west-1a', 'VERSION=v1.2.3', 'CPU=500m', 'WAIT=2h30m', 'TRACES=http://otel:4318', 'KEY_FILE=/etc/tls/tls.key'],
   ];
   const args = ['-querier.max-concurrent=8', '-memberlist.join=dns+gossip.mimir:7946', '-auth.multitenancy-enabled=true'];

@@ -42,6 +42,18 @@ it.each([
   ['send basic dXNlcjpw', 'send basic ***'],
   ['pg://me:x@db/a?sig=x&b', 'pg://***@db/a?sig=***&***'],
   ['https://hooks.example.com/x', 'https://hooks.example.com/***'],
+  ['app --password hunter2 --b c', 'app --password *** --b c'],
+  ['app -auth.token "a b" c', 'app -auth.token *** c'],
+  ['args: ["--password", "hunter2"]', 'args: ["--password", ***]'],
+  ["args: ['--password', 'hunter2', a]", "args: ['--password', ***, a]"],
+  ['args: [--password, hunter2]', 'args: [--password, ***'],
+  [String.raw`--config={\"password\":\"hunter2\",\"a\":1}`, String.raw`--config={\"password\":***,\"a\":1}`],
+  [String.raw`--config={\"password\": \"hun\\\"ter2\"}`, String.raw`--config={\"password\": ***}`],
+  [String.raw`sh -c \"app --password \"hunter2 3\"`, String.raw`sh -c \"app --password ***`],
+  ['app --token --next a | b', 'app --token --next a | b'],
+  ['app --token | b', 'app --token | b'],
+  ['["--token", "--next", "a"]', '["--token", "--next", "a"]'],
+  ['app --token-file /etc/token', 'app --token-file /etc/token'],
   ['secretName: db', 'secretName: db'],
   ['tokenRef: db', 'tokenRef: db'],
   ['secret: { name: db }', 'secret: { name: db }'],
@@ -59,13 +71,43 @@ it.each([
   'password: a s3cr3t',
   'metadata: { name: x, annotations: { a/b: s3cr3t }, colour: red }',
   '{"name":"A","value":"s3cr3t"}',
+  'value: a,s3cr3t',
+  '  - value: abc}s3cr3t',
+  'value: "a", s3cr3t',
+  'value: "a" s3cr3t # c',
+  'value: &a "x, s3cr3t"',
+  '[{ name: A, value: &a "x, s3cr3t" }]',
+  'password: x, s3cr3t',
+  '"env": {"value": "s3cr3t"}',
+  'env:  {value: s3cr3t}',
+  'value : s3cr3t',
+  '"value" : "s3cr3t"',
+  '{ value : s3cr3t, a: b }',
 ])('hides the values of pairs and annotations in the excerpt %j', (text) => {
   const excerpt = withoutCredentials(text);
   expect([excerpt.length, excerpt.includes('s3cr3t')]).toEqual([text.length, false]);
 });
 
+// A pattern whose time grows with the square of the length would not return.
+it.each([' ', '-', '- ', 'a: ', 'value: ', 'value: "', '"value": ', '--token ', String.raw`"\"`])(
+  'hides a value in an excerpt of 400,000 characters: %j',
+  (part) => {
+    expect(withoutCredentials(`${part.repeat(400_000 / part.length)}\nvalue: s3cr3t`)).not.toContain('s3cr3t');
+  },
+);
+
 it.each([
   ['a Secret', 'kind: Secret\nstringData:\n  db: |\n    s3cr3t\n'],
+  ['a Secret with a space before the colon', 'kind : Secret\nstringData:\n  db: s3cr3t\n'],
+  ['a Secret in JSON', '{ "kind" : "Secret",\n  "stringData": {\n  "db": "s3cr3t" } }\n'],
+  ['a map of annotations with a comment', 'metadata:\n  annotations:\n# comment\n    text: s3cr3t\n'],
+  ['a value of several lines', 'env:\n  - name: A\n    value: |\n      more\n\n      s3cr3t\n'],
+  ['a value on the next line', 'env:\n  - value:\n      s3cr3t\n'],
+  ['a value that goes on', 'env:\n  - value: "a\n      s3cr3t"\n'],
+  ['a credential of several lines', 'password: >-\n  a: s3cr3t\n'],
+  ['a flag', 'args:\n  - --password\n  - s3cr3t\n'],
+  ['a flag in JSON', '"args": [\n  "--password",\n  "s3cr3t"\n]\n'],
+  ['a list of credentials', 'passwords:\n- a\n- s3cr3t\n'],
   ['a map of annotations', 'metadata:\n  annotations:\n    text: |\n      more\n      s3cr3t\n'],
 ])('hides every value of %s in an excerpt', (_, text) => {
   const document = `kind: Pod\n---\n${text}---\nkind: Pod\n`;
@@ -74,6 +116,18 @@ it.each([
   expect(JSON.stringify(placeOf(lines, start, start + 6, ''))).not.toContain('s3cr3t');
   expect(placeOf(lines, 0, 4, '').excerpt?.at(-1)?.text).toBe('kind: Pod');
   expect(placeOf(lines, document.lastIndexOf('kind'), document.length, '').excerpt?.at(-1)?.text).toBe('kind: Pod');
+});
+
+it.each([
+  ['env:\n  - value: a\n    name: shown\n', 'shown'],
+  ['volumes:\n  - name: a\n    secret:\n      secretName: shown\n', 'shown'],
+  ['{ value: true, colour: shown }\n', 'shown'],
+  ['- --password\n- --shown\n', '--shown'],
+  ['- --password-file\n- shown\n', 'shown'],
+  ['value: 30s # shown\n', 'value: 30s # shown'],
+])('shows the other fields of the excerpt %j', (text, shown) => {
+  const { excerpt } = placeIn(text, 'shown');
+  expect(excerpt?.at(-1)?.text).toContain(shown);
 });
 
 it('names no alias, anchor or tag, because a credential can begin with their characters', () => {

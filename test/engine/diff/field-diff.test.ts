@@ -167,6 +167,8 @@ describe('secrets in differences', () => {
       { kind: 'ConfigMap', data: { file: 'user: me\npassword: "x"\n' } },
       { kind: 'ConfigMap', data: { file: `user: me\npassword: "${hidden}"\napi_key = ${hidden}\n` } },
     ],
+    ['a flag in a command', withContainer({}), withContainer({ command: ['sh', '-c', `app --password ${hidden}`] })],
+    ['a user and a password', withContainer({}), withContainer({ env: [{ name: 'LOGIN', value: `admin:${hidden}` }] })],
     ['a URL with a user', withContainer({ env: [] }), withContainer({ env: [{ name: 'URL', value: `https://me:${hidden}@db/x` }] })],
     [
       'the host of a webhook',
@@ -206,6 +208,30 @@ describe('secrets in differences', () => {
     expect(JSON.stringify([withoutSecrets(before, after, 'before'), withoutSecrets(after, before, 'after')])).not.toContain(hidden);
   });
 
+  it.each(['BASICAUTH', 'PASSCODE', 'PIN', 'OTP', 'SEED', 'MNEMONIC', 'SAS', 'CONNECTION_STRING'])(
+    'are words under the name %s',
+    (name) => {
+      const after = withContainer({ args: [`--${name}=${hidden}`], env: [{ name, value: 'word' }] });
+      expect(JSON.stringify([fieldDiff(withContainer({}), after), withoutSecrets(after, undefined, 'after')])).not.toMatch(
+        /hunter2|"word"/,
+      );
+    },
+  );
+
+  it.each([
+    ['a toleration', { tolerations: [{ key: 'team', value: 'aB3x9Qw2z' }] }, true],
+    ['a new field with a toleration', { more: { tolerations: [{ key: 'team', value: 'aB3x9Qw2z' }] } }, true],
+    ['a value that is no entry of a list', { limit: { value: 'aB3x9Qw2z' } }, true],
+    ['an entry of a list under the name of a credential', { matchLabelKeys: ['aB3x9Qw2z'] }, false],
+    ['an own annotation', { metadata: { annotations: { 'rollout-group.dev/hash': 'aB3x9Qw2z' } } }, false],
+    ['another annotation', { metadata: { annotations: { 'example.com/hash': 'aB3x9Qw2z' } } }, true],
+  ])('are the same for a field and for a whole object: %s', (_, fields, isHidden) => {
+    const empty = { kind: 'Other', tolerations: [{ key: 'team' }], limit: {}, metadata: { annotations: { a: '1' } } };
+    const object = { ...empty, ...fields };
+    const shown = [fieldDiff(empty, object), withoutSecrets(object, empty, 'after')].map((part) => JSON.stringify(part));
+    expect(shown.map((text) => text.includes('aB3x9Qw2z'))).toEqual([!isHidden, !isHidden]);
+  });
+
   it('are the same on both sides of a whole object when they are the same', () => {
     const secret = (key: string) => ({ kind: 'Secret', metadata: { annotations: { copy: 'x' } }, data: { key, other: 'x' } });
     expect([withoutSecrets(secret('a'), secret('b'), 'before'), withoutSecrets(secret('b'), secret('a'), 'after')]).toEqual([
@@ -232,6 +258,11 @@ describe('secrets in differences', () => {
       expect(JSON.stringify(fieldDiff({ kind: 'ConfigMap' }, { kind: 'ConfigMap', data: { text } }))).not.toContain('hunter2');
     },
   );
+
+  it('are found behind 1,000,000 brackets', () => {
+    const text = `key=${']'.repeat(1_000_000)}x password=hunter2`;
+    expect(JSON.stringify(fieldDiff({ kind: 'ConfigMap' }, { kind: 'ConfigMap', data: { text } }))).not.toContain('hunter2');
+  });
 
   it('are not the tags of images', () => {
     const of = (tag: string) => withContainer({ image: `registry/external-secrets:${tag}` });
