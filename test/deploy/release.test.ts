@@ -182,11 +182,12 @@ describe.skipIf('reason' in newest)('reason' in newest ? `SKIPPED: ${onNewest}, 
     '--at',
     '2026-03-02T12:00:00Z',
   ];
+  const policies = readdirSync('examples').map((name) => `examples/${name}/policies`);
   it.each<readonly [executable: string, status: number, words: readonly string[]]>([
     ['kubectl-rollout_group', 0, ['version', '--client']],
     ['kubectl-rollout_group', 0, ['plan', ...change]],
     ['kubectl-rollout_group', 0, ['simulate', ...change, '--runs', '2', '--faults', 'none']],
-    ['kubectl-rollout_group', 0, ['lint', 'examples']],
+    ['kubectl-rollout_group', 0, ['lint', ...policies]],
     ['kubectl-rollout_group', 3, ['plan', '--unknown']],
     ['rollout-group-agent', 0, ['-help']],
     ['rollout-group-agent', 2, ['-unknown']],
