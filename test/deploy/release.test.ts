@@ -2,7 +2,7 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { type EventEmitter, on } from 'node:events';
-import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { homedir, tmpdir } from 'node:os';
 import { basename, join, resolve } from 'node:path';
 import { afterAll, describe, expect, it, onTestFinished } from 'vitest';
@@ -182,7 +182,9 @@ describe.skipIf('reason' in newest)('reason' in newest ? `SKIPPED: ${onNewest}, 
     '--at',
     '2026-03-02T12:00:00Z',
   ];
-  const policies = readdirSync('examples').map((name) => `examples/${name}/policies`);
+  const policies = readdirSync('examples')
+    .map((name) => `examples/${name}/policies`)
+    .filter(existsSync);
   it.each<readonly [executable: string, status: number, words: readonly string[]]>([
     ['kubectl-rollout_group', 0, ['version', '--client']],
     ['kubectl-rollout_group', 0, ['plan', ...change]],
