@@ -1,5 +1,6 @@
 // The commands that pages show next to a cluster of `npm run cluster` are run, and print what the pages show.
 import { existsSync } from 'node:fs';
+import { dirname } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { describeWithBinaries } from '../control-plane/suite.ts';
 import { agentStart, kubeconfigOf, type LocalCluster, startCluster } from './local-cluster.ts';
@@ -18,6 +19,10 @@ function isAlive(processId: number): boolean {
 const timeoutMs = 600_000;
 const tutorial = 'docs/getting-started.md';
 const pages = readPages();
+
+function folderOf(cluster: LocalCluster): string {
+  return dirname(kubeconfigOf(cluster));
+}
 
 /** The clusters that a page needs, by their arguments. */
 function clustersOf(page: string): readonly string[] {
@@ -39,7 +44,7 @@ describeWithBinaries('the commands of the pages next to a cluster', () => {
         expect(clustersOf(tutorial)).toEqual(['', '--break']);
         for (const words of ['', '--break']) {
           clusters.push(await startCluster(words));
-          expect(await checkPage(tutorial, nextTo(words), { mask: withoutTimes })).toBe('');
+          expect(await checkPage(tutorial, nextTo(words), { mask: withoutTimes, clusters: clusters.map(folderOf) })).toBe('');
         }
       },
       timeoutMs,
@@ -61,8 +66,10 @@ describeWithBinaries('the commands of the pages next to a cluster', () => {
         [...one.said().matchAll(new RegExp(agentStart.source, 'gm'))].map((found) => Number(found[2])),
       );
       expect(pids).toHaveLength(3);
+      const folders = clusters.map(folderOf);
+      expect(folders.map(existsSync)).toEqual([true, true]);
       expect(await Promise.all(clusters.map((one) => one.stop()))).toEqual([0, 0]);
-      expect([pids.filter(isAlive), existsSync('.cluster'), existsSync('.cluster-2')]).toEqual([[], false, false]);
+      expect([pids.filter(isAlive), folders.filter(existsSync)]).toEqual([[], []]);
     });
   });
 

@@ -27,11 +27,13 @@ export interface Scratch {
 /**
  * Creates the directory: `examples/`, `deploy/` and `dist/` of the repository, and next to them `manifests/`, `next/` and `policies/` of
  * the example mimir-store-gateway in a Git repository. The branch `main`, which `origin/main` names too, has the manifests. The branch
- * `change`, which is checked out, has those of `next/`.
+ * `change`, which is checked out, has those of `next/`. `clusters` are the folders of the first cluster of a page and of the second one.
  */
-export function createScratch(): Scratch {
+export function createScratch(clusters: readonly string[] = []): Scratch {
   const folder = mkdtempSync(join(tmpdir(), 'rollout-group-page-'));
-  for (const name of ['examples', 'deploy', '.cluster', '.cluster-2']) symlinkSync(resolve(name), join(folder, name));
+  for (const name of ['examples', 'deploy']) symlinkSync(resolve(name), join(folder, name));
+  // Next to clusters of other suites, a cluster has another number.
+  for (const [index, cluster] of clusters.entries()) symlinkSync(cluster, join(folder, ['.cluster', '.cluster-2'][index] ?? ''));
   symlinkSync(builtFolder(), join(folder, 'dist'));
   mkdirSync(join(folder, 'home'));
   const prometheus = [process.env['PROMETHEUS_BINARY'] ?? []].flat().map((binary) => dirname(binary));
@@ -71,6 +73,8 @@ export function createScratch(): Scratch {
 
 export interface CheckOptions {
   readonly mask?: Mask;
+  /** The folders of the running clusters, in the order in which the page starts them. */
+  readonly clusters?: readonly string[];
   /** Replaces variables of the environment. */
   readonly env?: Readonly<Record<string, string>>;
 }
@@ -83,10 +87,10 @@ const timeoutSeconds = 500;
  * returns only wrong exit codes.
  */
 export async function checkPage(name: string, isMeant: (session: Session) => boolean, options: CheckOptions = {}): Promise<string> {
-  const { mask = exactly, env = {} } = options;
+  const { mask = exactly, env = {}, clusters } = options;
   // Another test may have written the page.
   const sessions = readPage(readFileSync(name, 'utf8')).sessions.filter(isMeant);
-  const { folder, env: basic, remove } = createScratch();
+  const { folder, env: basic, remove } = createScratch(clusters);
   const ran: Ran[] = [];
   try {
     for (const session of sessions) ran.push(...(await runSession(session, { cwd: folder, env: { ...basic, ...env }, timeoutSeconds })));
