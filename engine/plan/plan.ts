@@ -46,6 +46,7 @@ import {
   newPodsTrace,
   presentReplicas,
   requestedScales,
+  seconds,
   type TracedStep,
   timelineSpans,
   traceRequested,
@@ -406,10 +407,6 @@ function forwardBoth(input: PlanInput, group: GroupDefinition, snapshots: PlanSn
 
 function stopsOfResults(stops: readonly Stop[], results: readonly RuleResult[]): readonly Stop[] {
   return stops.filter((stop) => results.some((result) => isOfStop(result, stop)));
-}
-
-function seconds(ms: number): number {
-  return Math.round(ms) / 1000;
 }
 
 function activeSeconds({ group, world, endMs }: Forward): number {

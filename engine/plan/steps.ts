@@ -256,6 +256,11 @@ export function inWaveOrder({ group, zones, ledger: { run } }: GroupView): reado
   return zones.toSorted((a, b) => place(a) - place(b));
 }
 
+/** Converts milliseconds to seconds with three decimals, as plans have them. */
+export function seconds(ms: number): number {
+  return Math.round(ms) / 1000;
+}
+
 /** Returns the bar of a step in the timeline; [] for a step without a duration and for an approval. */
 export function timelineSpans(step: PlannedStep): readonly TimelineSpan[] {
   if (step.p50Seconds === undefined || step.kind === 'approval') return [];
@@ -272,7 +277,7 @@ export function timelineSpans(step: PlannedStep): readonly TimelineSpan[] {
       kind,
       label,
       startSeconds: step.startSeconds,
-      endSeconds: Math.round(1000 * (step.startSeconds + step.p50Seconds)) / 1000,
+      endSeconds: seconds(1000 * (step.startSeconds + step.p50Seconds)),
     },
   ];
 }

@@ -1,5 +1,4 @@
 // Checks that an undo returns all zones to one template, because each StatefulSet counts its own revisions.
-
 import { imageOfZone } from '../../engine/decide/roll.ts';
 import type { ObjectContent } from '../../engine/diff/field-diff.ts';
 import { minuteText } from '../../policies/instant.ts';

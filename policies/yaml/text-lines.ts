@@ -2,20 +2,19 @@
 import { LineCounter } from 'yaml';
 import type { ExcerptLine, Place } from '../findings/finding.ts';
 import { endsWithSecretFlag, isSecretKey, withoutCredentials, withoutValues } from '../text/credentials.ts';
+import { keptByObject } from '../values/map.ts';
 
 export interface TextLines {
   readonly file: string;
   readonly text: string;
   readonly counter: LineCounter;
-  /** The ranges of the documents that contain a Secret. */
-  readonly secrets: readonly (readonly [start: number, end: number])[];
 }
 
 export function textLines(file: string, text: string): TextLines {
   const counter = new LineCounter();
   counter.addNewLine(0);
   for (let at = text.indexOf('\n'); at >= 0; at = text.indexOf('\n', at + 1)) counter.addNewLine(at + 1);
-  return { file, text, counter, secrets: rangesOfSecrets(text) };
+  return { file, text, counter };
 }
 
 /** Returns the place from one offset to another (exclusive). The end column is omitted if the end is on another line. */
@@ -62,13 +61,13 @@ function isAfterFlag(lines: TextLines, line: number): boolean {
 }
 
 /** Reports whether the line is in a document with a Secret, of which every value can be a credential. */
-function isInSecret({ secrets, counter: { lineStarts } }: TextLines, line: number): boolean {
-  const at = lineStarts[line - 1] ?? 0;
-  return secrets.some(([start, end]) => start <= at && at < end);
+function isInSecret(lines: TextLines, line: number): boolean {
+  const at = lines.counter.lineStarts[line - 1] ?? 0;
+  return rangesOfSecrets(lines).some(([start, end]) => start <= at && at < end);
 }
 
-/** Returns the ranges of the documents that contain a Secret. */
-function rangesOfSecrets(text: string): TextLines['secrets'] {
+/** Returns the ranges of the documents that contain a Secret. Most texts have no excerpt, so they are not searched. */
+const rangesOfSecrets = keptByObject(({ text }: TextLines): readonly (readonly [start: number, end: number])[] => {
   const ranges: (readonly [start: number, end: number])[] = [];
   for (const { index } of text.matchAll(/\bkind["']?[ \t]*:[ \t]*["']?Secret(?:List)?\b/g)) {
     if (index < (ranges.at(-1)?.[1] ?? 0)) continue;
@@ -76,7 +75,7 @@ function rangesOfSecrets(text: string): TextLines['secrets'] {
     ranges.push([Math.max(0, text.lastIndexOf('\n---', index)), end < 0 ? text.length + 1 : end]);
   }
   return ranges;
-}
+});
 
 /** The maximum number of lines that are searched for the key of a line: longer texts are rare. */
 const ancestorLimit = 200;
