@@ -5,26 +5,30 @@ import { isUnknown } from '../../engine/snapshot.ts';
 import type { FindingCode } from '../../policies/findings/codes.ts';
 import { counted } from '../../policies/wording.ts';
 import { itemsOf } from '../cluster-snapshot/listing.ts';
-import { type AgentLease, type LatestDecision, lapsedText, leaseState, notRunningText, renewedAgo } from '../live/agent.ts';
+import { type AgentLease, type LatestDecision, lapseOf, leaseState, notRunningText, renewedAgo } from '../live/agent.ts';
 import { ageText, spanText } from '../output/plan/plan-text.ts';
 import { version } from '../version.ts';
 import { type MissingVerbs, missingText, missingVerbs, placeText, resourceText, unwatchedText } from './agent-rights.ts';
 import { type AccountFact, type Check, check, type Facts, type Outcome, orOk, result, skipped } from './check.ts';
+
+const again = 'Run doctor again in a minute';
 
 /** Checks that an agent holds and renews the Lease. The message also contains the age of its latest decision. */
 export const agentPresent: Check = check('agent', ['leases'], (facts) => {
   const { leases, agentNamespace } = facts;
   const held = leases.filter(({ holder }) => holder !== '');
   if (held.length === 0) {
-    const [released] = leases.flatMap((lease) => lapsedText(lease, serverNow(facts)) ?? []);
-    const message = `${notRunningText(released ?? 'no Lease')} in namespace ${agentNamespace}`;
+    const released = leases.flatMap((lease) => lapseOf(lease, serverNow(facts)) ?? []);
+    const [{ why } = { why: 'no Lease' }] = released;
+    const message = `${notRunningText(why)} in namespace ${agentNamespace}`;
+    if (released.some(({ isLost }) => !isLost)) return [result('warn', `${message}; the agent stopped or changed just now. ${again}`)];
     return [absence(facts, message, agentNamespace, 'RG6001')];
   }
   return held.map((lease) => {
     const message = `${lease.holder} holds Lease ${lease.namespace}/${lease.name}, renewed ${renewedAgo(lease, serverNow(facts))}`;
-    const lapsed = lapsedText(lease, serverNow(facts));
+    const lapse = lapseOf(lease, serverNow(facts));
     const { namespace, name, holder } = lease;
-    if (lapsed !== undefined) return absence(facts, `${notRunningText(lapsed)} (${namespace}/${name} of ${holder})`, namespace, 'RG6002');
+    if (lapse !== undefined) return absence(facts, `${notRunningText(lapse.why)} (${namespace}/${name} of ${holder})`, namespace, 'RG6002');
     return result('ok', `${message}${lastDecision(facts, lease)}`);
   });
 });
@@ -81,7 +85,7 @@ export const publishedDecisions: Check = check('decisions', ['groups'], (facts) 
       const ageMs = serverNow(facts) - (createdMs.get(`${namespace}/${name}`) ?? Number.NaN);
       if (!(ageMs < newGroupMs)) return result('warn', message, 'RG6003');
       const age = spanText(ageMs / 1000);
-      return result('warn', `${message} yet; the group was created ${age} ago. Run doctor again in a minute`);
+      return result('warn', `${message} yet; the group was created ${age} ago. ${again}`);
     }),
     `published for ${counted(groups.length, 'group')}`,
   );
@@ -114,7 +118,7 @@ export const singleAgent: Check = check('one agent', ['leases'], (facts) => {
     const name = `${namespace}/${group}`;
     if (decidedMs > changedMs + clockSlackMs)
       return result('FAIL', `${name} is decided by ${leader}, which does not hold the Lease`, 'RG6004');
-    const message = `${name} was last decided by ${leader}, which no longer holds the Lease: the agent stopped or changed just now. Run doctor again in a minute`;
+    const message = `${name} was last decided by ${leader}, which no longer holds the Lease: the agent stopped or changed just now. ${again}`;
     return result('warn', message);
   });
   return orOk([...several, ...others], 'no other agent decides', facts.unread?.leases ?? facts.published);

@@ -49,8 +49,7 @@ export type AgentState =
   | { readonly kind: 'running' }
   /** The agent runs, and an earlier leader made the decision. `sinceMs`: when this agent acquired the Lease. */
   | { readonly kind: 'starting'; readonly sinceMs: number | undefined }
-  /** `isLost`: the agent did not restart within the duration of a Lease. */
-  | { readonly kind: 'stopped'; readonly why: string; readonly isLost: boolean }
+  | ({ readonly kind: 'stopped' } & Lapse)
   | { readonly kind: 'unknown' };
 
 export interface AgentLeases {
@@ -91,19 +90,25 @@ export function agentState(
   // An agent without leader election has no Lease, so its decisions name no Lease.
   const isGone = isComplete && (named !== undefined || (leader === undefined && leases.length === 0));
   if (lease === undefined) return isGone ? { kind: 'stopped', why: 'no Lease', isLost: true } : { kind: 'unknown' };
-  const why = lapsedText(lease, nowMs);
+  const lapsed = lapseOf(lease, nowMs);
   // A leader publishes a decision about each of its groups, also if only the name of the leader differs.
   const isEarlier = named !== undefined && leader !== undefined && leader !== lease.holder;
-  if (why === undefined) return isEarlier ? { kind: 'starting', sinceMs: lease.acquiredMs } : { kind: 'running' };
-  const { kind, sinceMs = Number.NEGATIVE_INFINITY } = leaseState(lease, nowMs);
-  return { kind: 'stopped', why, isLost: kind === 'expired' || nowMs - sinceMs > usualDurationMs };
+  if (lapsed === undefined) return isEarlier ? { kind: 'starting', sinceMs: lease.acquiredMs } : { kind: 'running' };
+  return { kind: 'stopped', ...lapsed };
 }
 
-/** Returns `Lease expired 12s ago` or `Lease released 12s ago`; undefined for a Lease that is held. */
-export function lapsedText(lease: AgentLease, nowMs: number): string | undefined {
+/** `why` is `Lease expired 12s ago` or `Lease released 12s ago`. `isLost`: no agent acquired the Lease within the duration of a Lease. */
+interface Lapse {
+  readonly why: string;
+  readonly isLost: boolean;
+}
+
+/** Returns undefined for a Lease that is held. */
+export function lapseOf(lease: AgentLease, nowMs: number): Lapse | undefined {
   const { kind, sinceMs } = leaseState(lease, nowMs);
   if (kind === 'held') return undefined;
-  return `Lease ${kind} ${sinceMs === undefined ? 'at an unknown time' : `${ageText(sinceMs, nowMs)} ago`}`;
+  const since = sinceMs === undefined ? 'at an unknown time' : `${ageText(sinceMs, nowMs)} ago`;
+  return { why: `Lease ${kind} ${since}`, isLost: kind === 'expired' || sinceMs === undefined || nowMs - sinceMs > usualDurationMs };
 }
 
 /** Returns the text about an agent that does not run, the same in every output. */

@@ -81,9 +81,14 @@ describe('doctor', () => {
       'FAIL agent RG6001 agent not running: no Lease in namespace rollout-group. Run: kubectl get pods -n rollout-group',
     ],
     [
-      'a Lease that nobody holds',
+      'a Lease that nobody acquired in time',
+      { leases: [lease({ holder: '', renewedMs: kitNowMs - 16_000 })] },
+      'FAIL agent RG6001 agent not running: Lease released 16s ago in namespace rollout-group. Run: kubectl get pods -n rollout-group',
+    ],
+    [
+      'a Lease that a leader hands over',
       { leases: [lease({ holder: '' })] },
-      'FAIL agent RG6001 agent not running: Lease released 2s ago in namespace rollout-group. Run: kubectl get pods -n rollout-group',
+      'warn agent - agent not running: Lease released 2s ago in namespace rollout-group; the agent stopped or changed just now. Run doctor again in a minute',
     ],
     [
       'a Lease that is not renewed',
