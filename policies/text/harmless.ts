@@ -31,7 +31,7 @@ export function isSwitch(value: string): boolean {
  * or a long run of letters, can be a credential.
  */
 const harmlessWord =
-  /^(?:\d{1,19}[A-Za-z]{0,3}|(?:\d{1,4}[a-z]{1,2}){1,4}|v?\d{1,4}|[a-z]{1,15}\d{0,4}[a-z]{0,2}|[A-Z]{1,15}\d?|[A-Z]?[a-z]{1,15}(?:[A-Z][a-z]{2,15}|[A-Z]{2,3}){0,3})$/;
+  /^(?:\d{1,19}[A-Za-z]{0,3}|(?:\d{1,4}(?:[mun]?s|[mhdwy])){1,4}|v?\d{1,4}|[a-z]{1,15}\d{0,4}[a-z]{0,2}|[A-Z]{1,15}\d?|[A-Z]?[a-z]{1,15}(?:[A-Z][a-z]{2,15}|[A-Z]{2,3}){0,3})$/;
 
 /** The parts that every value may have: references to variables, times, hidden parts and the special flags of Java. */
 const harmlessPart =

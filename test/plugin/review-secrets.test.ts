@@ -141,10 +141,11 @@ describe('a credential with any usual name or form', () => {
     `postgres://me:${canary}@db/x`,
     `host=db user=me password=${canary}`,
   ];
+  const hexadecimal = '7f3a9c';
   const pairs = [
     ...names.map((name) => ({ name, value: canary })),
     ...values.map((value, index) => ({ name: `plain${index}`, value })),
-    { name: 'plain', value: canary },
+    ...[canary, hexadecimal].map((value) => ({ name: 'plain', value })),
   ];
   const fields = {
     env: pairs,
@@ -203,9 +204,10 @@ describe('a credential with any usual name or form', () => {
     },
   );
 
-  it('leaves harmless values readable', async () => {
+  it('leaves harmless values readable, but not hexadecimal digits', async () => {
     const { stdout } = await runInProcess(['plan', ...sides, '-f', 'git:main:policies', '-o', 'json'], { cwd: repository.root, nowMs });
     expect([...harmless.map((text) => asVariable(text).value), ...args, '9.0.0'].filter((text) => !stdout.includes(text))).toEqual([]);
+    expect(stdout).not.toContain(hexadecimal);
   });
 });
 
