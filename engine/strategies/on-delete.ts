@@ -12,6 +12,7 @@ import { isProtected } from '../rules/protected.ts';
 import type { RollQuestion } from '../rules/roll.ts';
 import { includedPods, keepsPod } from '../run/included.ts';
 import type { RunState } from '../run/run-state.ts';
+import { hasReplacedSince } from '../run/states.ts';
 import type { PodView } from '../snapshot.ts';
 import type { Allowance, ChosenPod, Strategy } from './strategy.ts';
 
@@ -107,16 +108,20 @@ export function replacePods(context: GroupContext, view: ZoneView, chosen: reado
 }
 
 /**
- * Returns a warning for each zone with more updated pods than the waves so far include. Returns no warning in a run back to the revision
- * from before an unfinished run, because its pods may never have left this revision.
+ * Returns a warning for each zone with more updated pods than the waves so far include. A change that has replaced no pod includes
+ * none of the pods that started since. Returns no warning in a run back to the revision from before an unfinished run, because its pods may never have
+ * left this revision.
  */
 function updatedByRestart({ view, group }: GroupContext, run: RunState | undefined): readonly RuleResult[] {
   if (run === undefined || run.outcome === 'completed') return [];
+  const { startedMs } = run.joined ?? run;
   return view.zones.flatMap((member) => {
-    const { zone, updated, unknown } = member;
+    const { zone, updated, unknown, pods } = member;
     const target = run.target[zone.name];
     if (unknown !== undefined || target === undefined || target === run.previous[zone.name]) return [];
-    const included = includedPods(group, run, member);
+    const isNew = ({ revision, readyChangedMs }: PodView): boolean => revision === target && readyChangedMs > startedMs;
+    const restarted = hasReplacedSince(run, startedMs) ? 0 : pods.filter(isNew).length;
+    const included = Math.min(includedPods(group, run, member), updated - restarted);
     if (updated <= included) return [];
     const why = 'under onDelete, a pod that is created again starts at the update revision';
     const fact = `zone ${zone.name} has ${counted(updated, 'pod')} at revision ${target}, but the waves so far include ${included}: ${why}`;

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { group, wave } from '../../kit/groups.ts';
-import { newRevision, oldRevision, type PodChanges } from '../../kit/objects.ts';
+import { kitNowMs, newRevision, oldRevision, type PodChanges } from '../../kit/objects.ts';
 import { hourMs, outdatedSets, type RunFields, runOf } from '../../kit/questions.ts';
 import { podsIn, roll } from '../../kit/rolls.ts';
 
@@ -29,6 +29,16 @@ describe('a pod that is created again under onDelete before its wave', () => {
   it('does not concern the pods of the wave and of earlier waves', () => {
     expect(warnings({ a: { 0: updated } })).toEqual([]);
     expect(warnings({ a: { 0: updated, 1: updated, 2: updated }, b: { 0: updated } }, { wave: 1 })).toEqual([]);
+  });
+
+  it('also concerns the pods of a wave while the change has replaced no pod', () => {
+    const restarted = { ...updated, readyChangedMs: kitNowMs };
+    const startedMs = kitNowMs - hourMs;
+    const pods = { a: { 0: restarted } };
+    expect(warnings(pods, { startedMs })).toEqual([expect.stringContaining('zone a has 1 pod at')]);
+    expect(warnings(pods, { startedMs, lastDisruptionMs: kitNowMs - 1000 })).toEqual([]);
+    const joined = { id: 'earlier', startedMs };
+    expect(warnings(pods, { startedMs: kitNowMs - 500, joined, lastDisruptionMs: kitNowMs - 1000 })).toEqual([]);
   });
 
   it('does not concern a run back to the revision from before, whose pods may never have left it', () => {
