@@ -124,7 +124,7 @@ function readingsOf({ group, policies }: BoundGroup, nowMs: number): ReturnType<
     const readings = passingReadings(gate, nowMs);
     return readings === undefined ? [] : [[gate.name, readings] as const];
   });
-  return { metrics: assumedMetrics(policies, {}, group), gates: Object.fromEntries(gates) };
+  return { metrics: assumedMetrics(policies, { given: {}, read: [] }, group), gates: Object.fromEntries(gates) };
 }
 
 /** Returns the rules that only one side has, or that differ, from both sides. */

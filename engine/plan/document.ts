@@ -86,12 +86,10 @@ export function rolloutWaves(waves: readonly PlannedWave[]): readonly string[] {
   return [...new Set(own.map(({ name }) => name))];
 }
 
-/** Returns the gates that are open when the approval begins and pass before it ends, so that the steps of the wave have no check for them. */
-export function gatesWithApproval({ kind, gates = [], rules }: PlannedStep, steps: readonly PlannedStep[]): readonly string[] {
-  const isOpen = (gate: string): boolean =>
-    rules.some(({ rule, outcome, fact }) => rule === 'gate' && outcome !== 'ok' && fact.startsWith(`${gate} `));
+/** Returns the gates that pass before the approval is given, so that the steps of the wave have no check for them. */
+export function gatesWithApproval({ kind, gates = [] }: PlannedStep, steps: readonly PlannedStep[]): readonly string[] {
   const isChecked = (gate: string): boolean => steps.some((step) => step.kind === 'check' && step.waitsFor === gate);
-  return kind === 'approval' ? gates.filter((gate) => isOpen(gate) && !isChecked(gate)) : [];
+  return kind === 'approval' ? gates.filter((gate) => !isChecked(gate)) : [];
 }
 
 /** A requested change that a rule denies. */

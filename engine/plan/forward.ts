@@ -342,36 +342,44 @@ function nextReadingMs(world: World, group: GroupDefinition, decision: GroupDeci
 /** The values of a metric that are tried, in this order, until no rule of its policy applies. */
 const quietValues: readonly number[] = [0, 1, 100, 1_000_000, -1];
 
-/** Returns the assumed metrics by `policy/input`: the given value, or the first quiet value at which no rule applies, if any. */
+/**
+ * Returns the assumed metrics by `policy/input`: the given value; for a metric that was not read, the first quiet value at which no rule
+ * applies, if any.
+ */
 export function assumedMetrics(
   policies: readonly PolicyDefinition[],
-  given: Assumptions['metrics'],
+  { given, read }: { readonly given: Assumptions['metrics']; readonly read: readonly MetricView[] },
   group: GroupDefinition,
 ): Readonly<Record<string, number>> {
   const values = policies.flatMap((policy) =>
     Object.keys(policy.metrics).flatMap((input): [string, number][] => {
       const name = `${policy.name}/${input}`;
-      const value = given[name] ?? quietValue(policy, input, group);
+      const value = given[name] ?? (indexOfReading(read, policy, input) < 0 ? quietValue(policy, input, group) : undefined);
       return value === undefined ? [] : [[name, value]];
     }),
   );
   return Object.fromEntries(values);
 }
 
-/** Returns the world with the assumed metrics. They and the readings that are valid now stay valid during the whole simulation. */
+function indexOfReading(read: readonly MetricView[], { namespace, name }: PolicyDefinition, input: string): number {
+  return read.findIndex((metric) => metric.namespace === namespace && metric.policy === name && metric.input === input);
+}
+
+/** Returns the world with the assumed metrics. They and the other readings that are valid now stay valid during the whole simulation. */
 export function withAssumedMetrics(world: World, group: GroupDefinition): World {
   const { nowMs } = world.snapshot;
   const policies = policiesFor(world.snapshot.policies, group, world.snapshot.agentNamespace);
-  const assumed = assumedMetrics(policies, world.assumptions.metrics, group);
-  const atMs = nowMs + horizonMs;
   const metrics: MetricView[] = [...world.snapshot.metrics];
-  for (const { namespace, name: policy, metrics: inputs } of policies) {
-    for (const [input, { maxAgeMs }] of Object.entries(inputs)) {
-      const index = metrics.findIndex((metric) => metric.namespace === namespace && metric.policy === policy && metric.input === input);
+  const assumed = assumedMetrics(policies, { given: world.assumptions.metrics, read: metrics }, group);
+  const atMs = nowMs + horizonMs;
+  for (const policy of policies) {
+    const { namespace, name } = policy;
+    for (const [input, { maxAgeMs }] of Object.entries(policy.metrics)) {
+      const index = indexOfReading(metrics, policy, input);
       const reading = metrics[index];
-      const value = assumed[`${policy}/${input}`];
-      if (reading !== undefined && nowMs - reading.atMs <= maxAgeMs) metrics[index] = { ...reading, atMs };
-      else if (reading === undefined && value !== undefined) metrics.push({ namespace, policy, input, value, atMs });
+      const value = assumed[`${name}/${input}`];
+      if (value !== undefined) metrics[index < 0 ? metrics.length : index] = { namespace, policy: name, input, value, atMs };
+      else if (reading !== undefined && nowMs - reading.atMs <= maxAgeMs) metrics[index] = { ...reading, atMs };
     }
   }
   return { ...world, snapshot: { ...world.snapshot, metrics } };

@@ -145,9 +145,9 @@ function withHints(input: PlanInput, snapshots: PlanSnapshots, denied: readonly 
 
 /** Returns the assumed values of the metrics that the policies of the groups declare, by `policy/input`. */
 function metricsOf(input: PlanInput): Assumptions['metrics'] {
-  const { groups, policies, assumptions, agentNamespace = input.running?.agentNamespace } = input;
-  const bound = (group: GroupDefinition) => policiesFor(policies, group, agentNamespace);
-  return Object.assign({}, ...groups.map((group) => assumedMetrics(bound(group), assumptions.metrics, group)));
+  const { groups, policies, assumptions, running, agentNamespace = running?.agentNamespace } = input;
+  const known = { given: assumptions.metrics, read: running?.metrics ?? [] };
+  return Object.assign({}, ...groups.map((group) => assumedMetrics(policiesFor(policies, group, agentNamespace), known, group)));
 }
 
 function exceptionsOf({ exceptions }: Pick<PlanInput, 'exceptions'>, group: GroupDefinition): PlanInput['exceptions'] {

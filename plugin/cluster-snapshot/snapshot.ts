@@ -36,7 +36,7 @@ interface SnapshotSources extends Pick<Snapshot, 'nowMs' | 'replicaSources'> {
   /** The policies in force. In a plan, an object in its files replaces the cluster object of the same name. */
   readonly policies: Pick<LivePolicies, 'groups' | 'policies' | 'exceptions' | 'intents' | 'digest'>;
   /** The published decisions by `namespace/group`, which contain readings of metrics. */
-  readonly published?: ReadonlyMap<string, PublishedDecision>;
+  readonly published: ReadonlyMap<string, PublishedDecision>;
   readonly agents?: Required<Pick<Snapshot, 'missingAccess'>>;
 }
 
@@ -55,7 +55,7 @@ export function clusterSnapshot(
     return [];
   };
   const ledgers = policies.groups.flatMap((group) => readable('Ledger', group, ledgerOf(listing.documents, group.namespace, group.name)));
-  const publishedOf = ({ namespace, name }: GroupDefinition): PublishedDecision | undefined => published?.get(`${namespace}/${name}`);
+  const publishedOf = ({ namespace, name }: GroupDefinition): PublishedDecision | undefined => published.get(`${namespace}/${name}`);
   const observed: Observed = {
     nowMs,
     policyDigest: policies.digest,

@@ -2,6 +2,8 @@
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { PublishedDecision } from '../../engine/publish/published.ts';
+import { canonicalJson } from '../../policies/values/canonical-json.ts';
+import { hashText } from '../../policies/values/hash.ts';
 import { runOf as ledgerRun } from '../kit/questions.ts';
 import { type FakeOptions, fakeApiServer } from './api-server.ts';
 import { runInProcess } from './in-process.ts';
@@ -116,6 +118,47 @@ describe('undo in the middle of a run', () => {
     expect((await undo('a')).stderr).toContain('protects zone a; undo does not end this block. To end it: kubectl rollout-group cancel');
     const { status, stdout, stderr } = await undo('c');
     expect([status, stdout, stderr]).toEqual([0, expect.stringContaining('2 pods are replaced'), '']);
+  });
+});
+
+describe('a plan knows the readings that the agent published', () => {
+  const plan = async (decision: PublishedDecision, extra: readonly FakeObject[]) =>
+    (await act('plan --group ingester', { decision, extra })).stdout;
+
+  it('of a gate', async () => {
+    const latest = { atMs: Date.now() - 1000, result: 'error', message: 'the provider refuses connections' } as const;
+    const unread = { ...inCanary, gates: [{ gate: 'errors', mode: 'enforce', readings: 1, latest }] } as const;
+    const passing = { ...unread, gates: [{ ...unread.gates[0], latest: { atMs: latest.atMs, result: 'value', value: 0 } }] } as const;
+    const of = [...objectsWith(['a']), ...history, ledgerObject({ run: { ...run, wave: 0, waveAvailableMs: startedMs } }), account, node];
+    expect([await plan(unread, of), await plan(passing, of)]).toEqual([
+      expect.stringContaining('errors could not be read: the provider refuses connections'),
+      expect.not.stringContaining('could not be read'),
+    ]);
+  });
+
+  it('of a metric, which another value of the user replaces', async () => {
+    const metric = { source: 'prometheus', query: 'lag' };
+    const calm: FakeObject = {
+      ...policyWith({}),
+      spec: {
+        targets: { all: true },
+        inputs: { metrics: { lag: metric } },
+        rules: [
+          { name: 'lag', actions: ['rollout'], effect: 'hold', when: { '>': [{ var: 'inputs.metrics.lag' }, 1] }, message: 'lag is high' },
+        ],
+      },
+    };
+    const reading = { namespace: 'mimir', policy: 'calm', input: 'lag', value: 50, atMs: Date.now() - 1000, maxAgeMs: 60_000 };
+    const decision = {
+      ...rolling,
+      metrics: [{ ...reading, source: 'prometheus', question: hashText(canonicalJson(['prometheus', 'lag'])) }],
+    };
+    const stdout = await plan(decision, [...inRun, calm]);
+    expect(stdout).toMatch(/calm\/lag.*lag is high/);
+    expect(stdout).not.toContain('calm/lag 0');
+    const cwd = folderWith({ 'quiet.yaml': 'metrics: { calm/lag: 0 }' });
+    const quiet = await act('plan --group ingester --assumptions quiet.yaml', { decision, extra: [...inRun, calm], cwd });
+    expect([quiet.stdout, quiet.stdout]).toEqual([expect.stringContaining('calm/lag 0'), expect.not.stringContaining('lag is high')]);
   });
 });
 

@@ -189,6 +189,7 @@ async function mergedInputs(cluster: Cluster, options: LivePlanOptions, read: Cl
   const snapshot = clusterSnapshot(listing, {
     policies: { ...bundle, groups, digest: policyDigest(bundle), intents },
     agentNamespace,
+    published,
     nowMs: scenario.nowMs,
     replicaSources: sources.map(({ view }) => view),
   });
@@ -367,7 +368,7 @@ export async function readSimulationInputs(...[context, options, cluster]: ReadA
   const read = await readReplicaSourceObjects(cluster, groups);
   const sources = read.flatMap(({ object }) => object ?? []);
   const times = { nowMs: cluster.env.clock.nowMs(), replicaSources: read.map(({ view }) => view) };
-  const snapshot = clusterSnapshot(listing, { policies, agentNamespace, ...times });
+  const snapshot = clusterSnapshot(listing, { policies, agentNamespace, published: new Map(), ...times });
   const before = new Map(groups.flatMap((group) => templatesBefore(group, listing, snapshot)));
   const objects: readonly ObjectContent[] = [...comparedObjects(listing), ...sources.filter(({ kind }) => kind !== 'Scale')];
   const current = objects.map((object) => {
