@@ -159,9 +159,9 @@ async function writeReview(
     case 'junit':
     case 'github': {
       const { reviewFindings } = await import('../output/review/findings.ts');
-      const findings = reviewFindings(review, output === 'junit' && !failOn.includes('loosened'));
+      const findings = reviewFindings(review);
       const files = [...new Set(findings.map(({ file }) => file))].filter((file) => file !== '');
-      return writeFindings(stdout, output, { findings, files, isStrict: false, exitCode });
+      return writeFindings(stdout, output, { findings, files, failsFrom: failOn.includes('loosened') ? 'warning' : 'error', exitCode });
     }
   }
 }

@@ -223,8 +223,10 @@ async function readTests(
 }
 
 function sideTests({ suites, coverage }: RanTests): SideTests {
-  const failures = suites.flatMap((suite) =>
-    suite.cases.filter(({ passed }) => !passed).map(({ name, problems }) => ({ file: suite.file, test: suite.name, case: name, problems })),
+  const failures = suites.flatMap(({ file, name: test, cases }) =>
+    cases
+      .filter(({ passed }) => !passed)
+      .map(({ name, problems, source: { line = 1, column = 1 } }) => ({ file, line, column, test, case: name, problems })),
   );
   return { ...countCases(suites), coverage: countCovered(coverage), failures };
 }

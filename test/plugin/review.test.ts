@@ -212,8 +212,8 @@ describe('review', () => {
 
       **Failed tests**
 
-      - tests/scaling.yaml: a pod stays until 13 hours after it prepared: the decision is act, expected is wait
-      - tests/scaling.yaml: zone b does not shrink within 13 hours after zone a: the decision is act, expected is wait; the message does not contain "zone a shrank 12h59m ago"
+      - tests/scaling.yaml&#58;18&#58;7: a pod stays until 13 hours after it prepared: the decision is act, expected is wait
+      - tests/scaling.yaml&#58;31&#58;7: zone b does not shrink within 13 hours after zone a: the decision is act, expected is wait; the message does not contain "zone a shrank 12h59m ago"
 
       **Tests**
 

@@ -166,8 +166,8 @@ function environmentRows(one: EnvironmentReview): readonly Omit<ReviewRow, 'envi
       ];
     }),
     ...otherChangeTexts(one.plan).map((text) => plain('object', text)),
-    ...(one.tests?.head.failures ?? []).map(({ file, case: name, problems }) =>
-      plain('failed', `${file}: ${name}: ${problems.join('; ')}`),
+    ...(one.tests?.head.failures ?? []).map((failure) =>
+      plain('failed', `${sourceText(failure)}: ${failure.case}: ${failure.problems.join('; ')}`),
     ),
     ...(one.isRemoved === true ? [plain('note', `the change removes the environment ${one.name}, so later reviews leave it out`)] : []),
     ...(one.plan.notes ?? []).map((note) => plain('note', note)),
