@@ -52,6 +52,11 @@ beforeAll(() => {
         for (const zone of ['a', 'b', 'c'])
           repository.replace(`${name}/manifests/${group}-${zone}.yaml`, /image: (\S+):\S+/g, 'image: $1:9.0.0');
   });
+  repository.branch('budget', () => {
+    const spec = '{ maxUnavailable: 1, selector: { matchLabels: { app: queue } } }';
+    const head = 'apiVersion: policy/v1\nkind: PodDisruptionBudget\nmetadata: { name: queue, namespace: shop }';
+    repository.write('staging/manifests/budget.yaml', `${head}\nspec: ${spec}\n`);
+  });
   const from = '{ apiVersion: example.com/v1, kind: ReplicaTemplate, name: cache, read: scale }';
   repository.branch('mirror', () => repository.replace('staging/policies/cache.yaml', 'leader: true', `mirror: { from: ${from} }`));
   repository.git('checkout', '--quiet', '-b', 'other', 'mirror');
@@ -69,13 +74,14 @@ async function review(head: string, words: readonly string[] = [], base = 'main'
 
 it('names the decisions of a policy for several groups once, and counts its effect once', async () => {
   expect(await review('policy')).toMatchInlineSnapshot(`
-    "Review  main..policy   1 loosened, 2 other objects
+    "Review  main..policy   1 loosened, 3 other objects
     ENVIRONMENT  PLAN        LOOSENED  OBJECTS
-    staging      no changes  1         1
+    staging      no changes  1         2
     production   no changes  1         1
     LOOSENED  RolloutPolicy shop/reviewed is removed: the StatefulSets of zones a, b and c may be
               restarted (was: denied by reviewed/no-restart) (staging/policies/reviewed.yaml:1:1 and 1
               more place)
+    OBJECT    staging: ConfigMap shop/config deleted, in no group
     OBJECT    staging: Secret shop/config created, in no group
     OBJECT    production: ConfigMap shop/config changed: data.a, in no group
 
@@ -86,11 +92,11 @@ it('names the decisions of a policy for several groups once, and counts its effe
   `);
   expect((await review('policy', ['-o', 'markdown'])).split('\n').slice(1, 12)).toMatchInlineSnapshot(`
     [
-      "### Rollout review of 2 environments: 1 loosened, 2 other objects",
+      "### Rollout review of 2 environments: 1 loosened, 3 other objects",
       "",
       "| environment | plan | loosened | objects |",
       "| --- | --- | --- | --- |",
-      "| staging | no changes | 1 | 1 |",
+      "| staging | no changes | 1 | 2 |",
       "| production | no changes | 1 | 1 |",
       "",
       "**Loosened**",
@@ -125,4 +131,9 @@ it('has the outcome of the groups that it shows, and not of a group that waits w
   expect(environments.map(({ plan }: { readonly plan: { readonly outcome: string } }) => plan.outcome)).toEqual(['waits', 'unchanged']);
   const text = await review('other', ['-o', 'markdown'], 'mirror');
   expect(text).toMatch(/^<!-- rollout-group:review env=staging,production outcome=unchanged,unchanged .*\n### .*: no effect\n/);
+});
+
+it('says that no pod restarts if the change of a group moves none', async () => {
+  const lines = (await review('budget')).split('\n');
+  expect(lines.filter((line) => line.startsWith('ROLLOUT'))).toEqual(['ROLLOUT   staging: shop/queue: no pod restarts']);
 });

@@ -40,7 +40,8 @@ function departures({ risks }: GroupPlan): readonly Risk[] {
 export function groupText(group: GroupPlan): string {
   const { restarts, approvals, p50Seconds, p90Seconds } = group.totals;
   const scaled = group.zones.filter(({ replicasBefore, replicasAfter }) => replicasBefore !== replicasAfter);
-  const hasNoEffect = restarts === 0 && group.outcome === 'complete' && imageChanges(group).length > 0;
+  // Not of a scale-up, whose effect the row tells.
+  const hasNoEffect = restarts === 0 && group.outcome === 'complete' && scaled.length === 0;
   return [
     ...imageChanges(group).map(({ before, after, zones }) => inZones(`image ${before} -> ${after}`, zones)),
     ...scaled.map((zone) => `zone ${zone.zone} ${zone.replicasBefore} -> ${counted(zone.replicasAfter, 'replica')}`),
