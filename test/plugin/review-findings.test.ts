@@ -1,5 +1,7 @@
 // The findings of the verb review: each has the place of its cause, and the same severity in every format.
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';
 import { runInProcess } from './in-process.ts';
 import { ScratchRepository } from './review-kit.ts';
 
@@ -59,4 +61,39 @@ it('has the same severity in each format, and fails a JUnit report only if it fa
   expect(passing).toContain('warning RG8001');
   expect(passing).toContain('failures="1"');
   expect(await review('failing', '-o', 'junit', '--fail-on', 'loosened')).toContain('failures="2"');
+});
+
+it('has the place of the label, annotation or budget that changes the decisions of a drop-in group', async () => {
+  const adopted = new ScratchRepository();
+  onTestFinished(() => adopted.remove());
+  const budget = (count: number) => {
+    const selector = 'selector: { matchLabels: { rollout-group: ingester } }';
+    const head = 'apiVersion: policy/v1\nkind: PodDisruptionBudget\nmetadata:\n  name: ingester\n  namespace: mimir\n';
+    adopted.write('manifests-adopted/budget.yaml', `${head}spec: { maxUnavailable: ${count}, ${selector} }\n`);
+  };
+  budget(1);
+  adopted.commit('a budget');
+  adopted.branch('looser', () => {
+    budget(2);
+    for (const zone of ['a', 'b', 'c'])
+      adopted.replace(`manifests-adopted/ingester-zone-${zone}.yaml`, '-downscale: 13h', '-downscale: 1h');
+  });
+  adopted.branch('unlimited', () => rmSync(join(adopted.root, 'manifests-adopted/budget.yaml')));
+  const found = async (head: string) => {
+    const words = ['review', '--base', 'main', '--head', head, '--manifests', 'manifests-adopted', '-o', 'github'];
+    const { stdout } = await runInProcess(words, { cwd: adopted.root });
+    return stdout.split('\n').flatMap((line) => /file=(\S+),title=RG8001::(.*?): /.exec(line)?.slice(1).join(' ') ?? []);
+  };
+  expect([await found('looser'), await found('unlimited')]).toMatchInlineSnapshot(`
+    [
+      [
+        "manifests-adopted/budget.yaml,line=4,col=9 the PodDisruptionBudget of mimir/ingester no longer requires 8 healthy pods",
+        "manifests-adopted/ingester-zone-b.yaml,line=25,col=51 the time between zones of mimir/ingester falls from 13h to 1h",
+        "manifests-adopted/ingester-zone-a.yaml,line=34,col=44 the delay of a scale-down of mimir/ingester falls from 13h to 1h",
+      ],
+      [
+        "manifests-adopted/budget.yaml,line=4,col=9 the PodDisruptionBudget of mimir/ingester no longer requires 8 healthy pods",
+      ],
+    ]
+  `);
 });
