@@ -1,7 +1,7 @@
 // Computes the differences between two sets of manifests, and between the zones of a group, for diff and plan.
 import { comparedVersions, type FieldChange, fieldDiff, type ObjectContent } from '../engine/diff/field-diff.ts';
 import { driftedFields, type FieldWriter, hasField, managerEntries, writersOf } from '../engine/diff/field-writers.ts';
-import { objectKey } from '../engine/observe/raw.ts';
+import { fieldAt, objectKey } from '../engine/observe/raw.ts';
 import { comparedMember, manifestOf } from '../engine/plan/changes.ts';
 import type { GroupPlan, ObjectChange, Plan, PlannedChange, Refusal } from '../engine/plan/document.ts';
 import type { GroupDefinition, ZoneDefinition } from '../policies/definition.ts';
@@ -171,8 +171,9 @@ export function objectChanges(
   others: Versions,
   members?: ReadonlySet<string>,
 ): Pick<Plan, 'policyChanges' | 'otherChanges'> {
-  // Manifests need not contain every object of the cluster, and `apply` deletes no object.
-  const otherChanges = members && changesOf(others, members).filter(({ operation }) => operation !== 'deleted');
+  // Manifests need not contain every object of the cluster, which has a uid, and `apply` deletes no object.
+  const stored = new Set(others.current.filter((one) => fieldAt(one, ['metadata', 'uid']) !== undefined).map(nameOf));
+  const otherChanges = members && changesOf(others, members).filter((one) => one.operation !== 'deleted' || !stored.has(one.object));
   return { policyChanges: changesOf(ours, new Set()), ...defined({ otherChanges }) };
 }
 

@@ -83,6 +83,9 @@ export interface SideTests {
 
 interface TestFailure {
   readonly file: string;
+  /** The place of the case. */
+  readonly line: number;
+  readonly column: number;
   readonly test: string;
   readonly case: string;
   readonly problems: readonly string[];

@@ -141,11 +141,14 @@ function questionOf(scene: Scene, { statefulSet }: Member, row: Row, { when, mem
   };
 }
 
-/** Returns the subject of a request about a member and those alike: `zones b and c`, `pods x-0 and y-0`. */
-function subject(noun: string, { alike }: Member, nameOf: (member: Pick<Member, 'statefulSet' | 'zone'>) => string): string {
+/**
+ * Returns the zones of a member and those alike: `zone a`, `zones b and c`. Texts name no StatefulSet, so that groups with equal zones have equal
+ * texts.
+ */
+function zonesOf({ alike }: Member): string {
   // After a change of its StatefulSet, a zone has two members.
-  const names = [...new Set(alike.map(nameOf))];
-  return `${noun}${names.length === 1 ? '' : 's'} ${listed(names, 'and')}`;
+  const names = [...new Set(alike.map(({ zone }) => zone))];
+  return `zone${names.length === 1 ? '' : 's'} ${listed(names, 'and')}`;
 }
 
 /** Returns the word for things of a member and those alike: `zone a ... its pods`, `zones b and c ... their pods`. */
@@ -161,7 +164,7 @@ function circumstancesOf(scene: Scene, own: Member): Readonly<Record<'ownPod' | 
   const ofOther = (when: (zone: string) => string, state: MemberState): readonly Circumstance[] =>
     other === undefined ? [] : [{ when: when(other.zone), members: { [other.statefulSet]: state } }];
   return {
-    ownPod: [{ when: `while a pod of ${possessive(own)} zone is not ready`, members: { [own.statefulSet]: { notReady: 1 } } }],
+    ownPod: [{ when: 'while another pod of the same zone is not ready', members: { [own.statefulSet]: { notReady: 1 } } }],
     otherPod: ofOther((zone) => `while a pod of zone ${zone} is not ready`, { notReady: 1 }),
     otherShrank: ofOther((zone) => `after zone ${zone} shrank`, { lastDownscale: '0s' }),
   };
@@ -172,8 +175,9 @@ const someone = { user: 'someone', groups: [] };
 
 function clientRows(scene: Scene, member: Member): readonly Row[] {
   const { ownPod, otherPod } = circumstancesOf(scene, member);
-  const sets = subject('StatefulSet', member, (one) => one.statefulSet);
-  const pods = subject('pod', member, (one) => `${one.statefulSet}-0`);
+  const zones = zonesOf(member);
+  const sets = `the StatefulSet${zones.startsWith('zones ') ? 's' : ''} of ${zones}`;
+  const pods = `pods of ${zones}`;
   const ofSet = (may: string, action: 'delete' | 'restart'): Row => {
     return { may, action, circumstances: [plain], request: ({ name }) => ({ action, zone: name, ...someone }) };
   };
@@ -193,7 +197,7 @@ function clientRows(scene: Scene, member: Member): readonly Row[] {
 
 function scaleRows(scene: Scene, member: Member): readonly Row[] {
   const { ownPod, otherPod, otherShrank } = circumstancesOf(scene, member);
-  const zones = subject('zone', member, (one) => one.zone);
+  const zones = zonesOf(member);
   const scaled = (what: string, action: 'scaleUp' | 'scaleDown', target: (rest: number) => number, circumstances = [plain]): Row => ({
     may: `${zones} may be scaled ${what}`,
     action,
@@ -229,7 +233,7 @@ function growRow(member: Member): Row {
   const { statefulSet, leaders } = member;
   const below = { above: -1 };
   return {
-    may: `${subject('zone', member, (one) => one.zone)} may grow`,
+    may: `${zonesOf(member)} may grow`,
     action: 'scaleUp',
     isDone: ({ replicas }) => Object.keys(replicas).length > 0,
     request: (zone, rest) => (isScaledByAgent(zone) && rest > 1 ? { action: 'none' } : undefined),
@@ -265,7 +269,7 @@ function shrinkRow(scene: Scene, member: Member): Row {
   const { otherPod, otherShrank } = circumstancesOf(scene, member);
   const other = scene.members.find((one) => one.statefulSet !== statefulSet);
   return {
-    may: `${subject('zone', member, (one) => one.zone)} may shrink`,
+    may: `${zonesOf(member)} may shrink`,
     action: 'scaleDown',
     isDone: ({ replicas }) => Object.keys(replicas).length > 0,
     request: (zone) => (isScaledByAgent(zone) ? { action: 'none' } : undefined),

@@ -87,6 +87,8 @@ function ownText(flip: Flip, own: readonly ChangedSetting[], group: string): str
   if (only !== undefined || limit === undefined || settings[flip.rule] === undefined) {
     return `${what} ${direction === 'loosened' ? 'no longer blocks' : 'now blocks'}`;
   }
+  // A budget that permits an eviction gives no result, so a removed budget cannot be told from one that requires fewer pods.
+  if (flip.rule === 'eviction-budget') return `${what} ${direction === 'loosened' ? 'no longer' : 'now'} requires ${limit} pods`;
   return direction === 'loosened' ? `${what} is removed, which was ${limit}` : `${what} is added: ${limit}`;
 }
 

@@ -419,7 +419,7 @@ function groupIntoWaves(likely: Forward, slow: Forward): readonly PlannedWave[] 
   const waves: { name: string; steps: PlannedStep[] }[] = [];
   const pending = new Map<string, TracedStep[]>();
   for (const step of slow.steps) pending.set(step.key, [...(pending.get(step.key) ?? []), step]);
-  const held = likely.end === 'held' ? likely.steps.at(-1) : undefined;
+  const held = likely.end === 'done' ? undefined : likely.steps.at(-1);
   for (const step of likely.steps) {
     const twin = pending.get(step.key)?.shift();
     const planned = plannedStep(step, twin, { startMs: likely.startMs, isHeld: step === held });
@@ -436,7 +436,7 @@ function plannedStep(
   { startMs, isHeld }: { readonly startMs: number; readonly isHeld: boolean },
 ): PlannedStep {
   const source = step.rules.find((answer) => answer.outcome !== 'ok' && answer.source !== undefined)?.source;
-  // A plan cannot assume how long a person takes. If the plan ends at a wait, no simulated event ends this wait.
+  // A plan cannot assume how long a person takes. If the plan ends at a wait, no simulated event ends this wait, also no window until its limit.
   const isTimed = step.kind !== 'approval' && !(isHeld && step.kind === 'wait') && !step.rules.some(isUntilPerson);
   return {
     kind: step.kind,

@@ -242,11 +242,16 @@ const unmodelled: RiskCheck = ({ zones }) =>
       : [{ code: 'RG5015', severity: 'warning', message, source: { object: `StatefulSet ${statefulSet}`, field: 'spec.replicas' } }];
   });
 
-/** Finds pods that a restart brings to another revision before the plan starts. The first decision knows the templates after the change. */
-const changedByRestart: RiskCheck = ({ first }) =>
-  first.warnings
-    .filter(({ rule }) => rule === 'restart-version')
-    .map(({ fact, source }) => ({ code: 'RG5016', severity: 'warning', message: fact, ...defined({ source }) }));
+/** Returns the check that finds the warnings of a rule in the first decision, which knows the templates after the change. */
+function warningsOf(warned: string, code: string): RiskCheck {
+  return ({ first }) =>
+    first.warnings
+      .filter(({ rule }) => rule === warned)
+      .map(({ fact, source }) => ({ code, severity: 'warning', message: fact, ...defined({ source }) }));
+}
+
+/** Finds pods that a restart brings to another revision before the plan starts. */
+const changedByRestart: RiskCheck = warningsOf('restart-version', 'RG5016');
 
 /** Finds pods that stay outdated because no wave includes them. */
 const podsWithoutWave: RiskCheck = ({ context, zones }) =>
@@ -276,6 +281,9 @@ const unfitStrategy: RiskCheck = ({ context, group, waits }, members) => {
 /** Finds pods that a scale-up starts at a template that the rollout may not bring to them. */
 const startedByScaleUp: RiskCheck = ({ newPods }) => newPods.map((message) => ({ code: 'RG5019', severity: 'warning', message }));
 
+/** Finds a rollout that differs from the plan that its StatefulSets name, also if no policy requires an approved plan. */
+const otherPlan: RiskCheck = warningsOf('approved-plan', 'RG5020');
+
 const riskChecks: readonly RiskCheck[] = [
   serialBudget,
   orderedReady,
@@ -295,4 +303,5 @@ const riskChecks: readonly RiskCheck[] = [
   podsWithoutWave,
   unfitStrategy,
   startedByScaleUp,
+  otherPlan,
 ];

@@ -51,20 +51,13 @@ export interface CaseSubject {
   readonly reach: WaveReach;
 }
 
-interface PolicyTestOptions {
-  /** Runs only the cases whose name contains this text. The clock also advances for the other cases. */
-  readonly only?: string;
-}
-
 /** Runs the cases in their order. A case that cannot run gives a result with problems, and throws no error. */
-export function runPolicyTest(test: PolicyTest, input: PolicyTestInput, options: PolicyTestOptions = {}): readonly CaseResult[] {
-  let nowMs = Date.parse(test.spec.clock);
-  const results: CaseResult[] = [];
-  for (const one of test.spec.cases) {
+export function runPolicyTest({ spec: { clock, cases, given = {} } }: PolicyTest, input: PolicyTestInput): readonly CaseResult[] {
+  let nowMs = Date.parse(clock);
+  return cases.map((one) => {
     nowMs += one.advance === undefined ? 0 : durationMs(one.advance);
-    if (options.only === undefined || one.name.includes(options.only)) results.push(runCase(one, test.spec.given ?? {}, input, nowMs));
-  }
-  return results;
+    return runCase(one, given, input, nowMs);
+  });
 }
 
 function runCase(one: PolicyTestCase, shared: GivenState, input: PolicyTestInput, nowMs: number): CaseResult {

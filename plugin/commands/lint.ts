@@ -22,6 +22,11 @@ export async function run(context: CommandContext, options: LintOptions): Promis
   const { findings } = readPolicyFiles(inputs, agentNamespace === undefined ? {} : { agentNamespace });
   const { error, warning, notice } = countFindings(findings);
   const exitCode = error + warning + (isStrict ? notice : 0) > 0 ? exitCodes.findings : exitCodes.done;
-  await writeFindings(context.stdout, output, { findings, files: inputs.map(({ name }) => name), isStrict, exitCode });
+  await writeFindings(context.stdout, output, {
+    findings,
+    files: inputs.map(({ name }) => name),
+    failsFrom: isStrict ? 'notice' : 'warning',
+    exitCode,
+  });
   return exitCode;
 }

@@ -126,11 +126,11 @@ export function exitCodeOf({ environments }: Pick<Review, 'environments'>, failO
   return mostSevere(codes);
 }
 
-/** Returns the outcome of an environment for its commit status: that of the exit code, else that of the plan. */
-function outcomeOf(one: EnvironmentReview, failOn: readonly string[], ofPlan: Plan['outcome']): Plan['outcome'] {
+/** Returns the outcome of an environment for its commit status: that of the exit code, else that of the plans that the review shows. */
+function outcomeOf(one: EnvironmentReview, failOn: readonly string[], ofPlans: Plan['outcome']): Plan['outcome'] {
   const exitCode = exitCodeOf({ environments: [one] }, failOn);
   if (exitCode === exitCodes.waiting) return 'waits';
-  return exitCode === exitCodes.done ? ofPlan : 'blocked';
+  return exitCode === exitCodes.done ? ofPlans : 'blocked';
 }
 
 async function writeReview(
@@ -148,16 +148,20 @@ async function writeReview(
       const { renderReviewMarkdown } = await import('../output/review/markdown.ts');
       const { sha256 } = await import('../../policies/values/hash.ts');
       const { worstOutcome } = await import('../output/plan/markdown.ts');
-      const outcomes = review.environments.map((one) => outcomeOf(one, failOn, worstOutcome(one.plan)));
+      const { plannedGroups } = await import('../output/review/review-text.ts');
+      const outcomes = review.environments.map((one) => {
+        // A group that waits without this change, for example for a missing ReplicaTemplate, is not shown.
+        return outcomeOf(one, failOn, worstOutcome({ outcome: 'unchanged', groups: plannedGroups(one.plan) }));
+      });
       return stdout.write(renderReviewMarkdown(review, { digest: sha256(canonicalJson(review)), outcomes }));
     }
     case 'sarif':
     case 'junit':
     case 'github': {
       const { reviewFindings } = await import('../output/review/findings.ts');
-      const findings = reviewFindings(review, output === 'junit' && !failOn.includes('loosened'));
+      const findings = reviewFindings(review);
       const files = [...new Set(findings.map(({ file }) => file))].filter((file) => file !== '');
-      return writeFindings(stdout, output, { findings, files, isStrict: false, exitCode });
+      return writeFindings(stdout, output, { findings, files, failsFrom: failOn.includes('loosened') ? 'warning' : 'error', exitCode });
     }
   }
 }

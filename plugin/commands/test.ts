@@ -19,7 +19,7 @@ export async function run(
   { paths = [], output, run: only, coverage = false, allowEmpty = false, agentNamespace = usualAgentNamespace }: TestOptions,
 ): Promise<ExitCode> {
   const found = await readPolicyTests(paths.length === 0 ? ['.'] : paths, context, { agentNamespace });
-  const ran = found.tests.map((one) => ({ ...one, suite: suiteOf(one, only, agentNamespace) }));
+  const ran = found.tests.map((one) => ({ ...one, suite: suiteOf(one, agentNamespace, only) }));
   const suites = suitesWithCases(found, ran);
   const { passed, failed } = countCases(suites);
   if (passed + failed === 0 && !allowEmpty) throw noCase(paths, only);

@@ -20,8 +20,8 @@ export type FindingsFormat = 'text' | 'json' | 'jsonl' | 'sarif' | 'junit' | 'gi
 interface FindingsReport {
   readonly findings: readonly Finding[];
   readonly files: readonly string[];
-  /** True if notices count as failures. */
-  readonly isStrict: boolean;
+  /** The least severity that counts as a failure. */
+  readonly failsFrom: Severity;
   readonly exitCode: ExitCode;
 }
 
@@ -103,7 +103,7 @@ function escapedProperty(text: string): string {
   return escapedData(text).replaceAll(':', '%3A').replaceAll(',', '%2C');
 }
 
-function findingsJunit({ findings, files, isStrict }: FindingsReport): string {
+function findingsJunit({ findings, files, failsFrom }: FindingsReport): string {
   const names = [...new Set([...files, ...findings.map(({ file }) => file)])];
   return junitXml(
     names.map((name) => {
@@ -111,16 +111,16 @@ function findingsJunit({ findings, files, isStrict }: FindingsReport): string {
       const shown = name === '' ? 'cluster' : name;
       return {
         name: shown,
-        cases: own.length === 0 ? [{ name: 'lint', className: shown }] : own.map((finding) => toCase(finding, isStrict)),
+        cases: own.length === 0 ? [{ name: 'lint', className: shown }] : own.map((finding) => toCase(finding, failsFrom)),
       };
     }),
   );
 }
 
-function toCase(finding: Finding, isStrict: boolean): JunitCase {
+function toCase(finding: Finding, failsFrom: Severity): JunitCase {
   const head = { name: `${finding.code} ${placeText(finding)}`, className: finding.file === '' ? 'cluster' : finding.file };
   const text = renderFinding(finding);
-  if (finding.severity === 'notice' && !isStrict) return { ...head, output: text };
+  if (order.indexOf(finding.severity) > order.indexOf(failsFrom)) return { ...head, output: text };
   return { ...head, failure: { type: finding.code, message: finding.message, text } };
 }
 

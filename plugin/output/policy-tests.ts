@@ -1,5 +1,6 @@
 // Writes the results of PolicyTests in every format: text, JSON, JUnit, Markdown and TAP.
 import type { CaseResult, RuleCoverage } from '../../engine/policy-test/policy-test.ts';
+import type { Source } from '../../policies/definition.ts';
 import { counted } from '../../policies/wording.ts';
 import type { OutputStream } from '../context.ts';
 import type { ExitCode } from '../failure.ts';
@@ -14,7 +15,12 @@ export type TestFormat = 'text' | 'json' | 'junit' | 'markdown' | 'tap';
 export interface TestSuite {
   readonly file: string;
   readonly name: string;
-  readonly cases: readonly CaseResult[];
+  readonly cases: readonly PlacedCase[];
+}
+
+export interface PlacedCase extends CaseResult {
+  /** The place of the case, or of what prevents the test from running. */
+  readonly source: Source;
 }
 
 interface TestReport {
@@ -127,7 +133,11 @@ async function writeTestJson(stream: OutputStream, { suites, coverage, exitCode 
     kind: 'TestResult',
     exitCode,
     summary: { tests: suites.length, cases: passed + failed, passed, failed },
-    tests: suites.map(({ file, name, cases }) => ({ file, name, cases: cases.map(({ asked: _, ...shown }) => shown) })),
+    tests: suites.map(({ file, name, cases }) => ({
+      file,
+      name,
+      cases: cases.map(({ asked: _asked, source: _source, ...shown }) => shown),
+    })),
     ...(coverage === undefined ? {} : { coverage }),
   });
 }

@@ -33,7 +33,7 @@ export async function readEnvironments(revision: string, access: InputAccess): P
   if (file === undefined) return undefined;
   const document = parseDocument(file.text, { uniqueKeys: true });
   const [syntaxError] = document.errors;
-  if (syntaxError !== undefined) throw invalid(spec, [`it is not valid YAML: ${syntaxError.message.split('\n')[0]}`]);
+  if (syntaxError !== undefined) throw invalid(spec, [`it is not valid YAML: ${syntaxError.message.split('\n')[0]?.replace(/:$/, '')}`]);
   const problems: string[] = [];
   const environments = environmentsOf(document.toJS({ maxAliasCount: 0 }), problems);
   if (problems.length > 0) throw invalid(spec, problems);

@@ -52,6 +52,7 @@ export interface FilePlanInputs extends PlanInputs {
   /** Every desired document of our kinds, including --filename. */
   readonly policies: readonly ObjectContent[];
   readonly manifests: readonly Manifest[];
+  readonly manifestsBefore: readonly Manifest[];
 }
 
 /** The errors of files. With such errors nothing is planned. */
@@ -135,6 +136,7 @@ export function planInputsOf(
     documents,
     policies: after.loaded.documents.map(contentOf),
     manifests,
+    manifestsBefore: before.loaded.manifests,
     notes: isPartial(options) ? [] : notesOf(sources, absent),
     input: {
       ...bundle,

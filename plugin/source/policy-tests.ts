@@ -1,14 +1,16 @@
 // Finds policy tests in sources, reads the files that they name, and runs them.
 import { posix } from 'node:path';
 import { type CaseResult, coverageOf, type RuleCoverage, runPolicyTest } from '../../engine/policy-test/policy-test.ts';
-import { type Finding, renderFinding } from '../../policies/findings/finding.ts';
+import type { Source } from '../../policies/definition.ts';
+import { type Finding, renderFinding, sourceOf } from '../../policies/findings/finding.ts';
 import { type Loaded, loadPolicies } from '../../policies/load.ts';
 import { ofKind } from '../../policies/resolve/resolve.ts';
 import type { PolicyTest } from '../../policies/schema/kinds.ts';
 import { defined } from '../../policies/values/defined.ts';
+import { groupBy } from '../../policies/values/group-by.ts';
 import type { KnownTexts } from '../../policies/yaml/document.ts';
 import { Failure } from '../failure.ts';
-import type { TestSuite } from '../output/policy-tests.ts';
+import type { PlacedCase, TestSuite } from '../output/policy-tests.ts';
 import { type PolicyFiles, readPolicyFiles } from '../policy-files.ts';
 import { type InputAccess, type InputFile, readInputs } from './input.ts';
 
@@ -73,7 +75,7 @@ export function suitesWithCases(found: PolicyTests, ran: readonly { readonly sui
 /** Runs every policy test in the sources, for verbs that show the results of tests among others. */
 export async function runTests(specs: readonly string[], access: InputAccess, options: TestOptions): Promise<RanTests> {
   const found = await readPolicyTests(specs, access, options);
-  const ran = found.tests.map((one) => ({ ...one, suite: suiteOf(one, undefined, options.agentNamespace) }));
+  const ran = found.tests.map((one) => ({ ...one, suite: suiteOf(one, options.agentNamespace) }));
   return { tests: found.tests.map(({ test }) => test.value), suites: suitesWithCases(found, ran), coverage: coverageIn(ran) };
 }
 
@@ -97,25 +99,27 @@ export function coverageIn(ran: readonly (PolicyTestFile & { readonly suite: Tes
   );
 }
 
-export function suiteOf({ test, content }: PolicyTestFile, only: string | undefined, agentNamespace: string): TestSuite {
+/** Runs the cases of a test, and returns those whose name contains `only`. A later case depends on the clock of the others. */
+export function suiteOf({ test, content }: PolicyTestFile, agentNamespace: string, only = ''): TestSuite {
   const { file, name } = test;
-  if (typeof content === 'string') return { file, name, cases: [failedCase('the files can be read', [content])] };
+  const named = sourceOf(test.place(['spec', 'files']));
+  if (typeof content === 'string') return { file, name, cases: [failedCase('the files can be read', [content], named)] };
   const errors = content.findings.filter(({ severity }) => severity === 'error').map((one) => renderFinding(one));
-  if (errors.length > 0) return { file, name, cases: [failedCase('the files have no errors', errors)] };
+  if (errors.length > 0) return { file, name, cases: [failedCase('the files have no errors', errors, named)] };
   const { resolution, loaded } = content;
   const input = { bundle: resolution.bundle, manifests: loaded.manifests.map(({ value }) => value), agentNamespace };
-  return { file, name, cases: runPolicyTest(test.value, input, only === undefined ? {} : { only }) };
+  const cases = runPolicyTest(test.value, input).map((one, index) => ({ ...one, source: sourceOf(test.place(['spec', 'cases', index])) }));
+  return { file, name, cases: cases.filter((one) => one.name.includes(only)) };
 }
 
 /** Returns a suite with one failed case for each file with errors, because a PolicyTest with errors does not run. */
 function unreadable({ errors }: PolicyTests): readonly TestSuite[] {
-  const files = [...new Set(errors.map(({ file }) => file))];
-  return files.map((file) => {
-    const texts = errors.filter((one) => one.file === file).map((one) => renderFinding(one));
-    return { file, name: file, cases: [failedCase('the file has no errors', texts)] };
+  return [...groupBy(errors, ({ file }) => file)].map(([file, own]) => {
+    const texts = own.map((one) => renderFinding(one));
+    return { file, name: file, cases: [failedCase('the file has no errors', texts, sourceOf(own[0]))] };
   });
 }
 
-function failedCase(name: string, problems: readonly string[]): CaseResult {
-  return { name, passed: false, expected: '', decision: '', rules: [], message: '', results: [], problems };
+function failedCase(name: string, problems: readonly string[], source: Source): PlacedCase {
+  return { name, passed: false, expected: '', decision: '', rules: [], message: '', results: [], problems, source };
 }

@@ -134,10 +134,12 @@ export async function reviewEnvironment(
   ]);
   const notes = [...inputs.notes, ...memberlessNotes(input, manifests)];
   const plan: Plan = { ...located(planned, locateIn(inputs.manifests)), ...(notes.length > 0 && { notes }) };
+  // An effect of a drop-in group has its place in a label or an annotation. An object of both revisions has the place of the head.
+  const policiesOf = located(joinReviews(compared), locateIn([...inputs.manifestsBefore, ...inputs.manifests]));
   return withPaths<EnvironmentReview>({
     name,
     plan,
-    policies: joinReviews(compared),
+    policies: policiesOf,
     ...(cluster === undefined ? {} : { cluster }),
     ...(sides.isRemoved ? { isRemoved: true } : {}),
     ...(base.suites.length + head.suites.length === 0 ? {} : { tests: { base: sideTests(base), head: sideTests(head) } }),
@@ -223,8 +225,10 @@ async function readTests(
 }
 
 function sideTests({ suites, coverage }: RanTests): SideTests {
-  const failures = suites.flatMap((suite) =>
-    suite.cases.filter(({ passed }) => !passed).map(({ name, problems }) => ({ file: suite.file, test: suite.name, case: name, problems })),
+  const failures = suites.flatMap(({ file, name: test, cases }) =>
+    cases
+      .filter(({ passed }) => !passed)
+      .map(({ name, problems, source: { line = 1, column = 1 } }) => ({ file, line, column, test, case: name, problems })),
   );
   return { ...countCases(suites), coverage: countCovered(coverage), failures };
 }

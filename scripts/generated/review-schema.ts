@@ -68,7 +68,7 @@ const definitions: Fields = {
       covered: count,
       rules: count,
     }),
-    failures: listOf(record('A failed case.', { file: text, test: text, case: text, problems: listOf(text) })),
+    failures: listOf(record('A failed case.', { file: text, line: count, column: count, test: text, case: text, problems: listOf(text) })),
   }),
   environment: record(
     'The review of one environment.',

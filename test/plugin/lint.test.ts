@@ -102,7 +102,7 @@ describe('lint as SARIF', () => {
     });
     const prints = (...places: readonly Place[]) =>
       (
-        sarifLog({ findings: places.map((one) => finding('RG2003', one, 'm')), files: [], isStrict: false, exitCode: 4 }) as Log
+        sarifLog({ findings: places.map((one) => finding('RG2003', one, 'm')), files: [], failsFrom: 'warning', exitCode: 4 }) as Log
       ).runs[0]?.results.map(({ partialFingerprints }) => partialFingerprints.primaryLocationLineHash);
     const [first] = prints(place(3)) ?? [];
     expect(prints(place(40, 'b.yaml', 8))).toEqual([first]);

@@ -91,7 +91,7 @@ it('shows the same change of several groups as one row, and each exception that 
   const comment = renderReviewMarkdown({ base: 'main', head: 'head', environments }, { digest: '0', outcomes: ['complete'] });
   expect(comment.split('\n').slice(1, 13)).toMatchInlineSnapshot(`
     [
-      "### Rollout review: 4 loosened, 60 restarts",
+      "### Rollout review: 2 loosened, 60 restarts",
       "",
       "**Loosened**",
       "",

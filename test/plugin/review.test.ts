@@ -68,7 +68,7 @@ describe('review', () => {
           "  • pods may be replaced at Thu 2026-11-26 16:00 UTC and in 6 more cases (was:",
           "    waits by window)",
           "  • zone a may shrink at Fri 2026-12-18 17:00 UTC (was: waits by window)",
-          "  • StatefulSet ingester-zone-a may be restarted at Fri 2026-12-18 17:00 UTC",
+          "  • the StatefulSet of zone a may be restarted at Fri 2026-12-18 17:00 UTC (was:",
         ],
         "image": [
           "Review  main..image   18 restarts",
@@ -212,8 +212,8 @@ describe('review', () => {
 
       **Failed tests**
 
-      - tests/scaling.yaml: a pod stays until 13 hours after it prepared: the decision is act, expected is wait
-      - tests/scaling.yaml: zone b does not shrink within 13 hours after zone a: the decision is act, expected is wait; the message does not contain "zone a shrank 12h59m ago"
+      - tests/scaling.yaml&#58;18&#58;7: a pod stays until 13 hours after it prepared: the decision is act, expected is wait
+      - tests/scaling.yaml&#58;31&#58;7: zone b does not shrink within 13 hours after zone a: the decision is act, expected is wait; the message does not contain "zone a shrank 12h59m ago"
 
       **Tests**
 
@@ -340,7 +340,9 @@ describe('review of several environments', () => {
 
   it('writes one comment with a summary table, in which no text of a file has an effect', async () => {
     const { stdout } = await reviewed('deleted', '-o', 'markdown');
-    expect(stdout).toMatch(/^<!-- rollout-group:review env=staging,production outcome=unchanged,complete digest=sha256:[0-9a-f]{64} -->\n/);
+    expect(stdout).toMatch(
+      /^<!-- rollout-group:review env=staging,production outcome=unchanged,unchanged digest=sha256:[0-9a-f]{64} -->\n/,
+    );
     expect(stdout).not.toMatch(/@channel|#1\b(?!;)|<script/);
     expect(readComment('review.md', stdout, 65_536).environments.map(({ name }) => name)).toEqual(['staging', 'production']);
     expect(stdout.split('\n').slice(1, 7)).toMatchInlineSnapshot(`

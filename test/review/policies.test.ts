@@ -76,7 +76,7 @@ describe('a change of policies', () => {
         "loosened: RolloutPolicy mimir/calendar is removed (policies/calendar.yaml:1, -)",
         "  pods may be replaced at Thu 2026-11-26 16:00 UTC and in 6 more cases (was: waits by window)",
         "  zone a may shrink at Fri 2026-12-18 17:00 UTC (was: waits by window)",
-        "  StatefulSet ingester-zone-a may be restarted at Fri 2026-12-18 17:00 UTC (was: on hold by window)",
+        "  the StatefulSet of zone a may be restarted at Fri 2026-12-18 17:00 UTC (was: on hold by window)",
       ]
     `);
   });
@@ -85,7 +85,7 @@ describe('a change of policies', () => {
     expect(review('mimir-ingester', (file) => (file.name === 'policies/ingester.yaml' ? undefined : file))).toMatchInlineSnapshot(`
       [
         "loosened: RolloutGroup mimir/ingester is removed (policies/ingester.yaml:1, -)",
-        "  StatefulSet ingester-zone-a may be deleted (was: denied by no-delete)",
+        "  the StatefulSet of zone a may be deleted (was: denied by no-delete)",
         "  zone a may be scaled down by one pod (was: denied by replicas-owned)",
         "  zone a may be scaled to 0 (was: denied by replicas-owned)",
       ]
@@ -101,20 +101,20 @@ describe('a change of policies', () => {
     ]).toMatchInlineSnapshot(`
       [
         "loosened: StatefulSet ingester-zone-c leaves mimir/ingester (policies/ingester.yaml:11, -)",
-        "  StatefulSet ingester-zone-c may be deleted (was: denied by no-delete)",
+        "  the StatefulSet of zone c may be deleted (was: denied by no-delete)",
         "  zone c may be scaled down by one pod (was: denied by replicas-owned)",
         "  zone c may be scaled to 0 (was: denied by replicas-owned)",
         "loosened: the protection noDelete of mimir/ingester is removed (policies/ingester.yaml:44, -)",
-        "  StatefulSet ingester-zone-a may be deleted (was: denied by no-delete)",
-        "  StatefulSets ingester-zone-b and ingester-zone-c may be deleted (was: denied by no-delete)",
+        "  the StatefulSet of zone a may be deleted (was: denied by no-delete)",
+        "  the StatefulSets of zones b and c may be deleted (was: denied by no-delete)",
         "loosened: RolloutPolicy mimir/calendar no longer applies to mimir/ingester (policies/calendar.yaml:1, -)",
         "  pods may be replaced at Thu 2026-11-26 16:00 UTC and in 6 more cases (was: waits by window)",
         "  zone a may shrink at Fri 2026-12-18 17:00 UTC (was: waits by window)",
-        "  StatefulSet ingester-zone-a may be restarted at Fri 2026-12-18 17:00 UTC (was: on hold by window)",
+        "  the StatefulSet of zone a may be restarted at Fri 2026-12-18 17:00 UTC (was: on hold by window)",
         "loosened: rule quorum/restarts-are-reviewed is removed (policies/quorum.yaml:22, -)",
-        "  StatefulSet consul-server-zone-a may be restarted (was: needs approval by quorum/restarts-are-reviewed)",
-        "  StatefulSet consul-server-zone-b may be restarted (was: needs approval by quorum/restarts-are-reviewed)",
-        "  StatefulSet consul-server-zone-c may be restarted (was: needs approval by quorum/restarts-are-reviewed)",
+        "  the StatefulSet of zone a may be restarted (was: needs approval by quorum/restarts-are-reviewed)",
+        "  the StatefulSet of zone b may be restarted (was: needs approval by quorum/restarts-are-reviewed)",
+        "  the StatefulSet of zone c may be restarted (was: needs approval by quorum/restarts-are-reviewed)",
       ]
     `);
   });

@@ -43,7 +43,7 @@ function head(plan: Plan): string {
   return `<!-- ${marker} -->\n### Rollout plan: ${headline(plan)}`;
 }
 
-export function worstOutcome({ outcome, groups }: Plan): Plan['outcome'] {
+export function worstOutcome({ outcome, groups }: Pick<Plan, 'outcome' | 'groups'>): Plan['outcome'] {
   const all = [outcome, ...groups.map((group) => group.outcome)];
   return (['blocked', 'waits', 'complete'] as const).find((one) => all.includes(one)) ?? 'unchanged';
 }

@@ -21,7 +21,7 @@ import { ruleCatalog } from '../../../engine/rules/catalog.ts';
 import { waitsForPartition } from '../../../engine/rules/strategy.ts';
 import type { Source } from '../../../policies/definition.ts';
 import { minuteText } from '../../../policies/instant.ts';
-import { groupBy } from '../../../policies/values/group-by.ts';
+import { firstByKey, groupBy } from '../../../policies/values/group-by.ts';
 import { counted, firstOf, listed, zonesText } from '../../../policies/wording.ts';
 import { zonePodsText } from '../pod-text.ts';
 
@@ -374,6 +374,16 @@ export function endedTexts(group: Pick<GroupPlan, 'supersedes' | 'ends' | 'zones
   const { ends = [], zones } = group;
   const placeOf = (stop: Stop): string => (stop.zones.length === zones.length ? '' : ` of ${zonesText(stop.zones)}`);
   return [...(superseded === undefined ? [] : [superseded]), ...ends.map((stop) => `ends a block${placeOf(stop)}: ${stopFact(stop)}`)];
+}
+
+/** Returns the results of policy rules that wait for an approval of the plan, each once. The table of steps shows only the approvers. */
+export function approvalReasons({ waves }: Pick<GroupPlan, 'waves'>): readonly RuleResult[] {
+  const steps = waves.flatMap((wave) => wave.steps.filter(({ kind }) => kind === 'approval'));
+  const reasons = steps.flatMap(({ rules }) => rules.find((result) => result.outcome === 'wait' && lacksApproval(result)) ?? []);
+  return firstByKey(
+    reasons.filter(({ rule }) => rule !== 'approval'),
+    ({ rule, fact }) => `${rule} ${fact}`,
+  );
 }
 
 /** Returns a text such as `waits for the approval of wave rest (1 from oncall)` for each approval of a plan, also after its wait. */

@@ -81,6 +81,7 @@ function groupLines(plan: Plan, group: GroupPlan, look: TableLook): readonly str
   const blocks = [
     changeBlock(group, look),
     stepBlock(group, look),
+    approvalBlock(group, look),
     deniedBlock(group, nowMs, look),
     (group.permitted ?? []).flatMap((result) => labelled('EXCEPTION', words.exceptionText(result, nowMs), look)),
     waitBlock(group, nowMs, look),
@@ -171,6 +172,14 @@ function stepBlock(group: GroupPlan, look: TableLook): readonly string[] {
 
 function paintRow(line: string, row: Row | undefined, { paint }: TableLook): string {
   return row?.style === undefined ? line : paint(row.style, line);
+}
+
+/** Returns why policy rules ask for approvals: the message of each rule, and how the rollout differs from its approved plan. */
+function approvalBlock(group: GroupPlan, look: TableLook): readonly string[] {
+  return words.approvalReasons(group).flatMap((result) => {
+    const source = words.sourceText(result.source);
+    return labelled('APPROVAL', `${result.rule}: ${words.shownFact(result)}${source === undefined ? '' : ` (${source})`}`, look);
+  });
 }
 
 function deniedBlock(group: GroupPlan, nowMs: number | undefined, look: TableLook): readonly string[] {

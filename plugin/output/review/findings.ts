@@ -7,21 +7,19 @@ import { effectText, groupText, plannedGroups } from './review-text.ts';
 
 const codes: Readonly<Record<PolicyEffect['direction'], FindingCode>> = { loosened: 'RG8001', tightened: 'RG8002', changed: 'RG8003' };
 
-/** Returns the effects as findings. A loosening is a notice if `isLooseningAllowed`, because a warning fails a JUnit report. */
-export function reviewFindings({ environments }: Review, isLooseningAllowed: boolean): readonly Finding[] {
+export function reviewFindings({ environments }: Review): readonly Finding[] {
   const found = environments.flatMap((one) => {
     const prefix = environments.length > 1 ? `${one.name}: ` : '';
-    return [...policyFindings(one, prefix, isLooseningAllowed), ...planFindings(one, prefix), ...testFindings(one, prefix)];
+    return [...policyFindings(one, prefix), ...planFindings(one, prefix), ...testFindings(one, prefix)];
   });
   return found.sort((a, b) => (a.code < b.code ? -1 : a.code > b.code ? 1 : 0));
 }
 
-function policyFindings({ policies }: EnvironmentReview, prefix: string, isLooseningAllowed: boolean): readonly Finding[] {
+function policyFindings({ policies }: EnvironmentReview, prefix: string): readonly Finding[] {
   return policies.effects.map((effect) => {
     const { namespace, group, before, after, direction } = effect;
     const place = placeOf(`RolloutGroup ${namespace}/${group}`, after?.source ?? before?.source);
-    const severity = direction === 'loosened' && isLooseningAllowed ? 'notice' : undefined;
-    return finding(codes[direction], place, `${prefix}${effectText(effect)}`, { severity });
+    return finding(codes[direction], place, `${prefix}${effectText(effect)}`);
   });
 }
 
@@ -38,9 +36,9 @@ function planFindings({ plan }: EnvironmentReview, prefix: string): readonly Fin
 }
 
 function testFindings({ tests }: EnvironmentReview, prefix: string): readonly Finding[] {
-  return (tests?.head.failures ?? []).map(({ file, test, case: name, problems }) => {
-    const place = placeOf(`PolicyTest ${test}`, { file: file.replace(/^git:[^:]*:/, ''), line: 1, column: 1 });
-    return finding('RG8005', place, `${prefix}${name}: ${problems.join('; ')}`);
+  return (tests?.head.failures ?? []).map((failure) => {
+    const place = placeOf(`PolicyTest ${failure.test}`, failure);
+    return finding('RG8005', place, `${prefix}${failure.case}: ${failure.problems.join('; ')}`);
   });
 }
 

@@ -29,15 +29,15 @@ export function renderReviewMarkdown(
   budget: number = maxLength,
 ): string {
   const { environments } = review;
+  const rows = reviewRows(review);
   const names = environments.map(({ name }) => name.replace(/[^\w.-]|-(?=-)/g, '')).join(',');
   const title = environments.length === 1 ? titleOf(environments[0]) : counted(environments.length, 'environment');
   const head = [
     `<!-- rollout-group:review env=${names} outcome=${outcomes.join(',')} digest=sha256:${digest.replace(/\W/g, '')} -->`,
-    `### Rollout review${title === '' ? '' : ` of ${title}`}: ${headline(review)}`,
+    `### Rollout review${title === '' ? '' : ` of ${title}`}: ${headline(review, rows)}`,
   ].join('\n');
-  const rows = reviewRows(review);
   const sections = [
-    ...(environments.length > 1 ? [summary(environments)] : []),
+    ...(environments.length > 1 ? [summary(environments, rows)] : []),
     ...[...new Set(rows.map(({ kind }) => kind))].map((kind) => rowSection(kind, rows, environments)),
     ...evenDetails(environments, budget - sizeOf(rows.map((row) => rowForms(row, environments)))),
   ];
@@ -48,8 +48,8 @@ function titleOf(one: EnvironmentReview | undefined): string {
   return one === undefined || one.name === 'default' ? '' : markdownText(environmentName(one));
 }
 
-function summary(environments: readonly EnvironmentReview[]): Section {
-  const { titles: columns, rows } = summaryOf(environments);
+function summary(environments: readonly EnvironmentReview[], effects: readonly ReviewRow[]): Section {
+  const { titles: columns, rows } = summaryOf(environments, effects);
   return {
     title: markdownTable(columns, []),
     items: rows.map((cells) => [markdownRow(cells.map(markdownText))]),

@@ -2,7 +2,7 @@
 import type { GroupPlan, Plan, Risk } from '../../../engine/plan/document.ts';
 import { groupBy } from '../../../policies/values/group-by.ts';
 import { counted, listed } from '../../../policies/wording.ts';
-import { countEffects, type EnvironmentReview, imageChanges, type PolicyEffect, type Review } from '../../../review/document.ts';
+import { type EnvironmentReview, imageChanges, type PolicyEffect, type Review } from '../../../review/document.ts';
 import {
   byAttention,
   countsText,
@@ -40,7 +40,8 @@ function departures({ risks }: GroupPlan): readonly Risk[] {
 export function groupText(group: GroupPlan): string {
   const { restarts, approvals, p50Seconds, p90Seconds } = group.totals;
   const scaled = group.zones.filter(({ replicasBefore, replicasAfter }) => replicasBefore !== replicasAfter);
-  const hasNoEffect = restarts === 0 && group.outcome === 'complete' && imageChanges(group).length > 0;
+  // Not of a scale-up, whose effect the row tells.
+  const hasNoEffect = restarts === 0 && group.outcome === 'complete' && scaled.length === 0;
   return [
     ...imageChanges(group).map(({ before, after, zones }) => inZones(`image ${before} -> ${after}`, zones)),
     ...scaled.map((zone) => `zone ${zone.zone} ${zone.replicasBefore} -> ${counted(zone.replicasAfter, 'replica')}`),
@@ -146,33 +147,33 @@ export function groupsText({ groups }: ReviewRow): readonly string[] {
   return groups.length === 0 ? [] : [`in ${listed(groups, 'and')}`];
 }
 
+/** A row about one group, or about no group. */
+interface GroupRow extends Omit<ReviewRow, 'environments' | 'groups'> {
+  readonly group?: string;
+}
+
 function environmentRows(one: EnvironmentReview): readonly Omit<ReviewRow, 'environments'>[] {
-  const plain = (kind: ReviewRow['kind'], cause: string): Omit<ReviewRow, 'environments'> => ({
-    kind,
-    cause,
-    places: [],
-    isUntested: false,
-    groups: [],
-    decisions: [],
-  });
-  return [
-    ...effectRows(one.policies.effects),
-    ...plannedGroups(one.plan).flatMap((group) => {
-      const name = `${group.namespace}/${group.group}`;
-      const kind = group.refused.length > 0 ? 'denied' : isBlocked(group) ? 'blocked' : 'rollout';
-      const moved = plain(kind, `${name}: ${groupText(group)}`);
-      const left = departures(group).map(({ code, message }) => plain('rollout', `${name}: ${message} (${code})`));
-      const permitted = (group.permitted ?? []).map((result) => plain('exception', `${name}: ${exceptionText(result, undefined)}`));
-      return [...(isMoved(group) || isBlocked(group) ? [moved] : []), ...permitted, ...left];
+  const plain = (kind: RowKind, cause: string): GroupRow => ({ kind, cause, places: [], isUntested: false, decisions: [] });
+  return foldGroups([
+    ...one.policies.effects.map(effectRow),
+    ...plannedGroups(one.plan).flatMap((plan) => {
+      const group = `${plan.namespace}/${plan.group}`;
+      const about = (kind: RowKind, text: string): GroupRow => ({ ...plain(kind, `${group}: ${text}`), group });
+      const kind = plan.refused.length > 0 ? 'denied' : isBlocked(plan) ? 'blocked' : 'rollout';
+      return [
+        ...(isMoved(plan) || isBlocked(plan) ? [about(kind, groupText(plan))] : []),
+        ...(plan.permitted ?? []).map((result) => about('exception', exceptionText(result, undefined))),
+        ...departures(plan).map(({ code, message }) => about('rollout', `${message} (${code})`)),
+      ];
     }),
     ...otherChangeTexts(one.plan).map((text) => plain('object', text)),
-    ...(one.tests?.head.failures ?? []).map(({ file, case: name, problems }) =>
-      plain('failed', `${file}: ${name}: ${problems.join('; ')}`),
+    ...(one.tests?.head.failures ?? []).map((failure) =>
+      plain('failed', `${sourceText(failure)}: ${failure.case}: ${failure.problems.join('; ')}`),
     ),
     ...(one.isRemoved === true ? [plain('note', `the change removes the environment ${one.name}, so later reviews leave it out`)] : []),
     ...(one.plan.notes ?? []).map((note) => plain('note', note)),
     ...(one.tests === undefined ? [] : [plain('tests', testsText(one.tests))]),
-  ];
+  ]);
 }
 
 /** Returns an effect as a sentence without a full stop: the change, its first decision, and the number of the others. */
@@ -191,32 +192,26 @@ function withDecisions(cause: string, [first, ...others]: readonly string[]): st
   return `${cause}: ${first}${others.length === 0 ? '' : `, and ${counted(others.length, 'more decision')}`}`;
 }
 
-/** Returns the effects as rows. The same change of several groups is one row, which names the first group and counts the others. */
-function effectRows(effects: readonly PolicyEffect[]): readonly Omit<ReviewRow, 'environments'>[] {
-  const keyOf = (one: PolicyEffect): string =>
-    [one.direction, one.cause.replaceAll(groupOf(one), ''), `${one.isTested}`, ...decisionTexts(one)].join('\n');
-  return [...groupBy(effects, keyOf).values()].map((same) => {
-    const [first] = same;
-    const groups = [...new Set(same.map(groupOf))];
-    const places = [...new Set(same.map(placeOf))].filter((place) => place !== '');
-    const moreGroups = groups.length > 1 ? ` and ${counted(groups.length - 1, 'more group')}` : '';
-    return {
-      kind: first.direction,
-      cause: first.cause.replaceAll(groupOf(first), (name) => `${name}${moreGroups}`),
-      decisions: decisionTexts(first),
-      places,
-      isUntested: first.isTested === false,
-      groups: groups.length > 1 ? groups : [],
-    };
+function effectRow(effect: PolicyEffect): GroupRow {
+  const { namespace, group, direction: kind, cause, isTested, before, after } = effect;
+  const places = [sourceText(after?.source ?? before?.source) ?? ''].filter((place) => place !== '');
+  return { kind, cause, decisions: decisionTexts(effect), places, isUntested: isTested === false, group: `${namespace}/${group}` };
+}
+
+/** Returns one row for the rows that differ only in their groups. It names the first group and counts the others. */
+function foldGroups(rows: readonly GroupRow[]): readonly Omit<ReviewRow, 'environments'>[] {
+  const keyOf = ({ kind, cause, isUntested, decisions, group }: GroupRow): string =>
+    [kind, group === undefined ? cause : cause.replaceAll(group, ''), isUntested, ...decisions].join('\n');
+  return [...groupBy(rows, keyOf).values()].map((same) => {
+    const [{ group: first, ...row }] = same;
+    const groups = [...new Set(same.flatMap(({ group }) => group ?? []))];
+    const places = [...new Set(same.flatMap((one) => one.places))];
+    if (first === undefined || groups.length < 2) return { ...row, places, groups: [] };
+    // A row about a plan begins with the group, and its numbers are those of each group.
+    const each = row.cause.startsWith(`${first}:`) ? ', each' : '';
+    const cause = row.cause.replaceAll(first, (name) => `${name} and ${counted(groups.length - 1, 'more group')}${each}`);
+    return { ...row, cause, places, groups };
   });
-}
-
-function groupOf({ namespace, group }: PolicyEffect): string {
-  return `${namespace}/${group}`;
-}
-
-function placeOf({ before, after }: PolicyEffect): string {
-  return sourceText(after?.source ?? before?.source) ?? '';
 }
 
 /** Returns the tests of the head with their coverage, and those of the base if they differ: `12 passed, 1 failed, ... (before: 13 passed, ...)`. */
@@ -230,28 +225,27 @@ function testsText({ base, head }: NonNullable<EnvironmentReview['tests']>): str
 }
 
 /**
- * Returns the headline: `1 loosened, 2 tightened, 1 other change, 18 restarts, 1 other object`, or `no effect` without any row of these kinds. Effects of
- * several environments count once.
+ * Returns the headline: `1 loosened, 2 tightened, 1 other change, 18 restarts, 1 other object`, or `no effect` without any row of these kinds. Rows
+ * count once, also rows about several groups or environments. Restarts, changes of scale and objects are those of all environments.
  */
-export function headline(review: Review): string {
-  const rows = reviewRows(review);
-  const groups = review.environments.flatMap(({ plan }) => plannedGroups(plan));
-  const effects = new Set(review.environments.flatMap(({ policies }) => policies.effects.map((one) => `${one.direction} ${one.cause}`)));
-  const count = (direction: PolicyEffect['direction']): number => [...effects].filter((one) => one.startsWith(direction)).length;
-  const objects = new Set(review.environments.flatMap(({ plan: { otherChanges = [] } }) => otherChanges.map(({ object }) => object)));
+export function headline({ environments }: Review, rows: readonly ReviewRow[]): string {
+  const groups = environments.flatMap(({ plan }) => plannedGroups(plan));
+  const count = (kind: RowKind): number => rows.filter((row) => row.kind === kind).length;
   const blocked = groups.filter(({ outcome }) => outcome === 'blocked').length;
+  const sum = (counts: readonly number[]): number => counts.reduce((total, one) => total + one, 0);
+  // Environments with equal results share their tests.
+  const tested = [...groupBy(environments, ({ tests }) => tests && testsText(tests)).values()].map(([one]) => one);
   const parts = [
     ...(blocked === 0 ? [] : [`${counted(blocked, 'group')} blocked`]),
     ...(['loosened', 'tightened'] as const).filter((kind) => count(kind) > 0).map((kind) => `${count(kind)} ${kind}`),
     countsText([
       [count('changed'), 'other change'],
-      [rows.filter(({ kind }) => kind === 'failed').length, 'failed test'],
-      // Environments can share their tests.
-      [Math.max(...review.environments.map(removedTests)), 'removed test'],
-      [groups.reduce((total, { totals }) => total + totals.restarts, 0), 'restart'],
-      [groups.reduce((total, { totals }) => total + totals.scaleChanges, 0), 'scale change'],
-      [objects.size, 'other object'],
-      [review.environments.filter(({ isRemoved }) => isRemoved === true).length, 'removed environment'],
+      [count('failed'), 'failed test'],
+      [sum(tested.map(removedTests)), 'removed test'],
+      [sum(groups.map(({ totals }) => totals.restarts)), 'restart'],
+      [sum(groups.map(({ totals }) => totals.scaleChanges)), 'scale change'],
+      [sum(environments.map(({ plan }) => plan.otherChanges?.length ?? 0)), 'other object'],
+      [environments.filter(({ isRemoved }) => isRemoved === true).length, 'removed environment'],
     ]),
   ].filter((part) => part !== '');
   return parts.length === 0 ? 'no effect' : parts.join(', ');
@@ -268,8 +262,13 @@ interface Summary {
 }
 
 /** Returns the summary of several environments. Leaves out columns without a number, so that the rest fits into narrow windows. */
-export function summaryOf(environments: readonly EnvironmentReview[]): Summary {
-  const cells = environments.map(summaryCells);
+export function summaryOf(environments: readonly EnvironmentReview[], rows: readonly ReviewRow[]): Summary {
+  const cells = environments.map((one) =>
+    summaryCells(
+      one,
+      rows.filter((row) => row.environments.includes(one.name)),
+    ),
+  );
   const isEmpty = (column: number): boolean => cells.every((row) => row[column] === '0' || row[column] === '-');
   const kept = summaryTitles.flatMap((_, column) => (isEmpty(column) ? [] : [column]));
   const only = (row: readonly string[]): readonly string[] => kept.map((column) => row[column] ?? '');
@@ -278,16 +277,14 @@ export function summaryOf(environments: readonly EnvironmentReview[]): Summary {
 
 const summaryTitles = ['environment', 'plan', 'loosened', 'tightened', 'other', 'restarts', 'scales', 'objects', 'tests'] as const;
 
-function summaryCells(one: EnvironmentReview): readonly string[] {
+function summaryCells(one: EnvironmentReview, rows: readonly ReviewRow[]): readonly string[] {
   const groups = plannedGroups(one.plan);
   const sum = (count: (group: GroupPlan) => number): string => String(groups.reduce((total, group) => total + count(group), 0));
   const [first] = groups;
   return [
     environmentName(one),
     first === undefined ? 'no changes' : outcomeText(first),
-    String(countEffects(one.policies, 'loosened')),
-    String(countEffects(one.policies, 'tightened')),
-    String(countEffects(one.policies, 'changed')),
+    ...(['loosened', 'tightened', 'changed'] as const).map((kind) => String(rows.filter((row) => row.kind === kind).length)),
     sum(({ totals }) => totals.restarts),
     sum(({ totals }) => totals.scaleChanges),
     String(one.plan.otherChanges?.length ?? 0),

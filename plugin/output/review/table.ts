@@ -26,11 +26,11 @@ const labelWidth = 10;
 /** Returns the text of a review with a final line break. With several environments, a summary table comes first. */
 export function renderReviewTable(review: Review, look: Look): string {
   const { environments } = review;
-  const title = paragraph('Review  ', `${revisionsText(review)}   ${headline(review)}`, look.columns);
   const rows = reviewRows(review);
+  const title = paragraph('Review  ', `${revisionsText(review)}   ${headline(review, rows)}`, look.columns);
   const lines = [
     ...title.map((line) => look.paint('bold', line)),
-    ...(environments.length > 1 ? summaryTable(environments, look) : []),
+    ...(environments.length > 1 ? summaryTable(environments, rows, look) : []),
     ...[...new Set(rows.map(({ kind }) => kind))].flatMap((kind) => rowLines(rows, kind, environments, look)),
     ...rows
       .filter(({ decisions, groups }) => decisions.length > 1 || groups.length > 0)
@@ -40,8 +40,12 @@ export function renderReviewTable(review: Review, look: Look): string {
   return `${lines.join('\n')}\n`;
 }
 
-function summaryTable(environments: readonly EnvironmentReview[], { columns: width, glyphs }: Look): readonly string[] {
-  const { titles, rows } = summaryOf(environments);
+function summaryTable(
+  environments: readonly EnvironmentReview[],
+  effects: readonly ReviewRow[],
+  { columns: width, glyphs }: Look,
+): readonly string[] {
+  const { titles, rows } = summaryOf(environments, effects);
   const columns = titles.map((title, index) => ({ title: title.toUpperCase(), align: 'left' as const, isFlexible: index < 2 }));
   const { header, lines } = alignTable(
     columns,

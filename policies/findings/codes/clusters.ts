@@ -245,6 +245,13 @@ export const clusterCodes = {
       'Under `onDelete` and `partition`, the StatefulSet controller creates new ordinals at the update revision. So a scale-up starts pods at this revision also if its run failed, a person stopped it, no wave has reached these pods, or their wave waits for an approval, a gate, a window or a policy rule. Under `pinned`, this happens in a zone that the run has updated completely; after a rollback of such a zone, only while the webhook on pod creation is missing.',
     hint: 'end the run first: undo or retry a failed run, or scale up after the rollout. If the message names the webhook on pod creation, repair it first: run `kubectl rollout-group doctor`',
   },
+  RG5020: {
+    title: 'The rollout differs from its approved plan',
+    severity: 'warning',
+    explanation:
+      'The annotation `rollout-group.dev/approved-plan` of the StatefulSets belongs to another change: the templates, the replicas, the group, a policy or an exception changed after the review that wrote it. The agent reports the same differences. A rule with the effect `requireApprovedPlan` then waits for approvals.',
+    hint: 'write the plan of this change with review --out, and commit it with the change',
+  },
   RG6001: {
     title: 'No agent holds the Lease',
     explanation:

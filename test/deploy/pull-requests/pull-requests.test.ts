@@ -34,7 +34,8 @@ describe('the files for GitHub', () => {
     const [comment, review] = ['comment', 'review'].map((name) =>
       parse(readFileSync(`deploy/github/workflows/rollout-${name}.yml`, 'utf8')),
     );
-    expect([Object.keys(review.on), review.permissions]).toEqual([['pull_request'], { contents: 'read' }]);
+    // A filter of paths would leave the comment of an earlier push if the next one reverts its change.
+    expect([review.on, review.permissions]).toEqual(['pull_request', { contents: 'read' }]);
     expect([Object.keys(comment.on), comment.permissions]).toEqual([['workflow_run'], {}]);
     expect(comment.jobs.comment.permissions).toEqual({ actions: 'read', 'pull-requests': 'write', statuses: 'write' });
     expect(comment.on.workflow_run.workflows).toEqual([review.name]);
@@ -107,8 +108,11 @@ describe('the action', () => {
     expect(readFileSync(join(temp, 'rollout-review/review.json'), 'utf8')).toContain('shop');
     expect(JSON.parse(readFileSync(join(temp, 'rollout-group.sarif'), 'utf8')).version).toBe('2.1.0');
     expect(log).not.toContain(token);
+    expect(outputs['plans']).toBe(join(temp, 'rollout-review/plans'));
+    expect(readFileSync(join(temp, 'rollout-review/plans/default.yaml'), 'utf8')).toContain('rollout-group.dev/approved-plan: ');
     // A second push.
-    expect((await runAction({ cwd, env }, inputs)).status).toBe(0);
+    const second = await runAction({ cwd, env }, { ...inputs, out: 'plans' });
+    expect([second.status, second.outputs['plans'], readdirSync(join(cwd, 'plans'))]).toEqual([0, 'plans', ['default.yaml']]);
     expect(forge.comments).toHaveLength(1);
   });
 
@@ -134,7 +138,7 @@ describe('the action', () => {
   it('takes hostile inputs as words', async () => {
     const cwd = await scratchRepository(base, change);
     const evil = '"; touch pwned; $(touch pwned) `touch pwned` #';
-    for (const name of ['base', 'head', 'manifests', 'policies', 'tests', 'environment', 'fail-on']) {
+    for (const name of ['base', 'head', 'manifests', 'policies', 'tests', 'environment', 'fail-on', 'out']) {
       await runAction({ cwd, env: {} }, { ...(name === 'environment' ? {} : directories), [name]: evil, sarif: 'true' });
     }
     const forge = await serveForge();
@@ -198,6 +202,7 @@ describe('the template for GitLab', () => {
     const given = await job(await scratchRepository(base, files), forge);
     const review = await runGitLabJob('rollout-review', given);
     expect(review.status, review.log).toBe(exitCode);
+    expect(readFileSync(join(given.cwd, 'rollout-plans/default.yaml'), 'utf8')).toContain('rollout-group.dev/approved-plan: ');
     const comment = await runGitLabJob('rollout-comment', given);
     expect(comment.status, comment.log).toBe(0);
     expect(forge.comments.map(({ body }) => body)).toEqual([expect.stringContaining(`outcome=${outcome}`)]);

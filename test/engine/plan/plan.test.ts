@@ -309,6 +309,23 @@ describe('the calendar', () => {
     expect(stepsOf(plan)[0]?.source).toEqual({ file: 'policy.yaml', line: 20, column: 1 });
     expect(plan.totals.p50Seconds).toBe(3600 + 810);
   });
+
+  it('gives no duration to a wait that no window ends, such as that for a mirrored object without a manifest', () => {
+    const { ranges: _ranges, ...daily } = freeze({ schedule: { cron: '0 3 * * *', durationMs: hourMs, timeZone: 'UTC' } });
+    const mirror = {
+      kind: 'mirror',
+      apiVersion: 'example.com/v1',
+      resourceKind: 'ReplicaTemplate',
+      name: 'ingester',
+      read: 'scale',
+      writeBack: 'none',
+      onMissing: 'hold',
+    } as const;
+    const groups = [group({ zones: [{ name: 'a', replicas: mirror }] })];
+    const plan = planOf(rollout({ groups, policies: [policy({ windows: [daily] })] }));
+    expect(lines(plan)).toEqual(['all: roll a a-2 a-1 a-0 at 0 for 270 to 900', 'replicas: wait a replica-source at 270 for ? to ?']);
+    expect([plan.outcome, plan.totals.p50Seconds, plan.timeline.map(({ kind }) => kind)]).toEqual(['waits', undefined, ['roll']]);
+  });
 });
 
 describe('the outcome of a plan', () => {

@@ -29,10 +29,9 @@ interface Setup {
   readonly groups?: readonly GroupDefinition[];
   readonly policies?: readonly PolicyDefinition[];
   readonly given?: unknown;
-  readonly only?: string;
 }
 
-function run(cases: readonly unknown[], { groups = [zonedGroup], policies = [], given, only }: Setup = {}): readonly CaseResult[] {
+function run(cases: readonly unknown[], { groups = [zonedGroup], policies = [], given }: Setup = {}): readonly CaseResult[] {
   const test = schemas.PolicyTest.parse({
     apiVersion: 'rollout-group.dev/v1alpha1',
     kind: 'PolicyTest',
@@ -40,7 +39,7 @@ function run(cases: readonly unknown[], { groups = [zonedGroup], policies = [], 
     spec: { files: ['policies/'], clock: '2026-03-02T12:00:00Z', ...(given === undefined ? {} : { given }), cases },
   });
   const bundle: PolicyBundle = { groups, policies, exceptions: [] };
-  return runPolicyTest(test, { bundle, manifests }, only === undefined ? {} : { only });
+  return runPolicyTest(test, { bundle, manifests });
 }
 
 function one(given: unknown, request: unknown, expected: unknown, setup: Setup = {}): CaseResult | undefined {
@@ -101,7 +100,6 @@ describe('a PolicyTest', () => {
       },
     ];
     expect(run(cases, { policies }).map(({ passed }) => passed)).toEqual([true, true, true]);
-    expect(run(cases, { policies, only: 'still' }).map(({ name, passed }) => [name, passed])).toEqual([['later still', true]]);
   });
 
   it('lets a case change what all cases share, zone by zone and field by field', () => {
