@@ -36,6 +36,18 @@ const patienceMs = 6_000;
 
 const controllers = ['disruption-controller', 'garbage-collector-controller', 'statefulset-controller'];
 
+function count(played: Map<string, number>, { operations }: StepSequence): void {
+  for (const kind of ['sequences', ...operations.map((step) => step.kind)]) played.set(kind, (played.get(kind) ?? 0) + 1);
+}
+
+function tellPlayed(name: string, played: ReadonlyMap<string, number>, plays: number): string {
+  const { sequences = 0, ...kinds } = Object.fromEntries(played);
+  const operations = Object.values(kinds).reduce((sum, one) => sum + one, 0);
+  const list = Object.entries(kinds).sort(([, a], [, b]) => b - a);
+  const told = list.map(([kind, number]) => `${kind} ${number}`).join(', ');
+  return `controllers: ${name}, seed ${seed}: ${sequences} sequences in ${plays} plays, ${operations} operations (${told})\n`;
+}
+
 interface Gate {
   readonly hasMaxUnavailable: boolean;
   readonly share: number;
@@ -47,12 +59,13 @@ function play(name: string, { hasMaxUnavailable, share }: Gate, featureGates: st
     (controlPlane: () => ControlPlane) => {
       let real: RealServer;
       let namespaces = 0;
+      const played = new Map<string, number>();
       beforeAll(() => {
         real = new RealServer(controlPlane());
       });
       afterAll(() => {
         real?.close();
-        process.stderr.write(`controllers: seed ${seed}, ${namespaces} sequences on the real controllers\n`);
+        process.stderr.write(tellPlayed(name, played, namespaces));
       });
 
       /** Returns a difference that several plays show: the controllers race with their caches, and so do their models. */
@@ -85,6 +98,7 @@ function play(name: string, { hasMaxUnavailable, share }: Gate, featureGates: st
         const worker = async (): Promise<void> => {
           for (let number = next++; number < sequenceCount * share && found.length < shownCount; number = next++) {
             const sequence = generateSteps(seed, number, { hasMaxUnavailable });
+            count(played, sequence);
             const difference = await differs(sequence);
             if (difference === undefined || found.length >= shownCount) continue;
             const small = await shrink(sequence, difference, differs);
