@@ -26,7 +26,7 @@ function created(drawing: Drawing, version: number): Created {
     ...drawStrategy(drawing),
     replicas: oneOf(random, [0, 1, 2, 3, 3, 4, 4, 5, 6]),
     start: random() < 0.85 ? 0 : 2,
-    minReadySeconds: random() < 0.8 ? 0 : 86_400,
+    minReadySeconds: random() < 0.7 ? 0 : 86_400,
     version,
   };
 }
@@ -47,7 +47,7 @@ function drawKubelets({ random }: Drawing): Step {
 }
 
 function ordinal(random: Random): number {
-  return wholeBetween(random, 0, 6);
+  return wholeBetween(random, 0, 5);
 }
 
 const draws: readonly (readonly [number, (drawing: Drawing) => Step])[] = [
@@ -55,7 +55,7 @@ const draws: readonly (readonly [number, (drawing: Drawing) => Step])[] = [
   [2, ({ random }) => ({ kind: 'replicas', replicas: wholeBetween(random, 0, 6) })],
   [4, ({ random }) => ({ kind: 'template', version: wholeBetween(random, 1, 4) })],
   [2, (drawing) => ({ kind: 'strategy', ...drawStrategy(drawing) })],
-  [0.7, ({ random }) => ({ kind: 'minReady', seconds: oneOf(random, [0, 86_400] as const) })],
+  [1, ({ random }) => ({ kind: 'minReady', seconds: oneOf(random, [0, 86_400] as const) })],
   [0.5, ({ random }) => ({ kind: 'start', ordinal: wholeBetween(random, 0, 3) })],
   [0.7, () => ({ kind: 'orphan' })],
   [1.2, (drawing) => ({ kind: 'create', ...created(drawing, wholeBetween(drawing.random, 1, 4)) })],
@@ -63,12 +63,13 @@ const draws: readonly (readonly [number, (drawing: Drawing) => Step])[] = [
   [1.5, ({ random }) => ({ kind: 'evict', ordinal: ordinal(random) })],
   [2, ({ random }) => ({ kind: 'gone', ordinal: ordinal(random) })],
   [1.2, ({ random }) => ({ kind: 'finalizer', ordinal: ordinal(random), isSet: random() < 0.6 })],
-  [5, ({ random }) => ({ kind: 'pod', ordinal: ordinal(random), state: drawState(random) })],
+  [1.5, ({ random }) => ({ kind: 'node', state: oneOf(random, ['lost', 'lost', 'evicting', 'back', 'back'] as const) })],
+  [6, ({ random }) => ({ kind: 'pod', ordinal: ordinal(random), state: drawState(random) })],
   [1, drawBudget],
 ];
 
 function drawState(random: Random): PodState {
-  return oneOf(random, ['ready', 'ready', 'ready', 'young', 'unready', 'unready', 'failed', 'succeeded']);
+  return oneOf(random, ['ready', 'ready', 'ready', 'young', 'young', 'unready', 'unready', 'failed', 'succeeded']);
 }
 
 function drawStep(drawing: Drawing): Step {

@@ -26,37 +26,42 @@ export interface Sides {
 export async function differAt({ operations }: StepSequence, sides: Sides, namespace: string): Promise<StepDifference | undefined> {
   const workloads = { one: new Workload(sides.model, namespace), other: new Workload(sides.real, namespace) };
   await Promise.all([workloads.one.prepare(), workloads.other.prepare()]);
-  let pods: readonly ComparedPod[] = [];
+  let state: Pick<WorkloadState, 'pods' | 'isNodeLost'> = { pods: [], isNodeLost: false };
   let last: Omit<StepDifference, 'model' | 'real'> | undefined;
   for (const [index, step] of operations.entries())
-    for (const part of partsOf(step, pods)) {
+    for (const part of partsOf(step, state)) {
       last = { index, part };
       const found = await playPart(part, workloads, sides);
       if ('model' in found) return { ...last, ...found };
-      pods = found.pods;
+      state = found;
     }
-  const state = await workloads.one.read(true);
+  const end = await workloads.one.read(true);
   await sides.wait(lastLook);
-  const real = await reach(workloads.other, state, async () => false);
-  return last === undefined || real === undefined ? undefined : { ...last, model: state, real };
+  const real = await reach(workloads.other, end, async () => false);
+  return last === undefined || real === undefined ? undefined : { ...last, model: end, real };
 }
 
 /**
  * Returns the requests of a step for the pods that exist before it. The kubelets of two pods write in any order, and the result may depend
  * on it: the step fixes the order, and the controllers rest after each request.
  */
-export function partsOf(step: Step, pods: readonly ComparedPod[]): readonly SingleStep[] {
+export function partsOf(step: Step, { pods, isNodeLost }: Pick<WorkloadState, 'pods' | 'isNodeLost'>): readonly SingleStep[] {
+  if (step.kind === 'node') return (step.state === 'lost') === isNodeLost ? [] : [step];
+  if (isNodeLost && (step.kind === 'gone' || step.kind === 'pod' || step.kind === 'kubelets')) return [];
   // A pod that terminates and is gone in one step would be a race of the real controller with its caches.
   if (step.kind === 'gone') return pods.some((pod) => pod.ordinal === step.ordinal && pod.isTerminating) ? [step] : [];
   if (step.kind !== 'kubelets') return [step];
-  const parts = pods.flatMap(({ ordinal, isTerminating, readiness, phase }): readonly SingleStep[] => {
-    if (isTerminating) return [{ kind: 'gone', ordinal }];
-    return phase === 'Failed' || phase === 'Succeeded' || readiness === 'ready' ? [] : [{ kind: 'pod', ordinal, state: 'ready' }];
-  });
+  const parts = pods.flatMap(kubeletOf);
   return step.isDescending === true ? parts.reverse() : parts;
 }
 
-/** Plays a request on both sides. Returns the state of both at rest, or how they differ. */
+/** Returns what a kubelet does with a pod. */
+function kubeletOf({ ordinal, isTerminating, readiness, phase }: ComparedPod): readonly SingleStep[] {
+  if (isTerminating) return [{ kind: 'gone', ordinal }];
+  return phase === 'Failed' || phase === 'Succeeded' || readiness === 'ready' ? [] : [{ kind: 'pod', ordinal, state: 'ready' }];
+}
+
+/** Plays a part on both sides. Returns the state of both at rest, or how they differ. */
 async function playPart(
   part: SingleStep,
   { one, other }: { readonly one: Workload; readonly other: Workload },

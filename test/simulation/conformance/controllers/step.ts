@@ -37,12 +37,20 @@ export type Step = { readonly isFixed?: boolean } & (
   | { readonly kind: 'pod'; readonly ordinal: number; readonly state: PodState }
   /** Removes every terminating pod, and makes every other pod ready that has not ended: one pod after the other. */
   | { readonly kind: 'kubelets'; readonly isDescending?: true }
+  /** Changes the node of all pods. While it is lost, no kubelet works. */
+  | { readonly kind: 'node'; readonly state: NodeState }
   /** Writes the PodDisruptionBudget; without a spec, deletes it. */
   | { readonly kind: 'budget'; readonly spec?: Readonly<Record<string, number | string>> }
 );
 
-/** A step that is one request. */
+/** A step that is one request, or one change of the node. */
 export type SingleStep = Exclude<Step, { readonly kind: 'kubelets' }>;
+
+/**
+ * `lost`: the kubelet of the node is silent, and the node controller has noticed it. `evicting`: so long ago that the node controller deletes
+ * the pods that exist now. `back`: the kubelet reports again.
+ */
+export type NodeState = 'lost' | 'evicting' | 'back';
 
 export interface StepSequence {
   readonly operations: readonly Step[];

@@ -1,13 +1,15 @@
 // Plays steps on the StatefulSet of one namespace, and reads what the controllers have made of them.
 import type { Json } from '../../../../simulation/server/request.ts';
 import type { FilledRequest, Reply } from '../operation.ts';
-import type { Created, PodState, SingleStep, StrategyKind } from './step.ts';
+import type { Created, NodeState, PodState, SingleStep, StrategyKind } from './step.ts';
 
 /** An API server with controllers: the real one, or the model. */
 export interface Side {
   readonly ask: (request: FilledRequest) => Promise<Reply>;
   /** The wall clock of the side. */
   readonly nowMs: () => number;
+  /** Changes the node of the pods of a namespace (`nodeOf`). */
+  readonly changeNode: (namespace: string, state: NodeState) => Promise<void>;
 }
 
 interface Stored {
@@ -34,6 +36,12 @@ export interface WorkloadState {
   readonly set: Json | undefined;
   readonly pods: readonly ComparedPod[];
   readonly budget: Json | undefined;
+  readonly isNodeLost: boolean;
+}
+
+/** Returns the name of the node of all pods of the namespace. Only a lost node is an object. */
+export function nodeOf(namespace: string): string {
+  return `node-${namespace}-1`;
 }
 
 /** `young`: ready for less than any `minReadySeconds`. */
@@ -59,28 +67,42 @@ export class Workload {
     this.#namespace = namespace;
   }
 
-  /** Plays a step. Returns the status code of its answer. */
+  /** Plays a step. Returns the status code of its answer; 200 if the step is no request. */
   async play(step: SingleStep): Promise<number> {
+    if (step.kind === 'node') {
+      await this.#side.changeNode(this.#namespace, step.state);
+      return 200;
+    }
     return (await this.#side.ask(this.#requestOf(step))).status;
   }
 
   /** Returns the current state. With `isSettled`, pods that differ from those of the last settled state count as replaced. */
   async read(isSettled: boolean): Promise<WorkloadState> {
-    const [set, pods, budget] = await Promise.all([this.#get(this.#setPath), this.#list('pods'), this.#get(this.#budgetPath)]);
+    const [set, pods, budget, node] = await Promise.all([
+      this.#get(this.#setPath),
+      this.#list('pods'),
+      this.#get(this.#budgetPath),
+      this.#get(`/api/v1/nodes/${nodeOf(this.#namespace)}`),
+    ]);
     const revisions = [
       ...pods.map(revisionOf),
       ...[set].flatMap((one) => [one?.status?.['currentRevision'], one?.status?.['updateRevision']]),
     ];
     if (revisions.some((revision) => typeof revision === 'string' && !this.#versions.has(revision))) await this.#learnVersions();
-    const state = { set: this.#setState(set), pods: pods.map((pod) => this.#podState(pod, set)), budget: budgetState(budget) };
+    const state = {
+      set: this.#setState(set),
+      pods: pods.map((pod) => this.#podState(pod, set)),
+      budget: budgetState(budget),
+      isNodeLost: readyOf(node?.status)?.['status'] === 'Unknown',
+    };
     if (isSettled) for (const { metadata } of pods) this.#seen.set(metadata.name, this.#identityOf(metadata));
     return state;
   }
 
-  #requestOf(step: SingleStep): FilledRequest {
+  #requestOf(step: Exclude<SingleStep, { kind: 'node' }>): FilledRequest {
     switch (step.kind) {
       case 'create':
-        return { method: 'POST', path: this.#path('statefulsets'), body: JSON.stringify(manifestOf(step)) };
+        return { method: 'POST', path: this.#path('statefulsets'), body: JSON.stringify(manifestOf(step, nodeOf(this.#namespace))) };
       case 'replicas':
         return this.#patchSet({ replicas: step.replicas });
       case 'template':
@@ -223,6 +245,7 @@ export class Workload {
       isTerminating: metadata.deletionTimestamp !== undefined,
       phase: status['phase'],
       readiness: readinessOf(status, this.#side.nowMs()),
+      conditions: conditionsOf(status),
       owner: owner === undefined ? 'none' : owner === set?.metadata.uid ? 'set' : 'other',
     };
   }
@@ -232,8 +255,17 @@ function revisionOf({ metadata }: Stored): string | undefined {
   return metadata.labels?.['controller-revision-hash'];
 }
 
-function readinessOf({ conditions }: Json, nowMs: number): Readiness {
-  const { status, lastTransitionTime } = (conditions as readonly Json[] | undefined)?.find(({ type }) => type === 'Ready') ?? {};
+function conditionsOf(status: Json): readonly string[] {
+  const { conditions = [] } = status as { readonly conditions?: readonly Json[] };
+  return conditions.map(({ type, status: value, reason = '' }) => `${type}=${value} ${reason}`).sort();
+}
+
+function readyOf(status: Json | undefined): Json | undefined {
+  return (status?.['conditions'] as readonly Json[] | undefined)?.find(({ type }) => type === 'Ready');
+}
+
+function readinessOf(podStatus: Json, nowMs: number): Readiness {
+  const { status, lastTransitionTime } = readyOf(podStatus) ?? {};
   if (status !== 'True') return 'unready';
   return nowMs - Date.parse(`${lastTransitionTime}`) > dayMs ? 'ready' : 'young';
 }
@@ -273,7 +305,7 @@ function strategyOf({
   return { type: 'RollingUpdate', rollingUpdate: { partition, ...(maxUnavailable === undefined ? {} : { maxUnavailable }) } };
 }
 
-function manifestOf(created: Created): Json {
+function manifestOf(created: Created, nodeName: string): Json {
   const { podManagementPolicy, replicas, start, minReadySeconds, version } = created;
   const { rollingUpdate, ...strategy } = strategyOf(created);
   return {
@@ -291,7 +323,7 @@ function manifestOf(created: Created): Json {
       template: {
         metadata: { labels: { app: name }, annotations: { version: `${version}` } },
         // Without a node the API server would remove a pod at once.
-        spec: { nodeName: 'node', terminationGracePeriodSeconds: 600, containers: [{ name: 'c', image: 'example.com/server:1' }] },
+        spec: { nodeName, terminationGracePeriodSeconds: 600, containers: [{ name: 'c', image: 'example.com/server:1' }] },
       },
     },
   };
