@@ -37,9 +37,18 @@ function drawStrategy({ random, hasMaxUnavailable }: Drawing): Pick<Created, 'st
   return { strategy, partition, ...(hasMaxUnavailable ? { maxUnavailable: oneOf(random, [1, 2, 3, '50%']) } : {}) };
 }
 
+const budgetSpecs: readonly Readonly<Record<string, number | string>>[] = [
+  { maxUnavailable: 1 },
+  { maxUnavailable: 0 },
+  { maxUnavailable: '50%' },
+  { minAvailable: 2 },
+  { minAvailable: '60%' },
+];
+
 function drawBudget({ random }: Drawing): Step {
-  const specs = [{ maxUnavailable: 1 }, { maxUnavailable: 0 }, { maxUnavailable: '50%' }, { minAvailable: 2 }, { minAvailable: '60%' }];
-  return random() < 0.15 ? { kind: 'budget' } : { kind: 'budget', spec: oneOf<Readonly<Record<string, number | string>>>(random, specs) };
+  if (random() < 0.15) return { kind: 'budget' };
+  const policy = random() < 0.25 ? { unhealthyPodEvictionPolicy: 'AlwaysAllow' } : {};
+  return { kind: 'budget', spec: { ...oneOf(random, budgetSpecs), ...policy } };
 }
 
 function drawKubelets({ random }: Drawing): Step {

@@ -135,8 +135,9 @@ export class Workload {
 
   #budgetRequest(spec: Readonly<Record<string, number | string>> | undefined): FilledRequest {
     if (spec === undefined) return { method: 'DELETE', path: this.#budgetPath };
-    const both = { maxUnavailable: null, minAvailable: null, ...spec, selector: { matchLabels: { app: name } } };
-    return { method: 'PATCH', path: this.#budgetPath, contentType: 'application/merge-patch+json', body: JSON.stringify({ spec: both }) };
+    const absent = { maxUnavailable: null, minAvailable: null, unhealthyPodEvictionPolicy: null };
+    const whole = { ...absent, ...spec, selector: { matchLabels: { app: name } } };
+    return { method: 'PATCH', path: this.#budgetPath, contentType: 'application/merge-patch+json', body: JSON.stringify({ spec: whole }) };
   }
 
   /** Creates the budget that steps change; it selects no pod. */
