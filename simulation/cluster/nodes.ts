@@ -13,6 +13,10 @@ export interface NodesOptions extends World {
   readonly zoneOf: (pod: string) => string;
   readonly isBack: (node: string) => void;
   readonly admit: Admit;
+  /** Default: a random number from 1 to 3. */
+  readonly nodesPerZone?: number;
+  /** Default: 300,000. */
+  readonly evictedAfterMs?: number;
 }
 
 const schedulerActor: Actor = { user: 'system:kube-scheduler' };
@@ -20,7 +24,7 @@ const controllerActor: Actor = { user: 'system:serviceaccount:kube-system:node-c
 const drainActor: Actor = { user: 'kubernetes-admin' };
 
 /** The time until pods on a node with unknown readiness are deleted (kubernetes.io, Taints and Tolerations, taint based evictions). */
-const evictedAfterMs = 300_000;
+const usualEvictedAfterMs = 300_000;
 /** The pause after which `kubectl drain` repeats a denied eviction. */
 const retryEvictionMs = 5000;
 /** The time until a drained node is schedulable again. */
@@ -38,7 +42,7 @@ export class Nodes {
     this.#options = options;
     this.#random = streamOf(options.seed, 'nodes');
     for (const zone of options.zones) {
-      const count = wholeBetween(streamOf(options.seed, `nodes of ${zone}`), 1, 3);
+      const count = options.nodesPerZone ?? wholeBetween(streamOf(options.seed, `nodes of ${zone}`), 1, 3);
       const names = Array.from({ length: count }, (_, index) => `node-${zone}-${index + 1}`);
       this.#nodesOfZone.set(zone, names);
       for (const name of names) this.#createNode(name, zone);
@@ -65,10 +69,8 @@ export class Nodes {
       if (isOver) return;
       this.#setNodeReady(name, 'Unknown');
       this.#markUnready(name);
-      this.#options.scheduler.after(evictedAfterMs, () => {
-        if (!isOver)
-          for (const pod of this.#podsOn(name))
-            this.#options.server.terminate(controllerActor, podFacts(pod).namespace, podFacts(pod).name);
+      this.#options.scheduler.after(this.#options.evictedAfterMs ?? usualEvictedAfterMs, () => {
+        if (!isOver) this.#evictAll(name);
       });
     });
     return () => {
@@ -185,6 +187,16 @@ export class Nodes {
     }
   }
 
+  /** Deletes the pods of a node, as the taint eviction controller does. */
+  #evictAll(name: string): void {
+    for (const pod of this.#podsOn(name)) {
+      const { namespace, name: podName } = podFacts(pod);
+      const conditions = disrupted(pod, secondText(this.#options.wallMs()));
+      this.#options.server.change(controllerActor, { resource: 'pods', namespace, name: podName }, { status: { conditions } }, 'status');
+      this.#options.server.terminate(controllerActor, namespace, podName);
+    }
+  }
+
   #cordon(name: string, isUnschedulable: boolean): void {
     this.#options.server.change(
       drainActor,
@@ -214,10 +226,19 @@ export class Nodes {
   }
 }
 
-/** Returns the pod conditions with Ready false, as the node controller writes them: it does not change ContainersReady. */
+/** Returns the pod conditions with Ready false, as the node controller writes them: it changes neither ContainersReady nor the reason. */
 function unready(pod: ModelObject, at: string): readonly Condition[] {
-  const { conditions = [] } = (pod['status'] ?? {}) as PodStatus;
-  return conditions.map((condition) =>
-    condition.type === 'Ready' ? { ...condition, status: 'False', lastTransitionTime: at, reason: 'NodeNotReady' } : condition,
+  return conditionsOf(pod).map((condition) =>
+    condition.type === 'Ready' ? { ...condition, status: 'False', lastTransitionTime: at } : condition,
   );
+}
+
+/** Returns the pod conditions with DisruptionTarget. */
+function disrupted(pod: ModelObject, at: string): readonly Condition[] {
+  const target = { type: 'DisruptionTarget', status: 'True', lastTransitionTime: at, reason: 'DeletionByTaintManager' };
+  return [...conditionsOf(pod).filter(({ type }) => type !== target.type), target];
+}
+
+function conditionsOf(pod: ModelObject): readonly Condition[] {
+  return ((pod['status'] ?? {}) as PodStatus).conditions ?? [];
 }

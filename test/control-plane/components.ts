@@ -120,7 +120,11 @@ function gatesOf(featureGates: string | undefined): readonly string[] {
 /** Returns the command of the controllers, without an HTTPS port. Each uses its service account, so webhooks see which one asks. */
 export function controllerManager(
   { binaries, identities, featureGates }: Layout,
-  { more = [], only = controllers }: { readonly more?: readonly string[]; readonly only?: readonly string[] | undefined },
+  {
+    more = [],
+    only = controllers,
+    flags = [],
+  }: { readonly more?: readonly string[]; readonly only?: readonly string[] | undefined; readonly flags?: readonly string[] },
 ): Command {
   const args = [
     `--kubeconfig=${identities.controllerManager.kubeconfig}`,
@@ -135,6 +139,7 @@ export function controllerManager(
     '--kube-api-qps=500',
     '--kube-api-burst=1000',
     ...gatesOf(featureGates),
+    ...flags,
   ];
   return { name: 'kube-controller-manager', executable: join(binaries, 'kube-controller-manager'), args };
 }

@@ -23,6 +23,8 @@ export interface ControlPlaneOptions {
   readonly controllers?: readonly string[];
   /** Only etcd, the API server and these controllers, without nodes: the test acts as the kubelets. */
   readonly onlyControllers?: readonly string[];
+  /** Additional flags of kube-controller-manager. */
+  readonly controllerFlags?: readonly string[];
   /** Feature gates of the API server and of the controllers, such as `A=true,B=false`. */
   readonly featureGates?: string;
   /** Only etcd and the API server, without nodes and service accounts: only the test and the tested code change objects. */
@@ -95,7 +97,7 @@ interface Starting extends ControlPlaneOptions {
 
 /** Starts each component only after the one that it needs answers: a component that is too early would back off for longer. */
 async function start(layout: Layout, { processes, client, ...options }: Starting): Promise<void> {
-  const { controllers = [], onlyControllers, isStill = false } = options;
+  const { controllers = [], onlyControllers, controllerFlags = [], isStill = false } = options;
   processes.start(etcd(layout));
   const command = apiServer(layout);
   await poll(processes, async () => existsSync(join(layout.folder, 'etcd.sock')));
@@ -103,7 +105,7 @@ async function start(layout: Layout, { processes, client, ...options }: Starting
   await poll(processes, async () => (await client.ask('GET', '/readyz')).status === 200);
   if (isStill) return;
   for (const { path, object } of kubeletRights) await client.create(path, object);
-  processes.start(controllerManager(layout, { more: controllers, only: onlyControllers }));
+  processes.start(controllerManager(layout, { more: controllers, only: onlyControllers, flags: controllerFlags }));
   if (onlyControllers !== undefined) return;
   processes.start(scheduler(layout));
   processes.start(kwok(layout));

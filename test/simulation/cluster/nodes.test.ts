@@ -47,6 +47,21 @@ describe('a node that is lost', () => {
     expect(pods('a').filter(({ uid }) => lost.some((pod) => pod.uid === uid))).toEqual([]);
   });
 
+  it('writes the conditions that the node controllers of Kubernetes write', async () => {
+    const { cluster, run, server, pods } = newWorld();
+    cluster.happen({ kind: 'nodeLost', zone: 'a', forMs: 500_000 });
+    const conditions = () =>
+      pods('a').map(({ name, isReady, isTerminating }) => {
+        const { status } = server.get('pods', 'mimir', name) as unknown as { status: { conditions: { type: string; reason?: string }[] } };
+        const told = status.conditions.filter(({ type }) => type === 'Ready' || type === 'DisruptionTarget');
+        return [isReady, isTerminating, ...told.map(({ type, reason }) => `${type} ${reason}`)];
+      });
+    await run(51_000);
+    expect(conditions()).toContainEqual([false, false, 'Ready undefined']);
+    await run(301_000);
+    expect(conditions()).toContainEqual([false, true, 'Ready undefined', 'DisruptionTarget DeletionByTaintManager']);
+  });
+
   it('loses its pods after five minutes, and not a moment before they can go', async () => {
     const world = newWorld();
     const { cluster, run, pods } = world;

@@ -1,13 +1,15 @@
 // Plays steps on the StatefulSet of one namespace, and reads what the controllers have made of them.
 import type { Json } from '../../../../simulation/server/request.ts';
 import type { FilledRequest, Reply } from '../operation.ts';
-import type { Created, PodState, Step, StrategyKind } from './step.ts';
+import type { Created, NodeState, PodState, SingleStep, StrategyKind } from './step.ts';
 
 /** An API server with controllers: the real one, or the model. */
 export interface Side {
   readonly ask: (request: FilledRequest) => Promise<Reply>;
   /** The wall clock of the side. */
   readonly nowMs: () => number;
+  /** Changes the node of the pods of a namespace (`nodeOf`). */
+  readonly changeNode: (namespace: string, state: NodeState) => Promise<void>;
 }
 
 interface Stored {
@@ -26,14 +28,30 @@ interface Stored {
 }
 
 const name = 's';
-const hourMs = 3_600_000;
+const dayMs = 86_400_000;
 const policyVersion = 'version';
 
 /** What is compared of the workload. Names of revisions and UIDs are replaced by the version of their template and by a count. */
 export interface WorkloadState {
   readonly set: Json | undefined;
-  readonly pods: readonly Json[];
+  readonly pods: readonly ComparedPod[];
   readonly budget: Json | undefined;
+  readonly isNodeLost: boolean;
+}
+
+/** Returns the name of the node of all pods of the namespace. Only a lost node is an object. */
+export function nodeOf(namespace: string): string {
+  return `node-${namespace}-1`;
+}
+
+/** `young`: ready for less than any `minReadySeconds`. */
+type Readiness = 'ready' | 'young' | 'unready';
+
+export interface ComparedPod extends Json {
+  readonly ordinal: number;
+  readonly phase: unknown;
+  readonly readiness: Readiness;
+  readonly isTerminating: boolean;
 }
 
 /** One namespace on one side. Remembers pods, so that it knows which ones were replaced. */
@@ -49,42 +67,42 @@ export class Workload {
     this.#namespace = namespace;
   }
 
-  /** Plays a step. Returns the status codes of its answers. */
-  async play(step: Step): Promise<readonly number[]> {
-    if (step.kind === 'kubelets') return await this.#runKubelets(() => true);
-    // A pod that terminates and is gone in one step would be a race of the real controller with its caches.
-    if (step.kind === 'gone')
-      return await this.#runKubelets(
-        ({ metadata }) => metadata.name === `${name}-${step.ordinal}` && metadata.deletionTimestamp !== undefined,
-      );
-    return [(await this.#side.ask(this.#requestOf(step))).status];
+  /** Plays a step. Returns the status code of its answer; 200 if the step is no request. */
+  async play(step: SingleStep): Promise<number> {
+    if (step.kind === 'node') {
+      await this.#side.changeNode(this.#namespace, step.state);
+      return 200;
+    }
+    return (await this.#side.ask(this.#requestOf(step))).status;
   }
 
   /** Returns the current state. With `isSettled`, pods that differ from those of the last settled state count as replaced. */
   async read(isSettled: boolean): Promise<WorkloadState> {
-    const [set, pods, budget] = await Promise.all([this.#get(this.#setPath), this.#list('pods'), this.#get(this.#budgetPath)]);
+    const [set, pods, budget, node] = await Promise.all([
+      this.#get(this.#setPath),
+      this.#list('pods'),
+      this.#get(this.#budgetPath),
+      this.#get(`/api/v1/nodes/${nodeOf(this.#namespace)}`),
+    ]);
     const revisions = [
       ...pods.map(revisionOf),
       ...[set].flatMap((one) => [one?.status?.['currentRevision'], one?.status?.['updateRevision']]),
     ];
     if (revisions.some((revision) => typeof revision === 'string' && !this.#versions.has(revision))) await this.#learnVersions();
-    const state = { set: this.#setState(set), pods: pods.map((pod) => this.#podState(pod, set)), budget: budgetState(budget) };
+    const state = {
+      set: this.#setState(set),
+      pods: pods.map((pod) => this.#podState(pod, set)),
+      budget: budgetState(budget),
+      isNodeLost: readyOf(node?.status)?.['status'] === 'Unknown',
+    };
     if (isSettled) for (const { metadata } of pods) this.#seen.set(metadata.name, this.#identityOf(metadata));
     return state;
   }
 
-  async #runKubelets(isMeant: (pod: Stored) => boolean): Promise<readonly number[]> {
-    const pods = (await this.#list('pods')).filter((pod) => isMeant(pod) && !['Failed', 'Succeeded'].includes(`${pod.status?.['phase']}`));
-    const requests = pods.map(({ metadata }) =>
-      metadata.deletionTimestamp === undefined ? this.#podRequest(metadata.name, 'ready') : this.#removal(metadata.name, 0),
-    );
-    return (await Promise.all(requests.map((request) => this.#side.ask(request)))).map(({ status }) => status);
-  }
-
-  #requestOf(step: Exclude<Step, { kind: 'kubelets' | 'gone' }>): FilledRequest {
+  #requestOf(step: Exclude<SingleStep, { kind: 'node' }>): FilledRequest {
     switch (step.kind) {
       case 'create':
-        return { method: 'POST', path: this.#path('statefulsets'), body: JSON.stringify(manifestOf(step)) };
+        return { method: 'POST', path: this.#path('statefulsets'), body: JSON.stringify(manifestOf(step, nodeOf(this.#namespace))) };
       case 'replicas':
         return this.#patchSet({ replicas: step.replicas });
       case 'template':
@@ -99,6 +117,10 @@ export class Workload {
         return { method: 'DELETE', path: this.#setPath, body: JSON.stringify({ propagationPolicy: 'Orphan' }) };
       case 'delete':
         return this.#removal(`${name}-${step.ordinal}`);
+      case 'gone':
+        return this.#removal(`${name}-${step.ordinal}`, 0);
+      case 'finalizer':
+        return this.#patchPod(`${name}-${step.ordinal}`, { metadata: { finalizers: step.isSet ? ['example.com/keep'] : null } });
       case 'evict': {
         const pod = `${name}-${step.ordinal}`;
         const eviction = { apiVersion: 'policy/v1', kind: 'Eviction', metadata: { name: pod, namespace: this.#namespace } };
@@ -113,8 +135,9 @@ export class Workload {
 
   #budgetRequest(spec: Readonly<Record<string, number | string>> | undefined): FilledRequest {
     if (spec === undefined) return { method: 'DELETE', path: this.#budgetPath };
-    const both = { maxUnavailable: null, minAvailable: null, ...spec, selector: { matchLabels: { app: name } } };
-    return { method: 'PATCH', path: this.#budgetPath, contentType: 'application/merge-patch+json', body: JSON.stringify({ spec: both }) };
+    const absent = { maxUnavailable: null, minAvailable: null, unhealthyPodEvictionPolicy: null };
+    const whole = { ...absent, ...spec, selector: { matchLabels: { app: name } } };
+    return { method: 'PATCH', path: this.#budgetPath, contentType: 'application/merge-patch+json', body: JSON.stringify({ spec: whole }) };
   }
 
   /** Creates the budget that steps change; it selects no pod. */
@@ -143,8 +166,16 @@ export class Workload {
   }
 
   #podRequest(pod: string, state: PodState): FilledRequest {
-    const body = JSON.stringify({ status: statusOf(state, this.#side.nowMs()) });
-    return { method: 'PATCH', path: `${this.#path('pods')}/${pod}/status`, contentType: 'application/merge-patch+json', body };
+    return this.#patchPod(`${pod}/status`, { status: statusOf(state, this.#side.nowMs()) });
+  }
+
+  #patchPod(path: string, patch: Json): FilledRequest {
+    return {
+      method: 'PATCH',
+      path: `${this.#path('pods')}/${path}`,
+      contentType: 'application/merge-patch+json',
+      body: JSON.stringify(patch),
+    };
   }
 
   #path(plural: string): string {
@@ -204,16 +235,18 @@ export class Workload {
     };
   }
 
-  #podState(pod: Stored, set: Stored | undefined): Json {
+  #podState(pod: Stored, set: Stored | undefined): ComparedPod {
     const { metadata, status = {} } = pod;
     const owner = metadata.ownerReferences?.find(({ controller }) => controller === true)?.uid;
     return {
-      name: metadata.name,
+      ordinal: Number(metadata.name.slice(name.length + 1)),
       number: this.#identityOf(metadata).count,
       revision: this.#versionOf(revisionOf(pod)),
       version: metadata.annotations?.[policyVersion],
       isTerminating: metadata.deletionTimestamp !== undefined,
       phase: status['phase'],
+      readiness: readinessOf(status, this.#side.nowMs()),
+      conditions: conditionsOf(status),
       owner: owner === undefined ? 'none' : owner === set?.metadata.uid ? 'set' : 'other',
     };
   }
@@ -221,6 +254,21 @@ export class Workload {
 
 function revisionOf({ metadata }: Stored): string | undefined {
   return metadata.labels?.['controller-revision-hash'];
+}
+
+function conditionsOf(status: Json): readonly string[] {
+  const { conditions = [] } = status as { readonly conditions?: readonly Json[] };
+  return conditions.map(({ type, status: value, reason = '' }) => `${type}=${value} ${reason}`).sort();
+}
+
+function readyOf(status: Json | undefined): Json | undefined {
+  return (status?.['conditions'] as readonly Json[] | undefined)?.find(({ type }) => type === 'Ready');
+}
+
+function readinessOf(podStatus: Json, nowMs: number): Readiness {
+  const { status, lastTransitionTime } = readyOf(podStatus) ?? {};
+  if (status !== 'True') return 'unready';
+  return nowMs - Date.parse(`${lastTransitionTime}`) > dayMs ? 'ready' : 'young';
 }
 
 function budgetState(budget: Stored | undefined): Json | undefined {
@@ -237,7 +285,7 @@ function budgetState(budget: Stored | undefined): Json | undefined {
 function statusOf(state: PodState, nowMs: number): Json {
   const ended: Readonly<Record<string, string>> = { failed: 'Failed', succeeded: 'Succeeded' };
   const isReady = state === 'ready' || state === 'young';
-  const since = new Date(state === 'ready' ? nowMs - 48 * hourMs : nowMs).toISOString().replace(/\.\d+Z$/, 'Z');
+  const since = new Date(state === 'ready' ? nowMs - 2 * dayMs : nowMs).toISOString().replace(/\.\d+Z$/, 'Z');
   return {
     phase: ended[state] ?? 'Running',
     conditions: [{ type: 'Ready', status: isReady ? 'True' : 'False', lastTransitionTime: since }],
@@ -258,7 +306,7 @@ function strategyOf({
   return { type: 'RollingUpdate', rollingUpdate: { partition, ...(maxUnavailable === undefined ? {} : { maxUnavailable }) } };
 }
 
-function manifestOf(created: Created): Json {
+function manifestOf(created: Created, nodeName: string): Json {
   const { podManagementPolicy, replicas, start, minReadySeconds, version } = created;
   const { rollingUpdate, ...strategy } = strategyOf(created);
   return {
@@ -276,7 +324,7 @@ function manifestOf(created: Created): Json {
       template: {
         metadata: { labels: { app: name }, annotations: { version: `${version}` } },
         // Without a node the API server would remove a pod at once.
-        spec: { nodeName: 'node', terminationGracePeriodSeconds: 600, containers: [{ name: 'c', image: 'example.com/server:1' }] },
+        spec: { nodeName, terminationGracePeriodSeconds: 600, containers: [{ name: 'c', image: 'example.com/server:1' }] },
       },
     },
   };
