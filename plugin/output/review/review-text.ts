@@ -230,8 +230,8 @@ function testsText({ base, head }: NonNullable<EnvironmentReview['tests']>): str
 }
 
 /**
- * Returns the headline: `1 loosened, 2 tightened, 1 other change, 18 restarts, 1 other object`, or `no effect` without any row of these kinds. Effects of
- * several environments count once.
+ * Returns the headline: `1 loosened, 2 tightened, 1 other change, 18 restarts, 1 other object`, or `no effect` without any row of these
+ * kinds. Effects of several environments count once.
  */
 export function headline(review: Review): string {
   const rows = reviewRows(review);
