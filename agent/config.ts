@@ -23,7 +23,10 @@ export interface AgentConfig {
   /** The longest first pause after a failed turn of a group, in milliseconds. The pause doubles with each further failure. */
   readonly retryMs: number;
   readonly lease: {
-    /** `required`: no action without the Lease. `auto`: without access to Leases, the agent acts without a Lease and reports a degradation. `off`: no Lease. */
+    /**
+     * `required`: no action without the Lease. `auto`: without access to Leases, the agent acts without a Lease and reports a degradation.
+     * `off`: no Lease.
+     */
     readonly mode: 'required' | 'auto' | 'off';
     readonly name: string;
     readonly durationMs: number;

@@ -195,7 +195,10 @@ export interface Stop {
   readonly untilMs?: number;
   readonly by?: string;
   readonly zones: readonly string[];
-  /** False for a rolled-back revision while a run is in progress, for an undone revision that is not the update revision, and for paused or protected pods that no step needs. */
+  /**
+   * False for a rolled-back revision while a run is in progress, for an undone revision that is not the update revision, and for paused or
+   * protected pods that no step needs.
+   */
   readonly isBlocking: boolean;
   /** Only a person ends the stop, and no outdated pod of the group is replaced before. */
   readonly endsBy?: 'person';

@@ -78,7 +78,10 @@ export function uncalledBy(error: unknown): UncalledWebhook | undefined {
   return error instanceof ApiFailure ? uncalledWebhook(error.message) : undefined;
 }
 
-/** Returns the message without `RESOURCE "NAME" is forbidden: `, so that objects with one cause have one message. If a webhook did not answer, returns one line about the webhook. */
+/**
+ * Returns the message without `RESOURCE "NAME" is forbidden: `, so that objects with one cause have one message. If a webhook did not
+ * answer, returns one line about the webhook.
+ */
 export function shortMessage(message: string): string {
   const webhook = uncalledWebhook(message);
   return webhook === undefined ? message.replace(/^[\w.]+ "[^"]*" is (?:forbidden|invalid): /, '') : uncalledText(webhook);

@@ -38,7 +38,10 @@ export function prometheusDurationMs(text: string): number | undefined {
   return isOrdered || text === '0' ? sumOfUnits(text, ['y', 'w', 'd', 'h', 'm', 's', 'ms']) : undefined;
 }
 
-/** Returns the text of a duration, the largest units first and without zero parts: `90m` becomes `1h30m`; 0 is `0s`. Fractions of a millisecond are dropped. */
+/**
+ * Returns the text of a duration, the largest units first and without zero parts: `90m` becomes `1h30m`; 0 is `0s`. Fractions of a
+ * millisecond are dropped.
+ */
 export function formatDuration(ms: number): string {
   let rest = Math.trunc(Math.abs(ms));
   if (rest === 0) return '0s';

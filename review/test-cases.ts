@@ -11,7 +11,10 @@ import { type BoundGroup, comparableText, type Pair, type Side } from './sides.t
 /** The maximum number of cases that are asked about one group. */
 const maxCases = 300;
 
-/** Returns the cases of the tests of both sides whose answers differ. Cases that one side cannot answer, such as those of other groups, do not count. */
+/**
+ * Returns the cases of the tests of both sides whose answers differ. Cases that one side cannot answer, such as those of other groups, do
+ * not count.
+ */
 export function testFlips(
   pair: Pair,
   sides: { readonly before: Side; readonly after: Side },

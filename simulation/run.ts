@@ -49,7 +49,10 @@ export interface RunResult {
   readonly crashes: Readonly<Record<string, number>>;
   /** The number of agents' requests that changed something, by `verb resource[/subresource]`, without Leases. */
   readonly writes: Readonly<Record<string, number>>;
-  /** The end state of each StatefulSet by its name, and of each ReplicaTemplate and RolloutGroup by kind and name. Other groups: with namespace. */
+  /**
+   * The end state of each StatefulSet by name, and of each ReplicaTemplate and RolloutGroup by kind and name. The keys of every group but
+   * the first also have the namespace.
+   */
   readonly endState: Readonly<Record<string, string>>;
   readonly events: number;
   /** The end of the simulation on the scheduler's clock. */

@@ -197,7 +197,8 @@ type Standing = Pick<GroupDecision, 'steps' | 'stops'> & { readonly run?: RunSta
 
 /**
  * Returns the pods of a scale-up that start at a revision which the rollout may not bring to them, and why: no webhook pins them, the run
- * failed, a stop is in force, no wave has reached them, or their wave has not begun. Undefined without such a pod, and above the limit of modelled pods.
+ * failed, a stop is in force, no wave has reached them, or their wave has not begun. Undefined without such a pod, and above the limit of
+ * modelled pods.
  */
 export function newPodsFact(context: GroupContext, view: ZoneView, { from, to }: Growth, standing: Standing): string | undefined {
   const { set } = view;

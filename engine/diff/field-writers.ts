@@ -239,7 +239,10 @@ function placeOf(key: string, { path, list, value }: Place): Place {
   return { path: `${path}[${name}]`, list: '', value: entry };
 }
 
-/** Returns the drift of StatefulSets as a clause with the first fields, without times, so that equal drift has equal text. Undefined without drift. */
+/**
+ * Returns the drift of StatefulSets as a clause with the first fields, without times, so that equal drift has equal text. Undefined without
+ * drift.
+ */
 export function driftText(sets: readonly { readonly name: string; readonly drift?: Drift }[]): string | undefined {
   const drifted = sets.flatMap(({ name, drift }) => (drift === undefined ? [] : [{ name, drift }]));
   const fields = drifted.flatMap(({ name, drift }) => drift.fields.map((one) => ({ name, ...one })));

@@ -15,9 +15,9 @@ import { denyingBudget, healthFact } from '../disruption/pod-budget.ts';
 import { statefulSetInName } from '../observe/cluster.ts';
 import { viewGroup, type ZoneView } from '../observe/view.ts';
 import { profileOf } from '../profiles.ts';
-import { blocks, result } from '../rule.ts';
+import { blocks, type Check, result, resultsOf } from '../rule.ts';
 import { withException } from '../rules/exception.ts';
-import { type PolicyQuestion, policyAnswer, type Requester, windowResult } from '../rules/policy.ts';
+import { type PolicyAnswer, type PolicyQuestion, policyAnswer, type Requester, windowResult } from '../rules/policy.ts';
 import { type PrepareAnswer, prepareDownscale } from '../rules/prepare.ts';
 import { protectedFromOthers } from '../rules/protected.ts';
 import { checkReplicas, type ScaleQuestion, scaledObject, setLeavesRules } from '../rules/scale.ts';
@@ -166,12 +166,9 @@ export function checkStatefulSetDeletion(snapshot: Snapshot, request: RequestOf<
   }
   return forMember(snapshot, request, ({ context, zone }) => {
     const ordinals = new Set(zone.pods.map(({ ordinal }) => ordinal));
-    const own = [
-      ...forbiddenByGroup(context, zone, 'noDelete'),
-      ...protectedFromOthers(context, zone, (ordinal) => ordinals.has(ordinal)),
-      ...podsMayLeave(context, zone, pods),
-    ];
-    return withPolicies({ context, action: 'delete', zone, ...userOf(request) }, own, Math.max(zone.replicas, pods));
+    const question = { context, action: 'delete' as const, zone, ...userOf(request) };
+    const asked = { ...question, podCount: pods, removes: (ordinal: number) => ordinals.has(ordinal) };
+    return verdictOf(setDeletionChecks, asked, Math.max(zone.replicas, pods));
   });
 }
 
@@ -182,12 +179,16 @@ export function checkStatefulSetDeletion(snapshot: Snapshot, request: RequestOf<
 export function checkRestart(snapshot: Snapshot, request: RequestOf<'restart'>): Verdict {
   return forMember(snapshot, request, ({ context, zone }) => {
     if (isReturn(context, zone, request)) return { results: [] };
-    const own = blocksOfTemplate(context, zone).map(({ rule, fact, source, untilMs: earliestMs, isBlocking }) => {
-      const limit = `another template${rule === 'rolled-back' && isBlocking ? ', or retry' : ''}`;
-      const details = { source, earliestMs, ...(rule === 'run-failed' ? {} : { limit }) };
-      return result(rule, rule === 'run-failed' ? 'no' : 'wait', `a restart would ${restartEffect(context, zone, rule)}: ${fact}`, details);
-    });
-    return withPolicies({ context, action: 'restart', zone, ...userOf(request) }, own, Math.max(zone.replicas, zone.pods.length));
+    const question = { context, action: 'restart' as const, zone, ...userOf(request) };
+    return verdictOf(restartChecks, question, Math.max(zone.replicas, zone.pods.length));
+  });
+}
+
+function templateAllowed({ context, zone }: Member): readonly RuleResult[] {
+  return blocksOfTemplate(context, zone).map(({ rule, fact, source, untilMs: earliestMs, isBlocking }) => {
+    const limit = `another template${rule === 'rolled-back' && isBlocking ? ', or retry' : ''}`;
+    const details = { source, earliestMs, ...(rule === 'run-failed' ? {} : { limit }) };
+    return result(rule, rule === 'run-failed' ? 'no' : 'wait', `a restart would ${restartEffect(context, zone, rule)}: ${fact}`, details);
   });
 }
 
@@ -214,11 +215,8 @@ export function checkPod(snapshot: Snapshot, request: RequestOf<'deletePod' | 'e
   // The kubelet removes a terminating pod with the same request.
   if (!isEviction && pod.isTerminating) return { results: [] };
   return forMember(snapshot, { ...request, statefulSet: set.name }, ({ context, zone }) => {
-    const own = [
-      ...(isEviction ? forbiddenByGroup(context, zone, 'noEviction') : []),
-      ...protectedFromOthers(context, zone, (ordinal) => ordinal === pod.ordinal),
-    ];
-    const guard = withPolicies({ context, action: isEviction ? 'evict' : 'delete', zone, ...userOf(request) }, own, 1);
+    const question = { context, action: isEviction ? ('evict' as const) : ('delete' as const), zone, ...userOf(request) };
+    const guard = verdictOf(podChecks, { ...question, removes: (ordinal: number) => ordinal === pod.ordinal }, 1);
     if (!isEviction && group.disruption === undefined) return guard;
     const { code, results: unpermitted } = checkDisruptionBudget(snapshot, group, owner);
     // Each request asks for one pod, so an exception with a limit counts the pods that are down already.
@@ -254,18 +252,63 @@ function forMember(
   return zone === undefined ? { results: [] } : check({ context, zone });
 }
 
-/** Returns the results in `own`, then those of windows and policies. An exception may permit any of them. */
-function withPolicies(question: PolicyQuestion, own: readonly RuleResult[], podCount: number): Verdict {
-  const { context, action, zone } = question;
+interface PodsQuestion extends PolicyQuestion {
+  /** Reports whether the request removes the pod with this ordinal. */
+  readonly removes: (ordinal: number) => boolean;
+}
+
+interface SetDeletionQuestion extends PodsQuestion {
+  readonly podCount: number;
+}
+
+type WithPolicies<Question> = Question & { readonly policies: PolicyAnswer };
+
+const calendarAndPolicies: readonly Check<WithPolicies<PolicyQuestion>>[] = [
+  { id: 'window', evaluate: ({ context, action }) => windowResult(context, action, 'nothing') }, // the windows are open
+  { id: 'policies', evaluate: ({ policies }) => policies.results }, // no rule of a RolloutPolicy blocks
+];
+
+/** The checks of the deletion or eviction of a pod. The budgets follow: an exception for a budget counts the pods that are down already. */
+const podChecks: readonly Check<WithPolicies<PodsQuestion>>[] = [
+  { id: 'no-eviction', evaluate: evictionAllowed }, // the zone allows evictions
+  { id: 'protected', evaluate: ({ context, zone, removes }) => protectedFromOthers(context, zone, removes) }, // no person protects the pod
+  ...calendarAndPolicies,
+];
+
+/** The checks of the deletion of a StatefulSet. */
+const setDeletionChecks: readonly Check<WithPolicies<SetDeletionQuestion>>[] = [
+  { id: 'no-delete', evaluate: deletionAllowed }, // the StatefulSet may be deleted
+  { id: 'protected', evaluate: ({ context, zone, removes }) => protectedFromOthers(context, zone, removes) }, // no person protects a pod
+  { id: 'scale-down', evaluate: podsMayLeave }, // the zone may shrink to 0
+  ...calendarAndPolicies,
+];
+
+/** The checks of a restart. */
+const restartChecks: readonly Check<WithPolicies<PolicyQuestion>>[] = [
+  { id: 'template', evaluate: templateAllowed }, // no stop blocks the present template
+  ...calendarAndPolicies,
+];
+
+/** Runs the checks. An exception for this number of pods may permit any result. */
+function verdictOf<Question extends PolicyQuestion>(
+  checks: readonly Check<WithPolicies<Question>>[],
+  question: Question,
+  podCount: number,
+): Verdict {
+  const { context, zone } = question;
   const policies = policyAnswer(question);
-  const results = [...own, windowResult(context, action, 'nothing'), ...policies.results];
+  const results = checks.flatMap((check) => resultsOf(check, { ...question, policies }));
   return { results: results.map((one) => withException(context, one, { zone: zone.zone.name, podCount })), policies };
 }
 
-function forbiddenByGroup(context: GroupContext, zone: ZoneView, field: 'noDelete' | 'noEviction'): readonly RuleResult[] {
-  if (!zone.zone[field]) return [];
-  const [rule, what] = field === 'noDelete' ? ['no-delete', 'must not be deleted'] : ['no-eviction', 'allows no eviction'];
-  return [result(rule, 'no', `zone ${zone.zone.name} ${what}`, { source: sourceOf(context, `zones.${zone.zone.name}.protect`) })];
+function evictionAllowed({ context, action, zone: { zone } }: PodsQuestion): RuleResult | undefined {
+  if (action !== 'evict' || !zone.noEviction) return undefined;
+  return result('no-eviction', 'no', `zone ${zone.name} allows no eviction`, { source: sourceOf(context, `zones.${zone.name}.protect`) });
+}
+
+function deletionAllowed({ context, zone: { zone } }: Member): RuleResult | undefined {
+  if (!zone.noDelete) return undefined;
+  return result('no-delete', 'no', `zone ${zone.name} must not be deleted`, { source: sourceOf(context, `zones.${zone.name}.protect`) });
 }
 
 function forbiddenByLabel(set: StatefulSetView | undefined, rule: string, what: string): readonly RuleResult[] {
@@ -284,7 +327,7 @@ function userOf({ user, groups }: Requester): Requester {
 }
 
 /** Returns the results of a downscale to 0, because the deletion removes the pods too; [] without pods and for adopted groups. */
-function podsMayLeave(context: GroupContext, zone: ZoneView, podCount: number): readonly RuleResult[] {
+function podsMayLeave({ context, zone, podCount }: SetDeletionQuestion): readonly RuleResult[] {
   if (podCount === 0 || !profileOf(context.group).checksEveryDownscale) return [];
   const question = scaleQuestionOf(context, zone, { from: podCount, to: 0 });
   return setLeavesRules.map((rule) => rule({ ...question, isForced: false }));

@@ -1,4 +1,5 @@
-// Forecasts the effects of new templates, of an undo and of a rollback: the pods to replace, with or without the agent, and the zones that keep rolling.
+// Forecasts the effects of new templates, of an undo and of a rollback: the pods to replace, with or without the agent, and the zones that
+// keep rolling.
 import type { GroupDefinition, ZoneDefinition } from '../../policies/definition.ts';
 import { counted, listed } from '../../policies/wording.ts';
 import { contextOf, zoneNamed } from '../context.ts';

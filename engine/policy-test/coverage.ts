@@ -184,7 +184,8 @@ function waveTargets({ sources }: GroupDefinition, wave: WaveDefinition, index: 
   const target = (part: 'before' | 'after', what: string, rule: string, place = `waves.${wave.name}.${part}.${what}`): Target => {
     const source = sources[place];
     const own = answers(rule, source);
-    // If earlier waves have every pod of the wave, no check before the wave applies. After the wave, only a soak that is not longer than theirs is skipped.
+    // If earlier waves have every pod of the wave, no check before the wave applies. After the wave, only a soak that is not longer than
+    // theirs is skipped.
     const reach = part === 'before' ? 'rolled' : what === 'soak' ? 'soaking' : undefined;
     return {
       rule: `waves.${wave.name}.${part}.${what}`,

@@ -86,7 +86,7 @@ function askRule(
   if (verdict?.kind === 'value' && !verdict.isTrue) return { results: [result(id, 'ok', 'the condition is false', { source })] };
   const isUnknownCondition = verdict?.kind === 'unknown';
   const effect = isUnknownCondition ? rule.onUnknown : rule.effect;
-  const fact = verdict?.kind === 'unknown' ? unknownText(verdict) : messageOf(rule, data);
+  const fact = verdict?.kind === 'unknown' ? unknownText(verdict) : ruleMessage(rule, data);
   // At `earliestMs`, time alone changes the condition, so the agent decides again then.
   const details = { source, earliestMs: changesAtMs(rule.when, data, question.context.nowMs) };
   switch (effect) {
@@ -144,7 +144,7 @@ function approvalAnswer({ context, run }: PolicyQuestion, { policy, rule, fact, 
 }
 
 /** Returns the message of the rule without credentials: denials, events and comments show it, and its variables can be annotations. */
-function messageOf({ message, when }: PolicyRuleDefinition, data: Readonly<Record<string, unknown>>): string {
+function ruleMessage({ message, when }: PolicyRuleDefinition, data: Readonly<Record<string, unknown>>): string {
   if (message !== undefined) return maskText(substitute(message, data));
   return when === undefined ? 'the rule always applies' : 'the condition is true';
 }

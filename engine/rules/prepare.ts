@@ -116,7 +116,10 @@ function appliesTo({ context, zone, isForced }: ScaleQuestion): boolean {
   return zone.zone.replicas.kind === 'mirror' && zone.zone.follows === undefined;
 }
 
-/** Returns the calls that prepare the running successors of prepared pods. They are sent even while a rule other than a pause blocks the downscale. */
+/**
+ * Returns the calls that prepare the running successors of prepared pods. They are sent even while a rule other than a pause blocks the
+ * downscale.
+ */
 export function renewals(question: ScaleQuestion): readonly Action[] {
   const { context, zone } = question;
   if (zone.zone.delayed === undefined || !appliesTo(question)) return [];

@@ -108,9 +108,9 @@ export function replacePods(context: GroupContext, view: ZoneView, chosen: reado
 }
 
 /**
- * Returns a warning for each zone with more updated pods than the waves so far include. A change that has replaced no pod includes
- * none of the pods that started since. Returns no warning in a run back to the revision from before an unfinished run, because its pods may never have
- * left this revision.
+ * Returns a warning for each zone with more updated pods than the waves so far include. A change that has replaced no pod includes no pod
+ * that started since. Returns no warning in a run back to the revision from before an unfinished run, because its pods may never have left
+ * this revision.
  */
 function updatedByRestart({ view, group }: GroupContext, run: RunState | undefined): readonly RuleResult[] {
   if (run === undefined || run.outcome === 'completed') return [];

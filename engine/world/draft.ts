@@ -205,8 +205,9 @@ export function breakPod(pod: ModelPod, reason: string | undefined, clock: Clock
 }
 
 /**
- * Returns the next change of an observed pod by time alone, if any. A terminating pod has its full drain time left. An unready pod is starting, unless it failed,
- * one of its containers crashes, or it has been unready for longer than `longestStartMs`. In these three cases it never becomes ready.
+ * Returns the next change of an observed pod by time alone, if any. A terminating pod has its full drain time left. An unready pod is
+ * starting, unless it failed, one of its containers crashes, or it has been unready for longer than `longestStartMs`. In these three cases
+ * it never becomes ready.
  */
 export function timerOf(view: PodView, durations: PodDurations, nowMs: number): PodTimer | undefined {
   if (view.isTerminating) return { change: 'gone', atMs: nowMs + durations.drainMs };

@@ -170,7 +170,7 @@ export async function watchGroups(
   cluster: Cluster,
   scope: Scope,
   onGroups: (read: ReadGroups) => void,
-  options: ReadOptions = {},
+  options: ReadOptions,
 ): Promise<() => void> {
   const { env } = cluster;
   // The first screen does not wait for the lists that only an estimate needs.

@@ -38,7 +38,10 @@ export interface Members extends Pick<InstallationFacts, 'unread'> {
   readonly listing: Listing;
 }
 
-/** Reads the group that the text names, and its members. Throws Failure if the group or one of its StatefulSets does not exist, or may not be read. */
+/**
+ * Reads the group that the text names, and its members. Throws Failure if the group or one of its StatefulSets does not exist, or may not
+ * be read.
+ */
 export async function readMembers(cluster: Cluster, text: string): Promise<Members> {
   const target = await findGroup(cluster, text);
   const { namespace, group } = target;

@@ -1,4 +1,4 @@
-// Records what verbs read from a cluster, writes it to a report, and answers from a report in place of the API server.
+// Records what verbs read from a cluster, writes it to a report, and answers from a report instead of the API server.
 import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { promisify } from 'node:util';
@@ -83,7 +83,7 @@ function recordedAnswer(request: string, { status, headers, body }: KubernetesRe
   return { request, status, ...defined({ date: headers['date'] }), answer: tryParseJson(body) ?? body };
 }
 
-/** Two reads of one report, and the reads of all verbs of one report, have the same time. */
+/** Returns a clock that always shows the time of the report, so that every verb shows the same ages. */
 function stoppedClock({ clock }: Pick<ClusterEnv, 'clock'>, nowMs: number): ClusterEnv['clock'] {
   return { ...clock, nowMs: () => nowMs };
 }
@@ -131,7 +131,7 @@ const excluded: readonly string[] = [
   ...['--current', '--desired', '--out'],
 ];
 
-/** Returns the context in which verbs read the report of --from-report, at its time. Throws Failure if the file is not such a report. */
+/** Returns a context with the cluster and the time of the report of --from-report. Throws Failure if the file is not such a report. */
 export async function withReport(context: CommandContext, path: string, options: ConnectionFlags): Promise<CommandContext> {
   const given = excluded.find((flag) => isGiven(options, flag));
   if (given !== undefined) throw usageFailure(`--from-report and ${given} exclude each other`, 'give only one of them');

@@ -105,7 +105,10 @@ function blockedBy(fact: string, place: Place | undefined): Answer {
 /** A function that adds file and line to a source if a manifest of its object was given. */
 type Locate = (source: Source) => Source;
 
-/** Returns a function that locates objects among these manifests. A source that has a file, or names a field outside the manifest, stays unchanged. */
+/**
+ * Returns a function that locates objects among these manifests. A source that has a file, or names a field outside the manifest, stays
+ * unchanged.
+ */
 export function locateIn(manifests: readonly Manifest[]): Locate {
   const byName = new Map(manifests.map((manifest) => [`${manifest.kind} ${manifest.namespace}/${manifest.name}`, manifest]));
   return (source) => {

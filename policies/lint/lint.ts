@@ -51,7 +51,7 @@ export function checkDocuments(input: LintInput): readonly Finding[] {
 }
 
 /** Loads and resolves policy files together with the manifests among them, without checks. Never throws. */
-export function resolveFiles(files: readonly PolicyFile[], options: LoadOptions = {}): ResolvedFiles {
+export function resolveFiles(files: readonly PolicyFile[], options: LoadOptions): ResolvedFiles {
   const loaded = loadPolicies(files, options);
   const statefulSets = statefulSetsOf(loaded.manifests);
   const adoption = adoptGroups(

@@ -46,7 +46,7 @@ export const rolloutExceptionSpec = z.strictObject({
     .min(1)
     .max(317)
     .regex(/^[a-z0-9][-a-z0-9.]*(?:\/[a-z0-9][-a-z0-9]*)?$/)
-    .describe('The rule: a built-in rule (`zone-gap`), or `policy/rule` of a RolloutPolicy.'),
+    .describe('The rule: a built-in rule such as `zone-gap`, or a rule of a RolloutPolicy as `policy/rule`.'),
   target: z.strictObject({
     group: objectName.describe('Name of the group.'),
     zone: shortName.optional().describe('Name of the zone. Without it the exception is for all zones.'),

@@ -40,8 +40,8 @@ export const instant = z
 export const requestedBy = optionalFields({
   user: z.string().max(512),
   groups: z.array(z.string().max(512)).max(200).default([]),
-  at: instant,
-}).describe('Requester, as authenticated by the API server. The webhook replaces a value that a user writes.');
+  at: instant.describe('Time of the request.'),
+}).describe('The requester. The webhook writes the user that the API server authenticated, and replaces any other value.');
 
 /** Returns the schema of an optional whole number in a range. */
 export function optionalInt(min: number, max: number = Number.MAX_SAFE_INTEGER): z.ZodOptional<z.ZodInt> {

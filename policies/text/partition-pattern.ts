@@ -1,4 +1,5 @@
-// Compiles the patterns of `spec.disruption.partition`, which read from the name of a pod to which part of the data the pod belongs. Matching takes time proportional to pattern length times name length.
+// Compiles the patterns of `spec.disruption.partition`, which read from the name of a pod the part of the data that the pod has. Matching
+// takes time proportional to pattern length times name length.
 import { RE2JS } from 're2js';
 
 export interface PartitionPattern {

@@ -1,5 +1,5 @@
 // Measures the agent on a separate control plane: how fast it acts, how long a rollout takes, and what watching many pods costs.
-import { largeRunEngines } from '../../test/agent/large-run.ts';
+import { largeRunStrategies } from '../../test/agent/large-run.ts';
 import { findBinaries } from '../../test/control-plane/binaries.ts';
 import { type ControlPlane, startControlPlane } from '../../test/control-plane/control-plane.ts';
 import type { Figure } from './figure.ts';
@@ -17,8 +17,8 @@ export function measureAgent(progress: (line: string) => void): Promise<readonly
  * control plane is available. Rejects if the strategy does not exist.
  */
 export async function measureLargeRun(progress: (line: string) => void, only?: string): Promise<readonly Figure[] | string> {
-  const strategies = largeRunEngines.filter((strategy) => only === undefined || strategy === only);
-  if (strategies.length === 0) throw new Error(`--large ${only}: the strategies are ${largeRunEngines.join(' and ')}`);
+  const strategies = largeRunStrategies.filter((strategy) => only === undefined || strategy === only);
+  if (strategies.length === 0) throw new Error(`--large ${only}: the strategies are ${largeRunStrategies.join(' and ')}`);
   const figures: Figure[] = [];
   for (const strategy of strategies) {
     const what = `a run over 1,000 pods by ${strategy}`;

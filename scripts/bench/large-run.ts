@@ -3,6 +3,7 @@
 import { openClaimLimit } from '../../engine/ledger/ledger.ts';
 import { ledgerByteLimit } from '../../engine/ledger/ledger-document.ts';
 import { podsPerPage } from '../../engine/notify/texts.ts';
+import { strategyTraits } from '../../policies/strategies.ts';
 import { createKinds, type LargeRun, type LargeRunOptions, playLargeRun, podLinesOf, wavePercents } from '../../test/agent/large-run.ts';
 import { expectedStretches, type LargeRunFacts, largeRunFacts } from '../../test/agent/large-run-audit.ts';
 import type { ControlPlane } from '../../test/control-plane/control-plane.ts';
@@ -51,7 +52,7 @@ function figuresOf(strategy: LargeRunOptions['strategy'], run: LargeRun, facts: 
     figure('other zones disturbed meanwhile', [facts.zonesTogether, 0], 'times', 'by the audit log'),
     figure('open claims', [facts.ledger.maxClaims, openClaimLimit], 'pods', `${facts.ledger.writes} writes of the ledger`),
     figure('ledger', [facts.ledger.maxBytes / 1024, ledgerByteLimit / 1024], 'KiB', 'the longest that was stored'),
-    ...(strategy === 'pinned'
+    ...(strategyTraits[strategy].pinsPods
       ? [
           figure('pods that did not come back as promised', [replaced - promised + broken.length, 0], 'pods', 'the revision in the ledger'),
           figure('attempts at one pod', [maxRepeated, 1], 'times', 'each successor is made at its revision at once'),

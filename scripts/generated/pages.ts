@@ -15,7 +15,7 @@ const events: readonly (readonly [string, string, string])[] = [
   [
     'UpdatedByRestart',
     'Warning',
-    'under `onDelete`, pods of a zone run the new revision before their wave, because they were created again; or a scale-up of the agent starts pods at the update revision of a stopped rollout',
+    'under `onDelete`, pods of a zone run the new revision before their wave, or before the rollout replaces a pod, because they were created again; or a scale-up of the agent starts pods at the update revision of a stopped rollout',
   ],
   ['PlanNotFollowed', 'Warning', 'a rollout is not the approved plan that its StatefulSets name: the note says what differs'],
   ['ManifestNotFollowed', 'Warning', 'another manager than those that apply the manifests wrote fields: the note says who wrote which'],

@@ -217,7 +217,10 @@ export class LedgerJudge implements Oracle {
     return uids.size === 1 && !uids.has(undefined) && this.#book.terms.wasMember(zone.statefulSet, fromMs);
   }
 
-  /** Checks that a claim may be dropped: its pod is gone or has changed, its writer drops it and knows that its request had no effect, or no request can be in flight. */
+  /**
+   * Checks that a claim may be dropped: its pod is gone or has changed, its writer drops it and knows that its request had no effect, or no
+   * request can be in flight.
+   */
   #checkDropped(claim: Claimed, ledger: LedgerText, by: string, atMs: number): void {
     const { scene } = this.#book;
     if (claim.verb === 'scaleDown') {

@@ -29,7 +29,10 @@ export interface TransportOptions {
 
 type Connection = 'acting' | 'writing' | 'admitting';
 
-/** The client of a process: `acting` for actions, `writing` for published state, `admitting` for webhooks. A failed request or new watch may change its front end. */
+/**
+ * The client of a process: `acting` for actions, `writing` for published state, `admitting` for webhooks. A failed request or new watch may
+ * change its front end.
+ */
 export class Transport implements KubernetesHttp {
   readonly #options: TransportOptions;
   readonly #connection: Connection;

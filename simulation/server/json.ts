@@ -31,7 +31,10 @@ export interface Operation {
   readonly value?: unknown;
 }
 
-/** Applies a JSON patch (RFC 6902) as the API server does: `replace` adds a missing field. Returns undefined if an operation fails, and for `move` and `copy`. */
+/**
+ * Applies a JSON patch (RFC 6902) as the API server does: `replace` adds a missing field. Returns undefined if an operation fails, and for
+ * `move` and `copy`.
+ */
 export function jsonPatch(target: unknown, operations: readonly Operation[]): unknown {
   let result = target;
   for (const operation of operations) {

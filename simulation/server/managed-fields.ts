@@ -46,7 +46,10 @@ export function applied(before: ModelObject, { object: manifest, manager, isForc
   return { object: objectOf(merged), managedFields: [...left, isKnown ? known : own] };
 }
 
-/** Returns the managers after a write that is no apply: the writer owns each field that it changed. Undefined for an object that was never applied. */
+/**
+ * Returns the managers after a write that is no apply: the writer owns each field that it changed. Undefined for an object that was never
+ * applied.
+ */
 export function managersAfter(
   before: ModelObject,
   after: ModelObject,

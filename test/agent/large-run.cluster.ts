@@ -6,7 +6,7 @@ import { podsPerPage } from '../../engine/notify/texts.ts';
 import { type HistoryRecorder, recordHistory } from '../control-plane/history.ts';
 import { describeOnControlPlane } from '../control-plane/suite.ts';
 import { checkHistory } from '../kit/watcher.ts';
-import { createKinds, largeRunEngines, newImage, playLargeRun, podLinesOf, wavePercents } from './large-run.ts';
+import { createKinds, largeRunStrategies, newImage, playLargeRun, podLinesOf, wavePercents } from './large-run.ts';
 import { expectedStretches, largeRunFacts } from './large-run-audit.ts';
 
 const pods = 90;
@@ -23,7 +23,7 @@ describeOnControlPlane('a run in waves over 90 pods with a PodDisruptionBudget',
   });
   afterAll(() => recorder.stop());
 
-  it.each(largeRunEngines)(
+  it.each(largeRunStrategies)(
     'takes the right pods under the engine %s, within the budget, the ledger and the pages of Slack, and brings each back as the ledger says',
     async (strategy) => {
       const namespace = `large-${strategy.toLowerCase()}`;

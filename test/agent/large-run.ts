@@ -18,7 +18,7 @@ export const wavePercents = [1, 50, 100] as const;
 export const newImage = 'example.com/server:2';
 
 /** Under which the agent itself takes pods away; under the third one Kubernetes does, and asks no budget. */
-export const largeRunEngines = ['onDelete', 'pinned'] as const;
+export const largeRunStrategies = ['onDelete', 'pinned'] as const;
 
 export interface LargeRunOptions {
   /** A namespace of its own is made for it. */
@@ -27,7 +27,7 @@ export interface LargeRunOptions {
   readonly pods: number;
   /** Pods that may be down at once, by the policy and by the PodDisruptionBudget. */
   readonly atOnce: number;
-  readonly strategy: (typeof largeRunEngines)[number];
+  readonly strategy: (typeof largeRunStrategies)[number];
   /** The built executable; bundled from its source when absent. */
   readonly executable?: string;
   readonly flags?: readonly string[];

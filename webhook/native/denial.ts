@@ -34,14 +34,14 @@ export function denialOf(judgement: Judgement, subject: DenialSubject): Answer {
   const mayPass = !outcomes.has('no') && (subject.isEviction || outcomes.has('unknown'));
   const isTemporary = judgement.code === 500 || (judgement.outcome === 'deny' && mayPass);
   return {
-    ...deny(isTemporary ? 429 : 403, messageOf(judgement, subject)),
+    ...deny(isTemporary ? 429 : 403, denialMessage(judgement, subject)),
     ...(judgement.warnings.length === 0 ? {} : { warnings: judgement.warnings }),
     auditAnnotations: auditOf(judgement, subject),
   };
 }
 
 /** Returns the message: request, rule, fact and explain command. Adds retry time, source, limit and namespace, each if it fits. */
-function messageOf({ decisionId, request, message, results }: Judgement, { namespace }: DenialSubject): string {
+function denialMessage({ decisionId, request, message, results }: Judgement, { namespace }: DenialSubject): string {
   const leading = leadingResult(results);
   const explain = `; kubectl rollout-group explain decision/${decisionId}`;
   let room = longestMessage - Buffer.byteLength(explain);

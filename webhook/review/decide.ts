@@ -45,7 +45,7 @@ export async function decide(review: Review, { endpoint, call, isOverloaded, log
     log.error('an admission request could not be decided', {
       path: endpoint.path,
       uid: boundedText(review.uid, 256),
-      error: boundedText(error instanceof Error ? `${error.name}: ${error.message}` : String(error), 1024),
+      error: boundedText(String(error), 1024),
     });
     const problem = `the webhook failed to decide; its log has the cause under the uid ${boundedText(review.uid, 64)}`;
     return failed(review, endpoint, { failure: 'error', problem, isTemporary: false });

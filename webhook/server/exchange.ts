@@ -72,7 +72,7 @@ export async function answerExchange(
   } catch (error) {
     env.log.error('an admission request could not be answered', {
       route,
-      error: boundedText(error instanceof Error ? `${error.name}: ${error.message}` : String(error), 1024),
+      error: boundedText(String(error), 1024),
     });
     // Without a valid answer, the API server applies the failure policy of the webhook.
     if (response.headersSent) response.destroy();

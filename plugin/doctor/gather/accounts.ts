@@ -241,7 +241,10 @@ async function accountOf(
   return { unknown: `${who}, and there is no ServiceAccount ${usual}; ${nameTheAccount}` };
 }
 
-/** Returns the pod of the agent: the holder in the Lease begins with the name of the pod. Undefined without such a pod or without permission to read it. */
+/**
+ * Returns the pod of the agent: the holder in the Lease begins with the name of the pod. Undefined without such a pod or without permission
+ * to read it.
+ */
 async function podOf(
   { env, timeoutMs }: Cluster,
   { agentNamespace: namespace, lease }: DecidingAgent,

@@ -225,8 +225,9 @@ function testsText({ base, head }: NonNullable<EnvironmentReview['tests']>): str
 }
 
 /**
- * Returns the headline: `1 loosened, 2 tightened, 1 other change, 18 restarts, 1 other object`, or `no effect` without any row of these kinds. Rows
- * count once, also rows about several groups or environments. Restarts, changes of scale and objects are those of all environments.
+ * Returns the headline: `1 loosened, 2 tightened, 1 other change, 18 restarts, 1 other object`, or `no effect` without any row of these
+ * kinds. Rows count once, also rows about several groups or environments. Restarts, changes of scale and objects are those of all
+ * environments.
  */
 export function headline({ environments }: Review, rows: readonly ReviewRow[]): string {
   const groups = environments.flatMap(({ plan }) => plannedGroups(plan));
