@@ -1,6 +1,15 @@
 // Builds the texts about the changes of a plan: a short field name, the old and the new value, and the effect.
-import { controllerWave, type GroupPlan, type PlannedChange, type RunningValue } from '../../../engine/plan/document.ts';
+import {
+  controllerWave,
+  type GroupPlan,
+  namesText,
+  type ObjectChange,
+  type Plan,
+  type PlannedChange,
+  type RunningValue,
+} from '../../../engine/plan/document.ts';
 import { isSameValue } from '../../../policies/values/canonical-json.ts';
+import { groupBy } from '../../../policies/values/group-by.ts';
 import { counted, listed } from '../../../policies/wording.ts';
 
 interface ChangeLine {
@@ -172,4 +181,15 @@ function restartText(count: number): string {
 
 function joinText(count: number, word: string): string {
   return count === 0 ? 'no pods yet' : `${counted(count, 'pod')} ${word}`;
+}
+
+/** Returns a changed policy: `RolloutPolicy mimir/safety changed: spec.rules, spec.limits`. */
+export function policyChangeText({ object, operation, fields }: ObjectChange): string {
+  return `${object} ${operation}${fields.length === 0 ? '' : `: ${fields.join(', ')}`}`;
+}
+
+/** Returns the changes of objects in no group; equal changes share a text. */
+export function otherChangeTexts({ otherChanges = [] }: Plan): readonly string[] {
+  const same = groupBy(otherChanges, (change) => policyChangeText({ ...change, object: '' }));
+  return [...same].map(([text, changes]) => `${namesText(changes.map(({ object }) => object))}${text}, in no group`);
 }

@@ -11,7 +11,7 @@ import { groupBy } from '../../../policies/values/group-by.ts';
 import { counted } from '../../../policies/wording.ts';
 import { waitCommands, waitsBesidesStops } from '../explain.ts';
 import { markdownCode, markdownDetails, markdownRow, markdownTable, markdownText } from '../markdown.ts';
-import { changeLines } from './changes.ts';
+import { changeLines, otherChangeTexts, policyChangeText } from './changes.ts';
 import * as words from './plan-text.ts';
 
 /** The maximum length of a comment in UTF-16 units: the limit of GitHub, less 1,000 for additions of a bot. */
@@ -29,7 +29,7 @@ export function renderPlanMarkdown(plan: Plan, budget: number = commentBudget): 
     groupList('**Safety**: at most one zone at a time is disrupted in', changed.filter(words.isOneZoneAtATime)),
     overview(changed),
     listed('**Policies**', 'policy change', (plan.policyChanges ?? []).map(policyForms)),
-    bullets('**Objects in no group**', 'change', words.otherChangeTexts(plan)),
+    bullets('**Objects in no group**', 'change', otherChangeTexts(plan)),
     details(changed),
     groupList('Without changes:', same),
   ];
@@ -118,9 +118,9 @@ function policyForms(change: NonNullable<Plan['policyChanges']>[number]): readon
   const line = (text: string): string => `- ${markdownText(text)}`;
   const { fields } = change;
   const shown = fields.filter((_, index) => fields.slice(0, index + 1).join(', ').length <= longestText);
-  const full = line(words.policyChangeText(change));
+  const full = line(policyChangeText(change));
   if (shown.length === fields.length) return [full];
-  return [full, line(`${words.policyChangeText({ ...change, fields: shown })} and ${counted(fields.length - shown.length, 'more field')}`)];
+  return [full, line(`${policyChangeText({ ...change, fields: shown })} and ${counted(fields.length - shown.length, 'more field')}`)];
 }
 
 function exceptions(changed: readonly GroupPlan[]): Section {

@@ -5,8 +5,6 @@ import {
   defaultAssumptions,
   type GroupPlan,
   gatesWithApproval,
-  namesText,
-  type ObjectChange,
   type Plan,
   type PlannedStep,
   type PodTimes,
@@ -21,7 +19,7 @@ import { ruleCatalog } from '../../../engine/rules/catalog.ts';
 import { waitsForPartition } from '../../../engine/rules/strategy.ts';
 import type { Source } from '../../../policies/definition.ts';
 import { minuteText } from '../../../policies/instant.ts';
-import { firstByKey, groupBy } from '../../../policies/values/group-by.ts';
+import { firstByKey } from '../../../policies/values/group-by.ts';
 import { counted, firstOf, listed, zonesText } from '../../../policies/wording.ts';
 import { zonePodsText } from '../pod-text.ts';
 
@@ -401,20 +399,9 @@ export function approvalTexts({ waves, checksAfterWait = [] }: Pick<GroupPlan, '
   return [...new Set([...planned, ...later.map(({ wave }) => `wave ${wave}`)])].map((text) => `waits for the approval of ${text}`);
 }
 
-/** Returns a changed policy: `RolloutPolicy mimir/safety changed: spec.rules, spec.limits`. */
-export function policyChangeText({ object, operation, fields }: ObjectChange): string {
-  return `${object} ${operation}${fields.length === 0 ? '' : `: ${fields.join(', ')}`}`;
-}
-
 /** Returns each policy of a group with its place in a file, if it has one: `RolloutPolicy mimir/safety (policy/safety.yaml:3)`. */
 export function policyTexts({ policies = [] }: GroupPlan): readonly string[] {
   return policies.map(({ object, source: { file, line } }) => `${object}${file === undefined ? '' : ` (${file}:${line})`}`);
-}
-
-/** Returns the changes of objects in no group; equal changes share a text. */
-export function otherChangeTexts({ otherChanges = [] }: Plan): readonly string[] {
-  const same = groupBy(otherChanges, (change) => policyChangeText({ ...change, object: '' }));
-  return [...same].map(([text, changes]) => `${namesText(changes.map(({ object }) => object))}${text}, in no group`);
 }
 
 export function splitByChange(plan: Plan): { readonly changed: readonly GroupPlan[]; readonly same: readonly GroupPlan[] } {

@@ -8,7 +8,7 @@ import { shorten } from '../../../policies/text/shorten.ts';
 import type { OutputStream } from '../../context.ts';
 import { waitCommands, waitsBesidesStops } from '../explain.ts';
 import { alignRows, type Column, paragraph, type Row, styledParagraph } from '../text.ts';
-import { changeLines } from './changes.ts';
+import { changeLines, otherChangeTexts, policyChangeText } from './changes.ts';
 import * as words from './plan-text.ts';
 
 export interface TableLook extends Pick<OutputStream, 'columns' | 'paint' | 'glyphs'> {
@@ -24,8 +24,8 @@ export function renderPlanTable(plan: Plan, look: TableLook): string {
   const { changed, same } = words.splitByChange(plan);
   const lines = [
     ...headLines(plan, look),
-    ...(plan.policyChanges ?? []).flatMap((change) => labelled('POLICY', words.policyChangeText(change), look)),
-    ...words.otherChangeTexts(plan).flatMap((text) => labelled('OBJECT', text, look)),
+    ...(plan.policyChanges ?? []).flatMap((change) => labelled('POLICY', policyChangeText(change), look)),
+    ...otherChangeTexts(plan).flatMap((text) => labelled('OBJECT', text, look)),
     ...changed.flatMap((group) => ['', ...(isSingle ? [] : [groupTitle(group, look)]), ...groupLines(plan, group, look)]),
     ...(isSingle ? [] : unchangedLines(same, look)),
     ...deniedLines(plan, look),

@@ -3,17 +3,8 @@ import type { GroupPlan, Plan, Risk } from '../../../engine/plan/document.ts';
 import { groupBy } from '../../../policies/values/group-by.ts';
 import { counted, listed } from '../../../policies/wording.ts';
 import { type EnvironmentReview, imageChanges, type PolicyEffect, type Review } from '../../../review/document.ts';
-import {
-  byAttention,
-  countsText,
-  exceptionText,
-  otherChangeTexts,
-  outcomeText,
-  shownFact,
-  sourceText,
-  spanText,
-  stopText,
-} from '../plan/plan-text.ts';
+import { otherChangeTexts } from '../plan/changes.ts';
+import { byAttention, countsText, exceptionText, outcomeText, shownFact, sourceText, spanText, stopText } from '../plan/plan-text.ts';
 import { coveredText } from '../policy-tests.ts';
 import { inZones, reasonSuffix } from '../text.ts';
 

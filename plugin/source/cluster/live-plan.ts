@@ -172,13 +172,8 @@ async function mergedInputs(cluster: Cluster, options: LivePlanOptions, read: Cl
   const { given, files, loaded, namespaces, listing, agentNamespace, live, forceConflicts, stored } = read;
   const { changes, ...scenario } = read.scenario;
   const { namespace } = cluster;
-  const isWritten = ({ manifest }: ManifestObject): boolean => options.omitted?.includes(nameOf(manifest)) !== true;
-  const desiredObjects = stored.filter(isWritten);
-  // An omitted object counts as in the cluster. An object that the cluster lacks counts as in the files: references to it stay valid.
-  const resulting = stored.filter((one) => isWritten(one) || one.live === undefined);
-  const omitted = stored.filter((one) => !resulting.includes(one)).map(({ manifest }) => nameOf(manifest));
-  const merged = { files, desiredObjects: resulting, omitted, live, namespace, agentNamespace };
-  const { bundle, errors, ...definitions } = policiesOver(merged);
+  const { desiredObjects, resulting, omitted } = withoutOmitted(stored, options);
+  const { bundle, errors, ...definitions } = policiesOver({ files, desiredObjects: resulting, omitted, live, namespace, agentNamespace });
   if (errors.length > 0) return { errors, notes: unreadNotes(listing, agentNamespace) };
   const allGroups = groupsToPlan(bundle.groups, definitions.groupsBefore);
   const needed = desiredObjects.some((one) => isElsewhere(one, options)) ? { mayHaveNoGroup: false } : {};
@@ -201,14 +196,18 @@ async function mergedInputs(cluster: Cluster, options: LivePlanOptions, read: Cl
   const { stopped, unread, snapshot: running } = await withInstallation({ ...cluster, agentNamespace }, snapshot, question);
   const rejected = rejectedWrites(groups.flatMap((group) => published.get(`${group.namespace}/${group.name}`) ?? []));
   const requester = await requesterFor(cluster, { policies: [...bundle.policies, ...before.policies] });
-  const state = { groups, ...definitions, running, before, absent, ...defined({ requester }) };
   const ready = readyObjects(desiredObjects, forceConflicts);
   const documents = { current: current.filter(isOurs), desired: desired.filter(isOurs) };
   const others = { current: current.filter((object) => !isOurs(object)), desired: desired.filter((object) => !isOurs(object)) };
   const revisions = [...itemsOf(listing.revisions), ...groups.flatMap((group) => ledgerRevisions(snapshot, group))];
   const input = {
     ...bundle,
-    ...state,
+    groups,
+    ...definitions,
+    running,
+    before,
+    absent,
+    ...defined({ requester }),
     // The agent computes its digest from every namespace.
     policyDigest: namespaces === undefined ? snapshot.policyDigest : '',
     current: others.current,
@@ -233,6 +232,14 @@ async function mergedInputs(cluster: Cluster, options: LivePlanOptions, read: Cl
     stoppedAgents: stopped,
     notes: [...unreadNotes(listing, agentNamespace), ...stopped, ...rejected, ...notes, ...furtherNotes(unread, desiredObjects)],
   };
+}
+
+/** An omitted object counts as in the cluster. An object that the cluster lacks counts as in the files: references to it stay valid. */
+function withoutOmitted(stored: ClusterReading['stored'], options: LivePlanOptions) {
+  const isWritten = ({ manifest }: ManifestObject): boolean => options.omitted?.includes(nameOf(manifest)) !== true;
+  const resulting = stored.filter((one) => isWritten(one) || one.live === undefined);
+  const omitted = stored.filter((one) => !resulting.includes(one)).map(({ manifest }) => nameOf(manifest));
+  return { desiredObjects: stored.filter(isWritten), resulting, omitted };
 }
 
 function sourceObjectsOf(sources: Awaited<ReturnType<typeof readReplicaSourceObjects>>): readonly ObjectContent[] {
