@@ -106,6 +106,8 @@ export interface Oracle {
   readonly committed?: (commit: Commit) => void;
   readonly answered?: (answered: Answered) => void;
   readonly turnEnded?: (process: string, report: TurnReport) => void;
+  /** Called when a process begins or ceases to act as the leader. The holder in the stored Lease may stay the same. */
+  readonly leadershipChanged?: (process: string, isLeader: boolean) => void;
   readonly podCalled?: (call: PodCalled) => void;
   readonly gateAnswered?: (answer: GateAnswered) => void;
   /** Called before a pod is stored, but only for groups with pinned pods. */
