@@ -148,6 +148,8 @@ export interface Moment {
   readonly fromMs: number;
   /** The lead of the agent's wall clock. For the agent, a pod becomes available and a pause expires earlier by this time. */
   readonly aheadMs: number;
+  /** True for an answer of a webhook. It may know a scale-up by an agent only 10 s later, because no claim announces it. */
+  readonly isOfWebhook?: boolean;
 }
 
 /** The sender and the time of a commit or an answer. */
