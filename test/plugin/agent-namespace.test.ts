@@ -48,7 +48,7 @@ describe.each([
     expect(await run('rollout-group')).toBe(bound);
   });
 
-  it('reads policies elsewhere as those of their own namespace', async () => {
+  it('reads policies of another namespace as those of that namespace', async () => {
     expect(await run('ops')).toBe(unbound);
   });
 });
