@@ -3,7 +3,7 @@
 // The caller of `decideGroup` must carry out a GroupDecision in this order. `agent/turn/turn.ts` does.
 //
 //  1. Read first, decide after. If an action disrupts pods or changes replicas, the snapshot must be fresh: read the objects again, or wait for
-//     the watch cache.
+//     the watch cache. Policies and requests must be fresh if an action disrupts pods, or if the run passes a checkpoint (`passesCheckpoint`).
 //  2. If the decision violates an invariant (`invariants/`), drop every destructive action. Other actions may continue.
 //  3. Write the ledger before the first action, in one write with a precondition on its resource version. The write contains a claim for
 //     every disruption, an `asked` preparation for every pod to prepare, the next `run`, and `pinned`. If the write fails, do nothing. If

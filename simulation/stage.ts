@@ -270,6 +270,7 @@ export class Run {
           if (report.decision !== undefined) this.#decisions.set(`${report.group.namespace}/${report.group.name}`, report.decision);
           if (this.#options.keepsTimeline === true) this.#addToTimeline(process, turnText(report));
         },
+        leadershipChanged: ({ isLeader }) => this.#judges.leadershipChanged?.(process, isLeader),
       }),
       podAnswer: this.#cluster.podAnswer,
       podCalled: (call) => {

@@ -219,8 +219,19 @@ function placesOf(files: readonly string[], pattern: RegExp): readonly string[] 
 }
 
 describe('the language', () => {
-  it.each(refusedWords)('has none of the words %s (write: %s)', (words) => {
+  it.each(refusedWords)('contains none of the words %s (write: %s)', (words) => {
     expect(placesOf(proseFiles(), new RegExp(`\\b(?:${words})\\b`, 'i'))).toEqual([]);
+  });
+
+  it('contains none of these words in the title of a test', () => {
+    const words = new RegExp(`\\b(?:${refusedWords.map(([one]) => one).join('|')})\\b`, 'i');
+    const titles = sources('test').flatMap((file) =>
+      [...readFileSync(file, 'utf8').matchAll(/\b(?:it|describe)\b[^'"`\n]*\(\s*(['"`])((?:\\.|(?!\1).)*)\1/g)].map(([, , title = '']) => ({
+        file,
+        title,
+      })),
+    );
+    expect(titles.filter(({ title }) => words.test(title))).toEqual([]);
   });
 
   it('opens no comment with a clause that has no head', () => {

@@ -6,7 +6,7 @@ import { type Action, type GroupDecision, replacedBy } from '../../engine/decisi
 import { violationsOf } from '../../engine/invariants/invariants.ts';
 import { claimsOf, decidedLedger, ledgerOfEpoch, openClaims } from '../../engine/ledger/ledger.ts';
 import { lastAvailableByTime, viewGroup } from '../../engine/observe/view.ts';
-import { revertProgress } from '../../engine/run/states.ts';
+import { passesCheckpoint, revertProgress } from '../../engine/run/states.ts';
 import { emptySnapshot, isUnknown, type Ledger, type Snapshot } from '../../engine/snapshot.ts';
 import { withoutPinsOf } from '../../engine/strategies/pinned/pins.ts';
 import type { GroupDefinition } from '../../policies/definition.ts';
@@ -92,6 +92,11 @@ function permittedActions(
   return violations.length === 0 ? timely : timely.filter((action) => !isDestructive(action));
 }
 
+/** Returns whether the decision must know the stored policies and requests: an action disrupts pods, or the run ends a wave or continues. */
+function needsTerms({ actions, run }: GroupDecision, ledger: Ledger): boolean {
+  return actions.some(isDestructive) || passesCheckpoint(ledger.run, run);
+}
+
 class Turn {
   readonly #parts: TurnParts;
   readonly #group: GroupDefinition;
@@ -146,7 +151,7 @@ class Turn {
       this.#memory.needsDirectRead = true;
       return await this.attempt();
     }
-    if (decision.actions.some(isDestructive) && !(await this.#knowsTerms(gathered))) {
+    if (needsTerms(decision, ledger) && !(await this.#knowsTerms(gathered))) {
       this.report('the watch cache is behind the API server; waiting for it to catch up');
       return inconclusive(staleCachePauseMs);
     }

@@ -291,3 +291,21 @@ function scaled({ p50Seconds, p90Seconds }: Quantiles, factor: number): Quantile
   const part = (seconds: number): number => Math.round(seconds * factor * 1000) / 1000;
   return { p50Seconds: part(p50Seconds), p90Seconds: part(p90Seconds) };
 }
+
+/**
+ * Reports whether the plan disrupts at most one zone at a time. Returns false for a single zone, without disruptions, if a StatefulSet is
+ * deleted, and if an exception lets a zone roll while another is not ready.
+ */
+export function isOneZoneAtATime(group: GroupPlan): boolean {
+  if (group.changes.some((change) => change.kind === 'deleted' && change.consequence !== 'refused')) return false;
+  if (group.permitted?.some(({ rule }) => rule === 'other-zones-ready')) return false;
+  const disrupting = group.timeline.filter((span) => span.kind === 'roll' || span.kind === 'scaleDown');
+  if (group.zones.length < 2 || disrupting.length === 0) return false;
+  // Two disruptions that begin together overlap, also if they take no time.
+  return disrupting.every(({ zone, startSeconds }) =>
+    disrupting.every((other) => {
+      const isBefore = other.endSeconds <= startSeconds && other.startSeconds < startSeconds;
+      return other.zone === zone || other.startSeconds > startSeconds || isBefore;
+    }),
+  );
+}

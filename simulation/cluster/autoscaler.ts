@@ -2,7 +2,7 @@
 import { numberAt } from '../objects.ts';
 import type { Actor, Json } from '../server/request.ts';
 import { type Client, repeatMs } from './client.ts';
-import type { ReplicaOrigin } from './replica-origins.ts';
+import { keyOf, type ReplicaOrigin } from './replica-origins.ts';
 import { statefulSetResource } from './workload.ts';
 import type { World } from './world.ts';
 
@@ -40,7 +40,7 @@ export function createAutoscaler({ server, client, scheduler, namespace }: Autos
   const pending = new Map<string, { readonly write: () => void; readonly cancel: () => void }>();
 
   const scale: Autoscaler['scale'] = (origin, replicas, { who, done = () => undefined, denied: giveUp, isRepeated = () => false }) => {
-    const key = `${origin.resource} ${origin.name}`;
+    const key = keyOf(origin);
     pending.get(key)?.cancel();
     pending.delete(key);
     const write = (count: number): void => {

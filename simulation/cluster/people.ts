@@ -12,7 +12,7 @@ import { type Client, repeatMs } from './client.ts';
 import type { WantedStatefulSet } from './cluster.ts';
 import { type AppliedChange, Manifests } from './manifests.ts';
 import { Membership } from './membership.ts';
-import { type ReplicaOrigin, type ReplicaSource, resourceOfKind } from './replica-origins.ts';
+import { keyOf, type ReplicaOrigin, type ReplicaSource, resourceOfKind } from './replica-origins.ts';
 import type { Requests } from './requests.ts';
 import { appliedStrategy, type Container, replicasOf, specOf, statefulSetResource } from './workload.ts';
 import type { PoliciesInGit, World } from './world.ts';
@@ -306,13 +306,15 @@ export class People {
         this.#numbers.get(key) !== replicas ||
         numberAt(this.#options.server.get(origin.resource, this.#options.namespace, origin.name), ...origin.path) !== replicas;
       this.#numbers.set(key, replicas);
-      this.#keepAsking(origin, replicas, who);
+      this.#keepAsking(origin, who);
     }
     return isNew;
   }
 
-  /** Writes the replicas, and repeats a denied write until another number is requested. */
-  #keepAsking(origin: ReplicaOrigin, replicas: number, who: 'person' | 'machine'): void {
+  /** Writes the requested replicas, if any, and repeats a denied write until another number is requested. */
+  #keepAsking(origin: ReplicaOrigin, who: 'person' | 'machine'): void {
+    const replicas = this.#numbers.get(keyOf(origin));
+    if (replicas === undefined) return;
     const isRepeated = (): boolean => this.#numbers.get(keyOf(origin)) === replicas;
     this.#autoscaler.scale(origin, replicas, { who, denied: () => this.#giveUpShrinking(origin), isRepeated });
   }
@@ -341,9 +343,11 @@ export class People {
     const set = this.#live(name);
     const isNew = set !== undefined && replicasAt(set) !== replicas;
     const own: ReplicaOrigin = { resource: statefulSetResource, name, path: ['spec', 'replicas'] };
-    const number = this.#numbers.get(keyOf(own));
-    const done = (): void => void (number !== undefined && this.#numbers.set(keyOf(own), replicas));
-    const denied = (): void => void (number !== undefined && this.#keepAsking(own, number, 'machine'));
+    const key = keyOf(own);
+    const before = this.#numbers.get(key);
+    // While the webhooks review this request, another number may be requested.
+    const done = (): void => void (before !== undefined && this.#numbers.get(key) === before && this.#numbers.set(key, replicas));
+    const denied = (): void => this.#keepAsking(own, 'machine');
     this.#autoscaler.scale(own, replicas, { who: 'person', done, denied });
     return isNew;
   }
@@ -488,10 +492,6 @@ function replicasAt(set: ModelObject | undefined): number {
 
 function containersOf(set: ModelObject | undefined): readonly Container[] {
   return (set && specOf(set).template?.spec?.containers) ?? [];
-}
-
-function keyOf({ resource, name }: ReplicaOrigin): string {
-  return `${resource} ${name}`;
 }
 
 function seconds(ms: number): string {

@@ -15,6 +15,11 @@ export interface ReplicaOrigin {
   readonly path: readonly string[];
 }
 
+/** Returns a key that differs for each object with a number of replicas. */
+export function keyOf({ resource, name }: ReplicaOrigin): string {
+  return `${resource} ${name}`;
+}
+
 export interface ReplicaSource {
   readonly statefulSet: string;
   /** Undefined if policies set the number, because they do not change during a simulation. */

@@ -180,6 +180,7 @@ export class KnownClaims implements Oracle {
   /** The claims that this holder knows, with the times at which the first turn of this holder with the claim ended. */
   readonly #turns = new Map<string, { readonly claim: Pick<Claimed, 'uid' | 'to'>; readonly endedMs: number }>();
   #holder: string | undefined;
+  #isLeading = false;
   #ledSinceMs = 0;
 
   constructor(nowMs: () => number) {
@@ -218,9 +219,21 @@ export class KnownClaims implements Oracle {
     );
   }
 
+  /** A leader that could not renew its Lease forgets its claims, and may then lead again without another holder between. */
+  leadershipChanged(process: string, isLeader: boolean): void {
+    if (process !== this.#holder || isLeader === this.#isLeading) return;
+    this.#isLeading = isLeader;
+    this.#forget();
+  }
+
   #ledBy(holder: string | undefined): void {
     if (holder === this.#holder) return;
     this.#holder = holder;
+    this.#isLeading = false;
+    this.#forget();
+  }
+
+  #forget(): void {
     this.#ledSinceMs = this.#nowMs();
     this.#turns.clear();
   }

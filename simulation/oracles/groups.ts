@@ -48,6 +48,7 @@ const events = {
   committed: true,
   answered: true,
   turnEnded: true,
+  leadershipChanged: true,
   podCalled: true,
   gateAnswered: true,
   podAdmitted: true,

@@ -106,6 +106,8 @@ export interface Oracle {
   readonly committed?: (commit: Commit) => void;
   readonly answered?: (answered: Answered) => void;
   readonly turnEnded?: (process: string, report: TurnReport) => void;
+  /** Called when a process begins or ceases to act as the leader. The holder in the stored Lease may stay the same. */
+  readonly leadershipChanged?: (process: string, isLeader: boolean) => void;
   readonly podCalled?: (call: PodCalled) => void;
   readonly gateAnswered?: (answer: GateAnswered) => void;
   /** Called before a pod is stored, but only for groups with pinned pods. */
@@ -146,6 +148,8 @@ export interface Moment {
   readonly fromMs: number;
   /** The lead of the agent's wall clock. For the agent, a pod becomes available and a pause expires earlier by this time. */
   readonly aheadMs: number;
+  /** True for an answer of a webhook. It may know a scale-up by an agent only 10 s later, because no claim announces it. */
+  readonly isOfWebhook?: boolean;
 }
 
 /** The sender and the time of a commit or an answer. */

@@ -271,7 +271,8 @@ export function wasDown(place: Place, { atMs, fromMs }: Moment): boolean {
 }
 
 /** Returns the places without an available pod at `atMs` that the decision had to count; undefined if the zone does not count. */
-export function unavailableIn({ terms }: Book, zone: Zone, { atMs, fromMs, aheadMs }: Moment): readonly Place[] | undefined {
+export function unavailableIn({ terms }: Book, zone: Zone, moment: Moment): readonly Place[] | undefined {
+  const { atMs, fromMs, aheadMs } = moment;
   if (!terms.wasMember(zone.statefulSet, fromMs)) return undefined;
   const facts = zone.facts.since(fromMs);
   const now = facts.at(-1);
@@ -279,15 +280,15 @@ export function unavailableIn({ terms }: Book, zone: Zone, { atMs, fromMs, ahead
   const unavailable: Place[] = [];
   for (let ordinal = now.first; ordinal < now.first + now.replicas; ordinal += 1) {
     const place = placeIn(zone, ordinal, atMs);
-    if (isDown(place, atMs + aheadMs) && isKnown(place, fromMs)) unavailable.push(place);
+    if (isDown(place, atMs + aheadMs) && isKnown(place, moment)) unavailable.push(place);
   }
   return unavailable;
 }
 
 /** Returns whether the outage was caused by an agent, or was visible at `fromMs`. */
-function isKnown(place: Place, fromMs: number): boolean {
+function isKnown(place: Place, { fromMs, isOfWebhook = false }: Moment): boolean {
   if (place.isOurs) return true;
-  if (place.isRequiredByUs && place.downSinceMs === place.requiredSinceMs) return true;
+  if (!isOfWebhook && place.isRequiredByUs && place.downSinceMs === place.requiredSinceMs) return true;
   return (place.downSinceMs ?? 0) <= fromMs && place.requiredSinceMs <= fromMs;
 }
 

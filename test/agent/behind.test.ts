@@ -102,6 +102,39 @@ describe('a stale cache', () => {
     expect(deletions(cluster)).toEqual([]);
   });
 
+  it('of requests does not end a wave that a person has rejected since', async () => {
+    const cluster = newCluster();
+    const approval = { from: ['oncall'] };
+    const waves = [
+      { name: 'canary', zones: ['a'], pods: 1, after: { soak: '40s', approval } },
+      { name: 'rest', zones: ['a', 'b', 'c'], percent: 100, before: { approval } },
+    ];
+    nativeGroup(cluster, { rollout: { strategy: 'onDelete', rotateBy: 'delete', waves } });
+    const { reports } = startProcess({ env: cluster.env, config: { areIntentsStamped: true } });
+    await cluster.env.advance(30_000);
+    cluster.rollTo('app:2');
+    const waitsForApproval = () => reports.at(-1)?.decision?.waits.find(({ rule }) => rule === 'approval');
+    await cluster.env.until(() => waitsForApproval() !== undefined, 60_000);
+    const run = () => reports.at(-1)?.ledger?.run;
+    const answer = (user: string, action: 'approve' | 'reject', more: object) =>
+      cluster.api.put('rolloutintents.rollout-group.dev', {
+        metadata: { name: `${action}.${user}`, namespace: 'mimir' },
+        spec: {
+          ...{ group: 'ingester', action, wave: 'canary', runId: run()?.id, ...more },
+          requestedBy: { user, groups: ['oncall'], at: new Date(cluster.env.clock.nowMs()).toISOString() },
+        },
+      });
+    answer('bob', 'approve', { digest: waitsForApproval()?.digest });
+    await cluster.env.advance(5000);
+    expect(waitsForApproval()).toBeUndefined();
+    expect(run()?.wave).toBe(0);
+    cluster.api.hold('rolloutintents.rollout-group.dev');
+    answer('alice', 'reject', {});
+    await cluster.env.advance(120_000);
+    expect(run()?.wave).toBe(0);
+    expect(waitsForApproval()?.fact).toBe('alice rejected wave canary');
+  });
+
   it('of nodes does not override a decision based on a direct read', async () => {
     const cluster = newCluster();
     nativeGroup(cluster);

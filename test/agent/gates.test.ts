@@ -29,7 +29,7 @@ function leaseWrites({ requests }: VirtualEnv): readonly number[] {
 }
 
 describe('a gate that enforces', () => {
-  it('lets the rollout go on after as many good readings as it asks for, one each period, and is not read before or after', async () => {
+  it('passes after the required number of good readings, one in each period, and is read only in its time', async () => {
     const given = world();
     const { cluster, env, metrics } = given;
     const process = startProcess({ env, gates: metrics.gates });

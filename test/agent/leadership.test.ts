@@ -155,7 +155,7 @@ describe('requests about a group', () => {
     expect(cluster.deletedPods()).toEqual([]);
   });
 
-  it('lets no pod go by a decision that it has overtaken while the ledger was written', async () => {
+  it('stops a deletion that was decided before the request but whose claim is still being written', async () => {
     const cluster = newCluster();
     adoptedGroup(cluster);
     const { serve } = cluster.api;

@@ -46,7 +46,7 @@ describe('an action of two requests', () => {
 });
 
 describe('a partition', () => {
-  it('is written into the state of the StatefulSet that was seen, and nothing beside it', async () => {
+  it('is the only field of the write, which applies to the observed state of the StatefulSet', async () => {
     const { env, api, target } = setup();
     const { uid, resourceVersion } = target;
     const partition = { ...target, kind: 'setPartition', from: 1_000_000, to: 4, because: 'outdated', pods: [] } as const;

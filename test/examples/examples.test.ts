@@ -67,7 +67,7 @@ describe.each(exampleNames)('examples/%s', (name) => {
     expect(findings.filter(({ severity }) => severity !== 'notice')).toEqual([]);
   });
 
-  it('has nothing to do as it stands', () => {
+  it('has nothing to do without a change', () => {
     const { snapshot } = snapshotFromManifests(contents.current, { nowMs, groups: contents.bundle.groups });
     const decision = decide({ ...snapshot, ...contents.bundle });
     expect(decision.groups.map(({ group, outcome, actions }) => ({ group, outcome, actions }))).toEqual([

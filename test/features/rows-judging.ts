@@ -59,7 +59,7 @@ export const judgingRows: readonly Row[] = [
     tests: [
       ...gate('passes when enough readings in a row passed', 'the readings that count'),
       ...agentGates(
-        'lets the rollout go on after as many good readings as it asks for, one each period, and is not read before or after',
+        'passes after the required number of good readings, one in each period, and is read only in its time',
         'starts a new series of successes after a reading that flips',
       ),
       ...phased('takes any series for a success and none for a failure, and never fails for them'),
@@ -180,7 +180,7 @@ export const judgingRows: readonly Row[] = [
     here: 'The verb retry, by somebody whom the API server knows, for this run.',
     tests: [
       ...wordsOfPeople('retry continues a failed run, and each retry is a new request'),
-      ...people('an abort ends a run, a retry lets it go on, and both are told'),
+      ...people('an abort ends a run, a retry continues it, and both are reported'),
       ...run('goes on when a person asks to, with soak and deadlines from now on'),
     ],
   },
@@ -206,7 +206,7 @@ export const judgingRows: readonly Row[] = [
       ...pinned(
         'brings pinned pods back at the old version while the webhook is away, never others at the new one, and corrects them afterwards; a second template updates no pod before its turn',
       ),
-      ...pinnedPod('is the only one at the new version, over restarts of all, and has one token, of its own service account'),
+      ...pinnedPod('is the only one at the new version after restarts of all pods, and has one token, that of its service account'),
     ],
   },
   {

@@ -174,7 +174,7 @@ export const movingRows: readonly Row[] = [
     here: 'maxUnavailable: fromBudget, read at each decision; the strictest of several, and 1 without one.',
     tests: [
       ...budget('the limit'),
-      ...budgets('lets no more pods go than stay above what it asks for'),
+      ...budgets('limits the evictions so that enough pods stay healthy'),
       ...convertedSets('becomes a group of the StatefulSet that stands in it, paced by the budget of its pods'),
     ],
   },

@@ -194,7 +194,7 @@ describe('docs', () => {
     expect(JSON.parse(runPlugin(['docs', '-o', 'json']).stdout).rules).toEqual(ruleCatalog.map(({ id }) => id));
   });
 
-  it('prints the page of a topic as it stands in docs/', () => {
+  it('prints the page of a topic unchanged from docs/', () => {
     expect(runPlugin(['docs', 'exit-codes']).stdout).toBe(readFileSync('docs/exit-codes.md', 'utf8'));
     expect(runPlugin(['docs', 'install']).stdout).not.toContain('<!--');
     expect(runPlugin(['docs', 'exit-code']).stderr).toContain('did you mean exit-codes?');

@@ -419,7 +419,7 @@ describeOnControlPlane('doctor', (controlPlane) => {
     ]);
   });
 
-  it('assumes no account for an agent that has none here', async () => {
+  it('assumes no account for an agent without an account in this cluster', async () => {
     await controlPlane().client.delete(`${accountsPath}/rollout-group-agent`);
     expect(await problems()).toContainEqual(expect.stringMatching(/^SKIP RBAC - no Pod shows the account of agent-1, and there is no/));
   });

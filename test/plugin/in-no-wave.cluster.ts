@@ -80,7 +80,7 @@ describeWithBinaries('waves that leave out a zone', () => {
     expect(template()).toBe(before);
   });
 
-  it('continue in a run of its own when they become longer, and a rollback returns every pod', async () => {
+  it('continue in a separate run when they become longer, and a rollback returns every pod', async () => {
     patchWaves(['a', 'b', 'c']);
     await expect.poll(() => runs()[0]?.outcome, { timeout: 60_000 }).toBe('running');
     shown('abort cache --rollback --context alice');

@@ -273,7 +273,7 @@ describeOnControlPlane('an installation', (controlPlane) => {
     });
   });
 
-  it('is taken away whole, and what was guarded is free again', async () => {
+  it('is removed completely, and the guarded objects are free again', async () => {
     const { status, stdout } = await verb(['uninstall', '--apply']);
     expect(status).toBe(0);
     expect(stdout).toMatch(

@@ -200,7 +200,7 @@ it.each(lines.slice(0, 2))('%s leaves the rule to the webhook if the API server 
   expect([status, stderr]).toEqual([0, expect.stringContaining(note)]);
 });
 
-it.each(lines.slice(0, 3))('%s is denied by a rule that reads no user, whoever the user is', async (line) => {
+it.each(lines.slice(0, 3))('%s is denied to every user by a rule that reads no user', async (line) => {
   const isOfGroup = { '==': [{ var: 'group.name' }, 'ingester'] };
   for (const options of [{ groups: ['admins'] }, {}]) expect((await on(line, isOfGroup, options)).status).toBe(5);
 });

@@ -252,7 +252,7 @@ describeOnControlPlane('the word of people', (controlPlane) => {
       .toMatch(/Normal +Approved +rolloutgroup\/ingester +wave rest approved by anna/);
   });
 
-  it('an abort ends a run, a retry lets it go on, and both are told', async () => {
+  it('an abort ends a run, a retry continues it, and both are reported', async () => {
     await group.setImage('example.com/server:3');
     await untilHeld('soak');
     expect(await ok(eve, 'abort', 'ingester', '--reason', 'bad WAL replay')).toContain(

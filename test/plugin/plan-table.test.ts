@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import type { PlannedChange } from '../../engine/plan/document.ts';
+import { isOneZoneAtATime } from '../../engine/plan/document.ts';
 import { changeText } from '../../plugin/output/plan/changes.ts';
-import { byAttention, isOneZoneAtATime, spanText, stepObject } from '../../plugin/output/plan/plan-text.ts';
+import { byAttention, spanText, stepObject } from '../../plugin/output/plan/plan-text.ts';
 import { renderPlanTable } from '../../plugin/output/plan/table.ts';
 import { podsText, shortPods, zonePodsText } from '../../plugin/output/pod-text.ts';
 import { alignRows, paragraph } from '../../plugin/output/text.ts';

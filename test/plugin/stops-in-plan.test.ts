@@ -54,7 +54,7 @@ describe.each(rows)('$stop', (row) => {
   });
 });
 
-it('a plan that meets no stop has none', () => {
+it('a plan that meets no stop shows no stop', () => {
   expect(planGroups(planInput({ desired: manifests({ image: 'grafana/mimir:2.17.1' }) })).groups[0]?.stops).toBeUndefined();
 });
 

@@ -22,7 +22,7 @@ describe('an amount of a PodDisruptionBudget', () => {
   });
 });
 
-describe('a PodDisruptionBudget that lets no pod go', () => {
+describe('a PodDisruptionBudget that allows no disruption', () => {
   it.each<[string, BudgetAmounts, number, string]>([
     ['none of any number', { maxUnavailable: 0 }, 9, 'maxUnavailable: maxUnavailable is 0'],
     ['nothing as a percentage', { maxUnavailable: '0%' }, 9, 'maxUnavailable: maxUnavailable is 0%'],

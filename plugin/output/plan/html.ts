@@ -1,7 +1,7 @@
 // Renders a plan as one self-contained HTML page without scripts, fonts or requests.
 import { hash } from 'node:crypto';
 import type { RuleResult } from '../../../engine/decision.ts';
-import { type GroupPlan, namesText, type Plan } from '../../../engine/plan/document.ts';
+import { type GroupPlan, isOneZoneAtATime, namesText, type Plan } from '../../../engine/plan/document.ts';
 import { minuteText } from '../../../policies/instant.ts';
 import { waitCommands, waitsBesidesStops } from '../explain.ts';
 import { changeLines } from './changes.ts';
@@ -138,7 +138,7 @@ function timesText({ totals, waves }: GroupPlan): string {
 function changes(group: GroupPlan): Html {
   const lines = changeLines(group, { fullPaths: true });
   if (lines.length === 0) return nothing;
-  const safety = words.isOneZoneAtATime(group) ? html`<p>This plan disrupts at most one zone at a time.</p>` : nothing;
+  const safety = isOneZoneAtATime(group) ? html`<p>This plan disrupts at most one zone at a time.</p>` : nothing;
   const rows = lines.map((line) => [html`<code>${line.field}</code>`, html`<code>${line.value}</code>`, line.consequence]);
   const ended = words.endedTexts(group).map((text) => html`<p>This plan ${text}.</p>`);
   return html`<h3>Changes</h3>${htmlTable(['field', 'change', 'effect'], rows)}${ended}${safety}`;

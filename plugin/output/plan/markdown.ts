@@ -2,7 +2,7 @@
 
 import { hash } from 'node:crypto';
 import type { RuleResult } from '../../../engine/decision.ts';
-import { type GroupPlan, namesText, type Plan } from '../../../engine/plan/document.ts';
+import { type GroupPlan, isOneZoneAtATime, namesText, type Plan } from '../../../engine/plan/document.ts';
 import { isUntilPerson } from '../../../engine/rule.ts';
 import { minuteText } from '../../../policies/instant.ts';
 import { cut as clip } from '../../../policies/text/shorten.ts';
@@ -26,7 +26,7 @@ export function renderPlanMarkdown(plan: Plan, budget: number = commentBudget): 
     waits(changed, plan),
     exceptions(changed),
     risks(changed),
-    groupList('**Safety**: at most one zone at a time is disrupted in', changed.filter(words.isOneZoneAtATime)),
+    groupList('**Safety**: at most one zone at a time is disrupted in', changed.filter(isOneZoneAtATime)),
     overview(changed),
     listed('**Policies**', 'policy change', (plan.policyChanges ?? []).map(policyForms)),
     bullets('**Objects in no group**', 'change', otherChangeTexts(plan)),

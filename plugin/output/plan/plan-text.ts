@@ -476,21 +476,3 @@ function timesText({ drain, start }: Partial<PodTimes>): string {
 function quantilesText(quantiles: Quantiles): string {
   return `${spanText(quantiles.p50Seconds)} (p90 ${spanText(quantiles.p90Seconds)})`;
 }
-
-/**
- * Reports whether the plan disrupts at most one zone at a time. Returns false for a single zone, without disruptions, if a StatefulSet is
- * deleted, and if an exception lets a zone roll while another is not ready.
- */
-export function isOneZoneAtATime(group: GroupPlan): boolean {
-  if (group.changes.some((change) => change.kind === 'deleted' && change.consequence !== 'refused')) return false;
-  if (group.permitted?.some(({ rule }) => rule === 'other-zones-ready')) return false;
-  const disrupting = group.timeline.filter((span) => span.kind === 'roll' || span.kind === 'scaleDown');
-  if (group.zones.length < 2 || disrupting.length === 0) return false;
-  // Two disruptions that begin together overlap, also if they take no time.
-  return disrupting.every(({ zone, startSeconds }) =>
-    disrupting.every((other) => {
-      const isBefore = other.endSeconds <= startSeconds && other.startSeconds < startSeconds;
-      return other.zone === zone || other.startSeconds > startSeconds || isBefore;
-    }),
-  );
-}

@@ -1,7 +1,7 @@
 // Renders a plan for a terminal: changes, waves with steps and durations, denials, waits and assumptions.
 
 import type { RuleResult } from '../../../engine/decision.ts';
-import { type GroupPlan, namesText, type Plan } from '../../../engine/plan/document.ts';
+import { type GroupPlan, isOneZoneAtATime, namesText, type Plan } from '../../../engine/plan/document.ts';
 import { isUntilPerson } from '../../../engine/rule.ts';
 import { minuteText } from '../../../policies/instant.ts';
 import { shorten } from '../../../policies/text/shorten.ts';
@@ -116,7 +116,7 @@ function changeBlock(group: GroupPlan, look: TableLook): readonly string[] {
       ...(below === '' ? [] : paragraph(' '.repeat(labelWidth + 2), below, look.columns)),
     ];
   });
-  const safety = words.isOneZoneAtATime(group) ? labelled('SAFETY', 'this plan disrupts at most one zone at a time', look) : [];
+  const safety = isOneZoneAtATime(group) ? labelled('SAFETY', 'this plan disrupts at most one zone at a time', look) : [];
   const policies = words.policyTexts(group);
   return [
     ...lines,

@@ -37,7 +37,8 @@ class AdmissionJudge implements Oracle {
     if (resource !== podResource || admission === undefined || !isDisruption(commit)) return;
     const place = this.#book.placeOfPod(after);
     if (place === undefined || admission.uid !== after.metadata.uid || terms.isExcepted()) return;
-    const moment = momentOf(scene, { actor: { user: actor.user, process: admission.by, sentAtMs: admission.sentAtMs }, atMs });
+    const sent = { actor: { user: actor.user, process: admission.by, sentAtMs: admission.sentAtMs }, atMs };
+    const moment = { ...momentOf(scene, sent), isOfWebhook: true };
     // An answer may name no group only if the pod had none, or has one for less time than a webhook needs to know the group.
     if (admission.group === undefined && !terms.wasMember(place.zone.statefulSet, moment.fromMs)) return;
     const what = `${admission.by} lets ${actor.user} disrupt ${after.metadata.name}`;

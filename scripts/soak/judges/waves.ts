@@ -1,9 +1,18 @@
 // Judges waves (S37): a pod is replaced only in a wave that includes it, after the earlier waves with their pods, soaks, gates and approvals.
 import type { TurnReport } from '../../../agent/report.ts';
 import { getOrCreate } from '../../../policies/values/map.ts';
-import { instantAt, intentResource, isTerminating, partitionOf, revisionLabelOf, textAt } from '../../../simulation/objects.ts';
+import {
+  configMapResource,
+  instantAt,
+  intentResource,
+  isTerminating,
+  partitionOf,
+  revisionLabelOf,
+  textAt,
+} from '../../../simulation/objects.ts';
 import { disruptedByUs, named } from '../../../simulation/oracles/availability.ts';
-import { type GateAnswered, type Moment, type Oracle, WallErrors } from '../../../simulation/oracles/oracle.ts';
+import { isLedger, readLedger } from '../../../simulation/oracles/documents.ts';
+import { type GateAnswered, knownSinceMs, type Moment, type Oracle, WallErrors } from '../../../simulation/oracles/oracle.ts';
 import { exposedByUs, outdated } from '../../../simulation/oracles/partitions.ts';
 import { type Book, isInRange, type Place, unavailableIn, wasDown, type Zone } from '../../../simulation/oracles/places.ts';
 import { targetOf } from '../../../simulation/oracles/stored-waves.ts';
@@ -28,6 +37,18 @@ interface WaveRequest {
   readonly atMs: number;
   /** The index of the wave in which the run was before the request. */
   readonly runWave: number;
+  /** The time at which the request was deleted; infinite if it exists. */
+  deletedMs: number;
+}
+
+/** A write of the ledger with which a run left waves: those from `first` on, before `next`. */
+interface Leaving {
+  readonly runId: string;
+  readonly first: number;
+  readonly next: number;
+  /** Every decision of the writer knew the requests of this time. */
+  readonly fromMs: number;
+  readonly atMs: number;
 }
 
 /** A moment at which a pod of a zone is replaced. */
@@ -73,8 +94,7 @@ class WaveJudge implements Oracle {
   readonly #streaks = new Map<string, readonly number[]>();
   readonly #passes: Pass[] = [];
   readonly #requests: WaveRequest[] = [];
-  /** The times at which requests were deleted, by their names. */
-  readonly #deletedMs = new Map<string, number>();
+  readonly #leavings: Leaving[] = [];
   readonly #clocks: WallErrors;
   /** The wall-clock time of the last decision that replaced a pod. */
   #replacedMs = Number.NEGATIVE_INFINITY;
@@ -114,7 +134,8 @@ class WaveJudge implements Oracle {
     this.#fill(atMs);
     this.#shownMs = atMs;
     if (resource === intentResource && commit.type === 'ADDED') this.#noteRequest(commit);
-    if (resource === intentResource && commit.type === 'DELETED') this.#deletedMs.set(commit.after.metadata.name, atMs);
+    if (resource === intentResource && commit.type === 'DELETED') this.#noteDeleted(commit);
+    if (resource === configMapResource && isLedger(commit.after)) this.#noteLeaving(commit);
     const disrupted = disruptedByUs(this.#book, commit);
     if (disrupted !== undefined) this.#checkReplaced(disrupted.zone, [disrupted], commit);
     this.#checkExposed(commit);
@@ -125,7 +146,25 @@ class WaveJudge implements Oracle {
     const user = textAt(after, 'spec', 'requestedBy', 'user');
     if (action === undefined || wave === undefined || user === undefined) return;
     const runWave = this.#book.runs.latest()?.wave ?? 0;
-    this.#requests.push({ action, wave, runId: textAt(after, 'spec', 'runId'), user, name: after.metadata.name, atMs, runWave });
+    const { name } = after.metadata;
+    const deletedMs = Number.POSITIVE_INFINITY;
+    this.#requests.push({ action, wave, runId: textAt(after, 'spec', 'runId'), user, name, atMs, runWave, deletedMs });
+  }
+
+  #noteDeleted({ after, atMs }: Commit): void {
+    for (const request of this.#requests) if (request.name === after.metadata.name) request.deletedMs = Math.min(request.deletedMs, atMs);
+  }
+
+  #noteLeaving(commit: Commit): void {
+    const [before, run] = [this.#book.runs.latest(), readLedger(commit.after)?.run];
+    if (run === undefined || before?.id !== run.id || before.wave >= run.wave) return;
+    const fromMs = knownSinceMs(this.#book.scene, commit);
+    this.#leavings.push({ runId: run.id, first: before.wave, next: run.wave, fromMs, atMs: commit.atMs });
+  }
+
+  /** Returns the writes with which the run of the request left the wave. */
+  #leavingsOf(index: number, { runId }: WaveRequest): readonly Leaving[] {
+    return this.#leavings.filter((one) => one.runId === runId && one.first <= index && index < one.next);
   }
 
   /** Returns by how much a duration between two recorded times may be too short. One of them may be of another agent. */
@@ -319,16 +358,26 @@ class WaveJudge implements Oracle {
   #approvedMs(index: number, moment: Replacement, sinceMs = Number.NEGATIVE_INFINITY): number | undefined {
     if (moment.isReturn) return Number.NEGATIVE_INFINITY;
     const requests = this.#requestsFor(index, moment);
-    // A rejection of a wave that has ended stops nothing.
-    const isInForce = ({ name, atMs, runWave }: WaveRequest): boolean =>
-      runWave <= index && atMs <= moment.fromMs && !this.#deletedMs.has(name);
-    if (requests.some((one) => one.action === 'reject' && isInForce(one))) return undefined;
+    if (requests.some((one) => one.action === 'reject' && this.#isInForce(index, one, moment))) return undefined;
     // An approval is of the waves that its requester saw.
     const { atMs: changedMs, isKnown } = this.#changed ?? { atMs: sinceMs, isKnown: true };
     const fromMs = isKnown ? sinceMs : Math.max(sinceMs, changedMs);
-    const recent = requests.filter(({ action, atMs }) => action === 'approve' && atMs + this.#slackMs() >= fromMs);
+    const recent = requests.filter((one) => one.action === 'approve' && one.atMs + this.#slackMs() >= fromMs && this.#isInTime(index, one));
     const approvals = [...new Map(recent.map(({ user, atMs }) => [user, atMs])).values()];
     return approvals.sort((one, other) => one - other)[(this.#waves[index]?.approvers ?? 1) - 1];
+  }
+
+  /** Returns whether a rejection blocks. A rejection of a wave that has ended stops nothing: perhaps the decision that ended it did not know it. */
+  #isInForce(index: number, request: WaveRequest, moment: Moment): boolean {
+    const { atMs, runWave, deletedMs } = request;
+    const isMissed = this.#leavingsOf(index, request).some((leaving) => leaving.fromMs <= atMs && atMs <= leaving.atMs);
+    return runWave <= index && atMs <= moment.fromMs && deletedMs > moment.atMs && !isMissed;
+  }
+
+  /** Returns whether the decision that ended the wave may have seen the approval: it still existed. */
+  #isInTime(index: number, request: WaveRequest): boolean {
+    const last = this.#leavingsOf(index, request).at(-1);
+    return last === undefined || request.deletedMs >= last.fromMs;
   }
 
   /** Returns the requests about the wave that the decision may have seen, in a run that it may have read. */

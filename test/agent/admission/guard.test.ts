@@ -454,7 +454,7 @@ describe('a denial', () => {
     );
   });
 
-  it('has an Event of its own for a request that an exception permits', () => {
+  it('writes another Event for a request that an exception permits', () => {
     const fact = 'it must not shrink; permitted by exception shrink-a of anna until 2026-01-01T00:00:00.000Z (cost)';
     const permitted = { rule: 'no-downscale', outcome: 'ok', fact, exception: 'shrink-a' } as const;
     const message = `scale of statefulset/db is allowed; no-downscale: ${fact}`;

@@ -33,7 +33,7 @@ const allUpdated = Object.fromEntries(['a', 'b', 'c'].map((name) => [`ingester-z
 describe('a window with work under way', () => {
   const finishAll = { policies: [policy({ windows: [freeze({ inFlight: 'finishAll' })] })], statefulSets: outdatedSets() };
 
-  it('lets a run that has replaced a pod go on', () => {
+  it('allows a run that has replaced a pod to continue', () => {
     expect(pods(group(), { ...finishAll, ...withRun({ lastDisruptionMs: ago(minuteMs) }) })).toEqual(['ingester-zone-a-2']);
   });
 

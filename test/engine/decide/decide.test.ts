@@ -126,7 +126,7 @@ describe('the phase', () => {
       'wait',
     ],
     [
-      'Waiting while a pod of the open zone is down that nobody replaced',
+      'Waiting while a pod of the open zone is unavailable without a replacement',
       native,
       { ...outdated, podChanges: waiting, ...withRun({ openZone: 'a' }) },
       'Waiting',

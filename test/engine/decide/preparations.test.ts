@@ -162,7 +162,7 @@ describe('since when a pod has been prepared', () => {
     ['the same pod says an earlier time', before, { ...answer, podUid: 'old', reportedMs: 99 }, 150],
     ['it did not answer once', { ...before, state: 'failed' as const, seenMs: 300, sinceMs: 150 }, { ...again, reportedMs: 100 }, 150],
     [
-      'it did not answer once, and began anew',
+      'it did not answer once, and started again',
       { ...before, state: 'failed' as const, sinceMs: 150 },
       { ...again, reportedMs: 400 },
       undefined,

@@ -137,7 +137,7 @@ describe('a stop while no step is due', () => {
     expect(stops).toMatchObject([{ endsWith: `${cancel} small && ${override} window --duration 1h --reason REASON --yes` }]);
   });
 
-  it('is none while an exception is in force', () => {
+  it('does not exist while an exception is in force', () => {
     const overrides = { policies: [policy({ windows: [freeze()] })] };
     const { stops, permitted } = idle({ ...overrides, exceptions: [exception('window')] }).decision;
     expect([stops, permitted]).toMatchObject([[], [{ rule: 'window', exception: 'exception-1' }]]);

@@ -11,7 +11,7 @@ describe('zone by zone', () => {
 
   it.each<[string, DisruptionCase, string]>([
     [
-      'one unready pod elsewhere denies, whatever the limit',
+      'one unready pod in another zone denies with every limit',
       { pods: { 'ingester-zone-b': { 0: unready } } },
       '1 pod not ready in ingester-zone-b',
     ],

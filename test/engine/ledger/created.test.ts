@@ -89,7 +89,7 @@ const noPods = { namespace: 'mimir', statefulSet: 'ingester-zone-a', pods: [] };
 describe('a ledger with created ordinals', () => {
   const look = (ledger: Ledger, given: Given = {}) => observeLedger(ledger, seenIn(given).snapshot, { keepDownscalesMs: 3_600_000 });
 
-  it('is the same value when nothing changed, and has none without zones that prepare', () => {
+  it('is the same value if nothing changed, and is empty without zones that prepare', () => {
     const once = look(ledgerOf());
     expect(once.created).toEqual(known('0-2').created);
     expect(look(once)).toBe(once);

@@ -84,7 +84,7 @@ describe('notes', () => {
       ['r1 started', 'r1 completed'],
     ],
     [
-      'of a run that nobody saw between its beginning and its end',
+      'of a run that was observed only at its beginning and its end',
       [
         { id: 'r1', ...over },
         { id: 'r2', ...over },
@@ -120,7 +120,7 @@ describe('notes', () => {
       ['r1 started', 'r1 waiting', 'r1 waiting'],
     ],
     [
-      'of what nobody asks for',
+      'of an event that no channel requests',
       [
         { id: 'r1', events: ['failed'] },
         { id: 'r1', events: ['failed'], ...over },

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { podsToReplace, revisionsOfRollback } from '../../../engine/plan/controller.ts';
 import type { GroupPlan } from '../../../engine/plan/document.ts';
+import { isOneZoneAtATime } from '../../../engine/plan/document.ts';
 import { type PlanInput, planGroups } from '../../../engine/plan/plan.ts';
 import { readPlanSnapshots } from '../../../engine/plan/world.ts';
 import { isUnknown, type Snapshot } from '../../../engine/snapshot.ts';
-import { isOneZoneAtATime } from '../../../plugin/output/plan/plan-text.ts';
 import { holdingPartition } from '../../../policies/strategies.ts';
 import { group, wave } from '../../kit/groups.ts';
 import { manifests, planInput } from '../../kit/manifests.ts';

@@ -34,7 +34,7 @@ describe('the groups of a plan', () => {
     ]);
   });
 
-  it('let a member go that another group has now', () => {
+  it('release a member that another group has now', () => {
     const other = group({ name: 'other', zones: [{ name: 'c', statefulSet: 'ingester-zone-c' }] });
     const now = [group({ zones: ['a', 'b'] }), other];
     expect(groupsToPlan(now, [group()])).toEqual(now);

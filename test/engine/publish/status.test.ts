@@ -231,7 +231,7 @@ function zonesUnder(strategy: RolloutDefinition['strategy'], partitions: readonl
   return [read.strategy, ...read.zones.map(({ partition, pinned }) => partition ?? pinned)];
 }
 
-describe('a published decision says how far its strategy has let each zone go', () => {
+describe('a published decision shows how far its strategy has exposed each zone', () => {
   const pins = [3, 1, 2].map((ordinal) => ({ zone: 'b', ordinal, revision: 'rev-2', placements: 1 }));
 
   it('by the partition while it is lowered, by the pinned pods, and by nothing under onDelete', () => {

@@ -101,7 +101,7 @@ describe('the eviction budget', () => {
     expect(evict({ podBudgets: [{ ...pdb, namespace: 'loki' }] })).toEqual({ going: [4, 3], results: [] });
   });
 
-  it('lets no more pods go than stay above what it asks for', () => {
+  it('limits the evictions so that enough pods stay healthy', () => {
     expect(evict({ podBudgets: [pdb] })).toEqual({
       going: [4],
       results: [{ rule, outcome: 'ok', fact: 'pdb requires 9 of 10 pods: 10 healthy', limit: '9 healthy', source }],
@@ -129,7 +129,7 @@ describe('the eviction budget', () => {
     expect(evict({ podBudgets: [{ ...pdb, maxUnavailable: 0 }], pods: { 1: unready } }).going).toEqual([]);
   });
 
-  it('that lets no pod go says no, and in which field', () => {
+  it('that allows no disruption answers no and names the field', () => {
     const answer = (amounts: Partial<PodBudgetView>, given: Given = {}) => {
       const { maxUnavailable: _one, ...bare } = pdb;
       const { going, results } = evict({ podBudgets: [{ ...bare, ...amounts }], ...given });

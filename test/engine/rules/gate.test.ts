@@ -160,7 +160,7 @@ describe('a reading', () => {
     ['that is no number is no data', notFinite('NaN'), { noData: 'fail' }, 'errors is NaN; 0 of 1 successes in a row, 1 failed'],
     ['that is infinite never passes', notFinite('-Inf'), { noData: 'pass' }, 'errors is -Inf; 0 of 1 successes in a row, 0 failed'],
     [
-      'that nobody should have made of such a value never passes either',
+      'that was recorded as passed with such a value never passes either',
       value(1, Number.NEGATIVE_INFINITY),
       { noData: 'pass' },
       'errors is -Infinity; 0 of 1 successes in a row, 0 failed',

@@ -124,7 +124,7 @@ describe('the delayed downscale', () => {
     });
   });
 
-  it('lets the pods go that are ripe from the top down, and says when the next is', () => {
+  it('permits the removal of the highest prepared pods, and names the time of the next one', () => {
     const young = ago(hourMs);
     const entries = [preparation(3, { seenMs: young, reportedMs: young }), preparation(4)];
     expect(of({ preparations: entries })).toEqual({
@@ -140,7 +140,7 @@ describe('the delayed downscale', () => {
     });
   });
 
-  it('lets all of them go when exactly the delay has passed', () => {
+  it('permits the removal of all pods when exactly the delay has passed', () => {
     const ripe = ago(2 * hourMs);
     const entries = [3, 4].map((ordinal) => preparation(ordinal, { seenMs: ripe, reportedMs: ripe }));
     expect(of({ preparations: entries })).toEqual({

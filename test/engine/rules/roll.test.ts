@@ -209,7 +209,7 @@ describe('replica-write-in-flight', () => {
     expect(ask(rule, adopted(), surplus(adopted()))).toMatchObject({ outcome: 'ok' });
   });
 
-  it('lets stuck pods go that surplus pods wait for, which is so under OrderedReady', () => {
+  it('allows the repair of stuck pods for which surplus pods wait under OrderedReady', () => {
     const ordered = (changes: StatefulSetOverrides, pods: Readonly<Record<number, object>> = { 1: broken }, from = native) => ({
       statefulSets: outdatedSets(['a', 'b', 'c'], { podManagementPolicy: 'OrderedReady', ...changes }),
       pods: contextWith(from, {

@@ -370,19 +370,19 @@ describe('replicas-owned', () => {
     ['lets zones that are scaled directly be scaled', others, 'ok', 'the replicas are written directly'],
     ['sends whoever scales a follower to its leader', { ...others, zone: 'b' }, 'no', 'zone b follows zone a; scale zone a instead'],
     [
-      'sends whoever scales a follower to the group that sets the replicas of its leader',
+      'names the group that sets the replicas of the leader if a follower is scaled',
       { ...others, zone: 'b', a: { replicas: { kind: 'count', count: 3 } } },
       'no',
       'zone b follows zone a; scale RolloutGroup ingester instead',
     ],
     [
-      'sends whoever scales a member to its group',
+      'names the group if a member is scaled by hand',
       { ...others, a: { replicas: { kind: 'count', count: 3 } } },
       'no',
       'the group sets the replicas; scale RolloutGroup ingester instead',
     ],
     [
-      'sends whoever scales a member to what it mirrors',
+      'names the mirrored object if a member is scaled',
       { ...others, a: { replicas: mirror } },
       'no',
       'the replicas are mirrored; scale ReplicaTemplate ingester instead',

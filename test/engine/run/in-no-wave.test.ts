@@ -175,7 +175,7 @@ describe('a return of the zones in waves', () => {
   });
 });
 
-describe('a return replaces only pods that run a revision which it takes back', () => {
+describe('a return replaces only pods that run a revision which it reverts', () => {
   const pinnedBy = (...waves: ReturnType<typeof wave>[]) => group({ rollout: { strategy: 'pinned', waves } });
   type Pods = Readonly<Record<number, { readonly revision: string }>>;
   const [r1, r2, r3] = [oldRevision, newRevision, 'rev-3'];

@@ -196,7 +196,7 @@ describe('a run that fails', () => {
     );
   });
 
-  it('returns to the previous revision on request, whatever ended the run, until a retry', () => {
+  it('returns to the previous revision on request after every kind of failure, until a retry', () => {
     const aborted = (more: object, intents: readonly IntentView[] = []) => {
       const rollback = said('abort', ago(1000), { runId: failed.id, rollback: true, ...more });
       return decided({ run: withFields(failed, { onFailure: 'pause' }), intents: [rollback, ...intents] }).run;

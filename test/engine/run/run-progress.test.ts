@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { GroupDecision } from '../../../engine/decision.ts';
 import { stalledSinceMs } from '../../../engine/run/durations.ts';
 import type { RunState } from '../../../engine/run/run-state.ts';
-import { revertProgress } from '../../../engine/run/states.ts';
+import { enterWave, failRun, passesCheckpoint, retryRun, revertProgress, startRun } from '../../../engine/run/states.ts';
 import { waveProgress } from '../../../engine/run/waves.ts';
 import { group, wave } from '../../kit/groups.ts';
 import { kitNowMs, newRevision } from '../../kit/objects.ts';
@@ -98,6 +98,25 @@ describe('a run whose replacements were all refused', () => {
   it('is a run all the same when it is new, with its zone open and nothing replaced', () => {
     const moved = { ...runOf({ id: 'new', startedMs: kitNowMs, waveStartedMs: kitNowMs }), openZone: 'c', lastDisruptionMs: kitNowMs };
     expect(revertProgress(moved, undefined)).toEqual({ ...withoutOptional(moved), openZone: 'c' });
+  });
+});
+
+describe('a checkpoint', () => {
+  const change = { kind: 'rollout', target: { a: 'r2' }, previous: { a: 'r1' } } as const;
+  const run = startRun({ change, group: 'mimir/ingester', nowMs: kitNowMs });
+  const failed = failRun(run, 'no progress', kitNowMs);
+
+  it('is the end of a wave, and a failed run that continues', () => {
+    expect(passesCheckpoint(run, enterWave(run, 1, kitNowMs))).toBe(true);
+    expect(passesCheckpoint(failed, retryRun(failed, kitNowMs))).toBe(true);
+  });
+
+  it('is no failure, no return to an earlier wave, and no other run', () => {
+    const later = enterWave(run, 1, kitNowMs);
+    expect([failed, run, undefined].map((after) => passesCheckpoint(run, after))).toEqual([false, false, false]);
+    expect(passesCheckpoint(later, run)).toBe(false);
+    expect(passesCheckpoint(failed, enterWave({ ...run, id: 'another' }, 1, kitNowMs))).toBe(false);
+    expect(passesCheckpoint(undefined, later)).toBe(false);
   });
 });
 

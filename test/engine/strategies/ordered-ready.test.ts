@@ -31,7 +31,7 @@ function count(strategy: Strategy, pods: PodChanges): number {
 }
 
 describe.each(strategies)('OrderedReady under the strategy %s', (strategy) => {
-  it('has at most one pod in flight, whatever the budget', () => {
+  it('has at most one pod in flight with every budget', () => {
     expect(count(strategy, {})).toBe(1);
     expect(count(strategy, { 4: starting })).toBe(0);
   });
@@ -48,7 +48,7 @@ describe.each(strategies)('OrderedReady under the strategy %s', (strategy) => {
 });
 
 describe('OrderedReady in other groups', () => {
-  it('lets pods below an unavailable ordinal go, because the StatefulSet controller creates them', () => {
+  it('replaces pods below an unavailable ordinal, because the StatefulSet controller creates them', () => {
     expect(replacedPods(rolled('onDelete', { 2: lost }))).toBe('a-1');
   });
 

@@ -81,7 +81,7 @@ describe('doctor', () => {
       'FAIL agent RG6001 agent not running: no Lease in namespace rollout-group. Run: kubectl get pods -n rollout-group',
     ],
     [
-      'a Lease that nobody acquired in time',
+      'a Lease that no agent acquired in time',
       { leases: [lease({ holder: '', renewedMs: kitNowMs - 16_000 })] },
       'FAIL agent RG6001 agent not running: Lease released 16s ago in namespace rollout-group. Run: kubectl get pods -n rollout-group',
     ],
@@ -142,7 +142,7 @@ describe('doctor', () => {
       'FAIL labels RG6014 mimir/ingester-zone-b and mimir/ingester-zone-c share the label name=ingester-zone-b',
     ],
     [
-      'a pod of nobody with the label of a member',
+      'a pod without an owner that has the label of a member',
       { pods: [{ ...pod(setNamed('ingester-zone-a'), 0), name: 'debug', namespace: 'mimir', labels: { name: 'ingester-zone-a' } }] },
       'warn foreign pods RG6015 Pod mimir/debug has the labels of ingester-zone-a and belongs to no owner',
     ],
@@ -208,7 +208,7 @@ describe('doctor', () => {
       'warn ledgers RG6016 ConfigMap mimir/rollout-group-old belongs to no group. The agent releases the StatefulSets of the deleted group (onPolicyDeleted: release) one minute after the agent sees that no policy defines the group. After that, run: kubectl delete configmap rollout-group-old -n mimir. If the ConfigMap is deleted earlier, the release stops',
     ],
     [
-      'a StatefulSet that a partition holds back and nobody lets go',
+      'a StatefulSet whose partition stays without an agent',
       { sets: [...facts().sets, setNamed('left', { updateStrategy: 'RollingUpdate', partition: 1_000_000 })] },
       `warn partition RG6023 StatefulSet mimir/left has the partition 1000000 and no group: template changes do not reach its pods. Define the group, or release the StatefulSet: kubectl patch statefulset left -n mimir --type merge -p '{"spec":{"updateStrategy":{"rollingUpdate":{"partition":0}}}}'`,
     ],
@@ -228,7 +228,7 @@ describe('doctor', () => {
       'FAIL pin RG6026 mimir/ingester makes no progress: a-0 came back 2 times and not at a-2. Repair the webhook, then run: kubectl rollout-group retry ingester -n mimir',
     ],
     [
-      'a webhook that nobody can answer',
+      'a webhook without an answering server',
       {
         registration: {
           isRegistered: true,

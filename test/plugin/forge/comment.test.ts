@@ -304,7 +304,7 @@ describe('the file of a comment', () => {
     expect(forge.requests).toEqual([]);
   });
 
-  it('is read in time, whatever it contains', async () => {
+  it('is read in time with every content', async () => {
     const forge = await serveForge();
     const runs = Array.from({ length: 340 }, (_, index) => '`'.repeat(index + 1)).join(' ');
     for (const text of [`${'-'.repeat(60_000)}x`, '`a '.repeat(20_000), runs, `${'| '.repeat(30_000)}\n| - |`, '<b'.repeat(30_000)]) {
@@ -396,7 +396,7 @@ describe('the pause before a second request', () => {
     expect(pauses(answer)).toEqual(expected);
   });
 
-  it('is none after an error if a second request could have a second effect, except for a rate limit', () => {
+  it('does not exist after an error if a second request could have a second effect, except for a rate limit', () => {
     expect(pauses({ status: 502 }, false)).toEqual([undefined, undefined, undefined]);
     expect(pauses({ status: 429, headers: { 'retry-after': '1' } }, false)).toEqual([1_000, 1_000, 2_000]);
   });

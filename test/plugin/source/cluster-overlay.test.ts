@@ -48,7 +48,7 @@ describe('a manifest laid over the live object', () => {
     });
   });
 
-  it('takes away what the last manifest named and this one does not', () => {
+  it('removes fields that only the last manifest named', () => {
     const last = {
       metadata: { labels: { app: 'a', team: 'x' } },
       spec: { template: { spec: { containers: [{ name: 'main' }, { name: 'sidecar' }] } } },

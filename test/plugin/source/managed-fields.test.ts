@@ -109,7 +109,7 @@ describe('fields of client-side apply', () => {
     expect(removableFields(before)).toEqual(['/f:spec/f:a', '/f:spec/f:b']);
   });
 
-  it('become an apply of our manager where it has none yet; an apply of that name is another writer', () => {
+  it('become an apply of our manager if it has no fields yet; an apply of that name is another writer', () => {
     const fresh = live({ b: 2 }, { 'before-first-apply': { 'f:b': {} } });
     expect(adoptionOf(fresh)?.managedFields).toMatchObject([{ manager: 'rollout-group', operation: 'Apply' }]);
     expect(adoptionOf(live({ b: 2 }, { 'kubectl-client-side-apply': { 'f:b': {} } }, 'Apply'))).toBeUndefined();

@@ -77,7 +77,7 @@ describe('the basis of a plan', () => {
       { object: 'StatefulSet mimir/ingester-zone-a', what: 'changed', parts: ['revision'] },
     ],
     [
-      'a StatefulSet made anew',
+      'a StatefulSet that was created again',
       withSet((one) => ({ ...one, uid: 'another' })),
       { object: 'StatefulSet mimir/ingester-zone-a', what: 'replaced', parts: [] },
     ],

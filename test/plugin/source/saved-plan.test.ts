@@ -58,7 +58,7 @@ describe('a saved plan', () => {
     }
   });
 
-  it('is none of other files', () => {
+  it('is refused if the file has another kind or version', () => {
     const cwd = filesOf({ 'files.plan': content.plan, 'text.plan': 'plan', 'list.plan': [], 'old.plan': { kind: 'SavedPlan' } });
     expect(failureOf('files.plan', cwd)).toEqual([3, 'it was made from manifests, so the running state is unknown']);
     expect(failureOf('text.plan', cwd)).toEqual([3, 'it is not a saved plan']);

@@ -53,7 +53,7 @@ describe('examples/phased-rollout', () => {
     expect(steps).toEqual(['check', 'roll ledger-2', 'check', 'roll ledger-1', 'check', 'roll ledger-0']);
   });
 
-  it('lets the first pod go after four answers in a row that had a series, and never for three, an empty one or an error', () => {
+  it('replaces the first pod after four answers in a row with a series, and not after three, an empty answer or an error', () => {
     const held = outdatedStatefulSet({
       namespace: 'payments',
       name: 'ledger',

@@ -134,7 +134,7 @@ describe('a time between zones that cannot be read', () => {
   const endpoint = { [annotationKeys.preparePort]: '80', [annotationKeys.preparePath]: 'p' };
   const holds = (sets: readonly unknown[]) => adoptGroups(sets).groups[0]?.spec.members.zones?.map((zone) => zone.scaling?.down?.hold);
 
-  it('blocks the prepared downscales of the other zones, never of its own', () => {
+  it('blocks the prepared downscales of the other zones, never those of its zone', () => {
     const prepared = (zone: string, labels: object) =>
       statefulSet({ name: `ingester-zone-${zone}`, labels: { ...prepare, ...labels }, annotations: endpoint });
     const text = `${labelKeys.minTimeBetweenZones} of StatefulSet mimir/ingester-zone-b is no Go duration`;

@@ -44,7 +44,7 @@ describe('a RolloutPolicy that cannot be used', () => {
     ['a condition with an operator that does not exist', { rules: [rule({ when: { greater: [1, 2] } })] }, 'RG3001'],
     ['a condition on a variable that does not exist', { rules: [rule({ when: { '>': [{ var: 'target.replica' }, 3] } })] }, 'RG3006'],
     [
-      'a schedule that nobody can read',
+      'an unreadable schedule',
       { windows: [{ name: 'w', kind: 'deny', actions: ['rollout'], schedule: { cron: '99 * * * *', duration: '1h', timeZone: 'UTC' } }] },
       'RG2401',
     ],

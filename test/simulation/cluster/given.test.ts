@@ -46,7 +46,7 @@ const groups = [
 
 describe('a group of the examples', () => {
   it.each(groups)('$example does not change without a request', async ({ example, name }) => {
-    const world = newWorld({}, 1, given(example, name), kinds);
+    const world = newWorld({}, 1, given(example, name), { kinds });
     const { cluster, commits, run, status } = world;
     const [first] = cluster.wanted();
     expect([status('a').replicas, status('a').readyReplicas]).toEqual([first?.replicas, first?.replicas]);
@@ -56,7 +56,7 @@ describe('a group of the examples', () => {
   });
 
   it.each(groups)('$example asks for replicas where its policies look for them', async ({ example, name, asked, becomes }) => {
-    const { cluster, run, commits } = newWorld({}, 1, given(example, name), kinds);
+    const { cluster, run, commits } = newWorld({}, 1, given(example, name), { kinds });
     cluster.happen({ kind: 'setReplicas', replicas: asked });
     await run(20_000);
     expect(cluster.wanted().map(({ replicas }) => replicas)).toEqual([becomes, becomes, becomes]);

@@ -1,7 +1,9 @@
 // What people do to the group, what they want of it, and how all of it is mended when the group is to heal.
 import { describe, expect, it } from 'vitest';
+import type { Admit } from '../../../simulation/cluster/admitted.ts';
 import { specOf } from '../../../simulation/cluster/workload.ts';
 import type { GroupShape } from '../../../simulation/scenario.ts';
+import type { Json } from '../../../simulation/server/request.ts';
 import { defaultShape, newWorld, type World } from './world.ts';
 
 const zonesOf = ({ server }: World): readonly string[] => {
@@ -163,6 +165,27 @@ describe('replicas', () => {
     leader.cluster.happen({ kind: 'scaleByHand', zone: 'a', replicas: 4 });
     expect(wantedReplicas(leader)).toEqual([4, 4, 4]);
   });
+
+  it.each([false, true])(
+    'written by hand do not replace a number that is requested during their review (allowed: %s)',
+    async (isAllowed) => {
+      let decide = (): void => undefined;
+      const ask: Admit = ({ actor, object = {} }, decided) => {
+        const allow = (): void => decided({ isAllowed: true, actor, object });
+        if ((object['spec'] as Json | undefined)?.['replicas'] !== 5) allow();
+        else decide = isAllowed ? allow : () => decided({ isAllowed: false, status: 403, message: 'no' });
+      };
+      const world = newWorld({ replicas: 'own', webhooks: true }, 1, undefined, { ask });
+      world.cluster.happen({ kind: 'scaleByHand', zone: 'a', replicas: 5 });
+      world.cluster.happen({ kind: 'setReplicas', replicas: 4, zone: 'a' });
+      decide();
+      await world.run(60_000);
+      expect([replicasAsked(world), wantedReplicas(world)]).toEqual([
+        [4, 3, 3],
+        [4, 3, 3],
+      ]);
+    },
+  );
 });
 
 describe('a group that is paused', () => {

@@ -1,5 +1,6 @@
 // A model server with the models around it, without agents: what tests make happen there, and what they look at.
 import { generated } from '../../../scripts/soak/generated.ts';
+import type { Admit } from '../../../simulation/cluster/admitted.ts';
 import { type ClusterModel, startCluster } from '../../../simulation/cluster/cluster.ts';
 import { type PodFacts, podFacts, type StatefulSetStatus, specOf, statusOf } from '../../../simulation/cluster/workload.ts';
 import { runStartMs } from '../../../simulation/process/clock.ts';
@@ -49,7 +50,7 @@ export function newWorld(
   shape: Partial<GroupShape> = {},
   seed = 1,
   given?: GivenGroup,
-  kinds: readonly ServedKind[] = projectKinds,
+  { kinds = projectKinds, ask }: { readonly kinds?: readonly ServedKind[]; readonly ask?: Admit } = {},
 ): World {
   const scheduler = createScheduler(seed);
   const wallMs = (): number => runStartMs + scheduler.nowMs();
@@ -63,6 +64,7 @@ export function newWorld(
     scheduler,
     wallMs,
     scenario,
+    ...(ask === undefined ? {} : { admission: { ask, setDelay: () => undefined } }),
     generated,
     report: (who, what) => void told.push(`${who}: ${what}`),
   });

@@ -21,6 +21,17 @@ describe('S30', () => {
     ]);
   });
 
+  it('counts the pods of a scale-up by an agent from 10 s on', () => {
+    const history = budgeted();
+    history.scale('ing-a', 4, history.agent('a1'));
+    history.advance(9_000).evict('ing-b-2');
+    expect(history.found('S30')).toEqual([]);
+    history.advance(2_000).evict('ing-a-1');
+    expect(history.found('S30')).toContain(
+      'a1 lets kubernetes-admin disrupt ing-a-1 while ing-a-3 are unavailable, and no more than 1 may be',
+    );
+  });
+
   it('counts an admitted eviction at once against an agent', () => {
     const history = budgeted();
     history.evict('ing-b-0');

@@ -35,7 +35,7 @@ describe('S1', () => {
     expect(history.found('S1')).toEqual(['a1 disrupts ing-a-2 while ing-b has unavailable pods: ing-b-0']);
   });
 
-  it('lets one go that was asked for less than 10 s after the other failed, however late it arrives', () => {
+  it('allows a deletion that was requested less than 10 s after the other pod failed, even if it arrives late', () => {
     const history = new History();
     history.ready('ing-b-0', false);
     history.advance(40_000).take('ing-a-2', history.agent('a1', 30_500));
@@ -140,7 +140,7 @@ describe('S1', () => {
 });
 
 describe('S2 and S3', () => {
-  it('finds a healthy pod that goes beyond the budget, and lets the last one within it go', () => {
+  it('finds the deletion of a healthy pod beyond the budget, and allows the last one within it', () => {
     const history = new History({ maxUnavailable: 2 });
     history.ready('ing-a-0', false);
     history.advance(11_000).take('ing-a-2');
@@ -152,7 +152,7 @@ describe('S2 and S3', () => {
     expect(history.found('S3')).toHaveLength(1);
   });
 
-  it('lets a pod go that is down itself, or was until just now', () => {
+  it('allows the deletion of a pod that is unavailable, or was until a moment ago', () => {
     const history = new History();
     history.ready('ing-a-0', false);
     history.ready('ing-a-2', false);
@@ -310,7 +310,7 @@ describe('S15', () => {
     expect(byPeople.found('S15')).toHaveLength(1);
   });
 
-  it('lets a pod go that is down itself when nothing leaves before it is cured, as under OrderedReady', () => {
+  it('allows the deletion of an unavailable pod if no pod leaves before its repair, as under OrderedReady', () => {
     const shrunk = (podManagementPolicy: string) => {
       const history = new History();
       history.change('statefulsets.apps', 'ing-a', ({ spec }) => ({ spec: { ...(spec as object), podManagementPolicy } }));

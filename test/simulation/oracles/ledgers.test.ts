@@ -209,6 +209,30 @@ describe('L4', () => {
     expect(left()).toBe('the ledger rollout-group-ing announces 1 disruptions');
   });
 
+  it('counts the claim again if its leader could not renew the Lease and leads again without another holder', () => {
+    const history = new History();
+    for (const ordinal of [0, 1, 2]) for (const zone of ['a', 'b', 'c']) history.replace(`ing-${zone}-${ordinal}`);
+    const known = new KnownClaims(() => history.nowMs);
+    const left = () => openWork({ ...history.scene, claimKnownMs: (claim) => known.knownMs(claim) }, history.scene.statefulSets);
+    known.committed(history.renew());
+    known.leadershipChanged('a1', true);
+    known.committed(history.admit(['ing-b-2']));
+    const ledger = { ...emptyLedger('mimir', 'ing'), claims: [claimOfWebhook(history, runStartMs + history.nowMs)] };
+    known.turnEnded('a1', { ledger });
+    history.advance(106_000);
+    known.leadershipChanged('a1', false);
+    known.leadershipChanged('a1', true);
+    history.advance(4_000);
+    known.turnEnded('a1', { ledger });
+    // Another process, and a repeated report, change nothing.
+    known.leadershipChanged('b1', true);
+    known.leadershipChanged('a1', true);
+    history.advance(120_000);
+    expect(left()).toBe('the ledger rollout-group-ing announces 1 disruptions');
+    history.advance(1_000);
+    expect(left()).toBeUndefined();
+  });
+
   it('counts the time of a repeated request from its own claim', () => {
     const history = new History();
     for (const ordinal of [0, 1, 2]) for (const zone of ['a', 'b', 'c']) history.replace(`ing-${zone}-${ordinal}`);

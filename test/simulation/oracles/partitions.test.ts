@@ -111,7 +111,7 @@ describe('a partition that is raised', () => {
     expect(history.found('S6')).toEqual(['a1 raises the partition of ing-a, and ing-a-0, ing-a-1, ing-a-2 would come back at r1']);
   });
 
-  it('breaks nothing afterwards, whatever a stale controller has created meanwhile', () => {
+  it('breaks nothing afterwards, also after a stale controller created pods', () => {
     const history = updated('r2');
     history.replace('ing-a-2', 'r1');
     move(history, 'ing-a', holding);

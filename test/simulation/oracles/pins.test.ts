@@ -115,7 +115,7 @@ describe('a pod that comes back', () => {
   });
 });
 
-describe('a pod that an agent takes away', () => {
+describe('a pod that an agent deletes', () => {
   it('is pinned before', () => {
     const history = pinnedZones();
     history.announceAndTake('ing-a-2');

@@ -150,7 +150,7 @@ describe('S16', () => {
     expect(history.found('S16')).toEqual([]);
   });
 
-  it('lets a zone go on in the same direction', () => {
+  it('allows a zone to continue in the same direction', () => {
     const history = new History({ replicas: 'own' });
     history.scale('ing-a', 2, history.agent());
     history.scale('ing-a', 1, history.agent());

@@ -297,6 +297,40 @@ describe('the judge of approvals', () => {
     expect(history.found('S37')).toEqual(found);
   });
 
+  const notApproved = 'a1 replaces ing-a-1 in wave-2, and the end of wave-1 is not approved';
+  it.each<[string, number, readonly string[]]>([
+    ['accepts', 5_000, []],
+    ['finds', 11_000, [notApproved]],
+  ])('%s the end of a wave %i ms after a rejection', (_does, afterMs, found) => {
+    const history = asking();
+    roll(history, 'ing-a-2', 20_000);
+    history.request('approve', 'run1', 'wave-1');
+    history.request('approve', 'run1', 'wave-2');
+    history.request('reject', 'run1', 'wave-1', 'bob');
+    history.advance(afterMs);
+    history.ledger('run1', 'running', 'r3', undefined, { wave: 1 });
+    history.advance(20_000);
+    roll(history, 'ing-a-1');
+    expect(history.found('S37')).toEqual(found);
+  });
+
+  it.each<[string, number, readonly string[]]>([
+    ['accepts', 5_000, []],
+    ['finds', 11_000, [notApproved]],
+  ])('%s the end of a wave %i ms after its approval was deleted', (_does, afterMs, found) => {
+    const history = asking();
+    roll(history, 'ing-a-2', 20_000);
+    history.request('approve', 'run1', 'wave-1');
+    const intents = 'rolloutintents.rollout-group.dev';
+    history.remove(intents, history.scene.list(intents)[0]?.metadata.name ?? '');
+    history.request('approve', 'run1', 'wave-2');
+    history.advance(afterMs);
+    history.ledger('run1', 'running', 'r3', undefined, { wave: 1 });
+    history.advance(20_000);
+    roll(history, 'ing-a-1');
+    expect(history.found('S37')).toEqual(found);
+  });
+
   it('needs no soak and no gate of a promoted wave', () => {
     const history = rolling();
     roll(history, 'ing-a-2', 1_000);

@@ -64,7 +64,7 @@ describe('a list', () => {
     expect(names(ask('GET', `${configMaps}?limit=2&continue=${gone.body.metadata['continue']}`))).toEqual(['d']);
   });
 
-  it('of any version is the whole list, whatever the limit', async () => {
+  it('of any version is the whole list with every limit', async () => {
     const { ask, advance } = filled();
     await advance(100);
     expect(names(ask('GET', `${configMaps}?resourceVersion=0&limit=1`))).toHaveLength(4);

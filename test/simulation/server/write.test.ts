@@ -1,5 +1,6 @@
 // Creating and changing objects on the model of the API server.
 import { describe, expect, it } from 'vitest';
+import { modelOfApplies, played, sequences } from './applies.ts';
 import { asking, configMap, paths, pod, refusalOf, statefulSet } from './asking.ts';
 
 const { configMaps, sets, pods, leases, intents, groups, budgets } = paths;
@@ -271,5 +272,12 @@ describe('unreadable bodies', () => {
       creationTimestamp: '2026-01-15T12:00:00Z',
       resourceVersion: '1001',
     });
+  });
+});
+
+// Server-side apply on the model of the API server. applies.cluster.ts compares the same sequences with the real one.
+describe('server-side apply', () => {
+  it.each(Object.entries(sequences))('answers %s', async (_what, steps) => {
+    expect(await played(modelOfApplies(), steps)).toMatchSnapshot();
   });
 });

@@ -78,7 +78,7 @@ describe('a write to a StatefulSet of the strategy partition', () => {
       claims(announced),
     ],
     [
-      'is refused when nobody of the agents has announced it',
+      'is denied if no agent announced it',
       'deny update-strategy no',
       { partition: 1 },
       {},
@@ -168,7 +168,7 @@ describe('a write to a StatefulSet of the strategy partition', () => {
       oneNew,
     ],
     [
-      'passes when no pod is outdated, whatever the current revision is',
+      'passes if no pod is outdated, with any current revision',
       'allow',
       { strategy: 'RollingUpdate', partition: holdingPartition },
       { ...underOnDelete, status: { currentRevision: 'earliest' } },

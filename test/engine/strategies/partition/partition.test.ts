@@ -61,7 +61,7 @@ describe('the partition is lowered', () => {
     ['by what is left of the budget', { group: { zones: [{ name: 'a', maxUnavailable: 3 }] }, pods: { 0: down } }, ['3 outdated a-4 a-3']],
     ['below a pod that is down itself at no cost', { pods: { 4: down } }, ['4 outdated a-4']],
     [
-      'one pod at a time under OrderedReady, whatever the budget',
+      'one pod at a time under OrderedReady, with every budget',
       { group: { zones: [{ name: 'a', maxUnavailable: 3 }] }, set: { podManagementPolicy: 'OrderedReady' } },
       ['4 outdated a-4'],
     ],

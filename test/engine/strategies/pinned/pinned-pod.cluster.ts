@@ -141,7 +141,7 @@ describeOnControlPlane('a pinned pod', (controlPlane) => {
   const old = (ordinal: number): string => `${name}-${ordinal} image 1 revision 1 default`;
   const fresh = (ordinal: number): string => `${name}-${ordinal} image 2 revision 2 other`;
 
-  it('is the only one at the new version, over restarts of all, and has one token, of its own service account', async () => {
+  it('is the only one at the new version after restarts of all pods, and has one token, that of its service account', async () => {
     pinned.add('1');
     for (const _ of [1, 2]) {
       const found = await killAll();

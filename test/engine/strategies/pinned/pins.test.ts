@@ -78,7 +78,7 @@ describe('pinned pods in a ledger', () => {
   const cases: readonly (readonly [string, State, readonly string[]])[] = [
     ['has the next pod before it goes', {}, ['3 rev-2 x1']],
     [
-      'has what a pod runs that is no longer current, whoever brought it there',
+      'has the revision of a pod that is no longer current, for any cause',
       { pods: { 1: { revision: 'rev-0' } } },
       ['1 rev-0', '3 rev-2 x1'],
     ],
@@ -115,7 +115,7 @@ describe('pinned pods in a ledger', () => {
       [],
     ],
     [
-      'follows the pod when nobody wants the revision any more',
+      'follows the pod when the revision is no longer wanted',
       {
         ledger: { run, pins: [pin(1, { revision: 'rev-0' }), pin(2, { revision: 'rev-0' })] },
         pods: { 2: { revision: 'rev-00' } },
@@ -179,7 +179,7 @@ describe('pinned pods in a ledger', () => {
     }
   });
 
-  it('is as before for a pod that was certainly not taken away', () => {
+  it('is as before for a pod that was certainly not deleted', () => {
     const { snapshot, group: of } = question({ pods: { 3: { revision: 'rev-0' } } });
     const decision = decideGroup(snapshot, of);
     const announced = decidedLedger(ledgerOf({ run }), decision, { snapshot, group: of });

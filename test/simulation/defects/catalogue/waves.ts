@@ -48,6 +48,18 @@ export const waveDefects: readonly Defect[] = [
     breaks: ['S37'],
   },
   {
+    id: 'wave-ends-by-old-requests',
+    title: 'a wave ends by requests whose watch is silent',
+    edits: [
+      {
+        file: 'agent/turn/turn.ts',
+        find: 'return actions.some(isDestructive) || passesCheckpoint(ledger.run, run);',
+        replace: 'return actions.some(isDestructive) || false;',
+      },
+    ],
+    breaks: ['S37'],
+  },
+  {
     id: 'approval-of-another-run',
     title: 'an approval counts in every run',
     edits: [
