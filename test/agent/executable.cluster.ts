@@ -292,7 +292,9 @@ describeOnControlPlane('the executable of the agent', (controlPlane) => {
       });
     await expect.poll(() => agent.log(), { timeout: 30_000 }).toContain('HTTP 500');
     const planned = () => runPlugin(['plan', '-n', namespace], { cwd: tmpdir(), env: { KUBECONFIG: identities.admin.kubeconfig } }).stdout;
-    await expect.poll(planned, { timeout: 30_000 }).toMatch(/^Plan {2}\S+\/ingester {3}waits\n(?:.*\n)+WAITS .*\bgate\n +errors could not be read/);
+    await expect
+      .poll(planned, { timeout: 30_000 })
+      .toMatch(/^Plan {2}\S+\/ingester {3}waits\n(?:.*\n)+WAITS .*\bgate\n +errors could not be read/);
     await collect();
     isUp = true;
     await client.until<Seen>(runsPath(namespace), 'a finished run', (all) => JSON.stringify(all).includes('"outcome":"completed"'), 90_000);
