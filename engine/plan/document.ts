@@ -157,6 +157,8 @@ export interface GroupPlan {
     readonly restarts: number;
     /** Pods that are replaced after the wait at the end of the plan, in order of replacement. */
     readonly afterWait?: readonly string[];
+    /** The replicas to which the zone scales after the wait at the end of the plan; absent if they do not change then. */
+    readonly replicasAfterWait?: number;
     /** Number of pods that are outdated at the end of the plan, because no wave includes them; absent without such pods. */
     readonly podsInNoWave?: number;
     /** Pods that the StatefulSet controller replaces after the agent released the zone of a deleted group. */

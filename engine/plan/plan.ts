@@ -336,8 +336,8 @@ interface Forward {
   readonly steps: readonly TracedStep[];
   readonly waits: GroupPlan['waits'];
   readonly stops: readonly Stop[];
-  /** The first decision. */
   readonly first: GroupDecision;
+  readonly last: GroupDecision;
   readonly checks: NonNullable<GroupPlan['checksAfterWait']>;
   /** The run that superseded the run in progress; undefined if no run did. */
   readonly successor: RunState | undefined;
@@ -394,7 +394,7 @@ function forward(input: PlanInput, group: GroupDefinition, snapshots: PlanSnapsh
   const inNoWave = new Map(
     last.decision.zones.flatMap(({ zone, podsInNoWave }) => (podsInNoWave === undefined ? [] : [[zone, podsInNoWave]])),
   );
-  const ofRun = { successor, first: first ?? last.decision, world, newPods, end };
+  const ofRun = { successor, first: first ?? last.decision, last: last.decision, world, newPods, end };
   return { group, refused, permitted, steps: traced, waits, stops: [...ended, ...left], checks, inNoWave, ...ofRun, ...times };
 }
 
@@ -460,7 +460,7 @@ function plannedStep(
 }
 
 function zoneTotals(group: GroupDefinition, before: Snapshot, forward: Forward, steps: readonly PlannedStep[]): GroupPlan['zones'] {
-  const { world, inNoWave } = forward;
+  const { world, inNoWave, end, last } = forward;
   const own = world.snapshot.groups.find(({ name }) => name === group.name);
   const isMember = ({ name }: ZoneDefinition): boolean => own?.zones.some((one) => one.name === name) === true;
   const isReleased = !group.zones.some(isMember) && termsOf(group) !== undefined;
@@ -471,6 +471,7 @@ function zoneTotals(group: GroupDefinition, before: Snapshot, forward: Forward, 
     // The agent replaces no pod of a zone that leaves the group. The highest ordinals are replaced first, as in a step.
     const afterWait = (isMember(zone) ? podsAfterWait(group, view, forward) : []).map(({ name }) => name);
     const podsInNoWave = inNoWave.get(zone.name);
+    const scale = end === 'done' ? undefined : last.steps.find((step) => step.kind !== 'roll' && step.zone === zone.name);
     const released = (isReleased ? outdated : []).map(({ name }) => name).reverse();
     return {
       zone: zone.name,
@@ -481,7 +482,7 @@ function zoneTotals(group: GroupDefinition, before: Snapshot, forward: Forward, 
       restarts: rolled.length + afterWait.length + released.length,
       ...(afterWait.length === 0 ? {} : { afterWait }),
       ...(released.length === 0 ? {} : { released }),
-      ...defined({ podsInNoWave }),
+      ...defined({ podsInNoWave, replicasAfterWait: scale?.to }),
     };
   });
 }

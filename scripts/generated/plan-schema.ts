@@ -140,6 +140,7 @@ const definitions: Readonly<Record<string, Schema>> = {
     { zone: text, statefulSet: text, replicasBefore: count, replicasAfter: count, restarts: count },
     {
       afterWait: { ...listOf(text), description: 'Pods that are replaced once the plan no longer waits. They count as restarts.' },
+      replicasAfterWait: { ...count, description: 'The replicas to which the zone scales once the plan no longer waits.' },
       podsInNoWave: { ...count, description: 'Number of pods that are outdated at the end of the plan, because no wave includes them.' },
       released: {
         ...listOf(text),

@@ -320,8 +320,20 @@ export function countsText(counts: readonly (readonly [count: number, noun: stri
   return counts.flatMap(([count, noun]) => (count === 0 ? [] : [counted(count, noun)])).join(', ');
 }
 
-/** Returns what follows after the wait: `roll a 2..0, b 2..0 (6 pods), with the soaks of the waves canary, rest`; undefined without pods. */
-export function afterWaitText({ zones, checksAfterWait: checks = [] }: GroupPlan): string | undefined {
+/** Returns what follows after the wait: `scale down b 5 -> 3; roll a 2..0, b 2..0 (6 pods), with the soaks of the waves canary, rest`. */
+export function afterWaitText(group: GroupPlan): string | undefined {
+  const scales = (['scaleUp', 'scaleDown'] as const).flatMap((kind) => {
+    const changed = group.zones.flatMap(({ zone, replicasAfter: from, replicasAfterWait: to = from }) =>
+      from !== to && from < to === (kind === 'scaleUp') ? [`${zone} ${from} -> ${to}`] : [],
+    );
+    return changed.length === 0 ? [] : [`${stepVerbs[kind]} ${changed.join(', ')}`];
+  });
+  const rolls = rollsAfterWait(group);
+  const parts = [...scales, ...(rolls === undefined ? [] : [rolls])];
+  return parts.length === 0 ? undefined : parts.join('; ');
+}
+
+function rollsAfterWait({ zones, checksAfterWait: checks = [] }: GroupPlan): string | undefined {
   const waiting = zones.flatMap(({ zone, afterWait }) => (afterWait === undefined ? [] : [{ zone, pods: afterWait }]));
   if (waiting.length === 0) return undefined;
   const count = waiting.reduce((sum, { pods }) => sum + pods.length, 0);

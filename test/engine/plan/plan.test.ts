@@ -3,6 +3,7 @@ import { type Assumptions, defaultAssumptions, type GroupPlan, type PlannedStep 
 import { type PlanInput, planGroups } from '../../../engine/plan/plan.ts';
 import { readPlanSnapshots } from '../../../engine/plan/world.ts';
 import { waitCommands } from '../../../plugin/output/explain.ts';
+import { afterWaitText } from '../../../plugin/output/plan/plan-text.ts';
 import { gate, group, wave } from '../../kit/groups.ts';
 import { manifests, planInput } from '../../kit/manifests.ts';
 import { kitNowMs } from '../../kit/objects.ts';
@@ -208,6 +209,22 @@ describe('a plan of waves', () => {
       [3, 'ingester-zone-c-2 ingester-zone-c-1 ingester-zone-c-0'],
     ]);
     expect(plan.totals.restarts).toBe(9);
+  });
+
+  it('names the replicas that change after the wait', () => {
+    const zones = [{ name: 'a', replicas: { kind: 'count', count: 2 } }, 'b'] as const;
+    const definition = group({ zones });
+    const { before } = readPlanSnapshots(planInput({ groups: [definition] }));
+    const running = { ...before, intents: [intent({ action: 'pause' })] };
+    const plan = planOf(planInput({ groups: [definition], running }));
+    expect([plan.outcome, plan.zones.map(({ replicasAfter, replicasAfterWait }) => [replicasAfter, replicasAfterWait])]).toEqual([
+      'waits',
+      [
+        [3, 2],
+        [3, undefined],
+      ],
+    ]);
+    expect(afterWaitText(plan)).toBe('scale down a 3 -> 2');
   });
 
   it('has no p90 below its p50, also of a wait that a later start shortens', () => {
