@@ -213,7 +213,7 @@ export function checkPod(snapshot: Snapshot, request: RequestOf<'deletePod' | 'e
   if (group === undefined) return isEviction ? checkDisruptionBudget(snapshot, undefined, owner) : { results: [] };
   // The kubelet removes a terminating pod with the same request.
   if (!isEviction && pod.isTerminating) return { results: [] };
-  return forMember(snapshot, { ...request, statefulSet: set.name }, ({ context, zone }) => {
+  return forMember(snapshot, { namespace: set.namespace, statefulSet: set.name }, ({ context, zone }) => {
     const own = [
       ...(isEviction ? forbiddenByGroup(context, zone, 'noEviction') : []),
       ...protectedFromOthers(context, zone, (ordinal) => ordinal === pod.ordinal),
