@@ -13,9 +13,25 @@ const unitMs: Readonly<Record<string, number>> = {
   y: 31_536_000_000,
 };
 
+interface Notation {
+  readonly whole: RegExp;
+  readonly part: RegExp;
+}
+
+/** Returns the patterns of a notation, which are built once: policy tests read the same durations again and again. */
+function notation(units: readonly string[], number: string): Notation {
+  const pattern = `(${number})(${[...units].sort((a, b) => b.length - a.length).join('|')})`;
+  return { whole: new RegExp(`^(?:${pattern})+$`), part: new RegExp(pattern, 'g') };
+}
+
+const decimal = String.raw`\d+(?:\.\d+)?`;
+const ofPolicies = notation(['ms', 's', 'm', 'h', 'd', 'w'], decimal);
+const ofGo = notation(['ns', 'us', 'µs', 'ms', 's', 'm', 'h'], String.raw`(?:\d+\.?\d*|\.\d+)`);
+const ofPrometheus = notation(['y', 'w', 'd', 'h', 'm', 's', 'ms'], decimal);
+
 /** Returns the milliseconds of a duration that the schema accepts (`12h`, `1h30m`, `7d`, `0`), or undefined. */
 export function parseDuration(text: string): number | undefined {
-  return sumOfUnits(text, ['ms', 's', 'm', 'h', 'd', 'w']);
+  return sumOfUnits(text, ofPolicies);
 }
 
 /** Returns the milliseconds of a duration that the schema accepted. Throws RangeError for other text. */
@@ -28,14 +44,14 @@ export function durationMs(text: string): number {
 /** Returns the milliseconds of a Go duration (`12h`, `1.5h`, `-5s`, `0`), or undefined. Go has no unit for days. */
 export function goDurationMs(text: string): number | undefined {
   const sign = /^[+-]/.exec(text)?.[0];
-  const value = sumOfUnits(sign ? text.slice(1) : text, ['ns', 'us', 'µs', 'ms', 's', 'm', 'h'], true);
+  const value = sumOfUnits(sign ? text.slice(1) : text, ofGo);
   return value === undefined ? undefined : sign === '-' ? -value : value;
 }
 
 /** Returns the milliseconds of a Prometheus duration (`1d`, `1h30m`, `0`), or undefined. Each unit occurs at most once, largest first. */
 export function prometheusDurationMs(text: string): number | undefined {
   const isOrdered = /^(?:\d+y)?(?:\d+w)?(?:\d+d)?(?:\d+h)?(?:\d+m)?(?:\d+s)?(?:\d+ms)?$/.test(text);
-  return isOrdered || text === '0' ? sumOfUnits(text, ['y', 'w', 'd', 'h', 'm', 's', 'ms']) : undefined;
+  return isOrdered || text === '0' ? sumOfUnits(text, ofPrometheus) : undefined;
 }
 
 /**
@@ -55,12 +71,10 @@ export function formatDuration(ms: number): string {
   return text;
 }
 
-function sumOfUnits(text: string, units: readonly string[], allowLeadingDot = false): number | undefined {
+function sumOfUnits(text: string, { whole, part }: Notation): number | undefined {
   if (text === '0') return 0;
-  const number = allowLeadingDot ? String.raw`(?:\d+\.?\d*|\.\d+)` : String.raw`\d+(?:\.\d+)?`;
-  const pattern = `(${number})(${[...units].sort((a, b) => b.length - a.length).join('|')})`;
-  if (!new RegExp(`^(?:${pattern})+$`).test(text)) return undefined;
+  if (!whole.test(text)) return undefined;
   let sum = 0;
-  for (const [, count, unit] of text.matchAll(new RegExp(pattern, 'g'))) sum += Number(count) * (unitMs[unit ?? ''] ?? 0);
+  for (const [, count, unit] of text.matchAll(part)) sum += Number(count) * (unitMs[unit ?? ''] ?? 0);
   return sum;
 }

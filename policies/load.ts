@@ -1,9 +1,11 @@
 // Reads policy files into typed documents and collects all their findings.
+
 import { type Finding, finding, sortFindings } from './findings/finding.ts';
 import { apiGroup, apiVersion, type Kind, schemas, withoutServerMetadata } from './schema/kinds.ts';
 import { schemaFindings } from './schema/schema-findings.ts';
 import { textAt, valueAt } from './schema/schema-walk.ts';
 import { compareText } from './values/compare-text.ts';
+import { extended } from './values/defined.ts';
 import { isRecord } from './values/is-record.ts';
 import { listed, suggestion } from './wording.ts';
 import { type KnownTexts, type Places, parseDocuments, type YamlDocument } from './yaml/document.ts';
@@ -132,7 +134,7 @@ function readObject(document: YamlDocument, { namespace = 'default', storedForm 
   if (isOmitted?.(name, document.file) === true) return { findings: [] };
   if (!isOurs(value)) {
     const { file, find, place } = document;
-    return { findings: [], manifest: { ...name, apiVersion: version, file, value: storedForm(name) ?? value, find, place } };
+    return { findings: [], manifest: extended(name, { apiVersion: version, file, value: storedForm(name) ?? value, find, place }) };
   }
   if (version !== apiVersion) {
     const message = `the kind ${kind} has the apiVersion ${version}; the supported version is ${apiVersion}`;

@@ -56,8 +56,8 @@ function askerOf(pair: Pair, own: BoundGroup | undefined, side: Side, other: Sid
     const state = isMember ? own : own === pair.before ? pair.after : pair.before;
     const one = state && question.build(state);
     if (state === undefined || one === undefined) return undefined;
-    const ofOthers = { ...plain, bundle: { groups: [state.group], policies: bundle.policies, exceptions: [] }, groups };
-    const answered = askEngine({ group: state.group, ...one, nowMs: question.nowMs }, isMember ? ofMembers : ofOthers);
+    const asked = isMember ? ofMembers : { ...plain, bundle: { groups: [state.group], policies: bundle.policies, exceptions: [] }, groups };
+    const answered = askEngine({ group: state.group, ...one, nowMs: question.nowMs }, asked);
     return 'answer' in answered ? ofQuestion(question, answered.answer) : undefined;
   };
 }

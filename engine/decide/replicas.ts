@@ -3,6 +3,7 @@
 import { fitsBounds } from '../../policies/bounds.ts';
 import type { BoundsDefinition, LimitsDefinition, ZoneDefinition } from '../../policies/definition.ts';
 import { isSameValue } from '../../policies/values/canonical-json.ts';
+import { extended } from '../../policies/values/defined.ts';
 import { counted } from '../../policies/wording.ts';
 import { boundSource, contextOf, type GroupContext, intentsOf, limitSource, sourceOf, zoneNamed } from '../context.ts';
 import type { RuleResult } from '../decision.ts';
@@ -105,7 +106,7 @@ function fromMirror(context: GroupContext, view: ZoneView, spec: MirroredReplica
     };
   }
   const desired = forced(context, view) ?? within(context, view, mirrored.replicas, `${name} asks for`);
-  return { ...desired, mirrored };
+  return extended(desired, { mirrored });
 }
 
 /** Returns the API group of an API version. The version within the group does not identify the resource. */

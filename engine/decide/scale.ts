@@ -1,4 +1,5 @@
 // Decides which zone changes its replicas now, to which number and after which preparations, or why no zone does. Names new pods that start early.
+import { extended } from '../../policies/values/defined.ts';
 import { counted } from '../../policies/wording.ts';
 import { ordinalRanges } from '../amount.ts';
 import { type GroupContext, zoneNamed } from '../context.ts';
@@ -119,7 +120,7 @@ function grow(question: ScaleQuestion, desired: DesiredReplicas): ZoneOutcome {
 function shrink(question: ScaleQuestion, desired: DesiredReplicas): ZoneOutcome {
   const { results: checked, policies } = checkReplicas(question, { source: desired.answer });
   const { calls, ...prepared } = prepareToShrink(question, checked);
-  return change(question, { ...prepared, calls: [...withdrawals(question, question.to), ...calls], warnings: policies.warnings });
+  return change(question, extended(prepared, { calls: [...withdrawals(question, question.to), ...calls], warnings: policies.warnings }));
 }
 
 interface CheckedChange extends Pick<ZoneOutcome, 'warnings'> {

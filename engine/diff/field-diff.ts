@@ -44,7 +44,7 @@ export function fieldDiff(before: ObjectContent, after: ObjectContent): readonly
 }
 
 function compareMaps(walk: Walk, place: Place, before: ObjectContent, after: ObjectContent): void {
-  const keys = [...Object.keys(after), ...Object.keys(before)];
+  const keys = [...Object.keys(after), ...Object.keys(before)].filter((key) => before[key] !== after[key]);
   for (const [field, old, next] of comparedFields(place, before, after, keys)) compare(walk, field, old, next);
 }
 
@@ -61,15 +61,11 @@ function comparedFields(place: Place, before: ObjectContent, after: ObjectConten
     const pattern = place.pattern === '' ? key : `${place.pattern}.${key}`;
     if (isServerField(pattern)) return [];
     const path = place.path === '' ? key : place.path + fieldStep(key);
+    const [old, next] = [before[key], after[key]];
+    if (isAbsent(old) === isAbsent(next)) return [[{ path, pattern, key }, old, next]];
     const defaultValue = fieldDefault(pattern, { ...before, ...after });
-    const [old, next] = [withDefault(before[key], defaultValue, after[key]), withDefault(after[key], defaultValue, before[key])];
-    return [[{ path, pattern, key }, old, next]];
+    return [[{ path, pattern, key }, isAbsent(old) ? defaultValue : old, isAbsent(next) ? defaultValue : next]];
   });
-}
-
-/** Returns the value, or the default if only this version omits the field. */
-function withDefault(value: unknown, defaultValue: unknown, other: unknown): unknown {
-  return isAbsent(value) && !isAbsent(other) ? defaultValue : value;
 }
 
 /** Two versions of a value; undefined where a version does not have it. */
@@ -183,10 +179,11 @@ function compareEntries(walk: Walk, place: Place, before: Map<string, unknown>, 
 }
 
 function compareAsSets(walk: Walk, place: Place, before: readonly unknown[], after: readonly unknown[]): void {
+  if (isSameValue(before, after)) return;
   const removed = without(before, after);
   const added = without(after, before);
   if (removed.length + added.length > 0) record(walk, place, removed, added);
-  else if (before.some((entry, index) => !isSameValue(entry, after[index]))) recordReorder(walk, place);
+  else recordReorder(walk, place);
 }
 
 /** Returns the entries of a list that the other list lacks. Repeated entries count one by one. Values of credential flags are hidden. */

@@ -1,5 +1,7 @@
 // Makes the claims of admitted requests, and checks whether the agent announced the same disruption.
+
 import type { GroupDefinition } from '../../policies/definition.ts';
+import { extended } from '../../policies/values/defined.ts';
 import type { AdmissionRequest, RuleResult } from '../decision.ts';
 import { withClaims } from '../ledger/ledger.ts';
 import { result } from '../rule.ts';
@@ -116,7 +118,7 @@ function isOfAdmission({ epoch, resourceVersion }: Claim): boolean {
 export function grantedBefore(snapshot: Snapshot, request: AdmissionRequest): readonly RuleResult[] {
   const disruption = disruptionOf(snapshot, request);
   if (disruption === undefined) return [];
-  const claim: Claim = { ...disruption.claim, atMs: snapshot.nowMs };
+  const claim: Claim = extended(disruption.claim, { atMs: snapshot.nowMs });
   const known = ledgerOf(snapshot, disruption.group).claims.find((open) => isSame(open, claim) && isOfAdmission(open));
   if (known === undefined || Math.abs(snapshot.nowMs - known.atMs) <= repeatMs) return [];
   const fact = 'the same request was allowed earlier, and its claim is still open';

@@ -214,7 +214,7 @@ export function checkPod(snapshot: Snapshot, request: RequestOf<'deletePod' | 'e
   if (group === undefined) return isEviction ? checkDisruptionBudget(snapshot, undefined, owner) : { results: [] };
   // The kubelet removes a terminating pod with the same request.
   if (!isEviction && pod.isTerminating) return { results: [] };
-  return forMember(snapshot, { ...request, statefulSet: set.name }, ({ context, zone }) => {
+  return forMember(snapshot, { namespace: set.namespace, statefulSet: set.name }, ({ context, zone }) => {
     const question = { context, action: isEviction ? ('evict' as const) : ('delete' as const), zone, ...userOf(request) };
     const guard = verdictOf(podChecks, { ...question, removes: (ordinal: number) => ordinal === pod.ordinal }, 1);
     if (!isEviction && group.disruption === undefined) return guard;

@@ -2,7 +2,7 @@
 import type { GroupDefinition } from '../../policies/definition.ts';
 import { podNamesOf } from '../../policies/objects/agent-deployment.ts';
 import { canOverride } from '../../policies/rollout/rules-without-exception.ts';
-import { defined } from '../../policies/values/defined.ts';
+import { defined, extended } from '../../policies/values/defined.ts';
 import { type Action, type AdmissionRequest, asksToPrepare, type Judgement, type RuleResult } from '../decision.ts';
 import { statefulSetInName } from '../observe/cluster.ts';
 import { blocks, denialText, isPreparation, leadingResult, result } from '../rule.ts';
@@ -80,7 +80,7 @@ export function judgeTogether(snapshot: Snapshot, requests: readonly AdmissionRe
  * accepts no exception.
  */
 function overrideOf(snapshot: Snapshot, denied: readonly Pick<Judgement, 'request' | 'results'>[]): string | undefined {
-  const members = denied.map(({ request, results }) => ({ ...memberOf(snapshot, request), blocking: results.filter(blocks) }));
+  const members = denied.map(({ request, results }) => extended(memberOf(snapshot, request), { blocking: results.filter(blocks) }));
   const group = members[0]?.group;
   const isOffered = (one: RuleResult): boolean => isOfCalendarOrPolicy(one) && canOverride(one.rule, snapshot.policies);
   if (group === undefined || !members.every(({ blocking }) => blocking.every(isOffered))) return undefined;

@@ -1,5 +1,7 @@
 // Updates the ledger of a group, which stores its state between turns: run, pins, claims, preparations, and downscales with their time.
+
 import type { GroupDefinition, PolicyDefinition } from '../../policies/definition.ts';
+import { extended } from '../../policies/values/defined.ts';
 import type { GroupContext } from '../context.ts';
 import { withEndedCancels } from '../decide/replicas.ts';
 import { type Action, type GroupDecision, isReplacement } from '../decision.ts';
@@ -167,16 +169,19 @@ export function observeLedger(stored: Ledger, seen: ObservedObjects, options: Ke
   const isSame = (['claims', 'downscales', 'preparations'] as const).every((name) => isSameList(lists[name], stored[name]));
   if (isSame && isSameList(created, stored.created ?? [])) return stored;
   const { created: _created, ...rest } = stored;
-  return { ...rest, ...lists, ...(created.length === 0 ? {} : { created }) };
+  return extended(rest, { ...lists, ...(created.length === 0 ? {} : { created }) });
 }
 
 /**
  * Returns the ledger with the present names of the zones. The name of an adopted zone is that of its StatefulSet without the common prefix
  * of all members, so it changes with the members: the zone `a` is called `ingester-zone-a` while the group has no other member.
  */
-function inPresentZones({ claims, downscales, preparations, created, ...rest }: Ledger, { zones }: GroupDefinition): Ledger {
+function inPresentZones(ledger: Ledger, { zones }: GroupDefinition): Ledger {
+  const { claims, downscales, preparations, created, ...rest } = ledger;
+  const isPresent = (entry: { readonly zone: string }): boolean => zones.some(({ name }) => name === entry.zone);
+  if ([claims, downscales, preparations, created ?? []].every((entries) => entries.every(isPresent))) return ledger;
   const inPresent = <Entry extends { readonly zone: string }>(entry: Entry): Entry => {
-    if (zones.some(({ name }) => name === entry.zone)) return entry;
+    if (isPresent(entry)) return entry;
     const [zone, ...others] = zones.filter(({ statefulSet }) => `-${statefulSet}`.endsWith(`-${entry.zone}`));
     return zone === undefined || others.length > 0 ? entry : { ...entry, zone: zone.name };
   };

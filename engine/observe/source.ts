@@ -1,5 +1,6 @@
 // Reads the number of replicas of a mirrored object, from its scale subresource, an autoscaler's status, or a field.
 
+import { defined, extended } from '../../policies/values/defined.ts';
 import type { Known, ReplicaSourceView } from '../snapshot.ts';
 import { fieldAt, type Reader, reader } from './raw.ts';
 
@@ -24,7 +25,7 @@ export function observeReplicaSource(reference: ReplicaSourceReference, raw: unk
   const fields = reader(raw);
   const replicas = readReplicas(reference, raw, fields);
   const statusReplicas = reference.read === 'scale' ? (fields.whole('status.replicas') ?? 0) : undefined;
-  return { ...identity, replicas, ...(statusReplicas === undefined ? {} : { statusReplicas }) };
+  return extended(identity, defined({ replicas, statusReplicas }));
 }
 
 function readReplicas(reference: ReplicaSourceReference, raw: unknown, fields: Reader): Known<number> {

@@ -2,7 +2,7 @@
 import type { GroupDefinition } from '../../policies/definition.ts';
 import { matchesSelector } from '../../policies/label-selector.ts';
 import { canonicalJson, isSameValue } from '../../policies/values/canonical-json.ts';
-import { defined } from '../../policies/values/defined.ts';
+import { defined, extended } from '../../policies/values/defined.ts';
 import { keptByObject } from '../../policies/values/map.ts';
 import type { AdmissionRequest, Judgement, RuleResult } from '../decision.ts';
 import { judge } from '../judge/judge.ts';
@@ -65,7 +65,7 @@ function dependsOnCalendar(input: PlanInput): boolean {
 function snapshotBefore(input: PlanInput, { before, after }: PlanSnapshots, group: GroupDefinition): Snapshot {
   const { policies, exceptions, policyDigest, agentNamespace = before.agentNamespace } = input;
   const part = { ...groupPart(before, group, after), policies, exceptions, policyDigest };
-  return agentNamespace === undefined ? part : { ...part, agentNamespace };
+  return agentNamespace === undefined ? part : extended(part, { agentNamespace });
 }
 
 /** Returns the inputs of one group with the new budgets and mirrored objects, which are applied before the members. */

@@ -2,6 +2,7 @@
 import type { GroupDefinition } from '../../policies/definition.ts';
 import { durationMs } from '../../policies/duration.ts';
 import type { GivenState } from '../../policies/schema/policy-test.ts';
+import { extended } from '../../policies/values/defined.ts';
 import { keptByObject } from '../../policies/values/map.ts';
 import { waveTarget } from '../amount.ts';
 import { contextOf, type GroupContext } from '../context.ts';
@@ -103,7 +104,7 @@ function inNextWave({ group, given, snapshot }: CaseState, run: RunState, to: nu
 }
 
 function withRun(asked: CaseState, run: RunState | undefined): Snapshot {
-  return run === undefined ? asked.snapshot : withLedger(asked, (ledger) => ({ ...ledger, run }));
+  return run === undefined ? asked.snapshot : withLedger(asked, (ledger) => extended(ledger, { run }));
 }
 
 function effectsOf({ actions }: GroupDecision): Pick<Answer, 'pods' | 'replicas'> {
@@ -145,7 +146,7 @@ function withPreparations(asked: CaseState, to?: { readonly zone: string; readon
     const call = view.zone.delayed === undefined ? 'prepare' : 'delayed';
     const seenMs = snapshot.nowMs - durationMs(preparedFor);
     const prepared = { zone: view.zone.name, call, state: 'prepared', reportedMs: seenMs, seenMs, answeredMs: snapshot.nowMs } as const;
-    return view.pods.filter((pod) => pod.ordinal >= firstLeaving).map(({ ordinal, uid }) => ({ ...prepared, ordinal, podUid: uid }));
+    return view.pods.filter((pod) => pod.ordinal >= firstLeaving).map(({ ordinal, uid }) => extended(prepared, { ordinal, podUid: uid }));
   });
   // The ledger of a case has no preparation yet.
   return preparations.length === 0 ? snapshot : withLedger(asked, (ledger) => ({ ...ledger, preparations }));

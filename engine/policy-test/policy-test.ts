@@ -1,8 +1,10 @@
 // Runs the cases of a PolicyTest: compares the answer of the engine with the expectation of each case.
+
 import type { GroupDefinition, PolicyBundle } from '../../policies/definition.ts';
 import { durationMs } from '../../policies/duration.ts';
 import type { PolicyTest } from '../../policies/schema/kinds.ts';
 import type { GivenState, PolicyTestCase } from '../../policies/schema/policy-test.ts';
+import { extended } from '../../policies/values/defined.ts';
 import { listed } from '../../policies/wording.ts';
 import { contextOf } from '../context.ts';
 import type { RuleResult } from '../decision.ts';
@@ -99,7 +101,7 @@ export function askEngine(
   { group, given, request, nowMs }: PolicyQuestion,
   input: PolicyTestInput & { readonly groups?: readonly GroupDefinition[] },
 ): { readonly answer: Answer; readonly snapshot: Snapshot } | { readonly problems: readonly string[] } {
-  const state = caseState({ ...input, group, given, nowMs });
+  const state = caseState(extended(input, { group, given, nowMs }));
   if (state.problems.length > 0) return { problems: state.problems };
   const snapshot = input.groups === undefined ? state.snapshot : { ...state.snapshot, groups: input.groups };
   const asking = ask({ snapshot, group, given: state.given }, request);

@@ -4,7 +4,7 @@ import type { GroupDefinition, PolicyBundle, PolicyDefinition, ZoneDefinition } 
 import { durationMs } from '../../policies/duration.ts';
 import type { GivenState } from '../../policies/schema/policy-test.ts';
 import { holdingPartition, traitsOf } from '../../policies/strategies.ts';
-import { defined } from '../../policies/values/defined.ts';
+import { defined, extended } from '../../policies/values/defined.ts';
 import { getOrCreate, keptByObject } from '../../policies/values/map.ts';
 import { counted } from '../../policies/wording.ts';
 import { contextOf } from '../context.ts';
@@ -63,13 +63,12 @@ function buildState(question: StateQuestion): CaseState {
   const zones = zonesGiven(question);
   const read = runningManifests(question, zones);
   const problems = [...read.problems, ...unknownZones(question), ...largeSets(group, read.snapshot)];
-  let snapshot: Snapshot = {
-    ...read.snapshot,
+  let snapshot: Snapshot = extended(read.snapshot, {
     policies: bundle.policies,
     exceptions: bundle.exceptions,
     ...defined({ agentNamespace }),
     ledgers: [ledgerOf(group, zones, nowMs, read.snapshot)],
-  };
+  });
   for (const { zone, state } of zones) {
     const set = setNamed(snapshot, group.namespace, zone.statefulSet);
     if (set === undefined) problems.push(`zone ${zone.name}: the manifests contain no StatefulSet ${zone.statefulSet}`);
@@ -328,8 +327,8 @@ function pausesGiven(snapshot: Snapshot, group: GroupDefinition, given: GivenSta
   const pause = { namespace: group.namespace, group: group.name, action: 'pause', requestedBy } as const;
   const zones = group.zones.filter((zone) => given.zones?.[zone.name]?.paused === true);
   return [
-    ...(given.paused === true ? [{ ...pause, name: 'pause' }] : []),
-    ...zones.map((zone): IntentView => ({ ...pause, name: `pause-${zone.name}`, zone: zone.name })),
+    ...(given.paused === true ? [extended(pause, { name: 'pause' })] : []),
+    ...zones.map((zone): IntentView => extended(pause, { name: `pause-${zone.name}`, zone: zone.name })),
   ];
 }
 

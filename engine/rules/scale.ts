@@ -275,7 +275,7 @@ export function checkReplicas(
   const isShrink = to < from;
   const action = isShrink ? 'scaleDown' : 'scaleUp';
   const policies = policyAnswer({ context, action, zone, change: { from, to }, ...requester });
-  const asked = extended(question, { ...defined({ source }), policies });
+  const asked = extended(question, defined({ source, policies }));
   const results = (isShrink ? scaleDownChecks : scaleUpChecks).flatMap((check) => resultsOf(check, asked));
   return { results: results.map((answer) => withException(context, answer, { zone: zone.zone.name, to })), policies };
 }

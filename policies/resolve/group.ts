@@ -231,8 +231,15 @@ function definitionSources(
   { zones, rollout, gates }: Pick<GroupDefinition, 'zones' | 'rollout' | 'gates'>,
 ): Readonly<Record<string, Source>> {
   const sources: Record<string, Source> = {};
+  // Every zone asks for the settings of the group.
+  const known = new Map<string, Source | undefined>();
+  const sourceAt = (path: string): Source | undefined => {
+    if (!known.has(path)) known.set(path, lookup(path));
+    return known.get(path);
+  };
   const add = (path: string, candidates: readonly string[] = [path]) => {
-    const found = candidates.map(lookup).find((source) => source !== undefined);
+    const first = candidates.find((candidate) => sourceAt(candidate) !== undefined);
+    const found = first === undefined ? undefined : sourceAt(first);
     if (found) sources[path] = found;
   };
   for (const path of groupSettings) add(path);

@@ -1,7 +1,9 @@
 // Computes lines and columns of a text, and the lines that a finding shows.
+
 import { LineCounter } from 'yaml';
 import type { ExcerptLine, Place } from '../findings/finding.ts';
 import { endsWithSecretFlag, isSecretKey, withoutCredentials, withoutValues } from '../text/credentials.ts';
+import { defined } from '../values/defined.ts';
 import { keptByObject } from '../values/map.ts';
 
 export interface TextLines {
@@ -20,16 +22,12 @@ export function textLines(file: string, text: string): TextLines {
 /** Returns the place from one offset to another (exclusive). The end column is omitted if the end is on another line. */
 export function placeOf(lines: TextLines, start: number, end: number, pointer: string): Place {
   const { line, col: column } = lines.counter.linePos(start);
-  const excerpt = excerptOf(lines, line);
   const trimmed = lines.text.slice(start, end).trimEnd();
-  return {
-    file: lines.file,
-    line,
-    column,
-    ...(trimmed === '' || trimmed.includes('\n') ? {} : { endColumn: column + trimmed.length }),
-    pointer,
-    ...(excerpt.length > 0 ? { excerpt } : {}),
-  };
+  const endColumn = trimmed === '' || trimmed.includes('\n') ? undefined : column + trimmed.length;
+  const place: Place = defined({ file: lines.file, line, column, endColumn, pointer });
+  if (rawLine(lines, line) === undefined) return place;
+  // Only findings show their excerpt. Most places become sources of settings, and the search for credentials takes longer than the rest.
+  return Object.defineProperty(place, 'excerpt', { enumerable: true, get: () => excerptOf(lines, line) });
 }
 
 /** The maximum length of a line in an excerpt, with its line break. Longer lines are usually generated, so the position suffices. */
