@@ -99,7 +99,7 @@ export interface Refusal {
   readonly zone?: string;
   readonly message: string;
   readonly results: readonly RuleResult[];
-  /** The order of the writes that avoids the denial: the state after the change permits the request. Absent if it does not. */
+  /** The order of the writes that avoids the denial: by the requested definition, or one zone after the other. Absent without such an order. */
   readonly hint?: string;
   /** The command that overrides the rules. Absent if an exception cannot override them, or if `hint` avoids the denial. */
   readonly override?: string;

@@ -231,7 +231,7 @@ function deletion(request: ChangeRequest, world: World, zone: string, present: S
   };
   const judgement = judgeBoth(request, world, asked);
   const what = `delete StatefulSet ${present.name}`;
-  const refused = judgement.outcome === 'deny' ? [refusal(what, zone, judgement, judge(world.snapshot, asked))] : [];
+  const refused = judgement.outcome === 'deny' ? [refusal(request, { what, zone, world, judgement })] : [];
   return { world, refused, permitted: refused.length > 0 ? [] : judgement.results };
 }
 
@@ -241,16 +241,24 @@ interface MemberChange {
   readonly wanted: StatefulSetView;
 }
 
+/** The replicas that the API server gives to a StatefulSet whose manifest names none. */
+const defaultReplicas = 1;
+
+function namesReplicas({ desired }: Pick<ChangeRequest, 'desired'>, { namespace, name }: StatefulSetView): boolean {
+  return fieldAt(manifestOf(desired, 'StatefulSet', namespace, name), ['spec', 'replicas']) !== undefined;
+}
+
 function change(request: ChangeRequest, world: World, { zone, present, wanted }: MemberChange): RequestedChanges {
+  const isNumbered = namesReplicas(request, wanted);
   if (present === undefined) {
     const status = { ...wanted.status, replicas: 0, readyReplicas: 0, updatedReplicas: 0 };
-    return { world: step(world, { kind: 'createStatefulSet', set: { ...wanted, status } }), refused: [], permitted: [] };
+    const created = { ...wanted, replicas: isNumbered ? wanted.replicas : defaultReplicas, status };
+    return { world: step(world, { kind: 'createStatefulSet', set: created }), refused: [], permitted: [] };
   }
-  const raw = manifestOf(request.desired, 'StatefulSet', wanted.namespace, wanted.name);
   const revision = wanted.status.updateRevision;
   const isTemplateChanged = revision !== present.status.updateRevision;
-  const namesReplicas = raw !== undefined && fieldAt(raw, ['spec', 'replicas']) !== undefined;
-  const to = namesReplicas ? wanted.replicas : present.replicas;
+  const to = isNumbered ? wanted.replicas : present.replicas;
+  const raw = manifestOf(request.desired, 'StatefulSet', wanted.namespace, wanted.name);
   const namesPartition = raw !== undefined && fieldAt(raw, ['spec', 'updateStrategy', 'rollingUpdate', 'partition']) !== undefined;
   const asked: AdmissionRequest = {
     kind: 'update',
@@ -269,7 +277,7 @@ function change(request: ChangeRequest, world: World, { zone, present, wanted }:
   if (judged.judgement.outcome !== 'allow') {
     const what =
       to === present.replicas ? `update StatefulSet ${wanted.name}` : `scale StatefulSet ${wanted.name} from ${present.replicas} to ${to}`;
-    return { world: judged.world, refused: [refusal(what, zone, judged.judgement, judge(judged.world.snapshot, asked))], permitted: [] };
+    return { world: judged.world, refused: [refusal(request, { what, zone, ...judged })], permitted: [] };
   }
   let changed = withSettings(judged.world, present, namesPartition ? wanted : { ...wanted, partition: unnamedPartition(present, wanted) });
   if (isTemplateChanged) changed = step(changed, { kind: 'setTemplate', namespace: wanted.namespace, statefulSet: wanted.name, revision });
@@ -278,15 +286,43 @@ function change(request: ChangeRequest, world: World, { zone, present, wanted }:
   return { world: changed, refused: [], permitted: judged.judgement.results };
 }
 
-/** Returns the refusal. `after` is the judgement under the group after the change alone. */
-function refusal(what: string, zone: string, judgement: Judgement, after: Judgement): Refusal {
+interface DeniedWrite {
+  readonly what: string;
+  readonly zone: string;
+  readonly world: World;
+  readonly judgement: Judgement;
+}
+
+/** Returns the refusal, with a hint if the requested definition or an earlier state of the other members permits the write. */
+function refusal(request: ChangeRequest, { what, zone, world, judgement }: DeniedWrite): Refusal {
   const { message, results, override } = judgement;
   const leading = leadingResult(results);
-  if (blockingResults(after.results).some(({ rule }) => rule === leading?.rule))
-    return { what, zone, message, results, ...defined({ override }) };
+  const underNewGroup = judge(world.snapshot, judgement.request);
+  if (blockingResults(underNewGroup.results).some(({ rule }) => rule === leading?.rule)) {
+    const isByOthers = judgeBoth(request, request.world, judgement.request).outcome !== 'deny';
+    return { what, zone, message, results, ...(isByOthers ? { hint: oneAfterTheOther(request) } : defined({ override })) };
+  }
   // The labels of a StatefulSet define a drop-in group.
   const first = leading?.source?.object?.startsWith('StatefulSet ') ? 'the labels' : 'the group';
   return { what, zone, message, results, hint: permittedLater(first) };
+}
+
+/** Returns what to do if only the changes of other members deny a write: first the change of replicas that no rule denies now, if any. */
+function oneAfterTheOther(request: ChangeRequest): string {
+  const { namespace, name, zones } = request.group;
+  const group = `${namespace}/${name}`;
+  const advice = 'other changes of this request cause the denial';
+  for (const zone of zones) {
+    const [present, wanted] = [request.world.snapshot, request.after].map((snapshot) => setNamed(snapshot, namespace, zone.statefulSet));
+    const isDirect = zone.replicas.kind === 'leader' && zone.follows === undefined;
+    if (!isDirect || present === undefined || wanted === undefined || !namesReplicas(request, wanted)) continue;
+    const { replicas: to } = wanted;
+    const set = { namespace, statefulSet: zone.statefulSet, from: present.replicas, to, dryRun: false, ...request.requester };
+    if (to === present.replicas || judgeBoth(request, request.world, { ...set, kind: 'scale', via: 'scale' }).outcome !== 'allow') continue;
+    const scale = `kubectl rollout-group scale ${group} --zone ${zone.name} --replicas ${to}`;
+    return `${advice}; to change one zone after the other: ${scale}; repeat the request when all zones are available`;
+  }
+  return `${advice}; change one zone after the other`;
 }
 
 /** Returns the order of the writes if the change of `first` permits a write of a StatefulSet that is denied before this change. */

@@ -81,6 +81,13 @@ describe('a member that does not exist yet', () => {
     expect(refused).toEqual([]);
     expect(setOf(world, 'c')).toMatchObject({ replicas: 3, status: { readyReplicas: 0 } });
   });
+
+  it('has 1 replica if its manifest names none, also if the zone follows another one', () => {
+    const following = group({ zones: ['a', { name: 'b', follows: 'a' }] });
+    const desired = [manifest('a', { replicas: 5 }), manifest('b', { replicas: undefined })];
+    const { world } = request({ desired, current: [], group: following });
+    expect(['a', 'b'].map((zone) => setOf(world, zone)?.replicas)).toEqual([5, 1]);
+  });
 });
 
 describe('a member that is not asked for', () => {
@@ -119,6 +126,32 @@ describe('a refusal', () => {
     expect(whats(request({ desired, group: guarded, before: [group()] }))).toEqual(['a: scale StatefulSet ingester-zone-a from 3 to 2']);
     const deleted = { desired: manifests({}, ['b', 'c']), before: [group({ zones: [{ name: 'a', noDelete: true }] })] };
     expect(whats(request(deleted))).toEqual(['a: delete StatefulSet ingester-zone-a']);
+  });
+});
+
+describe('a denial that other changes of the request cause', () => {
+  const hints = ({ refused }: ReturnType<typeof request>) => refused.map(({ zone, hint }) => [zone, hint]);
+  const advice = (zone: string, replicas: number) =>
+    `other changes of this request cause the denial; to change one zone after the other: kubectl rollout-group scale mimir/ingester --zone ${zone} --replicas ${replicas}; repeat the request when all zones are available`;
+
+  it('names the change to make first, and so on until all of them are made', () => {
+    const desired = manifests({ replicas: 2 });
+    const after = (...shrunk: readonly string[]) =>
+      request({ desired, current: ['a', 'b', 'c'].map((zone) => manifest(zone, { replicas: shrunk.includes(zone) ? 2 : 3 })) });
+    expect(hints(after())).toEqual([
+      ['b', advice('a', 2)],
+      ['c', advice('a', 2)],
+    ]);
+    expect(hints(after('a'))).toEqual([['c', advice('b', 2)]]);
+    expect(hints(after('a', 'b'))).toEqual([]);
+  });
+
+  it('names no change that a rule denies also alone, and none for such a denial', () => {
+    const guarded = group({ zones: [{ name: 'a', noDownscale: true }, 'b', 'c'] });
+    expect(hints(request({ desired: manifests({ replicas: 2 }), group: guarded }))).toEqual([
+      ['a', undefined],
+      ['c', advice('b', 2)],
+    ]);
   });
 });
 
