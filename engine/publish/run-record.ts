@@ -137,12 +137,17 @@ function withOrigin(record: RolloutRun, run: RunState): RolloutRun {
   return isSame ? record : { ...record, spec: { ...rest, kind, ...origin } };
 }
 
-/** Returns the record with the largest number of pods of each zone: a run also replaces pods that a scale-up added. */
+/**
+ * Returns the record with the largest number of pods of each zone: a run also replaces pods that a scale-up added. Of a zone that left the
+ * group, only the replaced pods count, because the run updates no other pod of it.
+ */
 function withPods(record: RolloutRun, { zones: now }: GroupDecision): RolloutRun {
+  const { steps } = record.spec;
   const zones = record.spec.zones.map((zone) => {
     const present = now.find((one) => one.zone === zone.zone);
-    const pods = present === undefined ? 0 : podsOfRun(present);
-    return zone.pods === undefined || zone.pods >= pods ? zone : { ...zone, pods };
+    const replaced = replacedPodCount({ steps: steps.filter((step) => step.zone === zone.zone) });
+    const pods = present === undefined ? replaced : Math.max(zone.pods ?? 0, podsOfRun(present));
+    return zone.pods === undefined || zone.pods === pods ? zone : { ...zone, pods };
   });
   const isSame = zones.every((zone, index) => zone === record.spec.zones[index]);
   return isSame ? record : { ...record, spec: { ...record.spec, zones } };

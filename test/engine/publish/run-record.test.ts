@@ -120,6 +120,27 @@ describe('the record of a rollout', () => {
     expect(runRecord(first, turn(2, { decided: { ...waiting, waits: [{ ...soaking, fact: 'available for 2m' }] } }))).toBe(first);
   });
 
+  it('counts only the replaced pods of a zone that left the group', () => {
+    const podsIn = ({ spec }: RolloutRun) => spec.zones.map(({ zone, pods }) => [zone, pods]);
+    const first = recordAfter(turn(0, { performed: [done(evict(2))] }));
+    expect(podsIn(first)).toEqual([
+      ['a', 3],
+      ['b', 3],
+    ]);
+    const left = (zone: string) =>
+      must(runRecord(first, turn(1, { decided: { zones: decision.zones.filter((one) => one.zone !== zone) } })));
+    expect([podsIn(left('a')), podsIn(left('b'))]).toEqual([
+      [
+        ['a', 1],
+        ['b', 3],
+      ],
+      [
+        ['a', 3],
+        ['b', 0],
+      ],
+    ]);
+  });
+
   it('names a rejection during the wait for an approval', () => {
     const asked = { rule: 'approval', outcome: 'wait', fact: '0 of 1 approvals' };
     const rejected = { rule: 'approval', outcome: 'no', fact: 'rejected by kim', source: { object: 'RolloutIntent mimir/reject' } };
