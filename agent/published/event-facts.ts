@@ -161,6 +161,7 @@ const requestReasons: Partial<Record<IntentView['action'], readonly [reason: str
   retry: ['Retried', 'is continued'],
   pause: ['Paused', 'is paused'],
   protect: ['Protected', 'is protected'],
+  cancel: ['ScaleDownCancelled', 'is cancelled'],
 };
 
 /** The reason of the Event when a request ends, and the noun for the request in the note. */
@@ -170,6 +171,7 @@ const endReasons: Partial<Record<IntentView['action'], readonly [reason: string,
   undo: ['UndoEnded', 'undo'],
   reject: ['RejectionEnded', 'rejection'],
   abort: ['Resumed', 'abort'],
+  cancel: ['CancellationEnded', 'cancellation'],
 };
 
 /** Returns the requests about the group that cause Events; undefined if they could not be read. */
@@ -209,7 +211,8 @@ function requestFacts(now: readonly IntentView[], before: readonly IntentView[] 
 }
 
 function subjectOf(request: IntentView): string {
-  const { wave, rule } = request;
+  const { action, wave, rule, replicas } = request;
+  if (action === 'cancel') return `the scale-down of ${requestPlace(request)}${replicas === undefined ? '' : ` to ${replicas}`}`;
   if (wave !== undefined) return `wave ${wave}`;
   return rule === undefined ? requestPlace(request) : `rule ${rule}`;
 }

@@ -198,8 +198,12 @@ export function withoutAgent(stop: Stop, name: string): Stop {
 
 /** Returns the stop without undo while a StatefulSet of the group does not exist: an undo writes the templates of all StatefulSets. */
 function withPossibleUndo({ group, view }: GroupContext, stop: Stop): Stop {
-  const undo = undoCommand(`${group.namespace}/${group.name}`);
-  return view.zones.some(({ isMissing }) => isMissing) ? withoutWays(stop, (way) => way.startsWith(undo)) : stop;
+  return view.zones.some(({ isMissing }) => isMissing) ? withoutUndo(stop, `${group.namespace}/${group.name}`) : stop;
+}
+
+/** Returns the stop without the ways that undo the group. */
+export function withoutUndo(stop: Stop, name: string): Stop {
+  return withoutWays(stop, (way) => way.startsWith(undoCommand(name)));
 }
 
 /** Returns the stop without these ways that end it. The last way stays. */

@@ -4,6 +4,7 @@ import type { GroupDefinition, ZoneDefinition } from '../../policies/definition.
 import { counted, listed } from '../../policies/wording.ts';
 import { contextOf, zoneNamed } from '../context.ts';
 import { decideGroup } from '../decide/decide.ts';
+import { withoutUndo } from '../decide/stops.ts';
 import { replacedBy, type Stop } from '../decision.ts';
 import { viewGroup, type ZoneView } from '../observe/view.ts';
 import { undoneResult } from '../rules/roll.ts';
@@ -205,6 +206,13 @@ export function afterRollback(stop: Stop, atStart: readonly Stop[]): Stop {
   const isUnderWay = atStart.some(({ rule, isBlocking }) => rule === 'rolled-back' && !isBlocking);
   if (stop.rule !== 'rolled-back' || !stop.isBlocking || !isUnderWay) return stop;
   return { ...stop, endsWith: `after the rollback: ${stop.endsWith}` };
+}
+
+/** Returns the stop of a plan. If no StatefulSet has the undone revision before the change, then an undo has no effect. */
+export function beforeRequest(stop: Stop, group: GroupDefinition, before: Snapshot): Stop {
+  if (stop.rule !== 'undone') return stop;
+  const isInForce = decideGroup(before, group).stops.some(({ rule, isBlocking }) => rule === 'undone' && isBlocking);
+  return isInForce ? stop : withoutUndo(stop, `${group.namespace}/${group.name}`);
 }
 
 /** Returns why the StatefulSet controller replaces the pods of a step at once. */

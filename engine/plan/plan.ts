@@ -22,7 +22,7 @@ import { type Snapshot, setNamed } from '../snapshot.ts';
 import type { World } from '../world/model.ts';
 import type { Quantile } from '../world/world.ts';
 import { manifestOf, plannedChanges } from './changes.ts';
-import { afterRollback, controllerTrace, podsAfterWait } from './controller.ts';
+import { afterRollback, beforeRequest, controllerTrace, podsAfterWait } from './controller.ts';
 import {
   type ApiDenial,
   type Assumptions,
@@ -389,13 +389,14 @@ function forward(input: PlanInput, group: GroupDefinition, snapshots: PlanSnapsh
   const open = last.decision.stops.filter((stop) => blocking.includes(stop) || isAhead(stop));
   const left = open.map((stop) => afterRollback(stop, first?.stops ?? []));
   const ended = [...met].filter(({ endsWith }) => !left.some((stop) => stop.endsWith === endsWith));
+  const shown = [...ended, ...left].map((stop) => beforeRequest(stop, group, before));
   const times = { startMs: snapshots.nowMs, endMs: last.nowMs };
   const checks = later.length === 0 ? [] : checksAfterWait(contextOf(world.snapshot, requested.group), last.decision, end);
   const inNoWave = new Map(
     last.decision.zones.flatMap(({ zone, podsInNoWave }) => (podsInNoWave === undefined ? [] : [[zone, podsInNoWave]])),
   );
   const ofRun = { successor, first: first ?? last.decision, last: last.decision, world, newPods, end };
-  return { group, refused, permitted, steps: traced, waits, stops: [...ended, ...left], checks, inNoWave, ...ofRun, ...times };
+  return { group, refused, permitted, steps: traced, waits, stops: shown, checks, inNoWave, ...ofRun, ...times };
 }
 
 /** Simulates the group with both durations. If nothing is to do, no duration counts. */

@@ -4,6 +4,7 @@ import { matchesSelector } from '../../policies/label-selector.ts';
 import { canonicalJson, isSameValue } from '../../policies/values/canonical-json.ts';
 import { defined, extended } from '../../policies/values/defined.ts';
 import { keptByObject } from '../../policies/values/map.ts';
+import { decideGroup } from '../decide/decide.ts';
 import type { AdmissionRequest, Judgement, RuleResult } from '../decision.ts';
 import { judge } from '../judge/judge.ts';
 import { snapshotFromManifests } from '../observe/manifests.ts';
@@ -12,6 +13,7 @@ import { otherOwners } from '../observe/view.ts';
 import { blockingResults, leadingResult } from '../rule.ts';
 import { permittedResults } from '../rules/exception.ts';
 import { readsTime } from '../rules/policy.ts';
+import { requestOf } from '../run/requests.ts';
 import { isUnknown, type PodBudgetView, type PodView, type Snapshot, type StatefulSetView, setNamed } from '../snapshot.ts';
 import { withHoldingPartitions } from '../strategies/partition.ts';
 import type { World } from '../world/model.ts';
@@ -126,6 +128,18 @@ export function requestedWorld(
   const desired = desiredGroup(input, group);
   const groups = [desired, ...otherOwners(desired, input.desiredGroups ?? input.groups)];
   return { ...requested, group: desired, world: { ...requested.world, snapshot: { ...requested.world.snapshot, groups } } };
+}
+
+/** Returns the zones that keep their replicas after the change because a user cancelled the decrease to the requested number. */
+export function cancelledDecreases(input: PlanInput): readonly string[] {
+  const snapshots = readPlanSnapshots(input);
+  return input.groups.flatMap((group) => {
+    const { world, group: desired } = requestedWorld(input, snapshots, group);
+    const cancelled = decideGroup(world.snapshot, desired).warnings.filter(
+      (one) => one.rule === 'replica-source' && requestOf(one) !== undefined,
+    );
+    return cancelled.map(({ fact }) => `${group.namespace}/${group.name}: ${fact}`);
+  });
 }
 
 /**

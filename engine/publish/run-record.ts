@@ -137,12 +137,17 @@ function withOrigin(record: RolloutRun, run: RunState): RolloutRun {
   return isSame ? record : { ...record, spec: { ...rest, kind, ...origin } };
 }
 
-/** Returns the record with the largest number of pods of each zone: a run also replaces pods that a scale-up added. */
+/**
+ * Returns the record with the largest number of pods of each zone: a run also replaces pods that a scale-up added. Of a zone that left the
+ * group, only the replaced pods count, because the run updates no other pod of it.
+ */
 function withPods(record: RolloutRun, { zones: now }: GroupDecision): RolloutRun {
+  const { steps } = record.spec;
   const zones = record.spec.zones.map((zone) => {
     const present = now.find((one) => one.zone === zone.zone);
-    const pods = present === undefined ? 0 : podsOfRun(present);
-    return zone.pods === undefined || zone.pods >= pods ? zone : { ...zone, pods };
+    const replaced = replacedPodCount({ steps: steps.filter((step) => step.zone === zone.zone) });
+    const pods = present === undefined ? replaced : Math.max(zone.pods ?? 0, podsOfRun(present));
+    return zone.pods === undefined || zone.pods === pods ? zone : { ...zone, pods };
   });
   const isSame = zones.every((zone, index) => zone === record.spec.zones[index]);
   return isSame ? record : { ...record, spec: { ...record.spec, zones } };
@@ -170,22 +175,32 @@ function scaleRecord(previous: RolloutRun | undefined, turn: RunTurn, decision: 
   const id = `scale-${turn.startedMs.toString(36)}`;
   const record = open ?? newRecord(turn, id, { id, kind: 'scale', startedAt: timeText(turn.startedMs), zones: [] });
   const acted = progressed(record, turn, decision, isAboutReplicas);
-  const complete = withReplicas(acted, turn, steps);
+  const replicated = withReplicas(acted, turn, steps);
+  const cancellations = cancellationsOf(replicated, turn, decision);
+  const spec = withRequests(
+    replicated.spec,
+    cancellations.map((one) => requestOf(one, turn.startedMs)),
+  );
+  const complete = spec === replicated.spec ? replicated : fitted({ ...replicated, spec });
   const isRunning =
     steps.length > 0 || turn.performed.some(({ action }) => isAboutReplicas(action)) || decision.zones.some((zone) => !zone.isReady);
   if (isRunning) return complete;
   const hasScaled = complete.spec.steps.some((step) => step.action === 'scale' && step.count > (step.failures ?? 0));
   if (!hasScaled) return ended(complete, 'cancelled', turn.startedMs);
-  return ended(withFinalReplicas(complete, decision), isCancelled(complete, turn, decision) ? 'cancelled' : 'completed', turn.startedMs);
+  return ended(withFinalReplicas(complete, decision), cancellations.length > 0 ? 'cancelled' : 'completed', turn.startedMs);
 }
 
-/** Reports whether a person cancelled the decrease of a zone of the record before that zone had the requested replicas. */
-function isCancelled({ spec }: RolloutRun, { snapshot, group }: RunTurn, { zones: now, warnings }: GroupDecision): boolean {
+/** Returns the requests in force that cancelled the decrease of a zone of the record before that zone had the requested replicas. */
+function cancellationsOf(
+  { spec }: RolloutRun,
+  { snapshot, group }: RunTurn,
+  { zones: now, warnings }: GroupDecision,
+): readonly IntentView[] {
   const inForce = new Set(warnings.flatMap((warning) => (warning.rule === 'replica-source' ? (requestNameOf(warning) ?? []) : [])));
-  if (inForce.size === 0) return false;
+  if (inForce.size === 0) return [];
   const open = spec.zones.filter(({ zone, toReplicas }) => now.some((one) => one.zone === zone && one.replicas !== toReplicas));
   const ofZones = open.flatMap(({ zone }) => cancelRequests(contextOf(snapshot, group), zone));
-  return ofZones.some(({ name }) => inForce.has(name));
+  return [...new Set(ofZones.filter(({ name }) => inForce.has(name)))];
 }
 
 /** Returns the record with the present replicas of its zones, without zones that have the same number as before, unless all have. */
@@ -387,7 +402,6 @@ type RecordedRequest = NonNullable<Spec['people']>[number];
 /** Returns the spec with new requests and exceptions added, up to the limit. Returns the same value if nothing is new. */
 function withPeople(spec: Spec, { snapshot, group, startedMs }: RunTurn, run: RunState): Spec {
   const { intents, exceptions, nowMs } = contextOf(snapshot, group);
-  const { people = [] } = spec;
   const requests = isUnknown(intents) ? [] : intents.filter((intent) => isAbout(intent, run)).map((intent) => requestOf(intent, startedMs));
   const excepted = exceptions
     .filter(({ notBeforeMs = 0, expiresMs }) => notBeforeMs <= nowMs && expiresMs > nowMs)
@@ -396,9 +410,14 @@ function withPeople(spec: Spec, { snapshot, group, startedMs }: RunTurn, run: Ru
       const by = defined({ by: requestedBy?.user });
       return shortened({ name, action: 'override', ...by, at: timeText(requestedBy?.atMs ?? startedMs), reason, about });
     });
+  return withRequests(spec, [...requests, ...excepted]);
+}
+
+function withRequests(spec: Spec, requests: readonly RecordedRequest[]): Spec {
+  const { people = [] } = spec;
   const isKnown = ({ name, action, by, at }: RecordedRequest): boolean =>
     people.some((one) => one.name === name && one.action === action && (by === undefined || one.at === at));
-  const added = [...requests, ...excepted].filter((request) => !isKnown(request)).slice(0, Math.max(0, runLimits.people - people.length));
+  const added = requests.filter((request) => !isKnown(request)).slice(0, Math.max(0, runLimits.people - people.length));
   return added.length === 0 ? spec : { ...spec, people: [...people, ...added] };
 }
 

@@ -274,9 +274,10 @@ async function write(context: CommandContext, { output }: ApplyOptions, report: 
 }
 
 async function wait(context: CommandContext, options: ApplyOptions, groups: readonly string[]): Promise<ExitCode> {
-  const { run: status } = await import('./status.ts');
+  const { run: status, timeoutAt } = await import('./status.ts');
   const codes: ExitCode[] = [];
-  const { plan: _plan, ...rest } = options;
+  const { plan: _plan, ...given } = options;
+  const rest = { ...given, timeoutAtMs: timeoutAt(context, options) };
   for (const group of groups)
     codes.push(await status(context, { ...rest, groups: [group], for: options.for ?? 'complete', output: options.output }));
   return mostSevere(codes);

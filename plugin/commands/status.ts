@@ -26,6 +26,8 @@ export interface StatusOptions extends ConnectionFlags, GroupChoice {
   readonly watch?: boolean;
   readonly heartbeat?: string;
   readonly output: 'table' | 'jsonl' | ResultFormat;
+  /** The instant at which the wait times out, from `timeoutAt`. Absent: by the flags. */
+  readonly timeoutAtMs?: number | undefined;
 }
 
 /** The default timeout in CI, where an endless wait would block the pipeline. */
@@ -40,8 +42,9 @@ export async function run(context: CommandContext, options: StatusOptions): Prom
     if (names.length > 1 && options.output !== 'table' && options.output !== 'jsonl')
       throw usageFailure(`-o ${options.output} prints one document, about one group`, 'name one group, or use -o jsonl');
     const codes: ExitCode[] = [];
+    const timed = { ...options, timeoutAtMs: options.timeoutAtMs ?? timeoutAt(context, options) };
     for (const name of names) {
-      const call = { context, cluster, name, options, verdict };
+      const call = { context, cluster, name, options: timed, verdict };
       codes.push(await (options.watch === false || context.cluster !== undefined ? once(call) : wait(call)));
     }
     return mostSevere(codes);
@@ -79,14 +82,13 @@ async function wait(call: StatusCall): Promise<ExitCode> {
   const notes = await notesOn(cluster, first);
   writeNotes(context, notes.lines);
   const isText = options.output === 'table';
-  const timeoutMs = timeoutOf(context, options);
   const estimate = createEstimator(() => env.clock.nowMs());
   const ending = await follow(context, cluster, {
     scope,
     notes,
     forEstimate: true,
     heartbeatMs: isText ? durationFlag('--heartbeat', options.heartbeat ?? '60s') : 0,
-    ...(timeoutMs === undefined ? {} : { timeoutMs }),
+    ...(options.timeoutAtMs === undefined ? {} : { timeoutMs: Math.max(0, options.timeoutAtMs - context.nowMs()) }),
     screen: isText ? screenOf(stdout, estimate, options) : undefined,
     write: transitionWriter(stdout, options.output),
     heartbeat: (read, nowMs) =>
@@ -183,8 +185,10 @@ function codeOf(ending: Ending, isAgentStopped: boolean, needsPerson: boolean): 
   return needsPerson ? exitCodes.waiting : exitCodes.timedOut;
 }
 
-function timeoutOf({ env }: CommandContext, { timeout }: StatusOptions): number | undefined {
-  return timeout === undefined && (env['CI'] ?? '') !== '' ? timeoutInCiMs : timeoutFlag(timeout);
+/** Returns the instant at which a wait that starts now times out: one instant for all groups. Returns undefined for no timeout. */
+export function timeoutAt({ env, nowMs }: CommandContext, { timeout }: Pick<StatusOptions, 'timeout'>): number | undefined {
+  const timeoutMs = timeout === undefined && (env['CI'] ?? '') !== '' ? timeoutInCiMs : timeoutFlag(timeout);
+  return timeoutMs === undefined ? undefined : nowMs() + timeoutMs;
 }
 
 function judgedOf({ listing }: ReadGroups, { decision, definition, isOutdated }: LiveGroup, nowMs: number): Judged {

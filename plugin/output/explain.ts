@@ -297,7 +297,8 @@ function doLines(
         undefined,
       ),
       ...refused.flatMap(({ override }) => (override === undefined ? [] : overrideText(override))),
-      ...[...decision.stops.filter((stop) => stopsStep(decision, stop)), ...(decision.left ?? [])].flatMap(endTexts),
+      ...decision.stops.filter((stop) => stopsStep(decision, stop)).flatMap((stop) => endTexts(stop)),
+      ...(decision.left ?? []).flatMap((one) => endTexts(one, `for new templates of ${one.statefulSet}`)),
       ...openExceptions(decision, nowMs).flatMap(({ exception }) =>
         exception === undefined || !isLive ? [] : `to end the exception: ${cancelCommand(name, exception)}`,
       ),
@@ -314,8 +315,8 @@ export function missingTodo({ zone, statefulSet }: Pick<PublishedDecision['zones
   return `create StatefulSet ${statefulSet}, or remove zone ${zone} from the group`;
 }
 
-function endTexts({ endsWith, alternatives = [] }: Pick<Stop, 'endsWith' | 'alternatives'>): readonly string[] {
-  return [`to continue: ${endsWith}`, ...alternatives.map((other) => `or: ${other}`)];
+function endTexts({ endsWith, alternatives = [] }: Pick<Stop, 'endsWith' | 'alternatives'>, purpose = 'to continue'): readonly string[] {
+  return [`${purpose}: ${endsWith}`, ...alternatives.map((other) => `or: ${other}`)];
 }
 
 /** Returns the waits without those of a stop, because the stop names the command that ends it. */

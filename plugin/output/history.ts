@@ -127,7 +127,7 @@ function noteOf(run: ShownRun, runs: readonly ShownRun[], unattended: string | u
     next && `superseded by ${next.id}${reasonSuffix(next.cause)}`,
     waiting && `${waiting.rule}: ${waiting.fact}`,
     earlierIds.length === 0 ? undefined : `continues ${earlierIds.at(-1)}`,
-    outcome === 'cancelled' ? undoText(run) : undefined,
+    outcome === 'cancelled' ? (run.kind === 'scale' ? cancellationText(run) : undoText(run)) : undefined,
     cause,
     commit,
     revisions,
@@ -139,6 +139,12 @@ function noteOf(run: ShownRun, runs: readonly ShownRun[], unattended: string | u
 function undoText({ people = [], startedAt }: ShownRun): string | undefined {
   const undo = people.findLast(({ action, at }) => action === 'undo' && Date.parse(at) >= Date.parse(startedAt));
   return undo && `undo by ${undo.by ?? unverified}`;
+}
+
+/** Returns `cancelled by bob (traffic peak)` if a person cancelled the decrease of a zone. */
+function cancellationText({ people = [] }: ShownRun): string | undefined {
+  const cancel = people.findLast(({ action }) => action === 'cancel');
+  return cancel && `cancelled by ${cancel.by ?? unverified}${reasonSuffix(cancel.reason)}`;
 }
 
 const unverified = 'unverified requester';

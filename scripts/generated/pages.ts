@@ -25,7 +25,12 @@ const events: readonly (readonly [string, string, string])[] = [
   ['Rejected', 'Warning', 'a user rejected a wave or a policy rule'],
   ['Promoted', 'Normal', 'a user skipped the soak or the gates of a wave'],
   ['Retried', 'Normal', 'a user continued a failed rollout'],
-  ['Resumed, ProtectionEnded, UndoEnded, RejectionEnded', 'Normal', 'a pause, a protection, an undo or a rejection by a user ended'],
+  ['ScaleDownCancelled', 'Normal', 'a user cancelled a scale-down: the zone keeps its replicas until another number is requested'],
+  [
+    'Resumed, ProtectionEnded, UndoEnded, RejectionEnded, CancellationEnded',
+    'Normal',
+    'a pause, a protection, an undo, a rejection or the cancellation of a scale-down by a user ended',
+  ],
   ['RolloutSuperseded', 'Normal', 'a newer update revision replaced the rollout in progress'],
   ['RolloutFailed', 'Warning', 'a gate, a deadline or an abort failed the rollout; the policy or a person decides how it continues'],
   ['ScaledUp, ScaledDown', 'Normal', 'the agent changed the replicas of a StatefulSet'],

@@ -213,6 +213,10 @@ describe('Kubernetes Events', () => {
   it.each([
     ['protect', ['a-1 is protected by anna (INC-441)', 'the protection of a-1 by anna (INC-441) ended']],
     ['undo', ['the undo of a-1 by anna (INC-441) ended']],
+    [
+      'cancel',
+      ['the scale-down of a-1 is cancelled by anna (INC-441)', 'the cancellation of the scale-down of a-1 by anna (INC-441) ended'],
+    ],
   ] as const)('name the end of the request %s', async (action, expected) => {
     const { turn, all } = setup();
     const request = { namespace: 'mimir', name: 'one', group: 'ingester', action, zone: 'a', ordinals: [1], reason: 'INC-441' };

@@ -60,6 +60,31 @@ async function on(given: readonly FakeObject[], options: FakeOptions = {}) {
     runInProcess([...line.split(' '), '--server', url, ...(line.includes('--namespace') ? [] : ['-n', 'mimir'])], { cwd });
 }
 
+describe('a cancelled scale-down', () => {
+  const group = (count: number): FakeObject => {
+    const { spec, ...rest } = groupOf('cache');
+    return { ...rest, spec: { ...Object(spec), replicas: { count } } };
+  };
+  const set = { ...setOf('cache'), spec: { ...Object(setOf('cache'))['spec'], replicas: 2 } };
+  const cancel: FakeObject = {
+    ...undo,
+    metadata: { name: 'cancel.cache', namespace: 'mimir' },
+    spec: { group: 'cache', action: 'cancel', zone: 'a', replicas: 1, reason: 'traffic peak' },
+  };
+  const end = 'kubectl rollout-group cancel mimir/cache cancel.cache';
+  const note = `mimir/cache: zone a stays at 2 replicas: an unverified requester (traffic peak) cancelled the decrease to 1. To continue it, run: ${end}`;
+
+  it.each([
+    [1, true],
+    [3, false],
+  ])('is named by plan, diff and apply of the same number, and of no other: %i replicas', async (count, isNamed) => {
+    const run = await on([system, group(1), set, cancel, node]);
+    const cwd = folderWith({ 'cache.json': JSON.stringify(group(count)) });
+    for (const line of ['plan -f cache.json', 'diff -f cache.json', 'apply -f cache.json --dry-run=server'])
+      expect([line, (await run(line, cwd)).stderr.includes(`note: ${note}\n`)]).toEqual([line, isNamed]);
+  });
+});
+
 describe('apply of a saved plan', () => {
   it.each(['rolloutexceptions', 'pods', 'configmaps', 'rolloutgroups'])('names the missing right to list %s', async (plural) => {
     const cwd = folderWith({ 'cache.json': changed });

@@ -105,7 +105,11 @@ describeOnControlPlane('an apply that scales zones', (controlPlane) => {
         await run(['apply', '-f', 'all.json', '--yes']),
       ];
       expect([plan.status, apply.status]).toEqual([5, 5]);
-      expect([plan.stdout, diff.stdout, apply.stderr].map((text) => text.replace(/\s+/g, ' ').includes(command))).toEqual([true, true, true]);
+      expect([plan.stdout, diff.stdout, apply.stderr].map((text) => text.replace(/\s+/g, ' ').includes(command))).toEqual([
+        true,
+        true,
+        true,
+      ]);
       expect(apply.stderr).toContain('nothing was applied');
       const scaled = await run([...command.split(' ').slice(2), '--yes']);
       expect(scaled, scaled.stderr).toMatchObject({ status: 0 });

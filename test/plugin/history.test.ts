@@ -91,6 +91,15 @@ it('the history names the undo that cancelled a run', () => {
   expect(renderRuns([cancelled(undo('earlier', '2020-01-01T00:00:00Z'))], look())).not.toContain('undo by anna');
 });
 
+it('the history names who cancelled a scale-down, and why', () => {
+  const people = [
+    { name: 'cancel', action: 'cancel' as const, by: 'bob', at: '2026-08-02T09:12:01Z', reason: 'traffic peak', about: 'zone a' },
+  ];
+  const scale = runOf([{ zone: 'a', fromReplicas: 5, toReplicas: 3 }], { kind: 'scale', outcome: 'cancelled', people });
+  expect(renderRuns([scale], look())).toContain('cancelled by bob (traffic peak)');
+  expect(renderRun(scale, look())).toContain('bob: cancel zone a (traffic peak)');
+});
+
 it('the history names changed fields as diff does', () => {
   const to = (...changedFields: readonly string[]) => shown([{ ...zone('a', 'd2'), changedFields }])[0];
   const container = 'spec.template.spec.containers[app]';

@@ -10,7 +10,8 @@ export interface InProcess {
   readonly env?: Readonly<Record<string, string>>;
   /** What the person at the terminal answers; nobody is there without it. */
   readonly answer?: string | (() => Promise<string>);
-  readonly nowMs?: number;
+  /** The time, or a clock. Absent: the time of the machine. */
+  readonly nowMs?: number | (() => number);
   readonly stdin?: string;
   /** True if stderr is a terminal, so that the plugin suggests the next command there. */
   readonly isErrTerminal?: boolean;
@@ -38,7 +39,7 @@ export async function runInProcess(
       ...(answer === undefined ? {} : { ask: async () => (typeof answer === 'string' ? answer : answer()) }),
       env: environment,
       cwd,
-      nowMs: () => nowMs ?? Date.now(),
+      nowMs: typeof nowMs === 'function' ? nowMs : () => nowMs ?? Date.now(),
     });
   } catch (error) {
     status = reportEnding(error, { words, stderr: stderr.stream, env: environment });

@@ -437,7 +437,7 @@ describe('a StatefulSet that left the group', () => {
       /^mimir\/ingester is DONE \(for 42s\)\. Nothing is left to do, but StatefulSet ingester-zone-d left the group/,
     );
     expect(explained).toContain(
-      '  do       to continue: kubectl patch statefulset ingester-zone-d\n           or: add the StatefulSet to the group again\n',
+      '  do       for new templates of ingester-zone-d: kubectl patch statefulset ingester-zone-d\n           or: add the StatefulSet to the group again\n',
     );
   });
 });

@@ -15,7 +15,7 @@ import { kitNowMs, newRevision, statefulSet } from '../kit/objects.ts';
 import { exception, freeze, hourMs, intent, policy } from '../kit/questions.ts';
 import { type SnapshotOverrides, snapshotOf } from '../kit/snapshots.ts';
 import { look } from './plan-kit.ts';
-import { afterRun, ended, outdated, type Row, rowOf, rows, run, saying, zones } from './stop-rows.ts';
+import { afterRun, ended, name, otherTemplate, outdated, type Row, rowOf, rows, run, saying, zones } from './stop-rows.ts';
 
 const failedManifests = manifests({ image: 'grafana/mimir:2.17.1' }, zones).map((one) => ({
   ...one,
@@ -56,6 +56,22 @@ describe.each(rows)('$stop', (row) => {
 
 it('a plan that meets no stop shows no stop', () => {
   expect(planGroups(planInput({ desired: manifests({ image: 'grafana/mimir:2.17.1' }) })).groups[0]?.stops).toBeUndefined();
+});
+
+it.each([
+  ['names undo if a StatefulSet has the undone revision', outdated, true],
+  ['does not name undo, which would change nothing, if only the change requests the undone revision', undefined, false],
+])('a plan that an undone revision stops %s', (_, statefulSets, isNamed) => {
+  const undo = saying('undo', { undone: zones.map((zone) => ({ zone, revision: newRevision })) });
+  const row = { stop: 'undo', fact: '', commands: [] };
+  const plan = planOf({ ...row, overrides: { ...undo, ...(statefulSets && { statefulSets }) } });
+  const [stop] = plan.groups[0]?.stops ?? [];
+  const ways = [`kubectl rollout-group undo ${name}`, otherTemplate];
+  expect([stop?.rule, stop?.endsWith, stop?.alternatives]).toEqual([
+    'undone',
+    `kubectl rollout-group cancel ${name} undo.ingester`,
+    isNamed ? ways : [otherTemplate],
+  ]);
 });
 
 describe.each(ended.map((row) => row.stop))('after the stop %s', (stop) => {

@@ -8,8 +8,8 @@ import { plannedChanges } from '../../../engine/plan/changes.ts';
 import { revisionsBeforeTemplates } from '../../../engine/plan/controller.ts';
 import { type ApiDenial, namesText, type Plan } from '../../../engine/plan/document.ts';
 import { absentElsewhere, groupsToPlan } from '../../../engine/plan/groups.ts';
-import { type AbsentMembers, planGroups } from '../../../engine/plan/plan.ts';
-import { readPlanSnapshots } from '../../../engine/plan/world.ts';
+import { type AbsentMembers, type PlanInput, planGroups } from '../../../engine/plan/plan.ts';
+import { cancelledDecreases, readPlanSnapshots } from '../../../engine/plan/world.ts';
 import { disruptiveMembers, usualOrder, type WriteOrder, type WritePart, writeOrder } from '../../../engine/plan/write-order.ts';
 import { policiesRead } from '../../../engine/rules/policy.ts';
 import { isRollingBack } from '../../../engine/run/origin.ts';
@@ -230,7 +230,7 @@ async function mergedInputs(cluster: Cluster, options: LivePlanOptions, read: Cl
     basis: basisOf({ groups, snapshot: running, live: current, desiredObjects: stored.map(({ manifest }) => manifest) }),
     denials: denialsByKind(listing),
     stoppedAgents: stopped,
-    notes: [...unreadNotes(listing, agentNamespace), ...stopped, ...rejected, ...notes, ...furtherNotes(unread, desiredObjects)],
+    notes: [...unreadNotes(listing, agentNamespace), ...stopped, ...rejected, ...notes, ...furtherNotes(input, unread, desiredObjects)],
   };
 }
 
@@ -265,11 +265,12 @@ function partOf(object: ObjectContent): WritePart {
   return String(object['kind']).endsWith('PodDisruptionBudget') ? 'policies' : 'members';
 }
 
-function furtherNotes(unread: string | undefined, desiredObjects: readonly DesiredObject[]): readonly string[] {
+function furtherNotes(input: PlanInput, unread: string | undefined, desiredObjects: readonly DesiredObject[]): readonly string[] {
   const notes = desiredObjects.flatMap(({ manifest, notes: texts, taken }) =>
     [...texts, ...(taken.length === 0 ? [] : [takenText(taken)])].map((message) => ({ object: nameOf(manifest), message })),
   );
   return [
+    ...cancelledDecreases(input),
     ...(unread === undefined ? [] : [unread]),
     ...byMessage(notes).map(({ objects, message }) => `${namesText(objects)}: ${message}`),
   ];

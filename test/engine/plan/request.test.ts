@@ -136,14 +136,14 @@ describe('a denial that other changes of the request cause', () => {
 
   it('names the change to make first, and so on until all of them are made', () => {
     const desired = manifests({ replicas: 2 });
-    const after = (...shrunk: readonly string[]) =>
+    const requested = (...shrunk: readonly string[]) =>
       request({ desired, current: ['a', 'b', 'c'].map((zone) => manifest(zone, { replicas: shrunk.includes(zone) ? 2 : 3 })) });
-    expect(hints(after())).toEqual([
+    expect(hints(requested())).toEqual([
       ['b', advice('a', 2)],
       ['c', advice('a', 2)],
     ]);
-    expect(hints(after('a'))).toEqual([['c', advice('b', 2)]]);
-    expect(hints(after('a', 'b'))).toEqual([]);
+    expect(hints(requested('a'))).toEqual([['c', advice('b', 2)]]);
+    expect(hints(requested('a', 'b'))).toEqual([]);
   });
 
   it('names no change that a rule denies also alone, and none for such a denial', () => {

@@ -120,6 +120,27 @@ describe('the record of a rollout', () => {
     expect(runRecord(first, turn(2, { decided: { ...waiting, waits: [{ ...soaking, fact: 'available for 2m' }] } }))).toBe(first);
   });
 
+  it('counts only the replaced pods of a zone that left the group', () => {
+    const podsIn = ({ spec }: RolloutRun) => spec.zones.map(({ zone, pods }) => [zone, pods]);
+    const first = recordAfter(turn(0, { performed: [done(evict(2))] }));
+    expect(podsIn(first)).toEqual([
+      ['a', 3],
+      ['b', 3],
+    ]);
+    const left = (zone: string) =>
+      must(runRecord(first, turn(1, { decided: { zones: decision.zones.filter((one) => one.zone !== zone) } })));
+    expect([podsIn(left('a')), podsIn(left('b'))]).toEqual([
+      [
+        ['a', 1],
+        ['b', 3],
+      ],
+      [
+        ['a', 3],
+        ['b', 0],
+      ],
+    ]);
+  });
+
   it('names a rejection during the wait for an approval', () => {
     const asked = { rule: 'approval', outcome: 'wait', fact: '0 of 1 approvals' };
     const rejected = { rule: 'approval', outcome: 'no', fact: 'rejected by kim', source: { object: 'RolloutIntent mimir/reject' } };
@@ -427,14 +448,17 @@ describe('the record of a change of replicas', () => {
     ].map((one) => ({ ...one, isReady: true }));
     const source = { object: 'RolloutIntent mimir/cancel.b' };
     const cancelled = { rule: 'replica-source', outcome: 'ok', fact: 'zone b stays at 6 replicas', source };
-    const outcomeWith = (zone: string, warnings: readonly object[]) => {
-      const intents = [intent({ name: 'cancel.b', action: 'cancel', zone })];
+    const endedWith = (zone: string, warnings: readonly object[]) => {
+      const requestedBy = { user: 'bob', groups: [], atMs: kitNowMs };
+      const intents = [intent({ name: 'cancel.b', action: 'cancel', zone, requestedBy, reason: 'traffic peak' })];
       const ending = turn(20, { snapshot: { ...snapshot, intents }, decided: { steps: [], zones, warnings } });
-      return runRecord(asked, ending, 'scale')?.spec.outcome;
+      const { outcome, people } = must(runRecord(asked, ending, 'scale')).spec;
+      return [outcome, people?.map(({ action, by, reason, about }) => [action, by, reason, about])];
     };
-    expect([outcomeWith('b', [cancelled]), outcomeWith('b', [])]).toEqual(['cancelled', 'completed']);
+    expect(endedWith('b', [cancelled])).toEqual(['cancelled', [['cancel', 'bob', 'traffic peak', 'zone b']]]);
+    expect(endedWith('b', [])).toEqual(['completed', undefined]);
     // The cancellation of another zone cancels no change of the record.
-    expect(outcomeWith('c', [cancelled])).toBe('completed');
+    expect(endedWith('c', [cancelled])).toEqual(['completed', undefined]);
   });
 
   it('is cancelled when the pods are told to stay', () => {
