@@ -2,7 +2,7 @@
 
 import { type Finding, finding, sortFindings } from './findings/finding.ts';
 import { apiGroup, apiVersion, type Kind, schemas, withoutServerMetadata } from './schema/kinds.ts';
-import { schemaFindings } from './schema/schema-findings.ts';
+import { checkValue } from './schema/schema-findings.ts';
 import { textAt, valueAt } from './schema/schema-walk.ts';
 import { compareText } from './values/compare-text.ts';
 import { extended } from './values/defined.ts';
@@ -162,11 +162,11 @@ function nameOf(value: unknown, kind: string, defaultNamespace: string): ObjectN
 function readOurs(document: YamlDocument, name: ObjectName & { readonly kind: Kind }): ReadResult {
   const value = withoutServerMetadata(document.value);
   const schema = schemas[name.kind];
-  const findings = [...document.dialect, ...schemaFindings(schema, value, document)];
-  const parsed = schema.safeParse(value);
-  if (findings.length > 0 || !parsed.success) return { findings, unusable: { ...name, value: document.value } };
+  const { findings: ofSchema, parsed } = checkValue(schema, value, document);
+  const findings = [...document.dialect, ...ofSchema];
+  if (findings.length > 0 || parsed === undefined) return { findings, unusable: { ...name, value: document.value } };
   // The schema of the kind produced the value, but TypeScript cannot relate a lookup by a union of kinds to one kind.
-  const loaded = { ...name, file: document.file, value: parsed.data, find: document.find, place: document.place } as LoadedDocument;
+  const loaded = { ...name, file: document.file, value: parsed, find: document.find, place: document.place } as LoadedDocument;
   return { findings, document: loaded };
 }
 

@@ -46,7 +46,7 @@ export interface ReviewOptions extends InputOptions {
 const groupsForThreads = 10;
 
 /** Each thread compares some groups, so that no thread waits long for the last one. Each part gets a copy of all manifests. */
-const partsOfPolicies = 3;
+const partsOfPolicies = 6;
 
 /** The plan, and the comparisons of the policies. */
 const tasksOfEnvironment = 1 + partsOfPolicies;

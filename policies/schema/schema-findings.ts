@@ -4,6 +4,7 @@ import { type Finding, finding } from '../findings/finding.ts';
 import { instantMs } from '../instant.ts';
 import { maskLiteral, withoutCredentialsOf } from '../text/credentials.ts';
 import { isRecord } from '../values/is-record.ts';
+import { keptByObject } from '../values/map.ts';
 import { listed, suggestion, withArticle } from '../wording.ts';
 import type { Path, Places } from '../yaml/document.ts';
 import { fieldNames, fieldText, schemaAt, unwrapped, valueAt, walkWithSchema } from './schema-walk.ts';
@@ -27,15 +28,27 @@ const forms: Readonly<Record<string, string>> = {
     'write http:// or https://, a host, and no user, password, query or fragment; credentials belong in a Secret that the source names',
 };
 
-/** Returns the problems of a value: issues of the schema, exclusive fields (`x-rollout-group-one-of`), and dates that do not exist. */
-export function schemaFindings(schema: z.ZodType, value: unknown, places: Places): readonly Finding[] {
+/**
+ * Returns the problems of a value: issues of the schema, exclusive fields (`x-rollout-group-one-of`), and dates that do not exist. Without an
+ * issue of the schema, also returns the value with every default.
+ */
+export function checkValue(
+  schema: z.ZodType,
+  value: unknown,
+  places: Places,
+): { readonly findings: readonly Finding[]; readonly parsed?: unknown } {
   const checked = { schema, value, places };
   const result = schema.safeParse(value);
   const findings = result.success ? [] : result.error.issues.flatMap((issue) => issueFindings(checked, issue));
   walkWithSchema(unwrapped(schema), value, (inner, one, path) => {
     findings.push(...oneOfFindings(checked, inner, one, path), ...instantFindings(checked, inner, one, path));
   });
-  return findings;
+  return result.success ? { findings, parsed: result.data } : { findings };
+}
+
+/** Returns only the problems of a value. */
+export function schemaFindings(schema: z.ZodType, value: unknown, places: Places): readonly Finding[] {
+  return checkValue(schema, value, places).findings;
 }
 
 /** Returns the problems of a computed value, which has no place in a file, as one text. Empty without a problem. */
@@ -125,9 +138,12 @@ function formFinding(checked: Checked, path: Path, value: unknown): Finding {
   return finding('RG2007', checked.places.place(path), message, { hint: title === undefined ? undefined : forms[title] });
 }
 
+/** Each call of `meta` makes a copy, and each value in a document asks for the one of its schema. */
+const metaOf = keptByObject((schema: z.ZodType) => schema.meta());
+
 /** Reports exclusive fields that are missing or not alone. `replicas` may have no field, which means `leader: true`. */
 function oneOfFindings(checked: Checked, schema: z.ZodType, value: unknown, path: Path): readonly Finding[] {
-  const keys = schema.meta()?.['x-rollout-group-one-of'];
+  const keys = metaOf(schema)?.['x-rollout-group-one-of'];
   if (!Array.isArray(keys) || !isRecord(value)) return [];
   const names = keys.map(String);
   const present = names.filter((name) => value[name] !== undefined);
@@ -143,7 +159,7 @@ function oneOfFindings(checked: Checked, schema: z.ZodType, value: unknown, path
 }
 
 function instantFindings(checked: Checked, schema: z.ZodType, value: unknown, path: Path): readonly Finding[] {
-  if (schema.meta()?.title !== 'instant' || typeof value !== 'string' || !schema.safeParse(value).success) return [];
+  if (metaOf(schema)?.title !== 'instant' || typeof value !== 'string' || !schema.safeParse(value).success) return [];
   return instantMs(value) !== undefined
     ? []
     : [finding('RG2010', checked.places.place(path), `${fieldText(path)} is ${value}, an instant that does not exist`)];
