@@ -234,6 +234,17 @@ describe('the language', () => {
     expect(titles.filter(({ title }) => words.test(title))).toEqual([]);
   });
 
+  it('contains none of these words in a scenario', () => {
+    const words = new RegExp(`\\b(?:${refusedWords.map(([one]) => one).join('|')})\\b`, 'i');
+    const scenarios = readdirSync('test/scenarios', { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.txt'));
+    expect(
+      placesOf(
+        scenarios.map((name) => join('test/scenarios', name)),
+        words,
+      ),
+    ).toEqual([]);
+  });
+
   it('opens no comment with a clause that has no head', () => {
     const headless = /^\s*(?:\/\*\*|\/\/) (?:What|Who|Whom|Whose|Whether|Of|Where|Which|How)\b/;
     expect(placesOf(folders.flatMap(sources), headless)).toEqual([]);
