@@ -17,7 +17,9 @@ const zone = z
     statefulSet: text.optional().describe('Name of the StatefulSet of the zone.'),
     fromRevision: text.optional().describe('Update revision before the change.'),
     toRevision: text.optional().describe('Revision that the run rolls out.'),
-    pods: optionalInt(0).describe('Largest number of pods of the zone during the run. Of a zone that left the group, the number of replaced pods.'),
+    pods: optionalInt(0).describe(
+      'Largest number of pods of the zone during the run. Of a zone that left the group, the number of replaced pods.',
+    ),
     fromReplicas: optionalInt(0).describe('Replicas before the scaling.'),
     toReplicas: optionalInt(0).describe('The most recently requested replicas; when the run is completed, the replicas of the zone.'),
   })
