@@ -123,6 +123,7 @@ export function requestedWorld(
     world: hasMetrics ? withAssumedMetrics(world, group) : world,
     after: snapshots.after,
     desired: input.desired,
+    written: input.written ?? input.desired,
     ...defined({ requester: input.requester }),
   });
   const desired = desiredGroup(input, group);
@@ -208,6 +209,8 @@ interface ChangeRequest extends Pick<PlanInput, 'requester'> {
   readonly world: World;
   readonly after: Snapshot;
   readonly desired: readonly unknown[];
+  /** The manifests as written, without defaults of the API server. */
+  readonly written: readonly unknown[];
 }
 
 interface RequestedChanges {
@@ -262,6 +265,13 @@ function namesReplicas({ desired }: Pick<ChangeRequest, 'desired'>, { namespace,
   return fieldAt(manifestOf(desired, 'StatefulSet', namespace, name), ['spec', 'replicas']) !== undefined;
 }
 
+/** Returns how to keep the replicas if a manifest resets them because it no longer names them; undefined for another change. */
+function resetReplicas({ written }: ChangeRequest, { namespace, name, replicas }: StatefulSetView, to: number): string | undefined {
+  const manifest = manifestOf(written, 'StatefulSet', namespace, name);
+  if (manifest === undefined || to === replicas || fieldAt(manifest, ['spec', 'replicas']) !== undefined) return undefined;
+  return `the manifest of StatefulSet ${name} no longer names its replicas, so an apply resets them to ${to}; write replicas: ${replicas} into the manifest`;
+}
+
 function change(request: ChangeRequest, world: World, { zone, present, wanted }: MemberChange): RequestedChanges {
   const isNumbered = namesReplicas(request, wanted);
   if (present === undefined) {
@@ -291,7 +301,9 @@ function change(request: ChangeRequest, world: World, { zone, present, wanted }:
   if (judged.judgement.outcome !== 'allow') {
     const what =
       to === present.replicas ? `update StatefulSet ${wanted.name}` : `scale StatefulSet ${wanted.name} from ${present.replicas} to ${to}`;
-    return { world: judged.world, refused: [refusal(request, { what, zone, ...judged })], permitted: [] };
+    const denied = refusal(request, { what, zone, ...judged });
+    const reset = resetReplicas(request, present, to);
+    return { world: judged.world, refused: [reset === undefined ? denied : { ...denied, hint: reset }], permitted: [] };
   }
   let changed = withSettings(judged.world, present, namesPartition ? wanted : { ...wanted, partition: unnamedPartition(present, wanted) });
   if (isTemplateChanged) changed = step(changed, { kind: 'setTemplate', namespace: wanted.namespace, statefulSet: wanted.name, revision });

@@ -1,5 +1,5 @@
 // An apply that changes replicas next to a running agent: what the plan shows happens, and the way out of a denial works when copied.
-import { writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import { startInProcess } from '../control-plane/agent-in-process.ts';
@@ -31,7 +31,7 @@ describeOnControlPlane('an apply that scales zones', (controlPlane) => {
   }
 
   /** Writes the group and its members. `follows`: each zone follows the one before it, and its manifest names no replicas. */
-  function write(namespace: string, replicas: number, follows: boolean): void {
+  function write(namespace: string, replicas: number, follows: boolean, of: object = { leader: true }): void {
     const members = zones.map((zone, index) => {
       const object = statefulSet({ name: `cache-${zone}`, replicas, nodeZone: `zone-${zone}`, image: 'example.com/cache:1' }) as {
         readonly metadata: object;
@@ -47,7 +47,7 @@ describeOnControlPlane('an apply that scales zones', (controlPlane) => {
       metadata: { name: 'cache', namespace },
       spec: {
         members: { zones: zones.map((name, index) => ({ name, statefulSet: `cache-${name}`, ...follower(index) })) },
-        replicas: { leader: true },
+        replicas: of,
         ...(follows ? { scaling: { up: { followersWaitFor: 'leaderReady' } } } : {}),
         rollout: { strategy: 'onDelete' },
       },
@@ -85,6 +85,23 @@ describeOnControlPlane('an apply that scales zones', (controlPlane) => {
     });
     expect(shown).toEqual(['a 0 -> 3', 'b 0 -> 1', 'c 0 -> 1', ...scaled]);
     expect(scaled).toEqual(['b 1 -> 3', 'c 1 -> 3']);
+  });
+
+  it('keeps the replicas of a zone of which the group becomes the owner, as the denial advises', async () => {
+    const namespace = 'owned';
+    await begin(namespace);
+    write(namespace, 2, true);
+    expect(await run(['apply', '-f', 'all.json', '--yes'])).toMatchObject({ status: 0 });
+    await untilReady(namespace, 6);
+    write(namespace, 2, true, { count: 2 });
+    const named = readFileSync(join(cwd, 'all.json'), 'utf8');
+    writeFileSync(join(cwd, 'all.json'), named.replace('"replicas":2,', ''));
+    const advice = 'no longer names its replicas, so an apply resets them to 1; write replicas: 2 into the manifest';
+    const denied = await run(['apply', '-f', 'all.json', '--yes']);
+    expect([denied.status, denied.stderr]).toEqual([5, expect.stringContaining(advice)]);
+    writeFileSync(join(cwd, 'all.json'), named);
+    const applied = await run(['apply', '-f', 'all.json', '--yes']);
+    expect(applied, applied.stderr).toMatchObject({ status: 0 });
   });
 
   it('shrinks several leading zones one after the other, by the commands that the denials name', async () => {

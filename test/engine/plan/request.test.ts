@@ -13,6 +13,8 @@ import { policy, policyRule } from '../../kit/questions.ts';
 
 interface Asked {
   readonly desired: readonly unknown[];
+  /** The manifests before the defaults of the API server. */
+  readonly written?: readonly unknown[];
   readonly current?: readonly unknown[];
   readonly group?: GroupDefinition;
   readonly before?: readonly GroupDefinition[];
@@ -20,10 +22,18 @@ interface Asked {
   readonly preparations?: 'succeed' | 'fail';
 }
 
-function request({ desired, current = manifests(), group: of = group(), before = [], policies = [], preparations = 'succeed' }: Asked) {
+function request({
+  desired,
+  written = desired,
+  current = manifests(),
+  group: of = group(),
+  before = [],
+  policies = [],
+  preparations = 'succeed',
+}: Asked) {
   const read = (objects: readonly unknown[]) => snapshotFromManifests(objects, { nowMs: kitNowMs, groups: [of] }).snapshot;
   const world = createWorld({ ...read(current), policies }, { ...defaultAssumptions, preparations }, 'p50');
-  return requestChanges({ group: of, groupsBefore: before, world, after: read(desired), desired });
+  return requestChanges({ group: of, groupsBefore: before, world, after: read(desired), desired, written });
 }
 
 const setOf = (world: World, zone = 'a') => world.snapshot.statefulSets.find(({ name }) => name === `ingester-zone-${zone}`);
@@ -129,12 +139,12 @@ describe('a refusal', () => {
   });
 });
 
-describe('a denial that other changes of the request cause', () => {
+describe('the way out of a denial', () => {
   const hints = ({ refused }: ReturnType<typeof request>) => refused.map(({ zone, hint }) => [zone, hint]);
   const advice = (zone: string, replicas: number) =>
     `other changes of this request cause the denial; to change one zone after the other: kubectl rollout-group scale mimir/ingester --zone ${zone} --replicas ${replicas}; repeat the request when all zones are available`;
 
-  it('names the change to make first, and so on until all of them are made', () => {
+  it('names the change to make first if others of the request cause the denial, and so on until all of them are made', () => {
     const desired = manifests({ replicas: 2 });
     const requested = (...shrunk: readonly string[]) =>
       request({ desired, current: ['a', 'b', 'c'].map((zone) => manifest(zone, { replicas: shrunk.includes(zone) ? 2 : 3 })) });
@@ -144,6 +154,19 @@ describe('a denial that other changes of the request cause', () => {
     ]);
     expect(hints(requested('a'))).toEqual([['c', advice('b', 2)]]);
     expect(hints(requested('a', 'b'))).toEqual([]);
+  });
+
+  it('names the replicas to keep if a manifest that no longer names them resets them', () => {
+    const counted = group({ zones: [{ name: 'a', replicas: { kind: 'count', count: 3 } }] });
+    const desired = [manifest('a', { replicas: 1 })];
+    const asked = { desired, current: [manifest('a')], group: counted };
+    expect(hints(request(asked))).toEqual([['a', undefined]]);
+    expect(hints(request({ ...asked, written: [manifest('a', { replicas: undefined })] }))).toEqual([
+      [
+        'a',
+        'the manifest of StatefulSet ingester-zone-a no longer names its replicas, so an apply resets them to 1; write replicas: 3 into the manifest',
+      ],
+    ]);
   });
 
   it('names no change that a rule denies also alone, and none for such a denial', () => {
