@@ -71,7 +71,7 @@ describe('a follower', () => {
     ]);
   });
 
-  it('that is scaled by a request whose answer was lost is scaled once', async () => {
+  it('is scaled once if the answer to a request was lost', async () => {
     const cluster = followed();
     let isLost = false;
     const process = startProcess({

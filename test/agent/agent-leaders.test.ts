@@ -44,7 +44,7 @@ describe('the agent', () => {
     expect(cluster.deletedPods()).toHaveLength(6);
   });
 
-  it('does nothing more after it has lost the Lease, although its other requests succeed', async () => {
+  it('sends no further request after it lost the Lease, although its other requests succeed', async () => {
     const cluster = newCluster();
     adoptedGroup(cluster);
     // While `losesLease` is true, the first leader's requests for the Lease fail before they are sent. Its other requests succeed.
@@ -80,7 +80,7 @@ describe('the agent', () => {
     expect(cluster.deletedPods()).toHaveLength(9);
   });
 
-  it('rolls a group without delay while the pods of another group do not answer', async () => {
+  it('rolls out a group without delay while the pods of another group do not answer', async () => {
     const cluster = newCluster();
     adoptedGroup(cluster);
     cluster.api.put('replicatemplates.rollout-operator.grafana.com', {

@@ -28,7 +28,7 @@ describe('an agent that lacks something', () => {
     expect(ids).toEqual(expect.arrayContaining(['lease forbidden', 'ledger forbidden', 'watch/nodes forbidden']));
   });
 
-  it('does nothing without ConfigMaps where a Lease is required', async () => {
+  it('rolls out no group without ConfigMaps if a Lease is required', async () => {
     const cluster = newCluster();
     adoptedGroup(cluster);
     cluster.api.forbid('* configmaps');
@@ -53,7 +53,7 @@ describe('an agent that lacks something', () => {
     expect(process.reports.at(-1)?.decision?.waits.map(({ rule }) => rule)).toContain('unreadable-objects/hold');
   });
 
-  it('names a kind that is not installed, and works', async () => {
+  it('names a kind that is not installed, and continues without it', async () => {
     const cluster = newCluster({ kinds: projectKinds.filter(({ plural }) => plural !== 'rolloutintents') });
     adoptedGroup(cluster);
     const process = startProcess({ env: cluster.env });
@@ -64,7 +64,7 @@ describe('an agent that lacks something', () => {
 });
 
 describe('the view of the agent', () => {
-  it('is not decided upon while the caches show a state before its own writes', async () => {
+  it('is too old for a decision while the caches show a state before the writes of the agent', async () => {
     const cluster = newCluster();
     adoptedGroup(cluster);
     let hasFrozen = false;
@@ -111,7 +111,7 @@ describe('the view of the agent', () => {
     expect(process.reports.flatMap(({ performed }) => performed).filter(({ result }) => result === 'conflict').length).toBeGreaterThan(0);
   });
 
-  it('heals a group of which half a zone crash-loops when the image is mended', async () => {
+  it('repairs a group if half a zone crash-loops and the image is corrected', async () => {
     const cluster = newCluster();
     nativeGroup(cluster, { rollout: { strategy: 'onDelete', rotateBy: 'delete', replaceUnready: { when: 'any', after: '1m' } } });
     startProcess({ env: cluster.env });
@@ -141,7 +141,7 @@ describe('evictions', () => {
     expect(process.reports.filter(({ error }) => error !== undefined)).toEqual([]);
   });
 
-  it('that a budget refuses, which the agent did not see, are asked for again and are no failure', async () => {
+  it('that a PodDisruptionBudget denied are repeated and do not count as failures', async () => {
     const cluster = newCluster();
     nativeGroup(cluster, { rollout: { strategy: 'onDelete', rotateBy: 'evict' } });
     const process = startProcess({ env: cluster.env });
@@ -181,7 +181,7 @@ describe('time', () => {
     expect(cluster.deletedPods()).toHaveLength(9);
   });
 
-  it('gives the Lease away when it is stopped, although a turn hangs', async () => {
+  it('releases the Lease at shutdown, although a turn hangs', async () => {
     const cluster = newCluster();
     adoptedGroup(cluster);
     const { serve } = cluster.api;
@@ -203,7 +203,7 @@ describe('time', () => {
     await cluster.env.finish(end);
   });
 
-  it('hands over at once when it is stopped', async () => {
+  it('hands over at once at shutdown', async () => {
     const cluster = newCluster();
     adoptedGroup(cluster);
     const first = startProcess({ env: cluster.env, name: 'agent-1' });

@@ -43,7 +43,7 @@ spec:
 `;
 
 describe('policies', () => {
-  it('of objects apply at once, and stop applying at once', async () => {
+  it('in objects apply at once, and stop to apply at once', async () => {
     const cluster = newCluster();
     adoptedGroup(cluster);
     cluster.api.put(policyKey, freeze);
@@ -55,7 +55,7 @@ describe('policies', () => {
     await cluster.env.until(() => rolled(cluster, 'app:2'), 600_000);
   });
 
-  it('of which a silent watch has not reported apply all the same, and nothing changes until they are known', async () => {
+  it('from a silent watch still apply, and the agent changes no object until the watch reports them', async () => {
     const cluster = newCluster();
     adoptedGroup(cluster);
     const process = startProcess({ env: cluster.env });
@@ -79,7 +79,7 @@ describe('policies', () => {
     await cluster.env.until(() => rolled(cluster, 'app:2'), 600_000);
   });
 
-  it('that become invalid keep what they said', async () => {
+  it('keep their previous meaning if they become invalid', async () => {
     const cluster = newCluster();
     adoptedGroup(cluster);
     cluster.api.put(policyKey, freeze);
@@ -96,7 +96,7 @@ describe('policies', () => {
   it.each([
     ['an operator that does not exist', { when: { greater: [1, 2] }, onUnknown: 'allow' }],
     ['a variable that does not exist', { when: { '>': [{ var: 'target.replica' }, 1] }, onUnknown: 'allow' }],
-  ])('whose condition becomes invalid keep their previous meaning: %s', async (_, change) => {
+  ])('keep their previous meaning if their condition becomes invalid: %s', async (_, change) => {
     const cluster = newCluster();
     adoptedGroup(cluster);
     cluster.api.put(policyKey, freeze);
@@ -117,7 +117,7 @@ describe('policies', () => {
     await cluster.env.until(() => rolled(cluster, 'app:2'), 600_000);
   });
 
-  it('of a file whose condition becomes invalid keep their previous meaning, and block after a restart', async () => {
+  it('in a file keep their previous meaning if their condition becomes invalid, and block after a restart', async () => {
     const cluster = newCluster();
     adoptedGroup(cluster);
     const files = directory(freezeFile);
@@ -134,7 +134,7 @@ describe('policies', () => {
     expect(cluster.deletedPods()).toEqual([]);
   });
 
-  it('a group that becomes invalid stays what it was, and is left alone after a restart', async () => {
+  it('keep an invalid group as it was, and after a restart the agent ignores it', async () => {
     const cluster = newCluster();
     nativeGroup(cluster);
     const process = startProcess({ env: cluster.env });
@@ -159,7 +159,7 @@ describe('policies', () => {
     expect([cluster.deletedPods().length, next.reports]).toEqual([deleted, []]);
   });
 
-  it('that never were valid block the groups of their namespace', async () => {
+  it('block the groups of their namespace if they were never valid', async () => {
     const cluster = newCluster();
     adoptedGroup(cluster);
     cluster.api.put(policyKey, { ...freeze, spec: { targets: { all: true }, rules: 'nonsense' } });
@@ -189,7 +189,7 @@ describe('policies', () => {
     expect(process.degradations().map(({ id }) => id)).not.toContain('policies/directory');
   });
 
-  it('nothing is done before the directory was read once', async () => {
+  it('are read once from the directory before the first turn', async () => {
     const cluster = newCluster();
     adoptedGroup(cluster);
     const files = directory('');
@@ -219,7 +219,7 @@ describe('policies', () => {
   });
 });
 
-describe('a namespace whose StatefulSets may not be read', () => {
+describe('a namespace with unreadable StatefulSets', () => {
   it.each(['from the first moment on', 'later'])('%s does not prevent a pause in another namespace', async (when) => {
     const cluster = newCluster();
     adoptedGroup(cluster);

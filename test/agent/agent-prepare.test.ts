@@ -51,7 +51,7 @@ const url = (ordinal: number): string =>
   `http://ingester-zone-a-${ordinal}.ingester-zone-a.mimir.svc.cluster.local.:8080/ingester/prepare-delayed-downscale`;
 
 describe('a delayed downscale', () => {
-  it('asks the leaving pods, waits without a write, scales after the delay and tells the source', async () => {
+  it('calls the leaving pods, waits without a write, scales after the delay and updates the source', async () => {
     const cluster = mirrored();
     const pods = obedient(cluster);
     const process = startProcess({ env: cluster.env, pods: pods.call });
@@ -131,7 +131,7 @@ describe('a delayed downscale', () => {
     expect(replicasOf(cluster)).toBe(2);
   });
 
-  it('is withdrawn from every pod when the source asks for the pods again', async () => {
+  it('is cancelled on every pod if the source requests the replicas again', async () => {
     const cluster = mirrored();
     const pods = obedient(cluster);
     const process = startProcess({ env: cluster.env, pods: pods.call });

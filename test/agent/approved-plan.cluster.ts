@@ -169,7 +169,7 @@ describeOnControlPlane('an approved plan', (controlPlane) => {
     rmSync(repository, { recursive: true });
   });
 
-  it('is what the agent rolls, and the agent says what changed after the review, or waits for an approval', {
+  it('is rolled out by the agent, which reports changes after the review or waits for an approval', {
     timeout: 240_000,
   }, async () => {
     commit('example.com/server:2', gentle(1));

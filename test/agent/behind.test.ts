@@ -102,7 +102,7 @@ describe('a stale cache', () => {
     expect(deletions(cluster)).toEqual([]);
   });
 
-  it('of requests does not end a wave that a person has rejected since', async () => {
+  it('of requests does not complete a wave that a user has rejected since', async () => {
     const cluster = newCluster();
     const approval = { from: ['oncall'] };
     const waves = [

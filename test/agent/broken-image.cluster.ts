@@ -50,7 +50,7 @@ describeOnControlPlane('pods that do not come back', (controlPlane) => {
     await arena.expectKept();
   });
 
-  it('because the nodes of a zone are lost: nothing is deleted until they are back', async () => {
+  it('because the nodes of a zone are lost: no pod is deleted until the nodes return', async () => {
     arena = await openArena(controlPlane(), recorder, { namespace: 'lost', replicas: 4, maxUnavailable: 2 });
     const { group } = arena;
     const agent = await arena.start();

@@ -17,7 +17,7 @@ async function afterDeath(jumpMs: number) {
   return cluster;
 }
 
-describe('a claim whose request may be on its way', () => {
+describe('a claim whose request may not have arrived yet', () => {
   it('is not dropped early because the clock was set forward', async () => {
     const cluster = await afterDeath(3_600_000);
     await cluster.env.advance(100_000);

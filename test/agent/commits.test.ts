@@ -27,7 +27,7 @@ function fluxCluster() {
 const config = { commitsFrom: { argoCdNamespace: 'argocd' } };
 
 describe('the commit of a run that Flux started', () => {
-  it('is read from the Kustomization as the run starts, and not again', async () => {
+  it('is read once from the Kustomization when the run starts', async () => {
     const { cluster, reads } = fluxCluster();
     const process = startProcess({ env: cluster.env, config });
     await cluster.env.advance(60_000);
@@ -46,7 +46,7 @@ describe('the commit of a run that Flux started', () => {
     expect(reads()).toBe(0);
   });
 
-  it('stops nothing if it may not be read, and the log names the object', async () => {
+  it('blocks no rollout if it may not be read, and the log names the object', async () => {
     const { cluster } = fluxCluster();
     cluster.api.forbid(`get ${kustomizations}`);
     const process = startProcess({ env: cluster.env, config });

@@ -48,13 +48,13 @@ describeOnControlPlane('a leader that dies', (controlPlane) => {
   });
   afterAll(() => recorder.stop());
 
-  it('has call sites, each of which is reached here or named with where it is', () => {
+  it('has call sites that this test reaches or names with a reason', () => {
     expect(cases.length).toBeGreaterThanOrEqual(10);
     expect(Object.keys(elsewhere).filter((site) => !sites.includes(site))).toEqual([]);
   });
 
   it.concurrent.each(shareOf(cases, 3))(
-    'at $site $moment is followed by another, and the work is finished',
+    'at $site $moment is followed by another agent, which completes the work',
     async ({ site, moment }) => {
       const namespace = `${site}-${moment}`.toLowerCase().replaceAll(/[. ]/g, '-');
       const arena = await openArena(controlPlane(), recorder, { namespace, replicas: 2, maxUnavailable: 2 });
@@ -86,7 +86,7 @@ describeOnControlPlane('a leader that dies', (controlPlane) => {
     longestMs,
   );
 
-  it.concurrent.each(moments)('whose claims are withdrawn by another, which dies there %s, is followed by a third', async (moment) => {
+  it.concurrent.each(moments)('after another agent revoked the claims and died %s is followed by a third agent', async (moment) => {
     const namespace = `revoke-${moment.replace(' ', '-')}`;
     const arena = await openArena(controlPlane(), recorder, { namespace, replicas: 2, maxUnavailable: 2 });
     try {

@@ -8,7 +8,7 @@ const missing = (id: string, message = `${id} is missing`): Degradation => ({ id
 const silent = (): void => undefined;
 
 describe('degraded parts of a process', () => {
-  it('is one list of all its parts, told when it changes', () => {
+  it('are one list of all parts, and a listener hears of each change', () => {
     const told: (readonly string[])[] = [];
     const { of } = degradationsOf([{ degraded: (all) => void told.push(all.map(({ message }) => message)) }, {}]);
     const [agent, webhook] = [of('agent'), of('webhook')];
@@ -28,7 +28,7 @@ describe('degraded parts of a process', () => {
 });
 
 describe('a process that only serves webhooks', () => {
-  it('says which of its watches are forbidden, and when they no longer are', async () => {
+  it('names its forbidden watches, and reports when they are allowed', async () => {
     const { env, api } = newCluster();
     api.forbid('list poddisruptionbudgets.policy', 'list statefulsets.apps');
     const told: (readonly string[])[] = [];

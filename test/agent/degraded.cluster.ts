@@ -51,7 +51,7 @@ describeOnControlPlane('an agent that may do less', (controlPlane) => {
     return Date.parse(created?.stageTimestamp ?? '');
   };
 
-  it.concurrent.each(shareOf(permissions, 3))('without "%s" does what can be done, and names what is missing', async (permission) => {
+  it.concurrent.each(shareOf(permissions, 3))('without "%s" does the remaining work, and names the missing part', async (permission) => {
     const namespace = `without-${permissions.indexOf(permission)}`;
     const arena = await open(namespace, without(agentRules(), permission));
     try {
@@ -88,7 +88,7 @@ describeOnControlPlane('an agent that may do less', (controlPlane) => {
     }
   });
 
-  it.concurrent('with the Role of grafana/rollout-operator works alone, with claims in memory, and says so', async () => {
+  it.concurrent('with the Role of grafana/rollout-operator works without a Lease, keeps claims in memory, and reports both', async () => {
     const arena = await open('original-role', originalRules, 2);
     try {
       const agent = await arena.startInside({
@@ -105,8 +105,8 @@ describeOnControlPlane('an agent that may do less', (controlPlane) => {
     }
   });
 
-  describe('and groups that are not as they should be', () => {
-    it.concurrent('a StatefulSet is deleted during the rollout: the others are finished', async () => {
+  describe('and groups with missing or foreign objects', () => {
+    it.concurrent('a StatefulSet is deleted during the rollout: the other zones are completed', async () => {
       const arena = await open('deleted-set', agentRules(), 2);
       try {
         await arena.startInside({ name: 'agent' });
@@ -122,7 +122,7 @@ describeOnControlPlane('an agent that may do less', (controlPlane) => {
       }
     });
 
-    it.concurrent('the group is renamed during the rollout: it is finished under its new name', async () => {
+    it.concurrent('the group is renamed during the rollout: the rollout completes under the new name', async () => {
       const arena = await open('renamed', agentRules(), 2);
       try {
         const agent = await arena.startInside({ name: 'agent' });

@@ -136,7 +136,7 @@ describeOnControlPlane('a delayed downscale', (controlPlane) => {
     return new Stage(controlPlane(), arena, pods);
   }
 
-  it.concurrent('asks those who leave to prepare, waits, and scales', async (context) => {
+  it.concurrent('calls the leaving pods to prepare, waits for the delay, and scales', async (context) => {
     const stage = await open(context, 'plain');
     await stage.start();
     // A former operator may have asked any of them.
@@ -153,7 +153,7 @@ describeOnControlPlane('a delayed downscale', (controlPlane) => {
     await stage.arena.expectKept();
   });
 
-  it.concurrent('is cancelled when the replicas are wanted after all: who was asked to leave is told to stay', async (context) => {
+  it.concurrent('is cancelled if the replicas rise again: the called pods get a DELETE', async (context) => {
     const stage = await open(context, 'cancelled');
     await stage.start();
     await stage.ask(2);
@@ -180,7 +180,7 @@ describeOnControlPlane('a delayed downscale', (controlPlane) => {
     await stage.arena.expectKept();
   });
 
-  it.concurrent('begins again for a pod that a person told to stay in the middle', async (context) => {
+  it.concurrent('starts again for a pod whose preparation a user cancelled during the delay', async (context) => {
     const stage = await open(context, 'stay');
     await stage.start();
     await stage.ask(3);
@@ -232,7 +232,7 @@ describeOnControlPlane('a delayed downscale', (controlPlane) => {
     await stage.arena.expectKept();
   });
 
-  it.concurrent('is not done for a pod that names a new time whenever it is asked', async (context) => {
+  it.concurrent('does not remove a pod that reports a new time on every call', async (context) => {
     const stage = await open(context, 'anew');
     stage.pods.script(/-3$/, { kind: 'lying', secondsFromNow: 0 }, 'POST');
     await stage.start();
@@ -255,7 +255,7 @@ describeOnControlPlane('a delayed downscale', (controlPlane) => {
       i: { kind: 'lying', secondsFromNow: 86_400 },
     };
 
-    it.concurrent('is not done in their zones, and is when they do', async (context) => {
+    it.concurrent('is blocked in their zones, and completes when they cooperate', async (context) => {
       const zones = Object.keys(behaviours);
       const stage = await open(context, 'pods', { zones, replicas: 2 });
       for (const [zone, behaviour] of Object.entries(behaviours)) stage.pods.script(new RegExp(`zone-${zone}-1$`), behaviour, 'POST');
@@ -281,7 +281,7 @@ describeOnControlPlane('a delayed downscale', (controlPlane) => {
       await stage.arena.expectKept();
     });
 
-    it.concurrent('is not hurried by one that names a time before it was asked', async (context) => {
+    it.concurrent('is not shortened by a pod that reports a time before its first call', async (context) => {
       const stage = await open(context, 'pods-past');
       stage.pods.script(/-3$/, { kind: 'lying', secondsFromNow: -86_400 }, 'POST');
       await stage.start();

@@ -46,7 +46,7 @@ function setup(plurals: readonly string[] = ['rolloutgroups'], one = group({ zon
 }
 
 describe('Kubernetes Events', () => {
-  it('tell the story of a rollout', async () => {
+  it('describe a rollout from start to end', async () => {
     const { turn, reasons, replaced } = setup();
     await turn({ updated: [3, 3], target: 'old' });
     expect(reasons()).toEqual([]);
@@ -78,7 +78,7 @@ describe('Kubernetes Events', () => {
     expect(notes).toEqual([['Warning', 'ingester-zone-a-1 crashes at the update revision: CrashLoopBackOff']]);
   });
 
-  it('have every field that the API server asks for, with microseconds', async () => {
+  it('have every field that the API server requires, with microseconds', async () => {
     const { turn, all, replaced } = setup();
     await turn({ updated: [3, 3], target: 'old', performed: [replaced('a', 0)] });
     expect(all()).toEqual([
@@ -98,7 +98,7 @@ describe('Kubernetes Events', () => {
     ]);
   });
 
-  it('stand on the RolloutGroup where there is one', async () => {
+  it('are attached to the RolloutGroup if it exists', async () => {
     const { turn, all, replaced, server } = setup();
     const { uid } = server.put('rolloutgroups.rollout-group.dev', { metadata: { name: 'ingester', namespace: 'mimir' } }).metadata;
     await turn({ updated: [3, 3], target: 'old', performed: [replaced('b', 0)] });
@@ -136,7 +136,7 @@ describe('Kubernetes Events', () => {
     expect(counts).toEqual([2, undefined]);
   });
 
-  it('name who retried a revision after its rollback, and why, although the run of the request has ended', async () => {
+  it('name the user and reason of a retry after a rollback, although the run of the request has ended', async () => {
     const { events, env, report, all } = setup(['rolloutgroups'], group({ zones: ['a', 'b'], rollout: { strategy: 'pinned' } }));
     const turn = async (updated: number, intents: readonly IntentView[] = []) => {
       const now = report({ updated: [updated, updated], intents });
@@ -198,7 +198,7 @@ describe('Kubernetes Events', () => {
     );
   });
 
-  it('name a pause and its end while nothing is about to move', async () => {
+  it('name a pause and its end while no step is due', async () => {
     const { turn, all } = setup();
     const pause = { namespace: 'mimir', name: 'pause.ingester', group: 'ingester', action: 'pause', reason: 'INC-441' } as const;
     const intents = [{ ...pause, requestedBy: { user: 'anna', groups: [], atMs: 1 } }];
@@ -306,7 +306,7 @@ describe('Kubernetes Events', () => {
     expect(reasons()).not.toContain('Paused');
   });
 
-  it('tell what failed', async () => {
+  it('name each failure', async () => {
     const { turn, all, replaced } = setup();
     const call: TakenAction = {
       action: {
@@ -334,7 +334,7 @@ describe('Kubernetes Events', () => {
     ]);
   });
 
-  it('tell of a superseded rollout, and not that one began which was found under way', async () => {
+  it('name a superseded rollout, but not the start of a rollout that already ran', async () => {
     const { turn, reasons, report, env } = setup();
     report({ updated: [1, 0] });
     await env.advance(60_000);
@@ -344,7 +344,7 @@ describe('Kubernetes Events', () => {
     expect(reasons()).toEqual(expect.arrayContaining(['RolloutSuperseded', 'RolloutStarted']));
   });
 
-  it('do not tell of a run that the ledger does not hold yet', async () => {
+  it('do not name a run that is not in the ledger yet', async () => {
     const { turn, reasons, events, report, env } = setup();
     await turn({ updated: [3, 3], target: 'old' });
     events.listener.turnEnded({ ...report({ updated: [0, 0] }), ledger: ledgerOf(), error: 'the watch cache is behind the API server' });
@@ -354,7 +354,7 @@ describe('Kubernetes Events', () => {
     expect(reasons()).toEqual(['RolloutStarted', 'ZoneOpened']);
   });
 
-  it('tell of a lost Lease and of invalid policies, on the Lease', async () => {
+  it('name a lost Lease and invalid policies, on the Lease', async () => {
     const { events, env, all } = setup();
     const wrong = {
       code: 'RG1001',
@@ -376,7 +376,7 @@ describe('Kubernetes Events', () => {
     ]);
   });
 
-  it('are the leader’s alone except about own requests, and a hand-over is no loss', async () => {
+  it('are written only by the leader, except about its requests, and a hand-over is no loss', async () => {
     const { events, env, turn, replaced, all } = setup();
     events.beginHandOver();
     events.listener.leadershipChanged?.({ isLeader: false });
@@ -441,7 +441,7 @@ describe('Kubernetes Events', () => {
     expect(all()).toHaveLength(201);
   });
 
-  it('tell of a replacement without an answer', async () => {
+  it('name a replacement without an answer', async () => {
     const { turn, replaced, all } = setup();
     await turn({ updated: [3, 3], target: 'old', performed: [{ ...replaced('a', 1), result: 'unknown', message: 'timed out' }] });
     expect(all().map((event) => [event['type'], event['reason'], event['note']])).toEqual([

@@ -86,7 +86,7 @@ describeOnControlPlane('the executable of the agent', (controlPlane) => {
     }
   };
 
-  it('publishes, tells and counts a rollout where none of our kinds is installed', async () => {
+  it('publishes, notifies and counts a rollout without our kinds', async () => {
     arena = await openArena(controlPlane(), recorder, { namespace: 'no-kinds', replicas: 2 });
     const agent = await rolled();
     const { client } = controlPlane();
@@ -306,7 +306,7 @@ describeOnControlPlane('the executable of the agent', (controlPlane) => {
     expect(await agent.stop()).toBe(0);
   });
 
-  it('shows who changed fields that Argo CD applies, until they are as in Git again', async () => {
+  it('shows the writers of fields that Argo CD applies, until the fields match Git again', async () => {
     const namespace = 'drifted';
     const { client, identities } = controlPlane();
     const env = { KUBECONFIG: identities.admin.kubeconfig };

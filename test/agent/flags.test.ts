@@ -24,7 +24,7 @@ const samples = {
 } as const;
 
 describe('the flags of grafana/rollout-operator', () => {
-  it('have its names and defaults, except that requests have no limit', () => {
+  it('have the names and defaults of the original, except that requests have no limit', () => {
     const sections = flagSections.filter(([title]) => title !== 'Flags of this agent');
     const original = sections.flatMap(([, flags]) => flags.map((flag) => [flag.name, flag.default ?? ''] as const));
     expect(new Map([...original].sort())).toEqual(
@@ -68,14 +68,14 @@ describe.each(flagSpecs.map((flag) => [flag.name, flag] as const))('-%s', (name,
   const [typed, read] = samples[flag.kind];
   const key = name as keyof FlagValues;
 
-  it('is read with one dash and with two, after = and as the next word', () => {
+  it('accepts one dash or two, and its value after = or as the next argument', () => {
     const forms = [[`-${name}=${typed}`], [`--${name}=${typed}`]];
     if (flag.kind !== 'boolean') forms.push([`-${name}`, typed], [`--${name}`, typed]);
     for (const alias of flag.aliases ?? []) forms.push([`-${alias}=${typed}`]);
     for (const form of forms) expect(valuesOf(...form)[key]).toEqual(read);
   });
 
-  it('has a default that it would take itself, and the last of several counts', () => {
+  it('accepts its default as a value, and the last of several values counts', () => {
     expect(valuesOf()[key]).toEqual(valuesOf(`-${name}=${flag.default ?? ''}`)[key]);
     expect(valuesOf(`-${name}=${flag.default ?? ''}`, `--${name}=${typed}`)[key]).toEqual(read);
   });
@@ -87,12 +87,12 @@ describe.each(flagSpecs.map((flag) => [flag.name, flag] as const))('-%s', (name,
 });
 
 describe('parseFlags', () => {
-  it('takes a boolean without a value as true, and never the next word', () => {
+  it('reads a boolean without a value as true, and does not read the next argument', () => {
     expect(valuesOf('-use-zone-tracker')['use-zone-tracker']).toBe(true);
     expect(parseFlags(['-use-zone-tracker', 'false'])).toEqual({ kind: 'wrong', message: 'unexpected argument: false' });
   });
 
-  it('keeps what follows the first = as it is', () => {
+  it('keeps the text after the first = unchanged', () => {
     expect(valuesOf('-identity=a=b')['identity']).toBe('a=b');
     expect(valuesOf('-identity=')['identity']).toBe('');
     expect(valuesOf('-kubernetes.client-qps', '-1')['kubernetes.client-qps']).toBe(-1);
@@ -115,11 +115,11 @@ describe('parseFlags', () => {
     [['-=x'], 'bad flag syntax: -=x'],
     [['word'], 'unexpected argument: word'],
     [['-'], 'unexpected argument: -'],
-  ])('refuses %j', (words, message) => {
+  ])('rejects %j', (words, message) => {
     expect(parseFlags(words)).toEqual({ kind: 'wrong', message });
   });
 
-  it('answers to help and version in both forms', () => {
+  it('accepts help and version in both forms', () => {
     for (const word of ['-h', '--h', '-help', '--help']) expect(parseFlags([word])).toEqual({ kind: 'help' });
     for (const word of ['-version', '--version']) expect(parseFlags([word])).toEqual({ kind: 'version' });
   });
@@ -148,7 +148,7 @@ describe('settingsOf', () => {
     });
   });
 
-  it('says what every flag says', () => {
+  it('reads every flag', () => {
     expect(
       settings(
         ...['-namespaces=loki,mimir,loki', '-identity=me', '-policies=/etc/policies', '-policies.reread=1m', '-policy-sources=adopted'],
@@ -200,7 +200,7 @@ describe('settingsOf', () => {
     });
   });
 
-  it('says what every flag of the webhooks says', () => {
+  it('reads every flag of the webhooks', () => {
     const said = settings(
       ...['-run=webhook', '-server-tls.enabled=true', '-server-tls.port=0', '-server-tls.request-timeout=5s', '-server-tls.drain=0'],
       ...['-server-tls.self-signed-cert.enabled=false', '-server-tls.cert-file=/c', '-server-tls.key-file=/k', '-server-tls.ca-file=/a'],
@@ -225,11 +225,11 @@ describe('settingsOf', () => {
     });
   });
 
-  it('serves none when it is to be the agent alone', () => {
+  it('starts no webhook in a process that is only an agent', () => {
     expect(settings('-run=agent', '-server-tls.enabled=true')).not.toHaveProperty('webhook');
   });
 
-  it('watches the whole cluster for *', () => {
+  it('watches the whole cluster with *', () => {
     expect(settings('-namespaces=*')).toMatchObject({ agent: { namespaces: undefined, agentNamespace: 'mimir' } });
   });
 
@@ -280,15 +280,15 @@ describe('settingsOf', () => {
     ['-server-tls.self-signed-cert.expiration', ['-server-tls.enabled=true', '-server-tls.self-signed-cert.expiration=1s']],
   ];
 
-  it.each(failures)('refuses %s alone', (named, words) => {
+  it.each(failures)('rejects %s alone', (named, words) => {
     expect(settings(...words)).toEqual({ refused: expect.stringContaining(named) });
   });
 
-  it('refuses to serve nothing but webhooks without them', () => {
+  it('rejects a process that serves only webhooks without a webhook', () => {
     expect(settings('-run=webhook')).toEqual({ refused: expect.stringContaining('needs -server-tls.enabled=true') });
   });
 
-  it('names the first of all that is wrong, in the order of the original', () => {
+  it('names the first error, in the order of the original', () => {
     for (const [index, [named]] of failures.entries()) {
       const words = failures.slice(index).flatMap(([, each]) => each);
       expect(settings(...words)).toEqual({ refused: expect.stringContaining(named) });

@@ -63,7 +63,7 @@ describe('the reader of gates', () => {
     ]);
   });
 
-  it('forgets what is wanted no more, and leaves no timer', async () => {
+  it('drops gates that are no longer requested, and leaves no timer', async () => {
     const { env, metrics, reader } = world();
     reader.readGates(ingester, [{ gate: 'errors', fromMs: env.clock.nowMs() }]);
     await env.advance(15_000);
@@ -75,7 +75,7 @@ describe('the reader of gates', () => {
     expect(metrics.asked).toHaveLength(2);
   });
 
-  it('takes nothing in from a question that was under way when it was forgotten, and asks no second one meanwhile', async () => {
+  it('ignores the result of a query that was running when its gate was dropped, and starts no second query meanwhile', async () => {
     const { env, metrics, reader, woken } = world();
     metrics.tell = () => 'hang';
     const fromMs = env.clock.nowMs();
@@ -106,7 +106,7 @@ describe('the reader of gates', () => {
     expect(metrics.asked).toHaveLength(3);
   });
 
-  it('drops readings from before the instant from which they count, also one that is on its way', async () => {
+  it('drops readings from before the start of counting, also from a running query', async () => {
     const { env, metrics, reader, woken } = world();
     reader.readGates(ingester, [{ gate: 'errors', fromMs: env.clock.nowMs() }]);
     await env.advance(10_010);
@@ -120,7 +120,7 @@ describe('the reader of gates', () => {
     expect(readingsOf(reader)).toHaveLength(1);
   });
 
-  it('forgets groups that are no more', async () => {
+  it('drops groups that no longer exist', async () => {
     const { env, reader } = world();
     const store = group({ name: 'store', gates: [errors] });
     const fromMs = env.clock.nowMs();
@@ -131,7 +131,7 @@ describe('the reader of gates', () => {
     expect(readingsOf(reader, store)).toHaveLength(1);
   });
 
-  it('asks nothing while the process does not lead, nor after it was stopped', async () => {
+  it('sends no query while the process is not the leader or has stopped', async () => {
     const { env, metrics, reader, leading } = world();
     const wanted = [{ gate: 'errors', fromMs: env.clock.nowMs() }];
     leading.is = false;
@@ -152,7 +152,7 @@ describe('the reader of gates', () => {
     expect(env.timerCount()).toBe(0);
   });
 
-  it('keeps its period on the monotonic clock when the wall clock jumps, and drops what was read in the future', async () => {
+  it('keeps its period by the monotonic clock if the wall clock jumps, and drops readings dated ahead', async () => {
     const { env, metrics, reader } = world();
     const fromMs = env.clock.nowMs();
     reader.readGates(ingester, [{ gate: 'errors', fromMs }]);
@@ -166,7 +166,7 @@ describe('the reader of gates', () => {
     expect(readingsOf(reader).map(({ atMs }) => atMs - fromMs)).toEqual([0, 10_000, 30_000]);
   });
 
-  it('waits for its instant, also when the wall clock goes back before it, and notices that it went on', async () => {
+  it('waits for its start, also if the wall clock is set back before it', async () => {
     const { env, metrics, reader } = world();
     const fromMs = env.clock.nowMs() + 5_000;
     reader.readGates(ingester, [{ gate: 'errors', fromMs }]);
@@ -178,7 +178,7 @@ describe('the reader of gates', () => {
     expect(metrics.asked.length).toBeGreaterThan(0);
   });
 
-  it('never asks more often than once a second, and a question takes no longer than the period', async () => {
+  it('sends at most one query per second, and limits a query to its period', async () => {
     const { env, metrics, reader } = world();
     const hasty = group({ gates: [gate({ provider, everyMs: 0 }), gate({ name: 'slow', provider, everyMs: 60_000 })] });
     reader.readGates(
@@ -190,7 +190,7 @@ describe('the reader of gates', () => {
     expect(new Set(metrics.asked.map(({ timeoutMs }) => timeoutMs))).toEqual(new Set([1_000, 10_000]));
   });
 
-  it('a provider that throws, or rejects with something else than an error, gives a reading that failed', async () => {
+  it('a provider that throws, or rejects with a value that is not an error, returns a failed reading', async () => {
     const { env, reader } = world(() => Promise.reject('x'));
     reader.readGates(ingester, [{ gate: 'errors', fromMs: env.clock.nowMs() }]);
     await env.settle();

@@ -61,7 +61,7 @@ describeOnControlPlane('a gate that is answered oddly', (controlPlane) => {
     recorder.stop();
   });
 
-  it('blocks on each of them, says why, and continues when the answer is valid', { timeout: 180_000 }, async () => {
+  it('blocks on each unexpected answer with the reason, and continues when the answer is valid', { timeout: 180_000 }, async () => {
     const { client } = controlPlane();
     const rules = [...agentRules(), ...sourceRules()];
     const arena = await openArena(controlPlane(), recorder, { namespace, zones: ['a', 'b'], replicas: 1, rules });

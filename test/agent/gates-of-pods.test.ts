@@ -23,7 +23,7 @@ function heldBy(process: ReturnType<typeof startProcess>): string | undefined {
 }
 
 describe('a gate on the availability of pods', () => {
-  it('waits until every updated pod of the wave has been ready for as long as it asks, three times in a row', async () => {
+  it('waits until every updated pod of the wave is ready for the required time, three times in a row', async () => {
     // One failure would fail the run: pods that have just become available are none.
     const cluster = world({ podsAvailable: { minReadySeconds: 60 }, failureLimit: 1 });
     const { env } = cluster;
@@ -82,7 +82,7 @@ describe('a gate that probes the pods', () => {
     await process.agent.stop();
   });
 
-  it('has no data before the first pod, which passes only when the gate says so', async () => {
+  it('has no data before the first pod, and passes only if the gate allows missing data', async () => {
     const cluster = world(provider, 'before');
     const { env } = cluster;
     const process = startProcess({ env, pods: async () => ({ status: 200, body: '' }) });

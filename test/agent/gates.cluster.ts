@@ -102,7 +102,7 @@ function gatesOnPrometheus(controlPlane: () => ControlPlane): void {
   }
 
   it(
-    'block on every unexpected answer, and continue on the expected one',
+    'block on every unexpected answer, and continue on a valid one',
     async () => {
       await prometheus.start();
       prometheus.expose(['gate_value 7']);
@@ -151,7 +151,7 @@ function gatesOnPrometheus(controlPlane: () => ControlPlane): void {
     longestMs,
   );
 
-  it('that turns bad while its wave soaks stops the run', async () => {
+  it('stops the run if it fails during the soak of its wave', async () => {
     await prometheus.start();
     prometheus.expose(['gate_value 0']);
     const { isUntouched, arena: open } = await gated('turns-bad', { consecutive: 2, failureLimit: 1, noData: 'hold' }, { soak: '10m' });

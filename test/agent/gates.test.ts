@@ -126,7 +126,7 @@ describe('a gate that enforces', () => {
     expect(cluster.deletedPods()).toHaveLength(3);
   });
 
-  it("is asked with what the agent's policy files say of its source, as they say it then", async () => {
+  it('is queried with the current source of the policy files', async () => {
     const given = world({ consecutive: 100 });
     const { cluster, env, metrics } = given;
     const source = (url: string, namespace = 'mimir'): string =>
@@ -155,7 +155,7 @@ describe('a gate that enforces', () => {
     expect(cluster.deletedPods()).toHaveLength(3);
   });
 
-  it('starts a new series of successes after a reading that flips', async () => {
+  it('starts a new series of successes after a failed reading', async () => {
     const given = world();
     const { cluster, env, metrics } = given;
     let count = 0;
@@ -171,7 +171,7 @@ describe('a gate that enforces', () => {
     expect(process.reports.at(-1)?.decision?.phase).toBe('Waiting');
   });
 
-  it('fails the run after as many failures as it allows, however far apart they are, and is not read any more', async () => {
+  it('fails the run at its failure limit, however long the time between the failures, and is then not read again', async () => {
     const given = world({ consecutive: 5, failureLimit: 4 });
     const { cluster, env, metrics } = given;
     let count = 0;
@@ -214,7 +214,7 @@ describe('a gate that enforces', () => {
     expect(process.reports.at(-1)?.decision?.phase).toBe('Failed');
   });
 
-  it('blocks without a port, and the group is quiet', async () => {
+  it('blocks without a port for metrics, and the group makes no requests', async () => {
     const given = world();
     const { cluster, env } = given;
     const process = startProcess({ env });
@@ -256,7 +256,7 @@ describe('a metric server that hangs', () => {
     expect(Math.max(...process.reports.map(({ durationMs }) => durationMs))).toBeLessThan(1_000);
   });
 
-  it('whose query never ends gets no second query, and the group is blocked', async () => {
+  it('with an endless query gets no second query, and the group is blocked', async () => {
     const given = world();
     const { cluster, env } = given;
     let asked = 0;
@@ -313,7 +313,7 @@ describe('a new leader', () => {
     expect(metrics.asked).toHaveLength(before + 6);
   });
 
-  it('is the only one that reads: who has lost the Lease stops', async () => {
+  it('is the only reader: an agent without the Lease stops reading', async () => {
     const given = world({ consecutive: 100 });
     const { env, metrics } = given;
     let isCut = false;
@@ -341,8 +341,8 @@ describe('a new leader', () => {
   });
 });
 
-describe('gates that no wave waits for', () => {
-  it('are not read: groups without one, gates of other providers, and groups that roll nothing', async () => {
+describe('gates without a wave that waits for them', () => {
+  it('are not read: groups without gates, gates of other providers, and groups without a rollout', async () => {
     const cluster = newCluster();
     adoptedGroup(cluster);
     const metrics = metricServer(cluster.env);

@@ -68,7 +68,7 @@ describe('the HTTP server', () => {
     expect(await ask(port, '/healthz')).toMatchObject({ status: 200, body: 'ok\n' });
   });
 
-  it('takes any method, and a query', async () => {
+  it('accepts any method and a query', async () => {
     const { port } = await started();
     for (const method of ['GET', 'POST', 'PUT', 'DELETE', 'OPTIONS']) {
       expect(await ask(port, '/ready?verbose', { method, body: method === 'POST' ? 'x'.repeat(100_000) : '' })).toMatchObject({
@@ -84,7 +84,7 @@ describe('the HTTP server', () => {
     expect(await ask(port, path)).toEqual({ status: 404, type: 'text/plain; charset=utf-8', body: '404 page not found\n' });
   });
 
-  it('answers 500 when the metrics cannot be made, and goes on', async () => {
+  it('answers 500 if the metrics cannot be written, and continues', async () => {
     const { port } = await started({ metrics: () => Promise.reject(new Error('secret detail')) });
     expect(await ask(port, '/metrics')).toEqual({ status: 500, type: 'text/plain; charset=utf-8', body: 'internal error\n' });
     expect(await ask(port, '/ready')).toMatchObject({ status: 200 });
@@ -101,14 +101,14 @@ describe('the HTTP server', () => {
     expect(inflight).toEqual(['POST metrics 1', 'POST metrics -1', 'GET other 1', 'GET other -1']);
   });
 
-  it('fails to start on a port that is taken', async () => {
+  it('fails to start on a port in use', async () => {
     const { port } = await started();
     const first = server;
     await expect(started({ port })).rejects.toThrow(/EADDRINUSE/);
     server = first;
   });
 
-  it('refuses what is no HTTP', async () => {
+  it('rejects a request that is not HTTP', async () => {
     const { port } = await started();
     const said = await new Promise<string>((resolve) => {
       const socket = connect(port, '127.0.0.1', () => socket.write('hello\r\n\r\n'));
@@ -142,7 +142,7 @@ describe('validation of the cluster', () => {
     expect(wrongCluster).toEqual(['loki', '', ''].map((given) => ({ route: '<unknown-route>', wanted: 'mimir', given })));
   });
 
-  it('exempts what the kubelet and Prometheus ask, the excluded paths and the excluded user agents', async () => {
+  it('exempts requests of the kubelet and Prometheus, the excluded paths and the excluded user agents', async () => {
     const { port, wrongCluster } = await started({ clusterValidation });
     for (const path of ['/ready', '/healthz', '/metrics']) expect(await ask(port, path)).toMatchObject({ status: 200 });
     expect(await ask(port, '/x/admission/no-downscale')).toMatchObject({ status: 404 });
@@ -150,7 +150,7 @@ describe('validation of the cluster', () => {
     expect(wrongCluster).toEqual([]);
   });
 
-  it('only counts when it is soft', async () => {
+  it('only counts in soft mode', async () => {
     const { port, wrongCluster } = await started({ clusterValidation: { ...clusterValidation, isSoft: true } });
     expect(await ask(port, '/nowhere')).toMatchObject({ status: 404 });
     expect(wrongCluster).toHaveLength(1);

@@ -24,7 +24,7 @@ describeOnControlPlane('a run in waves over 90 pods with a PodDisruptionBudget',
   afterAll(() => recorder.stop());
 
   it.each(largeRunStrategies)(
-    'takes the right pods under the engine %s, within the budget, the ledger and the pages of Slack, and brings each back as the ledger says',
+    'replaces the expected pods with the strategy %s, within the budget, the ledger and the pages of Slack, and each pod returns at the recorded revision',
     async (strategy) => {
       const namespace = `large-${strategy.toLowerCase()}`;
       const run = await playLargeRun(controlPlane(), { namespace, pods, atOnce, strategy, readyAfter: '700ms', timeoutMs: 90_000 });

@@ -4,8 +4,8 @@ import { adoptedGroup, newCluster, rolled } from '../kit/cluster.ts';
 
 const config = { lease: { ...defaultConfig.lease, mode: 'auto' as const } };
 
-describe('an agent that may work alone', () => {
-  it('does so where Leases are forbidden', async () => {
+describe('an agent without a Lease', () => {
+  it('works if Leases are forbidden', async () => {
     const cluster = newCluster();
     adoptedGroup(cluster);
     cluster.api.forbid('* leases.coordination.k8s.io');
@@ -58,7 +58,7 @@ describe('an agent that may work alone', () => {
     expect(second.degradations()).toEqual(first.degradations());
   });
 
-  it('waits where a review says that Leases are permitted, however long they are refused', async () => {
+  it('waits if a review says that Leases are permitted, although the API server still denies them', async () => {
     const cluster = newCluster();
     adoptedGroup(cluster);
     cluster.api.forbid('* leases.coordination.k8s.io');
@@ -71,7 +71,7 @@ describe('an agent that may work alone', () => {
     expect(process.reports).toEqual([]);
   });
 
-  it('believes nothing of what another one announced under the same number', async () => {
+  it('ignores claims of another process under the same number', async () => {
     const cluster = newCluster();
     adoptedGroup(cluster);
     const alone = { lease: { ...defaultConfig.lease, mode: 'off' as const } };
@@ -122,7 +122,7 @@ async function slowToRead() {
 }
 
 describe('requests about a group', () => {
-  it('is the same in all of a decision, also when it changes while the turn reads', async () => {
+  it('stay the same during a decision, also if they change while the turn reads', async () => {
     const { cluster, process } = await slowToRead();
     const reads = cluster.env.requests.length;
     cluster.rollTo('app:2');
@@ -140,7 +140,7 @@ describe('requests about a group', () => {
     expect(process.reports.at(-1)?.group.zones.map(({ maxUnavailable }) => maxUnavailable)).toEqual([2, 2, 2]);
   });
 
-  it('ends the turn when the group is gone once everything is read', async () => {
+  it('end the turn if the group no longer exists after all reads', async () => {
     const { cluster, process } = await slowToRead();
     const reads = cluster.env.requests.length;
     const reports = process.reports.length;
@@ -155,7 +155,7 @@ describe('requests about a group', () => {
     expect(cluster.deletedPods()).toEqual([]);
   });
 
-  it('stops a deletion that was decided before the request but whose claim is still being written', async () => {
+  it('stop a deletion that was decided before the request but whose claim is not written yet', async () => {
     const cluster = newCluster();
     adoptedGroup(cluster);
     const { serve } = cluster.api;

@@ -17,15 +17,15 @@ function inMemory() {
   return { env, ledgers: new Ledgers({ ...env, pods, log }, options) };
 }
 
-describe('a ledger that is in memory alone', () => {
-  it('is kept when its group is gone and it says something', async () => {
+describe('a ledger in memory', () => {
+  it('is kept after its group is gone, if it has entries', async () => {
     const { env, ledgers } = inMemory();
     await env.finish(ledgers.write(group, empty, claimed));
     ledgers.keep([]);
     expect(await env.finish(ledgers.read(group))).toEqual(claimed);
   });
 
-  it('is forgotten with its group when it says nothing', async () => {
+  it('is dropped with its group if it is empty', async () => {
     const { env, ledgers } = inMemory();
     await env.finish(ledgers.write(group, empty, { ...empty, epoch: 7 }));
     ledgers.keep([group]);

@@ -47,7 +47,7 @@ describe('JSON', () => {
     );
   });
 
-  it('escapes what a terminal would act on', () => {
+  it('escapes control characters of a terminal', () => {
     const line = logged('json', (log) => log.info('m', { value: '\u001b]0;x\u0007\u009b\u202e\n' }));
     expect(line).toContain(String.raw`"\u001b]0;x\u0007\u009b\u202e\n"`);
     expect(JSON.parse(line)).toMatchObject({ value: '\u001b]0;x\u0007\u009b\u202e\n' });
@@ -60,7 +60,7 @@ describe('the log', () => {
     ['info', 3],
     ['warn', 2],
     ['error', 1],
-  ] as const)('writes at %s what is at least as grave', (level, count) => {
+  ] as const)('writes at %s each line of this level or above', (level, count) => {
     const text = logged(
       'logfmt',
       (log) => {
@@ -71,7 +71,7 @@ describe('the log', () => {
     expect(text.split('\n').filter((line) => line !== '')).toHaveLength(count);
   });
 
-  it('strikes out credentials and cuts off what is too long', () => {
+  it('redacts credentials and cuts long values', () => {
     const text = logged('logfmt', (log) => {
       log.info('m', { url: 'http://user:secret@proxy:3128/x', header: 'Bearer abcdefgh.ijkl-mnop', long: 'y'.repeat(5000) });
     });
@@ -81,7 +81,7 @@ describe('the log', () => {
   });
 });
 
-it('problems of the webhooks are told once when they begin, and their end as well', async () => {
+it('problems of the webhooks are logged once when they start and once when they end', async () => {
   const env = virtualEnv();
   const told: string[] = [];
   const silent = () => undefined;

@@ -19,7 +19,7 @@ function loopOf(env: VirtualEnv, takeTurn: (key: string) => Promise<NextTurn> | 
 }
 
 describe('the loop', () => {
-  it('gives a new group its turn at once, and one turn for a burst of events', async () => {
+  it('gives a new group a turn at once, and one turn for several events', async () => {
     const env = virtualEnv();
     const { loop, keys } = loopOf(env, () => ({}));
     loop.setGroups(['a', 'b']);
@@ -29,7 +29,7 @@ describe('the loop', () => {
     expect(keys()).toEqual(['a', 'b', 'a']);
   });
 
-  it('never runs two turns of one group at a time, and another one after an event that came in between', async () => {
+  it('runs one turn of a group at a time, and another one after an event during the turn', async () => {
     const env = virtualEnv();
     let running = 0;
     let most = 0;
@@ -49,7 +49,7 @@ describe('the loop', () => {
     expect(keys()).toEqual(['a', 'a']);
   });
 
-  it('does not let a group that hangs delay the others', async () => {
+  it('does not delay other groups if one group hangs', async () => {
     const env = virtualEnv();
     const { loop, keys } = loopOf(env, (key) => (key === 'slow' ? new Promise(() => undefined) : {}));
     loop.setGroups(['slow', 'a']);
@@ -59,7 +59,7 @@ describe('the loop', () => {
     expect(keys()).toEqual(['slow', 'a', 'a']);
   });
 
-  it('does not let seventeen groups that hang delay another one', async () => {
+  it('does not delay another group if seventeen groups hang', async () => {
     const env = virtualEnv();
     const slow = Array.from({ length: 17 }, (_, index) => `slow-${index}`);
     const { loop, keys } = loopOf(env, (key) => (key.startsWith('slow') ? new Promise(() => undefined) : {}));
@@ -70,7 +70,7 @@ describe('the loop', () => {
     expect(keys()).toEqual([...slow, 'a', 'a']);
   });
 
-  it('does not run a group twice at a time that was removed and comes back during its turn', async () => {
+  it('runs one turn at a time for a group that was removed and returns during its turn', async () => {
     const env = virtualEnv();
     let running = 0;
     let most = 0;
@@ -109,7 +109,7 @@ describe('the loop', () => {
     expect(instants()).toHaveLength(2);
   });
 
-  it('gives every group a turn soon after the wall clock was set, in whichever direction, and none while clocks part slowly', async () => {
+  it('gives every group a turn soon after the wall clock was set forward or back, and none for a slow drift', async () => {
     const env = virtualEnv();
     const { loop, instants } = loopOf(env, () => ({ wakeAtMs: env.clock.nowMs() + 7_200_000 }));
     loop.setGroups(['a']);
@@ -196,7 +196,7 @@ describe('the loop', () => {
     expect(new Set(back.map(({ atMs }) => atMs)).size).toBe(20);
   });
 
-  it('lets an event shorten a long pause, but not to nothing', async () => {
+  it('shortens a long pause after an event, but not to zero', async () => {
     const env = virtualEnv();
     const { loop, instants } = loopOf(env, () => ({ retry: {} }));
     loop.setGroups(['a']);
@@ -223,7 +223,7 @@ describe('the loop', () => {
     expect(env.timerCount()).toBe(0);
   });
 
-  it('keeps what was asked for while it is paused, and begins nothing after its stop', async () => {
+  it('keeps events while it is paused, and starts no turn after its stop', async () => {
     const env = virtualEnv();
     const { loop, keys } = loopOf(env, () => ({}));
     loop.setPaused(true);
@@ -240,7 +240,7 @@ describe('the loop', () => {
     expect(env.timerCount()).toBe(0);
   });
 
-  it('forgets groups that are gone', async () => {
+  it('drops groups that no longer exist', async () => {
     const env = virtualEnv();
     const { loop, keys } = loopOf(env, () => ({ nextTurnInMs: 1000 }));
     loop.setGroups(['a', 'b']);

@@ -51,7 +51,7 @@ function heldBy({ reports }: ReturnType<typeof startProcess>): string | undefine
 }
 
 describe('a rule that reads a metric', () => {
-  it('blocks a rollout while the value demands it, and continues with a reading that does not', async () => {
+  it('blocks a rollout at a bad value, and continues at a good value', async () => {
     const given = world();
     const { env, metrics } = given;
     metrics.tell = () => value(env, '250');
@@ -132,7 +132,7 @@ describe('a rule that reads a metric', () => {
 describe('a process that only serves webhooks', () => {
   const shrink = (given: World) => scaleOf(given.set('a'), 2);
 
-  it('judges by the readings that the agent has published, and refuses when they are too old', async () => {
+  it('uses the readings that the agent has published, and denies requests if they are too old', async () => {
     const given = world();
     const { env, metrics } = given;
     metrics.tell = () => value(env, '3');
@@ -178,7 +178,7 @@ describe('a process that only serves webhooks', () => {
     expect(await env.finish(webhook.ask(shrink(given)))).toMatchObject({ allowed: false, message: expect.stringContaining('no reading') });
   });
 
-  it('reads nothing more where no rule reads a metric', async () => {
+  it('reads no ConfigMap if no rule reads a metric', async () => {
     const given = world({ rules: [] });
     const webhook = await given.start();
     await given.env.finish(webhook.ask(shrink(given)));
@@ -187,7 +187,7 @@ describe('a process that only serves webhooks', () => {
 });
 
 describe('the webhook of the agent that leads', () => {
-  it('judges by what the agent has read, before it is published', async () => {
+  it('uses the readings of the agent before they are published', async () => {
     const given = world();
     const { env, metrics } = given;
     metrics.tell = () => value(env, '250');

@@ -65,7 +65,7 @@ function adoptedReport(overrides: Partial<TurnReport> = {}): TurnReport {
 }
 
 describe('the registry', () => {
-  it('contains the catalog and nothing else, each with its type and help', async () => {
+  it('contains exactly the catalog, each metric with its type and help', async () => {
     const { metrics } = setup();
     const { text, contentType } = await metrics.text();
     expect(contentType).toBe('text/plain; version=0.0.4; charset=utf-8');
@@ -75,7 +75,7 @@ describe('the registry', () => {
     for (const [name] of catalog) expect(metricTables().join('\n')).toContain(`\`${name}\``);
   });
 
-  it('names ours apart from those of the original', () => {
+  it('separates our names from the names of the original', () => {
     for (const { name } of Object.values(ownMetrics)) expect(name).toMatch(/^rollout_group_[a-z_]+$/);
     for (const { name } of Object.values(originalMetrics))
       expect(name).toMatch(/^(?:rollout_operator_[a-z_]+|kube_validating_webhook_failure_policy)$/);
@@ -99,13 +99,13 @@ describe('the metrics of grafana/rollout-operator', () => {
     expect(buckets.filter(Boolean)).toEqual(['0.005', '0.01', '0.025', '0.05', '0.1', '0.25', '0.5', '1', '2.5', '5', '10', '+Inf']);
   });
 
-  it('have nothing of other groups', async () => {
+  it('ignore other groups', async () => {
     const { metrics, samples } = setup();
     metrics.listener.turnEnded(reportOf());
     expect(await samples('rollout_operator_group_reconciles_total')).toEqual([]);
   });
 
-  it('stand at 0 until the first success, keep it through failures, and vanish with their group', async () => {
+  it('are 0 until the first success, keep their value after failures, and end with their group', async () => {
     const { metrics, samples, pass } = setup();
     const last = 'rollout_operator_last_successful_group_reconcile_timestamp_seconds';
     metrics.listener.turnEnded(adoptedReport({ error: 'conflict' }));
@@ -125,7 +125,7 @@ describe('the metrics of grafana/rollout-operator', () => {
     expect(await samples(last)).toEqual([]);
   });
 
-  it('of an idle group show a success at least every five minutes, and its turns send nothing', async () => {
+  it('of an idle group show a success at least every five minutes, and its turns send no request', async () => {
     const cluster = newCluster();
     adoptedGroup(cluster);
     const metrics = new Metrics(cluster.env.clock, '1.2.3');
@@ -141,7 +141,7 @@ describe('the metrics of grafana/rollout-operator', () => {
     expect(sent()).toEqual(before);
   });
 
-  it('end when another process leads, and begin again with its next turn', async () => {
+  it('end when another process becomes the leader, and start again with the next turn', async () => {
     const { metrics, samples } = setup();
     const names = ['rollout_operator_group_reconciles_total', 'rollout_group_state', 'rollout_group_phase_started_timestamp_seconds'];
     const counts = async () => await Promise.all(names.map(async (name) => (await samples(name)).length));
@@ -360,7 +360,7 @@ describe('the metrics of groups', () => {
     expect(text).toContain('rollout_group_groups 0');
   });
 
-  it('have a thousand groups at most', async () => {
+  it('cover at most a thousand groups', async () => {
     const { metrics, samples } = setup();
     const many = Array.from({ length: 1003 }, (_, index) => group({ name: `g${index}` }));
     metrics.listener.groupsChanged?.(many, []);
@@ -459,7 +459,7 @@ describe('the metrics of runs', () => {
 });
 
 describe('the metrics of the agent', () => {
-  it('show what is missing, what is wrong in the definitions, and who leads', async () => {
+  it('show missing parts, invalid policies, and the leader', async () => {
     const { metrics, samples } = setup();
     metrics.listener.degraded?.([{ id: 'watch/rolloutgroups', reason: 'missing', message: 'm' }]);
     metrics.listener.leadershipChanged?.({ isLeader: true, epoch: 4 });

@@ -45,7 +45,7 @@ describeOnControlPlane('the namespaces of an agent', (controlPlane) => {
     await agent.untilReady();
   };
 
-  it('several: only groups in them roll', async () => {
+  it('several: only groups in them are rolled out', async () => {
     await start('--namespaces=several-a,several-b');
     await groupIn('all-c').setImage('example.com/server:2');
     await groupIn('several-b').setImage('example.com/server:2');
@@ -59,7 +59,7 @@ describeOnControlPlane('the namespaces of an agent', (controlPlane) => {
     expect(elsewhere.map(({ verb, requestURI }) => `${verb} ${requestURI}`)).toEqual([]);
   });
 
-  it('all, with one kind of ours installed: a group of that kind is found wherever it is, and its status is written', async () => {
+  it('all, with one kind of ours installed: a group of that kind is found in any namespace, and its status is written', async () => {
     const { client, identities } = controlPlane();
     await client.create(definitions, parse(readFileSync('deploy/crds/rolloutgroups.yaml', 'utf8')));
     await client.until<Definition>(definitions, 'the kind served', (seen) =>

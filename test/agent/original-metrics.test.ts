@@ -90,7 +90,7 @@ function exercise(metrics: Metrics): void {
 }
 
 describe('the metrics of grafana/rollout-operator', () => {
-  it('have the names, types, labels and buckets of the specification, and there are no others', async () => {
+  it('have exactly the names, types, labels and buckets of the specification', async () => {
     const { cluster, metrics } = setup();
     exercise(metrics);
     await cluster.env.advance(30_000);
@@ -150,7 +150,7 @@ const mixin = {
 };
 
 describeWithPromtool('the alerts of the mixin of grafana/rollout-operator', () => {
-  it('fire in their cases, and only then', async () => {
+  it('fire only in their cases', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'rollout-group-mixin-'));
     onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
     const file = join(folder, 'mixin.yaml');

@@ -189,7 +189,7 @@ describeOnControlPlane('the strategy partition', (controlPlane) => {
     await stage.expectEachKilledTwice([...split('a', 3, 0), ...split('b', 3, 0)]);
   });
 
-  it.concurrent('lowers a partition by what the budget has left, and no more pods are down than may be', async (context) => {
+  it.concurrent('lowers a partition within the budget, and no more pods than allowed are unavailable', async (context) => {
     const stage = await open(context, { namespace: 'several', zones: ['a', 'b'], replicas: 6, maxUnavailable: 3 });
     const agent = await stage.start(undefined, { maxUnavailable: 3 });
     await stage.untilHolding();
@@ -204,7 +204,7 @@ describeOnControlPlane('the strategy partition', (controlPlane) => {
     expect(written.every(({ pods }) => pods.length <= 3)).toBe(true);
   });
 
-  it.concurrent('keeps every pod at its version when all are killed twice at every stage of a rollout, and when it is scaled up and down in the middle', async (context) => {
+  it.concurrent('keeps the revision of every pod if all pods are killed twice at every stage of a rollout, and during scaling', async (context) => {
     const stage = await open(context, { namespace: 'leak', zones: ['a', 'b'], replicas: 4 });
     let agent = await stage.start(stoppedAt(1));
     await stage.untilHolding();
@@ -246,7 +246,7 @@ describeOnControlPlane('the strategy partition', (controlPlane) => {
     await stage.expectEachKilledTwice([...split('a', 4, 1), ...b]);
   }
 
-  it.concurrent('goes on under OrderedReady from an image that never starts to one that does', async (context) => {
+  it.concurrent('continues under OrderedReady from an image that never starts to one that starts', async (context) => {
     const stage = await open(context, { namespace: 'ordered', zones: ['a', 'b'], replicas: 3, podManagementPolicy: 'OrderedReady' });
     await stage.start(undefined);
     await stage.untilHolding();
@@ -263,7 +263,7 @@ describeOnControlPlane('the strategy partition', (controlPlane) => {
     expect(await stage.versions()).toEqual([...split('a', 3, 0, ['', '3']), ...split('b', 3, 0, ['', '3'])]);
   });
 
-  it.concurrent('goes back when the template does, with no more than the pods that had moved', async (context) => {
+  it.concurrent('returns to the earlier template, and replaces only pods that were updated', async (context) => {
     const stage = await open(context, { namespace: 'back', zones: ['a', 'b'], replicas: 4 });
     const agent = await stage.start(stoppedAt(2));
     await stage.untilHolding();
@@ -293,7 +293,7 @@ describeOnControlPlane('the strategy partition', (controlPlane) => {
     expect(replacedPods(agent)).toHaveLength(4);
   });
 
-  it.concurrent('freezes the pods that are not updated yet when the group is defined during a rollout, and rolls them in its waves', async (context) => {
+  it.concurrent('stops the rollout of a new group at the updated pods, and rolls out the remaining pods in waves', async (context) => {
     const stage = await open(context, { namespace: 'frozen', zones: ['a', 'b'], replicas: 6 });
     // The StatefulSet controller goes on only when the first updated pod is available, which is not before the agent has frozen the rest.
     await stage.setMinReadySeconds(['a', 'b'], 3600);
@@ -330,7 +330,7 @@ describeOnControlPlane('the strategy partition', (controlPlane) => {
     await stage.expectEachKilledTwice([...split('a', 6, 0), ...split('b', 6, 0)]);
   });
 
-  it.concurrent('waits with the other zone, and says why, when a user lowers a partition by hand', async (context) => {
+  it.concurrent('blocks the other zone, with the reason, if a user lowers a partition by hand', async (context) => {
     const stage = await open(context, { namespace: 'by-hand', zones: ['a', 'b'], replicas: 4 });
     const agent = await stage.start(stoppedAt(1));
     await stage.untilHolding();
@@ -350,7 +350,7 @@ describeOnControlPlane('the strategy partition', (controlPlane) => {
     });
   });
 
-  it.concurrent('reports that a zone without pods has completed, and keeps it at the new version', async (context) => {
+  it.concurrent('reports that a zone without pods is complete, and keeps it at the new revision', async (context) => {
     const stage = await open(context, { namespace: 'nothing', zones: ['a', 'b'], replicas: 2 });
     const agent = await stage.start([
       '{ name: one, zones: [a], pods: 1, after: { soak: 1h } }',

@@ -138,7 +138,7 @@ describeOnControlPlane('the strategy pinned', (controlPlane) => {
   }
 
   it(
-    'keeps every pod at its version when all are killed twice at every stage, and when it is scaled up and down in the middle',
+    'keeps the revision of every pod if all pods are killed twice at every stage, and during scaling',
     async () => {
       const namespace = 'leaks';
       const agent = await open(namespace, { replicas: 3, rollout: { waves: stoppedAt(1) } });
@@ -231,7 +231,7 @@ describeOnControlPlane('the strategy pinned', (controlPlane) => {
   );
 
   it(
-    'brings every pod back when the run fails and the group says so, and leaves the template that failed alone',
+    'returns every pod if the run fails and onFailure is rollback, and does not repeat the failed template',
     async () => {
       const namespace = 'fails';
       const rollout = { waves: stoppedAt(), onFailure: 'rollback', deadlines: { progress: '6s' } };
@@ -275,7 +275,7 @@ describeOnControlPlane('the strategy pinned', (controlPlane) => {
   );
 
   it(
-    'brings every pod back after abort --rollback, and status and history say so',
+    'returns every pod after abort --rollback, and status and history show it',
     async () => {
       const namespace = 'aborts';
       const kim = await memberOf(controlPlane(), namespace, { user: 'kim', groups: ['oncall'] }, requesterRules);

@@ -45,7 +45,7 @@ function setup(env: Readonly<Record<string, string>> = {}) {
 }
 
 describe('calls to pods', () => {
-  it('send the method, the path and the query, our names, the type of grafana/rollout-operator and no body', async () => {
+  it('send the method, the path, the query, our headers and the content type of grafana/rollout-operator, without a body', async () => {
     const seen: unknown[] = [];
     const at = await serve((request, response) => {
       const { method, url, headers } = request;
@@ -80,7 +80,7 @@ describe('calls to pods', () => {
     expect(paths).toEqual(['/prepare']);
   });
 
-  it('give up on a body that is too long and has come whole, and nothing but the call hears of it', async () => {
+  it('fail on a body over the limit that arrived at once, without an error outside the call', async () => {
     const at = await serve((_, response) => response.end('x'.repeat(3_000)));
     const { call } = setup();
     // Whatever else breaks ends the process, here as in a test.
@@ -88,7 +88,7 @@ describe('calls to pods', () => {
     await new Promise((resolve) => setImmediate(resolve));
   });
 
-  it('give up on a body that is too long, without reading it', async () => {
+  it('fail on a body over the limit, without reading it', async () => {
     let isCut = false;
     const at = await serve((_, response) => {
       // Without an end: only the other side can cut it off.
@@ -104,12 +104,12 @@ describe('calls to pods', () => {
     expect(answered).toEqual([['POST', '/prepare', 'error']]);
   });
 
-  it('take a body of just that length', async () => {
+  it('accept a body of exactly the limit', async () => {
     const at = await serve((_, response) => void response.end('x'.repeat(100)));
     expect(await setup().call(`http://${at}/`)).toEqual({ status: 200, body: 'x'.repeat(100) });
   });
 
-  it('end at their time-out, however steadily the answer drips', async () => {
+  it('end at their timeout, also if the answer arrives slowly', async () => {
     const at = await serve((_, response) => {
       const drip = setInterval(() => response.write('x'), 5);
       response.on('close', () => clearInterval(drip));
@@ -117,12 +117,12 @@ describe('calls to pods', () => {
     await expect(setup().call(`http://${at}/`, { timeoutMs: 100 })).rejects.toThrow('no complete answer within 100 ms');
   });
 
-  it('end at their time-out when nothing is said at all', async () => {
+  it('end at their timeout if no answer arrives', async () => {
     const at = await serve(() => undefined);
     await expect(setup().call(`http://${at}/`, { timeoutMs: 50 })).rejects.toThrow('no complete answer within 50 ms');
   });
 
-  it('fail when the answer breaks off', async () => {
+  it('fail if the answer ends early', async () => {
     const at = await serve((_, response) => {
       response.writeHead(200, { 'Content-Length': '50' });
       response.write('half', () => response.destroy());
@@ -137,7 +137,7 @@ describe('calls to pods', () => {
     await expect(setup().call(`http://${at}/`)).rejects.toThrow(/ECONNREFUSED/);
   });
 
-  it('tell of an answer that names another installation', async () => {
+  it('report an answer from another installation', async () => {
     const at = await serve((_, response) => void response.writeHead(511).end('{"route":"ingester_prepare"}'));
     const { call, wrongCluster } = setup();
     expect(await call(`http://${at}/`)).toMatchObject({ status: 511 });
@@ -148,7 +148,7 @@ describe('calls to pods', () => {
 describe('calls to pods through a proxy', () => {
   const pod = 'http://ingester-0.ingester.mimir.svc.cluster.local.:8080/prepare?x=1';
 
-  it('name the whole address, and carry the credentials of the proxy alone to the proxy', async () => {
+  it('contain the whole address, and send the proxy credentials only to the proxy', async () => {
     const seen: unknown[] = [];
     const at = await serve((request, response) => {
       const { method, url, headers } = request;
@@ -160,7 +160,7 @@ describe('calls to pods through a proxy', () => {
     expect(seen).toEqual([['POST', pod, 'ingester-0.ingester.mimir.svc.cluster.local.:8080', basic]]);
   });
 
-  it('go past it where NO_PROXY says so, and always to this machine', async () => {
+  it('bypass it for NO_PROXY, and always for localhost', async () => {
     const proxied: unknown[] = [];
     const proxy = await serve((request, response) => {
       proxied.push(request.url);
@@ -173,7 +173,7 @@ describe('calls to pods through a proxy', () => {
     expect(proxied).toEqual([]);
   });
 
-  it('ask it for a tunnel to a pod that speaks https, and fail when it gives none', async () => {
+  it('request a tunnel to a pod with https, and fail if the proxy opens no tunnel', async () => {
     const tunnels: unknown[] = [];
     const at = await serve(
       () => undefined,
@@ -188,7 +188,7 @@ describe('calls to pods through a proxy', () => {
     expect(tunnels).toEqual(['pod.mimir.svc:443']);
   });
 
-  it('end at their time-out when the proxy gives no answer', async () => {
+  it('end at their timeout if the proxy does not answer', async () => {
     const at = await serve(
       () => undefined,
       (server) => server.on('connect', (_, socket) => socket.resume().on('end', () => socket.destroy())),
@@ -212,7 +212,7 @@ describe.each([
     ['for its own time where that is shorter', 500, 700, [500]],
     ['not at all when too little time is left', 60_000, 900, []],
     ['not at all when another one may act', 60_000, -5, []],
-  ])('is asked %s', async (_what, timeoutMs, leftMs, expected) => {
+  ])('is called %s', async (_what, timeoutMs, leftMs, expected) => {
     const asked: PodRequest[] = [];
     const env: AgentEnv = {
       ...virtualEnv(),

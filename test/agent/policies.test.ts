@@ -3,7 +3,7 @@ import { PolicySource } from '../../agent/policies/policies.ts';
 import { cachedStatefulSet, concernsPolicies } from '../../agent/watched/caches.ts';
 import { virtualEnv } from '../kit/virtual-env.ts';
 
-it('policies that take long to work out leave most of the time to everything else', async () => {
+it('policies that take long to resolve leave most of the time to other work', async () => {
   const env = virtualEnv();
   let workMs = 0;
   let count = 0;
@@ -49,7 +49,7 @@ it('policies that take long to work out leave most of the time to everything els
   expect(env.timerCount()).toBe(0);
 });
 
-it('policies that cannot be resolved stay as they were, and a listener is told', async () => {
+it('policies that cannot be resolved keep their previous state, and a listener hears of it', async () => {
   const env = virtualEnv();
   let isBroken = false;
   let states = 0;
@@ -88,7 +88,7 @@ it('policies that cannot be resolved stay as they were, and a listener is told',
   source.stop();
 });
 
-it('policies are worked out again only when what they are made from differs', async () => {
+it('policies are resolved again only if their sources change', async () => {
   const env = virtualEnv();
   const silent = () => undefined;
   let objects: readonly { readonly apiVersion: string; readonly kind: string; readonly metadata: { readonly name: string } }[] = [];
@@ -122,7 +122,7 @@ it('policies are worked out again only when what they are made from differs', as
   source.stop();
 });
 
-it('an intent names who asked only where a webhook stamps it', async () => {
+it('an intent names its requester only where a webhook records it', async () => {
   const env = virtualEnv();
   const silent = () => undefined;
   const requestedBy = { user: 'jane', groups: ['oncall'], at: '2026-01-15T11:00:00Z' };
@@ -154,7 +154,7 @@ it('an intent names who asked only where a webhook stamps it', async () => {
   expect(users).toEqual([[undefined], ['jane']]);
 });
 
-it('a step of the partition does not resolve the policies again, another update strategy does', () => {
+it('a change of the partition does not resolve the policies again, another update strategy does', () => {
   const cached = (updateStrategy: object) =>
     cachedStatefulSet({
       apiVersion: 'apps/v1',

@@ -39,7 +39,7 @@ async function watched(path: string, rereadMs?: number) {
 }
 
 describe('the policy directory', () => {
-  it('is read with its folders, by name, and without what is no policy file', async () => {
+  it('is read with its folders, by name, without other files', async () => {
     const path = await filled(await temporary(), {
       'b.yaml': 'b',
       'a.yml': 'a',
@@ -68,7 +68,7 @@ describe('the policy directory', () => {
     await expect(open(path).read()).rejects.toThrow('nested deeper than 8');
   });
 
-  it('tells of files that are written and of files that go', async () => {
+  it('reports written and deleted files', async () => {
     const path = await filled(await temporary(), { 'a.yaml': 'a' });
     const { told, directory } = await watched(path);
     await filled(path, { 'b.yaml': 'b' });
@@ -104,14 +104,14 @@ describe('the policy directory', () => {
     expect(await directory.read()).toEqual([{ name: 'a.yaml', text: '3' }]);
   });
 
-  it('finds by reading again what no watch told, such as a file in a folder', async () => {
+  it('finds changes without a watch event by reading again, such as a file in a folder', async () => {
     const path = await filled(await temporary(), { 'team/a.yaml': 'a' });
     const { told } = await watched(path, 20);
     await filled(path, { 'team/a.yaml': 'b' });
     await expect.poll(() => told.changes, { timeout: 10_000 }).toBe(1);
   });
 
-  it('tells when it can no longer be read, and when it can again', async () => {
+  it('reports that it can no longer be read, and that it can again', async () => {
     const path = await filled(await temporary(), { 'd/a.yaml': 'a' });
     const { told } = await watched(join(path, 'd'), 20);
     await rename(join(path, 'd'), join(path, 'away'));

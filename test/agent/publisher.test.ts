@@ -108,7 +108,7 @@ describe('publishing a decision', () => {
     expect([await observedAfter(1), await observedAfter(2)]).toEqual([1, 2]);
   });
 
-  it('updates the pod count for an autoscaler without a new decision: pods terminate a while after replicas were written', async () => {
+  it('updates the pod count for an autoscaler without a new decision, because pods terminate after replicas were written', async () => {
     const { server, publisher, env, memory } = setup();
     server.put(groups, { metadata: { namespace: 'mimir', name: 'ingester' }, spec: {} });
     const replicas = () => (server.get(...groupRef) as { status?: { replicas?: number } } | undefined)?.status?.replicas;
@@ -126,7 +126,7 @@ describe('publishing a decision', () => {
     expect(replicas()).toBe(3);
   });
 
-  it.each([true, false])('writes a ConfigMap where there is no object (kind installed: %s)', async (hasKind) => {
+  it.each([true, false])('writes a ConfigMap if the group is not an object (kind installed: %s)', async (hasKind) => {
     const { server, turn, env, updatedPods } = setup({ hasKind });
     turn(1);
     await env.advance(100);
@@ -134,7 +134,7 @@ describe('publishing a decision', () => {
     expect(server.get(...mapRef)?.metadata.labels).toEqual({ 'rollout-group.dev/document': 'decision' });
   });
 
-  it('says of a quiet group too that its webhooks were changed, and when they no longer are', async () => {
+  it('reports the changed and the restored webhooks of a quiet group too', async () => {
     const { publisher, turn, env, published } = setup();
     turn(3);
     await env.advance(10_000);
@@ -150,7 +150,7 @@ describe('publishing a decision', () => {
     expect(await said()).toBeUndefined();
   });
 
-  it('writes once in five seconds, and then the last of all', async () => {
+  it('writes once in five seconds, and then only the last state', async () => {
     const { server, turn, env, updatedPods } = setup();
     for (const updated of [0, 1, 2]) {
       turn(updated);
@@ -177,7 +177,7 @@ describe('publishing a decision', () => {
     ]);
   });
 
-  it('writes what was published before once more when something else was being written meanwhile', async () => {
+  it('writes again what was published before if another value was being written meanwhile', async () => {
     const { server, turn, env, updatedPods } = setup();
     turn(0);
     await env.advance(10_000);
@@ -197,7 +197,7 @@ describe('publishing a decision', () => {
     expect(server.writes()).toHaveLength(writes);
   });
 
-  it('writes nothing while nothing changes but time, also after a restart', async () => {
+  it('writes nothing if only time passes, also after a restart', async () => {
     const first = setup();
     first.turn(1);
     await first.env.advance(60_000);
@@ -216,7 +216,7 @@ describe('publishing a decision', () => {
     expect(second.env.requests.length).toBe(asked);
   });
 
-  it('keeps since when the group has been in its phase', async () => {
+  it('keeps the time since which the group has been in its phase', async () => {
     const { turn, env, published } = setup();
     turn(0);
     await env.advance(6000);
@@ -226,7 +226,7 @@ describe('publishing a decision', () => {
     expect(published()).toMatchObject({ phaseSinceMs: since, leader: 'me' });
   });
 
-  it('is done by the leader alone, and what waited is dropped when the leadership is lost', async () => {
+  it('is done by the leader only, and a waiting write is dropped when the leadership is lost', async () => {
     const { server, turn, env, publisher } = setup();
     publisher.listener.leadershipChanged?.({ isLeader: false });
     turn(0);
@@ -239,7 +239,7 @@ describe('publishing a decision', () => {
     expect(server.writes()).toEqual([]);
   });
 
-  it('writes what waits when it is handed over', async () => {
+  it('writes a waiting value at the hand-over', async () => {
     const { turn, env, publisher, updatedPods } = setup();
     turn(0);
     await env.advance(100);
@@ -253,7 +253,7 @@ describe('publishing a decision', () => {
     expect(updatedPods()).toBe(2);
   });
 
-  it('does not hide what the next leader has said since', async () => {
+  it('does not overwrite a later value of the next leader', async () => {
     const { server, turn, env, publisher, published } = setup();
     turn(0);
     await env.advance(100);
@@ -266,7 +266,7 @@ describe('publishing a decision', () => {
     expect(published()?.goal).toBe('theirs');
   });
 
-  it('reads again after another writer, and tries again', async () => {
+  it('reads again after another writer, and retries', async () => {
     const { server, turn, env, updatedPods, warnings } = setup();
     turn(0);
     await env.advance(6000);
@@ -282,7 +282,7 @@ describe('publishing a decision', () => {
     expect(warnings).toEqual([]);
   });
 
-  it('tries again after failures, ever more rarely, and says so once', async () => {
+  it('retries after growing pauses, and reports the failure once', async () => {
     const { server, turn, env, updatedPods, warnings } = setup();
     server.fault = () => status(500, 'InternalError');
     turn(1);
@@ -295,7 +295,7 @@ describe('publishing a decision', () => {
     expect(updatedPods()).toBe(1);
   });
 
-  it('leaves a ConfigMap alone that is not its own', async () => {
+  it('keeps a ConfigMap of another owner unchanged', async () => {
     const { server, turn, env, warnings } = setup();
     server.put('configmaps', {
       metadata: { namespace: 'mimir', name: 'rollout-status-ingester', labels: { 'rollout-group.dev/document': 'ledger' } },
@@ -306,7 +306,7 @@ describe('publishing a decision', () => {
     expect(warnings).toEqual(['decision could not be published']);
   });
 
-  it('forgets groups that are gone', async () => {
+  it('drops groups that no longer exist', async () => {
     const { server, turn, env, publisher } = setup();
     server.fault = () => status(500, 'InternalError');
     turn(1);

@@ -51,14 +51,14 @@ describe('the ready time of a pod under a budget', () => {
     ['not ready', { areContainersReady: false }],
     ['terminating', { isTerminating: true }],
     ['pending', { phase: 'Pending' }],
-  ])('is removed when it is %s, and then left alone', async (_case, change) => {
+  ])('is removed when the pod is %s, and then not changed', async (_case, change) => {
     const world = evictionWorld({ objects: [budgetObject(), one({ readyTime: '2026-01-15T10:00:00Z', ...change })] });
     const { results } = observe(world);
     await world.env.advance(600_000);
     expect([results, annotation(world, 'ingester-zone-a-0')]).toEqual([['removed'], undefined]);
   });
 
-  it('follows the pod down and up again', async () => {
+  it('follows the readiness of the pod', async () => {
     const world = evictionWorld({ objects: [budgetObject(), one()] });
     const { results } = observe(world);
     await world.env.advance(10_000);
@@ -73,7 +73,7 @@ describe('the ready time of a pod under a budget', () => {
     ]);
   });
 
-  it('that is there is kept; one that is empty or cannot be read is replaced', async () => {
+  it('is kept if present, and replaced if empty or invalid', async () => {
     const times = ['2026-01-15T10:00:00Z', '', 'yesterday'];
     const objects = [budgetObject(), ...times.map((readyTime, ordinal) => podObject('ingester-zone-a', ordinal, { readyTime }))];
     const world = evictionWorld({ objects });
@@ -86,14 +86,14 @@ describe('the ready time of a pod under a budget', () => {
     ]);
   });
 
-  it('of a pod outside of every budget is left alone', async () => {
+  it('of a pod outside of every budget is not changed', async () => {
     const world = evictionWorld({ objects: [budgetObject(), podObject('web', 0, { labels: { app: 'web' } })] });
     observe(world);
     await world.env.advance(600_000);
     expect(patches(world)).toEqual([]);
   });
 
-  it('is written when a budget comes to select the pod', async () => {
+  it('is written when a budget starts to select the pod', async () => {
     const world = evictionWorld({ objects: zonesObjects() });
     observe(world);
     await world.env.advance(60_000);
@@ -105,7 +105,7 @@ describe('the ready time of a pod under a budget', () => {
 });
 
 describe('of several replicas', () => {
-  it('only the active one writes, and the next one takes over what is missing', async () => {
+  it('is written by the active one only, and the next one adds the missing times', async () => {
     const world = evictionWorld({ objects: [budgetObject(), ...zonesObjects()] });
     let leader = 0;
     const replicas = [0, 1].map((index) => observe(world, () => (leader === index ? 'now' : 'never')));
@@ -139,12 +139,12 @@ it('is written at once by a process that begins to lead, for all pods at the sam
   expect(results).toEqual(Array(9).fill('set'));
 });
 
-it('is written at once by who leads, by no other agent, and later where only webhooks are served', () => {
+it('is written at once by the leader, by no other agent, and later if the process only serves webhooks', () => {
   expect([true, false, undefined].map(writerTurn)).toEqual(['now', 'never', 'later']);
 });
 
-describe('of processes that lead nothing', () => {
-  it('write a missing time after a while, and all agree', async () => {
+describe('of processes without a leader', () => {
+  it('is written after a while if it is missing, with the same value in every process', async () => {
     const world = evictionWorld({ objects: [budgetObject(), ...zonesObjects()] });
     const replicas = [0, 1, 2].map(() => observe(world, () => 'later'));
     await world.env.advance(3000);
@@ -157,7 +157,7 @@ describe('of processes that lead nothing', () => {
     expect(replicas.flatMap(({ results }) => results).filter((result) => result === 'removed')).toHaveLength(1);
   });
 
-  it('write nothing while a leader is present', async () => {
+  it('is not written while a leader is present', async () => {
     const world = evictionWorld({ objects: [budgetObject(), ...zonesObjects()] });
     const leader = observe(world);
     const other = observe(world, () => 'later');
@@ -167,7 +167,7 @@ describe('of processes that lead nothing', () => {
 });
 
 describe('a write that fails', () => {
-  it('is logged and tried again, and one pod does not delay the others', async () => {
+  it('is logged and retried, and one pod does not delay the others', async () => {
     const world = evictionWorld({ objects: [budgetObject(), ...zonesObjects()] });
     world.env.replaceServer((request) => {
       const isBad = request.method === 'PATCH' && request.pathname.endsWith('ingester-zone-a-0');
@@ -181,7 +181,7 @@ describe('a write that fails', () => {
     expect(results.filter((result) => result === 'set')).toHaveLength(9);
   });
 
-  it('for good is tried again only with all the others', async () => {
+  it('is retried only together with all others if it fails for good', async () => {
     const world = evictionWorld({ objects: [budgetObject(), ...zonesObjects()], forbidden: ['patch pods'] });
     const { results } = observe(world);
     await world.env.advance(290_000);
@@ -190,7 +190,7 @@ describe('a write that fails', () => {
     expect(results).toHaveLength(18);
   });
 
-  it('because the pod has changed is no failure', async () => {
+  it('is no failure if the pod has changed', async () => {
     const world = evictionWorld({ objects: [budgetObject(), one()] });
     let conflicts = 0;
     world.env.replaceServer((request) => {

@@ -65,7 +65,7 @@ describeOnControlPlane('a group with a rejected scale-down', (controlPlane) => {
     return runInProcess([...line.split(' '), '-n', namespace], { env });
   }
 
-  it.for([400, 409, 500, 'failed'] as const)('rolls on while a webhook denies the scale-down: %s', async (code, context) => {
+  it.for([400, 409, 500, 'failed'] as const)('continues while a webhook denies the scale-down: %s', async (code, context) => {
     const namespace = `hook-${code}`;
     const arena = await open(context, namespace);
     const hook = await startDenyingHook(controlPlane(), { namespace, statefulSet: 'ingester-zone-b', code });
@@ -76,7 +76,7 @@ describeOnControlPlane('a group with a rejected scale-down', (controlPlane) => {
     await arena.expectKept();
   });
 
-  it('rolls on while a ValidatingAdmissionPolicy forbids the scale-down, which all views show', async (context) => {
+  it('continues while a ValidatingAdmissionPolicy denies the scale-down, and all views show the denial', async (context) => {
     const namespace = 'policy';
     const arena = await open(context, namespace);
     const { client } = controlPlane();

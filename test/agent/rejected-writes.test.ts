@@ -96,7 +96,7 @@ describe('a change of replicas that the API server rejects', () => {
     expect([refused.attempts(), sizes(cluster)['b']]).toEqual([3, 3]);
   });
 
-  it('is not repeated before the time that the API server asks for', async () => {
+  it('is not repeated before the time in the answer of the API server', async () => {
     const cluster = newCluster();
     mirroringGroup(cluster, 4);
     const headers = { 'retry-after': '45' };
@@ -110,7 +110,7 @@ describe('a change of replicas that the API server rejects', () => {
     expect(refused.attempts()).toBe(2);
   });
 
-  it('to one number is no reason to wait with another number', async () => {
+  it('to one number does not delay another number', async () => {
     const cluster = newCluster();
     mirroringGroup(cluster, 4);
     rejectScale(cluster, 'b', () => (cluster.env.requests.at(-1)?.body?.includes('"replicas":3') ? status(422, 'Invalid') : undefined));
@@ -150,7 +150,7 @@ describe('a change of replicas that the API server rejects', () => {
     expect(cluster.deletedPods()).toEqual([]);
   });
 
-  it('keeps the claim of a request without an answer for two minutes, although each repetition is rejected', async () => {
+  it('keeps the claim of a request without an answer for two minutes, although each retry is rejected', async () => {
     const cluster = newCluster();
     nativeGroup(cluster, { replicas: { count: 3 } }, { replicas: 4 });
     const answers: Served[] = [{ lost: 'before-apply', forever: true }];

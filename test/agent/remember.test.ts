@@ -68,12 +68,12 @@ describe('a ledger is written', () => {
 });
 
 describe('claims', () => {
-  it('of actions that were not carried out are dropped, others stay', () => {
+  it('of actions that were not carried out are dropped, and others are kept', () => {
     const other = { ...claim, verb: 'evictPod' as const };
     expect(withoutClaimsOf({ ...ledger, claims: [claim, other] }, [action], ledger).claims).toEqual([other]);
   });
 
-  it('of a decrease are dropped alone, when pods of the one before are still on their way out', () => {
+  it('of a downscale are dropped alone if surplus pods of the previous one still terminate', () => {
     const from = { namespace: 'mimir', zone: 'a', uid: 'u', from: 3, resourceVersion: '1' };
     const before = { verb: 'scaleDown' as const, ...from, to: 2, atMs: 1000 };
     const next = { ...before, from: 2, to: 1 };
@@ -81,14 +81,14 @@ describe('claims', () => {
     expect(withoutClaimsOf({ ...ledger, claims: [before, next] }, [action], ledger).claims).toEqual([before]);
   });
 
-  it('that were open before stay with their time: the answer to an earlier request is not known', () => {
+  it('that were already open keep their time, because the answer to the earlier request is unknown', () => {
     const before = { ...ledger, claims: [claim] };
     const announced = { ...ledger, claims: [{ ...claim, atMs: 9000 }] };
     expect(withoutClaimsOf(announced, [action], before)).toEqual(before);
     expect(withoutClaimsOf(before, [action], before)).toBe(before);
   });
 
-  it('are of this process unless they renew the claim of another process', () => {
+  it('belong to this process only if they do not renew the claim of another process', () => {
     const before = { ...ledger, claims: [claim] };
     const renewed = { ...ledger, claims: [{ ...claim, atMs: 9000 }] };
     expect(announcedIn(before, ledger, new Set())).toEqual(new Set([canonicalJson(claim)]));
@@ -97,7 +97,7 @@ describe('claims', () => {
     expect(announcedIn(renewed, before, ours)).toEqual(new Set([...renewed.claims.map(canonicalJson), ...ours]));
   });
 
-  it('end by time after two minutes', () => {
+  it('expire after two minutes', () => {
     const late = { ...claim, uid: 'v' };
     const claims = [claim, late, { ...claim, uid: 'unseen' }];
     const sinceMs = new Map([

@@ -20,7 +20,7 @@ describeOnControlPlane('a rollout of 3 zones', (controlPlane) => {
   afterEach(() => arena.close());
   afterAll(() => recorder.stop());
 
-  it('keeps every rule, and writes no more than it must', async () => {
+  it('respects every rule, with a minimum of writes', async () => {
     arena = await openArena(controlPlane(), recorder, { namespace: 'plain', replicas: 20, maxUnavailable: 10 });
     const agent = await arena.start();
     await agent.untilReady();
@@ -31,7 +31,7 @@ describeOnControlPlane('a rollout of 3 zones', (controlPlane) => {
     expect(onWorkloads(await arena.expectKept())).toEqual(faultFree(60));
   });
 
-  it('is taken over by a second agent when the first is killed in the middle', async () => {
+  it('is continued by a second agent when the first is killed during the rollout', async () => {
     arena = await openArena(controlPlane(), recorder, { namespace: 'killed', ...size });
     const first = await arena.start({ flags: ['--identity=first'] });
     await first.untilReady();
@@ -129,13 +129,13 @@ describeOnControlPlane('a rollout of 3 zones', (controlPlane) => {
       return { counts: onWorkloads(await arena.expectKept()), hits };
     }
 
-    it('that disturbs reads, writes what it writes without one', async () => {
+    it('that delays reads, makes the same writes as without a proxy', async () => {
       const { counts, hits } = await roll('reads', disturbing);
       expect(counts).toEqual(faultFree());
       expect(Object.entries(hits).filter(([, count]) => count === 0)).toEqual([]);
     });
 
-    it('that loses requests and replies, finishes and deletes nothing twice', async () => {
+    it('that loses requests and answers, completes and deletes each pod once', async () => {
       const { hits } = await roll('writes', losing);
       expect(hits['reply of a delete is lost']).toBeGreaterThan(0);
       const deleted = (await arena.history()).requests.filter(({ verb, objectRef, responseStatus, user }) => {

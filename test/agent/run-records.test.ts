@@ -66,7 +66,7 @@ describe('records of runs', () => {
     expect([...outcomes()].sort()).toEqual(['running', 'superseded']);
   });
 
-  it('go on after a restart, without a write while nothing happens', async () => {
+  it('continue after a restart, without a write during a wait', async () => {
     const first = setup();
     await first.turn({ updated: [3, 3], target: 'old' });
     await first.turn({ updated: [0, 0], performed: [first.replaced('a', 0)] });
@@ -78,7 +78,7 @@ describe('records of runs', () => {
     expect(first.outcomes()).toEqual(['completed']);
   });
 
-  it('are bounded: the oldest finished ones go', async () => {
+  it('are bounded: the oldest finished records are deleted', async () => {
     const { turn, all } = setup();
     await turn({ updated: [3, 3], target: 'r0' });
     for (let count = 1; count <= 13; count += 1) {
@@ -92,7 +92,7 @@ describe('records of runs', () => {
     expect(all().map(({ spec }) => spec.endedAt)).not.toContain([...ends].sort()[0]);
   });
 
-  it('are as many as the group keeps, counted again when that changes', async () => {
+  it('follow the limit of the group, also if the limit changes', async () => {
     const { turn, all } = setup();
     const runs = async (count: number, historyLimit: number) => {
       for (let run = 1; run <= count; run += 1) {
@@ -105,7 +105,7 @@ describe('records of runs', () => {
     expect([await runs(4, 3), await runs(1, 1), await runs(3, 3)]).toEqual([3, 1, 3]);
   });
 
-  it('go beyond what the group keeps also when a leader died before they did', async () => {
+  it('above the limit are deleted, also if a leader died before it deleted them', async () => {
     const { turn, all, server, start, records } = setup();
     await turn({ updated: [3, 3], target: 'r0' });
     for (const target of ['r1', 'r2']) {
@@ -123,7 +123,7 @@ describe('records of runs', () => {
     expect(server.writes()).toHaveLength(writes + 1);
   });
 
-  it('are not made for a run that was decided on and never stored', async () => {
+  it('are not written for a run that was decided but never stored', async () => {
     const { env, server, report, records } = setup();
     const { decision, ...rest } = report({ updated: [0, 0] });
     records.listener.turnEnded({ ...rest, ...(decision === undefined ? {} : { decision }), ledger: ledgerOf() });
@@ -132,7 +132,7 @@ describe('records of runs', () => {
     expect(server.writes()).toEqual([]);
   });
 
-  it('are no concern where the kind is not installed, and are looked for again', async () => {
+  it('are skipped if the kind is not installed, and written once it is', async () => {
     const { turn, env, server, warnings, replaced } = setup([]);
     await turn({ updated: [0, 0], performed: [replaced('a', 0)] });
     await turn({ updated: [1, 0], performed: [replaced('a', 1)] });
@@ -144,7 +144,7 @@ describe('records of runs', () => {
     expect(env.requests).toHaveLength(2);
   });
 
-  it('wait until those of before could be read', async () => {
+  it('wait until the earlier records are read', async () => {
     const { turn, server, outcomes, env, replaced } = setup();
     server.fault = () => status(429, 'TooManyRequests');
     await turn({ updated: [3, 3], target: 'old' });
@@ -182,7 +182,7 @@ describe('records of runs', () => {
     expect(all()[0]?.spec).toMatchObject({ outcome: 'completed' });
   });
 
-  it('take an answer that was lost for what it may be', async () => {
+  it('handle a lost answer as an unknown result', async () => {
     const { turn, server, outcomes, replaced } = setup();
     let lost = 0;
     server.fault = ({ method, json }) => {

@@ -142,7 +142,7 @@ describeOnControlPlane('replicas that follow', (controlPlane) => {
         ([template]) => template?.status?.replicas === replicas,
       );
 
-    it.concurrent('that an autoscaler moves by its bounds, up and down, and are told in its status', async (context) => {
+    it.concurrent('that an autoscaler scales follows its bounds up and down, and its status has the replicas', async (context) => {
       const arena = await mirrored(context, 'autoscaled');
       const { client } = controlPlane();
       await createTemplate(client, 'autoscaled', 'ingester', 2);
@@ -159,7 +159,7 @@ describeOnControlPlane('replicas that follow', (controlPlane) => {
       await arena.expectKept();
     });
 
-    it.concurrent('that is scaled by its own subresource; with write-back off its status is left alone', async (context) => {
+    it.concurrent('that is scaled through the subresource keeps its status if write-back is off', async (context) => {
       const arena = await mirrored(context, 'scaled', { 'grafana.com/rollout-mirror-replicas-from-resource-write-back': 'false' });
       const { client } = controlPlane();
       await createTemplate(client, 'scaled', 'ingester', 2);
@@ -176,18 +176,21 @@ describeOnControlPlane('replicas that follow', (controlPlane) => {
       ['act.scaleStatefulSet', 'act.writeBackReplicas'].flatMap((site) =>
         (['before send', 'after reply'] as const).map((moment) => ({ site, moment })),
       ),
-    )('whose agent dies at $site $moment: another finishes', async ({ site, moment }: { site: string; moment: Moment }, context) => {
-      const namespace = `dies-${site}-${moment}`.toLowerCase().replaceAll(/[. ]/g, '-');
-      const arena = await mirrored(context, namespace);
-      const { client } = controlPlane();
-      await createTemplate(client, namespace, 'ingester', 3);
-      const first = await arena.startInside({ name: 'first', diesAt: (call) => call.site === site && call.moment === moment });
-      await vi.waitUntil(() => first.mortal.isDead(), { timeout: 60_000 });
-      await arena.startInside({ name: 'second' });
-      await untilReplicas(arena, [3, 3, 3]);
-      await untilTold(namespace, 3);
-      expect((await scalings(arena)).length).toBe(3);
-      await arena.expectKept();
-    });
+    )(
+      'with an agent that dies at $site $moment is completed by another agent',
+      async ({ site, moment }: { site: string; moment: Moment }, context) => {
+        const namespace = `dies-${site}-${moment}`.toLowerCase().replaceAll(/[. ]/g, '-');
+        const arena = await mirrored(context, namespace);
+        const { client } = controlPlane();
+        await createTemplate(client, namespace, 'ingester', 3);
+        const first = await arena.startInside({ name: 'first', diesAt: (call) => call.site === site && call.moment === moment });
+        await vi.waitUntil(() => first.mortal.isDead(), { timeout: 60_000 });
+        await arena.startInside({ name: 'second' });
+        await untilReplicas(arena, [3, 3, 3]);
+        await untilTold(namespace, 3);
+        expect((await scalings(arena)).length).toBe(3);
+        await arena.expectKept();
+      },
+    );
   });
 });

@@ -23,7 +23,7 @@ function setup(onRequest: (request: ServedRequest) => void = () => undefined) {
 }
 
 describe('an action of two requests', () => {
-  it('ends after the first when the process may not act any more by then, and is known not to be done', async () => {
+  it('ends after the first request if the process may no longer act, and is known as incomplete', async () => {
     const methods: string[] = [];
     let isLeading = true;
     const { env, action } = setup(({ method }) => {
@@ -36,7 +36,7 @@ describe('an action of two requests', () => {
     expect(acted).toEqual({ result: 'failed', message: 'this process no longer leads' });
   });
 
-  it('goes on while the process may act', async () => {
+  it('continues while the process may act', async () => {
     const methods: string[] = [];
     const { env, action } = setup(({ method }) => methods.push(method));
     const acted = await sendAction(env, action, { timeoutMs: 1000, mayAct: () => true, references: [] });
@@ -46,7 +46,7 @@ describe('an action of two requests', () => {
 });
 
 describe('a partition', () => {
-  it('is the only field of the write, which applies to the observed state of the StatefulSet', async () => {
+  it('is the only field of the write, which names the observed version of the StatefulSet', async () => {
     const { env, api, target } = setup();
     const { uid, resourceVersion } = target;
     const partition = { ...target, kind: 'setPartition', from: 1_000_000, to: 4, because: 'outdated', pods: [] } as const;

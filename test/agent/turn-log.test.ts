@@ -16,7 +16,7 @@ function setup(one = group({ zones: ['a', 'b'] })) {
 }
 
 describe('the log of turns', () => {
-  it('says each action with its result', () => {
+  it('has each action with its result', () => {
     const { listener, report, replaced, said } = setup();
     listener.turnEnded(
       report({ updated: [3, 3], target: 'old', performed: [replaced('a', 1), { ...replaced('a', 2), result: 'failed', message: 'no' }] }),
@@ -28,7 +28,7 @@ describe('the log of turns', () => {
     ]);
   });
 
-  it('says which pods go by a partition, and in an Event too', () => {
+  it('names the pods that a partition replaces, also in an Event', () => {
     const { listener, report, said } = setup();
     const pods = [2, 1].map((ordinal) => ({ pod: `ingester-zone-a-${ordinal}`, ordinal, uid: `uid-${ordinal}` }));
     const target = { namespace: 'mimir', zone: 'a', statefulSet: 'ingester-zone-a', uid: 'u', resourceVersion: '1' };
@@ -65,7 +65,7 @@ describe('the log of turns', () => {
     expect(said().map(([, message]) => message)).toEqual(['group is no longer blocked']);
   });
 
-  it('says a failure once until a turn succeeds or another thing fails', () => {
+  it('has a failure once until a turn succeeds or another failure occurs', () => {
     const { listener, report, said } = setup();
     const turns = ['first', 'first', 'second', undefined, 'second'];
     for (const error of turns) listener.turnEnded(report({ updated: [3, 3], target: 'old', ...(error === undefined ? {} : { error }) }));
@@ -76,7 +76,7 @@ describe('the log of turns', () => {
     ]);
   });
 
-  it('says what is missing, and when it is there', () => {
+  it('names a missing part, and reports when it is available', () => {
     const { listener, said } = setup();
     const lease = { id: 'lease', reason: 'forbidden', message: 'no Lease' } as const;
     listener.degraded?.([lease]);

@@ -34,7 +34,7 @@ function sizes({ api }: Cluster): readonly number[] {
 }
 
 describe('a turn', () => {
-  it('takes no pod away by what it saw before the ledger was slow', async () => {
+  it('deletes no pod from a snapshot before a slow write of the ledger', async () => {
     const cluster = newCluster();
     adoptedGroup(cluster);
     let isSlow = false;
@@ -90,7 +90,7 @@ describe('a turn', () => {
     expect(cluster.maxDown().zones).toBe(1);
   });
 
-  it('that was overtaken while the ledger was written is taken again at once, when what overtook it has passed', async () => {
+  it('that became stale during the write of the ledger is repeated at once when the conflict has ended', async () => {
     const cluster = newCluster();
     adoptedGroup(cluster);
     const ledger = slowLedger(cluster, 1000);
@@ -114,7 +114,7 @@ describe('a turn', () => {
     expect(isSent('act.deletePod')()).toBe(true);
   });
 
-  it('adds no replicas by what it saw before a look at the group was slow', async () => {
+  it('adds no replicas from a snapshot before a slow read of the group', async () => {
     const cluster = newCluster();
     mirroringGroup(cluster);
     const { serve } = cluster.api;
@@ -138,7 +138,7 @@ describe('a turn', () => {
     await cluster.env.until(() => sizes(cluster).every((size) => size === 5));
   });
 
-  it('takes no pod away by a cache whose watch has said nothing for a while', async () => {
+  it('deletes no pod if the watch of the cache was silent for a while', async () => {
     const cluster = newCluster();
     nativeGroup(cluster);
     let isStalled = false;
@@ -169,7 +169,7 @@ describe('a turn', () => {
     expect(cluster.maxDown()).toEqual({ zones: 1, pods: 1 });
   });
 
-  it('ends at once when the ledger may not be written for a while, and the pause that the server asks for is kept', async () => {
+  it('ends at once if the ledger cannot be written for a while, and the requested pause is respected', async () => {
     const cluster = newCluster();
     adoptedGroup(cluster);
     let isBusy = false;
@@ -193,7 +193,7 @@ describe('a turn', () => {
     await cluster.env.until(() => rolled(cluster, 'app:2'), 3_600_000);
   });
 
-  it('counts a run as not begun whose first replacement was refused', async () => {
+  it('counts a run as not started if its first replacement was denied', async () => {
     const cluster = newCluster();
     nativeGroup(cluster);
     const process = startProcess({ env: cluster.env });
@@ -210,7 +210,7 @@ describe('a turn', () => {
     expect(cluster.deletedPods()).toHaveLength(9);
   });
 
-  it('reports a right that the API server denies as a block until the right is granted', async () => {
+  it('reports a denied permission as a block until the permission is granted', async () => {
     const cluster = newCluster();
     nativeGroup(cluster);
     const process = startProcess({ env: cluster.env });
@@ -278,7 +278,7 @@ describe('a turn', () => {
     await cluster.env.until(() => rolled(cluster, 'app:2'), 3_600_000);
   });
 
-  it('that could not read what is mirrored is followed by one that can, although the watch of it tells of nothing more', async () => {
+  it('without a readable source is followed by one with it, although the watch reports no further event', async () => {
     const cluster = newCluster();
     let isBusy = false;
     const { serve } = cluster.api;
@@ -299,7 +299,7 @@ describe('a turn', () => {
     expect(cluster.env.requests.filter(({ site }) => site === 'sources.read')).toHaveLength(reads + 2);
   });
 
-  it('decides nothing after a standstill in which the Lease has run out, so that nothing is published over what the next leader says', async () => {
+  it('makes no decision after a stall in which the Lease expired, so it does not overwrite the decision of the next leader', async () => {
     const cluster = newCluster();
     let isSlow = false;
     const { serve } = cluster.api;
@@ -322,7 +322,7 @@ describe('a turn', () => {
     expect(sizes(cluster)).toEqual([4, 4, 4]);
   });
 
-  it('that reads once more after its decision does not report that decision when this fails', async () => {
+  it('does not report its decision if the read after the decision fails', async () => {
     const cluster = newCluster();
     nativeGroup(cluster);
     let isStalled = false;
@@ -348,7 +348,7 @@ describe('a turn', () => {
     }
   });
 
-  it('that may not act for a moment is followed by one that does', async () => {
+  it('that may not act for a moment is followed by one that may', async () => {
     const cluster = newCluster();
     mirroringGroup(cluster);
     const process = startProcess({ env: cluster.env });
@@ -361,7 +361,7 @@ describe('a turn', () => {
     expect(sizes(cluster)).toEqual([4, 4, 4]);
   });
 
-  it('remembers the time of a scale-down that arrived late, although its repetition met a conflict', async () => {
+  it('records the time of a scale-down that arrived late, although its retry met a conflict', async () => {
     const cluster = newCluster();
     cluster.api.put(template, { metadata: { name: 'store', namespace: 'mimir' }, spec: { replicas: 3 }, status: { replicas: 3 } });
     const mirror = { from: { apiVersion: 'rollout-operator.grafana.com/v1', kind: 'ReplicaTemplate', name: 'store', read: 'scale' } };
@@ -385,7 +385,7 @@ describe('a turn', () => {
     await cluster.env.until(() => sizes(cluster).every((size) => size === 2), 3_600_000);
   });
 
-  it('announces nothing by what it saw before a slow read', async () => {
+  it('claims nothing from a snapshot before a slow read', async () => {
     const cluster = newCluster();
     nativeGroup(cluster);
     const { serve } = cluster.api;

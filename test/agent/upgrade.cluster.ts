@@ -137,7 +137,7 @@ describeOnControlPlane('an upgrade of the agent', (controlPlane) => {
     });
   });
 
-  it.concurrent('of the ledger alone stops the group loudly, until the ledger has a known format', async () => {
+  it.concurrent('of the ledger alone stops the group with a message until the ledger has a known format', async () => {
     const namespace = 'upgrade-ledger';
     const { client, identities } = controlPlane();
     const arena = await openArena(controlPlane(), recorder, { namespace });

@@ -138,7 +138,7 @@ describeOnControlPlane('a whole run', (controlPlane) => {
     }
   }
 
-  it('comes to every place of the agent that is not named as left out, and to none that is', async () => {
+  it('reaches every call site of the agent except those named as omitted', async () => {
     const reached = await play('plain', []);
     const ended = [...sometimes, ...cases.flatMap(({ deaths }) => deaths.map(({ site }) => site))];
     expect([...reached].filter((site) => !ended.includes(site))).toEqual([]);
@@ -149,7 +149,7 @@ describeOnControlPlane('a whole run', (controlPlane) => {
   });
 
   it.concurrent.each(played.map(({ moment, sites, deaths, namespace }) => [moment, sites, deaths, namespace] as const))(
-    'comes to the same end after deaths %s: %s',
+    'has the same result after deaths %s: %s',
     async (_moment, _sites, deaths, namespace) => {
       await play(namespace, deaths);
     },

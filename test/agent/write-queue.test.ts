@@ -50,9 +50,9 @@ it('writes nothing while the process may not, and then the newest value; the han
   expect(written).toEqual(['a new', 'b new']);
 });
 
-describe('a write that is refused', () => {
+describe('a rejected write', () => {
   it.each([401, 403, 404])(
-    'with %s is tried again within half a minute, later at least every five, and not by all at once',
+    'with %s is retried within half a minute, later at least every five, and not together with others',
     async (status) => {
       const pauses = await pausesAfter(status, 3_600_000);
       const longest = [30, 60, 120, 240, 300, 300, 300];
@@ -65,7 +65,7 @@ describe('a write that is refused', () => {
     },
   );
 
-  it('for other reasons is tried again within a second, and at least every minute however long it lasts', async () => {
+  it('for other reasons is retried within a second, and at least every minute however long it lasts', async () => {
     const pauses = await pausesAfter(500, 3_600_000);
     expect(pauses[0]).toBeLessThanOrEqual(1);
     expect(Math.max(...pauses)).toBeGreaterThan(30);

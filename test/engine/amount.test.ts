@@ -40,7 +40,7 @@ describe('the updated pods of a wave', () => {
     [3, 3, 3],
     [4, 3, 3],
     [1, 0, 0],
-  ])('of a wave of %i pods in a zone of %i are %i, all of them at most', (count, replicas, expected) => {
+  ])('of a wave of %i pods in a zone of %i are %i, at most the whole zone', (count, replicas, expected) => {
     expect(waveTarget({ pods: count }, replicas)).toBe(expected);
   });
 });

@@ -241,7 +241,7 @@ function planText(shuffle: Shuffle): string {
 }
 
 describe('the same input in another order', () => {
-  it(`gives the same decisions and judgements, over ${permutations} permutations of a snapshot of many groups`, () => {
+  it(`has the same decisions and judgements, over ${permutations} permutations of a snapshot of many groups`, () => {
     const snapshot = richSnapshot(Array.from({ length: 12 }, (_, index) => index + 1));
     const asked = requests(snapshot);
     const expected = answers(snapshot, asked);
@@ -256,7 +256,7 @@ describe('the same input in another order', () => {
     }
   });
 
-  it(`gives the same decisions and judgements, over ${2 * permutations} random groups`, () => {
+  it(`has the same decisions and judgements, over ${2 * permutations} random groups`, () => {
     const different: number[] = [];
     for (let seed = 1; seed <= 2 * permutations; seed += 1) {
       const { snapshot } = randomCase(seed);
@@ -266,7 +266,7 @@ describe('the same input in another order', () => {
     expect(different).toEqual([]);
   });
 
-  it(`gives the same plan, over ${permutations} orders of manifests and policy files`, () => {
+  it(`has the same plan, over ${permutations} orders of manifests and policy files`, () => {
     const expected = planText((items) => items);
     expect(JSON.parse(expected).groups[0].waves.length).toBeGreaterThan(0);
     for (let seed = 1; seed <= permutations; seed += 1) {

@@ -49,9 +49,9 @@ export const faults: readonly Row[] = [
     what: 'equal revisions in the status are taken for updated pods',
     here: 'What a pod runs is what its label says; a run is complete when every pod runs what is asked for.',
     tests: [
-      ...view('lists outdated pods by ordinal, which are available all the same', 'counts a pod without a revision as outdated'),
+      ...view('lists outdated pods by ordinal, and these can be available', 'counts a pod without a revision as outdated'),
       ...run('does not exist while every pod is at its update revision', 'is asked again, as a new run, when an old pod comes back'),
-      ...partitionCluster('goes back when the template does, with no more than the pods that had moved'),
+      ...partitionCluster('returns to the earlier template, and replaces only pods that were updated'),
     ],
   },
   {
@@ -65,7 +65,7 @@ export const faults: readonly Row[] = [
       ),
       ...wave('a rollback neither soaks nor asks anybody, unless policy says otherwise'),
       ...partitionPlan('goes on to a third revision, and back'),
-      ...partitionCluster('goes back when the template does, with no more than the pods that had moved'),
+      ...partitionCluster('returns to the earlier template, and replaces only pods that were updated'),
     ],
   },
   {
@@ -74,7 +74,7 @@ export const faults: readonly Row[] = [
     here: 'Such a pod is deleted as soon as another template is there, beyond the budget and before healthy ones.',
     tests: [
       ...partition('is deleted when a new template is there, since the controller waits for it under OrderedReady'),
-      ...partitionCluster('goes on under OrderedReady from an image that never starts to one that does'),
+      ...partitionCluster('continues under OrderedReady from an image that never starts to one that starts'),
       ...stuck('a pod is stuck'),
       ...budget('the cure of stuck pods under OrderedReady'),
     ],
@@ -87,7 +87,7 @@ export const faults: readonly Row[] = [
       ...partition('the partition is lowered'),
       ...rollRules('waits until the pods of another zone are available'),
       ...run('soaks from the beginning when a pod falls back, of whichever zone'),
-      ...parts('is not decided upon while the caches show a state before its own writes'),
+      ...parts('is too old for a decision while the caches show a state before the writes of the agent'),
     ],
   },
   {
@@ -98,7 +98,7 @@ export const faults: readonly Row[] = [
       ...gate('fails with as many failures as its limit, in a row or not'),
       ...deadline('the progress deadline', 'the deadline of the whole run'),
       ...wave('after a wave', 'a gate that failed too often says why the run fails'),
-      ...rollWave('fails while a pod is awaited, within a wave and after it'),
+      ...rollWave('fails while a pod starts, within a wave and after it'),
     ],
   },
   {
@@ -135,8 +135,8 @@ export const faults: readonly Row[] = [
     tests: [
       ...source('the address of a source', 'has the limits of its schema, in milliseconds, unless it says otherwise'),
       ...http(
-        'is trusted by the authority that it names, and by no other',
-        'silence, and one that drips, within the time of the gate and of the source',
+        'is trusted through the authority in its policy, and through no other',
+        'is silence or a slow stream, which ends at the time limit of the gate and the source',
       ),
       ...secrets(
         'is taken with a warning for each Secret and key that is not there, within what API servers show',

@@ -23,7 +23,7 @@ const budget = of('test/engine/rules/budget.test.ts');
 const broken = of('test/agent/broken-image.cluster.ts');
 const partition = of('test/agent/partition.cluster.ts');
 const killedTwice = partition(
-  'keeps every pod at its version when all are killed twice at every stage of a rollout, and when it is scaled up and down in the middle',
+  'keeps the revision of every pod if all pods are killed twice at every stage of a rollout, and during scaling',
 );
 const partitionPlan = of('test/engine/plan/partition.test.ts');
 const partitionWebhook = of('test/webhook/partition.cluster.ts');
@@ -36,10 +36,8 @@ const records = of('test/agent/run-records.test.ts');
 const record = of('test/engine/publish/run-record.test.ts');
 const pinnedPod = of('test/engine/strategies/pinned/pinned-pod.cluster.ts');
 const pinned = of('test/agent/pinned.cluster.ts');
-const back = pinned('brings every pod back when the run fails and the group says so, and leaves the template that failed alone');
-const pinnedKilledTwice = pinned(
-  'keeps every pod at its version when all are killed twice at every stage, and when it is scaled up and down in the middle',
-);
+const back = pinned('returns every pod if the run fails and onFailure is rollback, and does not repeat the failed template');
+const pinnedKilledTwice = pinned('keeps the revision of every pod if all pods are killed twice at every stage, and during scaling');
 const deleted = of('test/engine/plan/partition-alone.test.ts');
 const releaseRules = of('test/engine/release/release.test.ts');
 const releaseByAgent = of('test/agent/release/release.test.ts');
@@ -60,7 +58,7 @@ export const judgingRows: readonly Row[] = [
       ...gate('passes when enough readings in a row passed', 'the readings that count'),
       ...agentGates(
         'passes after the required number of good readings, one in each period, and is read only in its time',
-        'starts a new series of successes after a reading that flips',
+        'starts a new series of successes after a failed reading',
       ),
       ...phased('takes any series for a success and none for a failure, and never fails for them'),
     ],
@@ -72,7 +70,7 @@ export const judgingRows: readonly Row[] = [
     tests: [
       ...gate('fails with as many failures as its limit, in a row or not', 'a reading without success'),
       ...prometheus('an answer of Prometheus'),
-      ...agentGates('fails the run after as many failures as it allows, however far apart they are, and is not read any more'),
+      ...agentGates('fails the run at its failure limit, however long the time between the failures, and is then not read again'),
     ],
   },
   {
@@ -81,7 +79,7 @@ export const judgingRows: readonly Row[] = [
     here: 'before and after of each wave.',
     tests: [
       ...wave('before a wave', 'gates are not asked in a return, because they may measure what it repairs, unless policy says otherwise'),
-      ...gatesCluster('that turns bad while its wave soaks stops the run'),
+      ...gatesCluster('stops the run if it fails during the soak of its wave'),
     ],
   },
   {
@@ -91,7 +89,7 @@ export const judgingRows: readonly Row[] = [
     tests: [
       ...http(
         'shows a token, or a user and a password, that it reads each time',
-        'is not asked by a group of another namespace, nor too often',
+        'is denied for a group of another namespace, and has a rate limit',
       ),
       ...rights('name the Secrets of metric sources in the namespace of the agent, and no others'),
       ...phased('are named in the namespace of the agent, and the copy that this needs is asked for'),
@@ -103,7 +101,7 @@ export const judgingRows: readonly Row[] = [
     here: 'A gate asks Consul how many instances of a service pass, in a datacenter; noData says what a missing service means.',
     tests: [
       ...http('is about one service, in the datacenter that the gate names, with the token of the source'),
-      ...providers('counts the instances that do not pass, or with a number those that do'),
+      ...providers('counts the failing instances, or the passing ones if the gate requires a number'),
       ...consul('an answer of Consul'),
       ...rollouts('queries Consul about each of its services, at an address that a person must set'),
     ],
@@ -114,8 +112,8 @@ export const judgingRows: readonly Row[] = [
     here: 'A gate sends a GET to each updated pod. Commands and TCP belong to the readiness probe of the pod, which every step waits for.',
     tests: [
       ...probes(
-        'asks every updated pod once, and counts those that do not answer 2xx',
-        'gives each pod its time, and is an error when not all could be asked',
+        'calls every updated pod once, and counts the pods that do not answer 2xx',
+        'gives each call a time limit, and is an error if a pod could not be called',
       ),
       ...gatesOfPods('blocks while an updated pod does not answer, asks no other pod, and continues when all answer'),
     ],
@@ -133,7 +131,7 @@ export const judgingRows: readonly Row[] = [
     tests: [
       ...rollRules('run-failed'),
       ...run('a failed run'),
-      ...gatesCluster('that turns bad while its wave soaks stops the run'),
+      ...gatesCluster('stops the run if it fails during the soak of its wave'),
       ...back,
     ],
   },
@@ -144,7 +142,7 @@ export const judgingRows: readonly Row[] = [
     tests: [
       ...stuck('a pod is stuck'),
       ...budget('the cure of stuck pods under OrderedReady'),
-      ...partition('goes on under OrderedReady from an image that never starts to one that does'),
+      ...partition('continues under OrderedReady from an image that never starts to one that starts'),
       ...broken('because half of a zone crash-loops on a new image: they heal with the next image, and no other zone is touched'),
     ],
   },
@@ -154,7 +152,7 @@ export const judgingRows: readonly Row[] = [
     here: 'A template of before is a run of its own, without soak and approvals; undo writes it for the whole group, and holds what Git asks for again.',
     tests: [
       ...run('is a rollback when it is what ran before'),
-      ...partition('goes back when the template does, with no more than the pods that had moved'),
+      ...partition('returns to the earlier template, and replaces only pods that were updated'),
       ...undo('blocks the undone revision, then writes the previous template to every member'),
       ...undo('after a rollback gives the members the template that their pods run, and replaces no pod'),
       ...restart('refuses the template of a failed run, and names the commands that return or continue'),
@@ -189,7 +187,7 @@ export const judgingRows: readonly Row[] = [
     what: 'a history that is bounded',
     here: 'RolloutRuns, as many as historyLimit of the group; each with its steps, its waits, who asked what, and where it came from.',
     tests: [
-      ...records('are bounded: the oldest finished ones go', 'are as many as the group keeps, counted again when that changes'),
+      ...records('are bounded: the oldest finished records are deleted', 'follow the limit of the group, also if the limit changes'),
       ...record('adds up what it waited for, and ends with the run', 'keeps its bounds however long the run and its texts are'),
     ],
   },
@@ -215,7 +213,7 @@ export const judgingRows: readonly Row[] = [
     here: 'With onPolicyDeleted: release, deleting the group does it: the partition of one zone after the other becomes 0, each once. A gate that observes holds nothing.',
     tests: [
       ...releaseRules('a release'),
-      ...releaseByAgent('stays as it is for a minute, then its zones are handed back one after the other, and it is forgotten'),
+      ...releaseByAgent('is released zone by zone after one minute, and then forgotten'),
       ...releaseCluster(
         'is handed to the StatefulSet controller, one zone after the other, past the rules that blocked its run, with the strategy $strategy',
       ),

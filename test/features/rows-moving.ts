@@ -72,7 +72,7 @@ export const movingRows: readonly Row[] = [
     tests: [
       ...rollRules('update-strategy'),
       ...lint('lint compares members with'),
-      ...rolloutCluster('keeps every rule, and writes no more than it must'),
+      ...rolloutCluster('respects every rule, with a minimum of writes'),
       ...pins('pinned pods in a ledger'),
       ...partitionCluster(
         'blocks an idle group, rolls from the highest ordinal within the budget, and blocks it again; a later template updates no pod by itself',
@@ -109,7 +109,7 @@ export const movingRows: readonly Row[] = [
     here: 'Ascending, zone by zone in the order of the group or of a wave, and a protected pod last. There is no random order: the same state gives the same decision.',
     tests: [
       ...budget('the order in which pods go'),
-      ...words('of a pod leaves it for last, and of a zone blocks the zone'),
+      ...words('of a pod puts it last, and of a zone blocks the zone'),
       ...roll('the order of zones'),
     ],
   },
@@ -119,7 +119,7 @@ export const movingRows: readonly Row[] = [
     here: 'A wave of one pod, in one zone, with what is asked after it.',
     tests: [
       ...partitionPlan('shows waves, pods from the top and times, although no manifest names a partition'),
-      ...rollWave('that has its pods waits for them, and says for which zones'),
+      ...rollWave('that has its pods waits for them, and names the zones'),
       ...examples('passes every case of its PolicyTests'),
     ],
   },
@@ -185,7 +185,7 @@ export const movingRows: readonly Row[] = [
     tests: [
       ...budget('the budget of a native zone', 'the limit'),
       ...amount('the pods that may be unavailable'),
-      ...partitionCluster('lowers a partition by what the budget has left, and no more pods are down than may be'),
+      ...partitionCluster('lowers a partition within the budget, and no more pods than allowed are unavailable'),
     ],
   },
   {
@@ -196,11 +196,11 @@ export const movingRows: readonly Row[] = [
       ...roll('by eviction carries the UID alone', 'by deletion carries UID and resourceVersion'),
       ...parts(
         'keep to a PodDisruptionBudget over all zones',
-        'that a budget refuses, which the agent did not see, are asked for again and are no failure',
+        'that a PodDisruptionBudget denied are repeated and do not count as failures',
       ),
       ...evicted('stays when two budgets select it'),
       ...largeRun(
-        'takes the right pods under the engine %s, within the budget, the ledger and the pages of Slack, and brings each back as the ledger says',
+        'replaces the expected pods with the strategy %s, within the budget, the ledger and the pages of Slack, and each pod returns at the recorded revision',
       ),
     ],
   },
@@ -210,7 +210,7 @@ export const movingRows: readonly Row[] = [
     here: 'Of the zone by its budget, of other zones always, and of the whole group at the end of a wave.',
     tests: [
       ...rollRules('waits for every zone that is not', 'waits until the pods of another zone are available'),
-      ...rollWave('that has its pods waits for them, and says for which zones'),
+      ...rollWave('that has its pods waits for them, and names the zones'),
       ...gatesOfPods('blocks the first pod while the group is not available'),
     ],
   },
@@ -219,7 +219,7 @@ export const movingRows: readonly Row[] = [
     what: 'minReadySeconds is respected',
     here: 'Of the StatefulSet always, and a longer one of a gate; from when the agent knows that the pod is ready.',
     tests: [
-      ...gatesOfPods('waits until every updated pod of the wave has been ready for as long as it asks, three times in a row'),
+      ...gatesOfPods('waits until every updated pod of the wave is ready for the required time, three times in a row'),
       ...view('a pod is available'),
       ...controller('waits for minReadySeconds between two pods'),
     ],

@@ -7,7 +7,7 @@ const scaleRules = of('test/engine/rules/scale.test.ts');
 const midWave = of('test/engine/people/mid-wave.test.ts');
 const partition = of('test/agent/partition.cluster.ts');
 const killedTwice = partition(
-  'keeps every pod at its version when all are killed twice at every stage of a rollout, and when it is scaled up and down in the middle',
+  'keeps the revision of every pod if all pods are killed twice at every stage of a rollout, and during scaling',
 );
 const controller = of('test/engine/world/controller.test.ts');
 const prepare = of('test/engine/rules/prepare.test.ts');
@@ -40,7 +40,7 @@ export const tellingRows: readonly Row[] = [
     id: 42,
     what: 'the active pod of several is labelled',
     here: 'A pod that must go last is protected by a person; it then is the last of its zone.',
-    tests: words('of a pod leaves it for last, and of a zone blocks the zone'),
+    tests: words('of a pod puts it last, and of a zone blocks the zone'),
     open: 'Nobody probes which pod is active and labels it: that belongs to zones made from templates, whose pods a group would write itself; out of scope.',
   },
   {
@@ -48,7 +48,7 @@ export const tellingRows: readonly Row[] = [
     what: 'replicas have a minimum, a maximum and an odd number',
     here: 'bounds of the group: min, max, multipleOf and parity, kept by the agent and asked by admission; limits of policies beside them.',
     tests: [
-      ...replicas('a count moved into its bounds', 'the replicas that bounds change'),
+      ...replicas('a count rounded to the bounds', 'the replicas that bounds change'),
       ...scaleRules('scale-ceiling', 'scale-floor', 'is the very rule that admission asks'),
     ],
   },
@@ -79,9 +79,9 @@ export const tellingRows: readonly Row[] = [
       ...notifier(
         'is one message that is edited, with pages and the end in its thread',
         'of 1,000 pods has 20 pages of 50, each at its place',
-        'is edited at most once a second, however fast it goes, and every message ends as the group is',
+        'is edited at most once a second at any speed, and every message ends with the final state',
       ),
-      ...texts('have 50 pods each, in order, and say when there are no more'),
+      ...texts('have 50 pods each, in order, and the last page says so'),
     ],
   },
   {
@@ -89,9 +89,9 @@ export const tellingRows: readonly Row[] = [
     what: 'a callback on success and on failure, once',
     here: 'Signed, tried again with the same bytes, and once for each event over restarts and other leaders.',
     tests: [
-      ...loopback('is signed over instant and body, and taken'),
-      ...notifier('is tried again after pauses that grow, and a callback has the same bytes each time'),
-      ...notifyCrash('arrives once after a %s at any call of the leader'),
+      ...loopback('is signed over its time and body, and accepted'),
+      ...notifier('is retried after growing pauses, and a callback has the same bytes each time'),
+      ...notifyCrash('arrive once after a %s at any call of the leader'),
       ...notifyCluster('tell each event once, though the leader is killed twice'),
     ],
   },
@@ -99,7 +99,7 @@ export const tellingRows: readonly Row[] = [
     id: 48,
     what: 'Kubernetes Events',
     here: 'For what begins, waits, fails and ends, on the RolloutGroup where there is one.',
-    tests: events('tell the story of a rollout', 'stand on the RolloutGroup where there is one', 'tell what failed'),
+    tests: events('describe a rollout from start to end', 'are attached to the RolloutGroup if it exists', 'name each failure'),
   },
   {
     id: 49,
@@ -120,7 +120,7 @@ export const tellingRows: readonly Row[] = [
         'names the pods that move or are bad, the worst first, and no other',
         'names at most 50 pods and says how many more there are',
       ),
-      ...texts('counts pods, and names every one in order with its state'),
+      ...texts('counts pods, and lists every pod in order with its state'),
     ],
   },
   {
@@ -129,7 +129,7 @@ export const tellingRows: readonly Row[] = [
     here: 'The commit and the cause in annotations of the StatefulSet, or the commit that Argo CD or Flux applied, stand in the record, in messages and in the status of the commit.',
     tests: [
       ...record('begins with the run, and says where it leads and where it comes from'),
-      ...texts('of the message of a run say why it failed, when, and where it comes from'),
+      ...texts('of the message of a run name the cause of a failure, its time and its origin'),
       ...notifier('follow the run at GitHub and at GitLab'),
     ],
   },
@@ -151,7 +151,7 @@ export const tellingRows: readonly Row[] = [
       ...crash('a leader that dies'),
       ...agentCrash('is finished after a %s at every site, and no pod is deleted twice'),
       ...partition('is finished by another agent when one dies %s of the partition'),
-      ...loop('never runs two turns of one group at a time, and another one after an event that came in between'),
+      ...loop('runs one turn of a group at a time, and another one after an event during the turn'),
     ],
   },
   {
@@ -159,7 +159,7 @@ export const tellingRows: readonly Row[] = [
     what: 'a burst of changes is one change',
     here: 'A turn looks at what is, not at what happened; templates that come one after another are one run.',
     tests: [
-      ...loop('gives a new group its turn at once, and one turn for a burst of events'),
+      ...loop('gives a new group a turn at once, and one turn for several events'),
       ...record('goes on when the other zones get their new template a moment later, as when manifests are applied one by one'),
       ...midWave('in the middle of a wave'),
     ],
@@ -169,7 +169,7 @@ export const tellingRows: readonly Row[] = [
     what: 'it watches some namespaces only',
     here: 'Named namespaces or all, with rights for those; webhooks enforce where a namespace is opted in by a label.',
     tests: [
-      ...namespaces('several: only groups in them roll'),
+      ...namespaces('several: only groups in them are rolled out'),
       ...webhooks('enforce only where a namespace is opted in, and stand for who asked everywhere'),
       ...rights('are Roles in each namespace that is named, and no more of the cluster than nodes and configurations'),
     ],

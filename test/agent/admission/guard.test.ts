@@ -25,7 +25,7 @@ function silence({ api, env }: Cluster): void {
 }
 
 describe('the inputs that place pods', () => {
-  it('is groups and UIDs as they are known, and ledgers as they are stored', async () => {
+  it('returns known groups and UIDs, and stored ledgers', async () => {
     const world = enforceWorld({ spec: { rollout: { strategy: 'pinned' } } });
     const process = await world.start();
     const { guard } = process.admission;
@@ -52,7 +52,7 @@ describe('the inputs that place pods', () => {
     expect(webhookProblems).toEqual({ pins: 'MutatingWebhookConfiguration 0-rollout-group-pinned-mimir does not exist' });
   });
 
-  it('is nothing of other engines, and unknown until everything was read', async () => {
+  it('returns no input for other strategies, and is unknown until everything was read', async () => {
     const world = enforceWorld();
     expect((await world.start()).admission.guard.pinned()).toEqual([]);
     const { agent } = startProcess({ env: world.env });
@@ -78,7 +78,7 @@ describe('a snapshot of the guard', () => {
     return { world, guard, seen, base, next };
   }
 
-  it('shows a claim until it is over by what is read past the caches', async () => {
+  it('shows a claim until a direct read shows that the request ended', async () => {
     const { world, seen } = await claimed();
     world.api.hold();
     expect((await seen())?.claims).toHaveLength(1);
@@ -90,7 +90,7 @@ describe('a snapshot of the guard', () => {
     expect(world.ledger().claims).toHaveLength(1);
   });
 
-  it('knows on what changes after the agent was stopped, for as long as it is asked', async () => {
+  it('is still current after the agent was stopped, if requests arrive', async () => {
     const world = enforceWorld();
     const { agent } = startProcess({ env: world.env });
     await world.env.until(() => agent.isReady());
@@ -120,7 +120,7 @@ describe('a snapshot of the guard', () => {
     expect((await seen())?.claims).toEqual([]);
   });
 
-  it('stands for what is stored when it is handed back', async () => {
+  it('contains the stored ledger after the release of a claim', async () => {
     const { world, guard, seen, base, next } = await claimed();
     await world.env.advance(121_000);
     const over = await seen();
@@ -149,7 +149,7 @@ describe('a snapshot of the guard', () => {
     expect(await seen()).toMatchObject({ claims: [], downscales: [] });
   });
 
-  it('is refused while what people have written is not known yet', async () => {
+  it('is denied until the requests of users are known', async () => {
     const world = enforceWorld();
     const { guard } = (await world.start()).admission;
     silence(world);
@@ -163,7 +163,7 @@ describe('a snapshot of the guard', () => {
     expect(groups[0]?.zones[0]?.noDownscale).toBe(true);
   });
 
-  it('is made of what a list says when a watch does not tell', async () => {
+  it('uses a list if a watch reports no events', async () => {
     const world = enforceWorld();
     const { guard } = (await world.start()).admission;
     world.api.hold();
@@ -173,7 +173,7 @@ describe('a snapshot of the guard', () => {
     expect(groups[0]?.zones[0]?.noDownscale).toBe(true);
   });
 
-  it('waits for a watch that is about to tell, and says then what policies are by now', async () => {
+  it('waits for an overdue watch event and then uses the current policies', async () => {
     const { world, guard } = await claimed();
     world.api.hold();
     world.api.change('statefulsets.apps', 'mimir', 'ingester-zone-a', { metadata: { annotations: { written: 'just-now' } } });
@@ -190,7 +190,7 @@ describe('a snapshot of the guard', () => {
     spec: { members: { zones: [{ name: 'a', statefulSet: 'ingester-zone-a' }] }, rollout: { strategy: 'onDelete' } },
   };
 
-  it('knows a new group within ten seconds, although no watch event arrived', async () => {
+  it('contains a new group within ten seconds, although no watch event arrived', async () => {
     const world = enforceWorld({ kind: 'none' });
     const { guard } = (await world.start()).admission;
     const names = async (): Promise<readonly string[]> =>
@@ -203,7 +203,7 @@ describe('a snapshot of the guard', () => {
     expect(await names()).toEqual(['ingester']);
   });
 
-  it('is refused while a new group cannot be learned: no watch event arrived, and no list or an unexpected one', async () => {
+  it('is denied if a new group cannot be read: no watch event arrived, and the list failed or is unexpected', async () => {
     const world = enforceWorld({ kind: 'none' });
     const { guard } = (await world.start()).admission;
     silence(world);
@@ -214,7 +214,7 @@ describe('a snapshot of the guard', () => {
     await expect(world.env.finish(guard.snapshot('mimir', [], 2000))).rejects.toThrow('cannot list resource "rolloutgroups"');
   });
 
-  it('is refused when the time of its request is over, although a check that others started still runs', async () => {
+  it('is denied at the timeout of its request, although a check for other requests still runs', async () => {
     const world = enforceWorld({ kind: 'none' });
     const { guard } = (await world.start()).admission;
     world.env.replaceServer((request) =>
@@ -229,7 +229,7 @@ describe('a snapshot of the guard', () => {
     await world.env.finish(Promise.all(both), 60_000);
   });
 
-  it('lists what may define a group once in ten seconds, for all requests of a namespace together', async () => {
+  it('lists groups and policies once in ten seconds for all requests of a namespace', async () => {
     const world = enforceWorld({ kind: 'none' });
     const { requests, admission } = await world.start();
     const lists = async (count: number): Promise<readonly string[]> => {
@@ -311,7 +311,7 @@ describe('a snapshot of the guard', () => {
     expect(await unprotected()).toBe(3);
   });
 
-  it('says what could not be read', async () => {
+  it('names the objects that could not be read', async () => {
     const world = enforceWorld();
     const { guard } = (await world.start()).admission;
     world.api.forbid('get configmaps');
@@ -325,7 +325,7 @@ describe('a snapshot of the guard', () => {
 describe('protection', () => {
   const names = (members: readonly { readonly statefulSet: string }[] | undefined) => members?.map(({ statefulSet }) => statefulSet).sort();
 
-  it('is members of groups, and what protects itself by labels', async () => {
+  it('covers members of groups and StatefulSets with protecting labels', async () => {
     const world = enforceWorld();
     world.workloads.create({ name: 'other' });
     world.workloads.create({ name: 'labelled', labels: { 'grafana.com/no-downscale': 'true' } });
@@ -336,7 +336,7 @@ describe('protection', () => {
     expect(names(guard.members())).toContain('other');
   });
 
-  it('is not known while StatefulSets or groups cannot be read', async () => {
+  it('is unknown while StatefulSets or groups cannot be read', async () => {
     for (const resource of ['statefulsets.apps', 'rolloutgroups.rollout-group.dev']) {
       const world = enforceWorld();
       world.api.forbid(`list ${resource}`, `watch ${resource}`);
@@ -347,10 +347,10 @@ describe('protection', () => {
   });
 });
 
-describe('departures', () => {
+describe('group removals', () => {
   const departure = { statefulSet: 'db', uid: 'u1', group: 'ingester', untilMs: 0 };
 
-  it('are known to every process until they are over', async () => {
+  it('are known to every process until they end', async () => {
     const cluster = newCluster();
     const [one, other] = [new Departures(agentEnv(cluster), 1000), new Departures(agentEnv(cluster), 1000)];
     const untilMs = cluster.env.clock.nowMs() + 600_000;
@@ -371,7 +371,7 @@ describe('departures', () => {
     expect(JSON.parse(data.departures)).toHaveLength(1);
   });
 
-  it('keep the state before the first of several changes, and start again once that is over', async () => {
+  it('keep the state before the first of several changes, and start again after they end', async () => {
     const cluster = newCluster();
     const store = new Departures(agentEnv(cluster), 1000);
     const label = 'grafana.com/min-time-between-zones-downscale';
@@ -391,7 +391,7 @@ describe('departures', () => {
     expect(await kept()).toEqual(['5h']);
   });
 
-  it('that cannot be understood are an error, and so are too many', async () => {
+  it('that are invalid are an error, and so are too many', async () => {
     const cluster = newCluster();
     const store = new Departures(agentEnv(cluster), 1000);
     const untilMs = cluster.env.clock.nowMs() + 1000;
@@ -418,7 +418,7 @@ describe('a denial', () => {
   };
   const subject = { namespace: 'mimir', statefulSet: 'db', uid: 'u1' };
 
-  it('is one Event in ten minutes, by however many processes, and found by its id', async () => {
+  it('is one Event in ten minutes over all processes, found by its id', async () => {
     const cluster = newCluster();
     const processes = ['one', 'two'].map((identity) => judgementReporter(agentEnv(cluster), { identity }));
     for (let minute = 0; minute < 9; minute += 1) {

@@ -44,7 +44,7 @@ const ingester = group();
 const name = { namespace: 'mimir', policy: 'safety', input: 'queue' };
 
 describe('the reader of metric inputs', () => {
-  it('asks four times in the age that a reading may have, wakes the groups each time and keeps what was said last', async () => {
+  it('queries four times within the maximum age of a reading, wakes the groups each time and keeps the last reading', async () => {
     const { env, metrics, reader, woken } = world();
     const store = group({ name: 'store' });
     reader.follow([ingester, store, group({ name: 'other', namespace: 'loki' })], [reading()]);
@@ -62,7 +62,7 @@ describe('the reader of metric inputs', () => {
     expect(reader.readings()).toEqual([{ ...name, value: 0, atMs: env.clock.nowMs() - 100 }]);
   });
 
-  it('asks nothing that no rule reads, of no policy that binds no group, and nothing while the process does not lead', async () => {
+  it('queries no metric without a rule that reads it, no policy without a group, and no metric while the process is not the leader', async () => {
     const { env, metrics, reader, leading } = world();
     reader.follow([ingester], [reading({ rules: [policyRule({ when: { '>': [{ var: 'target.replicas' }, 3] } })] })]);
     reader.follow([ingester], [reading({ targets: { groups: ['other'] } })]);
@@ -73,14 +73,14 @@ describe('the reader of metric inputs', () => {
     expect(env.timerCount()).toBe(0);
   });
 
-  it('asks for what only a message names', async () => {
+  it('queries metrics that only a message contains', async () => {
     const { env, metrics, reader } = world();
     reader.follow([ingester], [reading({ rules: [policyRule({ message: 'queue is ${inputs.metrics.queue}' })] })]);
     await env.advance(100);
     expect(metrics.asked).toHaveLength(1);
   });
 
-  it("asks in the name of the policy's namespace, also where it binds groups of another one", async () => {
+  it('uses the namespace of the policy, also for groups of another namespace', async () => {
     const { env, metrics, reader, woken } = world();
     const ours = reading({ namespace: 'rollout-group', targets: { all: true, namespaces: ['mimir'] } });
     reader.follow([ingester], [ours]);
@@ -89,7 +89,7 @@ describe('the reader of metric inputs', () => {
     expect(woken).toEqual([['mimir/ingester']]);
   });
 
-  it('keeps the value before a question that fails, as old as it is, and says why there is nothing newer', async () => {
+  it('keeps the value and its age from before a failed query, with the reason of the failure', async () => {
     const { env, metrics, reader } = world();
     metrics.tell = () => value(env, '12');
     reader.follow([ingester], [reading()]);
@@ -105,7 +105,7 @@ describe('the reader of metric inputs', () => {
     expect(reader.readings()[0]?.problem).toBeUndefined();
   });
 
-  it('has the reason where nothing was ever answered, and no value of what is no number', async () => {
+  it('has the reason if no query has succeeded, and no value for text that is not a number', async () => {
     const { env, metrics, reader } = world();
     metrics.tell = () => new Error('the provider refuses connections');
     reader.follow([ingester], [reading()]);
@@ -119,7 +119,7 @@ describe('the reader of metric inputs', () => {
     expect(reader.readings()).toMatchObject([{ value: { unknown: 'no data' } }]);
   });
 
-  it('has one question under way for each input, and waits ten seconds for its answer', async () => {
+  it('runs one query at a time for each input, and waits ten seconds for its result', async () => {
     const { env, metrics, reader } = world();
     metrics.tell = () => 'hang';
     reader.follow(
@@ -136,7 +136,7 @@ describe('the reader of metric inputs', () => {
     expect(metrics.asked.map(({ query }) => query)).toEqual(['max(queue)', 'max(queue)', 'min(queue)']);
   });
 
-  it('forgets what another question answered, and goes on where the same is asked', async () => {
+  it('drops the readings of a changed query, and keeps the readings of an unchanged one', async () => {
     const { env, metrics, reader } = world();
     reader.follow([ingester], [reading()]);
     await env.advance(100);
@@ -152,7 +152,7 @@ describe('the reader of metric inputs', () => {
     expect(env.timerCount()).toBe(0);
   });
 
-  it('is read further when the wall clock is set back, and readings from its future do not count', async () => {
+  it('continues if the wall clock is set back, and ignores readings from the future', async () => {
     const { env, metrics, reader } = world();
     reader.follow([ingester], [reading()]);
     await env.advance(100);
@@ -163,7 +163,7 @@ describe('the reader of metric inputs', () => {
     expect(reader.readings()).toHaveLength(1);
   });
 
-  it('forgets everything when it is told to, and for good when it is stopped', async () => {
+  it('drops all readings on request, and stops for good at the end', async () => {
     const { env, metrics, reader } = world();
     reader.follow([ingester], [reading()]);
     await env.advance(100);

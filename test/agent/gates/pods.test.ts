@@ -50,7 +50,7 @@ async function read(given: ReturnType<typeof world>, timeoutMs = asked.timeoutMs
 }
 
 describe('a probe of the pods', () => {
-  it('asks every updated pod once, and counts those that do not answer 2xx', async () => {
+  it('calls every updated pod once, and counts the pods that do not answer 2xx', async () => {
     const given = world(
       async ({ url }) => {
         if (url.includes('-a-0.')) return { status: 503, body: 'not now' };
@@ -77,7 +77,7 @@ describe('a probe of the pods', () => {
     expect(given.asked).toEqual([]);
   });
 
-  it('gives each pod its time, and is an error when not all could be asked', async () => {
+  it('gives each call a time limit, and is an error if a pod could not be called', async () => {
     let given: ReturnType<typeof world> | undefined;
     const hang: Answer = ({ timeoutMs }) =>
       new Promise((_, reject) => given?.env.timers.after(timeoutMs, () => reject(new Error('no whole answer'))));
@@ -92,7 +92,7 @@ describe('a probe of the pods', () => {
     expect(given.asked.map(({ timeoutMs }) => timeoutMs)).toEqual([1_000, 1_000, 1_000]);
   });
 
-  it('asks the pods that returned from an unfinished run', async () => {
+  it('calls the pods that returned from an unfinished run', async () => {
     const unfinished = runOf({ target: { a: 'rev-3', b: 'rev-3' }, previous: target, lastDisruptionMs: kitNowMs - 1 });
     const statefulSets = ['a', 'b'].map((zone) => outdatedStatefulSet({ name: `ingester-zone-${zone}` }));
     const run = advanceRun(contextWith(ingester, { statefulSets, ledgers: [ledgerOf({ run: unfinished })] }))?.run;
@@ -102,7 +102,7 @@ describe('a probe of the pods', () => {
     expect([reading, given.asked.length]).toEqual([{ atMs: kitNowMs, result: 'value', value: 0 }, 3]);
   });
 
-  it('is an error while the pods are not known, or have not been heard of for long', async () => {
+  it('is an error while the pods are unknown, or the watch was silent for too long', async () => {
     expect(await read(world(async () => up, { isUnread: true }))).toBe('the pods of ingester-zone-b could not be read: forbidden');
     expect(await read(world(async () => up, { ageMs: 120_001 }))).toBe('the last update of the pods is older than 2m');
     const unseen = world(async () => up);
@@ -110,7 +110,7 @@ describe('a probe of the pods', () => {
     expect(await read({ ...unseen, options: { ...unseen.options, run: () => undefined } })).toBe('the pods are unknown');
   });
 
-  it('counts a pod that has no address as one that does not answer', async () => {
+  it('counts a pod without an address as failed', async () => {
     const given = world(async () => up, { updated: 1 });
     const probe = probeClient({ ...endpoint, path: '/%zz' }, given.options).query(asked);
     expect(await given.env.finish(probe)).toEqual({ atMs: kitNowMs, result: 'value', value: 1 });
@@ -119,7 +119,7 @@ describe('a probe of the pods', () => {
 });
 
 describe('the availability of the pods', () => {
-  it('is read from what is known, without a question', async () => {
+  it('is read from the cache, without a call', async () => {
     const given = world(async () => up, { updated: 2 });
     const ask = (minReadySeconds: number) => availabilityClient({ minReadySeconds }, given.options).query(asked);
     expect(await ask(0)).toEqual({ atMs: kitNowMs, result: 'value', value: 0 });
@@ -127,7 +127,7 @@ describe('the availability of the pods', () => {
     expect(given.asked).toEqual([]);
   });
 
-  it('is an error when nothing was heard of the pods for long', async () => {
+  it('is an error if the watch of pods was silent for too long', async () => {
     const given = world(async () => up, { ageMs: 180_000 });
     await expect(availabilityClient({ minReadySeconds: 0 }, given.options).query(asked)).rejects.toThrow(
       'the last update of the pods is older than 2m',

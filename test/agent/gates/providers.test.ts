@@ -83,7 +83,7 @@ describe('a gate on a Prometheus', () => {
     expect(await told(client.query(ask()))).toEqual(reading);
   });
 
-  it('counts a sample that comes again once', async () => {
+  it('counts a repeated sample once', async () => {
     const body = success('vector', [sample('0')]);
     const at = await serve(json(body));
     const { port } = portTo({ sources: { prod: { prometheus: { url: `http://${at}` } } }, exchanges: exchanges() });
@@ -118,7 +118,7 @@ describe('a gate on a Consul', () => {
     return await told(consulClient(port, { source: 'dc', service: 'redis', ...gate }, of).query(ask()));
   }
 
-  it('counts the instances that do not pass, or with a number those that do', async () => {
+  it('counts the failing instances, or the passing ones if the gate requires a number', async () => {
     expect(await read(json(list, 200, headers))).toEqual({ result: 'value', value: 1 });
     expect(await read(json(list, 200, headers), { passing: 3 })).toEqual({ result: 'value', value: 2 });
     expect(await read(json([], 200, headers))).toEqual({ result: 'noData' });
@@ -138,7 +138,7 @@ describe('a gate on a Consul', () => {
     expect(await read(handler)).toEqual({ result: 'error', message });
   });
 
-  it('is an error without the token, and never repeats what the answer says', async () => {
+  it('is an error without the token, and never contains text of the answer', async () => {
     const at = await serve(json('Permission denied: token hunter2', 403));
     const { port } = portTo({ sources: { dc: { consul: { url: `http://${at}` } } }, exchanges: exchanges() });
     const reading = await told(consulClient(port, { source: 'dc', service: 'redis' }, of).query(ask()));

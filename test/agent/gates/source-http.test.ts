@@ -135,7 +135,7 @@ describe('a question to a Prometheus', () => {
     expect(logs.join()).not.toContain('hunter2');
   });
 
-  it('is not asked by a group of another namespace, nor too often', async () => {
+  it('is denied for a group of another namespace, and has a rate limit', async () => {
     const { ask, seen } = await prometheus();
     expect(await refused(ask({ namespace: 'loki' }))).toBe('the metric source prod is not available to namespace loki');
     expect(await refused(ask({ everyMs: 5_000 }))).toBe('the metric source prod allows a query every 15s, not every 5s');
@@ -143,7 +143,7 @@ describe('a question to a Prometheus', () => {
     expect(await ask({ everyMs: 15_000 })).toMatchObject({ status: 200 });
   });
 
-  it('means the file or the object, whichever source of policies comes first, and no source that is left out', async () => {
+  it('uses the first source of the name, from a file or an object, and no source that is not in the policies', async () => {
     const { at, seen } = await prometheus();
     const other = await prometheus();
     const written = writtenSource('prod', { prometheus: { url: `http://${at}` } });
@@ -187,7 +187,7 @@ describe('an invalid answer', () => {
     expect(logs).toHaveLength(1);
   });
 
-  it('silence, and one that drips, within the time of the gate and of the source', async () => {
+  it('is silence or a slow stream, which ends at the time limit of the gate and the source', async () => {
     const drip: Handler = (_request, response) => {
       response.writeHead(200);
       const timer = setInterval(() => response.write(' '), 20);
@@ -213,7 +213,7 @@ describe('an invalid answer', () => {
     expect(await refused(port.query({ ...question, query: 'up' }))).toBe(`the answer is longer than ${most} bytes`);
   });
 
-  it('everything that the source allows, also above 64 KiB', async () => {
+  it('is cut only at the limit of the source, also above 64 KiB', async () => {
     const body = good.padEnd(1_048_576);
     const at = await serve((_request, response) => response.end(body));
     const { port } = portTo({ sources: { prod: { prometheus: { url: `http://${at}` } } }, exchanges: exchanges() });
@@ -231,7 +231,7 @@ describe('an invalid answer', () => {
     expect(logs[0]).toContain(`"detail":"connect ECONNREFUSED ${at}"`);
   });
 
-  it('is told again when it comes again after a good one', async () => {
+  it('is logged again if it returns after a valid answer', async () => {
     let isDown = true;
     const { ask, logs } = await prometheus({
       handler: (request, response) => (isDown ? request.socket.destroy() : response.end(good)),
@@ -252,7 +252,7 @@ describe('an invalid answer', () => {
 describe('a source with TLS', () => {
   const authority = createCertificateAuthority('of the sources');
 
-  it('is trusted by the authority that it names, and by no other', async () => {
+  it('is trusted through the authority in its policy, and through no other', async () => {
     const at = await serve((_request, response) => response.end(good), authority.issueForServer());
     const ask = async (secrets: Readonly<Record<string, Readonly<Record<string, string>>>>, more: object = {}) => {
       const sources = { prod: { prometheus: { url: `https://${at}`, ...more } } };
@@ -267,7 +267,7 @@ describe('a source with TLS', () => {
     expect(await refused(ask(secretOf('no PEM'), ca))).toMatch(/^(?:no answer|the certificate)/);
   });
 
-  it('is not spoken to without TLS', async () => {
+  it('gets no request without TLS', async () => {
     const at = await serve((_request, response) => response.end(good));
     const { port } = portTo({ sources: { prod: { prometheus: { url: `https://${at}` } } }, exchanges: exchanges() });
     expect(await refused(port.query({ ...question, query: 'up' }))).toBe('the provider does not speak TLS');
@@ -294,7 +294,7 @@ describe('a question to a Consul', () => {
     expect(answer).toMatchObject({ status: 200, body: '[]', headers: { 'x-consul-knownleader': 'true', 'x-consul-lastcontact': '0' } });
   });
 
-  it('has no token unless the source names one, and is not asked of a Prometheus', async () => {
+  it('has a token only if the source names one, and is never sent to a Prometheus', async () => {
     const { seen, ask } = await consul();
     await ask({ service: '../../acl/tokens?x' });
     expect(seen).toEqual(['GET /v1/health/service/..%2F..%2Facl%2Ftokens%3Fx undefined']);

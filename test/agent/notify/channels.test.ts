@@ -69,7 +69,7 @@ describe('a channel is found', () => {
     expect(await find()).toBe('https://changed');
   });
 
-  it('again when files have changed', async () => {
+  it('again after a change of the files', async () => {
     const { find, change } = setup(manifest('https://file'));
     await find();
     change(manifest('https://changed', 'rollout-group'));
@@ -85,7 +85,7 @@ describe('a channel is found', () => {
     expect(await find()).toContain(problem);
   });
 
-  it('for the namespaces that it names', async () => {
+  it('only for the namespaces in its policy', async () => {
     const { find } = setup(manifest('https://file'));
     expect(await find('loki')).toBe('the channel sre is not available to namespace loki');
   });
@@ -102,7 +102,7 @@ describe('an address', () => {
     ['http://10.0.0.1', false],
     ['http://[fe80::1]', false],
     ['http://example.com/127.0.0.1', false],
-  ])('%s is of this machine: %s', (url, expected) => {
+  ])('%s is local: %s', (url, expected) => {
     expect(isLoopback(url)).toBe(expected);
   });
 
@@ -113,7 +113,7 @@ describe('an address', () => {
     'https://exa mple.com',
     'https:///x',
     'https://a\\@b',
-  ])('%s is refused by the schema', (url) => {
+  ])('%s is rejected by the schema', (url) => {
     const document = {
       apiVersion: 'rollout-group.dev/v1alpha1',
       kind: 'NotificationChannel',
@@ -164,7 +164,7 @@ describe('the queue of a channel', () => {
 
   const sent: Step = { kind: 'done', isSent: true };
 
-  it('keeps a pace, and gives each group its turn', async () => {
+  it('limits its rate, and serves each group in turn', async () => {
     const { env, queue, taken } = queueOf({ a: [sent, sent], b: [sent] });
     queue.queueGroup('a');
     queue.queueGroup('b');
@@ -173,7 +173,7 @@ describe('the queue of a channel', () => {
     expect(env.timerCount()).toBe(0);
   });
 
-  it('takes what has happened before what is only shown', async () => {
+  it('sends notifications before updates of the display', async () => {
     const { env, queue, taken } = queueOf({ a: [sent], b: [sent], c: [sent] }, ['c']);
     for (const group of ['a', 'b', 'c']) queue.queueGroup(group);
     await env.advance(10_000);
@@ -181,7 +181,7 @@ describe('the queue of a channel', () => {
     expect(taken.slice(0, 2).map((one) => one[0])).toEqual(['a', 'c']);
   });
 
-  it('rests as a whole when the channel fails, longer from time to time, and as it is asked to', async () => {
+  it('pauses all messages if the channel fails, for longer each time and for the requested time', async () => {
     const later: Step = { kind: 'later', who: 'channel' };
     const { env, queue, taken } = queueOf({ a: [later, later, later, { kind: 'later', who: 'channel', afterMs: 60_000 }, sent] });
     queue.queueGroup('a');
@@ -193,7 +193,7 @@ describe('the queue of a channel', () => {
     expect(pauses[3]).toBe(60_000);
   });
 
-  it('lets one group wait without the others', async () => {
+  it('delays one group without the others', async () => {
     const { env, queue, taken } = queueOf({ a: [{ kind: 'later', who: 'group', afterMs: 50_000 }], b: [sent] }, ['a']);
     queue.queueGroup('a');
     queue.queueGroup('b');

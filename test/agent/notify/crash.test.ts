@@ -60,7 +60,7 @@ function withoutRepeats(world: World) {
 }
 
 describe('the messages of two runs', () => {
-  it('arrives once, in order, and the commit stays that of the first run', async () => {
+  it('arrive once, in order, and the commit stays that of the first run', async () => {
     const world = await play(() => undefined);
     expect(arrivals(world)).toEqual({
       slack: [
@@ -82,7 +82,7 @@ describe('the messages of two runs', () => {
     });
   });
 
-  it.each(['crash', 'lose'] as const)('arrives once after a %s at any call of the leader', { timeout: 600_000 }, async (what) => {
+  it.each(['crash', 'lose'] as const)('arrive once after a %s at any call of the leader', { timeout: 600_000 }, async (what) => {
     let calls = 0;
     const expected = arrivals(
       await play((_site, moment) => {

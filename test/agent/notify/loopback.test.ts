@@ -95,7 +95,7 @@ describe('Slack on loopback', () => {
     return { fake, slack: slackService(parts(secret), { ...common, service: 'slack', url, token, channel }) };
   }
 
-  it('takes a message, replies in its thread and edits', async () => {
+  it('accepts a message, a reply in its thread and an edit', async () => {
     const { fake, slack } = await workspace();
     const main = await slack.send(sending(post('begins')));
     expect(main).toEqual({ kind: 'arrived', handle: fake.messages[0]?.ts });
@@ -137,14 +137,14 @@ describe('Slack on loopback', () => {
     expect(await slack.send(sending(post('x')))).toMatchObject(expected as object);
   });
 
-  it('that does not know the token or the channel waits for a correction', async () => {
+  it('waits for a correction if it does not know the token or the channel', async () => {
     const wrongToken = await workspace(slackChannel, 'xoxb-other');
     expect(await wrongToken.slack.send(sending(post('x')))).toEqual({ kind: 'unavailable', problem: 'Slack answered invalid_auth' });
     const wrongChannel = await workspace('C0000000000');
     expect(await wrongChannel.slack.send(sending(post('x')))).toMatchObject({ kind: 'unavailable' });
   });
 
-  it('that answers something else is not believed', async () => {
+  it('rejects other answers', async () => {
     const { slack, fake } = await workspace();
     fake.fault = () => ({ status: 200, body: '<html>maintenance</html>' });
     expect(await slack.send(sending(post('x')))).toMatchObject({ kind: 'unknown' });
@@ -171,7 +171,7 @@ describe('commit statuses on loopback', () => {
     expect(await statuses.find(sending(tell), now() + 600_000)).toEqual({ kind: 'absent' });
   });
 
-  it('that GitLab has said already are there', async () => {
+  it('count as created if GitLab already has them', async () => {
     const fake = fakeGitLab(now);
     const channel = { ...common, service: 'gitlab' as const, url: `${await serve(fake)}/api/v4`, token, project: 'acme/deploy' };
     const statuses = commitStatusService(parts(gitToken), channel);
@@ -180,7 +180,7 @@ describe('commit statuses on loopback', () => {
     expect(fake.statuses).toHaveLength(1);
   });
 
-  it('at GitHub: what it says of too many requests, of commits and of tokens', async () => {
+  it('at GitHub: answers about rate limits, commits and tokens', async () => {
     const fake = fakeGitHub(now);
     const channel = { ...common, service: 'github' as const, url: await serve(fake), token, repository: 'acme/deploy' };
     const statuses = commitStatusService(parts(gitToken), channel);
@@ -201,7 +201,7 @@ describe('commit statuses on loopback', () => {
 });
 
 describe('a callback on loopback', () => {
-  it('is signed over instant and body, and taken', async () => {
+  it('is signed over its time and body, and accepted', async () => {
     const fake = fakeCallback(now);
     const channel = { ...common, service: 'callback' as const, url: `${await serve(fake)}/hook?team=a`, signingKey: token };
     expect(await callbackService(parts(callbackKey), channel).send(sending(tell))).toEqual({ kind: 'arrived' });
@@ -210,7 +210,7 @@ describe('a callback on loopback', () => {
     expect(await callbackService(parts('another key'), channel).send(sending(tell))).toMatchObject({ kind: 'refused' });
   });
 
-  it('goes nowhere else when it is redirected', async () => {
+  it('follows no redirect', async () => {
     const elsewhere = fakeCallback(now);
     const target = await serve(elsewhere);
     const url = await serve({ answer: () => ({ status: 307, headers: { Location: target } }) });
@@ -222,7 +222,7 @@ describe('a callback on loopback', () => {
     expect(elsewhere.asked).toEqual([]);
   });
 
-  it('is not waited for longer, nor read further, than it may', async () => {
+  it('has a limit for time and size', async () => {
     const http = createNotifyHttp(exchanges, 'test');
     const long = await serve({ answer: () => ({ status: 200, body: 'x'.repeat(100_000) }) });
     const asked = { method: 'POST' as const, url: long, headers: {}, timeoutMs: 5000, maxBodyBytes: 65_536, site: 'test' };
@@ -234,7 +234,7 @@ describe('a callback on loopback', () => {
     await expect(http.call({ ...asked, url, timeoutMs: 50 })).rejects.toThrow('no complete answer within 50 ms');
   });
 
-  it('that cannot be reached names no address', async () => {
+  it('keeps the address out of its error', async () => {
     const http = createNotifyHttp(exchanges, 'test');
     const closed = createServer();
     await new Promise<void>((resolve) => void closed.listen(0, '127.0.0.1', resolve));

@@ -33,7 +33,7 @@ describe('a rollout in Slack', () => {
     expect(end).toMatchObject({ thread_ts: main?.ts, isBroadcast: false, text: expect.stringContaining('is complete after 1m') });
   });
 
-  it('that was complete before anybody was told of the group is not told', async () => {
+  it('is not announced if it completed before the process knew the group', async () => {
     const world = setup(['slack', 'callback']);
     await world.turn({ updated: [3, 3], target: 'old' });
     await world.turn({ updated: [3, 3], target: 'old' });
@@ -51,7 +51,7 @@ describe('a rollout in Slack', () => {
     for (const { text } of pages) expect(text.length).toBeLessThan(4000);
   });
 
-  it('is edited at most once a second, however fast it goes, and every message ends as the group is', async () => {
+  it('is edited at most once a second at any speed, and every message ends with the final state', async () => {
     const world = setup(['slack'], { replicas: 100 });
     for (let updated = 0; updated < 100; updated += 2) await world.turn({ updated: [updated, 0] }, 200);
     await world.turn({ updated: [100, 50] }, 60_000);
@@ -65,7 +65,7 @@ describe('a rollout in Slack', () => {
     expect(texts).toContain('75 % done: 150 of 200 pods updated');
   });
 
-  it('says what it waits for when that lasts and time does not end it, once, where people see it', async () => {
+  it('names a long wait that does not end by itself once, in the channel', async () => {
     const world = setup(['slack']);
     await world.turn({ updated: [0, 0] });
     await world.turn({ updated: [3, 0], paused: true });
@@ -76,7 +76,7 @@ describe('a rollout in Slack', () => {
     expect(world.services.slack.messages[0]?.text).toContain('Blocked by paused: zone b is paused');
   });
 
-  it('whose pods do not come back says so after ten minutes', async () => {
+  it('reports pods that did not come back after ten minutes', async () => {
     const world = setup(['callback'], { events: ['waiting'] });
     const pods = { 'ingester-zone-a': { 0: { isReady: false, waitingReasons: ['CrashLoopBackOff'] } } };
     await world.turn({ updated: [0, 0] }, 300_000);
@@ -98,7 +98,7 @@ describe('a rollout in Slack', () => {
     ]);
   });
 
-  it('goes on in a new message when the thread is gone, so that the end is told all the same', async () => {
+  it('continues in a new message if the thread is gone, so the end is announced too', async () => {
     const world = setup(['slack']);
     await world.turn({ updated: [0, 0] });
     world.services.slack.messages.splice(0);
@@ -108,7 +108,7 @@ describe('a rollout in Slack', () => {
     ]);
   });
 
-  it('writes texts of others so that they mean nothing to Slack', async () => {
+  it('escapes Slack markup in foreign text', async () => {
     const world = setup(['slack']);
     await world.turn({ updated: [0, 0] });
     const run = { outcome: 'failed' as const, failure: '<!channel> `x` & *y*\n:x: forged', failedMs: 1 };
@@ -119,7 +119,7 @@ describe('a rollout in Slack', () => {
 });
 
 describe('a callback', () => {
-  it('is told of each event that the group asks for, in order, with what the receiver needs', async () => {
+  it('is sent for each requested event, in order, with the data that the receiver needs', async () => {
     const world = setup(['callback'], { events: ['completed', 'failed'] });
     await rollOut(world);
     await world.turn({ updated: [1, 0], target: 'newer' });
@@ -152,7 +152,7 @@ describe('commit statuses', () => {
     expect(world.services.gitlab.statuses.map(({ state }) => state)).toEqual(['running', 'success']);
   });
 
-  it('are given up where the run names no commit, and that is said', async () => {
+  it('are skipped with a note if the run names no commit', async () => {
     const world = setup(['github']);
     const turn = world.report({ updated: [0, 0] });
     const { decision } = turn;
@@ -166,7 +166,7 @@ describe('commit statuses', () => {
 });
 
 describe('a service that fails', () => {
-  it('is left alone for as long as it asks, and told then', async () => {
+  it('gets no request during its requested pause, and then gets the message', async () => {
     const world = setup(['slack']);
     world.services.slack.fault = () => ({ status: 429, headers: { 'Retry-After': '120' }, body: { ok: false, error: 'ratelimited' } });
     await world.turn({ updated: [0, 0] }, 100_000);
@@ -176,7 +176,7 @@ describe('a service that fails', () => {
     expect(world.services.slack.messages).toHaveLength(2);
   });
 
-  it('is tried again after pauses that grow, and a callback has the same bytes each time', async () => {
+  it('is retried after growing pauses, and a callback has the same bytes each time', async () => {
     const world = setup(['callback'], { events: ['started'] });
     world.services.callback.fault = () => ({ status: 503 });
     await world.turn({ updated: [0, 0] }, 3_600_000);
@@ -189,7 +189,7 @@ describe('a service that fails', () => {
     expect(world.services.callback.taken).toHaveLength(1);
   });
 
-  it('that says no for good is asked no more, and that is remembered where people look', async () => {
+  it('is not retried after a permanent error, and the status shows this', async () => {
     const world = setup(['callback'], { events: ['started', 'completed'] });
     world.services.callback.fault = () => ({ status: 422 });
     await world.turn({ updated: [0, 0] }, 600_000);
@@ -206,7 +206,7 @@ describe('a service that fails', () => {
   it.each([
     ['a redirect', { status: 302, headers: { Location: 'http://127.0.0.1:1/callback' } }],
     ['no permission', { status: 403 }],
-  ])('with %s is asked every few minutes until a setting is changed', async (_what, answer) => {
+  ])('with %s is retried every few minutes until a setting changes', async (_what, answer) => {
     const world = setup(['callback'], { events: ['started'] });
     world.services.callback.fault = () => answer;
     await world.turn({ updated: [0, 0] }, 1_000_000);
@@ -217,7 +217,7 @@ describe('a service that fails', () => {
     expect(world.services.callback.taken).toHaveLength(1);
   });
 
-  it('for a day after the end is given up', async () => {
+  it('is dropped one day after the end', async () => {
     const world = setup(['callback'], { events: ['completed'] });
     world.services.callback.fault = () => ({ status: 503 });
     await world.turn({ updated: [0, 0] });
@@ -267,7 +267,7 @@ describe('a channel', () => {
     expect(world.services.callback.taken).toHaveLength(1);
   });
 
-  it('is never told its own secrets by anything that is written, logged or counted', async () => {
+  it('keeps its secrets out of everything that is written, logged or counted', async () => {
     const world = setup(['slack', 'callback', 'github', 'gitlab']);
     await world.turn({ updated: [0, 0] });
     world.services.slack.fault = ({ headers }) => ({ status: 400, body: { ok: false, error: headers['authorization'] } });
@@ -280,7 +280,7 @@ describe('a channel', () => {
 });
 
 describe('the notes', () => {
-  it('are written when something happened, not while the group goes on', async () => {
+  it('are written only after an event, not during the progress of the group', async () => {
     const world = setup(['callback']);
     await world.turn({ updated: [0, 0] }, 60_000);
     const writes = world.server.writes().length;
@@ -290,7 +290,7 @@ describe('the notes', () => {
     expect(world.env.requests).toHaveLength(requests);
   });
 
-  it('that cannot be stored keep everything from being sent, and nothing is lost', async () => {
+  it('block all messages if they cannot be stored, and no message is lost', async () => {
     const world = setup(['callback']);
     world.server.fault = ({ method, pathname }) => (pathname.includes('configmaps') && method !== 'GET' ? { status: 503 } : undefined);
     await world.turn({ updated: [0, 0] });
@@ -301,7 +301,7 @@ describe('the notes', () => {
     expect(world.services.callback.taken.map(({ body }) => JSON.parse(body).event)).toEqual(['started', 'completed']);
   });
 
-  it('are bounded: waits beyond a number are told no more, the end is', async () => {
+  it('are bounded: waits above the limit are not announced, the end is', async () => {
     const world = setup(['callback']);
     await world.turn({ updated: [0, 0] });
     for (let count = 0; count < notesLimits.events + 10; count += 1) {
@@ -317,7 +317,7 @@ describe('the notes', () => {
     expect(kinds.at(-1)).toBe('completed');
   });
 
-  it('of another writer are left alone', async () => {
+  it('of another writer stay unchanged', async () => {
     const world = setup(['callback']);
     world.server.put('configmaps', { metadata: { name: 'rollout-notify-ingester', namespace: 'mimir' }, data: {} });
     await world.turn({ updated: [0, 0] }, 60_000);
@@ -328,14 +328,14 @@ describe('the notes', () => {
 });
 
 describe('the leader', () => {
-  it('tells; who does not asks nothing', async () => {
+  it('sends the messages; other processes send no request', async () => {
     const world = notifyWorld(['callback']);
     world.start('agent-1');
     await world.turn({ updated: [0, 0] });
     expect(world.env.requests).toEqual([]);
   });
 
-  it('hands over what it has seen; the next one sends it', async () => {
+  it('passes its observations on, and the next leader sends the messages', async () => {
     const world = setup(['callback']);
     await world.turn({ updated: [0, 0] });
     world.leader.notifier.beginHandOver();
@@ -349,7 +349,7 @@ describe('the leader', () => {
     expect(world.env.timerCount()).toBe(0);
   });
 
-  it('and has lost it begins nothing more', async () => {
+  it('starts no request after it has lost the Lease', async () => {
     const world = setup(['callback']);
     world.services.callback.fault = () => ({ status: 503 });
     await world.turn({ updated: [0, 0] });

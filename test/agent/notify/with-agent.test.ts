@@ -46,8 +46,8 @@ function onWorkloads({ writes }: Cluster): readonly string[] {
   return writes().filter((write) => /(pods|statefulsets)/.test(write));
 }
 
-describe('an agent that tells', () => {
-  it('rolls exactly like one that does not, however the service answers', { timeout: 120_000 }, async () => {
+describe('an agent with notifications', () => {
+  it('rolls out like an agent without notifications, with any answer of the service', { timeout: 120_000 }, async () => {
     const silent = await roll(taken, undefined, false);
     expect(silent.told).toEqual([]);
     expect(onWorkloads(silent.cluster).length).toBeGreaterThan(5);
@@ -65,7 +65,7 @@ describe('an agent that tells', () => {
     }
   });
 
-  it('tells each event once, wherever the leader dies', { timeout: 600_000 }, async () => {
+  it('sends each event once, at every point where the leader can die', { timeout: 600_000 }, async () => {
     const { first } = await roll(taken, () => undefined);
     const sites = [...first.sites].filter((site) => !site.startsWith('watch.')).sort();
     expect(sites).toEqual(expect.arrayContaining(['act.deletePod', 'notify.notes.create', 'notify.notes.replace', 'notify.send']));

@@ -71,7 +71,7 @@ async function midWave(more: object = {}, options: Partial<ProcessOptions> = {})
 }
 
 describe('a group that is deleted and stays as it is', () => {
-  it('is told of on each StatefulSet once, as a warning in the middle of a rollout, and in the log; nothing is written but that', async () => {
+  it('is reported on each StatefulSet once, as a warning during a rollout, and in the log; no other object is written', async () => {
     const { cluster, first } = await midWave();
     const before = cluster.writes().length;
     removeGroup(cluster);
@@ -88,14 +88,14 @@ describe('a group that is deleted and stays as it is', () => {
     expect(written.filter((write) => !write.includes('/events'))).toEqual([]);
   });
 
-  it('is told of without a warning when nothing is outdated', async () => {
+  it('is reported without a warning if no pod is outdated', async () => {
     const { cluster } = await atRest();
     removeGroup(cluster);
     await cluster.env.advance(10_000);
     expect(told(cluster)).toEqual(each('Normal GroupGone'));
   });
 
-  it('is told of for a member that leaves, in the middle of a rollout that continues', async () => {
+  it('is reported for a member that leaves during a rollout, and the rollout continues', async () => {
     const { cluster, first } = await midWave();
     const run = first.reports.at(-1)?.ledger?.run?.id;
     putGroup(cluster, 'ingester', { waves: [{ name: 'all', zones: ['a', 'b'], percent: 100, after: { soak: '10h' } }] }, ['a', 'b']);
@@ -104,7 +104,7 @@ describe('a group that is deleted and stays as it is', () => {
     expect(first.reports.at(-1)?.ledger?.run).toMatchObject({ id: run, outcome: 'running' });
   });
 
-  it('is told of each time', async () => {
+  it('is reported for each removal', async () => {
     const { cluster } = await atRest();
     for (const count of [1, 2]) {
       removeGroup(cluster);
@@ -116,7 +116,7 @@ describe('a group that is deleted and stays as it is', () => {
     expect(told(cluster)).toHaveLength(6);
   });
 
-  it('is not told of when it is back at once, or has another name, of which it is told in its turn', async () => {
+  it('is not reported if the group returns at once, and is reported if it returns under another name', async () => {
     const { cluster } = await midWave();
     removeGroup(cluster);
     await cluster.env.advance(2_000);
@@ -132,7 +132,7 @@ describe('a group that is deleted and stays as it is', () => {
     expect(told(cluster)).toEqual(each('Warning GroupGone'));
   });
 
-  it('is not told of while objects cannot be read, and then once', async () => {
+  it('is not reported while objects cannot be read, and then once', async () => {
     const { cluster } = await midWave();
     removeGroup(cluster);
     await cluster.env.advance(2_000);
@@ -158,7 +158,7 @@ describe('a group that is deleted and stays as it is', () => {
     expect(told(cluster)).toEqual(each('Warning GroupGone'));
   });
 
-  it('is not told of for StatefulSets that went too', async () => {
+  it('is not reported for StatefulSets that were deleted too', async () => {
     const { cluster } = await atRest();
     removeGroup(cluster);
     cluster.api.remove('statefulsets.apps', 'mimir', 'ingester-zone-b');
@@ -168,7 +168,7 @@ describe('a group that is deleted and stays as it is', () => {
 });
 
 describe('a group that is deleted and released', () => {
-  it('is announced as a warning, and tells of a zone that it waits only before it is handed back', async () => {
+  it('is reported as a warning, and a zone is reported as waiting only before its release', async () => {
     const { cluster } = await midWave({ onPolicyDeleted: 'release' });
     removeGroup(cluster);
     const reasons = ['GroupGone', 'ReleaseAnnounced', 'ReleaseWaits', 'Released'];

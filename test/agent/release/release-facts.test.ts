@@ -35,7 +35,7 @@ function told(decision: ReleaseReport['decision'], more: Partial<ReleaseReport> 
 }
 
 describe('Events of a release', () => {
-  it('tell of every StatefulSet that is not handed back yet when that follows, and why it waits', () => {
+  it('name every StatefulSet before its release, and the reason of its wait', () => {
     expect(told({ kind: 'wait', because: 'the definition may be created again', earliestMs: kitNowMs, ledger })).toEqual([
       'ingester-zone-b Normal ReleaseAnnounced: the partition of this StatefulSet becomes 0 at 2026-03-02T12:00:00.000Z or later, unless the group is defined again',
     ]);
@@ -54,7 +54,7 @@ describe('Events of a release', () => {
     ]);
   });
 
-  it('say that one waits when it has for longer than a look, and never of one that was handed back just now', () => {
+  it('name a wait that lasts longer than one turn, and no wait of a zone that was just released', () => {
     const decision = { kind: 'wait', because: 'zone b has 2 of 3 pods available', ledger } as const;
     expect(told(decision, { isLasting: false })).toEqual([]);
     const all = { ...decision, ledger: { ...ledger, release: { ...terms, released: ['a', 'b'] } } };
@@ -67,7 +67,7 @@ describe('Events of a release', () => {
     expect(told({ kind: 'over', ledger })).toEqual([]);
   });
 
-  it('say what was done, which pods that moves, and what went wrong', () => {
+  it('name the releases, the pods that they replace, and the failures', () => {
     const decision = { kind: 'release', action, ledger } as const;
     expect(told(decision, { performed: { action, result: 'done' } })).toEqual([
       'ingester-zone-b Normal Released: partition 1000000 is now 0; its StatefulSet controller replaces ingester-zone-b-1',
@@ -83,7 +83,7 @@ describe('Events of a release', () => {
 });
 
 describe('Events of a group that stays as it is', () => {
-  it('are one for each StatefulSet, each time that it goes', () => {
+  it('are one for each StatefulSet and each removal', () => {
     const word = { zone: 'a', statefulSet: 'ingester-zone-a', note: 'gone' };
     const facts = (nowMs: number) =>
       groupRemovalFacts({

@@ -70,7 +70,7 @@ async function midWave(
 const isAllBack = (cluster: Cluster): boolean => rolled(cluster, 'app:2') && ledgerIn(cluster).release === undefined;
 
 describe('a group whose definition is deleted', () => {
-  it('stays as it is for a minute, then its zones are handed back one after the other, and it is forgotten', async () => {
+  it('is released zone by zone after one minute, and then forgotten', async () => {
     const { cluster, released } = await midWave();
     expect(partitions(cluster)).toEqual([2, holding, holding]);
     removeGroup(cluster);
@@ -117,7 +117,7 @@ describe('a group whose definition is deleted', () => {
     expect(cluster.maxDown()).toEqual({ zones: 1, pods: 1 });
   });
 
-  it('waits with the next zone while pods of the one before do not come back', async () => {
+  it('waits with the next zone until the pods of the released zone are available', async () => {
     const { cluster } = await midWave();
     cluster.workloads.breakNext('ingester-zone-a-1');
     removeGroup(cluster);
@@ -153,7 +153,7 @@ describe('a group whose definition is deleted', () => {
 });
 
 describe('a release', () => {
-  it('does not begin when the definition comes back within the minute, and a later one waits as long', async () => {
+  it('does not start if the definition returns within the minute, and a later release waits for a full minute', async () => {
     const { cluster } = await midWave();
     removeGroup(cluster);
     await cluster.env.advance(40_000);
@@ -167,7 +167,7 @@ describe('a release', () => {
     expect(partitions(cluster)).toEqual([2, holding, holding]);
   });
 
-  it('ends at once when the definition comes back, which begins with what it sees', async () => {
+  it('ends at once when the definition returns, and the group starts from its current state', async () => {
     const { cluster } = await midWave();
     removeGroup(cluster);
     await cluster.env.until(() => partitions(cluster)[0] === 0);
@@ -178,7 +178,7 @@ describe('a release', () => {
     expect(cluster.maxDown()).toEqual({ zones: 1, pods: 1 });
   });
 
-  it('does not happen when another definition takes the members, nor when that one is deleted without onPolicyDeleted', async () => {
+  it('does not start if another definition takes the members, or if that one is deleted without onPolicyDeleted', async () => {
     const { cluster } = await midWave();
     removeGroup(cluster);
     await cluster.env.advance(20_000);
@@ -210,7 +210,7 @@ describe('a release', () => {
     await cluster.env.until(() => isAllBack(cluster), 600_000);
   });
 
-  it('waits while objects cannot be read, and a minute longer', async () => {
+  it('waits while objects cannot be read, and one minute longer', async () => {
     const { cluster } = await midWave();
     removeGroup(cluster);
     await cluster.env.advance(40_000);
@@ -225,7 +225,7 @@ describe('a release', () => {
     await cluster.env.until(() => isAllBack(cluster), 600_000);
   });
 
-  it('is not begun for a definition of which a silent watch has not told that it is back', async () => {
+  it('does not start if the definition returned but a silent watch has not reported it', async () => {
     const { cluster } = await midWave();
     removeGroup(cluster);
     await cluster.env.advance(20_000);
@@ -235,7 +235,7 @@ describe('a release', () => {
     expect(partitions(cluster)).toEqual([2, holding, holding]);
   });
 
-  it('needs a right to find ledgers, and says so where it is missing', async () => {
+  it('needs permission to list ledgers, and reports that it is missing', async () => {
     const { cluster, first } = await midWave();
     cluster.api.forbid('list configmaps');
     removeGroup(cluster);
@@ -290,7 +290,7 @@ spec: { targets: { groups: [other] }, limits: { minInterval: 1m } }
     return { ...started, write };
   }
 
-  it('is released like an object that is deleted, and not while the object is there', async () => {
+  it('is released like a deleted object, and not while the object exists', async () => {
     const { cluster, write } = await fromFiles();
     expect([partitions(cluster), ledgerIn(cluster).release?.source]).toEqual([[2, holding, holding], 'directory']);
     write([
@@ -345,7 +345,7 @@ describe('failures of the agent', () => {
   const cases = visits.flatMap(([site, visit]) => moments.map((moment) => [site, visit, moment] as const));
 
   it.each(shareOf(cases, 3))(
-    'at %s, visit %d, %s: it dies or loses an answer, and every zone is handed back once, one at a time',
+    'at %s, visit %d, %s: it dies or loses an answer, and every zone is released once, one at a time',
     async (site, visit, moment) => {
       for (const what of ['crash', 'lose'] as const) {
         let visits = 0;

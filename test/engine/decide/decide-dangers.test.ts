@@ -37,28 +37,28 @@ describe('a window with work under way', () => {
     expect(pods(group(), { ...finishAll, ...withRun({ lastDisruptionMs: ago(minuteMs) }) })).toEqual(['ingester-zone-a-2']);
   });
 
-  it('lets no new run begin because an earlier one replaced pods', () => {
+  it('starts no run because an earlier run replaced pods', () => {
     const before = withRun({ target: { a: 'rev-1' }, outcome: 'completed', lastDisruptionMs: ago(minuteMs) });
     expect(decided(group(), { ...finishAll, ...before })).toMatchObject({ actions: [], waits: [{ rule: 'window' }] });
   });
 
-  it('lets no new template into the zone that an earlier run had opened', () => {
+  it('keeps a new template out of the zone that an earlier run opened', () => {
     const zone = { policies: [policy({ windows: [freeze({ inFlight: 'finishZone' })] })], statefulSets: outdatedSets() };
     const before = withRun({ target: { a: 'rev-0' }, openZone: 'a', lastDisruptionMs: ago(minuteMs) });
     expect(decided(group(), { ...zone, ...before })).toMatchObject({ actions: [], waits: [{ rule: 'window' }] });
   });
 });
 
-describe('a clock that went back', () => {
+describe('a clock that was set back', () => {
   const approved = { gates: [], approval: { count: 1, from: [] } };
 
-  it('lets no run begin without the approval of its first wave', () => {
+  it('starts no run without the approval of its first wave', () => {
     const careful = group({ rollout: { waves: [wave('all', ['a', 'b', 'c'], { before: approved })] } });
     const before = withRun({ target: { a: 'rev-0' }, lastDisruptionMs: kitNowMs + hourMs });
     expect(decided(careful, { statefulSets: outdatedSets(), ...before })).toMatchObject({ actions: [], waits: [{ rule: 'approval' }] });
   });
 
-  it('lets no wave begin without its approval', () => {
+  it('starts no wave without its approval', () => {
     const careful = group({ rollout: { waves: [wave('first', ['a']), wave('rest', ['b', 'c'], { before: approved })] } });
     const state = { statefulSets: outdatedSets(), podChanges: { 'ingester-zone-a': updatedPods() } };
     const decision = decided(careful, { ...state, ...withRun({ lastDisruptionMs: kitNowMs + hourMs, openZone: 'a' }) });
@@ -71,7 +71,7 @@ describe('a clock that went back', () => {
     expect(decided(paced, { statefulSets: outdatedSets(), ...before })).toMatchObject({ wakeAtMs: kitNowMs + minuteMs - 1 });
   });
 
-  it('keeps the interval when an outdated pod comes back after the run completed', () => {
+  it('keeps the interval if an outdated pod comes back after the run completed', () => {
     const paced = group({ rollout: { minIntervalMs: minuteMs } });
     const before = withRun({ outcome: 'completed', completedMs: ago(1), lastDisruptionMs: ago(minuteMs / 2) });
     const state = { statefulSets: outdatedSets(), podChanges: { ...allUpdated, 'ingester-zone-a': { 0: { revision: oldRevision } } } };
@@ -90,7 +90,7 @@ describe('the progress deadline', () => {
   const state = { statefulSets: outdatedSets(), podChanges: down };
   const run = { lastDisruptionMs: ago(hourMs), waveAvailableMs: ago(50 * minuteMs) };
 
-  it('runs from when a pod goes down, not from the last replacement hours before', () => {
+  it('starts when a pod becomes unavailable, not at the last replacement hours before', () => {
     const { phase, run: after, wakeAtMs } = decided(soaking, { ...state, ...withRun(run) });
     expect({ phase, wakeAtMs, outcome: after?.outcome, since: after?.inFlightSinceMs }).toEqual({
       phase: 'Waiting',
@@ -100,19 +100,19 @@ describe('the progress deadline', () => {
     });
   });
 
-  it('passes when no pod has come back within it', () => {
+  it('fails the run if no pod came back within it', () => {
     const { run: after } = decided(soaking, { ...state, ...withRun({ ...run, inFlightSinceMs: ago(20 * minuteMs) }) });
     expect(after).toMatchObject({ outcome: 'failed', failure: 'no pod became available for 20m' });
   });
 
-  it('starts again with the next pod that goes down', () => {
+  it('starts again with the next unavailable pod', () => {
     const healthy = { statefulSets: outdatedSets(), podChanges: allUpdated };
     const { run: after } = decided(soaking, { ...healthy, ...withRun({ ...run, inFlightSinceMs: ago(hourMs) }) });
     expect(after?.inFlightSinceMs).toBeUndefined();
   });
 });
 
-describe('a StatefulSet of which not enough is known', () => {
+describe('a StatefulSet with incomplete data', () => {
   const without = (definition: GroupDefinition, overrides: Parameters<typeof statefulSet>[0]) =>
     decided(definition, { statefulSets: [...outdatedSets(['b', 'c']), statefulSet(overrides)] });
   const because = (fact: string) => [
@@ -141,8 +141,8 @@ describe('a StatefulSet of which not enough is known', () => {
   });
 });
 
-describe('a group that neither acts nor is told by a rule why', () => {
-  it('names the pod on a node that is not ready, which would not go away', () => {
+describe('a group that waits without a rule that says why', () => {
+  it('names the pod on a node that is not ready, because the pod could not terminate', () => {
     const last = { ...updatedPods(), 2: { nodeReady: false } };
     const definition = group({ zones: [{ name: 'a', maxUnavailable: 2 }] });
     expect(decided(definition, { statefulSets: outdatedSets(['a']), podChanges: { 'ingester-zone-a': last } }).waits).toEqual([
@@ -179,7 +179,7 @@ describe('a return to the previous template', () => {
     });
   };
 
-  it('is not held by the gate that shows why it is needed, unless the group keeps its checks', () => {
+  it('is not blocked by the gate that requires it, unless the group keeps its checks', () => {
     expect(returned(gated())).toMatchObject({ outcome: 'act', actions: [{ zone: 'b' }], run: { outcome: 'running', wave: 1 } });
     expect(returned(gated({ skipOnRollback: false })).actions).toEqual([]);
   });
@@ -212,8 +212,8 @@ describe('a return to the previous template', () => {
   });
 });
 
-describe('a StatefulSet that two groups name', () => {
-  it('loses no pod to either', () => {
+describe('a StatefulSet in two groups', () => {
+  it('loses no pod to either group', () => {
     const other = group({ name: 'other', zones: [{ name: 'x', statefulSet: 'ingester-zone-a' }] });
     const snapshot = snapshotOf({ groups: [other, group()], statefulSets: outdatedSets() });
     const fact = 'StatefulSet ingester-zone-a has several owners: zone a of group ingester, zone x of group other';
@@ -244,7 +244,7 @@ describe('a StatefulSet that two groups name', () => {
   });
 });
 
-describe('three StatefulSets that two groups name', () => {
+describe('three StatefulSets in two groups', () => {
   it('are one block of each group', () => {
     const twin = group({ name: 'other', zones: ['a', 'b', 'c'].map((name) => ({ name, statefulSet: `ingester-zone-${name}` })) });
     const snapshot = snapshotOf({ groups: [twin, group()], statefulSets: outdatedSets() });
@@ -256,7 +256,7 @@ describe('three StatefulSets that two groups name', () => {
 });
 
 describe('replicas', () => {
-  it('of no zone fall while a status is older than its spec', () => {
+  it('of no zone decrease while a status is older than its spec', () => {
     const counted = group({ zones: [{ name: 'a', replicas: { kind: 'count', count: 2 } }, 'b'] });
     const old = { statefulSets: [statefulSet({ name: 'ingester-zone-b', generation: 2, status: { observedGeneration: 1 } })] };
     expect(decided(counted, {})).toMatchObject({ actions: [{ kind: 'scaleStatefulSet', to: 2 }] });
@@ -299,7 +299,7 @@ describe('a retry', () => {
       intents: [intent({ action: 'retry', ...(runId === undefined ? {} : { runId }) })],
     }).run?.outcome;
 
-  it('is of the run that it names, or of any', () => {
+  it('applies to the run that it names, or to any run', () => {
     expect([asked('run-1'), asked(undefined), asked('run-0')]).toEqual(['running', 'running', 'failed']);
   });
 });

@@ -43,14 +43,14 @@ const zone = (name: string, more: object = {}) => ({
 });
 
 describe('a decision', () => {
-  it('has the groups by namespace and name, with instant and digest of what it was made from', () => {
+  it('lists the groups by namespace and name, with the time and the digest of its input', () => {
     const groups = [group({ name: 'store-gateway' }), group({ namespace: 'loki', name: 'write' }), native];
     const decision = decide(snapshotOf({ groups, policyDigest: 'digest' }));
     expect([decision.nowMs, decision.policyDigest]).toEqual([kitNowMs, 'digest']);
     expect(decision.groups.map((one) => `${one.namespace}/${one.group}`)).toEqual(['loki/write', 'mimir/ingester', 'mimir/store-gateway']);
   });
 
-  it('of a group with nothing to do is done', () => {
+  it('of a group without work is done', () => {
     expect(decided()).toEqual({
       namespace: 'mimir',
       group: 'ingester',
@@ -67,7 +67,7 @@ describe('a decision', () => {
     });
   });
 
-  it('of a rolling group says where it is', () => {
+  it('of a group during a rollout names its position', () => {
     const podChanges = { 'ingester-zone-a': { 1: { revision: newRevision }, 2: { revision: newRevision, isReady: false } } };
     const decision = decided({ ...outdated, podChanges, ...withRun({ openZone: 'a' }) });
     expect(decision).toMatchObject({
@@ -99,7 +99,7 @@ describe('a decision', () => {
     expect([decision.phase, decision.goal]).toEqual(['Rolling', '9 of 9 pods updated']);
   });
 
-  it('lists revisions by name, the one that is asked for last', () => {
+  it('lists revisions by name, the update revision last', () => {
     const set = outdatedStatefulSet({ status: { updateRevision: 'rev-0' } });
     const decision = decided({ statefulSets: [set], podChanges: { [set.name]: { 1: { revision: 'rev-0' }, 2: { revision: 'rev-3' } } } });
     expect(decision.zones[0]?.revisions).toEqual([
@@ -201,7 +201,7 @@ describe('the phase', () => {
 describe('replicas before pods', () => {
   const count = group({ zones: [{ name: 'a', replicas: { kind: 'count', count: 5 } }, 'b'] });
 
-  it('are written in a turn that replaces nothing', () => {
+  it('are written in a turn without replacements', () => {
     const decision = decided(outdated, count);
     expect(decision.actions.map(({ kind }) => kind)).toEqual(['scaleStatefulSet']);
     expect(decision.steps.map(({ id, outcome }) => [id, outcome])).toEqual([
@@ -215,7 +215,7 @@ describe('replicas before pods', () => {
 describe('a zone that could not be read', () => {
   const unread = { pods: [{ namespace: 'mimir', statefulSet: 'ingester-zone-b', pods: { unknown: 'forbidden' } }] };
 
-  it('keeps an idle group from being called done', () => {
+  it('prevents the phase Done of an idle group', () => {
     expect(decided(unread)).toMatchObject({
       phase: 'Waiting',
       outcome: 'wait',
@@ -235,7 +235,7 @@ describe('a zone that could not be read', () => {
 });
 
 describe('a zone whose controller has not observed its spec', () => {
-  it('waits, because the revision of its pods may change', () => {
+  it('waits, because the update revision may change', () => {
     const stale = [
       statefulSet({ name: 'ingester-zone-a', status: { observedGeneration: 0 } }),
       ...['b', 'c'].map((zone) => statefulSet({ name: `ingester-zone-${zone}` })),
@@ -248,7 +248,7 @@ describe('a zone whose controller has not observed its spec', () => {
   });
 });
 
-describe('a number that could not be read', () => {
+describe('a replica count that could not be read', () => {
   const mirror = {
     kind: 'mirror',
     apiVersion: 'x/v1',
@@ -259,14 +259,14 @@ describe('a number that could not be read', () => {
     onMissing: 'hold',
   } as const;
 
-  it('stands in no goal', () => {
+  it('is in no goal', () => {
     const decision = decided({}, group({ zones: [{ name: 'a', replicas: mirror }] }));
     expect([decision.goal, decision.outcome]).toEqual(['nothing to do', 'wait']);
   });
 });
 
 describe('the waits of a group', () => {
-  it('is said once, what no time cures first', () => {
+  it('are reported once, first the ones that time does not end', () => {
     const definition = group({
       zones: [
         { name: 'a', replicas: { kind: 'count', count: 5 } },
@@ -290,7 +290,7 @@ describe('the waits of a group', () => {
   });
 });
 
-describe('the next look', () => {
+describe('the time of the next turn', () => {
   it('is when an outdated pod that is not ready becomes stuck, although no wait names this instant', () => {
     const starting = { 'ingester-zone-b': { 1: { isReady: false, readyChangedMs: ago(minuteMs) } } };
     const decision = decided({ ...outdated, podChanges: starting });
@@ -298,7 +298,7 @@ describe('the next look', () => {
     expect(decision.wakeAtMs).toBe(kitNowMs + 4 * minuteMs);
   });
 
-  it('is the earliest instant ahead at which an answer could change', () => {
+  it('is the earliest later time at which an answer can change', () => {
     expect(decided({ ...outdated, policies: [policy({ windows: [freeze()] })] }).wakeAtMs).toBe(kitNowMs + hourMs);
     const permitted = {
       policies: [policy({ windows: [freeze()] })],
@@ -313,7 +313,7 @@ describe('the next look', () => {
     expect(decided(stale).wakeAtMs).toBeUndefined();
   });
 
-  it('is when time alone ends what was announced, though no step waits for it', () => {
+  it('is when a claim expires, although no step waits for it', () => {
     const claims = [{ verb: 'deletePod' as const, zone: 'b', uid: 'gone', ordinal: 1, atMs: ago(minuteMs) }];
     const sets = ['a', 'b', 'c'].map((name) => statefulSet({ name: `ingester-zone-${name}`, minReadySeconds: 60 }));
     const seen = { statefulSets: sets, podChanges: { 'ingester-zone-b': { 1: { readyChangedMs: ago(20_000) } } } };
@@ -325,7 +325,7 @@ describe('the next look', () => {
 describe('the wave of a decision', () => {
   const waves = group({ rollout: { waves: [wave('canary', ['a']), wave('rest', ['b', 'c'])] } });
 
-  it('is the one under way, and none when the run is over', () => {
+  it('is the current one, and absent after the run', () => {
     const aDone = { ...outdated, podChanges: { 'ingester-zone-a': updatedPods() } };
     expect(decided({ ...aDone, ...withRun({}) }, waves).wave).toEqual({ name: 'rest', index: 1, count: 2 });
     const allDone = { podChanges: Object.fromEntries(['a', 'b', 'c'].map((name) => [`ingester-zone-${name}`, updatedPods()])) };
@@ -336,7 +336,7 @@ describe('the wave of a decision', () => {
 });
 
 describe('the checks of a step', () => {
-  it('of a rollout stand in reading order', () => {
+  it('of a rollout are in reading order', () => {
     expect(stepChecks.map(({ id }) => id)).toEqual([
       'update-strategy',
       'view-complete',
@@ -358,7 +358,7 @@ describe('the checks of a step', () => {
     ]);
   });
 
-  it('of a change of replicas begin with the wanted number and end with the policies', () => {
+  it('of a change of replicas start with the requested number and end with the policies', () => {
     expect(scaleUpChecks.map(({ id }) => id)).toEqual(['replica-source', 'agent-access', 'scale-up', 'window', 'policies']);
     expect(scaleDownChecks.map(({ id }) => id)).toEqual([
       'replica-source',

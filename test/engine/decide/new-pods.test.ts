@@ -83,7 +83,7 @@ describe('a scale-up by hand', () => {
       'a protection is of other pods',
       { run: { wave: 1 }, intents: [intent({ action: 'protect', name: 'protect.a-0', zone: 'a', ordinals: [0] })] },
     ],
-  ])('warns of nothing if %s', (_why, state) => {
+  ])('has no warning if %s', (_why, state) => {
     expect(warned(state)).toEqual([]);
   });
 
@@ -161,7 +161,7 @@ describe('a scale-up by hand before the first pod of its wave', () => {
     ['only pods in flight block', { run: rolling, order: all({}), ...podsIn({ a: { 2: { revision: newRevision, isReady: false } } }) }],
     ['another zone is not ready', { run: { wave: 0 }, order: all({}), ...podsIn({ a: {}, b: { 0: { isReady: false } } }) }],
     ['the pods of the zone are updated', { run: { wave: 1 }, order: staged, ...podsIn({ a: updatedPods() }) }],
-  ])('warns of nothing if %s', (_why, state) => {
+  ])('has no warning if %s', (_why, state) => {
     expect(warned(state)).toEqual([]);
   });
 
@@ -214,7 +214,7 @@ describe('a scale-up under pinned after a rollback', () => {
     ['works', {}],
     ['was not read', undefined],
     ['could not be read', { pins: { unknown: 'forbidden' } }],
-  ])('warns of nothing if the webhook %s', (_state, problems) => {
+  ])('has no warning if the webhook %s', (_state, problems) => {
     expect(warned(rolledBack(newRevision, problems))).toEqual([]);
   });
 

@@ -15,40 +15,40 @@ const prepared: Preparation = { ...identity, state: 'prepared', reportedMs: 100,
 const failed: Preparation = { ...identity, state: 'failed', seenMs: 20, message: 'refused' };
 const withEntries = (...preparations: readonly Preparation[]): Ledger => ({ ...empty, preparations });
 
-describe('times from a fast clock', () => {
+describe('times from a clock that is ahead', () => {
   const at = 1_000_000;
   const answerOf = (before: Preparation, reportedMs?: number) => {
     const answer = { ordinal: 5, podUid: 'u5', result: 'done' as const, ...(reportedMs === undefined ? {} : { reportedMs }) };
     return noteAnswers(withEntries(before), post, [answer], at).preparations;
   };
 
-  it('is counted from the next answer, by which the pod has prepared already', () => {
+  it('are replaced by the next answer of a pod that has already prepared', () => {
     const before = { ...prepared, seenMs: at + 900_000 };
     expect(answerOf(before, 100)).toEqual([{ ...prepared, seenMs: at }]);
     expect(answerOf({ ...failed, sinceMs: at + 900_000, reportedMs: 100 }, 100)).toEqual([{ ...prepared, seenMs: at }]);
   });
 
-  it('is believed when the time of the pod lies ahead too, or it names none, for it may be this clock that is slow', () => {
+  it('count if the time of the pod is in the future too or missing, because this clock may be slow', () => {
     const before = { ...prepared, reportedMs: at + 900_000, seenMs: at + 900_000 };
     expect(answerOf(before, at + 900_000)).toEqual([{ ...before, answeredMs: at }]);
     const { reportedMs: _, ...silent } = before;
     expect(answerOf(silent)).toEqual([{ ...silent, answeredMs: at }]);
   });
 
-  it('is believed as long as it lies no more than half a minute ahead', () => {
+  it('count if they are at most half a minute ahead', () => {
     const before = { ...prepared, seenMs: at + 30_000 };
     expect(answerOf(before, 100)).toEqual([{ ...before, answeredMs: at }]);
   });
 });
 
-describe('a pod that is about to be asked', () => {
+describe('a pod before its first call', () => {
   const ask = (ledger: Ledger, call: Parameters<typeof noteAsked>[1] = post) => noteAsked(ledger, call, [{ ordinal: 5, uid: 'u5' }], 10);
 
-  it('is noted before the question leaves', () => {
+  it('is recorded before the call', () => {
     expect(ask(empty).preparations).toEqual([asked]);
   });
 
-  it('keeps what it answered before', () => {
+  it('keeps its earlier answer', () => {
     const ledger = withEntries(prepared);
     expect(ask(ledger)).toBe(ledger);
   });
@@ -61,7 +61,7 @@ describe('a pod that is about to be asked', () => {
     expect(answered.preparations).toEqual([{ ...prepared, seenMs: 500 }]);
   });
 
-  it('starts its delay with its own answer, also after it failed once', () => {
+  it('starts its delay with its own answer, also after a failure', () => {
     const before = withEntries({ ...prepared, podUid: 'old' });
     const failure = noteAnswers(before, post, [{ ordinal: 5, podUid: 'u5', result: 'failed', message: 'no' }], 400);
     expect(failure.preparations).toEqual([{ ...failed, seenMs: 400, message: 'no' }]);
@@ -69,11 +69,11 @@ describe('a pod that is about to be asked', () => {
     expect(answered.preparations).toEqual([{ ...prepared, seenMs: 500 }]);
   });
 
-  it('must be told to stay again, when it was told so after it failed', () => {
+  it('must be cancelled again, if it was cancelled after its failure', () => {
     expect(ask(withEntries({ ...failed, isWithdrawn: true })).preparations).toEqual([asked]);
   });
 
-  it('is not noted when it is told to stay', () => {
+  it('is not recorded if it is cancelled', () => {
     expect(ask(empty, withdraw)).toBe(empty);
   });
 });
@@ -119,7 +119,7 @@ describe('an answer', () => {
   });
 });
 
-describe('a pod that is asked again', () => {
+describe('a pod that is called again', () => {
   const done = { ordinal: 5, podUid: 'u5', result: 'done' } as const;
   const lost = { ...done, result: 'failed', message: 'no' } as const;
   const afterCalls = (...answers: readonly [Parameters<typeof noteAnswers>[1], Parameters<typeof noteAnswers>[2][number]][]) => {
@@ -131,26 +131,26 @@ describe('a pod that is asked again', () => {
     return ledger.preparations;
   };
 
-  it('has been prepared since it first said so, and has said so now', () => {
+  it('has been prepared since its first answer, confirmed by the latest one', () => {
     expect(afterCalls([post, { ...done, reportedMs: 100 }])).toEqual([{ ...prepared, answeredMs: 500 }]);
   });
 
-  it('begins its delay again when it names a later time', () => {
+  it('starts its delay again if it reports a later time', () => {
     expect(afterCalls([post, { ...done, reportedMs: 101 }])).toEqual([{ ...prepared, reportedMs: 101, seenMs: 500 }]);
   });
 
-  it('goes on with its delay when only the answer was lost', () => {
+  it('continues its delay if only the answer was lost', () => {
     expect(afterCalls([post, lost])).toEqual([{ ...failed, message: 'no', seenMs: 500, reportedMs: 100, sinceMs: 150 }]);
     expect(afterCalls([post, lost], [post, lost], [post, { ...done, reportedMs: 100 }])).toEqual([{ ...prepared, answeredMs: 502 }]);
     expect(afterCalls([post, lost], [post, { ...done, reportedMs: 400 }])).toEqual([{ ...prepared, reportedMs: 400, seenMs: 501 }]);
   });
 
-  it('does not go on with it after it was told to stay', () => {
+  it('does not continue its delay after it was cancelled', () => {
     expect(afterCalls([post, lost], [withdraw, done])).toEqual([{ ...failed, message: 'no', seenMs: 500, isWithdrawn: true }]);
   });
 });
 
-describe('since when a pod has been prepared', () => {
+describe('the time since which a pod has been prepared', () => {
   const before = { zone: 'a', ordinal: 5, podUid: 'old', call: 'delayed', state: 'prepared', reportedMs: 100, seenMs: 150 } as const;
   const answer = { zone: 'a', ordinal: 5, podUid: 'new', call: 'delayed', state: 'prepared' } as const;
   const again = { ...answer, podUid: 'old' };
@@ -178,7 +178,7 @@ describe('since when a pod has been prepared', () => {
   });
 });
 
-describe('a group that another operator looked after', () => {
+describe('a group that another operator prepared', () => {
   const endpoint = { scheme: 'http', port: 8080, path: '/prepare', timeout: '5s' } as const;
   const delayed = { delayed: { afterMs: 60_000, endpoint, onUnreachable: 'hold' } } as const;
   const snapshotWith = (replicas: number, ledger: Ledger) =>
@@ -191,7 +191,7 @@ describe('a group that another operator looked after', () => {
   const taken = (ledger: Ledger, zone: object = delayed) =>
     withPossiblePreparations({ ...ledger, created }, group({ zones: [{ name: 'a', ...zone }] }), kitNowMs);
 
-  it('may have asked every pod of a zone that shrinks with a delay, and none of another', () => {
+  it('may have prepared every pod of a zone that shrinks with a delay, and no pod of another zone', () => {
     expect(taken(empty).preparations.map(({ ordinal, call, state }) => `${call} ${ordinal} ${state}`)).toEqual([
       'delayed 0 asked',
       'delayed 1 asked',
@@ -215,7 +215,7 @@ describe('a group that another operator looked after', () => {
   });
 });
 
-describe('a pod that was asked when the agent stopped', () => {
+describe('a pod that was being called when the agent stopped', () => {
   const endpoint = { scheme: 'http', port: 8080, path: '/prepare', timeout: '5s' } as const;
   const callsWith = (replicas: number, zone: object, preparations: readonly Preparation[]) => {
     const snapshot = snapshotOf({
@@ -230,12 +230,12 @@ describe('a pod that was asked when the agent stopped', () => {
   const delayed = { delayed: { afterMs: 60_000, endpoint, onUnreachable: 'hold' } };
   const prepare = { prepare: { endpoint, onFailure: 'deny' } };
 
-  it('is asked again when it still is to leave', () => {
+  it('is called again if it still leaves', () => {
     expect(callsWith(2, delayed, [{ ...leaving, call: 'delayed' }])).toEqual(['POST delayed 2']);
     expect(callsWith(2, prepare, [{ ...leaving, call: 'prepare' }])).toEqual(['POST prepare 2']);
   });
 
-  it('is told to stay when it no longer is', () => {
+  it('is cancelled if it no longer leaves', () => {
     expect(callsWith(3, delayed, [{ ...leaving, call: 'delayed' }])).toEqual(['DELETE delayed 2']);
     expect(callsWith(3, prepare, [{ ...leaving, call: 'prepare' }])).toEqual(['DELETE prepare 2']);
   });

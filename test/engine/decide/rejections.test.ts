@@ -62,7 +62,7 @@ describe('a rejection', () => {
     expect(rejecting(wanted, run, updated)).toMatchObject({ isStopped: true, why: undefined });
   });
 
-  it('of a wave that is next stops each zone of the wave, not only the zone of the step', () => {
+  it('of the next wave stops each zone of the wave, not only the zone of the step', () => {
     const rest = wave('rest', ['b', 'c'], { before: { approval, gates: [] } });
     const halves = group({ zones: ['a', 'b', 'c'], rollout: { waves: [wave('first', ['a']), rest] } });
     const rejection = intent({ name: 'no', action: 'reject', wave: 'rest', runId: 'run-1' });
@@ -96,7 +96,7 @@ describe('a rejection', () => {
       [],
       'a return to the previous template needs no approval (skipOnRollback)',
     ],
-  ])('%s stops nothing and is refused', (_name, wanted, run, updated, why) => {
+  ])('%s has no effect and is denied', (_name, wanted, run, updated, why) => {
     expect(rejecting(wanted, run, updated)).toMatchObject({ isStopped: false, why });
   });
 });

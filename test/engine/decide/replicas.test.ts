@@ -11,7 +11,7 @@ import { oscillationViolations } from '../oscillation.ts';
 const greatest = 2 ** 31 - 1;
 const free: BoundsDefinition = { multipleOf: 1, parity: 'any' };
 
-describe('a count moved into its bounds', () => {
+describe('a count rounded to the bounds', () => {
   it.each<[string, number, Partial<BoundsDefinition>, LimitsDefinition, number]>([
     ['stays where nothing binds it', 5, {}, {}, 5],
     ['may be nothing', 0, {}, {}, 0],
@@ -85,7 +85,7 @@ function desired(a: Omit<ZoneOverrides, 'name'>, overrides: SnapshotOverrides = 
 
 const answer = (fact: string, details: object = {}) => ({ rule: 'replica-source', outcome: 'ok', fact, ...details });
 
-describe('the replicas that a zone should have', () => {
+describe('the required replicas of a zone', () => {
   it('are its current replicas without another source', () => {
     expect(desired({})).toBeUndefined();
   });
@@ -96,7 +96,7 @@ describe('the replicas that a zone should have', () => {
     expect(desiredReplicas(gone, view)).toBeUndefined();
   });
 
-  it('are those that the group asks for', () => {
+  it('are the replicas of the group', () => {
     expect(desired({ replicas: { kind: 'count', count: 5 } })).toEqual({
       replicas: 5,
       isForced: false,
@@ -104,7 +104,7 @@ describe('the replicas that a zone should have', () => {
     });
   });
 
-  it('are forced by a person, out of bounds too', () => {
+  it('are forced by forceReplicas, also outside the bounds', () => {
     expect(desired({ replicas: { kind: 'count', count: 5 }, bounds: { ...free, min: 3 }, forceReplicas: 1 })).toEqual({
       replicas: 1,
       isForced: true,
@@ -112,7 +112,7 @@ describe('the replicas that a zone should have', () => {
     });
   });
 
-  it('are not forced where they are scaled directly', () => {
+  it('are not forced if the zone is scaled directly', () => {
     expect(desired({ forceReplicas: 7 })).toBeUndefined();
   });
 });
@@ -153,7 +153,7 @@ describe('the replicas that bounds change', () => {
 describe('the replicas of a follower', () => {
   const sets = { statefulSets: [statefulSet({ replicas: 7 }), statefulSet({ name: 'ingester-zone-b', replicas: 3 })] };
 
-  it('are those of its leader', () => {
+  it('are the replicas of its leader', () => {
     expect(desired({}, sets, 'b')).toEqual({
       replicas: 7,
       isForced: false,
@@ -176,7 +176,7 @@ describe('the replicas of a follower', () => {
     });
   });
 
-  it('are forced by a person before the leader is asked', () => {
+  it('are forced before the leader is read', () => {
     const context = contextWith(group({ zones: ['a', { name: 'b', follows: 'a', forceReplicas: 2 }] }), sets);
     expect(desiredReplicas(context, zoneIn(context, 'b'))).toEqual({
       replicas: 2,
@@ -187,7 +187,7 @@ describe('the replicas of a follower', () => {
 });
 
 describe('the replicas of a mirrored object', () => {
-  it('are those that it asks for, with the object itself', () => {
+  it('are the replicas of the object, with a reference to it', () => {
     expect(desired({ replicas: mirror }, { replicaSources: [template] })).toEqual({
       replicas: 8,
       isForced: false,
@@ -210,7 +210,7 @@ describe('the replicas of a mirrored object', () => {
     });
   });
 
-  it('are forced by a person, and the object is told all the same', () => {
+  it('are forced by forceReplicas, and the object is still updated', () => {
     expect(desired({ replicas: mirror, forceReplicas: 2 }, { replicaSources: [template] })).toEqual({
       replicas: 2,
       isForced: true,
@@ -261,15 +261,15 @@ describe('the replicas of a mirrored object', () => {
     expect(desired({ replicas: mirror }, known('ReplicaTemplate querier'))?.replicas).toBe(8);
   });
 
-  it('block the zone when the group says that a missing object fails', () => {
+  it('block the zone if the group treats a missing object as an error', () => {
     expect(desired({ replicas: { ...mirror, onMissing: 'fail' } })).toEqual(unread('no', 'ReplicaTemplate ingester could not be read'));
   });
 });
 
-describe('S16, replicas that go back and forth', () => {
+describe('S16, replicas that alternate', () => {
   const write = (zone: string, from: number, to: number, inputs = 'count 3') => ({ zone, from, to, inputs });
 
-  it('are found where nothing that they follow has changed', () => {
+  it('are found if their source has not changed', () => {
     expect(oscillationViolations([write('a', 3, 5), write('a', 5, 3)])).toEqual(['S16: the replicas of zone a oscillate']);
     expect(oscillationViolations([write('a', 3, 5), write('b', 5, 3), write('a', 5, 4), write('a', 4, 5)])).toEqual([
       'S16: the replicas of zone a oscillate',

@@ -17,7 +17,7 @@ describe('a wave', () => {
     sources: {},
   });
 
-  it('asks before its first pod, and before the next one only when the waves have changed since', () => {
+  it('waits for approval before its first pod, and before the next pod only if the waves have changed since', () => {
     expect(blockedSteps(roll(approved, runOf()))).toEqual(['roll/a wait: approval']);
     const digest = digestOfWaves(approved);
     const given = roll(approved, runOf(), { intents: [intent({ wave: 'canary', digest })] });
@@ -34,7 +34,7 @@ describe('a wave', () => {
     expect(blockedSteps(roll(approved, before))).toEqual(['roll/a wait: approval']);
   });
 
-  it('goes back to the first wave without its pods if the waves changed since the last replacement', () => {
+  it('returns to the first wave without its pods if the waves changed since the last replacement', () => {
     const waves = [wave('first', ['a']), wave('second', ['b']), wave('third', ['c'])];
     const ordered = group({ rollout: { waves }, sources: {} });
     const run = runOf({ wave: 2, lastDisruptionMs: ago(minuteMs), waves: digestOfWaves(ordered) });
@@ -54,7 +54,7 @@ describe('a wave', () => {
     expect([blockedSteps(entered), entered.run?.wave, entered.run?.waves]).toEqual([['roll/b wait: approval'], 1, digestOfWaves(asking)]);
   });
 
-  it('asks before the next wave for the approval of a wave that adds no pod', () => {
+  it('waits for the approval of a wave that adds no pod before the next wave', () => {
     const approval = { count: 1, from: [] };
     const waves = [
       wave('canary', ['a'], { amount: { pods: 1 } }),
@@ -70,7 +70,7 @@ describe('a wave', () => {
     expect(replacedPods(roll(empty, asked.run ?? run, { ...canary, intents }))).toBe('a-1');
   });
 
-  it('waits for zones that return to their earlier template, and then asks before its first pod', () => {
+  it('waits for zones that return to their earlier template, and then waits for approval before its first pod', () => {
     const waves = [wave('canary', ['a'], { before: { approval: { count: 1, from: [] }, gates: [] } }), wave('rest', ['b', 'c'])];
     const careful = (skipOnRollback: boolean) => group({ rollout: { waves, skipOnRollback }, sources: {} });
     const statefulSets = ['a', 'b', 'c'].map((zone) =>
@@ -148,7 +148,7 @@ describe('a wave', () => {
     }
   });
 
-  it('ends the return of some zones before the others when the group no longer asks for it', () => {
+  it('stops returning some zones before the others if the group no longer requires it', () => {
     const waves = [wave('canary', ['a'], { before: { approval: { count: 1, from: [] }, gates: [] } }), wave('rest', ['b', 'c'])];
     const careful = (skipOnRollback: boolean) => group({ rollout: { waves, skipOnRollback }, sources: {} });
     const statefulSets = ['a', 'b', 'c'].map((zone) =>
@@ -175,7 +175,7 @@ describe('a wave', () => {
     expect(inOrder.run?.id).not.toBe(run.id);
   });
 
-  it('wants the readings of its gates, and fails when one failed too often', () => {
+  it('requests the readings of its gates, and fails after too many failures', () => {
     const gated = group({ gates: [gate()], rollout: { waves: [wave('all', ['a'], { before: { gates: ['errors'] } })] } });
     expect(roll(gated, runOf()).wantedReadings).toEqual([{ gate: 'errors', fromMs: ago(hourMs) }]);
     const readings = [{ atMs: ago(minuteMs), result: 'value' as const, value: 9 }];
@@ -188,7 +188,7 @@ describe('a wave', () => {
     });
   });
 
-  it('carries what gates observe', () => {
+  it('contains the readings of gates in mode observe', () => {
     const gated = group({
       gates: [gate({ mode: 'observe' })],
       rollout: { waves: [wave('all', ['a', 'b', 'c'], { before: { gates: ['errors'] } })] },
@@ -211,7 +211,7 @@ describe('a wave', () => {
     expect(atEnd({})).toEqual(['after/all blocked: agent-access soak']);
   });
 
-  it('that has its pods waits for them, and says for which zones', () => {
+  it('that has its pods waits for them, and names the zones', () => {
     const canary = group({ rollout: { waves: [wave('canary', ['a'], { amount: { pods: 1 }, after: { soakMs: hourMs, gates: [] } })] } });
     const starting = roll(canary, runOf({ openZone: 'a' }), podsIn({ a: { 2: { revision: newRevision, isReady: false } } }));
     expect(starting.steps).toEqual([
@@ -258,7 +258,7 @@ describe('a wave', () => {
     });
   });
 
-  it('that has its pods waits for a zone outside it too, until a stuck pod there may be cured', () => {
+  it('that has its pods also waits for another zone until a stuck pod there may be replaced', () => {
     const canary = group({ rollout: { waves: [wave('canary', ['a'], { amount: { pods: 1 } }), wave('rest', ['a', 'b', 'c'])] } });
     const waits = roll(canary, runOf({ openZone: 'b' }), podsIn({ a: { 2: { revision: newRevision } }, b: { 1: unready } }));
     expect(waits.steps[0]).toMatchObject({
@@ -277,7 +277,7 @@ describe('a wave', () => {
 describe('a run that fails', () => {
   const timed = group({ rollout: { deadlines: { progressMs: 20 * minuteMs } } });
 
-  it('fails while a pod is awaited, within a wave and after it', () => {
+  it('fails while a pod starts, within a wave and after it', () => {
     const within = roll(
       timed,
       runOf({ openZone: 'a', lastDisruptionMs: ago(20 * minuteMs), inFlightSinceMs: ago(20 * minuteMs) }),
@@ -304,7 +304,7 @@ describe('a run that fails', () => {
   });
 });
 
-describe('the time in which a run may move', () => {
+describe('the time in which a run can make progress', () => {
   const run = runOf({ movableMs: hourMs, movableAsOfMs: ago(10 * minuteMs), isMovable: true, openZone: 'a' });
   const closed = { policies: [policy({ windows: [freeze()] })] };
   const asking = policyRule({ effect: 'requireApproval' });
@@ -339,7 +339,7 @@ describe('the time in which a run may move', () => {
     expect(roll(definition, run, overrides).run).toMatchObject({ movableMs: hourMs + 10 * minuteMs, movableAsOfMs: kitNowMs, isMovable });
   });
 
-  it('is not counted for the time that stood still', () => {
+  it('excludes the time while the run was blocked', () => {
     expect(roll(native, { ...run, isMovable: false }).run).toMatchObject({ movableMs: hourMs, isMovable: true });
   });
 });
@@ -394,7 +394,7 @@ describe('the current revision of adopted groups', () => {
     );
   const all = [behind('a'), behind('b'), behind('c')];
 
-  it('is advanced in every zone that is complete', () => {
+  it('is advanced in every complete zone', () => {
     expect(advanced(all)).toEqual(['a', 'b', 'c']);
     expect(roll(adopted(), undefined, { ...pods, statefulSets: all }).actions[0]).toEqual({
       kind: 'advanceCurrentRevision',
@@ -407,12 +407,12 @@ describe('the current revision of adopted groups', () => {
     });
   });
 
-  it('is left alone where it is the update revision already, and in native groups', () => {
+  it('is unchanged if it is the update revision already, and in native groups', () => {
     expect(advanced([behind('a'), statefulSet({ name: 'ingester-zone-b' }), behind('c')])).toEqual(['a', 'c']);
     expect(advanced(all, {}, native)).toEqual([]);
   });
 
-  it('is advanced up to the first zone that is not complete', () => {
+  it('is advanced up to the first incomplete zone', () => {
     const outdated = {
       podChanges: {
         ...pods.podChanges,
@@ -434,7 +434,7 @@ describe('the current revision of adopted groups', () => {
     expect(advanced(all, {}, paused)).toEqual(['b', 'c']);
   });
 
-  it('is not advanced while replicas change, two zones are not whole, or a member has another strategy', () => {
+  it('is not advanced while replicas change, two zones are not ready, or a member has another strategy', () => {
     expect(advanced(all, {}, adopted(), true)).toEqual([]);
     const missing = {
       podChanges: { ...pods.podChanges, 'ingester-zone-b': { 0: 'missing' }, 'ingester-zone-c': { 0: 'missing' } },
@@ -443,7 +443,7 @@ describe('the current revision of adopted groups', () => {
     expect(advanced([behind('a'), behind('b'), behind('c', { updateStrategy: 'RollingUpdate' })])).toEqual([]);
   });
 
-  it('of a zone whose pods are outdated is not advanced', () => {
+  it('of a zone with outdated pods is not advanced', () => {
     expect(roll(adopted({ zones: ['a'] }), undefined, { statefulSets: [outdatedStatefulSet()] }).actions.map(({ kind }) => kind)).toEqual([
       'deletePod',
     ]);
@@ -460,7 +460,7 @@ function firstOf(pods: number) {
 
 const open = runOf({ openZone: 'a' });
 
-describe('a wave whose pods are on their way', () => {
+describe('a wave with pods in flight', () => {
   it('replaces no pod beyond its number while a deleted pod is not recreated', () => {
     expect(replacedPods(roll(firstOf(1), open))).toBe('a-2');
     expect(replacedPods(roll(firstOf(1), open, podsIn({ a: { 2: 'missing' } })))).toBe('');
@@ -468,12 +468,12 @@ describe('a wave whose pods are on their way', () => {
     expect(replacedPods(roll(firstOf(2), open, podsIn({ a: { 2: 'missing', 1: 'missing' } })))).toBe('');
   });
 
-  it('takes none while it terminates, and none while its successor starts', () => {
+  it('replaces no pod while a pod terminates, and no pod while its successor starts', () => {
     expect(replacedPods(roll(firstOf(1), open, podsIn({ a: { 2: { isTerminating: true } } })))).toBe('');
     expect(replacedPods(roll(firstOf(1), open, podsIn({ a: { 2: { revision: newRevision, isReady: false } } })))).toBe('');
   });
 
-  it('takes none while the node of the pod that goes is down', () => {
+  it('replaces no pod while the node of the terminating pod is down', () => {
     expect(replacedPods(roll(firstOf(1), open, podsIn({ a: { 2: { isTerminating: true, nodeReady: false } } })))).toBe('');
   });
 });

@@ -52,7 +52,7 @@ describe('a replacement', () => {
     ]);
   });
 
-  it('opens the zone and is remembered in the run', () => {
+  it('opens the zone and is recorded in the run', () => {
     const run = roll(native, runOf()).run;
     expect(run).toMatchObject({ openZone: 'a', lastDisruptionMs: kitNowMs, movableMs: minuteMs, movableAsOfMs: kitNowMs, isMovable: true });
     expect(run?.wave).toBe(0);
@@ -60,7 +60,7 @@ describe('a replacement', () => {
 });
 
 describe('a roll step', () => {
-  it('lists the pods that are left and every rule that was asked', () => {
+  it('lists the remaining pods and every evaluated rule', () => {
     const [step] = roll(native, undefined).steps;
     expect(step).toMatchObject({ id: 'roll/a', kind: 'roll', zone: 'a', outcome: 'act' });
     expect(step?.pods).toEqual(['ingester-zone-a-2', 'ingester-zone-a-1', 'ingester-zone-a-0']);
@@ -80,7 +80,7 @@ describe('a roll step', () => {
     ]);
   });
 
-  it('is absent when no template was ever rolled and no pod is outdated', () => {
+  it('is absent if no template was ever rolled out and no pod is outdated', () => {
     expect(roll(native, undefined, { statefulSets: [] })).toEqual({ steps: [], actions: [], warnings: [], wantedReadings: [] });
   });
 
@@ -99,14 +99,14 @@ describe('a roll step', () => {
     expect(leaving.steps[0]?.outcome).toBe('wait');
   });
 
-  it('is blocked by a rule that refuses, and waits for any other', () => {
+  it('is blocked by a rule that denies, and waits for any other', () => {
     const denied = { policies: [policy({ rules: [policyRule()] })] };
     expect(blockedSteps(roll(native, undefined, denied))).toEqual(['roll/a blocked: safety/rule']);
     expect(blockedSteps(roll(native, undefined, { intents: [intent({ action: 'pause' })] }))).toEqual(['roll/a wait: paused']);
     expect(blockedSteps(roll(native, undefined, {}, true))).toEqual(['roll/a wait: replica-write-in-flight']);
   });
 
-  it('is taken all the same when an exception allows as many pods', () => {
+  it('is carried out if an exception allows as many pods', () => {
     const denied = { policies: [policy({ rules: [policyRule()] })] };
     const allowing = (podsAtMost: number) => ({ ...denied, exceptions: [exception('safety/rule', { zone: 'a', allow: { podsAtMost } })] });
     expect(replacedPods(roll(native, undefined, allowing(1)))).toBe('a-2');
@@ -143,7 +143,7 @@ describe('a roll step', () => {
     });
   });
 
-  it('carries what policies warn of', () => {
+  it('contains the warnings of policies', () => {
     const warned = roll(native, undefined, { policies: [policy({ rules: [policyRule({ effect: 'warn' })] })] });
     expect(warned.warnings).toEqual([{ rule: 'safety/rule', outcome: 'ok', fact: 'the rule always applies', source: line(10) }]);
     expect(replacedPods(warned)).toBe('a-2');
@@ -275,13 +275,13 @@ describe('the order of zones', () => {
     expect(replacedPods(roll(native, undefined, state))).toBe(expected);
   });
 
-  it('stops at a blocked zone, and says so for that zone alone', () => {
+  it('stops at a blocked zone, and names the reason for that zone only', () => {
     expect(blockedSteps(roll(native, runOf({ openZone: 'a' }), podsIn({ a: { 2: unready } })))).toEqual(['roll/a wait: zone-budget']);
     const deny = { policies: [policy({ rules: [policyRule({ when: { '==': [{ var: 'target.zone' }, 'a'] } })] })] };
     expect(blockedSteps(roll(native, undefined, deny))).toEqual(['roll/a blocked: safety/rule']);
   });
 
-  it('names a paused zone and goes on with the next', () => {
+  it('names a paused zone and continues with the next', () => {
     const paused = group({ zones: [{ name: 'a', paused: true }, 'b'] });
     expect(blockedSteps(roll(paused, undefined))).toEqual(['roll/a wait: paused', 'roll/b act: ']);
     const everyone = group({
@@ -304,14 +304,14 @@ describe('the order of zones', () => {
     expect(roll(everyone, run, podsIn({ a: { 2: { ...stuck, revision: newRevision } } })).run).toMatchObject({ outcome: 'failed' });
   });
 
-  it('waits in a zone that a person paused, and counts no time of the wait', () => {
+  it('waits in a zone that a user paused, and does not count the time of the wait', () => {
     const paused = roll(native, runOf({ openZone: 'a' }), { intents: [intent({ action: 'pause', zone: 'a' })] });
     expect(blockedSteps(paused)).toEqual(['roll/a wait: paused']);
     expect(paused.run?.isMovable).toBe(false);
   });
 });
 
-describe('a group at rest whose member does not fit its strategy', () => {
+describe('an idle group with a member that does not fit its strategy', () => {
   const atRest = (strategy: 'onDelete' | 'partition' | 'pinned') => {
     const definition = group({ zones: ['a'], rollout: { strategy } });
     const statefulSets = [statefulSet({ name: 'ingester-zone-a', updateStrategy: 'OnDelete' })];

@@ -63,7 +63,7 @@ const steps = ({ steps: list }: Decided) =>
   });
 
 describe('a write of replicas', () => {
-  it('carries UID, resourceVersion and the number that was seen', () => {
+  it('has UID, resourceVersion and the observed number', () => {
     expect(scale(group({ zones: [{ name: 'a', ...count(5) }] }), { a: 3 }).actions).toEqual([
       {
         kind: 'scaleStatefulSet',
@@ -78,13 +78,13 @@ describe('a write of replicas', () => {
     ]);
   });
 
-  it('is absent when the number is right, or only its owner sets one', () => {
+  it('is absent if the number is correct, or another client sets it', () => {
     const nothing = { steps: [], actions: [], warnings: [], isScaling: false };
     expect(scale(group({ zones: [{ name: 'a', ...count(3) }] }), { a: 3 })).toEqual(nothing);
     expect(scale(group(), { a: 3 })).toEqual(nothing);
   });
 
-  it('is one at most per turn, of the first follower, then of the first zone', () => {
+  it('is at most one per turn, of the first follower, then of the first zone', () => {
     const zones = [
       { name: 'a', ...count(5) },
       { name: 'b', follows: 'a' },
@@ -97,7 +97,7 @@ describe('a write of replicas', () => {
     expect(doing(scale(group({ zones }), { a: 5, b: 5, c: 3 }))).toEqual(['c 3-5']);
   });
 
-  it('goes to the next zone when one may not be written', () => {
+  it('continues with the next zone if one must not be written', () => {
     const zones = [
       { name: 'a', ...count(5), scalingHold: 'its settings are wrong' },
       { name: 'b', ...count(5) },
@@ -108,8 +108,8 @@ describe('a write of replicas', () => {
   });
 });
 
-describe('a number that could not be read', () => {
-  it('blocks its zone, and cancels nothing in it', () => {
+describe('an unreadable replica count', () => {
+  it('blocks its zone, and cancels no preparation in it', () => {
     const decided = scale(
       group({ zones: [{ name: 'a', replicas: mirror }] }),
       { a: 3 },
@@ -125,7 +125,7 @@ describe('a number that could not be read', () => {
 describe('a zone that grows', () => {
   const grown = group({ zones: [{ name: 'a', ...count(5) }] });
 
-  it('asks the rules upwards, windows and policies', () => {
+  it('evaluates the scale-up rules, windows and policies', () => {
     const [step] = scale(grown, { a: 3 }).steps;
     expect(step?.results.map(({ rule, outcome }) => `${rule} ${outcome}`)).toEqual([
       'replica-source ok',
@@ -152,7 +152,7 @@ describe('a zone that grows', () => {
     expect(doing(scale(grown, { a: 3 }, denied))).toEqual(['a 3-5']);
   });
 
-  it('grows at once when a person forces the number, but not against a policy', () => {
+  it('grows at once with forceReplicas, but not against a policy', () => {
     const forced = group({
       zones: [{ name: 'a', ...count(3), forceReplicas: 9, scalingHold: 'x', bounds: { max: 5, multipleOf: 1, parity: 'any' } }],
     });
@@ -161,7 +161,7 @@ describe('a zone that grows', () => {
     expect(doing(scale(forced, { a: 3 }, denied))).toEqual([]);
   });
 
-  it('lets its pods stay that were asked to leave', () => {
+  it('keeps its pods that were called to prepare', () => {
     const preparations = [preparation(2), preparation(1, { call: 'prepare' })];
     expect(doing(scale(grown, { a: 3 }, { ledgers: [ledgerOf({ preparations })] }))).toEqual([
       'DELETE delayed a 2',
@@ -170,13 +170,13 @@ describe('a zone that grows', () => {
     ]);
   });
 
-  it('carries what policies warn of', () => {
+  it('contains the warnings of policies', () => {
     const warned = { policies: [policy({ rules: [policyRule({ actions: ['scaleUp'], effect: 'warn' })] })] };
     expect(scale(grown, { a: 3 }, warned).warnings.map(({ rule }) => rule)).toEqual(['safety/rule']);
   });
 });
 
-describe('a zone whose replicas only its owner sets', () => {
+describe('a zone with directly scaled replicas', () => {
   const owned = group({ zones: [{ name: 'a', replicas: { kind: 'leader' }, delayed, prepare }] });
 
   it('cancels the preparation of pods from the time when another client set them', () => {
@@ -190,7 +190,7 @@ describe('a zone that shrinks', () => {
   const shrinking = (zone: object = {}) => group({ zones: [{ name: 'a', ...count(3), ...zone }] });
   const ledger = (...preparations: ReturnType<typeof preparation>[]) => ({ ledgers: [ledgerOf({ preparations })] });
 
-  it('says which pods stay prepared while another rule than their preparation blocks it', () => {
+  it('names the prepared pods while a rule other than their preparation blocks it', () => {
     const paused = { intents: [intent({ action: 'pause' })] };
     const warnings = (overrides: SnapshotOverrides) => scale(shrinking({ delayed }), { a: 5 }, overrides).warnings.map(({ fact }) => fact);
     const prepared = ledger(preparation(3), preparation(4));
@@ -202,7 +202,7 @@ describe('a zone that shrinks', () => {
     expect(warnings({ ...ledger(preparation(4, { state: 'failed' }), preparation(2)), ...paused })).toEqual([]);
   });
 
-  it('asks the rules downwards, then for the delay, then for the preparation', () => {
+  it('evaluates the scale-down rules, then the delay, then the preparation', () => {
     const [step] = scale(shrinking(), { a: 5 }).steps;
     expect(step).toMatchObject({ kind: 'scaleDown', from: 5, to: 3, outcome: 'act' });
     expect(step?.results.map(({ rule, outcome }) => `${rule} ${outcome}`)).toEqual([
@@ -237,11 +237,11 @@ describe('a zone that shrinks', () => {
     expect(doing(scale(shrinking({ delayed }), { a: 5 }, paused))).toEqual([]);
   });
 
-  it('asks for the delay first, and not yet for the preparation', () => {
+  it('starts with the delay, without the preparation', () => {
     expect(doing(scale(shrinking({ delayed, prepare }), { a: 5 }))).toEqual(['POST delayed a 3,4']);
   });
 
-  it('shrinks by what is ripe, which prepares first', () => {
+  it('removes the pods whose delay has passed, after their preparation', () => {
     const young = preparation(3, { seenMs: ago(minuteMs), reportedMs: ago(minuteMs) });
     expect(doing(scale(shrinking({ delayed }), { a: 5 }, ledger(young, preparation(4))))).toEqual(['a 5-4']);
     const both = shrinking({ delayed, prepare });
@@ -253,14 +253,14 @@ describe('a zone that shrinks', () => {
     expect(steps(ready)).toEqual(['scale/a scaleDown 5-4 act: ']);
   });
 
-  it('takes a failed preparation back', () => {
+  it('cancels a failed preparation', () => {
     const failed = preparation(4, { call: 'prepare', state: 'failed', seenMs: ago(1000), message: 'HTTP 500' });
     const decided = scale(shrinking({ prepare }), { a: 5 }, ledger(failed));
     expect(doing(decided)).toEqual(['DELETE prepare a 4,3']);
     expect(steps(decided)).toEqual(['scale/a scaleDown 5-3 blocked: prepare-downscale']);
   });
 
-  it('lets the pods stay that are no longer to leave', () => {
+  it('keeps the pods that no longer leave', () => {
     expect(doing(scale(shrinking({ delayed }), { a: 5 }, ledger(preparation(2), preparation(3), preparation(4))))).toEqual([
       'DELETE delayed a 2',
       'a 5-3',
@@ -278,16 +278,16 @@ describe('a zone that shrinks', () => {
     expect(doing(scale(shrinking({ prepare }), { a: 5 }, allowed))).toEqual(['a 5-3']);
   });
 
-  it('shrinks at once when a person forces the number', () => {
+  it('shrinks at once with forceReplicas', () => {
     const forced = shrinking({ delayed, prepare, forceReplicas: 1, bounds: { min: 3, multipleOf: 1, parity: 'any' } });
     expect(doing(scale(forced, { a: 5 }))).toEqual(['a 5-1']);
   });
 });
 
-describe('an object whose number is mirrored', () => {
+describe('an object with mirrored replicas', () => {
   const mirrored = group({ zones: [{ name: 'a', replicas: mirror }] });
 
-  it('is told the number after this turn, when it says another', () => {
+  it('gets the replicas after this turn, if it has another number', () => {
     const told = scale(mirrored, { a: 3 }, { replicaSources: [asking(5, 3)] });
     expect(doing(told)).toEqual(['a 3-5', 'tell ingester 5']);
     expect(told.actions.at(-1)).toEqual({
@@ -302,19 +302,19 @@ describe('an object whose number is mirrored', () => {
     expect(doing(scale(mirrored, { a: 5 }, { replicaSources: [asking(5, 5)] }))).toEqual([]);
   });
 
-  it('is told the number in force while the zone may not change', () => {
+  it('gets the current replicas while the zone must not change', () => {
     const paused = { intents: [intent({ action: 'pause' as const })] };
     expect(doing(scale(mirrored, { a: 5 }, { ...paused, replicaSources: [asking(3)] }))).toEqual(['tell ingester 5']);
     const frozen = { policies: [policy({ windows: [freeze({ actions: ['scaleUp'] })] })] };
     expect(doing(scale(mirrored, { a: 5 }, { ...frozen, replicaSources: [asking(9)] }))).toEqual(['tell ingester 5']);
   });
 
-  it('is told nothing where the group does not say so', () => {
+  it('gets no number if write-back is off', () => {
     const silent = group({ zones: [{ name: 'a', replicas: { ...mirror, writeBack: 'none' } }] });
     expect(doing(scale(silent, { a: 5 }, { replicaSources: [asking(5)] }))).toEqual([]);
   });
 
-  it('is told once, by the last of the zones that mirror it', () => {
+  it('gets one write, from the last zone that mirrors it', () => {
     const both = group({
       zones: [
         { name: 'a', replicas: mirror },
@@ -327,7 +327,7 @@ describe('an object whose number is mirrored', () => {
     expect(doing(scale(both, { a: 3, b: 5 }, { ...held, replicaSources: [asking(3, 5)] }))).toEqual([]);
   });
 
-  it('is told by no zone that was not asked because another is written', () => {
+  it('gets no write from a zone that waits for the write of another zone', () => {
     const both = group({
       zones: [
         { name: 'a', replicas: mirror },
@@ -338,14 +338,14 @@ describe('an object whose number is mirrored', () => {
   });
 });
 
-describe('a decrease that was asked for and may still come', () => {
+describe('a requested downscale that may still arrive', () => {
   const claim = { verb: 'scaleDown', zone: 'b', uid: 'uid-ingester-zone-b', atMs: ago(minuteMs), from: 4, to: 3 } as const;
   const announced = (
     replicas: Readonly<Record<string, number>>,
     zones = group({ zones: ['a', 'b', 'c'].map((name) => ({ name, ...count(3) })) }),
   ) => scale(zones, replicas, { ledgers: [ledgerOf({ claims: [claim] })] });
 
-  it('blocks the decrease of every other zone, although the StatefulSet still has all of its pods', () => {
+  it('blocks the downscale of every other zone, although the StatefulSet still has all of its pods', () => {
     const decided = announced({ a: 4, b: 4, c: 3 });
     expect(doing(decided)).toEqual(['b 4-3']);
     const held = decided.steps.find(({ zone }) => zone === 'a')?.results.find(({ rule }) => rule === 'other-zones-ready');

@@ -31,7 +31,7 @@ const cancel = 'kubectl rollout-group cancel mimir/ingester';
 const override = 'kubectl rollout-group override mimir/ingester --rule';
 
 describe('a stop while no step is due', () => {
-  it('is ended by an approval of the rule that its requester rejected', () => {
+  it('ends with an approval of the rule by the user who rejected it', () => {
     const ask = policyRule({ name: 'ask', effect: 'requireApproval', approval: { count: 1, from: ['oncall'] } });
     const { decision } = idle({ policies: [policy({ rules: [ask] })], ...saying('reject', { rule: 'safety/ask', expiresMs: until }) });
     expect(decision.stops.map(({ alternatives }) => alternatives)).toEqual([
@@ -88,7 +88,7 @@ describe('a stop while no step is due', () => {
       'a deny window blocks rollout',
       `${override} window --duration 1h --reason REASON --yes`,
     ],
-  ])('is in the decision, in what is published and in a condition: %s', (_, overrides, fact, endsWith) => {
+  ])('is in the decision, in the published decision and in a condition: %s', (_, overrides, fact, endsWith) => {
     const { decision, published } = idle(overrides);
     expect([decision.phase, decision.outcome, decision.waits]).toEqual(['Done', 'done', []]);
     expect(decision.stops).toMatchObject([{ fact, untilMs: until, isBlocking: true, endsWith }]);
@@ -106,7 +106,7 @@ describe('a stop while no step is due', () => {
     expect(samePublished(published, idle().published)).toBe(false);
   });
 
-  it('is a hold or a denial by policy, but no missing approval, no unknown and no false condition', () => {
+  it('is a hold or a denial by policy, but not a missing approval, an unknown or a false condition', () => {
     const rules = [
       policyRule({ name: 'moves', effect: 'hold', message: 'storage moves' }),
       policyRule({ name: 'never', effect: 'deny' }),
@@ -121,7 +121,7 @@ describe('a stop while no step is due', () => {
     ]);
   });
 
-  it('is ended by an edit where no exception may end it', () => {
+  it('ends with an edit if no exception may end it', () => {
     const rules = [
       policyRule({ name: 'moves', effect: 'hold', onUnknown: 'requireApproval', source: { object: 'RolloutPolicy mimir/safety' } }),
     ];
@@ -131,7 +131,7 @@ describe('a stop while no step is due', () => {
     ]);
   });
 
-  it('is ended after an exception that does not allow enough', () => {
+  it('ends with another exception if the current one does not allow enough', () => {
     const small = exception('window', { name: 'small', allow: { podsAtMost: 0 } });
     const { stops } = idle({ policies: [policy({ windows: [freeze()] })], exceptions: [small] }).decision;
     expect(stops).toMatchObject([{ endsWith: `${cancel} small && ${override} window --duration 1h --reason REASON --yes` }]);
@@ -146,7 +146,7 @@ describe('a stop while no step is due', () => {
   it.each([
     ['finishPod', ['a deny window blocks rollout', 'the storage moves']],
     ['finishAll', ['the storage moves']],
-  ] as const)('is in the decision during a soak, except a window that lets the run finish: %s', (inFlight, facts) => {
+  ] as const)('is in the decision during a soak, but a window that allows the run to finish is not: %s', (inFlight, facts) => {
     const soaked = group({
       zones: ['a', 'b'],
       rollout: { waves: [wave('first', ['a'], { after: { soakMs: hourMs, gates: [] } }), wave('rest', ['b'])] },
@@ -209,7 +209,7 @@ describe('a stop while no step is due', () => {
     });
 
     it.each(['zone a rolls', 'wave rest waits', 'zone b rolls'] as const)(
-      'is no rule that progress ends, no missing approval and no window that lets the run finish: %s',
+      'is not a rule that progress ends, a missing approval or a window that allows the run to finish: %s',
       (state) => {
         const rules = [
           policyRule({ name: 'order', effect: 'deny', when: { and: [inC, { '<': [{ var: 'group.zones.0.updated' }, 3] }] } }),
@@ -229,7 +229,7 @@ describe('a stop while no step is due', () => {
     });
   });
 
-  it('by settings names where they are', () => {
+  it('by settings names the location of the setting', () => {
     const sources = { 'zones.a.paused': line(3), 'zones.b.paused': line(4) };
     const paused = group({ zones: [{ name: 'a', paused: true }, 'b'], sources });
     expect(idle({}, paused).decision.stops).toMatchObject([
@@ -258,7 +258,7 @@ describe('a stop while no step is due', () => {
     expect(order).toEqual([['a', 'b']]);
   });
 
-  it('by undo blocks nothing before the revision is applied again', () => {
+  it('by undo blocks only when the revision is applied again', () => {
     const undone = (revision: string) => saying('undo', { undone: [{ zone: 'a', revision }] });
     const fact = (revision: string) => `kim (INC-441) undid the revisions ${revision} of zone a`;
     expect(idle(undone('rev-9')).decision.stops).toMatchObject([{ rule: 'undone', fact: fact('rev-9'), isBlocking: false }]);

@@ -18,7 +18,7 @@ function withContainer(container: Content): Content {
 }
 
 describe('the differences between two versions of an object', () => {
-  it('names a container by its name, and says that a template change replaces pods', () => {
+  it('name a container by its name, and report that a template change replaces pods', () => {
     expect(fieldDiff(withContainer({}), withContainer({ image: 'grafana/mimir:2.17.1' }))).toEqual([
       {
         path: 'spec.template.spec.containers[mimir].image',
@@ -30,7 +30,7 @@ describe('the differences between two versions of an object', () => {
     ]);
   });
 
-  it('matches list entries by their key, so that an entry put in front is one addition', () => {
+  it('match list entries by their key, so an entry at the front is one addition', () => {
     const before = withContainer({ env: [{ name: 'A', value: '1' }], volumeMounts: [{ name: 'data', mountPath: '/data' }] });
     const after = withContainer({
       env: [
@@ -48,7 +48,7 @@ describe('the differences between two versions of an object', () => {
     ]);
   });
 
-  it('compares arguments as a set: what goes and what comes', () => {
+  it('compare arguments as a set: removed and added', () => {
     const before = withContainer({ args: ['-target=ingester', '-zone=a', '-old=1'] });
     const after = withContainer({ args: ['-new=2', '-target=ingester', '-zone=a'] });
     expect(fieldDiff(before, after)).toEqual([
@@ -62,13 +62,13 @@ describe('the differences between two versions of an object', () => {
     ]);
   });
 
-  it('counts an argument that stands twice', () => {
+  it('count a repeated argument', () => {
     expect(fieldDiff(withContainer({ args: ['-x', '-x'] }), withContainer({ args: ['-x'] }))).toMatchObject([
       { operation: 'change', before: ['-x'], after: [] },
     ]);
   });
 
-  it('folds a new order of a list in a pod template into one difference, since it replaces pods all the same', () => {
+  it('show a new order of a list in a pod template as one difference, because it replaces pods', () => {
     expect(fieldDiff(withContainer({ args: ['-a', '-b', '-c'] }), withContainer({ args: ['-c', '-a', '-b'] }))).toEqual([
       { path: 'spec.template.spec.containers[mimir].args', operation: 'reorder', consequence: 'restart' },
     ]);
@@ -81,7 +81,7 @@ describe('the differences between two versions of an object', () => {
     ]);
   });
 
-  it('sees no difference in the order of a list outside a pod template, nor in the order of keys', () => {
+  it('ignore the order of a list outside a pod template, and the order of keys', () => {
     const service = (names: readonly string[]) => ({ kind: 'Service', spec: { ports: names.map((name) => ({ name, port: 1 })) } });
     expect(fieldDiff(service(['a', 'b']), service(['b', 'a']))).toEqual([]);
     expect(fieldDiff(withContainer({ a: { x: 1, y: 2 } }), withContainer({ a: { y: 2, x: 1 } }))).toEqual([]);
@@ -93,15 +93,15 @@ describe('the differences between two versions of an object', () => {
     ['a scale-down to the default', { replicas: 3 }, {}, 'scaleDown'],
     ['a strategy', { updateStrategy: { type: 'OnDelete' } }, { updateStrategy: { type: 'RollingUpdate' } }, 'none'],
     ['a field that is fixed at creation', { serviceName: 'a' }, { serviceName: 'b' }, 'refused'],
-  ])('says what follows from %s', (_, before, after, consequence) => {
+  ])('name the consequence of %s', (_, before, after, consequence) => {
     expect(fieldDiff(statefulSet(before), statefulSet(after)).map((change) => change.consequence)).toEqual([consequence]);
   });
 
-  it('tells replicas that are left to others from one replica', () => {
+  it('distinguish unset replicas from one replica', () => {
     expect(fieldDiff(statefulSet({}), statefulSet({ replicas: 1 }))).toMatchObject([{ path: 'spec.replicas', operation: 'add', after: 1 }]);
   });
 
-  it('writes map keys with other characters in brackets', () => {
+  it('write map keys with other characters in brackets', () => {
     const before = statefulSet({}, {}, { annotations: { 'rollout-max-unavailable': '3', 'grafana.com/x': '1' } });
     const after = statefulSet({}, {}, { annotations: { 'rollout-max-unavailable': '5', 'grafana.com/x': '2' } });
     expect(fieldDiff(before, after).map((change) => [change.path, change.consequence])).toEqual([
@@ -125,7 +125,7 @@ describe('the differences between two versions of an object', () => {
       withContainer({ resources: { requests: { cpu: '1000m', memory: '1Gi' } } }),
     ],
     ['what the server writes', statefulSet({}, {}, { uid: 'a', resourceVersion: '1' }), statefulSet({}, {}, { generation: 2 })],
-  ])('sees no difference in %s', (_, before, after) => {
+  ])('ignore %s', (_, before, after) => {
     expect(fieldDiff(before, after)).toEqual([]);
     expect(fieldDiff(after, before)).toEqual([]);
   });
@@ -138,11 +138,11 @@ describe('the differences between two versions of an object', () => {
     ],
     ['another pull policy', {}, { imagePullPolicy: 'Always' }],
     ['another probe period', { readinessProbe: { periodSeconds: 5 } }, { readinessProbe: {} }],
-  ])('sees %s', (_, before, after) => {
+  ])('contain %s', (_, before, after) => {
     expect(fieldDiff(withContainer(before), withContainer(after))).toHaveLength(1);
   });
 
-  it('tells an empty selector, which selects everything, from none', () => {
+  it('distinguish an empty selector, which selects everything, from no selector', () => {
     expect(fieldDiff({ kind: 'PodDisruptionBudget', spec: {} }, { kind: 'PodDisruptionBudget', spec: { selector: {} } })).toHaveLength(1);
   });
 });
@@ -209,7 +209,7 @@ describe('secrets in differences', () => {
   });
 
   it.each(['BASICAUTH', 'PASSCODE', 'PIN', 'OTP', 'SEED', 'MNEMONIC', 'SAS', 'CONNECTION_STRING'])(
-    'are words under the name %s',
+    'include plain words under the name %s',
     (name) => {
       const after = withContainer({ args: [`--${name}=${hidden}`], env: [{ name, value: 'word' }] });
       expect(JSON.stringify([fieldDiff(withContainer({}), after), withoutSecrets(after, undefined, 'after')])).not.toMatch(
@@ -232,7 +232,7 @@ describe('secrets in differences', () => {
     expect(shown.map((text) => text.includes('aB3x9Qw2z'))).toEqual([!isHidden, !isHidden]);
   });
 
-  it('are the same on both sides of a whole object when they are the same', () => {
+  it('have the same mask on both sides of a whole object if they are equal', () => {
     const secret = (key: string) => ({ kind: 'Secret', metadata: { annotations: { copy: 'x' } }, data: { key, other: 'x' } });
     expect([withoutSecrets(secret('a'), secret('b'), 'before'), withoutSecrets(secret('b'), secret('a'), 'after')]).toEqual([
       { kind: 'Secret', metadata: { annotations: { copy: '***' } }, data: { key: '*** (before)', other: '***' } },
@@ -240,7 +240,7 @@ describe('secrets in differences', () => {
     ]);
   });
 
-  it('are not the names of Secrets and ConfigMaps', () => {
+  it('do not include the names of Secrets and ConfigMaps', () => {
     const volume = (secretName: string) => ({
       spec: { volumes: [{ name: 'tokens', secret: { secretName } }], automountServiceAccountToken: true },
     });
@@ -264,7 +264,7 @@ describe('secrets in differences', () => {
     expect(JSON.stringify(fieldDiff({ kind: 'ConfigMap' }, { kind: 'ConfigMap', data: { text } }))).not.toContain('hunter2');
   });
 
-  it('are not the tags of images', () => {
+  it('do not include the tags of images', () => {
     const of = (tag: string) => withContainer({ image: `registry/external-secrets:${tag}` });
     expect(fieldDiff(of('1.2'), of('1.3'))).toMatchObject([
       { before: 'registry/external-secrets:1.2', after: 'registry/external-secrets:1.3' },
@@ -276,7 +276,7 @@ describe('secrets in differences', () => {
     expect(JSON.stringify(fieldDiff({ kind: 'Secret', data: { image: 'x' } }, secret))).not.toContain('hunter2');
   });
 
-  it('are still seen to differ', () => {
+  it('still count as different', () => {
     const secret = (value: string) => ({ kind: 'Secret', data: { key: value } });
     expect(fieldDiff(secret('a'), secret('b'))).toEqual([
       { path: 'data.key', operation: 'change', before: '*** (before)', after: '*** (after)', consequence: 'none' },
@@ -285,7 +285,7 @@ describe('secrets in differences', () => {
 });
 
 describe('the fields that an apply removes', () => {
-  it('get the defaults of the API server, and no other field does', () => {
+  it('get the defaults of the API server, and other fields do not', () => {
     const rolling = { type: 'RollingUpdate', rollingUpdate: { partition: 3 } };
     const before = statefulSet(
       { replicas: 3, podManagementPolicy: 'Parallel', updateStrategy: rolling, minReadySeconds: 7, serviceName: 'x' },

@@ -21,7 +21,7 @@ const argo = entry('argocd-controller', 'Apply', container({ 'f:env': { 'k:{"nam
 const setImage = { 'f:template': { 'f:spec': { 'f:containers': { 'k:{"name":"server"}': { 'f:image': {} } } } } };
 
 describe('the writers of a field', () => {
-  it('are its owners, the latest first, and of a whole list its owner', () => {
+  it('are its owners, the latest first, and for a whole list the owner of the list', () => {
     const object = live(
       [
         entry('argocd-controller', 'Apply', { 'f:selector': {}, ...container({ 'f:image': {}, 'f:args': {} }) }),
@@ -92,7 +92,7 @@ describe('drift', () => {
     expect(driftOf({ metadata: { managedFields: [null, { fieldsV1: 7 }, argo, { operation: 'Update' }] } })).toBeUndefined();
   });
 
-  it('is no field that the creator, the agent or a subresource wrote, and no change on purpose', () => {
+  it('is not a field that the creator, the agent or a subresource wrote, and not an intended change', () => {
     const created = entry('kubectl-create', 'Update', { 'f:selector': {}, 'f:minReadySeconds': {} });
     const agent = entry('rollout-group-agent', 'Update', { 'f:updateStrategy': { 'f:type': {} } });
     const scaled = entry('kubectl', 'Update', { 'f:replicas': {}, 'f:ordinals': {} }, { subresource: 'scale' });

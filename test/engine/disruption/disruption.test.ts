@@ -99,7 +99,7 @@ describe('the steps, in their order', () => {
     expect(summary(askDisruption(given))).toEqual(expected);
   });
 
-  it('a pod whose StatefulSet is not known is refused, when a budget selects it', () => {
+  it('a pod of an unknown StatefulSet is denied if a budget selects it', () => {
     const snapshot = snapshotOf({ statefulSets: [statefulSet()], zoneBudgets: [zpdb] });
     const pod = knownPods(snapshot.pods[0])[0];
     if (pod === undefined) throw new Error('no pod');
@@ -111,7 +111,7 @@ describe('the steps, in their order', () => {
     ]);
   });
 
-  it('each step comes before the next', () => {
+  it('each step precedes the next', () => {
     const worst = { maxUnavailable: 0, partition: { pattern: 'x-([0-9]+)', group: 1 } };
     const alone = { sets: [statefulSet()] };
     expect([
@@ -130,7 +130,7 @@ describe('the steps, in their order', () => {
     ]);
   });
 
-  it('a denial names the budget, the limit and what was counted', () => {
+  it('a denial names the budget, the limit and the counted pods', () => {
     expect(askDisruption({ pods: { 'ingester-zone-b': { 1: unready } } })).toEqual({
       allowed: false,
       code: 429,
@@ -151,12 +151,12 @@ describe('the budgets that select a pod', () => {
       labels,
     ).map((budget) => `${budget.namespace}/${budget.name}`);
 
-  it('are those of its namespace whose labels it carries, by name', () => {
+  it('are the budgets of its namespace that match its labels, by name', () => {
     expect(names('mimir', { 'rollout-group': 'ingester', app: 'x' })).toEqual(['mimir/all', 'mimir/z2', 'mimir/zpdb']);
     expect(names('mimir', { app: 'x' })).toEqual(['mimir/all']);
   });
 
-  it('are those of every namespace when none is named', () => {
+  it('are the budgets of every namespace if no namespace is named', () => {
     expect(names(undefined, { 'rollout-group': 'ingester' })).toContain('loki/zpdb');
   });
 });
@@ -170,7 +170,7 @@ describe('the effective limit', () => {
     [50, 10, 20, 5],
     [50, 10, 0, 0],
     [0, 10, 10, 0],
-  ])('%i%% of %i wanted and %i present replicas is %i', (maxUnavailablePercent, replicas, present, limit) => {
+  ])('%i%% of %i requested and %i present replicas is %i', (maxUnavailablePercent, replicas, present, limit) => {
     const { maxUnavailable: _maxUnavailable, ...rest } = zpdb;
     expect(askDisruption({ budgets: [{ ...rest, maxUnavailablePercent }], set: { replicas, status: { replicas: present } } }).limit).toBe(
       limit,
@@ -204,13 +204,13 @@ describe('the delay between zones', () => {
     expect(askDisruption({ budgets: [budget], pods: readyAll(kitNowMs - 20_000) }).earliestMs).toBe(kitNowMs + 40_001);
   });
 
-  it('is never over for an adopted pod without an instant, and for a native one begins with its Ready condition', () => {
+  it('never ends for an adopted pod without a time, and starts for a native pod with its Ready condition', () => {
     const locked = askDisruption({ budgets: [budget], group: adopted() });
     expect([locked.message, locked.earliestMs]).toEqual(['2 pods not ready in partition 0', undefined]);
     expect(askDisruption({ budgets: [budget], group: group() }).message).toBe('0 of 1 unavailable in partition 0');
   });
 
-  it('does not matter zone by zone', () => {
+  it('has no effect in zone mode', () => {
     const { partition: _partition, ...zonal } = budget;
     expect(askDisruption({ budgets: [zonal], pods: readyAll(kitNowMs) }).allowed).toBe(true);
   });

@@ -6,7 +6,7 @@ import { askDisruption, type DisruptionCase, partition, unready, zoneSets, zpdb 
 import { adopted, group } from '../../kit/groups.ts';
 import { kitNowMs, longAgoMs, statefulSet } from '../../kit/objects.ts';
 
-describe('zone by zone', () => {
+describe('zone mode', () => {
   const two: DisruptionCase = { budgets: [{ ...zpdb, maxUnavailable: 2 }] };
 
   it.each<[string, DisruptionCase, string]>([
@@ -47,7 +47,7 @@ describe('zone by zone', () => {
     expect(askDisruption({ ...two, ...given }).message).toBe(message);
   });
 
-  it('counts missing pods from the larger of wanted and present replicas', () => {
+  it('counts missing pods from the larger of requested and present replicas', () => {
     const sets = zoneSets.map((name) => statefulSet({ name, replicas: 2, status: { replicas: name === 'ingester-zone-b' ? 3 : 2 } }));
     expect(askDisruption({ ...two, sets }).message).toBe('1 pod unknown in ingester-zone-b');
   });
@@ -78,7 +78,7 @@ describe('zone by zone', () => {
   });
 });
 
-describe('partition by partition', () => {
+describe('partition mode', () => {
   const budget: ZoneBudgetView = { ...zpdb, partition };
   const inPartition = (given: DisruptionCase): string => askDisruption({ budgets: [budget], ordinal: 1, ...given }).message;
 
@@ -104,12 +104,12 @@ describe('partition by partition', () => {
     expect(inPartition(given)).toBe(message);
   });
 
-  it('a zone that shows nothing of the partition counts one unknown pod', () => {
+  it('a zone without pods of the partition counts one unknown pod', () => {
     const sets = zoneSets.map((name) => statefulSet({ name, replicas: name === 'ingester-zone-b' ? 1 : 3 }));
     expect(inPartition({ sets })).toBe('1 pod unknown in partition 1');
   });
 
-  it('a pod of another zone that matches no partition belongs to none', () => {
+  it('a pod of another zone that matches no partition is ignored', () => {
     const sets = [statefulSet(), statefulSet({ name: 'other', replicas: 1 })];
     expect(inPartition({ sets })).toBe('1 pod unknown in partition 1');
   });
@@ -119,16 +119,16 @@ describe('partition by partition', () => {
     expect(inPartition({ pods, budgets: [{ ...budget, maxUnavailable: 2 }] })).toBe('1 of 2 unavailable in partition 1');
   });
 
-  it('anchors are plainly put around the pattern, so a top-level alternation binds loosely', () => {
+  it('the pattern is anchored without parentheses, so a top-level alternation matches more', () => {
     const loose = { ...budget, partition: { pattern: 'ingester-zone-a-([0-9]+)|zone-b-([0-9]+)', group: 1 } };
     expect(askDisruption({ budgets: [loose], ordinal: 1 }).message).toBe('2 pods unknown in partition 1');
   });
 
-  it.each(['(', '(?=x)(y)', '(a)\\1'])('a pattern that is no RE2 pattern matches nothing: %s', (pattern) => {
+  it.each(['(', '(?=x)(y)', '(a)\\1'])('an invalid RE2 pattern matches no pod: %s', (pattern) => {
     expect(askDisruption({ budgets: [{ ...budget, partition: { pattern, group: 1 } }] }).reason).toBe('partition-not-identified');
   });
 
-  it('an empty partition does not count', () => {
+  it('an empty partition is ignored', () => {
     expect(askDisruption({ budgets: [{ ...budget, partition: { pattern: 'ingester-zone-a-0(x*)', group: 1 } }] }).reason).toBe(
       'partition-not-identified',
     );
@@ -147,25 +147,25 @@ describe("a group's own budget", () => {
     expect(Object.keys(own({ sets, group: native() }))).not.toContain('budget');
   });
 
-  it('allows one pod when it names no number, and none when it names 0', () => {
+  it('allows one pod without a number, and none with 0', () => {
     expect(own({ group: group({ disruption: { crossZoneDelayMs: 0 } }) }).limit).toBe(1);
     expect(own({ group: native({ maxUnavailable: 0 }) }).reason).toBe('max-unavailable-0');
   });
 
-  it('is there for a group of one zone too', () => {
+  it('exists for a group of one zone too', () => {
     const alone = { ...native(), zones: native().zones.slice(0, 1) };
     expect(own({ sets: [statefulSet()], group: alone }).allowed).toBe(true);
     expect(own({ sets: [statefulSet()], group: alone, pods: { 'ingester-zone-a': { 1: unready } } }).allowed).toBe(false);
   });
 
-  it('counts a zone whose StatefulSet does not exist', () => {
+  it('counts a zone with a missing StatefulSet', () => {
     const sets = zoneSets.slice(0, 2).map((name) => statefulSet({ name }));
     expect(own({ sets, group: native() })).toMatchObject({ code: 429, message: 'StatefulSet ingester-zone-c was not found' });
     expect(own({ sets, group: native({ partition }) })).toMatchObject({ code: 429, message: '1 pod unknown in partition 0' });
     expect(own({ sets, group: native({ partition, maxUnavailable: 2 }) })).toMatchObject({ code: 200, unavailable: 1 });
   });
 
-  it('applies in addition to a ZoneAwarePodDisruptionBudget, and the one that denies is named', () => {
+  it('applies in addition to a ZoneAwarePodDisruptionBudget, and the denial names the budget that denies', () => {
     const wide: ZoneBudgetView = { ...zpdb, maxUnavailable: 3 };
     const pods = { 'ingester-zone-a': { 1: unready } };
     expect(askDisruption({ budgets: [wide], group: native(), pods })).toMatchObject({ allowed: false, limit: 1 });
@@ -176,7 +176,7 @@ describe("a group's own budget", () => {
     });
   });
 
-  it('reads readiness as the group does', () => {
+  it('uses the readiness of the group', () => {
     const recent = { isReady: true, containersReady: true, readyChangedMs: kitNowMs - 5_000 };
     const pods = { 'ingester-zone-b': { 0: recent } };
     const set = { minReadySeconds: 10 };

@@ -28,7 +28,7 @@ const settled = (replicas: number): SnapshotOverrides => ({
 const zones = (a: Omit<ZoneOverrides, 'name'>, b: Omit<ZoneOverrides, 'name'> = {}) =>
   group({ zones: [{ name: 'a', ...a }, { name: 'b', ...b }, 'c'] });
 
-describe('a good decision violates nothing', () => {
+describe('a valid decision has no violation', () => {
   it.each<[string, readonly Action[], SnapshotOverrides]>([
     ['that replaces a pod', [replace('a', 2)], {}],
     ['that cures a pod', [replace('a', 2, 'stuck')], podsIn({ a: { 2: down } })],
@@ -40,12 +40,12 @@ describe('a good decision violates nothing', () => {
   });
 });
 
-describe('S1, only while every other zone is whole', () => {
+describe('S1, only while every other zone is ready', () => {
   it('is violated by two zones at once', () => {
     expect(violated([replace('a', 2), replace('b', 2)])).toEqual(['S1: zones a and b are disrupted at the same time']);
   });
 
-  it('is violated by a replacement or a decrease while another zone is not whole', () => {
+  it('is violated by a replacement or a downscale while another zone is not ready', () => {
     expect(violated([replace('a', 2)], podsIn({ b: { 1: down } }))).toEqual(['S1: zone a is disrupted while zone b is not ready']);
     expect(violated([resize('a', 3, 2)], { ...settled(3), ...podsIn({ b: { 1: down } }) })).toEqual([
       'S1: zone a is disrupted while zone b is not ready',
@@ -53,13 +53,13 @@ describe('S1, only while every other zone is whole', () => {
     expect(violated([resize('a', 3, 5)], { ...settled(3), ...podsIn({ b: { 1: down } }) })).toEqual([]);
   });
 
-  it('does not bind decreases that are forced, nor those of adopted groups', () => {
+  it('does not apply to forced downscales and to adopted groups', () => {
     const broken = { ...settled(3), ...podsIn({ b: { 1: { ...down, containersReady: false } } }) };
     expect(violated([resize('a', 3, 2)], broken, zones({ forceReplicas: 2 }))).toEqual([]);
     expect(violated([resize('a', 3, 2)], broken, adopted())).toEqual([]);
   });
 
-  it('passes over a paused zone of adopted groups when it is the only one that is not whole', () => {
+  it('ignores a paused zone of adopted groups if only this zone is not ready', () => {
     const paused = adopted({ zones: ['a', { name: 'b', paused: true }, 'c'] });
     const broken = { b: { 1: { containersReady: false } } };
     expect(violated([replace('a', 0)], podsIn(broken), paused)).toEqual([]);
@@ -71,7 +71,7 @@ describe('S1, only while every other zone is whole', () => {
 });
 
 describe('S2, the budget of the zone', () => {
-  it('is violated by more pods than may be down, whichever client deleted the others', () => {
+  it('is violated by more unavailable pods than allowed, also if another client deleted some', () => {
     expect(violated([replace('a', 2), replace('a', 1)])).toEqual([
       'S2: zone a would have 2 unavailable pods with a limit of 1',
       'S9: 2 pods of zone a would be in flight',
@@ -81,7 +81,7 @@ describe('S2, the budget of the zone', () => {
     );
   });
 
-  it('is lowered by policies, and not counted where only the eviction API can', () => {
+  it('is lowered by policies, and is not checked if only the eviction API can check it', () => {
     const two = [replace('a', 2), replace('a', 1)];
     expect(violated(two, {}, zones({ maxUnavailable: 2 }))).toEqual([]);
     expect(violated(two, { policies: [policy({ limits: { maxUnavailable: 1 } })] }, zones({ maxUnavailable: 2 }))).toContain(
@@ -94,12 +94,12 @@ describe('S2, the budget of the zone', () => {
     expect(violated(two, {}, zones({ maxUnavailable: 'fromBudget' }))).toEqual([]);
   });
 
-  it('is not asked for pods that are down themselves', () => {
+  it('does not apply to pods that are unavailable themselves', () => {
     expect(violated([replace('a', 2, 'stuck')], podsIn({ a: { 2: down, 1: { ...down, nodeReady: false } } }))).toEqual([]);
   });
 });
 
-describe('S4, nothing on what is not known', () => {
+describe('S4, no action on unknown state', () => {
   const unread = { pods: [{ namespace: 'mimir', statefulSet: 'ingester-zone-c', pods: { unknown: 'forbidden' } }] };
   const fact = 'S4: the pods of ingester-zone-c could not be read: forbidden';
 
@@ -111,7 +111,7 @@ describe('S4, nothing on what is not known', () => {
     expect(violated([resize('a', 3, 2)], { ...settled(3), ...unread }, adopted())).toEqual([]);
   });
 
-  it('is violated by a replacement on a status that is older than its spec', () => {
+  it('is violated by a replacement if the status is older than its spec', () => {
     const stale = { statefulSets: outdatedSets(['a', 'b', 'c'], { generation: 3, status: { observedGeneration: 2 } }) };
     const old = ['a', 'b', 'c'].map((zone) => `S4: the status of ingester-zone-${zone} is older than its spec`);
     expect(violated([replace('a', 2)], stale)).toEqual(old);
@@ -121,7 +121,7 @@ describe('S4, nothing on what is not known', () => {
 });
 
 describe('S6 and S7, the right pod and only once', () => {
-  it('are violated by a pod at the update revision, an unknown one or another of its name', () => {
+  it('are violated by a pod at the update revision, an unknown pod or another pod of the same name', () => {
     expect(violated([replace('a', 2)], podsIn({ a: { 2: { revision: newRevision } } }))).toEqual([
       'S6: ingester-zone-a-2 is at the update revision',
     ]);
@@ -129,7 +129,7 @@ describe('S6 and S7, the right pod and only once', () => {
     expect(violated([replace('a', 2, 'outdated', { uid: 'uid-old' })])).toEqual(['S6: ingester-zone-a-2 has another UID']);
   });
 
-  it('are violated by a pod that is replaced twice, or goes already', () => {
+  it('are violated by a pod that is replaced twice or already terminates', () => {
     expect(violated([replace('a', 2), replace('a', 2)], {}, zones({ maxUnavailable: 2 }))).toEqual([
       'S7: uid-ingester-zone-a-2 is replaced twice',
     ]);
@@ -142,19 +142,19 @@ describe('S6 and S7, the right pod and only once', () => {
 describe('S8, the open zone first', () => {
   const open = { ledgers: [ledgerOf({ run: runOf({ openZone: 'b' }) })] };
 
-  it('is violated by another zone while it is not whole', () => {
+  it('is violated by another zone while the open zone is not ready', () => {
     expect(violated([replace('a', 2)], { ...open, ...podsIn({ b: { 1: down } }) })).toContain('S8: zone a starts before zone b is ready');
     expect(violated([replace('a', 2)], open)).toEqual([]);
     expect(violated([replace('b', 1, 'stuck')], { ...open, ...podsIn({ b: { 1: down } }) })).toEqual([]);
   });
 
-  it('does not bind adopted groups', () => {
+  it('does not apply to adopted groups', () => {
     const broken = { ...open, ...podsIn({ b: { 1: { containersReady: false } } }) };
     expect(violated([replace('a', 0)], broken, adopted()).filter((what) => what.startsWith('S8'))).toEqual([]);
   });
 });
 
-describe('S11, the whole delay', () => {
+describe('S11, the full delay', () => {
   const endpoint = { scheme: 'http', port: 80, path: '/prepare', timeout: '5s' } as const;
   const delaying = { delayed: { afterMs: 2 * hourMs, endpoint, onUnreachable: 'hold' } } as const;
   const leaves = (ordinal: number) => `S11: ingester-zone-a-${ordinal} is removed before it has been prepared for the whole delay`;
@@ -162,13 +162,13 @@ describe('S11, the whole delay', () => {
     violated([resize('a', 5, 3)], { ...settled(5), ledgers: [ledgerOf({ preparations: entries })] }, definition);
   const at = (ordinal: number, instant: number) => preparation(ordinal, { seenMs: instant, reportedMs: instant });
 
-  it('is violated by every pod that leaves too early', () => {
+  it('is violated by every pod that is removed too early', () => {
     expect(ask([])).toEqual([leaves(3), leaves(4)]);
     expect(ask([at(3, ago(2 * hourMs)), at(4, ago(2 * hourMs) + 1)])).toEqual([leaves(4)]);
     expect(ask([at(3, ago(2 * hourMs)), at(4, ago(2 * hourMs))])).toEqual([]);
   });
 
-  it('is violated by a pod that was not asked again within the last minute', () => {
+  it('is violated by a pod that was not called again within the last minute', () => {
     const asked = (ageMs: number) => ask([preparation(3), preparation(4, { answeredMs: ago(ageMs) })]);
     expect(asked(minuteMs)).toEqual([]);
     expect(asked(minuteMs + 1)).toEqual(['S11: ingester-zone-a-4 is removed without a recent confirmation']);
@@ -183,20 +183,20 @@ describe('S11, the whole delay', () => {
     ]);
   });
 
-  it('is not violated by an ordinal whose pod was never created', () => {
+  it('is not violated by an ordinal without a pod ever', () => {
     const pods = { podChanges: { 'ingester-zone-a': { 4: 'missing' } } } as const;
     const never = { statefulSets: [statefulSet({ replicas: 5, status: { replicas: 4 } })] };
     expect(violated([resize('a', 5, 4)], { ...never, ...pods }, zones(delaying))).toEqual([]);
   });
 
-  it('is violated by what another pod, another call or a failure says', () => {
+  it('is violated by the answer of another pod, the answer to another call, or a failure', () => {
     const fine = preparation(3);
     expect(ask([fine, preparation(4, { podUid: 'uid-old' })])).toEqual([leaves(4)]);
     expect(ask([fine, preparation(4, { call: 'prepare' })])).toEqual([leaves(4)]);
     expect(ask([fine, preparation(4, { state: 'failed' })])).toEqual([leaves(4)]);
   });
 
-  it('counts from the later of both instants, except in adopted groups', () => {
+  it('counts from the later of both times, except in adopted groups', () => {
     const early = preparation(4, { seenMs: ago(minuteMs) });
     expect(ask([preparation(3), early])).toEqual([leaves(4)]);
     expect(ask([preparation(3), preparation(4, { reportedMs: kitNowMs })])).toEqual([leaves(4)]);
@@ -205,26 +205,26 @@ describe('S11, the whole delay', () => {
     expect(ask([preparation(3)], mirrored)).toEqual([leaves(4)]);
   });
 
-  it('does not bind a forced number, nor adopted zones that are not mirrored', () => {
+  it('does not apply to forced replicas, and to adopted zones without a mirror', () => {
     expect(ask([], zones({ ...delaying, forceReplicas: 3 }))).toEqual([]);
     expect(ask([], adopted({ zones: [{ name: 'a', ...delaying }, 'b', 'c'] }))).toEqual([]);
   });
 });
 
-describe('S12, the time between decreases', () => {
+describe('S12, the interval between downscales', () => {
   const gap = { betweenZonesMs: 2 * hourMs };
   const shrank = (zone: string, atMs: number) => ({ ledgers: [ledgerOf({ downscales: [{ zone, atMs, from: 4, to: 3 }] })] });
   const ask = (overrides: SnapshotOverrides, definition = zones(gap)) =>
     violated([resize('a', 3, 2)], { ...settled(3), ...overrides }, definition);
   const soon = ['S12: zone a shrinks too soon after zone b'];
 
-  it('is violated too soon after another zone', () => {
+  it('is violated by a downscale too soon after another zone', () => {
     expect(ask(shrank('b', ago(2 * hourMs) + 1))).toEqual(soon);
     expect(ask(shrank('b', ago(2 * hourMs)))).toEqual([]);
     expect(ask(shrank('a', ago(minuteMs)))).toEqual([]);
   });
 
-  it('counts what is announced, and what policies ask for', () => {
+  it('includes claims and the intervals of policies', () => {
     const claim: Claim = { verb: 'scaleDown', zone: 'b', uid: 'uid-ingester-zone-b', from: 4, to: 3, atMs: ago(minuteMs) };
     expect(ask({ ledgers: [ledgerOf({ claims: [claim] })] })).toEqual(soon);
     expect(ask({ ...shrank('b', ago(3 * hourMs)), policies: [policy({ limits: { betweenZonesMs: 4 * hourMs } })] })).toEqual(soon);
@@ -257,7 +257,7 @@ describe('S13 and S14, leaders and bounds', () => {
     expect(violated([resize('b', 3, 5)], starting, zones({}, { follows: 'a' }))).toEqual([]);
   });
 
-  it('are violated by nothing at all, and by more than the bounds', () => {
+  it('are violated by zero replicas, and by more replicas than the bounds allow', () => {
     expect(violated([resize('a', 3, 0)], settled(3))).toEqual(['S14: zone a is scaled to zero']);
     expect(violated([resize('a', 3, 7)], settled(3), zones(bounded))).toEqual(['S14: zone a grows outside its bounds']);
     expect(violated([resize('a', 3, 6)], settled(3), zones(bounded))).toEqual([]);
@@ -278,7 +278,7 @@ describe('S15, one kind of change at a time', () => {
     expect(violated([replace('a', 2)], { statefulSets: sets, pods })).toContain('S15: pods are replaced while zone b shrinks');
   });
 
-  it('is violated by a decrease while another zone rolls', () => {
+  it('is violated by a downscale during a replacement in another zone', () => {
     const run = runOf({ openZone: 'b' });
     const rolling = (more: object = {}) => violated([resize('a', 3, 2)], settled(3), zones(more), { run });
     expect(rolling()).toEqual(['S15: zone a shrinks during the rollout of zone b']);
@@ -297,7 +297,7 @@ describe('L9, a reason', () => {
     expect(violated([], {}, native, { outcome: 'wait', waits: [reason] })).toEqual([]);
   });
 
-  it('is violated by one that waits for an instant that has passed', () => {
+  it('is violated by a wait until a time that has passed', () => {
     const reason = { rule: 'window', outcome: 'wait', fact: 'it is closed', earliestMs: kitNowMs } as const;
     expect(violated([], {}, native, { outcome: 'wait', waits: [reason] })).toEqual([
       'L9: window waits for 2026-03-02T12:00:00.000Z, which has passed',
@@ -310,7 +310,7 @@ describe('an exception in force', () => {
   const broken = podsIn({ b: { 1: down } });
   const two = [replace('a', 2), replace('a', 1)];
 
-  it('permits what its rule would block, in its zone', () => {
+  it('permits an action that its rule would block, in its zone', () => {
     expect(violated([replace('a', 2)], { ...broken, exceptions: [exception('other-zones-ready', { zone: 'a' })] })).toEqual([]);
     expect(violated(two, { exceptions: [exception('zone-budget')] })).toEqual([]);
     expect(violated([resize('a', 3, 0)], { ...settled(3), exceptions: [exception('scale-floor')] })).toEqual([]);
@@ -320,7 +320,7 @@ describe('an exception in force', () => {
     ['another rule', exception('zone-gap')],
     ['another zone', exception('other-zones-ready', { zone: 'c' })],
     ['another time', exception('other-zones-ready', { expiresMs: kitNowMs })],
-  ])('of %s permits nothing', (_name, given) => {
+  ])('of %s permits no action', (_name, given) => {
     expect(violated([replace('a', 2)], { ...broken, exceptions: [given] })).toEqual(['S1: zone a is disrupted while zone b is not ready']);
   });
 });
@@ -355,7 +355,7 @@ describe('a repair while other zones are not ready', () => {
     expect(violated([replace('a', 2, 'stuck')], { ...two, ledgers: [ledgerOf({ run: runOf({ openZone: 'b' }) })] })).toEqual([]);
   });
 
-  it('is of one pod, that is down, while nothing is announced elsewhere, and never in adopted groups', () => {
+  it('is of one unavailable pod, without a claim elsewhere, and never in adopted groups', () => {
     const s1 = 'S1: zone a is disrupted while zone b is not ready';
     expect(violated([replace('a', 1, 'stuck')], two)).toContain(s1);
     expect(violated([replace('a', 2)], two)).toContain(s1);
@@ -369,7 +369,7 @@ describe('a repair while other zones are not ready', () => {
   });
 });
 
-describe('S15, a cure while a zone shrinks', () => {
+describe('S15, a repair while a zone shrinks', () => {
   it('is not violated by the stuck pod that surplus pods wait for under OrderedReady', () => {
     const sets = outdatedSets(['a'], { podManagementPolicy: 'OrderedReady' });
     const [owner = statefulSet()] = sets;
@@ -383,7 +383,7 @@ describe('S15, a cure while a zone shrinks', () => {
   });
 });
 
-describe('S9, the cure of stuck pods', () => {
+describe('S9, the repair of stuck pods', () => {
   it('is violated by more pods in flight than the limit', () => {
     expect(violated([replace('a', 1, 'stuck'), replace('a', 2, 'stuck')], podsIn({ a: { 1: down, 2: down } }))).toEqual([
       'S9: 2 pods of zone a would be in flight',
@@ -393,7 +393,7 @@ describe('S9, the cure of stuck pods', () => {
     ]);
   });
 
-  it('is not violated under OrderedReady by what is missing above the pod that is cured', () => {
+  it('is not violated under OrderedReady by missing pods above the repaired pod', () => {
     const cure = (ordinal: number) => [replace('a', ordinal, 'stuck')];
     const more = (changes: PodChanges) => ({
       ...podsIn({ a: changes }),
@@ -403,7 +403,7 @@ describe('S9, the cure of stuck pods', () => {
     expect(violated(cure(1), more({ 0: 'missing', 1: down }))).toEqual(['S9: 2 pods of zone a would be in flight']);
   });
 
-  it('is violated by the cure of a pod that is well, or not stuck yet', () => {
+  it('is violated by the repair of a pod that is ready or not stuck yet', () => {
     const none = zones({ maxUnavailable: 2 });
     expect(violated([replace('a', 2, 'stuck')], {}, none)).toEqual(['S9: ingester-zone-a-2 is available, not stuck']);
     const young = { 2: { isReady: false, readyChangedMs: ago(5 * minuteMs) + 1 } };

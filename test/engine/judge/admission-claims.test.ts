@@ -35,7 +35,7 @@ describe('the claims of an admitted request', () => {
     expect(claimsFor(seen(), { kind: 'deleteStatefulSet', ...set, pods: 4 })).toMatchObject([{ verb: 'scaleDown', from: 4, to: 0 }]);
   });
 
-  it('is nothing for what disturbs nothing, a dry run, and what no group has', () => {
+  it('is empty for requests that disrupt no pod, for a dry run, and for objects of no group', () => {
     expect(claimsFor(seen(), { ...shrink, to: 3 })).toEqual([]);
     expect(claimsFor(seen(), { ...shrink, to: 5 })).toEqual([]);
     expect(claimsFor(seen(), { ...shrink, dryRun: true })).toEqual([]);
@@ -56,14 +56,14 @@ describe('a reservation', () => {
     expect(reserve(ledger, [])).toBe(ledger);
   });
 
-  it('takes the place of what the agent has announced, which may end earlier', () => {
+  it('replaces the claim of the agent, which may end earlier', () => {
     for (const ofAgent of [{ resourceVersion: '7' }, { epoch: 2 }]) {
       const ledger = ledgerOf({ claims: [{ ...claim, atMs: ago(10 * secondMs), ...ofAgent }] });
       expect(reserve(ledger, [claim])?.claims).toEqual([claim]);
     }
   });
 
-  it('is refused beyond the limit of open claims', () => {
+  it('is denied above the limit of open claims', () => {
     const open = Array.from({ length: openClaimLimit }, (_, index): Claim => ({ verb: 'evictPod', zone: 'a', uid: `u${index}`, atMs: 0 }));
     expect(reserve(ledgerOf({ claims: open }), [claim])).toBeUndefined();
     expect(reserve(ledgerOf({ claims: [...open.slice(1), claim] }), [claim])?.claims).toHaveLength(openClaimLimit);
@@ -87,7 +87,7 @@ describe('an unused grant', () => {
     expect(judge(allowed(kitNowMs + 2 * repeatMs, request), request).outcome).toBe('deny');
   });
 
-  it('blocks nothing else, and no claims of the agent', () => {
+  it('blocks no other request, and no claim of the agent', () => {
     const rules = (snapshot: ReturnType<typeof seen>, request: AdmissionRequest) =>
       judge(snapshot, request).results.map(({ rule }) => rule);
     expect(rules(allowed(ago(minuteMs), shrink), { ...shrink, to: 2 })).not.toContain('granted-before');
@@ -128,7 +128,7 @@ describe('claims of the agent', () => {
     for (const other of others) expect(announcedByAgent(announced, { ...update, ...other } as AdmissionRequest)).toBeUndefined();
   });
 
-  it('is that very decrease, not long ago, by an agent', () => {
+  it('is exactly that recent downscale by an agent', () => {
     expect(announcedByAgent(withClaim({ epoch: 3 }), shrink)).toBeDefined();
     expect(announcedByAgent(withClaim({ epoch: 3 }), { ...shrink, to: 0 })).toBeUndefined();
     expect(announcedByAgent(withClaim({ epoch: 3 }), { ...shrink, from: 4 })).toBeUndefined();
@@ -139,10 +139,10 @@ describe('claims of the agent', () => {
   });
 });
 
-describe('an announced decrease', () => {
+describe('a claimed downscale', () => {
   const other: AdmissionRequest = { ...eviction, pod: 'ingester-zone-b-1' };
 
-  it('counts for the budget as the pods that it takes, for as long as it is open', () => {
+  it('uses the budget for the pods that it removes, until the claim ends', () => {
     for (const atMs of [kitNowMs, ago(60 * minuteMs)]) {
       const answer = judge(withClaim({ atMs }), other);
       expect(answer).toMatchObject({ outcome: 'deny', code: 429 });
@@ -184,13 +184,13 @@ describe('an update', () => {
     expect(judge(rolling(3), { ...update, partition: 2, isTemplateChanged: true }).message).toContain('would replace 1 pod');
   });
 
-  it('of the strategy is refused while the pods are not known', () => {
+  it('of the strategy is denied while the pods are unknown', () => {
     const unread = seen({ pods: [{ namespace: 'mimir', statefulSet: 'ingester-zone-a', pods: { unknown: 'forbidden' } }] });
     expect(judge(unread, update).results.at(-1)).toMatchObject({ rule: 'view-complete', outcome: 'unknown' });
     expect(judge(unread, { ...update, strategy: 'OnDelete' }).outcome).toBe('allow');
   });
 
-  it('that moves the ordinals would take pods away', () => {
+  it('that changes the ordinals would remove pods', () => {
     const answer = judge(seen(), { ...update, strategy: 'OnDelete', firstOrdinal: 2 });
     expect(answer).toMatchObject({ outcome: 'deny', code: 403 });
     expect(answer.results.at(-1)).toMatchObject({ rule: 'ordinals-kept', outcome: 'no' });
@@ -225,7 +225,7 @@ const requests: readonly AdmissionRequest[] = [
 ];
 
 describe('a request as text', () => {
-  it('is the same when it is read again, but for who asked and whether it was tried out', () => {
+  it('is the same after reading, except for the requester and the dry run', () => {
     for (const request of requests) {
       const text = encodeRequest({ ...request, user: 'kim', dryRun: true }) ?? '';
       expect(text).not.toContain('kim');
@@ -233,7 +233,7 @@ describe('a request as text', () => {
     }
   });
 
-  it('is absent when it says something else', () => {
+  it('is absent if the request is another one', () => {
     const texts = ['', '{', '[]', '{}', '{"kind":"scale"}', '{"kind":"evictPod","namespace":"mimir","statefulSet":"x"}'];
     const odd = [
       { ...update, via: 'scale' },

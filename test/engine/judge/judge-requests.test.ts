@@ -35,7 +35,7 @@ describe('an update', () => {
     via: 'apply',
   };
 
-  it('of the template may be written at any time', () => {
+  it('of the template is allowed at any time', () => {
     expect(short(ask(update))).toEqual({
       outcome: 'allow',
       code: 200,
@@ -47,7 +47,7 @@ describe('an update', () => {
     expect(ask(update, native, denying('rollout', { effect: 'requireApproval' })).outcome).toBe('allow');
   });
 
-  it('of the template is refused by what policy denies', () => {
+  it('of the template is denied by a policy that denies it', () => {
     expect(short(ask(update, native, denying('rollout')))).toEqual({
       outcome: 'deny',
       code: 403,
@@ -64,7 +64,7 @@ describe('an update', () => {
     expect(other.outcome).toBe('deny');
   });
 
-  it('knows who asks', () => {
+  it('includes the requester', () => {
     const notKim = denying('rollout', { when: { '!=': [{ var: 'user.name' }, 'kim'] } });
     expect(ask({ ...update, user: 'kim' }, native, notKim).outcome).toBe('allow');
     expect(ask({ ...update, user: 'zoe' }, native, notKim).outcome).toBe('deny');
@@ -85,7 +85,7 @@ describe('an update', () => {
   });
   const refusal = (fact: string) => [{ rule: 'update-strategy', outcome: 'no', fact, limit: 'OnDelete', source: line(1) }];
 
-  it('of the strategy is refused while pods are not at the update revision', () => {
+  it('of the strategy is denied while pods are not at the update revision', () => {
     const other = { ...update, isTemplateChanged: false, strategy: 'RollingUpdate' } as const;
     expect(ask(other, native, outdated('OnDelete')).results).toEqual(
       refusal('another strategy would replace 3 pods of ingester-zone-a that are not at the update revision'),
@@ -101,20 +101,20 @@ describe('an update', () => {
     expect(ask(other, adopted(), outdated('OnDelete')).results).toMatchObject([{ rule: 'update-strategy', outcome: 'no' }]);
   });
 
-  it('of the strategy together with the template is refused in any case', () => {
+  it('of the strategy together with the template is denied in any case', () => {
     expect(ask({ ...update, strategy: 'RollingUpdate' }).results).toEqual(
       refusal('another strategy would replace 3 pods of ingester-zone-a that are not at the update revision'),
     );
   });
 
-  it('of the strategy waits until the status says which pods are outdated', () => {
+  it('of the strategy waits until the status names the outdated pods', () => {
     const behind = { statefulSets: [statefulSet({ generation: 2, status: { observedGeneration: 1 } })] };
     const answer = ask({ ...update, isTemplateChanged: false, strategy: 'RollingUpdate' }, native, behind);
     expect(answer.outcome).toBe('deny');
     expect(rules(answer)).toEqual(['view-complete wait']);
   });
 
-  it('of the template is refused once the strategy was changed, but for the pods that the partition keeps', () => {
+  it('of the template is denied after a change of the strategy, except for pods below the partition', () => {
     const rolling = { statefulSets: [statefulSet({ updateStrategy: 'RollingUpdate' })] };
     const later = { ...update, strategy: 'RollingUpdate' } as const;
     expect(ask(later, native, rolling).results).toEqual(
@@ -134,7 +134,7 @@ describe('an update', () => {
     expect(rules(ask(other, native, permit('ordinals-kept')))).toEqual(['ordinals-kept ok', 'update-strategy no']);
   });
 
-  it('of no member is allowed', () => {
+  it('of a StatefulSet without a group is allowed', () => {
     expect(ask({ ...update, statefulSet: 'other' }, native, denying('rollout'))).toMatchObject({ outcome: 'allow', results: [] });
   });
 });
@@ -142,7 +142,7 @@ describe('an update', () => {
 describe('the deletion of a StatefulSet', () => {
   const deletion: AdmissionRequest = { kind: 'deleteStatefulSet', ...set };
 
-  it('is allowed where nothing protects it', () => {
+  it('is allowed without protection', () => {
     expect(short(ask(deletion))).toEqual({
       outcome: 'allow',
       code: 200,
@@ -153,7 +153,7 @@ describe('the deletion of a StatefulSet', () => {
     expect(ask({ ...deletion, statefulSet: 'other' }).results).toEqual([]);
   });
 
-  it('is refused where the zone is protected, unless an exception allows it', () => {
+  it('is denied in a protected zone, unless an exception allows it', () => {
     const guarded = group({ zones: [{ name: 'a', noDelete: true }], sources: { 'zones.a.protect': line(2) } });
     expect(ask(deletion, guarded).results[0]).toEqual({
       rule: 'no-delete',
@@ -178,7 +178,7 @@ describe('the deletion of a StatefulSet', () => {
     expect(ask(deletion, guarded, upTo(3)).outcome).toBe('allow');
   });
 
-  it('is refused by windows and policies of the action delete', () => {
+  it('is denied by windows and policies of the action delete', () => {
     expect(ask(deletion, native, closed('delete'))).toMatchObject({ outcome: 'deny', effect: 'hold' });
     expect(ask(deletion, native, denying('delete'))).toMatchObject({ outcome: 'deny', effect: 'deny' });
     expect(ask(deletion, native, denying('evict')).outcome).toBe('allow');
@@ -235,11 +235,11 @@ describe('a template that the group does not roll out', () => {
     expect([other.outcome, other.warnings]).toEqual(['allow', [`${rule}: the new template ends a block: ${fact}`]]);
   });
 
-  it('is refused in its own zone alone after an undo', () => {
+  it('is denied in its own zone only after an undo', () => {
     expect(ask({ ...restart, statefulSet: 'ingester-zone-b' }, pinned, at({}, undone)).outcome).toBe('allow');
   });
 
-  it('is denied to no earlier template, whose restart is older than the run or the undo', () => {
+  it('is not denied to an earlier template, whose restart is older than the run or the undo', () => {
     const undoMs = kitNowMs - 60_000;
     const requestedBy = { user: 'kim', groups: [], atMs: undoMs };
     const [undo] = undone.intents;
@@ -259,7 +259,7 @@ describe('a template that the group does not roll out', () => {
     expect(ask({ ...restart, restartedAtMs: runMs + 1 }, pinned, at({}, { policies })).outcome).toBe('deny');
   });
 
-  it('ends its block only in the zone in which it is the present template', () => {
+  it('ends its block only in the zone that has it now', () => {
     const both = [intent({ action: 'undo', undone: ['a', 'b'].map((zone) => ({ zone, revision: newRevision, to: oldRevision })) })];
     const sets = outdatedSets(['a', 'c'], held);
     const other = statefulSet({ name: 'ingester-zone-b', ...held });
@@ -285,7 +285,7 @@ describe('a template that the group does not roll out', () => {
 describe('a restart', () => {
   const restart: AdmissionRequest = { kind: 'restart', ...set, user: 'kim' };
 
-  it('is refused by windows and policies of the action restart', () => {
+  it('is denied by windows and policies of the action restart', () => {
     expect(short(ask(restart))).toEqual({
       outcome: 'allow',
       code: 200,
@@ -308,7 +308,7 @@ describe('a restart', () => {
     expect(ask(restart, native, { ...upTo(3), statefulSets: [statefulSet({ replicas: 4 })] }).outcome).toBe('deny');
   });
 
-  it('of all zones offers an exception for the group, and for the zone that alone is blocked', () => {
+  it('of all zones offers an exception for the group, and for the only blocked zone', () => {
     const members = ['a', 'b'].map((zone) => statefulSet({ name: `ingester-zone-${zone}` }));
     const overridesOf = (asked: object) => {
       const snapshot = snapshotOf({ groups: [group({ zones: ['a', 'b'] })], statefulSets: members, ...asked });
@@ -357,7 +357,7 @@ describe('an eviction', () => {
     });
   });
 
-  it('is refused with 429 when the budget is spent, so that drains try again', () => {
+  it('is denied with 429 if the budget is spent, so that drains retry', () => {
     const spent = { zoneBudgets: [budget], podChanges: { 'ingester-zone-a': { 0: { isReady: false } } } };
     expect(short(ask(eviction, native, spent))).toEqual({
       outcome: 'deny',
@@ -368,7 +368,7 @@ describe('an eviction', () => {
     });
   });
 
-  it('is refused with 403 when the budget allows nothing', () => {
+  it('is denied with 403 if the budget is zero', () => {
     expect(ask(eviction, native, { zoneBudgets: [{ ...budget, maxUnavailable: 0 }] })).toMatchObject({
       outcome: 'deny',
       code: 403,
@@ -376,7 +376,7 @@ describe('an eviction', () => {
     });
   });
 
-  it('is refused with 500 when budgets could not be read', () => {
+  it('is denied with 500 if budgets could not be read', () => {
     expect(short(ask(eviction, native, { zoneBudgets: { unknown: 'forbidden' } }))).toEqual({
       outcome: 'deny',
       code: 500,
@@ -398,12 +398,12 @@ describe('an eviction', () => {
     expect(ask({ ...eviction, kind: 'deletePod' })).not.toHaveProperty('unjudged');
   });
 
-  it('counts what is announced', () => {
+  it('counts claims', () => {
     const claims = [{ verb: 'evictPod' as const, zone: 'a', uid: 'uid-ingester-zone-a-0', atMs: kitNowMs }];
     expect(ask(eviction, native, { zoneBudgets: [budget], ledgers: [ledgerOf({ claims })] })).toMatchObject({ outcome: 'deny', code: 429 });
   });
 
-  it('is refused with 429 while a PodDisruptionBudget would deny it, so that it leaves no claim', () => {
+  it('is denied with 429 while a PodDisruptionBudget would deny it, so that it leaves no claim', () => {
     const podBudget = { namespace: 'mimir', name: 'pdb', selector: { matchLabels: { name: 'ingester-zone-a' } }, maxUnavailable: 1 };
     const own = group({ disruption: { maxUnavailable: 2, crossZoneDelayMs: 0 } });
     const down = { podBudgets: [podBudget], podChanges: { 'ingester-zone-a': { 0: { isReady: false } } } };
@@ -422,12 +422,12 @@ describe('an eviction', () => {
     expect(ask(eviction, own, { ...down, podBudgets: [podBudget, { ...podBudget, name: 'other' }] }).outcome).toBe('allow');
   });
 
-  it('is asked of the budget of the group, with its place', () => {
+  it('is checked by the budget of the group, and the denial names its location', () => {
     const own = group({ disruption: { maxUnavailable: 1, crossZoneDelayMs: 0 }, sources: { disruption: line(3) } });
     expect(ask(eviction, own).results[1]).toMatchObject({ rule: 'disruption-budget', outcome: 'ok', source: line(3) });
   });
 
-  it('is refused where the zone is protected, with 403 and what the budget says', () => {
+  it('is denied in a protected zone, with 403 and the result of the budget', () => {
     const guarded = group({ zones: [{ name: 'a', noEviction: true }], sources: { 'zones.a.protect': line(2) } });
     const judgement = ask(eviction, guarded);
     expect(judgement).toMatchObject({ outcome: 'deny', code: 403, effect: 'deny' });
@@ -435,13 +435,13 @@ describe('an eviction', () => {
     expect(rules(judgement)).toEqual(['no-eviction no', 'window skip', 'disruption-budget ok']);
   });
 
-  it('is refused by windows and policies of the action evict', () => {
+  it('is denied by windows and policies of the action evict', () => {
     expect(ask(eviction, native, closed('evict'))).toMatchObject({ outcome: 'deny', code: 403, effect: 'hold' });
     expect(ask(eviction, native, denying('evict'))).toMatchObject({ outcome: 'deny', code: 403, effect: 'deny' });
     expect(ask(eviction, native, denying('delete')).outcome).toBe('allow');
   });
 
-  it('of a pod of no group is asked of its budget all the same', () => {
+  it('of a pod without a group is still checked by its budget', () => {
     const others = ['x', 'y'].map((name) => statefulSet({ name: `other-${name}`, labels: { app: 'other' }, podLabels: { app: 'other' } }));
     const request: AdmissionRequest = { ...eviction, pod: 'other-x-1' };
     const named = { ...budget, matchLabels: { app: 'other' } };
@@ -464,7 +464,7 @@ describe('the deletion of a pod', () => {
   const budgeted = group({ disruption: { maxUnavailable: 1, crossZoneDelayMs: 0 } });
   const down = { podChanges: { 'ingester-zone-a': { 0: { isReady: false } } } };
 
-  it('is asked of windows and policies, and of the budget of the group when it has one', () => {
+  it('is checked by windows and policies, and by the budget of the group if it has one', () => {
     expect(short(ask(deletion))).toEqual({
       outcome: 'allow',
       code: 200,
@@ -478,7 +478,7 @@ describe('the deletion of a pod', () => {
     expect(ask(deletion, budgeted, down)).toMatchObject({ outcome: 'deny', code: 429 });
   });
 
-  it('is not refused by the protection from evictions', () => {
+  it('is not denied by the protection from evictions', () => {
     expect(ask(deletion, group({ zones: [{ name: 'a', noEviction: true }] })).outcome).toBe('allow');
   });
 

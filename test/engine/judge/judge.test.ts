@@ -45,7 +45,7 @@ const endpoint = { scheme: 'http', port: 8080, path: '/prepare', timeout: '5s' }
 const prepare = { endpoint, onFailure: 'deny' } as const;
 const onDown = (rule: object) => policy({ rules: [policyRule({ actions: ['scaleDown'], ...rule })] });
 
-describe('a decrease', () => {
+describe('a scale-down', () => {
   it('is allowed when no rule blocks it, with every evaluated rule', () => {
     const judgement = scale(native);
     expect(short(judgement)).toEqual(allowed('scale of statefulset/ingester-zone-a from 3 to 2 is allowed'));
@@ -66,7 +66,7 @@ describe('a decrease', () => {
     expect([judgement.warnings, judgement.actions]).toEqual([[], []]);
   });
 
-  it('is refused with rule, fact, limit and the instant at which it passes', () => {
+  it('is denied with rule, fact, limit and retry time', () => {
     const gap = group({ zones: [{ name: 'a', betweenZonesMs: hourMs }, 'b'] });
     const ledgers = [ledgerOf({ downscales: [{ zone: 'b', atMs: ago(minuteMs), from: 4, to: 3 }] })];
     expect(short(scale(gap, {}, { ledgers }))).toEqual({
@@ -116,17 +116,17 @@ describe('a decrease', () => {
       'requireApproval',
       'safety/rule: the rule always applies; 0 of 1 approvals (limit: 1)',
     ],
-  ])('is refused by %s', (_name, definition, overrides, effect, message) => {
+  ])('is denied by %s', (_name, definition, overrides, effect, message) => {
     expect(short(scale(definition, {}, overrides))).toEqual({ outcome: 'deny', code: 403, effect, message: `${refused} ${message}` });
   });
 
-  it('names what no time cures before what only waits', () => {
+  it('names permanent blocks before waits', () => {
     const both = { policies: [onDown({ effect: 'hold' }), { ...onDown({}), name: 'z' }] };
     expect(scale(native, {}, both).message).toBe(`${refused} z/rule: the rule always applies`);
     expect(scale(native, {}, both).effect).toBe('deny');
   });
 
-  it('is not refused by a pause, which binds the agent alone', () => {
+  it('is not denied by a pause, which applies to the agent only', () => {
     expect(scale(native, {}, { intents: [intent({ action: 'pause' })] }).outcome).toBe('allow');
   });
 
@@ -152,13 +152,13 @@ describe('a decrease', () => {
     );
   });
 
-  it('that is the forced number does not wait', () => {
+  it('that has the forced number does not wait', () => {
     const forced = group({ zones: [{ name: 'a', forceReplicas: 2, bounds: { min: 3, multipleOf: 1, parity: 'any' } }] });
     expect(scale(forced, {}, { ledgers: [ledgerOf({ run: runOf() })] }).outcome).toBe('allow');
     expect(scale(forced, { to: 1 }).outcome).toBe('deny');
   });
 
-  it('warns of the number that the agent sets instead, unless a person cancelled that decrease', () => {
+  it('warns of the replicas that the agent sets instead, unless a user cancelled that downscale', () => {
     const counted = group({ zones: [{ name: 'a', replicas: { kind: 'count', count: 4 } }] });
     const grown = (overrides: SnapshotOverrides = {}) => scale(counted, { from: 3, to: 5 }, overrides).warnings;
     expect(grown()).toEqual(['the agent sets zone a to 4 replicas, because the group asks for 4 replicas']);
@@ -167,12 +167,12 @@ describe('a decrease', () => {
     expect(grown({ intents: [intent({ action: 'cancel', zone: 'a', replicas: 4 })] })).toEqual([]);
   });
 
-  it('carries what policies warn of', () => {
+  it('contains the warnings of policies', () => {
     const judgement = scale(native, {}, { policies: [onDown({ effect: 'warn', message: 'mind the queue' })] });
     expect([judgement.outcome, judgement.effect, judgement.warnings]).toEqual(['allow', 'warn', ['safety/rule: mind the queue']]);
   });
 
-  it('knows who asks', () => {
+  it('includes the requester', () => {
     const onlyKim = { policies: [onDown({ when: { '!=': [{ var: 'user.name' }, 'kim'] } })] };
     expect(scale(native, { user: 'kim' }, onlyKim).outcome).toBe('allow');
     expect(scale(native, { user: 'zoe' }, onlyKim).outcome).toBe('deny');
@@ -183,7 +183,7 @@ describe('a decrease', () => {
   });
 });
 
-describe('a decrease that must prepare', () => {
+describe('a scale-down with preparation', () => {
   const native = group({ zones: [{ name: 'a', prepare }], sources: { 'zones.a.prepare': line(3) } });
   const preparing = { ...native, profile: 'rolloutOperator' } as const;
   const call = (method: 'POST' | 'DELETE') => ({
@@ -197,7 +197,7 @@ describe('a decrease that must prepare', () => {
   });
   const entry = (more: object) => ({ ledgers: [ledgerOf({ preparations: [preparation(2, { call: 'prepare', ...more })] })] });
 
-  it('asks for the calls first', () => {
+  it('requires the calls first', () => {
     const judgement = scale(preparing);
     expect(short(judgement)).toEqual({
       outcome: 'prepare',
@@ -208,11 +208,11 @@ describe('a decrease that must prepare', () => {
     expect(judgement.actions).toEqual([call('POST')]);
   });
 
-  it('is allowed once they are made', () => {
+  it('is allowed after the calls', () => {
     expect(scale(preparing, {}, entry({}))).toMatchObject({ outcome: 'allow', actions: [] });
   });
 
-  it('is refused when they failed, with the calls that take them back', () => {
+  it('is denied if the calls failed, with the calls that cancel them', () => {
     const judgement = scale(preparing, {}, entry({ state: 'failed', seenMs: kitNowMs, message: 'HTTP 500' }));
     expect(short(judgement)).toEqual({
       outcome: 'deny',
@@ -223,11 +223,11 @@ describe('a decrease that must prepare', () => {
     expect(judgement.actions).toEqual([call('DELETE')]);
   });
 
-  it('asks for no calls while another rule blocks', () => {
+  it('requires no calls while another rule blocks', () => {
     expect(scale(preparing, {}, { policies: [onDown({})] })).toMatchObject({ outcome: 'deny', actions: [] });
   });
 
-  it.each([false, true])('is refused in a native group, whose pods only the agent prepares, also in a dry run: %s', (dryRun) => {
+  it.each([false, true])('is denied in a native group, because only the agent prepares its pods, also in a dry run: %s', (dryRun) => {
     const judgement = scale(native, { dryRun });
     const fact = '1 pod must prepare, and only the agent prepares pods: set replicas.count or replicas.mirror';
     expect(short(judgement)).toEqual({ outcome: 'deny', code: 403, effect: 'deny', message: `${refused} prepare-downscale: ${fact}` });
@@ -241,7 +241,7 @@ describe('a decrease that must prepare', () => {
       entry({ state: 'failed', seenMs: kitNowMs, message: 'HTTP 500' }),
       'ingester-zone-a-2 failed to prepare: HTTP 500',
     ],
-  ])('is refused at once in a native group, also if %s', (_state, overrides, fact) => {
+  ])('is denied at once in a native group, also if %s', (_state, overrides, fact) => {
     const holding = group({ zones: [{ name: 'a', prepare: { ...prepare, onFailure: 'hold' } }] });
     const judgement = scale(holding, {}, overrides);
     const text = `${fact}, and only the agent prepares pods: set replicas.count or replicas.mirror`;
@@ -271,12 +271,12 @@ describe('a decrease that must prepare', () => {
     expect(message).toContain(`1 pod must prepare, and only the agent prepares pods: scale ${object} instead`);
   });
 
-  it('is refused at once in a native group, also while another rule holds it', () => {
+  it('is denied at once in a native group, also while another rule blocks it', () => {
     const held = { policies: [onDown({ effect: 'hold' })] };
     expect([native, preparing].map((one) => short(scale(one, {}, held)).effect)).toEqual(['deny', 'hold']);
   });
 
-  it('calls no pod in a dry run, and says so', () => {
+  it('calls no pod in a dry run, and reports it', () => {
     expect(scale(preparing, { dryRun: true })).toMatchObject({
       outcome: 'allow',
       actions: [],
@@ -290,9 +290,9 @@ describe('a decrease that must prepare', () => {
   });
 });
 
-describe('an increase', () => {
+describe('a scale-up', () => {
   const up = { from: 3, to: 5 };
-  it('is asked of the ceiling, windows and policies alone', () => {
+  it('evaluates only the ceiling, windows and policies', () => {
     const judgement = scale(native, up);
     expect(short(judgement)).toEqual(allowed('scale of statefulset/ingester-zone-a from 3 to 5 is allowed'));
     expect(judgement.results.map(({ rule }) => rule)).toEqual(['scale-ceiling', 'window']);
@@ -304,13 +304,13 @@ describe('an increase', () => {
     ]);
   });
 
-  it('is refused above the bounds, unless an exception allows it', () => {
+  it('is denied above the bounds, unless an exception allows it', () => {
     const bounded = group({ zones: [{ name: 'a', bounds: { max: 4, multipleOf: 1, parity: 'any' } }] });
     expect(scale(bounded, up)).toMatchObject({ outcome: 'deny', effect: 'deny' });
     expect(scale(bounded, up, { exceptions: [exception('scale-ceiling')] }).outcome).toBe('allow');
   });
 
-  it('to the same number asks nothing', () => {
+  it('to the same number evaluates no rule', () => {
     expect(scale(native, { from: 3, to: 3 })).toMatchObject({
       outcome: 'allow',
       results: [],
@@ -319,8 +319,8 @@ describe('an increase', () => {
   });
 });
 
-describe('a number that is null', () => {
-  it('stands for 1 in native groups', () => {
+describe('null replicas', () => {
+  it('count as 1 in native groups', () => {
     const floored = group({ zones: [{ name: 'a', bounds: { min: 2, multipleOf: 1, parity: 'any' } }] });
     expect(scale(floored, { to: undefined })).toMatchObject({
       outcome: 'deny',
@@ -330,7 +330,7 @@ describe('a number that is null', () => {
     expect(scale(native, { to: undefined }).message).toBe('scale of statefulset/ingester-zone-a from 3 to null is allowed');
   });
 
-  it('is let through in adopted groups, with a warning', () => {
+  it('are allowed in adopted groups, with a warning', () => {
     const guarded = adopted({ zones: [{ name: 'a', noDownscale: true }] });
     expect(scale(guarded, { to: undefined })).toMatchObject({ outcome: 'allow', warnings: ['old or new replicas are null'] });
     expect(scale(guarded, { from: undefined })).toMatchObject({ outcome: 'allow', warnings: ['old or new replicas are null'] });
@@ -339,11 +339,11 @@ describe('a number that is null', () => {
   });
 });
 
-describe('a StatefulSet of no group', () => {
+describe('a StatefulSet without a group', () => {
   const labelled = (value: string) => ({ statefulSets: [statefulSet({ name: 'other', labels: { 'grafana.com/no-downscale': value } })] });
   const other = (request: Partial<Scale>, value = 'true') => scale(native, { statefulSet: 'other', ...request }, labelled(value));
 
-  it('is protected by its label alone', () => {
+  it('is protected only by its label', () => {
     expect(other({}).results).toEqual([
       {
         rule: 'no-downscale',
@@ -356,7 +356,7 @@ describe('a StatefulSet of no group', () => {
     expect(other({}).outcome).toBe('deny');
   });
 
-  it('is not deleted as a whole either', () => {
+  it('cannot be deleted either', () => {
     const target = { namespace: 'mimir', statefulSet: 'other', dryRun: false } as const;
     const ask = (value: string) => judge(snapshotOf({ groups: [native], ...labelled(value) }), { kind: 'deleteStatefulSet', ...target });
     expect(ask('true')).toMatchObject({
@@ -379,7 +379,7 @@ describe('a StatefulSet of no group', () => {
 });
 
 describe('the id of a decision', () => {
-  it('is the same for everybody, and for a dry run', () => {
+  it('is the same for every requester, and for a dry run', () => {
     const id = scale(native).decisionId;
     expect(id).toMatch(/^[0-9a-f]{12}$/);
     expect(scale(native, { user: 'kim' }).decisionId).toBe(id);
@@ -387,7 +387,7 @@ describe('the id of a decision', () => {
     expect(scale(native, {}, { nowMs: kitNowMs + minuteMs }).decisionId).toBe(id);
   });
 
-  it('is another for another object, number, way, policy or answer', () => {
+  it('differs for another object, number, path, policy or answer', () => {
     const ids = [
       scale(native),
       scale(native, { to: 1 }),
@@ -413,15 +413,15 @@ describe('the group of a request', () => {
 
 const own = { namespace: 'mimir', names: ['rollout-group-agent'] };
 
-describe('our own workloads', () => {
+describe('workloads of this project', () => {
   const isOwn = (kind: 'statefulSet' | 'pod', name: string, namespace = 'mimir') => isExempt({ kind, namespace, name }, { own });
 
-  it('are not judged, by their names', () => {
+  it('are identified by name and not judged', () => {
     expect(isOwn('statefulSet', 'rollout-group-agent')).toBe(true);
     expect(isOwn('pod', 'rollout-group-agent-5d4f8c7b9-x7k2p')).toBe(true);
   });
 
-  it('are not what is named alike, or lives elsewhere', () => {
+  it('are not objects with a similar name or in another namespace', () => {
     expect(isOwn('statefulSet', 'rollout-group-agent-2')).toBe(false);
     expect(isOwn('pod', 'rollout-group-agent-0')).toBe(false);
     expect(isOwn('pod', 'rollout-group-agent-x-5d4f8c7b9-x7k2p')).toBe(false);
@@ -436,7 +436,7 @@ it('requests in namespaces without an agent are not judged', () => {
   expect(isExempt(object, { namespaces: ['loki', 'mimir'] })).toBe(false);
 });
 
-it('requests that cannot be judged pass when a denial would do more harm', () => {
+it('requests that cannot be judged are allowed if a denial would do more harm', () => {
   const unjudged = { onlyGrows: false, isNamespaceEnding: false };
   for (const verb of ['update', 'scale', 'delete', 'evictPod'] as const) {
     expect(failsOpen({ ...unjudged, verb })).toBe(false);
@@ -446,7 +446,7 @@ it('requests that cannot be judged pass when a denial would do more harm', () =>
   expect(failsOpen({ ...unjudged, verb: 'scale', onlyGrows: true })).toBe(true);
 });
 
-it('everything passes in a namespace that is being deleted, and nothing more elsewhere', () => {
+it('a namespace during its deletion allows all requests, and no other namespace does', () => {
   const guarded = group({ zones: [{ name: 'a', noDownscale: true, noDelete: true }, 'b'] });
   const target = { namespace: 'mimir', statefulSet: 'ingester-zone-a', dryRun: false } as const;
   const requests: readonly AdmissionRequest[] = [

@@ -26,7 +26,7 @@ const without = (departures: readonly Departure[], overrides: SnapshotOverrides 
   snapshotOf({ statefulSets: [statefulSet({ labels: {} })], departures, ...overrides });
 
 describe('a StatefulSet that has left its group', () => {
-  it('stays protected for a while against every way to remove pods', () => {
+  it('stays protected for a while against every path that removes pods', () => {
     for (const request of [shrink, eviction, { kind: 'deleteStatefulSet', ...set }] as const) {
       const answer = judge(without([departure]), request);
       expect(answer).toMatchObject({ outcome: 'deny', effect: 'hold' });
@@ -34,7 +34,7 @@ describe('a StatefulSet that has left its group', () => {
     }
   });
 
-  it('grows, and is free when the time is over, for another object of the name, and back in the group', () => {
+  it('can grow, and is free after the time, as another object of the same name, and back in the group', () => {
     expect(judge(without([departure]), { ...shrink, to: 4 }).outcome).toBe('allow');
     expect(judge(without([{ ...departure, untilMs: kitNowMs }]), shrink).outcome).toBe('allow');
     expect(judge(without([{ ...departure, uid: 'former' }]), shrink).outcome).toBe('allow');
@@ -56,19 +56,19 @@ describe('a StatefulSet that has left its group', () => {
     expect(judge({ ...unknown, groups: [group()] }, shrink).outcome).toBe('deny');
   });
 
-  it('is protected in the group that it has joined instead', () => {
+  it('is protected in its new group instead', () => {
     const other = group({ name: 'other', zones: [{ name: 'a', statefulSet: 'ingester-zone-a' }] });
     expect(judge(without([departure], { groups: [other] }), shrink).message).toContain('left the group ingester');
   });
 
-  it('that lost a label stays protected against what the label denied', () => {
+  it('without its former label stays protected against the actions that the label denied', () => {
     const { group: _group, ...rest } = departure;
     const lost = { ...rest, label: 'grafana.com/no-downscale' };
     expect(judge(without([lost]), shrink).message).toContain('lost the label grafana.com/no-downscale');
     expect(judge(without([lost]), eviction).outcome).toBe('allow');
   });
 
-  it('that has the label of a flag with another value than true has lost it', () => {
+  it('with a flag label of another value than true counts as without the label', () => {
     const { group: _group, ...rest } = departure;
     const label = 'grafana.com/prepare-downscale';
     const now = (value: string) => without([{ ...rest, label }], { statefulSets: [statefulSet({ labels: { [label]: value } })] });
@@ -77,12 +77,12 @@ describe('a StatefulSet that has left its group', () => {
   });
 });
 
-describe('a StatefulSet whose protection has become less', () => {
+describe('a StatefulSet with less protection than before', () => {
   const label = 'grafana.com/min-time-between-zones-downscale';
   const path = 'grafana.com/prepare-downscale-http-path';
   const { group: _group, ...rest } = departure;
 
-  it('is protected by its former time between zones until it has at least as much again', () => {
+  it('is protected by its former interval between zones until it has the same or a longer one again', () => {
     const now = (value?: string) =>
       without([{ ...rest, label, value: '12h' }], {
         statefulSets: [statefulSet({ labels: value === undefined ? {} : { [label]: value } })],
@@ -97,14 +97,14 @@ describe('a StatefulSet whose protection has become less', () => {
     for (const value of ['12h', '720m', '13h']) expect(judge(now(value), shrink).outcome).toBe('allow');
   });
 
-  it('stays protected while its pods are called at another place than before', () => {
+  it('stays protected while the endpoint of its pods differs from before', () => {
     const now = (value: string) =>
       without([{ ...rest, label: path, value: 'ingester/prepare' }], { statefulSets: [statefulSet({ annotations: { [path]: value } })] });
     expect(judge(now('always-yes'), shrink).message).toContain(`had another value in the annotation ${path} less than ten minutes ago`);
     expect(judge(now('ingester/prepare'), shrink).outcome).toBe('allow');
   });
 
-  it('is remembered with what it had before several changes', () => {
+  it('keeps the protection from before several changes', () => {
     const joined = (key: string, ...values: readonly string[]) =>
       values.map((value, index): Departure => ({ ...rest, label: key, value, untilMs: index })).reduce(joinedDepartures);
     expect(joined(label, '12h', '6h', '7h')).toMatchObject({ value: '12h', untilMs: 2 });
@@ -114,7 +114,7 @@ describe('a StatefulSet whose protection has become less', () => {
   });
 });
 
-describe('a write that takes protection away', () => {
+describe('a write that removes protection', () => {
   it('must not lower replicas too', () => {
     const answer = judge(snapshotOf({ groups: [adopted()] }), { ...relabel, to: 2 });
     expect(answer).toMatchObject({ outcome: 'deny', code: 403 });
@@ -149,7 +149,7 @@ describe('a write that takes protection away', () => {
     );
   });
 
-  it('waits when it takes the time of the last decrease back', () => {
+  it('waits if it removes the time of the last downscale', () => {
     const definition = adopted({ zones: [{ name: 'a', betweenZonesMs: 2 * hourMs }, 'b'] });
     const forget = { ...relabel, relabels: ['grafana.com/last-downscale'] };
     const shrunk = (atMs: number) => [statefulSet({ annotations: { 'grafana.com/last-downscale': new Date(atMs).toISOString() } })];
@@ -159,7 +159,7 @@ describe('a write that takes protection away', () => {
     expect(judge(snapshotOf({ groups: [group()], statefulSets: shrunk(ago(hourMs)) }), forget).outcome).toBe('allow');
   });
 
-  it('waits when it changes the time for which others wait', () => {
+  it('waits if it changes the time for which others wait', () => {
     const label = 'grafana.com/min-time-between-zones-downscale';
     const definition = adopted({ zones: [{ name: 'a', betweenZonesMs: 2 * hourMs }, 'b'] });
     const change = { ...relabel, relabels: [label] };
@@ -183,7 +183,7 @@ describe('a write that takes protection away', () => {
     }
   });
 
-  it('waits when it lowers that time, by the ledger where no annotation tells', () => {
+  it('waits if it lowers that time, by the ledger if no annotation has it', () => {
     const labels = { 'grafana.com/min-time-between-zones-downscale': '2h', 'grafana.com/prepare-downscale': 'true' };
     const definition = adopted({ zones: [{ name: 'a', betweenZonesMs: 2 * hourMs }, 'b'] });
     const change: AdmissionRequest = { ...relabel, relabels: Object.keys(labels).slice(0, 1), betweenZones: '0s' };
@@ -206,7 +206,7 @@ describe('a write that takes protection away', () => {
     expect(judge(seen({ unread }), change).results.at(-1)).toMatchObject({ rule: 'view-complete', outcome: 'unknown' });
   });
 
-  it('that lowers the time between zones, or has pods asked elsewhere, is remembered with what there was', () => {
+  it('that lowers the interval between zones, or changes the endpoint of its pods, is recorded with the former values', () => {
     const common = { statefulSet: set.statefulSet, uid: 'uid-ingester-zone-a', untilMs: kitNowMs + departureMs };
     const label = 'grafana.com/min-time-between-zones-downscale';
     const path = 'grafana.com/prepare-downscale-http-path';
@@ -238,7 +238,7 @@ describe('a write that takes protection away', () => {
     expect(judge(prepared, { ...elsewhere, to: 2 }).message).toContain(`one write lowers replicas and changes the annotation ${path}`);
   });
 
-  it('is remembered: the group, and every label that protects by itself', () => {
+  it('is recorded: the group, and every label that protects by itself', () => {
     const common = { statefulSet: set.statefulSet, uid: 'uid-ingester-zone-a', untilMs: kitNowMs + departureMs };
     const labels = { 'grafana.com/no-downscale': 'true', 'grafana.com/prepare-downscale': 'true' };
     const seen = snapshotOf({ groups: [group()], statefulSets: [statefulSet({ labels })] });

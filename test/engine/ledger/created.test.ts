@@ -37,7 +37,7 @@ const known = (ordinals: string) => ({ created: [{ zone: 'a', uid, ordinals }] }
 const counts = (replicas: number, counted: number): StatefulSetOverrides => ({ replicas, status: { replicas: counted } });
 
 describe('the created ordinals', () => {
-  it('are those of the pods of zones that prepare', () => {
+  it('are the ordinals of pods in zones that prepare', () => {
     expect(created({})).toEqual(known('0-2').created);
     expect(created({ zone: prepare })).toEqual(known('0-2').created);
     expect(created({ zone: {} })).toEqual([]);
@@ -54,7 +54,7 @@ describe('the created ordinals', () => {
     expect(created({ ledger: known('0-2'), set: counts(0, 0) })).toEqual(known('').created);
   });
 
-  it('are at first also those that the status counts, or that an older agent asked or claimed', () => {
+  it('are at first also the pods that the status counts, or that an older agent called or claimed', () => {
     expect(created({ missing: [2], set: counts(3, 3) })).toEqual(known('0-2').created);
     expect(created({ missing: [2], set: counts(3, 2) })).toEqual(known('0-1').created);
     expect(created({ missing: [2], set: counts(3, 2), ledger: { preparations: [preparation(2)] } })).toEqual(known('0-2').created);
@@ -89,7 +89,7 @@ const noPods = { namespace: 'mimir', statefulSet: 'ingester-zone-a', pods: [] };
 describe('a ledger with created ordinals', () => {
   const look = (ledger: Ledger, given: Given = {}) => observeLedger(ledger, seenIn(given).snapshot, { keepDownscalesMs: 3_600_000 });
 
-  it('is the same value if nothing changed, and is empty without zones that prepare', () => {
+  it('is the same value if it has not changed, and is empty without zones that prepare', () => {
     const once = look(ledgerOf());
     expect(once.created).toEqual(known('0-2').created);
     expect(look(once)).toBe(once);

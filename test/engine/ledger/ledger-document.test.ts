@@ -23,7 +23,7 @@ const claim = (ordinal: number): Claim => ({
   resourceVersion: `${ordinal + 100}`,
 });
 
-describe('a ledger that is written', () => {
+describe('a written ledger', () => {
   it('names the ordinals of a batch as ranges', () => {
     const { claims } = JSON.parse(written({ claims: [claim(4), claim(0), claim(1), claim(2)] })) as { claims: unknown };
     expect(claims).toEqual([
@@ -44,7 +44,7 @@ describe('a ledger that is written', () => {
     expect(decodeLedger(written({ claims }), identity)).toMatchObject({ claims: expect.arrayContaining(claims) });
   });
 
-  it('is refused when it is too long, and is no exception', () => {
+  it('is rejected if it is too long, without an exception', () => {
     const preparations = Array.from(
       { length: 5000 },
       (_, ordinal): Preparation => ({
@@ -61,7 +61,7 @@ describe('a ledger that is written', () => {
     });
   });
 
-  it('keeps who asked, and puts together only what one of them asked for', () => {
+  it('keeps the requester, and merges only entries of one requester', () => {
     const claims = [claim(0), { ...claim(1), user: 'kim' }, { ...claim(2), user: 'kim' }, { ...claim(3), user: 'robin "R" \u0000' }];
     const scale: Claim = { verb: 'scaleDown', zone: 'a', uid: 'set', from: 3, to: 2, atMs: 5, user: 'kim' };
     const text = written({ claims: [...claims, scale] });
@@ -90,7 +90,7 @@ describe('a ledger that is written', () => {
     expect(decodeLedger(written({ claims, preparations }), identity)).toMatchObject({ claims, preparations: { length: 4200 } });
   });
 
-  it('is refused when it could not be read again', () => {
+  it('is rejected if it could not be read again', () => {
     expect(encodeLedger({ ...empty, claims: [{ ...claim(1), zone: 'No Zone' }] })).toEqual({
       unknown: expect.stringContaining('cannot be read'),
     });
@@ -101,17 +101,17 @@ function uuid(ordinal: number): string {
   return `00000000-0000-4000-8000-${`${ordinal}`.padStart(12, '0')}`;
 }
 
-describe('a ledger that is read', () => {
+describe('a ledger during reading', () => {
   const good = JSON.parse(written({ claims: [claim(1)] })) as Record<string, unknown>;
   const [goodClaim] = good['claims'] as readonly Record<string, unknown>[];
   const changed = (change: Record<string, unknown>): string => JSON.stringify({ ...good, ...change });
   const withClaim = (change: Record<string, unknown>): string => changed({ claims: [{ ...goodClaim, ...change }] });
 
-  it('is empty when it is missing', () => {
+  it('is empty if it is missing', () => {
     expect(decodeLedger(undefined, identity)).toEqual(empty);
   });
 
-  it('is taken from a newer minor format, without what it adds', () => {
+  it('is accepted in a newer minor format, without the new fields', () => {
     expect(decodeLedger(changed({ format: '1.7', added: true }), identity)).toEqual({ ...empty, claims: [claim(1)] });
   });
 
@@ -142,11 +142,11 @@ describe('a ledger that is read', () => {
     ['a key of JavaScript', written({}).replace('"downscales"', '"__proto__":{"claims":[]},"downscales"'), '__proto__'],
     ['a key of JavaScript in other letters', written({}).replace('"downscales"', '"\\u005f_proto__":{},"downscales"'), '__proto__'],
     ['no lists at all', JSON.stringify({ format: '1.0', ...identity }), 'cannot be read: claims'],
-  ])('is unknown when it contains %s', (_case, text, why) => {
+  ])('is unknown if it contains %s', (_case, text, why) => {
     expect(decodeLedger(text, identity)).toEqual({ unknown: expect.stringContaining(why) });
   });
 
-  it('does not believe a name of JavaScript in a message to be more than text', () => {
+  it('reads the name of a JavaScript property in a message as text', () => {
     const failed: Preparation = { zone: 'a', ordinal: 1, podUid: 'u', call: 'prepare', state: 'failed', seenMs: 1, message: '__proto__' };
     expect(decodeLedger(written({ preparations: [failed] }), identity)).toEqual({ ...empty, preparations: [failed] });
   });
@@ -223,7 +223,7 @@ const ledgers = fc
   .map((made): Ledger => ({ ...identity, ...made }));
 
 describe('any ledger', () => {
-  it('comes back as it was written, and as the same bytes', () => {
+  it('is the same after writing and reading, with the same bytes', () => {
     fc.assert(
       fc.property(ledgers, (ledger) => {
         const text = written(ledger);
@@ -235,7 +235,7 @@ describe('any ledger', () => {
     );
   });
 
-  it('is the same bytes with any order of its lists', () => {
+  it('has the same bytes in any order of its lists', () => {
     fc.assert(
       fc.property(ledgers, (ledger) => {
         const turned = {

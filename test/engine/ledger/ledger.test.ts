@@ -101,19 +101,19 @@ describe('a claim on replicas', () => {
     ['an hour ago: no request lives longer than 120 s', 3_600_000, 3_480_000],
     ['a minute ago: it may have arrived just now', 60_000, 0],
     ['by a clock that is ahead', -5000, -5000],
-  ])('is dated as late as it can have come, when it was announced %s', (_case, announcedAgoMs, datedAgoMs) => {
+  ])('is dated at the latest possible time if it was claimed %s', (_case, announcedAgoMs, datedAgoMs) => {
     const { downscales } = look({ claims: [{ ...shrink, atMs: kitNowMs - announcedAgoMs }] }, { set: { replicas: 2 } });
     expect(downscales).toEqual([{ zone: 'a', atMs: kitNowMs - datedAgoMs, from: 3, to: 2 }]);
   });
 
-  it('counts from when it was asked for last', () => {
+  it('counts from its last request', () => {
     const again = { ...shrink, atMs: kitNowMs };
     expect(openClaims({ ...empty, claims: [shrink] }, [again])?.claims).toEqual([again]);
     const older = { ...shrink, atMs: shrink.atMs - 1 };
     expect(openClaims({ ...empty, claims: [shrink] }, [older])?.claims).toEqual([shrink]);
   });
 
-  it('is dated once, however often it is looked at', () => {
+  it('is dated once, also after repeated reads', () => {
     const seen: Seen = { set: { replicas: 2 }, snapshot: withThreePods() };
     const once = look({ claims: [shrink] }, seen);
     expect(look(once, seen)).toEqual(once);
@@ -130,7 +130,7 @@ function withThreePods(): SnapshotOverrides {
 }
 
 describe('the rest of the ledger', () => {
-  it('keeps dated downscales as long as the longest delay could ask for them', () => {
+  it('keeps dated downscales for the longest delay that applies', () => {
     const downscale = (ageMs: number) => ({ zone: 'a', atMs: kitNowMs - ageMs, from: 3, to: 2 });
     expect(look({ downscales: [downscale(3_600_001), downscale(3_600_000)] }).downscales).toEqual([downscale(3_600_000)]);
   });
@@ -140,14 +140,14 @@ describe('the rest of the ledger', () => {
     expect(look({ preparations: [gone] }).preparations).toEqual([gone]);
   });
 
-  it('keeps preparations of a zone whose name changed with the members of the group, under the present name', () => {
+  it('keeps preparations of a zone with a new name under the new name', () => {
     const named = (zone: string): Preparation => ({ zone, ordinal: 1, podUid: 'p', call: 'prepare', state: 'prepared', seenMs: 0 });
     const preparations = ['ingester-zone-a', 'zone-a', 'a', 'b', 'zone'].map(named);
     expect(look({ preparations }).preparations.map(({ zone }) => zone)).toEqual(['a', 'a', 'a', 'b', 'zone']);
     expect(look({ preparations }, { snapshot: { groups: [] } }).preparations).toEqual(preparations);
   });
 
-  it('is the same value when nothing changed', () => {
+  it('is the same value if it has not changed', () => {
     const ledger: Ledger = { ...empty, claims: [pod] };
     expect(observeLedger(ledger, snapshotOf({ groups: [group()] }), keep)).toBe(ledger);
   });
@@ -157,7 +157,7 @@ describe('claims are opened', () => {
   const target = { namespace: 'mimir', zone: 'a', statefulSet: 'ingester-zone-a', uid: 'u' };
   const scale: Action = { kind: 'scaleStatefulSet', ...target, resourceVersion: '1', from: 3, to: 2 };
 
-  it('for what disturbs pods, and for nothing else', () => {
+  it('only for actions that disrupt pods', () => {
     const actions: readonly Action[] = [
       { kind: 'deletePod', ...target, pod: 'p', ordinal: 1, resourceVersion: '1', because: 'stuck' },
       { kind: 'evictPod', ...target, uid: 'v', pod: 'p', ordinal: 2, because: 'outdated' },
@@ -179,13 +179,13 @@ describe('claims are opened', () => {
     expect(openClaims({ ...empty, claims: [shrink] }, [{ ...shrink, to: 1 }])?.claims).toHaveLength(2);
   });
 
-  it('up to the limit, and beyond it none', () => {
+  it('up to the limit', () => {
     const claims = Array.from({ length: openClaimLimit }, (_, index): Claim => ({ ...pod, uid: `${index}` }));
     expect(openClaims(empty, claims)?.claims).toHaveLength(100);
     expect(openClaims({ ...empty, claims: claims.slice(1) }, [pod, { ...pod, uid: 'y' }])).toBeUndefined();
   });
 
-  it('again under a newer resource version, in place of the request that can no longer succeed', () => {
+  it('again under a newer resource version, instead of the request that can no longer succeed', () => {
     const first = { ...pod, resourceVersion: '99', epoch: 1 };
     const next = { ...pod, resourceVersion: '100', epoch: 2, atMs: kitNowMs };
     expect(openClaims({ ...empty, claims: [first] }, [next])?.claims).toEqual([next]);
@@ -235,7 +235,7 @@ describe('a new leader', () => {
     ['the pod terminates', versioned, { resourceVersion: '99', isTerminating: true }, 5, []],
     ['the pod is another one', versioned, { resourceVersion: '99', uid: 'new' }, 5, []],
     ['it was an eviction', { ...pod, verb: 'evictPod', epoch: 4 }, { resourceVersion: '99' }, 5, []],
-  ])('touches a pod when %s', (_case, claim, changes, epoch, expected) => {
+  ])('acts on a pod if %s', (_case, claim, changes, epoch, expected) => {
     const seen = snapshotOf({
       groups: [group({ zones: ['a'] })],
       statefulSets: [statefulSet()],
@@ -244,7 +244,7 @@ describe('a new leader', () => {
     expect(revocationsOf({ ...empty, claims: [claim] }, seen, epoch)).toEqual(expected);
   });
 
-  it('writes under its epoch, and a former one writes nothing any more', () => {
+  it('writes under its epoch, and its predecessor writes no more', () => {
     const fifth = ledgerOfEpoch(empty, 5);
     expect(fifth).toEqual({ ...empty, epoch: 5 });
     expect(fifth && [ledgerOfEpoch(fifth, 5) === fifth, ledgerOfEpoch(fifth, 4), ledgerOfEpoch(fifth, 6)?.epoch]).toEqual([
@@ -265,7 +265,7 @@ describe('a new leader', () => {
 });
 
 describe('the longest delay', () => {
-  it('is that of any zone and any policy', () => {
+  it('is the maximum over all zones and policies', () => {
     const zones = [{ name: 'a', betweenZonesMs: 5 }, { name: 'b' }];
     const policy = { limits: { betweenZonesMs: 9 } } as Parameters<typeof longestDelayMs>[1][number];
     expect([longestDelayMs(group(), []), longestDelayMs(group({ zones }), []), longestDelayMs(group({ zones }), [policy])]).toEqual([

@@ -139,20 +139,20 @@ describe('notes', () => {
     expect(told(notesAfter(...looks))).toEqual(expected);
   });
 
-  it('have the same ids in every process, and others for other groups', () => {
+  it('have the same ids in every process, and other ids for other groups', () => {
     const ids = ({ runs }: Notes) => runs.flatMap(({ events }) => events.map(({ id }) => id));
     const looks: readonly Look[] = [{ id: 'r1' }, { id: 'r1', lasting: approval }, { id: 'r1', ...over }];
     expect(ids(notesAfter(...looks))).toEqual(ids(notesAfter(looks[0] ?? { id: '' }, ...looks)));
     expect(new Set(ids(notesAfter(...looks))).size).toBe(3);
   });
 
-  it('is the same value while nothing is new, so that nothing is written', () => {
+  it('are the same value without news, so they are not written', () => {
     const notes = notesAfter({ id: 'r1' }, { id: 'r1', lasting: approval });
     expect(noted(notes, look({ id: 'r1' }))).toBe(notes);
     expect(noted(notes, look({ id: 'r1', lasting: approval }))).toBe(notes);
   });
 
-  it('is bounded in runs', () => {
+  it('are bounded in runs', () => {
     const notes = notesAfter(...Array.from({ length: 10 }, (_, index) => ({ id: `r${index + 1}` })));
     expect(notes.runs.map(({ id }) => id)).toEqual(['r8', 'r9', 'r10']);
     expect(notes.runs).toHaveLength(notesLimits.runs);
@@ -179,7 +179,7 @@ describe('notes on a channel', () => {
     expect(one && channelNotes(one, 'sre').sending).toEqual({ a: { by: 'agent-1', atMs: 5 } });
   });
 
-  it('say since when something is wrong with it, until nothing is', () => {
+  it('contain the start of a failure until it ends', () => {
     const first = withProblem(notes, 'sre', 'no token', 5);
     const second = withProblem(first, 'sre', 'no channel', 9);
     expect(second.problems).toEqual({ sre: { text: 'no channel', sinceMs: 5 } });
@@ -198,7 +198,7 @@ describe('notes as text', () => {
     5,
   );
 
-  it('come back as they were, with the same bytes', () => {
+  it('are the same after writing and reading, with the same bytes', () => {
     const text = encodeNotes(full);
     if (isUnknown(text)) throw new Error(text.unknown);
     const read = decodeNotes(text, group);
@@ -214,7 +214,7 @@ describe('notes as text', () => {
     ['with a name that means something', '{"format":"1","namespace":"mimir","group":"ingester","runs":[],"__proto__":{}}'],
     ['too long', ' '.repeat(notesByteLimit + 1)],
     ['with numbers that are none', '{"format":"1","namespace":"mimir","group":"ingester","runs":[{"startedMs":"x"}]}'],
-  ])('%s are not believed', (_what, text) => {
+  ])('%s are rejected', (_what, text) => {
     expect(isUnknown(decodeNotes(text, group))).toBe(true);
   });
 

@@ -85,11 +85,11 @@ describe('the texts of messages', () => {
         '34 % done: 102 of 300 pods updated, 297 available, wave rest (2 of 3)',
       ],
     ],
-  ])('say what happened, how far it is and what is to be done: $kind', (one, of, lines) => {
+  ])('name the event, the progress and the next step: $kind', (one, of, lines) => {
     expect(eventMessage(name, run(of), one).split('\n')).toEqual(lines);
   });
 
-  it('of the message of a run say why it failed, when, and where it comes from', () => {
+  it('of the message of a run name the cause of a failure, its time and its origin', () => {
     const text = mainMessage(
       name,
       run({ outcome: 'failed', endedMs: startedMs + 60_000, events: [failed], commit: sha, cause: 'v2' }),
@@ -138,7 +138,7 @@ describe('pages', () => {
     expect(pageCount(count, 100)).toBe(pages);
   });
 
-  it('have 50 pods each, in order, and say when there are no more', () => {
+  it('have 50 pods each, in order, and the last page says so', () => {
     expect(pageMessage(pods, 2).split('\n').slice(0, 3)).toEqual(['Pods 51 to 100 of 101', '```', 'old      p-50']);
     expect(pageMessage(pods, 3).split('\n')).toEqual(['Pods 101 to 101 of 101', '```', 'old      p-100', '```']);
     expect(pageMessage({ lines: lines.slice(0, 60), count: 60 }, 3)).toBe('Pods from 101 on were removed: the group has 60 pods.');
@@ -158,7 +158,7 @@ describe('the status of a commit', () => {
     expect(commitStatus('gitlab', name, of, event(kind))?.state).toBe(gitlab);
   });
 
-  it.each(['main', 'a1b2c3d', '', `${sha}/../x`, `${sha}0`])('cannot be given to %s', (commit) => {
+  it.each(['main', 'a1b2c3d', '', `${sha}/../x`, `${sha}0`])('cannot be sent to %s', (commit) => {
     expect(commitStatus('github', name, run({ commit }), event('started'))).toBeUndefined();
   });
 
@@ -224,14 +224,14 @@ describe('the next message', () => {
     expect(kindOf(nextDelivery(telling(of, more)))).toBe(expected);
   });
 
-  it('is shown in the channel if a person must see it, and only with a thread', () => {
+  it('is shown in the channel if a user must see it, and only with a thread', () => {
     expect(nextDelivery(telling(saying(main)))).toMatchObject({ thread: '1.1', isBroadcast: true });
     const alone = nextDelivery(telling(saying({ done: ['main'] })));
     expect(alone).toMatchObject({ isBroadcast: false });
     expect(alone).not.toHaveProperty('thread');
   });
 
-  it('knows what is undelivered, and when nothing can follow', () => {
+  it('contains undelivered messages, and is absent if no message can follow', () => {
     expect(undelivered(saying({}), 'sre').map(({ kind }) => kind)).toEqual(['started', 'waiting']);
     expect(undelivered(saying(main), 'sre').map(({ kind }) => kind)).toEqual(['waiting']);
     expect(isSettled(saying(told), 'sre')).toBe(false);
@@ -256,7 +256,7 @@ describe('a turn in the message of a run', () => {
     },
   });
 
-  it('counts pods, and names every one in order with its state', () => {
+  it('counts pods, and lists every pod in order with its state', () => {
     const decision = decideGroup(snapshot, one);
     expect(runFacts({ group: one, snapshot, decision })).toMatchObject({ percent: 33, pods: 6, updated: 2, available: 1, commit: sha });
     const { lines, count } = podLines({ group: one, snapshot }, 100);

@@ -76,11 +76,11 @@ describe('a ZoneAwarePodDisruptionBudget', () => {
     [{ maxUnavailable: -1, podNamePartitionRegex: '(', crossZoneEvictionDelay: '1d' }, 'maxUnavailable is -1; it must be 0 or more'],
     [{ podNamePartitionRegex: '(', crossZoneEvictionDelay: '1d' }, 'podNamePartitionRegex ( does not compile'],
     [{ crossZoneEvictionDelay: '1d' }, 'selector.matchLabels is missing'],
-  ])('%j is refused with the first thing that is wrong', (spec, problem) => {
+  ])('%j is rejected with its first error', (spec, problem) => {
     expect(zoneBudget(spec)).toEqual({ unknown: `ZoneAwarePodDisruptionBudget mimir/zpdb: ${problem}` });
   });
 
-  it('of another kind is refused, after its spec was looked for', () => {
+  it('of another kind is rejected after the check of its spec', () => {
     expect([observeZoneBudget({ kind: 'Pod', spec: {} }), observeZoneBudget({ kind: 'Pod' })]).toEqual([
       { unknown: 'ZoneAwarePodDisruptionBudget /: kind is "Pod"' },
       { unknown: 'ZoneAwarePodDisruptionBudget /: spec is missing' },
@@ -101,14 +101,14 @@ describe('a PodDisruptionBudget', () => {
     });
   });
 
-  it('without a selector selects nothing, and with an empty one everything', () => {
+  it('without a selector selects no pod, and with an empty one every pod', () => {
     expect([observePodBudget({ metadata, spec: { minAvailable: 1 } }), observePodBudget({ metadata, spec: { selector: {} } })]).toEqual([
       { ...metadata, minAvailable: 1, selector: { matchExpressions: [{ key: 'nothing', operator: 'In', values: [] }] } },
       { ...metadata, selector: { matchLabels: {}, matchExpressions: [] } },
     ]);
   });
 
-  it('whose selector is no selector is unknown', () => {
+  it('with an invalid selector is unknown', () => {
     expect(observePodBudget({ metadata, spec: { selector: 'x' } })).toEqual({
       unknown: 'PodDisruptionBudget mimir/pdb: spec.selector is not a label selector',
     });

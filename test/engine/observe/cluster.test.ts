@@ -38,7 +38,7 @@ const namesOf = (given: Observed, name: string) => {
 };
 
 describe('the pods of a StatefulSet', () => {
-  it('are those that it owns, by ordinal, in any order of events', () => {
+  it('are the pods with its owner reference, by ordinal, in any order of events', () => {
     expect(namesOf(observed(), a.name)).toEqual(['ingester-zone-a-0', 'ingester-zone-a-1', 'ingester-zone-a-2']);
   });
 
@@ -53,14 +53,14 @@ describe('the pods of a StatefulSet', () => {
     ['belongs to the StatefulSet that had this name before', { owner: { kind: 'StatefulSet', name: a.name, uid: 'before' } }],
     ['names the UID as that of another kind', { owner: { kind: 'ReplicaSet', name: a.name, uid: a.uid } }],
     ['names the UID and is in another namespace', { namespace: 'loki', owner: { kind: 'StatefulSet', name: a.name, uid: a.uid } }],
-  ])('are not one that %s: it is neither healthy nor touched', (_case, changes) => {
+  ])('do not include a pod that %s: it does not count as healthy and is not changed', (_case, changes) => {
     const given = stranger({ isReady: false, revision: 'old', ...changes });
     expect(namesOf(given, a.name)).toEqual(['ingester-zone-a-0', 'ingester-zone-a-2']);
     const decision = decide(snapshotOf({ ...given, groups: [group({ zones: ['a'] })] })).groups[0];
     expect([decision?.zones[0]?.available, decision?.actions]).toEqual([2, []]);
   });
 
-  it('are its own, when two StatefulSets share one label name', () => {
+  it('are only its own pods if two StatefulSets share one label name', () => {
     const shared = { podLabels: { name: 'ingester' } };
     const sets = [a, b].map((set) => ({ ...set, ...shared }));
     const pods = sets.flatMap((set) => [0, 1, 2].map((ordinal) => owned(set, ordinal, { labels: { name: 'ingester' } })));
@@ -88,7 +88,7 @@ describe('unreadable parts', () => {
       namesOf(observed(), a.name),
       namesOf(observed(), b.name),
     ],
-  ])('makes unknown what depends on it: %s', (_case, changes, ofA, ofB) => {
+  ])('makes every value unknown that depends on it: %s', (_case, changes, ofA, ofB) => {
     const given = observed(changes);
     expect([namesOf(given, a.name), namesOf(given, b.name)]).toEqual([ofA, ofB]);
   });
@@ -105,7 +105,7 @@ describe('unreadable parts', () => {
       { unread: [{ kind: 'Ledger', namespace: 'mimir', name: 'ingester', unknown: 'the ledger is newer' }] },
       /^the ledger is newer$/,
     ],
-  ])('block the group and say why: %s', (_case, changes, why) => {
+  ])('block the group with the reason: %s', (_case, changes, why) => {
     const pods = [a, b].flatMap((set) => [0, 1, 2].map((ordinal) => owned(set, ordinal, { revision: 'old' })));
     const [decision] = decide(snapshotOf(observed({ pods, ...changes }))).groups;
     expect(decision).toMatchObject({
@@ -125,7 +125,7 @@ describe('nodes', () => {
     return typeof pods === 'string' ? pods : pods.map((one) => one.nodeReady);
   };
 
-  it('are ready when they say so, and not when they are gone', () => {
+  it('are ready by their condition, and unready if they do not exist', () => {
     expect(readiness(new Map([['n1', true]]))).toEqual([true, false, true]);
     expect(
       readiness(
@@ -137,13 +137,13 @@ describe('nodes', () => {
     ).toEqual([false, true, true]);
   });
 
-  it('are ready when the agent may not read them', () => {
+  it('are ready if the agent may not read them', () => {
     expect(readiness({ unknown: 'forbidden' })).toEqual([true, true, true]);
   });
 });
 
-describe('a pod that is not owned', () => {
-  it('is named with the StatefulSet it looks like', () => {
+describe('a pod without an owner', () => {
+  it('is reported with the StatefulSet that matches its name', () => {
     const { owner: _, ...orphan } = owned(a, 7, { name: 'ingester-zone-a-7', uid: 'x' });
     const other = { ...orphan, name: 'debug', owner: { kind: 'Job', name: 'debug', uid: 'y' } };
     expect(foreignPods(observed({ pods: [owned(a, 0), orphan, other, { ...orphan, name: 'x', labels: {} }] }))).toEqual([

@@ -32,12 +32,12 @@ describe('an answer of Consul', () => {
     instance(),
   ];
 
-  it('counts the instances of which a check does not pass, or those that pass', () => {
+  it('counts the instances with a failing check, or the passing instances', () => {
     expect(read({ list })).toEqual(value(3));
     expect(read({ list }, 'passing')).toEqual(value(2));
   });
 
-  it('is no data for a service without instances, which may be misspelt', () => {
+  it('is no data for a service without instances, because its name may be wrong', () => {
     expect(read({ list: [] })).toEqual({ result: 'noData' });
     expect(read({ list: [] }, 'passing')).toEqual({ result: 'noData' });
   });
@@ -68,7 +68,7 @@ describe('an answer of Consul', () => {
     expect(read(answer, 'passing')).toEqual(error(message));
   });
 
-  it('is believed with the headers that a healthy agent sends', () => {
+  it('is valid with the headers that a healthy agent sends', () => {
     const headers = {
       'x-consul-knownleader': 'true',
       'x-consul-lastcontact': '0',

@@ -20,7 +20,7 @@ function replicas(objects: readonly unknown[], groups: readonly GroupDefinition[
 }
 
 describe('a StatefulSet manifest', () => {
-  it('stands for a StatefulSet that is complete, with counters that agree', () => {
+  it('describes a complete StatefulSet with consistent counters', () => {
     const [set] = read([manifest('ingester-zone-a', { replicas: 2 })]).snapshot.statefulSets;
     const revision = templateRevision(template);
     expect(set).toMatchObject({
@@ -39,7 +39,7 @@ describe('a StatefulSet manifest', () => {
     });
   });
 
-  it('has all its pods, ready for a year, with the labels that the controller gives', () => {
+  it('has all its pods, ready for a year, with the labels of the controller', () => {
     const { pods } = read([manifest('ingester-zone-a', { replicas: 2, ordinals: { start: 5 } })]).snapshot;
     const revision = templateRevision(template);
     expect(knownPods(pods[0]).map(({ name }) => name)).toEqual(['ingester-zone-a-5', 'ingester-zone-a-6']);
@@ -67,7 +67,7 @@ describe('a StatefulSet manifest', () => {
     });
   });
 
-  it('has the pods listed next to it as they are', () => {
+  it('has the pods of the same file unchanged', () => {
     const broken = {
       kind: 'Pod',
       metadata: { name: 'ingester-zone-a-1' },
@@ -78,7 +78,7 @@ describe('a StatefulSet manifest', () => {
     expect(snapshot.statefulSets[0]?.status).toMatchObject({ replicas: 2, readyReplicas: 1, updatedReplicas: 2 });
   });
 
-  it('that cannot be read is a problem, not a member', () => {
+  it('that cannot be read is a problem and no member', () => {
     const { snapshot, problems } = read([manifest('ingester-zone-a', { replicas: 'many' })]);
     expect([snapshot.statefulSets, problems]).toEqual([
       [],
@@ -88,7 +88,7 @@ describe('a StatefulSet manifest', () => {
 });
 
 describe('the revision of a template', () => {
-  it('does not depend on the order of keys or on null fields, and depends on everything else', () => {
+  it('does not depend on the order of keys or on null fields, but on every other field', () => {
     const shuffled = { spec: { containers: [{ image: 'mimir:1', name: 'mimir' }], volumes: null }, metadata: template.metadata };
     const changed = { ...template, spec: { containers: [{ name: 'mimir', image: 'mimir:2' }] } };
     expect(templateRevision(shuffled)).toBe(templateRevision(template));
@@ -96,7 +96,7 @@ describe('the revision of a template', () => {
     expect(templateRevision(template)).toMatch(/^[0-9a-f]{10}$/);
   });
 
-  it('is that of the status when the manifest was read from a cluster', () => {
+  it('is the revision of the status if the manifest was read from a cluster', () => {
     const status = { updateRevision: 'ingester-zone-a-7f9' };
     const { snapshot } = snapshotFromManifests([{ kind: 'StatefulSet', metadata: { name: 'a' }, spec: { template }, status }], {
       nowMs: 0,
@@ -105,22 +105,22 @@ describe('the revision of a template', () => {
   });
 });
 
-describe('replicas that a manifest leaves out', () => {
+describe('replicas that a manifest omits', () => {
   const names = ['ingester-zone-a', 'ingester-zone-b', 'ingester-zone-c'];
   const chain = group({ zones: [{ name: 'c', follows: 'b' }, { name: 'b', follows: 'a' }, { name: 'a' }] });
 
-  it('are those of the leader, along the chain, in any order', () => {
+  it('are the replicas of the leader, through the chain, in any order', () => {
     const objects = names.map((name, index) => manifest(name, index === 0 ? { replicas: 7 } : {}));
     expect(replicas(objects, [chain])).toEqual({ 'ingester-zone-a': 7, 'ingester-zone-b': 7, 'ingester-zone-c': 7 });
     expect(replicas(objects)).toEqual({ 'ingester-zone-a': 7, 'ingester-zone-b': 1, 'ingester-zone-c': 1 });
   });
 
-  it('are named ones where they are named', () => {
+  it('are the replicas in the manifest if it has them', () => {
     const objects = names.map((name, index) => manifest(name, index === 1 ? { replicas: 0 } : {}));
     expect(replicas(objects, [chain])).toEqual({ 'ingester-zone-a': 1, 'ingester-zone-b': 0, 'ingester-zone-c': 0 });
   });
 
-  it('are the count of the group, or what its source asks for', () => {
+  it('are the count of the group, or the number of its source', () => {
     const mirror = {
       kind: 'mirror',
       apiVersion: 'rollout-operator.grafana.com/v1',
@@ -151,7 +151,7 @@ describe('replicas that a manifest leaves out', () => {
     ).toMatchObject({ 'ingester-zone-a': 1, 'ingester-zone-c': 1 });
   });
 
-  it('are 1 in a circle of leaders', () => {
+  it('are 1 in a cycle of leaders', () => {
     const circle = group({
       zones: [
         { name: 'a', follows: 'b' },
@@ -189,7 +189,7 @@ describe('other objects in the manifests', () => {
     ]);
   });
 
-  it('an object of any kind is a source when a group reads it', () => {
+  it('an object of any kind is a source if a group reads it', () => {
     const replicasFrom = {
       kind: 'mirror',
       apiVersion: 'x/v1',

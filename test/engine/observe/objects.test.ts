@@ -33,7 +33,7 @@ const rawSet = {
 };
 
 describe('a StatefulSet', () => {
-  it('is read field by field, and counters that are left out are zero', () => {
+  it('is read field by field, and missing counters are zero', () => {
     expect(observeStatefulSet(rawSet)).toEqual({
       namespace: 'mimir',
       name: 'ingester-zone-a',
@@ -56,7 +56,7 @@ describe('a StatefulSet', () => {
     });
   });
 
-  it("has the API server's defaults for what it leaves out", () => {
+  it('has the defaults of the API server for missing fields', () => {
     expect(observeStatefulSet({ metadata: { name: 'x' }, spec: { replicas: null } })).toMatchObject({
       replicas: 1,
       updateStrategy: 'RollingUpdate',
@@ -74,7 +74,7 @@ describe('a StatefulSet', () => {
     [{ metadata: { name: 'x', labels: { a: 1 } } }, 'StatefulSet /x: metadata.labels is not a map of text'],
     [{ metadata: { name: 'x' }, spec: { updateStrategy: { type: 'Magic' } } }, 'StatefulSet /x: spec.updateStrategy.type Magic is unknown'],
     [{ metadata: { name: 'x' }, spec: { podManagementPolicy: 'Any' } }, 'StatefulSet /x: spec.podManagementPolicy Any is unknown'],
-  ])('of a shape that does not fit is unknown, with the field: %j', (raw, unknown) => {
+  ])('with an invalid shape is unknown, with the field: %j', (raw, unknown) => {
     expect(observeStatefulSet(raw)).toEqual({ unknown });
   });
 });
@@ -105,7 +105,7 @@ const rawPod = {
 const statuses = (...containerStatuses: readonly unknown[]) => ({ ...rawPod, status: { ...rawPod.status, containerStatuses } });
 
 describe('a pod', () => {
-  it('is read with its owner, revision, ordinal and the instant since which it is ready', () => {
+  it('is read with its owner, revision, ordinal and ready time', () => {
     expect(observePod(rawPod)).toEqual({
       namespace: 'mimir',
       name: 'ingester-zone-a-12',
@@ -139,7 +139,7 @@ describe('a pod', () => {
     expect(observePod(statuses(...containers))).toMatchObject({ containersReady, waitingReasons });
   });
 
-  it('that never became ready counts from its start, and before that from its creation', () => {
+  it('that never became ready counts from its start, and before its start from its creation', () => {
     const unscheduled = { ...rawPod, status: { phase: 'Pending' } };
     const started = { ...rawPod, status: { phase: 'Running', startTime: rawPod.status.startTime } };
     expect(observePod(started)).toMatchObject({ isReady: false, readyChangedMs: Date.parse('2026-03-01T00:00:05Z') });
@@ -173,7 +173,7 @@ describe('a pod', () => {
 });
 
 describe('a node', () => {
-  it('is ready when its condition says so', () => {
+  it('is ready by its condition', () => {
     const node = (status: string) => ({ metadata: { name: 'n' }, status: { conditions: [{ type: 'Ready', status }] } });
     expect([observeNode(node('True')), observeNode(node('Unknown')), observeNode(7)]).toEqual([
       { name: 'n', isReady: true },
@@ -213,7 +213,7 @@ describe('a replica source', () => {
     expect(observeReplicaSource(reference, raw).replicas).toEqual(replicas);
   });
 
-  it('has the replicas of its status only where they can be written back', () => {
+  it('has the replicas of its status only if they can be written back', () => {
     expect([
       observeReplicaSource(template, { spec: { replicas: 4 }, status: { replicas: 3 } }).statusReplicas,
       observeReplicaSource(template, { spec: { replicas: 4 } }).statusReplicas,
@@ -290,20 +290,20 @@ function revisionOf(asked: ReturnType<typeof setWith>, revisions: readonly unkno
   return fieldAt(withRevisions([asked], [running], revisions)[0], ['status', 'updateRevision']);
 }
 
-describe('the revision that a manifest asks for', () => {
-  it('is the one in force when the template means the same', () => {
+describe('the revision of a manifest', () => {
+  it('is the current one if the template is equivalent', () => {
     expect(revisionOf(setWith('x:1'))).toBe('a-1');
     const spelledOut = setWith('x:1');
     const containers = [{ ...spelledOut.spec.template.spec.containers[0], imagePullPolicy: 'IfNotPresent' }];
     expect(revisionOf({ ...spelledOut, spec: { template: { spec: { containers } } } } as ReturnType<typeof setWith>)).toBe('a-1');
   });
 
-  it('is not known when the template is new, also when the manifest was exported with its status', () => {
+  it('is unknown if the template is new, also if the manifest was exported with its status', () => {
     expect(revisionOf(setWith('x:2'))).toBeUndefined();
     expect(revisionOf(setWith('x:2', { status: { updateRevision: 'a-1' } }))).toBeUndefined();
   });
 
-  it('is that of an earlier template that comes back, of this StatefulSet alone', () => {
+  it('is the revision of an earlier template that is applied again, for this StatefulSet only', () => {
     expect(revisionOf(setWith('x:0'), [revision('a-0', 'x:0')])).toBe('a-0');
     expect(revisionOf(setWith('x:0'), [revision('b-0', 'x:0', 'other')])).toBeUndefined();
   });
@@ -341,7 +341,7 @@ describe('the revision that a manifest asks for', () => {
     expect(namesOf([cache('a', '1.0.0', { updateRevision: 'cache-a-1' })])).toEqual([undefined, undefined, undefined]);
   });
 
-  it('is undefined where nothing runs or no status reports a revision', () => {
+  it('is undefined if no pod runs or no status reports a revision', () => {
     const asked = setWith('x:1');
     expect(withRevisions([asked], [])[0]).toBe(asked);
     expect(withRevisions([asked], [setWith('x:0')])[0]).toBe(asked);

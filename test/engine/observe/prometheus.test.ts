@@ -41,7 +41,7 @@ describe('an answer of Prometheus', () => {
     expect(read(success('scalar', [seconds, text]))).toEqual(isValue(value));
   });
 
-  it.each(['NaN', '+Inf', '-Inf'])('the value %s is told as such, since JSON has no such number', (value) => {
+  it.each(['NaN', '+Inf', '-Inf'])('the value %s is a text, because JSON has no such number', (value) => {
     const told = { reading: { atMs, result: 'notFinite', value }, evaluatedMs: atMs };
     expect(read(vector([seconds, value]))).toEqual(told);
     expect(read(success('scalar', [seconds, value]))).toEqual(told);
@@ -55,7 +55,7 @@ describe('an answer of Prometheus', () => {
     },
   );
 
-  it('an instant of parts of a second is one in milliseconds', () => {
+  it('a timestamp with fractions of a second is one in milliseconds', () => {
     expect(read(vector([seconds + 0.123, '1']))).toEqual(isValue(1, atMs + 123));
   });
 
@@ -102,11 +102,11 @@ describe('an answer of Prometheus', () => {
     [422, { status: 'error', errorType: 'execution', error: 'x' }, 'the provider answered HTTP 422: execution'],
     [503, { status: 'error', errorType: 'timeout', error: 'x' }, 'the provider answered HTTP 503: timeout'],
     [500, vector([seconds, '0']), 'the provider answered HTTP 500'],
-  ])('status %i is an error with any body, and the body is not repeated', (status, body, message) => {
+  ])('status %i is an error with any body, and the error does not contain the body', (status, body, message) => {
     expect(read(body, { status })).toEqual(isError(message));
   });
 
-  it('with warnings it may be partial, so it is an error; infos and empty lists say nothing', () => {
+  it('with warnings is an error, because it may be partial; infos and empty lists are ignored', () => {
     const data = [series([seconds, '0'])];
     const partial = isError('the answer has warnings, so it may be partial');
     expect(read(success('vector', data, { warnings: ['No StoreAPIs matched for this query'] }))).toEqual(partial);
@@ -116,7 +116,7 @@ describe('an answer of Prometheus', () => {
     expect(read(success('vector', data, { warnings: null }))).toEqual(isValue(0));
   });
 
-  it('a sample that is too old, or of the future, is an error', () => {
+  it('a sample that is too old or in the future is an error', () => {
     expect(read(vector([seconds - 30, '0']))).toEqual(isValue(0, atMs - 30_000));
     expect(read(vector([seconds + 30, '0']))).toEqual(isValue(0, atMs + 30_000));
     expect(read(vector([seconds - 600, '0']))).toEqual({ ...isError('the sample is 10m old'), evaluatedMs: atMs - 600_000 });
@@ -126,7 +126,7 @@ describe('an answer of Prometheus', () => {
     });
   });
 
-  it('a sample of the same instant as the one before is no other reading', () => {
+  it('a sample with the time of the previous one is no new reading', () => {
     expect(read(vector([seconds, '0']), { beforeMs: atMs })).toEqual({
       ...isError('the answer repeats the previous sample'),
       evaluatedMs: atMs,

@@ -90,21 +90,21 @@ describe('a pod crashes', () => {
     ['CreateContainerError', true],
     ['ContainerCreating', false],
     ['PodInitializing', false],
-  ])('when a container waits for %s: %s', (reason, expected) => {
+  ])('if a container waits for %s: %s', (reason, expected) => {
     expect(isCrashing(pod(statefulSet(), 0, { waitingReasons: ['PodInitializing', reason] }))).toBe(expected);
   });
 
-  it('not when nothing waits', () => {
+  it('not if no container waits', () => {
     expect(isCrashing(pod(statefulSet(), 0))).toBe(false);
   });
 });
 
 describe('a zone', () => {
-  it('is whole when every pod is there, ready and at the update revision', () => {
+  it('is complete if every pod exists, is ready and at the update revision', () => {
     expect(seen(statefulSet())).toEqual(whole);
   });
 
-  it('lists outdated pods by ordinal, which are available all the same', () => {
+  it('lists outdated pods by ordinal, and these can be available', () => {
     expect(seen(outdatedStatefulSet(), { 1: { revision: newRevision } })).toEqual({ ...whole, outdated: [0, 2], updated: 1 });
   });
 
@@ -112,7 +112,7 @@ describe('a zone', () => {
     expect(seen(statefulSet(), { 1: { revision: '' } })).toEqual({ ...whole, outdated: [1], updated: 2 });
   });
 
-  it('has an unready pod of an old revision down, and not in flight', () => {
+  it('has an unready pod at an old revision as unavailable and not in flight', () => {
     expect(seen(outdatedStatefulSet(), { 2: { isReady: false } })).toEqual({
       ...whole,
       outdated: [0, 1, 2],
@@ -127,7 +127,7 @@ describe('a zone', () => {
     ['that starts at the update revision', { 2: { isReady: false } }, {}],
     ['that terminates', { 2: { isTerminating: true } }, {}],
     ['that is missing', { 2: 'missing' }, { pods: [0, 1], updated: 2 }],
-  ])('has a pod %s down and in flight', (_name, changes, differs) => {
+  ])('has a pod %s as unavailable and in flight', (_name, changes, differs) => {
     expect(seen(statefulSet(), changes)).toEqual({
       ...whole,
       unavailable: [2],
@@ -138,7 +138,7 @@ describe('a zone', () => {
     });
   });
 
-  it('keeps pods beyond its replicas apart: they are not down, and the zone is not whole while they last', () => {
+  it('lists surplus pods separately: they are not unavailable, and the zone is not ready until they are gone', () => {
     const set = statefulSet({ replicas: 4 });
     const shrunk = { ...set, replicas: 2 };
     const snapshot = snapshotOf({ groups: [native], statefulSets: [set] });
@@ -146,14 +146,14 @@ describe('a zone', () => {
     expect(counts(view)).toEqual({ ...whole, replicas: 2, pods: [0, 1, 2, 3], surplus: [2, 3], updated: 2, isReady: false });
   });
 
-  it('counts ordinals from where they start, and takes lower ones as surplus', () => {
+  it('counts ordinals from the first one, and lower ones as surplus', () => {
     const set = statefulSet({ firstOrdinal: 5 });
     const strays = [pod(set, 4), pod(set, 7), pod(set, 6), pod(set, 5)];
     const pods = [{ namespace: 'mimir', statefulSet: set.name, pods: strays }];
     expect(seen(set, {}, { pods })).toEqual({ ...whole, pods: [4, 5, 6, 7], surplus: [4], isReady: false });
   });
 
-  it('with no replicas is whole', () => {
+  it('with no replicas is complete', () => {
     expect(seen(statefulSet({ replicas: 0 }))).toEqual({ ...whole, replicas: 0, pods: [], updated: 0 });
   });
 });
@@ -161,7 +161,7 @@ describe('a zone', () => {
 describe('a claim', () => {
   const claim = { verb: 'evictPod', zone: 'a', uid: 'uid-ingester-zone-a-1', ordinal: 1, atMs: kitNowMs } as const;
 
-  it('makes a healthy pod count as down and in flight', () => {
+  it('makes a healthy pod count as unavailable and in flight', () => {
     expect(seen(statefulSet(), {}, { ledgers: [ledgerOf({ claims: [claim] })] })).toEqual({
       ...whole,
       unavailable: [1],
@@ -231,7 +231,7 @@ describe('a claim', () => {
     },
   );
 
-  it('that should have ended names no time in the past, because its reader may have seen it later', () => {
+  it('that should have ended names no past time, because its reader may see it later', () => {
     const [view] = viewGroup(
       snapshotOf({ groups: [native], ledgers: [ledgerOf({ claims: [ready(1, { atMs: ago(121 * secondMs) })] })] }),
       native,
@@ -245,11 +245,11 @@ describe('a claim', () => {
     ['another pod', { ...claim, uid: 'uid-gone' }, ledgerOf()],
     ['another group', claim, ledgerOf({ group: 'store-gateway' })],
     ['another namespace', claim, ledgerOf({ namespace: 'loki' })],
-  ])('of %s changes nothing', (_name, other, ledger) => {
+  ])('of %s has no effect', (_name, other, ledger) => {
     expect(seen(statefulSet(), {}, { ledgers: [{ ...ledger, claims: [other] }] })).toEqual(whole);
   });
 
-  it('stands in the view of its zone alone', () => {
+  it('is only in the view of its zone', () => {
     const both = group({ zones: ['a', 'b'] });
     const view = viewGroup(snapshotOf({ groups: [both], ledgers: [ledgerOf({ claims: [claim] })] }), both);
     expect(view.zones.map(({ claims }) => claims)).toEqual([[claim], []]);
@@ -259,7 +259,7 @@ describe('a claim', () => {
 describe('the counters of the status', () => {
   const behind = statefulSet({ status: { readyReplicas: 1 } });
 
-  it('count in adopted groups when they say that more are down', () => {
+  it('count in adopted groups if they show more unavailable pods', () => {
     expect(seen(behind, {}, {}, asAdopted)).toEqual({ ...whole, unavailableCount: 2, isReady: false });
   });
 
@@ -267,7 +267,7 @@ describe('the counters of the status', () => {
     expect(seen(behind)).toEqual(whole);
   });
 
-  it('count pods that the status has and the list has not', () => {
+  it('count pods that the status has and the list does not have', () => {
     expect(seen(statefulSet({ status: { replicas: 5, readyReplicas: 5 } }), {}, {}, asAdopted)).toEqual({
       ...whole,
       unavailableCount: 2,
@@ -275,7 +275,7 @@ describe('the counters of the status', () => {
     });
   });
 
-  it('never make fewer pods count than are down', () => {
+  it('never reduce the number of unavailable pods', () => {
     const down = { 1: { isReady: false }, 2: { isReady: false } };
     expect(seen(statefulSet({ status: { readyReplicas: 2 } }), down, {}, asAdopted)).toEqual({
       ...whole,
@@ -317,12 +317,12 @@ describe('the members of an adopted zone', () => {
     expect(seen(statefulSet({ replicas: 1 }), {}, { pods }, asAdopted)?.pods).toEqual([0]);
   });
 
-  it('and those of a native one by their owner', () => {
+  it('are found by their owner in a native group', () => {
     expect(seen(statefulSet({ replicas: 2 }), {}, { pods })?.pods).toEqual([0, 1]);
   });
 });
 
-describe('the views that are remembered', () => {
+describe('the cached views', () => {
   /** The same state in lists of its own, of which nothing is remembered. */
   const fresh = (snapshot: Snapshot): Snapshot => ({ ...snapshot, pods: structuredClone(snapshot.pods) });
   const ask = (snapshot: Snapshot, definition = native) => counts(viewGroup(snapshot, definition).zones[0]);
@@ -338,7 +338,7 @@ describe('the views that are remembered', () => {
     availableAtMs: kitNowMs + 20 * secondMs,
   };
 
-  it('are the same objects while nothing changes', () => {
+  it('are the same objects without a change', () => {
     expect(viewGroup(base, native).zones[0]).toBe(viewGroup({ ...base }, native).zones[0]);
   });
 
@@ -355,7 +355,7 @@ describe('the views that are remembered', () => {
       }),
       { ...notYet, unavailable: [0, 1], unavailableCount: 2, inFlight: 2 },
     ],
-  ])('answer like fresh ones when %s', (_name, change, expected) => {
+  ])('are equal to new views if %s', (_name, change, expected) => {
     ask(base);
     const changed = change(base);
     expect(ask(changed)).toEqual(expected);
@@ -363,7 +363,7 @@ describe('the views that are remembered', () => {
     expect(ask(base)).toEqual(notYet);
   });
 
-  it('are not those of another group over the same pods', () => {
+  it('differ for another group over the same pods', () => {
     ask(base);
     expect(ask(base, asAdopted)).toEqual(whole);
     expect(ask(base)).toEqual(notYet);
@@ -371,7 +371,7 @@ describe('the views that are remembered', () => {
 });
 
 describe('the order of a list of pods', () => {
-  it('does not matter', () => {
+  it('has no effect', () => {
     const set = outdatedStatefulSet({ replicas: 4 });
     const snapshot = snapshotOf({ statefulSets: [set], podChanges: { [set.name]: { 2: { isReady: false }, 3: 'missing' } } });
     const reversed = snapshot.pods.map((view) => ({ ...view, pods: Array.isArray(view.pods) ? view.pods.toReversed() : view.pods }));
@@ -403,14 +403,14 @@ const asked = { atMs: kitNowMs, minReadySeconds: 0 };
 const value = (number: number) => ({ atMs: kitNowMs, result: 'value', value: number });
 
 describe('the pods of the wave that are not available', () => {
-  it('are the updated ones after its last pod', () => {
+  it('are its updated pods after its last replacement', () => {
     expect(podsAvailable(viewOf({ a: { 2: updated } }), after, asked)).toEqual(value(0));
     expect(podsAvailable(viewOf({ a: { 2: { ...updated, isReady: false } } }), after, asked)).toEqual(value(1));
     // It is what the next wave cures.
     expect(podsAvailable(viewOf({ a: { 1: { isReady: false }, 2: updated } }), after, asked)).toEqual(value(0));
   });
 
-  it('are all of its zones before its first pod, and none of other zones', () => {
+  it('are the pods of its zones before its first replacement, and no pods of other zones', () => {
     expect(podsAvailable(viewOf({ a: { 1: { isReady: false } }, b: { 0: { isReady: false } } }), before, asked)).toEqual(value(1));
     const rest = { ...before, wave: 1 };
     expect(podsAvailable(viewOf({ a: { 1: { isReady: false } }, b: { 0: { isReady: false } }, c: { 1: 'missing' } }), rest, asked)).toEqual(
@@ -418,23 +418,23 @@ describe('the pods of the wave that are not available', () => {
     );
   });
 
-  it('are those that are missing, at any revision', () => {
+  it('include missing pods at any revision', () => {
     expect(podsAvailable(viewOf({ a: { 0: 'missing', 2: updated } }), after, asked)).toEqual(value(1));
   });
 
-  it('are those that have not been ready for as long as the gate or the StatefulSet asks', () => {
+  it('include pods that are ready for less than the time of the gate or the StatefulSet', () => {
     const view = viewOf({ a: { 2: justReady } });
     expect(podsAvailable(view, after, { ...asked, minReadySeconds: 30 })).toEqual(value(0));
     expect(podsAvailable(view, after, { ...asked, minReadySeconds: 31 })).toEqual(value(1));
     expect(podsAvailable(viewOf({ a: { 2: justReady } }, { set: { minReadySeconds: 60 } }), after, asked)).toEqual(value(1));
   });
 
-  it('are those that terminate, and those whose node is lost', () => {
+  it('include terminating pods, and pods on a lost node', () => {
     expect(podsAvailable(viewOf({ a: { 2: { ...updated, isTerminating: true } } }), after, asked)).toEqual(value(1));
     expect(podsAvailable(viewOf({ a: { 2: { ...updated, nodeReady: false } } }), after, asked)).toEqual(value(1));
   });
 
-  it('are not known without the pods, and without a wave', () => {
+  it('are unknown without the pods, and without a wave', () => {
     const error = (message: string) => ({ atMs: kitNowMs, result: 'error', message });
     expect(podsAvailable(viewOf({}, { unreadZone: 'a' }), after, asked)).toEqual(
       error('the pods of ingester-zone-a could not be read: forbidden'),
@@ -444,7 +444,7 @@ describe('the pods of the wave that are not available', () => {
 });
 
 describe('the updated pods', () => {
-  it('are those of every zone at the revision of the run, with the Service of their StatefulSet', () => {
+  it('are the pods of every zone at the revision of the run, with the Service of their StatefulSet', () => {
     const view = viewOf({ a: { 1: updated, 2: { ...updated, isTerminating: true } }, c: { 0: updated } });
     const found = updatedPods(view, { target, previous });
     expect(typeof found === 'string' ? found : found.map(({ pod, serviceName }) => `${pod.name} ${serviceName}`)).toEqual([
@@ -456,7 +456,7 @@ describe('the updated pods', () => {
     expect(updatedPods(view, { target, previous: { ...previous, a: newRevision } })).toHaveLength(1);
   });
 
-  it('are not known while those of a zone are not', () => {
+  it('are unknown while the pods of a zone are unknown', () => {
     expect(updatedPods(viewOf({}, { unreadZone: 'a' }), { target, previous })).toBe(
       'the pods of ingester-zone-a could not be read: forbidden',
     );

@@ -68,13 +68,13 @@ describe('an intent', () => {
     },
   );
 
-  it('to approve counts from the group that is asked for alone', () => {
+  it('to approve counts only for the group of the request', () => {
     const [row] = intentRows.filter(({ action }) => action === 'approve');
     if (row === undefined) throw new Error('there is a row for approve');
     expect(decided(row, [saying(row, { requestedBy: vouched(['dev']) })])).toBe(row.without);
   });
 
-  it('to approve counts for what is defined as it was then alone', () => {
+  it('to approve counts only for the definition at that time', () => {
     const [row] = intentRows.filter(({ action }) => action === 'approve');
     if (row === undefined) throw new Error('there is a row for approve');
     expect(decided(row, [saying(row, { digest: '0'.repeat(32) })])).toBe(row.without);

@@ -203,7 +203,7 @@ describe('in the middle of a wave', () => {
     });
   });
 
-  it('has a row for everything that may happen', () => {
+  it('has a row for every possible event', () => {
     const kinds = new Set(midWaveRows.flatMap(({ happens }) => happens.map(({ kind }) => kind)));
     expect([...kinds].sort()).toEqual(
       [

@@ -63,24 +63,24 @@ describe('a promotion', () => {
     { namespace: 'mimir', group: 'ingester', gate: 'errors', readings: [{ atMs: kitNowMs - 1000, result: 'value', value: 9 }] },
   ];
 
-  it('with a future time skips nothing', () => {
+  it('with a future time has no effect', () => {
     const said = (aheadMs: number) => intent({ action: 'promote', requestedBy: vouched('kim', kitNowMs + aheadMs) });
     expect(asked([said(30_001)])).toEqual(['soak wait', 'gate wait']);
     expect(asked([said(30_000)])).toEqual(['soak skip', 'gate skip']);
   });
 
-  it('passes over soak and gates, also one that would fail the run, and says who said so', () => {
+  it('skips soak and gates, also a gate that would fail the run, and names its requester', () => {
     expect(asked([])).toEqual(['soak wait', 'gate wait']);
     expect(asked([], bad)).toEqual(['soak wait', 'gate no', 'failed']);
     expect(asked([intent({ action: 'promote' })], bad)).toEqual(['soak skip', 'gate skip']);
   });
 
-  it('of one gate leaves the soak', () => {
+  it('of one gate does not skip the soak', () => {
     expect(asked([intent({ action: 'promote', gate: 'errors' })], bad)).toEqual(['soak wait', 'gate skip']);
     expect(asked([intent({ action: 'promote', gate: 'other' })], bad)).toEqual(['soak wait', 'gate no', 'failed']);
   });
 
-  it('passes over no approval', () => {
+  it('skips no approval', () => {
     const approval = { count: 1, from: [] };
     const approved = group({ rollout: { waves: [wave('all', ['a', 'b', 'c'], { before: { approval, gates: [] } })] } });
     const decided = roll(approved, runOf(), { intents: [intent({ action: 'promote' })] });
@@ -99,20 +99,20 @@ describe('an approval', () => {
     intent({ wave: 'all', digest: digestOfWaves(approved), requestedBy: vouched('kim', atMs), ...more });
   const no = (atMs: number): IntentView => ({ ...yes(atMs), action: 'reject' });
 
-  it('passes the wave, but ends no rejection: also not of the same person and with a later time', () => {
+  it('passes the wave, but ends no rejection, also of the same user and with a later time', () => {
     expect(answered(yes(ago(1000)))).toBe('a-2');
     expect(answered(no(ago(2000)), yes(ago(1000)))).toBe('roll/a blocked: approval');
     expect(answered(yes(ago(2000)), no(ago(1000)))).toBe('roll/a blocked: approval');
     expect(answered(no(ago(2000)), yes(ago(1000), { requestedBy: vouched('lea', ago(1000)) }))).toBe('roll/a blocked: approval');
   });
 
-  it('says when it ends, by the first of both ends', () => {
+  it('names its end, the first of both ends', () => {
     const results = roll(approved, runOf(), { intents: [yes(ago(1000), { expiresMs: kitNowMs + minuteMs })] }).steps[0]?.results;
     expect(results?.find(({ rule }) => rule === 'approval')?.earliestMs).toBe(kitNowMs + minuteMs);
   });
 });
 
-describe('the digest of what is approved', () => {
+describe('the digest of an approved definition', () => {
   const [canary, rest] = [
     wave('canary', ['a'], { amount: { pods: 1 }, after: { soakMs: hourMs, gates: ['errors'] } }),
     wave('rest', ['a', 'b', 'c'], { before: { approval: { count: 1, from: ['oncall'] }, gates: [] } }),
@@ -121,7 +121,7 @@ describe('the digest of what is approved', () => {
     digestOfWaves(group({ gates, rollout: { waves } }));
   const base = of([canary, rest]);
 
-  it('of waves is independent of the rest of the group and of the place of its definition', () => {
+  it('of waves is independent of the rest of the group and of the location of its definition', () => {
     const elsewhere = group({
       name: 'store',
       gates: [gate({ name: 'third' }), gate()],
@@ -140,11 +140,11 @@ describe('the digest of what is approved', () => {
     ['who approves', of([canary, { ...rest, before: { gates: [], approval: { count: 1, from: ['dev'] } } }])],
     ['a gate that a wave names', of([canary, rest], [gate({ pass: { '<=': [{ var: 'value' }, 9] } })])],
     ['a gate that is gone', of([canary, rest], [])],
-  ])('of waves is another one with %s', (_what, other) => {
+  ])('of waves changes with %s', (_what, other) => {
     expect(other).not.toBe(base);
   });
 
-  it('of a rule changes with everything that it evaluates, and is the same at every place', () => {
+  it('of a rule changes with everything that it evaluates, and is the same at every location', () => {
     const metric = { source: 'prod', query: 'max(queue)', noData: 'unknown', maxAgeMs: minuteMs } as const;
     const rule = policyRule({ effect: 'requireApproval', when: { '>': [{ var: 'inputs.metrics.queue' }, 100] } });
     const safety = policy({ metrics: { queue: metric, idle: metric }, rules: [rule] });
@@ -169,12 +169,12 @@ describe('an abort', () => {
     expect(pauses(now, intent({ action: 'abort', ...more }), { id: 'run-1' })).toBe(expected);
   });
 
-  it('without a verified requester blocks the run that it names, and no other', () => {
+  it('without a verified requester blocks only the run that it names', () => {
     const { requestedBy: _nobody, ...anonymous } = intent({ action: 'abort', runId: 'run-1' });
     expect([pauses(now, anonymous, { id: 'run-1' }), pauses(now, anonymous, { id: 'run-2' })]).toEqual([true, false]);
   });
 
-  it('with a future time ends nothing, and blocks until that time', () => {
+  it('with a future time ends no run, and blocks until that time', () => {
     const early = (aheadMs: number) => intent({ action: 'abort', runId: 'run-1', requestedBy: vouched('kim', kitNowMs + aheadMs) });
     expect([30_000, 30_001].map((aheadMs) => pauses(now, early(aheadMs), { id: 'run-1' }))).toEqual([false, true]);
     expect(blockedSteps(roll(group(), runOf(), { intents: [early(30_001)] })).join()).toContain('paused');
@@ -184,7 +184,7 @@ describe('an abort', () => {
     expect(ended).toEqual([true, false]);
   });
 
-  it('that is older than a retry ends nothing', () => {
+  it('that is older than a retry has no effect', () => {
     const abort = intent({ action: 'abort', runId: 'run-1', requestedBy: vouched('kim', ago(minuteMs)) });
     expect(replacedPods(roll(group(), runOf({ retriedMs: ago(1000) }), { intents: [abort] }))).toBe('a-2');
   });
@@ -214,7 +214,7 @@ describe('a protection', () => {
     ['a decrease of a whole zone', shrink, {}, 'deny protected'],
     ['the deletion of a StatefulSet', removeSet, { zone: 'a', ordinals: [0] }, 'deny protected'],
     ['nothing after its end', evict, { expiresMs: kitNowMs }, 'allow'],
-  ])('refuses %s', (_name, request, more, expected) => {
+  ])('denies %s', (_name, request, more, expected) => {
     expect(ask(request, [protect(more)])).toBe(expected);
   });
 
@@ -222,7 +222,7 @@ describe('a protection', () => {
     [{}, 'the group'],
     [{ zone: 'a' }, 'zone a'],
     [{ ordinals: [1] }, 'a-1'],
-  ])('%j names its place in the denial', (more, place) => {
+  ])('%j names its location in the denial', (more, place) => {
     const { snapshot } = contextWith(group(), { intents: [protect(more)] });
     expect(judge(snapshot, evict).message).toContain(`protects ${place}`);
   });
@@ -232,7 +232,7 @@ describe('a protection', () => {
     expect(ask(evict, { unknown: 'forbidden' }, adopted())).toBe('allow');
   });
 
-  it('of a pod leaves it for last, and of a zone blocks the zone', () => {
+  it('of a pod puts it last, and of a zone blocks the zone', () => {
     expect(replacedPods(roll(group(), runOf(), { intents: [protect({ zone: 'a', ordinals: [2] })] }))).toBe('a-1');
     expect(blockedSteps(roll(group(), runOf(), { intents: [protect({ zone: 'a' })] }))).toEqual(['roll/a wait: protected']);
     expect(blockedSteps(roll(group(), runOf(), { intents: [protect({ zone: 'a', ordinals: [0, 1, 2] })] }))).toEqual([
@@ -241,7 +241,7 @@ describe('a protection', () => {
   });
 });
 
-describe('a cancelled decrease', () => {
+describe('a cancelled downscale', () => {
   const shrinking = group({ zones: [{ name: 'a', replicas: { kind: 'count', count: 2 } }] });
   const decided = (intents: readonly IntentView[]) => {
     const ledgers = [ledgerOf({ preparations: [preparation(2)] })];
@@ -253,7 +253,7 @@ describe('a cancelled decrease', () => {
     ];
   };
 
-  it('is not written, and pods that prepared are told to stay', () => {
+  it('is not written, and prepared pods are cancelled', () => {
     expect(decided([])).toEqual(['scaleStatefulSet']);
     expect(decided([intent({ action: 'cancel', zone: 'a', replicas: 2 })])).toEqual([
       'callPods DELETE',
@@ -261,7 +261,7 @@ describe('a cancelled decrease', () => {
     ]);
   });
 
-  it('says nothing of another number', () => {
+  it('does not affect another number', () => {
     expect(decided([intent({ action: 'cancel', zone: 'a', replicas: 1 })])).toEqual(['scaleStatefulSet']);
   });
 
@@ -310,7 +310,7 @@ describe('a cancelled decrease', () => {
       expect(isDecreased(afterTurns([requesting(3), requesting(1)], [every]), [every])).toBe(false);
     });
 
-    it('forgets a cancellation that a person deleted, but not while requests cannot be read', () => {
+    it('ends when a user deletes the cancellation, but not while requests cannot be read', () => {
       const ended = afterTurns([requesting(3)], [cancel]);
       expect(ended.endedCancels).toHaveLength(1);
       expect(afterTurns([requesting(2)], { unknown: 'timeout' }, ended)).toEqual(ended);
@@ -334,7 +334,7 @@ describe('an exception', () => {
     ['onDelete', randomCase],
     ['partition', partitionedCase],
     ['pinned', pinnedCase],
-  ])('lets its rule pass wherever the rule blocks, for random groups with the strategy %s', (_, randomGroup) => {
+  ])('permits its rule wherever the rule blocks, for random groups with the strategy %s', (_, randomGroup) => {
     const passed = new Set<string>();
     const failed = new Set<string>();
     for (let seed = 1; seed <= 300; seed += 1) {
@@ -363,15 +363,15 @@ describe('an exception', () => {
     expect(passed.size).toBeGreaterThan(8);
   });
 
-  it('never replaces an approval that a policy rule demands', () => {
+  it('never replaces an approval that a policy rule requires', () => {
     const demanding = policy({ name: 'change', rules: [policyRule({ name: 'ask', effect: 'requireApproval' })] });
     expect(canOverride('change/ask', [demanding])).toBe(false);
     expect(canOverride('change/ask', [policy({ name: 'change', rules: [policyRule({ name: 'ask' })] })])).toBe(true);
   });
 });
 
-describe('rules that do not yield', () => {
-  it('are rules, and no exception lets them pass', () => {
+describe('rules without exceptions', () => {
+  it('are in the catalog, and no exception permits them', () => {
     const ids = ruleCatalog.map(({ id }) => id);
     expect(rulesWithoutException.filter((rule) => !ids.includes(rule))).toEqual([]);
     for (const rule of rulesWithoutException) {
@@ -390,7 +390,7 @@ describe('the record of a run', () => {
   };
   const approve = intent({ wave: 'rest', runId: 'run-1', reason: 'fine' });
 
-  it('says who asked what of it, each once, and nothing of other runs', () => {
+  it('names each request and its requester once, and no request of other runs', () => {
     const first = record([approve, intent({ name: 'other', action: 'promote', runId: 'run-0' })], undefined, {
       exceptions: [
         exception('zone-gap', { requestedBy: { user: 'anna', atMs: kitNowMs - 60_000 } }),
@@ -406,7 +406,7 @@ describe('the record of a run', () => {
     expect(record([], first)?.spec.people).toHaveLength(3);
   });
 
-  it('keeps the first ones of many', () => {
+  it('keeps the first requests of many', () => {
     const many = Array.from({ length: 50 }, (_, index) => ({ ...approve, name: `intent-${index}` }));
     expect(record(many)?.spec.people).toHaveLength(30);
   });

@@ -24,7 +24,7 @@ it('a plan shows the approval after a wave that also soaks, behind the soak, and
   expect(kinds).toEqual(['canary roll a', 'canary soak', 'canary approval', 'rest approval', 'rest roll a', 'rest roll b', 'rest roll c']);
 });
 
-it('a plan passes the gates and asks for the approvals of a wave that adds no pod', () => {
+it('a plan passes the gates and waits for the approvals of a wave that adds no pod', () => {
   const approval = { count: 1, from: ['oncall'] };
   const checks = { before: { gates: ['errors'], approval }, after: { soakMs: 0, gates: ['errors'] } };
   const waves = [
@@ -84,11 +84,11 @@ it('a plan shows the approval of a wave and that of each policy rule that waits 
   expect(planned?.totals.approvals).toBe(4);
 });
 
-it('a plan that only a person can continue names the approval behind the pause', () => {
+it('a plan that only a user can continue names the approval behind the pause', () => {
   expect(stopped({ action: 'pause' }).waits).toEqual(['paused', 'approval']);
 });
 
-it('a plan that a missing webhook blocks names the approval that is missing now, and that of a later wave', () => {
+it('a plan that a missing webhook blocks names the approval that is missing now, and the approval of a later wave', () => {
   const approval = { count: 1, from: ['oncall'] };
   const waves = ['first', 'rest'].map((name) => wave(name, ['a', 'b', 'c'], { before: { approval, gates: [] } }));
   const spec = { updateStrategy: { type: 'RollingUpdate', rollingUpdate: { partition: holdingPartition } } };

@@ -15,11 +15,11 @@ const image = 'grafana/mimir:2.17.1';
 const guarded = group({ zones: [{ name: 'a', noDownscale: true }, { name: 'b', noDelete: true }, 'c'] });
 
 describe('the changes of a plan', () => {
-  it('are empty where manifests say the same in other words', () => {
+  it('are empty if manifests differ only in notation', () => {
     expect(changesOf({ desired: manifests({ metadata: { creationTimestamp: '2026-01-01T00:00:00Z' } }).toReversed() })).toEqual([]);
   });
 
-  it('stand once for zones that change alike, in the order of the zones', () => {
+  it('appear once for zones with the same change, in the order of the zones', () => {
     expect(changesOf({ desired: [manifest('c', { image }), manifest('a', { image }), manifest('b')] })).toEqual([
       {
         kind: 'template',
@@ -32,7 +32,7 @@ describe('the changes of a plan', () => {
     ]);
   });
 
-  it('tell replicas, settings and templates apart', () => {
+  it('distinguish replicas, settings and templates', () => {
     const desired = [manifest('a', { replicas: 5 }), manifest('b', { spec: { minReadySeconds: 30 } }), manifest('c', { image })];
     expect(changesOf({ desired }).map(({ kind, zones, field, consequence }) => [kind, zones.join(), field, consequence])).toEqual([
       ['replicas', 'a', 'spec.replicas', 'scaleUp'],
@@ -41,12 +41,12 @@ describe('the changes of a plan', () => {
     ]);
   });
 
-  it('contain no replicas where another source sets them', () => {
+  it('contain no replicas if another source sets them', () => {
     expect(changesOf({ desired: manifests({ replicas: undefined }) })).toEqual([]);
   });
 });
 
-describe('the object that replicas are mirrored from', () => {
+describe('the source object of replicas', () => {
   const replicas = {
     kind: 'mirror',
     apiVersion: 'rollout-operator.grafana.com/v1',
@@ -73,7 +73,7 @@ describe('the object that replicas are mirrored from', () => {
     return plan({ groups: [mirrored], current: [...sets, ...current], desired: [...sets, ...desired] });
   };
 
-  it('is a separate change, before those of the members', () => {
+  it('is a separate change, before the changes of the members', () => {
     const up = between([template(3)], [template(5)]);
     expect(up.changes).toEqual([
       { kind: 'source', zones: ['a', 'b'], field: 'ReplicaTemplate ingester', before: 3, after: 5, consequence: 'scaleUp' },
@@ -98,7 +98,7 @@ describe('the object that replicas are mirrored from', () => {
     expect(changes).toMatchObject([{ kind: 'source', zones: ['a', 'b'] }]);
   });
 
-  it('is no change where it is equal, new, unreadable or another object', () => {
+  it('is no change if it is equal, new, unreadable or another object', () => {
     expect(between([template(3)], [template(3)]).changes).toEqual([]);
     expect(between([], [template(3)]).changes).toEqual([]);
     expect(between([template(3)], [template(undefined)]).changes).toEqual([]);
@@ -117,13 +117,13 @@ describe('a member that is created', () => {
 });
 
 describe('a member that is deleted', () => {
-  it('is a change that restarts nothing', () => {
+  it('is a change without restarts', () => {
     const deleted = plan({ desired: manifests({}, ['a', 'b']) });
     expect(deleted.changes).toEqual([{ kind: 'deleted', zones: ['c'], field: 'metadata.name', consequence: 'none' }]);
     expect(deleted.refused).toEqual([]);
   });
 
-  it('is refused where it is protected', () => {
+  it('is denied if it is protected', () => {
     const refused = plan({ groups: [guarded], desired: manifests({}, ['a', 'c']) });
     expect(refused.changes).toEqual([{ kind: 'deleted', zones: ['b'], field: 'metadata.name', consequence: 'refused' }]);
     expect(refused.outcome).toBe('blocked');
@@ -140,13 +140,13 @@ describe('a member that is deleted', () => {
     ]);
   });
 
-  it('is nothing where it never was', () => {
+  it('is no change if it never existed', () => {
     expect(plan({ current: manifests({}, ['a', 'b']), desired: manifests({}, ['a', 'b']) }).changes).toEqual([]);
   });
 });
 
-describe('a change that is refused', () => {
-  it('stands with what was asked and why, and is not carried out', () => {
+describe('a denied change', () => {
+  it('is shown with the request and the reason, and is not carried out', () => {
     const refused = plan({ groups: [guarded], desired: [manifest('a', { replicas: 2, image }), manifest('b'), manifest('c')] });
     expect(refused.changes.map(({ kind, zones, consequence }) => [kind, zones.join(), consequence])).toEqual([
       ['replicas', 'a', 'refused'],
@@ -164,7 +164,7 @@ describe('a change that is refused', () => {
     expect(refused.zones[0]).toMatchObject({ replicasBefore: 3, replicasAfter: 3, restarts: 0 });
   });
 
-  it('leaves the changes of other zones as they are', () => {
+  it('does not affect the changes of other zones', () => {
     const policies = [policy({ rules: [policyRule({ when: { '==': [{ var: 'target.zone' }, 'b'] } })] })];
     const refused = plan({ desired: manifests({ image }), policies });
     expect(refused.refused.map(({ what }) => what)).toEqual(['update StatefulSet ingester-zone-b']);

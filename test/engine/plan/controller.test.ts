@@ -61,7 +61,7 @@ const stepsOf = ({ waves }: GroupPlan) =>
   waves.flatMap(({ name, steps }) =>
     steps.map(({ kind, zone, pods, startSeconds }) => [name, kind, zone, pods.map((pod) => pod.slice(-3)).join(' '), startSeconds]),
   );
-it('counts every pod that a rollback replaces, also those of a template that another one superseded', () => {
+it('counts every pod that a rollback replaces, also pods of a superseded template', () => {
   const names = ['a', 'b', 'c'] as const;
   const all = (revision: string) => Object.fromEntries(names.map((name) => [name, revision]));
   const ofGroup = group({ rollout: { strategy: 'pinned', waves: [wave('all', [...names])] } });
@@ -106,7 +106,7 @@ describe('pods that the StatefulSet controller replaces without an action of the
     }
   });
 
-  it('are shown on the way back to the earlier template', () => {
+  it('are shown during a return to the earlier template', () => {
     const plan = planTo('1.0', midRun({ a: 2 }));
     expect([plan.outcome, stepsOf(plan), plan.totals.restarts]).toEqual(['complete', [['at once', 'roll', 'a', 'a-2', 0]], 1]);
     expect(plan.timeline).toMatchObject([{ zone: 'a', kind: 'roll', startSeconds: 0 }]);
@@ -122,7 +122,7 @@ describe('pods that the StatefulSet controller replaces without an action of the
     expect([risksOf(plan).length, isOneZoneAtATime(plan), plan.totals.restarts]).toEqual([2, false, 9]);
   });
 
-  it('are those that a partition lowered by hand exposes', () => {
+  it('are the pods that a partition lowered by hand exposes', () => {
     const run = midRun({ a: 2 });
     const lowered = { ...run, statefulSets: run.statefulSets.map((set) => (set.name.endsWith('a') ? { ...set, partition: 1 } : set)) };
     expect(stepsOf(planTo('1.1', lowered))[0]).toEqual(['at once', 'roll', 'a', 'a-1', 0]);
@@ -153,7 +153,7 @@ it('blocks the plan of pinned pods that only a retry replaces again, and not the
   expect(planned('1.2')).toEqual(['complete', []]);
 });
 
-it('names the zones after a wait in the order of the waves that are left', () => {
+it('names the zones after a wait in the order of the remaining waves', () => {
   const ofGroup = group({
     rollout: { waves: [wave('first', ['b'], { amount: { pods: 1 } }), wave('mid', ['c', 'a']), wave('rest', ['b'])] },
   });

@@ -34,20 +34,20 @@ function known(estimate: ReturnType<typeof estimateEnd>): Estimate {
 const secondsOf = ({ end }: Estimate) => [(end.p50Ms - kitNowMs) / 1000, ((end.p90Ms ?? Number.NaN) - kitNowMs) / 1000];
 
 describe('the estimate', () => {
-  it('is that of a plan while no pod of the run has come back yet', () => {
+  it('is the estimate of a plan until the first pod of the run has come back', () => {
     const estimate = known(estimated());
     expect(secondsOf(estimate)).toEqual([12 * 60, 12 * 180]);
     expect([estimate.measuredPods, estimate.start]).toEqual([0, defaultAssumptions.pods.start]);
   });
 
-  it('takes the times of the pods of the run as soon as there are some; of a few, the slow case is the slowest or twice the median', () => {
+  it('uses the times of the pods of the run; with few pods, the slow case is the slowest or twice the median', () => {
     expect(secondsOf(known(estimated({}, { pods: took(10, 20, 30) })))).toEqual([12 * 20, 12 * 40]);
     expect(secondsOf(known(estimated({}, { pods: took(20, 90, 10) })))).toEqual([12 * 20, 12 * 90]);
     const many = [...Array.from({ length: 18 }, () => 20), 60, 900];
     expect(secondsOf(known(estimated({}, { pods: took(...many) })))).toEqual([12 * 20, 12 * 60]);
   });
 
-  it.each(['onDelete', 'partition', 'pinned'] as const)('is reckoned for the strategy %s', (strategy) => {
+  it.each(['onDelete', 'partition', 'pinned'] as const)('is calculated for the strategy %s', (strategy) => {
     const rolling = group({ rollout: { strategy, waves: [wave('all', ['a', 'b', 'c'])] } });
     const update = strategy === 'onDelete' ? {} : { updateStrategy: 'RollingUpdate' as const, partition: holdingPartition };
     const statefulSets = rolling.zones.map(({ statefulSet: name }) => outdatedStatefulSet({ name, replicas: 4, ...update }));
@@ -55,7 +55,7 @@ describe('the estimate', () => {
     expect(secondsOf(known(estimated({ statefulSets }, more)))).toEqual([12 * (30 + 20), 12 * (120 + 40)]);
   });
 
-  it('ends while a zone shrinks whose pods took no time to stop', () => {
+  it('ends while a zone shrinks whose pods stopped at once', () => {
     const counted = { kind: 'count', count: 3 } as const;
     const shrinking = group({
       zones: [
@@ -70,7 +70,7 @@ describe('the estimate', () => {
     expect(secondsOf(known(estimated({ statefulSets, pods }, { group: shrinking })))).toEqual([0, 0]);
   });
 
-  it('takes the gap between one pod and the next for the time to stop, where pods go one by one in one zone', () => {
+  it('uses the time between one pod and the next as the time to stop, if pods of one zone are replaced one by one', () => {
     const oneByOne = (gap: number, zones = 'aaaaa'): readonly SuccessorPod[] =>
       [...zones].map((zone, index) => {
         const createdMs = kitNowMs - 1_000_000 + index * (20 + gap) * 1000;
@@ -88,7 +88,7 @@ describe('the estimate', () => {
     expect(known(estimated(paced, { pods: oneByOne(50) })).measuredStops).toBe(0);
   });
 
-  it('has the end of each zone that is not done, in the order in which they go', () => {
+  it('has the end of each incomplete zone, in the order of the rollout', () => {
     const done = statefulSet({ name: 'ingester-zone-a', replicas: 4 });
     const { zones } = known(estimated({ statefulSets: [done, ...sets.slice(1)] }, { pods: took(10, 10) }));
     expect(Object.entries(zones).map(([zone, { p50Ms }]) => [zone, (p50Ms - kitNowMs) / 1000])).toEqual([
@@ -97,7 +97,7 @@ describe('the estimate', () => {
     ]);
   });
 
-  it('counts the soaks that are ahead, and leaves out the time of people but says how many are asked', () => {
+  it('counts the remaining soaks, and excludes the time of approvals but counts them', () => {
     const careful = group({
       rollout: {
         waves: [
@@ -110,7 +110,7 @@ describe('the estimate', () => {
     expect([secondsOf(estimate)[0], estimate.approvals]).toEqual([120 + 600, 2]);
   });
 
-  it('is nothing where nothing is to be done', () => {
+  it('is empty without work', () => {
     expect(estimated({ statefulSets: [] })).toBeUndefined();
   });
 
@@ -189,7 +189,7 @@ describe('the estimate', () => {
     expect(estimated(held)).toEqual({ unknown: 'exception exception-1 ends before the rollout; then the storage moves' });
   });
 
-  it('ends with a window that does not open again within sight', () => {
+  it('ends with a window that does not open again in the forecast period', () => {
     const closed = {
       namespace: 'mimir',
       name: 'calm',
@@ -213,7 +213,7 @@ describe('the estimate', () => {
   });
 });
 
-describe('the forecast of a scaling', () => {
+describe('the forecast of a scale request', () => {
   const endpoint = { scheme: 'http', port: 8080, path: '/prepare', timeout: '5s' } as const;
   const down = {
     betweenZonesMs: 30_000,
@@ -244,7 +244,7 @@ describe('the forecast of a scaling', () => {
     expect(forecast(2, 2, 4, { statefulSets, intents }).lines).toEqual(['a 2-4 0s', 'b 3-4 0s']);
   });
 
-  it('takes the direction from the zones, not from the earlier request, and counts delays and gaps', () => {
+  it('uses the direction of the zones, not of the earlier request, and counts delays and intervals', () => {
     expect(forecast(3, 6, 4)).toMatchInlineSnapshot(`
       {
         "approvals": [],
@@ -257,7 +257,7 @@ describe('the forecast of a scaling', () => {
     `);
   });
 
-  it('names the approval of the rollout for which the change waits', () => {
+  it('names the approval of the rollout that the change waits for', () => {
     const approval = { count: 1, from: [] };
     const waves = [wave('rest', ['a', 'b'], { before: { approval, gates: [] } })];
     const rolling = group({ zones: counted(6).zones, rollout: { waves } });
@@ -267,7 +267,7 @@ describe('the forecast of a scaling', () => {
     expect(forecastTexts(forecast, 'mimir/ingester')).toContain('the times assume that wave rest is approved at once');
   });
 
-  it('keeps the bounds, and names them', () => {
+  it('applies the bounds, and names them', () => {
     expect(forecast(5, 5, 9)).toMatchInlineSnapshot(`
       {
         "approvals": [],
@@ -287,7 +287,7 @@ describe('the forecast of a scaling', () => {
     expect(forecast(3, 2, 1).facts).toEqual(['the group asks for 1 replica; the bounds change that to 2 (at least 2, at most 6)']);
   });
 
-  it('names the person who cancelled the decrease, and what stops the change without end', () => {
+  it('names the user who cancelled the downscale, and the permanent block of the change', () => {
     const cancelled = { intents: [intent({ action: 'cancel', zone: 'a', replicas: 3 })] };
     expect(forecast(3, 6, 3, cancelled)).toMatchInlineSnapshot(`
       {
@@ -301,7 +301,7 @@ describe('the forecast of a scaling', () => {
     expect(forecast(6, 6, 4, { intents: [intent({ action: 'pause' })] })).toMatchObject({ lines: [], stop: { rule: 'paused' } });
   });
 
-  it('begins with the change of a StatefulSet that sets its own replicas, and follows a mirrored object', () => {
+  it('starts with the change of a directly scaled StatefulSet, and follows a mirrored object', () => {
     const own = group({ zones: ['a', { name: 'b', follows: 'a' }] });
     const statefulSets = ['a', 'b'].map((name) => statefulSet({ name: `ingester-zone-${name}`, replicas: 3 }));
     const changed = forecastScale(snapshotOf({ groups: [own], statefulSets }), own, 'a', 2);
