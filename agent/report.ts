@@ -3,6 +3,7 @@ import type { GroupDecision } from '../engine/decision.ts';
 import type { TakenAction } from '../engine/publish/published.ts';
 import type { ReleaseDecision } from '../engine/release/release.ts';
 import type { RemovalReport } from '../engine/release/removal.ts';
+import { passesCheckpoint } from '../engine/run/states.ts';
 import type { Ledger, Snapshot } from '../engine/snapshot.ts';
 import type { GroupDefinition } from '../policies/definition.ts';
 import type { Finding } from '../policies/findings/finding.ts';
@@ -26,10 +27,14 @@ export interface TurnReport {
   readonly error?: string;
 }
 
-/** Returns false if the run of the decision is perhaps not in the ledger. The next turn may then start another run. */
+/**
+ * Returns false if the run of the decision is perhaps not in the ledger, or is in an earlier wave or state there. The next turn may then
+ * decide otherwise.
+ */
 export function isRunRemembered({ decision, ledger, error }: TurnReport): boolean {
   if (decision?.run === undefined) return true;
-  return ledger === undefined ? error === undefined : ledger.run?.id === decision.run.id;
+  if (ledger === undefined) return error === undefined;
+  return ledger.run?.id === decision.run.id && !passesCheckpoint(ledger.run, decision.run);
 }
 
 /** The report about a finished turn of a group without a definition. */

@@ -116,10 +116,10 @@ function updatedByRestart({ view, group }: GroupContext, run: RunState | undefin
   if (run === undefined || run.outcome === 'completed') return [];
   const { startedMs } = run.joined ?? run;
   return view.zones.flatMap((member) => {
-    const { zone, updated, unknown, pods } = member;
+    const { zone, updated, unknown, pods, surplus } = member;
     const target = run.target[zone.name];
     if (unknown !== undefined || target === undefined || target === run.previous[zone.name]) return [];
-    const isNew = ({ revision, readyChangedMs }: PodView): boolean => revision === target && readyChangedMs > startedMs;
+    const isNew = (pod: PodView): boolean => pod.revision === target && pod.readyChangedMs > startedMs && !surplus.includes(pod);
     const restarted = hasReplacedSince(run, startedMs) ? 0 : pods.filter(isNew).length;
     const included = Math.min(includedPods(group, run, member), updated - restarted);
     if (updated <= included) return [];

@@ -1,19 +1,24 @@
 import { describe, expect, it } from 'vitest';
 import { group, wave } from '../../kit/groups.ts';
-import { kitNowMs, newRevision, oldRevision, type PodChanges } from '../../kit/objects.ts';
+import { kitNowMs, newRevision, oldRevision, type PodChanges, podsOf } from '../../kit/objects.ts';
 import { hourMs, outdatedSets, type RunFields, runOf } from '../../kit/questions.ts';
 import { podsIn, roll } from '../../kit/rolls.ts';
+import type { SnapshotOverrides } from '../../kit/snapshots.ts';
 
 const zones = [{ name: 'a' }, { name: 'b' }];
 const waves = [wave('canary', ['a'], { amount: { pods: 1 }, after: { soakMs: hourMs, gates: [] } }), wave('rest', ['a', 'b'])];
 const updated = { revision: newRevision };
 
 /** Returns the warnings of a run in its first wave. */
-function warnings(pods: Readonly<Record<string, PodChanges>>, fields: RunFields = {}): readonly string[] {
+function warnings(
+  pods: Readonly<Record<string, PodChanges>>,
+  fields: RunFields = {},
+  overrides: SnapshotOverrides = {},
+): readonly string[] {
   const run = runOf({ target: { a: newRevision, b: newRevision }, previous: { a: oldRevision, b: oldRevision }, ...fields });
   const statefulSets = outdatedSets(['a', 'b'], { replicas: 3, updateStrategy: 'OnDelete' });
   const one = group({ zones, rollout: { strategy: 'onDelete', waves } });
-  return roll(one, run, { statefulSets, ...podsIn(pods) }).warnings.flatMap(({ rule, fact }) =>
+  return roll(one, run, { statefulSets, ...podsIn(pods), ...overrides }).warnings.flatMap(({ rule, fact }) =>
     rule === 'updated-by-restart' ? [fact] : [],
   );
 }
@@ -39,6 +44,12 @@ describe('a pod that is created again under onDelete before its wave', () => {
     expect(warnings(pods, { startedMs, lastDisruptionMs: kitNowMs - 1000 })).toEqual([]);
     const joined = { id: 'earlier', startedMs };
     expect(warnings(pods, { startedMs: kitNowMs - 500, joined, lastDisruptionMs: kitNowMs - 1000 })).toEqual([]);
+  });
+
+  it('does not concern a pod above the replicas, which a scale-down deletes', () => {
+    const sets = outdatedSets(['a', 'b'], { replicas: 4, updateStrategy: 'OnDelete' });
+    const pods = sets.map((set) => podsOf(set, { 3: { ...updated, readyChangedMs: kitNowMs } }));
+    expect(warnings({}, { startedMs: kitNowMs - hourMs }, { pods })).toEqual([]);
   });
 
   it('does not concern a run back to the revision from before, whose pods may never have left it', () => {
