@@ -43,6 +43,7 @@ const run = {
   target: { a: newRevision, b: newRevision, c: newRevision },
   previous: { a: 'rev-1', b: 'rev-1', c: 'rev-1' },
   startedMs: kitNowMs - 2_040_000,
+  lastDisruptionMs: kitNowMs - 2_000_000,
   movableMs: 0,
   movableAsOfMs: kitNowMs,
   isMovable: true,
