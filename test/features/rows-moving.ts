@@ -90,7 +90,7 @@ export const movingRows: readonly Row[] = [
       ...partition('blocks a StatefulSet that was never rolled'),
       ...pins('is raised wherever it lets the StatefulSet controller replace a pod, and pods wait until it is'),
       ...enforce('a restart, a strategy, a partition, a first ordinal'),
-      ...partitionWebhook('refuses to everybody else %s'),
+      ...partitionWebhook('denies all other users %s'),
     ],
   },
   {
@@ -108,7 +108,7 @@ export const movingRows: readonly Row[] = [
     what: 'pods go in another order',
     here: 'Ascending, zone by zone in the order of the group or of a wave, and a protected pod last. There is no random order: the same state gives the same decision.',
     tests: [
-      ...budget('the order in which pods go'),
+      ...budget('the order of replacements'),
       ...words('of a pod puts it last, and of a zone blocks the zone'),
       ...roll('the order of zones'),
     ],
@@ -118,7 +118,7 @@ export const movingRows: readonly Row[] = [
     what: 'one pod goes first as a canary',
     here: 'A wave of one pod, in one zone, with what is asked after it.',
     tests: [
-      ...partitionPlan('shows waves, pods from the top and times, although no manifest names a partition'),
+      ...partitionPlan('shows waves, pods from the highest ordinal and times, although no manifest names a partition'),
       ...rollWave('that has its pods waits for them, and names the zones'),
       ...examples('passes every case of its PolicyTests'),
     ],
@@ -209,7 +209,7 @@ export const movingRows: readonly Row[] = [
     what: 'the next step waits until all pods are available',
     here: 'Of the zone by its budget, of other zones always, and of the whole group at the end of a wave.',
     tests: [
-      ...rollRules('waits for every zone that is not', 'waits until the pods of another zone are available'),
+      ...rollRules('waits for every unavailable zone', 'waits until the pods of another zone are available'),
       ...rollWave('that has its pods waits for them, and names the zones'),
       ...gatesOfPods('blocks the first pod while the group is not available'),
     ],
