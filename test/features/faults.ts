@@ -109,7 +109,7 @@ export const faults: readonly Row[] = [
       ...prometheus('an answer of Prometheus'),
       ...gate('a reading', 'a reading without success'),
       ...query('a query of a PhasedRollout'),
-      ...phased('takes any series for a success and none for a failure, and never fails for them'),
+      ...phased('takes any series as a success and none as a failure, and never fails for failures'),
     ],
   },
   {
@@ -136,7 +136,7 @@ export const faults: readonly Row[] = [
     what: 'an address without a scheme passes, certificates cannot be checked by an authority of their own, times cannot be set',
     here: 'An address is http or https or refused; a source names its authority, its time and how much it may answer. Whoever writes one hears of Secrets that are not there: it is taken all the same, as tools apply objects in any order. No object has headers of its own: what a tenant could write there would speak to the provider in the name of the agent (docs/decisions/no-custom-headers.md). What cannot be converted is left out.',
     tests: [
-      ...source('the address of a source', 'has the limits of its schema, in milliseconds, unless it says otherwise'),
+      ...source('the address of a source', 'has the limits of its schema, in milliseconds, unless it has its own'),
       ...http(
         'is trusted through the authority in its policy, and through no other',
         'is silence or a slow stream, which ends at the time limit of the gate and the source',
@@ -147,7 +147,7 @@ export const faults: readonly Row[] = [
       ),
       ...ourKinds('a source is accepted with or without its Secret, with a warning to its author'),
       ...doctorSecrets('are named if they or keys of them are missing, each once, and without their content'),
-      ...phased('leaves no group without its gate behind'),
+      ...phased('leaves no group without its gate'),
     ],
   },
 ];

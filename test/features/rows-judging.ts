@@ -60,7 +60,7 @@ export const judgingRows: readonly Row[] = [
         'passes after the required number of good readings, one in each period, and is read only in its time',
         'starts a new series of successes after a failed reading',
       ),
-      ...phased('takes any series for a success and none for a failure, and never fails for them'),
+      ...phased('takes any series as a success and none as a failure, and never fails for failures'),
     ],
   },
   {
@@ -94,8 +94,8 @@ export const judgingRows: readonly Row[] = [
         'shows a token, or a user and a password, that it reads each time',
         'is denied for a group of another namespace, and has a rate limit',
       ),
-      ...rights('name the Secrets of metric sources in the namespace of the agent, and no others'),
-      ...phased('are named in the namespace of the agent, and the copy that this needs is asked for'),
+      ...rights('name only the Secrets of metric sources in the namespace of the agent'),
+      ...phased('are named in the namespace of the agent, and a finding requires the copy'),
     ],
   },
   {
@@ -106,7 +106,7 @@ export const judgingRows: readonly Row[] = [
       ...http('is about one service, in the datacenter that the gate names, with the token of the source'),
       ...providers('counts the failing instances, or the passing ones if the gate requires a number'),
       ...consul('an answer of Consul'),
-      ...rollouts('queries Consul about each of its services, at an address that a person must set'),
+      ...rollouts('queries Consul about each of its services, at an address that a user must set'),
     ],
   },
   {
@@ -221,7 +221,7 @@ export const judgingRows: readonly Row[] = [
         'is handed to the StatefulSet controller, one zone after the other, past the rules that blocked its run, with the strategy $strategy',
       ),
       ...deleted('keeps its value if its group is deleted during a run, until a user changes it'),
-      ...phased('with standardRollingUpdate has a gate that only observes'),
+      ...phased('with standardRollingUpdate has a gate in mode observe'),
       ...gate('never fails with a limit of 0, and in mode observe'),
     ],
   },

@@ -43,7 +43,7 @@ export const movingRows: readonly Row[] = [
     here: 'A group names them zone by zone, or selects them by labels and says how many it expects.',
     tests: [
       ...resolve(
-        'gives each zone what it says itself, and what the group says otherwise',
+        'gives each zone its own settings, and otherwise the settings of the group',
         'are the StatefulSets of the namespace that match, in byte-wise order',
       ),
       ...sources('finds its members by labels among the StatefulSets of the cluster'),
@@ -55,14 +55,14 @@ export const movingRows: readonly Row[] = [
     here: 'Two groups with one member are a finding, and both are held; two objects that are converted leave each other out.',
     tests: [
       ...sources('that shares a StatefulSet with another one is a finding, and both exist to be blocked'),
-      ...convertedPhased('does not share its StatefulSet: the one that its mark names has it, and without a mark no object'),
+      ...convertedPhased('does not share its StatefulSet: the object in its annotation has it, and no object without the annotation'),
     ],
   },
   {
     id: 3,
     what: 'the StatefulSet is made from the resource',
     here: 'Git and its tools make StatefulSets. One that stands in an object of another operator becomes a manifest.',
-    tests: convertedSets('gives the StatefulSet as a separate manifest, without server fields'),
+    tests: convertedSets('has the StatefulSet as a separate manifest, without server fields'),
     open: 'StatefulSets are not made from a template in a group: that belongs to zones made from templates, which are out of scope.',
   },
   {
@@ -129,7 +129,7 @@ export const movingRows: readonly Row[] = [
     here: 'Rounded up, at least one, and below 100 one less than all where there are two or more; cumulative.',
     tests: [
       ...amount('add 1, 3 and 3 pods in waves of 1, 50 and 100 percent of seven', 'the updated pods of a wave'),
-      ...convertedSets('of %i pods means as many as the share rounded up, and below 100 percent one less than all'),
+      ...convertedSets('of %i pods is the rounded-up percentage, and below 100 percent at most all pods except one'),
       ...run('that adds nothing is over at once'),
     ],
   },
@@ -175,7 +175,7 @@ export const movingRows: readonly Row[] = [
     tests: [
       ...budget('the limit'),
       ...budgets('limits the evictions so that enough pods stay healthy'),
-      ...convertedSets('becomes a group of the StatefulSet that stands in it, paced by the budget of its pods'),
+      ...convertedSets('becomes a group of its StatefulSet, with the pace of the budget of its pods'),
     ],
   },
   {

@@ -170,8 +170,8 @@ export const tellingRows: readonly Row[] = [
     here: 'Named namespaces or all, with rights for those; webhooks enforce where a namespace is opted in by a label.',
     tests: [
       ...namespaces('several: only groups in them are rolled out'),
-      ...webhooks('enforce only where a namespace is opted in, and stand for who asked everywhere'),
-      ...rights('are Roles in each namespace that is named, and no more of the cluster than nodes and configurations'),
+      ...webhooks('enforce only in opted-in namespaces, and stamp requesters everywhere'),
+      ...rights('are Roles in each named namespace, and in the cluster only nodes and configurations'),
     ],
   },
   {
