@@ -101,12 +101,12 @@ describe.each([
     expect(env.requests.length).toBe(requestCount);
   });
 
-  it('says what is served', async () => {
+  it('names the served resources', async () => {
     const { discovery } = await ask();
     expect([discovery.has(resources.statefulSets), discovery.has(resources.leases)]).toEqual([true, false]);
   });
 
-  it('knows every group but the one whose server is down', async () => {
+  it('contains every group except the one with an unavailable server', async () => {
     const { discovery } = await ask();
     const groups = ['', 'apps', 'example.com', 'metrics.k8s.io', 'absent.example.com'];
     expect(groups.map((group) => discovery.knows({ group, version: 'v1beta1' }))).toEqual([true, true, true, false, true]);
@@ -115,7 +115,7 @@ describe.each([
 });
 
 describe('discovery', () => {
-  it('asks for the aggregated document, and accepts the classic one', async () => {
+  it('requests the aggregated document, and accepts the classic one', async () => {
     const env = virtualEnv({ serve: aggregated });
     await env.finish(discover(env));
     expect(env.requests[0]?.accept).toBe('application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json');
@@ -126,7 +126,7 @@ describe('discovery', () => {
     ['answered with something else', { status: 200, body: {} }],
     ['answered with half of it', { status: 200, body: '{"kind":"APIGroupList","groups":[' }],
     ['not answered', { lost: 'reply' as const }],
-  ])('fails when it is %s', async (_, answer) => {
+  ])('fails if it is %s', async (_, answer) => {
     const env = virtualEnv({ serve: () => answer });
     await expect(env.finish(discover(env))).rejects.toThrow();
   });

@@ -44,7 +44,7 @@ const acting = (processes: readonly Process[]): readonly Process[] =>
   processes.filter(({ lease, isPaused }) => !isPaused() && lease.mayAct(0));
 
 describe('processes that contend for a Lease', () => {
-  it('S17, S18: never act at the same time, and change holders only with a larger epoch, in spite of pauses, networks and clocks', async () => {
+  it('S17, S18: never act at the same time, and change holders only with a larger epoch, with any pauses, networks and clocks', async () => {
     const rate = fc.double({ min: 0.85, max: 1.15, noNaN: true });
     await fc.assert(
       fc.asyncProperty(fc.integer(), fc.array(rate, { minLength: 2, maxLength: 3 }), async (seed, rates) => {
@@ -104,7 +104,7 @@ describe('processes that contend for a Lease', () => {
     );
   });
 
-  it('have a holder again after every trouble is over', async () => {
+  it('have a holder again after every failure ends', async () => {
     await fc.assert(
       fc.asyncProperty(fc.integer(), async (seed) => {
         const { random, env, processes, calm } = world(seed, 0.2, [1, 1, 1]);

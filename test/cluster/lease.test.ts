@@ -27,7 +27,7 @@ async function leading(serve?: (api: ModelApi) => Serve, options: Partial<Proces
 const writesOf = (env: VirtualEnv): readonly ServedRequest[] => env.requests.filter(({ method }) => method !== 'GET');
 
 describe('a Lease', () => {
-  it('is written as client-go writes it', async () => {
+  it('is written like client-go writes it', async () => {
     const { api, env, lease } = await leading();
     expect(specOf(api)).toEqual({
       holderIdentity: 'one',
@@ -41,7 +41,7 @@ describe('a Lease', () => {
     expect([lease.epoch(), lease.holder(), lease.problem()]).toEqual([1, 'one', undefined]);
   });
 
-  it('has times with six digits after the point', () => {
+  it('has times with six fractional digits', () => {
     expect(microTime(Date.UTC(2026, 0, 2, 3, 4, 5, 6))).toBe('2026-01-02T03:04:05.006000Z');
   });
 
@@ -52,7 +52,7 @@ describe('a Lease', () => {
     expect(writesOf(env).length).toBe(31);
   });
 
-  it('keeps fields that are not ours', async () => {
+  it('keeps foreign fields', async () => {
     const { api, start, env } = setUp();
     edit(api, { holderIdentity: '', preferredHolder: 'x' }, { labels: { a: 'b' } });
     start('one');
@@ -63,7 +63,7 @@ describe('a Lease', () => {
     });
   });
 
-  it('that is stopped leaves no timer, and the record as it was', async () => {
+  it('leaves no timer after a stop, and does not change the record', async () => {
     const { api, env, lease, told } = await leading();
     lease.stop();
     await env.advance(60_000);
@@ -71,7 +71,7 @@ describe('a Lease', () => {
     expect(specOf(api)?.['holderIdentity']).toBe('one');
   });
 
-  it('is not lost because a listener throws', async () => {
+  it('is not lost if a listener throws', async () => {
     const throws = () => {
       throw new Error('a defect');
     };
@@ -84,7 +84,7 @@ describe('a Lease', () => {
 });
 
 describe('S17: the holder may act', () => {
-  it('until the deadline, counted from when the renewal was sent, less the time of the request', async () => {
+  it('until the deadline, counted from the start of the renewal, minus the time of the request', async () => {
     let isSlow = true;
     const { env, lease } = await leadingSlowly(() => isSlow);
     isSlow = false;
@@ -127,7 +127,7 @@ describe('S17: the holder may act', () => {
     expect(lease.mayAct(0)).toBe(true);
   });
 
-  it('not after the process stood still for longer than a retry period, until a renewal that was sent later', async () => {
+  it('not after a stall of the process for longer than a retry period, until a later renewal', async () => {
     let isSlow = false;
     const { env, lease } = await leading((api) => async (request) => ({
       ...(await api.serve(request)),
@@ -144,7 +144,7 @@ describe('S17: the holder may act', () => {
     expect(lease.mayAct(0)).toBe(true);
   });
 
-  it('still after it stood still for less than that', async () => {
+  it('still after a shorter stall', async () => {
     const { env, lease } = await leading();
     await env.stall(900);
     expect(lease.mayAct(0)).toBe(true);
@@ -152,7 +152,7 @@ describe('S17: the holder may act', () => {
 });
 
 describe('a holder', () => {
-  it('that cannot renew stops at the deadline, says why, and goes on when it can again', async () => {
+  it('without a renewal stops at the deadline, reports the reason, and continues after the next renewal', async () => {
     let isAway = false;
     const { env, lease, told } = await leading((api) => (request) => (isAway ? { lost: 'before-apply' } : api.serve(request)));
     await env.advance(2100);
@@ -169,7 +169,7 @@ describe('a holder', () => {
     expect([lease.mayAct(0), told.at(-1), lease.problem()]).toEqual([true, 'acquired 1', undefined]);
   });
 
-  it('whose Lease was deleted stops, and takes it again with a larger epoch', async () => {
+  it('with a deleted Lease stops, and acquires it again with a larger epoch', async () => {
     const { api, env, told } = await leading();
     api.remove(leases, 'ns', 'agent');
     await env.advance(2100);
@@ -182,21 +182,21 @@ describe('a holder', () => {
     [{ holderIdentity: 'two' }, 'lost: two holds the Lease'],
     [{ holderIdentity: '' }, 'lost: the holder was removed from the Lease'],
     [{ leaseTransitions: 9 }, 'lost: the Lease was edited: leaseTransitions is 9, not 1'],
-  ])('whose Lease is edited to %j stops and says why', async (spec, reason) => {
+  ])('with a Lease edited to %j stops and reports the reason', async (spec, reason) => {
     const { api, env, lease, told } = await leading();
     edit(api, spec);
     await env.advance(2001);
     expect([told.at(-1), lease.mayAct(0), lease.epoch()]).toEqual([reason, false, undefined]);
   });
 
-  it('does not mind a label', async () => {
+  it('ignores a label', async () => {
     const { api, env, told, lease } = await leading();
     edit(api, {}, { labels: { a: 'b' } });
     await env.advance(30_000);
     expect([told, lease.mayAct(0), api.get(leases, 'ns', 'agent')?.metadata.labels]).toEqual([['acquired 1'], true, { a: 'b' }]);
   });
 
-  it('whose renewal landed without an answer goes on', async () => {
+  it('continues if a renewal succeeded without an answer', async () => {
     let isLosing = false;
     const { env, told, lease } = await leading((api) => async (request) => {
       const answer = await api.serve(request);
@@ -211,7 +211,7 @@ describe('a holder', () => {
 });
 
 describe('a contender', () => {
-  it('waits for a holder as long as its record changes', async () => {
+  it('waits for a holder while its record changes', async () => {
     const { api, env, start } = setUp();
     edit(api, { holderIdentity: 'other', leaseDurationSeconds: 15, leaseTransitions: 4, renewTime: '1999-01-01T00:00:00.000000Z' });
     const { told, lease } = start('one');
@@ -235,7 +235,7 @@ describe('a contender', () => {
     },
   );
 
-  it('waits as long as the holder has promised, when that is longer', async () => {
+  it('waits for the duration in the record if it is longer', async () => {
     const { api, env, start } = setUp();
     edit(api, { holderIdentity: 'other', leaseDurationSeconds: 60, leaseTransitions: 4 });
     const { told } = start('one');
@@ -245,7 +245,7 @@ describe('a contender', () => {
     expect(told).toEqual(['acquired 5']);
   });
 
-  it('waits also after a user deletes the Lease of a holder, who may not know yet', async () => {
+  it('waits also after a user deletes the Lease of a holder, because the holder may not know it', async () => {
     const { api, env, start } = setUp();
     edit(api, { holderIdentity: 'other', leaseDurationSeconds: 15, leaseTransitions: 4 });
     const { told } = start('one');
@@ -257,7 +257,7 @@ describe('a contender', () => {
     expect(told).toEqual(['acquired 5']);
   });
 
-  it('whose write landed without a response has the Lease, with one change of holder', async () => {
+  it('has the Lease if its write succeeded without an answer, with one change of holder', async () => {
     let isLosing = true;
     const { api, env, start } = setUp((fake) => async (request) => {
       const answer = await fake.serve(request);
@@ -270,7 +270,7 @@ describe('a contender', () => {
     expect([told, specOf(api)?.['leaseTransitions']]).toEqual([['acquired 1'], 1]);
   });
 
-  it('that stood still while it took the Lease does not believe it before it has renewed', async () => {
+  it('acts only after a renewal if the process stalled during the acquisition', async () => {
     const { env, start } = setUp((api) => async (request) => ({ ...(await api.serve(request)), delayMs: 1000 }));
     const couldAct: boolean[] = [];
     const process = start('one', { onAcquired: () => couldAct.push(process.lease.mayAct(0)) });
@@ -283,7 +283,7 @@ describe('a contender', () => {
   it.each([
     [status(403, 'Forbidden', 'not you'), 'forbidden'],
     [status(404, '', '404 page not found'), 'missing'],
-  ] as const)('without permission or resource says so, and begins one retry period after it may', async (answer, reason) => {
+  ] as const)('without permission or resource reports it, and starts one retry period after it is allowed', async (answer, reason) => {
     let isRefusing = true;
     const { env, start } = setUp((api) => (request) => (isRefusing ? answer : api.serve(request)));
     const problems: (string | undefined)[] = [];
@@ -310,21 +310,21 @@ describe('a contender', () => {
 });
 
 describe('release', () => {
-  it('empties the holder, keeps the epoch, and ends', async () => {
+  it('clears the holder, keeps the epoch, and ends', async () => {
     const { api, env, lease, told } = await leading();
     await env.finish(lease.release());
     expect(specOf(api)).toMatchObject({ holderIdentity: '', leaseDurationSeconds: 1, leaseTransitions: 1 });
     expect([lease.mayAct(0), told.at(-1), env.timerCount()]).toEqual([false, 'lost: released', 0]);
   });
 
-  it('may not act from the moment at which it is asked for', async () => {
+  it('prevents further actions from its request', async () => {
     const { lease, env } = await leading();
     const released = lease.release();
     expect(lease.mayAct(0)).toBe(false);
     await env.finish(released);
   });
 
-  it('waits for the renewal that is under way', async () => {
+  it('waits for a running renewal', async () => {
     let isSlow = false;
     const { api, env, lease } = await leading((fake) => async (request) => ({
       ...(await fake.serve(request)),
@@ -348,7 +348,7 @@ describe('release', () => {
     }
   });
 
-  it('neither rejects nor waits forever when no server answers', async () => {
+  it('neither rejects nor waits without limit if no server answers', async () => {
     let isAway = false;
     const { env, lease } = await leading((api) => (request) => (isAway ? { lost: 'reply', forever: true } : api.serve(request)));
     isAway = true;
@@ -356,7 +356,7 @@ describe('release', () => {
     expect(env.timerCount()).toBe(0);
   });
 
-  it('of a Lease of another holder writes nothing', async () => {
+  it('does not write the Lease of another holder', async () => {
     const { api, env, start } = setUp();
     edit(api, { holderIdentity: 'other', leaseDurationSeconds: 15, leaseTransitions: 4 });
     const { lease } = start('one');

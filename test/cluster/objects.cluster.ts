@@ -122,7 +122,7 @@ describeOnControlPlane('objects', (controlPlane) => {
       expect(await now(env, resources.configMaps, target)).toEqual(created);
     });
 
-    it('that name the state they found are carried out once', async () => {
+    it('that name the observed state are carried out once', async () => {
       const { env, namespace } = await place(controlPlane(), 'right');
       const created = await createObject(env, resources.configMaps, configMap(namespace, 'a', { key: '1' }), { site });
       await expect(createObject(env, resources.configMaps, configMap(namespace, 'a'), { site })).rejects.toMatchObject({
@@ -141,7 +141,7 @@ describeOnControlPlane('objects', (controlPlane) => {
       expect(await getObject(env, resources.configMaps, { namespace, name: 'a' }, { site })).toBeUndefined();
     });
 
-    it('by server-side apply do not take fields from another manager', async () => {
+    it('by server-side apply take no fields from another manager', async () => {
       const { env, namespace } = await place(controlPlane(), 'apply');
       await applyObject(env, resources.configMaps, configMap(namespace, 'a', { key: 'theirs' }), { site, fieldManager: 'theirs' });
       const apply = (data: Readonly<Record<string, string>>) =>
@@ -150,7 +150,7 @@ describeOnControlPlane('objects', (controlPlane) => {
       expect((await apply({ more: 'ours' }))['data']).toEqual({ key: 'theirs', more: 'ours' });
     });
 
-    it('to pods and scales name what they mean', async () => {
+    it('to pods and scales name their object', async () => {
       const { env, namespace } = await place(controlPlane(), 'pods');
       const { client } = controlPlane();
       await client.create(collectionPath(resources.statefulSets, namespace), statefulSet({ name: 'server', replicas: 2 }));
@@ -241,7 +241,7 @@ describeOnControlPlane('objects', (controlPlane) => {
     expect(changes.map(({ kind, view = '' }) => `${kind} ${view}`)).toEqual(['added 1', 'modified 2', 'deleted ', 'added 3']);
   });
 
-  it('are followed over an expired watch: what was missed comes with a list', async () => {
+  it('are followed after an expired watch: a list contains the missed changes', async () => {
     const { env, namespace } = await place(controlPlane(), 'expired');
     // Events are not in the API server's cache, so that their watches end where etcd's history does.
     const write = (name: string) =>
@@ -293,7 +293,7 @@ describeOnControlPlane('objects', (controlPlane) => {
     await vi.waitFor(() => expect(reflector.store.list()).toEqual(['second']), patience);
   });
 
-  it('that are shared take 100 changes of two processes, each once', async () => {
+  it('that are shared get 100 changes of two processes, each once', async () => {
     const { env, namespace, connectAgain } = await place(controlPlane(), 'shared');
     const list = (ofEnv: ClusterEnv) =>
       new SharedObject<readonly string[]>({

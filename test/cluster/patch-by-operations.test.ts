@@ -8,7 +8,7 @@ const test: JsonPatchOperation = { op: 'test', path: '/data/list/0', value: 'a' 
 const site = 'test.patch';
 
 describe('a patch by operations', () => {
-  it('is sent with a test of the UID before all others', async () => {
+  it('is sent with a test of the UID before all other operations', async () => {
     const env = virtualEnv({ serve: () => ({ status: 200, body: { metadata: { name: 'x' } } }) });
     await patchByOperations(env, resources.configMaps, target, { site, operations: [test, { op: 'remove', path: '/data/list/0' }] });
     expect(env.requests).toHaveLength(1);

@@ -38,11 +38,11 @@ describe('the address of a pod', () => {
     { ...address, namespace: 'x.y' },
     { ...address, clusterDomain: 'a@evil' },
     { ...address, clusterDomain: '' },
-  ])('refuses parts that are no names: %o', (wrong) => {
+  ])('rejects parts that are not names: %o', (wrong) => {
     expect(() => podUrl(wrong, endpoint)).toThrow(RangeError);
   });
 
-  it.each([0, 65_536, 80.5, Number.NaN])('refuses port %d', (port) => {
+  it.each([0, 65_536, 80.5, Number.NaN])('rejects port %d', (port) => {
     expect(() => podUrl(address, { ...endpoint, port })).toThrow(RangeError);
   });
 });

@@ -2,7 +2,7 @@ import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { processClock, processRandom, processTimers } from '../../cluster/connection/process-env.ts';
 
 describe('the real environment', () => {
-  it('has timers that go off once, not before their time, however long that is', () => {
+  it('has timers that fire once, not before their time, for any duration', () => {
     vi.useFakeTimers();
     onTestFinished(() => {
       vi.useRealTimers();
@@ -23,13 +23,13 @@ describe('the real environment', () => {
     expect(calls).toEqual(['now', 'in sixty days']);
   });
 
-  it('has a clock since 1970, and one that never goes back', () => {
+  it('has a clock since 1970, and a monotonic one', () => {
     expect(processClock.nowMs()).toBeGreaterThan(Date.parse('2020-01-01'));
     const earlier = processClock.monotonicMs();
     expect(processClock.monotonicMs()).toBeGreaterThanOrEqual(earlier);
   });
 
-  it('draws numbers of at least 0 and below 1, unlike each other', () => {
+  it('draws different numbers of at least 0 and below 1', () => {
     const drawn = Array.from({ length: 1000 }, processRandom);
     expect(drawn.every((number) => number >= 0 && number < 1)).toBe(true);
     expect(new Set(drawn).size).toBe(1000);

@@ -22,13 +22,13 @@ describe('the rate limiter', () => {
     expect(waits(4)).toEqual([undefined, undefined, undefined, 200]);
   });
 
-  it('saves no more than a burst', () => {
+  it('saves at most one burst', () => {
     const { time, waits } = limiter(5, 2);
     time.nowMs = 3_600_000;
     expect(waits(3)).toEqual([undefined, undefined, 200]);
   });
 
-  it('wakes a request that waits', async () => {
+  it('wakes a waiting request', async () => {
     const { limited, timers } = limiter(1, 1);
     expect(limited.turn('/api', 5000)).toBeUndefined();
     const waiting = limited.turn('/api', 5000);
@@ -36,7 +36,7 @@ describe('the rate limiter', () => {
     await expect(waiting).resolves.toBeUndefined();
   });
 
-  it('refuses at once what would come too late, and that takes no place', () => {
+  it('rejects a request at once if it would be too late, and it takes no slot', () => {
     const { throttled, waits } = limiter(1, 1);
     expect(waits(2)).toEqual([undefined, 1000]);
     expect(() => waits(1, '/apis/apps/v1/statefulsets', 0)).not.toThrow();

@@ -21,19 +21,19 @@ function server() {
 const pod = '/api/v1/namespaces/a/pods/b';
 const review = '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews';
 
-describe('a read-only door', () => {
+describe('a read-only client', () => {
   it.each<readonly [KubernetesRequest['method'], string]>([
     ['GET', `${pod}?resourceVersion=0`],
     ['PATCH', `${pod}?fieldManager=x&dryRun=All`],
     ['DELETE', `${pod}?dryRun=All`],
     ['POST', review],
-  ])('passes on %s %s', async (method, path) => {
+  ])('allows %s %s', async (method, path) => {
     const { reached, http } = server();
     await http.request(ask(path, { method }));
     expect(reached).toEqual([`${method} ${path}`]);
   });
 
-  it('passes on a watch', async () => {
+  it('allows a watch', async () => {
     const { reached, http } = server();
     await http.stream(ask('/api/v1/pods?watch=1'), () => undefined);
     expect(reached).toEqual(['GET /api/v1/pods?watch=1']);
@@ -52,7 +52,7 @@ describe('a read-only door', () => {
     ['POST', `${pod}/eviction`],
     ['GET', `${pod}/proxy/prepare`],
     ['GET', `${pod}/exec?command=rm`],
-  ])('refuses %s %s before it is sent', async (method, path) => {
+  ])('rejects %s %s before it is sent', async (method, path) => {
     const { reached, http } = server();
     await expect(http.request(ask(path, { method }))).rejects.toMatchObject({
       name: 'TransportFailure',

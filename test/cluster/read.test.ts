@@ -20,7 +20,7 @@ function withObjects(count: number) {
 }
 
 describe('listObjects', () => {
-  it('reads pages of 250 without a resourceVersion until nothing is left', async () => {
+  it('reads pages of 250 without a resourceVersion until the end', async () => {
     const { api, env } = withObjects(600);
     const listed = await env.finish(listObjects(env, resources.configMaps, { ...options, namespace: 'ns' }));
     expect(listed.items.map(({ metadata }) => metadata.name)).toEqual(api.list('configmaps').map(({ metadata }) => metadata.name));
@@ -32,7 +32,7 @@ describe('listObjects', () => {
     ]);
   });
 
-  it('starts again when the list expires midway, and returns each object once', async () => {
+  it('starts again if the list expires during the read, and returns each object once', async () => {
     const { api, env } = withObjects(1200);
     let hasExpired = false;
     env.replaceServer((request) => {
@@ -47,7 +47,7 @@ describe('listObjects', () => {
     expect(listed.items.map(({ metadata }) => metadata.name)).toEqual(api.list('configmaps').map(({ metadata }) => metadata.name));
   });
 
-  it('gives up when it expires every time', async () => {
+  it('fails if it expires every time', async () => {
     const { api, env } = withObjects(600);
     env.replaceServer((request) => (request.query.has('continue') ? status(410, 'Expired') : api.serve(request)));
     await expect(env.finish(listObjects(env, resources.configMaps, options))).rejects.toMatchObject({ status: 410 });
@@ -62,17 +62,17 @@ describe('listObjects', () => {
     ['a list without a version', '{"kind":"ConfigMapList","metadata":{},"items":[]}'],
     ['a list of what has no name', '{"kind":"ConfigMapList","metadata":{"resourceVersion":"1"},"items":[{"metadata":{}}]}'],
     ['null', 'null'],
-  ])('fails when the answer is %s', async (_, body) => {
+  ])('fails if the answer is %s', async (_, body) => {
     const env = virtualEnv({ serve: () => ({ status: 200, body }) });
     await expect(env.finish(listObjects(env, resources.configMaps, options))).rejects.toBeInstanceOf(TransportFailure);
   });
 
-  it('fails when a page continues with itself', async () => {
+  it('fails if a page continues with itself', async () => {
     const env = virtualEnv({ serve: () => list('ConfigMapList', '1', [], 'same') });
     await expect(env.finish(listObjects(env, resources.configMaps, options))).rejects.toThrow('did not change');
   });
 
-  it('asks for what is selected', async () => {
+  it('sends the selectors', async () => {
     const env = virtualEnv({ serve: () => list('PodList', '1', []) });
     await env.finish(
       listObjects(env, resources.pods, { ...options, namespace: 'a b', labelSelector: 'x in (y,z)', fieldSelector: 'spec.nodeName=n' }),
@@ -86,13 +86,13 @@ describe('listObjects', () => {
     });
   });
 
-  it('gives items the apiVersion and kind that lists leave out', async () => {
+  it('adds the apiVersion and kind that lists omit', async () => {
     const env = virtualEnv({ serve: () => list('StatefulSetList', '1', [{ metadata: { name: 'a' } }]) });
     const { items } = await env.finish(listObjects(env, resources.statefulSets, options));
     expect(items).toEqual([{ apiVersion: 'apps/v1', kind: 'StatefulSet', metadata: { name: 'a' } }]);
   });
 
-  it('says which status the server answered', async () => {
+  it('has the status of the answer in its error', async () => {
     const env = virtualEnv({ serve: () => status(403, 'Forbidden', 'no') });
     await expect(env.finish(listObjects(env, resources.pods, options))).rejects.toMatchObject({
       status: 403,
@@ -103,7 +103,7 @@ describe('listObjects', () => {
 });
 
 describe('listProjected', () => {
-  it('keeps what is taken from each object', async () => {
+  it('keeps the projected part of each object', async () => {
     const { env } = withObjects(501);
     const { items } = await env.finish(listProjected(env, resources.configMaps, { ...options, project: ({ metadata }) => metadata.name }));
     expect([items.length, items[0], items[500]]).toEqual([501, 'cm-00000', 'cm-00500']);
@@ -113,23 +113,23 @@ describe('listProjected', () => {
 describe('getObject', () => {
   const target = { namespace: 'ns', name: 'cm-00000' };
 
-  it('answers the object', async () => {
+  it('returns the object', async () => {
     const { env } = withObjects(1);
     const object = await env.finish(getObject(env, resources.configMaps, target, options));
     expect(object?.metadata.name).toBe('cm-00000');
   });
 
-  it('returns undefined when no object has this name', async () => {
+  it('returns undefined if no object has this name', async () => {
     const { env } = withObjects(0);
     expect(await env.finish(getObject(env, resources.configMaps, target, options))).toBeUndefined();
   });
 
-  it('fails when the resource itself is not served', async () => {
+  it('fails if the resource itself is not served', async () => {
     const env = virtualEnv({ serve: () => ({ status: 404, body: '404 page not found\n' }) });
     await expect(env.finish(getObject(env, resources.configMaps, target, options))).rejects.toBeInstanceOf(ApiFailure);
   });
 
-  it('fails when the answer is cut short', async () => {
+  it('fails if the answer ends early', async () => {
     const env = virtualEnv({ serve: () => ({ status: 200, body: '{"metadata":{"name":"cm' }) });
     await expect(env.finish(getObject(env, resources.configMaps, target, options))).rejects.toBeInstanceOf(TransportFailure);
   });
@@ -140,7 +140,7 @@ function itemsOf(text: string): readonly unknown[] | undefined {
 }
 
 describe('splitList', () => {
-  it('finds the items of every list, and leaves the rest as it is', () => {
+  it('finds the items of every list, and keeps the rest unchanged', () => {
     const nasty = fc.constantFrom('"items":[{', '\\', '"', '\\"', ']}', '[', '\\u0022', 'é😀');
     const object = fc.dictionary(
       fc.oneof(fc.string(), fc.constantFrom('items', 'a"b')),
@@ -159,7 +159,7 @@ describe('splitList', () => {
     );
   });
 
-  it('is not misled by a key that is a value, or lies deeper', () => {
+  it('is not confused by a key that is a value or is nested', () => {
     expect(itemsOf('{"kind":"items","spec":{"items":[{"a":1}]},"items":[{"b":2}]}')).toEqual([{ b: 2 }]);
   });
 
@@ -174,7 +174,7 @@ describe('splitList', () => {
     ['an end inside a string', '{"items":[{"a":"b\\"'],
     ['an end after an item', '{"items":[{"a":1}'],
     ['nothing', ''],
-  ])('finds none where there are %s', (_, text) => {
+  ])('finds no items if there are %s', (_, text) => {
     expect(splitList(text)).toBeUndefined();
   });
 });
@@ -193,13 +193,13 @@ describe('parseJson', () => {
     expect(parseJson('{"a":"__proto__"}')).toEqual({ a: '__proto__' });
   });
 
-  it('throws for text that is cut short', () => {
+  it('throws for incomplete text', () => {
     expect(() => parseJson('{"a":')).toThrow(SyntaxError);
   });
 });
 
 describe('isSameJson', () => {
-  it('does not look at the order of keys, nor at keys without a value', () => {
+  it('ignores the order of keys, and keys without a value', () => {
     expect(isSameJson({ a: 1, b: [{ c: 2 }] }, { b: [{ c: 2, d: undefined }], a: 1 })).toBe(true);
   });
 
@@ -210,7 +210,7 @@ describe('isSameJson', () => {
     [[1, 2], [1]],
     [[], {}],
     [null, {}],
-  ])('tells %j from %j', (a, b) => {
+  ])('distinguishes %j from %j', (a, b) => {
     expect(isSameJson(a, b)).toBe(false);
   });
 });
@@ -236,7 +236,7 @@ describe('a line splitter', () => {
     );
   });
 
-  it('gives up on a line without end', () => {
+  it('fails on a line without end', () => {
     const splitter = new LineSplitter(() => undefined);
     const piece = Buffer.alloc(1024 * 1024, 'x');
     expect(() => {
@@ -273,20 +273,20 @@ describe('the order of resource versions', () => {
 });
 
 describe('a high-water mark', () => {
-  it('never goes back', () => {
+  it('never decreases', () => {
     const mark = new HighWaterMark();
     for (const version of ['9', '10', '9', '2']) mark.raise(version);
     expect(mark.value).toBe('10');
   });
 
-  it('covers what is not newer, and nothing before anything was seen', () => {
+  it('covers older and equal versions, and no version before the first', () => {
     const mark = new HighWaterMark();
     expect(mark.covers('1')).toBe(false);
     mark.raise('100');
     expect(['99', '100', '101', 'abc'].map((version) => mark.covers(version))).toEqual([true, true, false, false]);
   });
 
-  it('is ahead only of versions that are known to be older', () => {
+  it('is ahead only of known older versions', () => {
     const mark = new HighWaterMark('100');
     expect(['99', '100', '101', 'abc'].map((version) => mark.isOlder(version))).toEqual([true, false, false, false]);
   });

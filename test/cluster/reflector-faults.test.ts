@@ -15,7 +15,7 @@ const lists = (requests: readonly ServedRequest[]) => requests.filter(({ isStrea
 const watches = (requests: readonly ServedRequest[]) => requests.filter(({ isStream }) => isStream);
 
 describe('a watch', () => {
-  it('that says nothing for 90 s is opened again, without a list', async () => {
+  it('that is silent for 90 s is opened again, without a list', async () => {
     const { env, put, deliver, values, listCount, watchCount } = follow({
       serve: (api) => (request) => api.serve({ ...request, path: request.path.replace('allowWatchBookmarks=true', '') }),
     });
@@ -29,7 +29,7 @@ describe('a watch', () => {
     expect(values()).toEqual(['a=1']);
   });
 
-  it('is kept while nothing but bookmarks come, until the server ends it', async () => {
+  it('is kept while only bookmarks arrive, until the server ends it', async () => {
     const { env, watchCount, listCount } = follow();
     await env.settle();
     const endsMs = Number(watches(env.requests)[0]?.query.get('timeoutSeconds')) * 1000;
@@ -51,7 +51,7 @@ describe('a watch', () => {
     expect(env.clock.monotonicMs() - (opened?.sentAtMs ?? 0)).toBe(deliveryMs);
   });
 
-  it('that ends at once each time is opened less and less often, at most twice a minute in the end', async () => {
+  it('that ends at once each time is opened less and less often, at most twice a minute', async () => {
     const { env, reflector, listCount } = follow({
       serve: (api) => (request) => {
         if (!request.isStream) return api.serve(request);
@@ -93,7 +93,7 @@ describe('a watch', () => {
     expect(values()).toEqual(['b=1', 'c=1']);
   });
 
-  it('that is refused with 410 leads to a list, and not at once each time', async () => {
+  it('that is denied with 410 leads to a list, and not at once each time', async () => {
     const { env } = follow({ serve: (api) => (request) => (request.isStream ? status(410, 'Expired') : api.serve(request)) });
     await env.advance(10 * minute);
     expect(gaps(lists(env.requests)).every((gap) => gap >= 800)).toBe(true);
@@ -125,7 +125,7 @@ describe('a watch', () => {
     expect([listCount(), values(), env.openWatchCount()]).toEqual([2, ['a=2'], 1]);
   });
 
-  it('does not bring back an older state, nor what was deleted', async () => {
+  it('does not restore an older state or a deleted object', async () => {
     const watch = new VirtualWatch();
     const object = (name: string, resourceVersion: string, value: string) => ({
       metadata: { namespace: 'ns', name, uid: name, resourceVersion },
@@ -147,7 +147,7 @@ describe('a watch', () => {
     expect(values()).toEqual(['a=new']);
   });
 
-  it('that swallows an event is found out within 40 minutes', async () => {
+  it('that loses an event is detected within 40 minutes', async () => {
     let isDeaf = false;
     const { env, put, deliver, values } = follow({
       serve: (api) => async (request) => {
@@ -202,7 +202,7 @@ describe('a list', () => {
     expect([values(), reflector.state().kind]).toEqual([['a=1', 'b=1', 'c=1'], 'synced']);
   });
 
-  it('that was cut short does not read as if objects were gone', async () => {
+  it('that ends early does not remove objects', async () => {
     let isCut = false;
     const { env, api, values, reflector } = follow({
       before: ['a', 'b'],
@@ -221,11 +221,11 @@ describe('a list', () => {
   });
 });
 
-describe('a server that refuses', () => {
+describe('a server that denies', () => {
   it.each([
     [403, 'Forbidden', 'forbidden'],
     [404, 'NotFound', 'missing'],
-  ] as const)('with %i is asked again slowly, and believed when it no longer does', async (code, reason, expected) => {
+  ] as const)('with %i is retried slowly, and used again when it allows', async (code, reason, expected) => {
     let isRefusing = true;
     const { env, reflector, states } = follow({
       serve: (api) => (request) => (isRefusing ? status(code, reason, 'why') : api.serve(request)),
@@ -256,7 +256,7 @@ describe('a server that refuses', () => {
     expect([values(), reflector.state().kind]).toEqual([expected, kind]);
   });
 
-  it('in the middle of a watch keeps what was known, and says since when', async () => {
+  it('during a watch keeps the known objects, and reports the start of the failure', async () => {
     let isRefusing = false;
     const { env, api, values, reflector } = follow({
       before: ['a'],
@@ -278,7 +278,7 @@ describe('a server that refuses', () => {
     ['503', { status: 503, body: 'upstream is down' }],
     ['no answer', { lost: 'reply' }],
   ];
-  it.each(unreachable)('with %s is asked again within half a minute, ever less often', async (_, answer) => {
+  it.each(unreachable)('with %s is retried within half a minute, less and less often', async (_, answer) => {
     const { env, reflector } = follow({ serve: () => () => answer });
     await env.advance(10 * minute);
     const between = gaps(env.requests);
@@ -287,14 +287,14 @@ describe('a server that refuses', () => {
     expect(reflector.state()).toMatchObject({ kind: 'failing', reason: 'unreachable', hasSynced: false });
   });
 
-  it('is left alone as long as it asks for', async () => {
+  it('gets no request during its retry time', async () => {
     const answer: Served = { ...status(429, 'TooManyRequests'), headers: { 'retry-after': '100' } } as Served;
     const { env } = follow({ serve: () => () => answer });
     await env.advance(10 * minute);
     expect(gaps(env.requests).every((gap) => gap >= 100_000)).toBe(true);
   });
 
-  it('is left alone as long as it asks for, if only its watches are denied', async () => {
+  it('gets no request during its retry time, if only its watches are denied', async () => {
     const answer: Served = { ...status(429, 'TooManyRequests'), headers: { 'retry-after': '100' } } as Served;
     const { env } = follow({ serve: (api) => (request) => (request.isStream ? answer : api.serve(request)) });
     await env.advance(10 * minute);
@@ -303,7 +303,7 @@ describe('a server that refuses', () => {
     expect(gaps(watches).every((gap) => gap >= 100_000)).toBe(true);
   });
 
-  it('is left alone as long as it asks for, if a list is wanted meanwhile', async () => {
+  it('gets no request during its retry time, if a list is needed meanwhile', async () => {
     const answer: Served = { ...status(429, 'TooManyRequests'), headers: { 'retry-after': '100' } } as Served;
     const { env, reflector } = follow({ serve: (api) => (request) => (request.isStream ? answer : api.serve(request)) });
     for (let count = 0; count < 20; count += 1) {
@@ -316,7 +316,7 @@ describe('a server that refuses', () => {
     expect(afterDenial.flatMap(gaps).every((gap) => gap >= 100_000)).toBe(true);
   });
 
-  it('is followed again within a minute after hours away, by the watch alone', async () => {
+  it('is followed again within a minute after hours of absence, by the watch alone', async () => {
     let isAway = false;
     const { env, api, put, values, reflector, listCount, states } = follow({
       before: ['a'],
@@ -336,7 +336,7 @@ describe('a server that refuses', () => {
   it.each([
     [503, 'unreachable', 800, 1600],
     [403, 'forbidden', 30_000, 60_000],
-  ])('with %i again, after it had answered, is asked again as soon as the first time', async (code, reason, leastMs, maxMs) => {
+  ])('with %i again, after an answer, is retried as soon as the first time', async (code, reason, leastMs, maxMs) => {
     let isRefusing = true;
     const { env, api, reflector } = follow({ serve: (api) => (request) => (isRefusing ? status(code, 'No') : api.serve(request)) });
     await env.advance(hour);
@@ -351,7 +351,7 @@ describe('a server that refuses', () => {
     expect([reflector.state(), (between[0] ?? 0) >= leastMs, (between[0] ?? 0) <= maxMs]).toMatchObject([{ reason }, true, true]);
   });
 
-  it('does not know the version yet is asked again for the same watch', async () => {
+  it('without the version yet is retried for the same watch', async () => {
     let isBehind = true;
     const { env, put, values, listCount } = follow({
       before: ['a'],
@@ -375,7 +375,7 @@ describe('a server that refuses', () => {
 });
 
 describe('clocks', () => {
-  it('that are set do not matter', async () => {
+  it('that are changed have no effect', async () => {
     const { env, put, deliver, values, watchCount } = follow();
     await env.settle();
     for (const byMs of [hour, -3 * hour, 400 * 24 * hour]) {
@@ -389,7 +389,7 @@ describe('clocks', () => {
 });
 
 describe('many objects', () => {
-  it('10,000 of them come in pages, change in a storm, and are all there in the end', async () => {
+  it('10,000 of them are listed in pages, change in a storm, and are complete in the end', async () => {
     const before = Array.from({ length: 10_000 }, (_, index) => `o-${index}`);
     const { env, api, put, deliver, reflector, listCount } = follow({
       before,

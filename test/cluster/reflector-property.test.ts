@@ -71,7 +71,7 @@ function disturbed(inner: VirtualWatch, random: () => number, share: () => numbe
 }
 
 describe('a reflector on an unreliable server', () => {
-  it('S21: never goes back, tells changes that add up, and in the end has what the server has', async () => {
+  it('S21: never goes back, reports changes that add up, and in the end equals the server', async () => {
     await fc.assert(
       fc.asyncProperty(fc.integer(), fc.integer({ min: 1, max: 60 }), async (seed, steps) => {
         const env = virtualEnv({ seed });

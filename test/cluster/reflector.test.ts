@@ -5,7 +5,7 @@ import { list, VirtualWatch, virtualEnv } from '../kit/virtual-env.ts';
 import { bookmarkMs, follow, viewOf } from './following.ts';
 
 describe('a reflector', () => {
-  it('takes in the list and watches from there, with bookmarks and a time limit of 5 to 10 minutes', async () => {
+  it('reads the list and watches from there, with bookmarks and a time limit of 5 to 10 minutes', async () => {
     const { env, api, reflector, values, states } = follow({ before: ['a', 'b'] });
     await env.settle();
     expect(values()).toEqual(['a=1', 'b=1']);
@@ -21,7 +21,7 @@ describe('a reflector', () => {
     expect(seconds >= 300 && seconds < 600 && Number.isInteger(seconds)).toBe(true);
   });
 
-  it('says nothing is known until the first list is there', async () => {
+  it('has no state until the first list', async () => {
     const { env, reflector } = follow({ serve: () => () => ({ lost: 'reply', forever: true }) });
     await env.settle();
     expect([reflector.state(), reflector.resourceVersion(), reflector.silentMs(), reflector.hasSeen('1')]).toEqual([
@@ -32,7 +32,7 @@ describe('a reflector', () => {
     ]);
   });
 
-  it('tells every change once, with what was known before', async () => {
+  it('reports every change once, with the previous state', async () => {
     const { env, put, remove, deliver, changes, told, values } = follow({ before: ['a'] });
     await env.settle();
     put('b', '1');
@@ -44,7 +44,7 @@ describe('a reflector', () => {
     expect(values()).toEqual(['a=2']);
   });
 
-  it('has seen what it was told of, and what a bookmark promises', async () => {
+  it('has seen the reported versions, and the version of a bookmark', async () => {
     const { env, api, reflector, put, deliver } = follow();
     await env.settle();
     put('a', '1');
@@ -58,7 +58,7 @@ describe('a reflector', () => {
     expect([reflector.hasSeen(later), reflector.resourceVersion()]).toEqual([true, later]);
   });
 
-  it('watches one namespace and one selection when told so', async () => {
+  it('watches one namespace and one selection if configured', async () => {
     const { env, api, values, deliver } = follow({ namespace: 'ns', labelSelector: 'app=x' });
     await env.settle();
     const make = (namespace: string, name: string, app: string) =>
@@ -73,7 +73,7 @@ describe('a reflector', () => {
     expect(values()).toEqual([]);
   });
 
-  it('calls an object that takes the name of another deleted and added', async () => {
+  it('reports an object that takes the name of another as deleted and added', async () => {
     const { env, put, remove, deliver, told, reflector } = follow({ before: ['a'] });
     await env.settle();
     const before = reflector.store.get('ns', 'a');
@@ -84,7 +84,7 @@ describe('a reflector', () => {
     expect(reflector.store.get('ns', 'a')?.uid).not.toBe(before?.uid);
   });
 
-  it('does so also when one event tells of both', async () => {
+  it('does so also if one event contains both', async () => {
     const watch = new VirtualWatch();
     const object = (uid: string, resourceVersion: string) => ({ metadata: { namespace: 'ns', name: 'a', uid, resourceVersion } });
     const serve = () => (request: { isStream: boolean }) =>
@@ -100,7 +100,7 @@ describe('a reflector', () => {
     ]);
   });
 
-  it('keeps objects that it understands when there is one that it does not', async () => {
+  it('keeps valid objects if there is an invalid one', async () => {
     const { env, put, deliver, reflector, values, states, changes } = follow({ before: ['a', 'b'] });
     await env.settle();
     put('a', 'broken');
@@ -121,7 +121,7 @@ describe('a reflector', () => {
     expect(states.map(({ kind }) => kind)).toEqual(['synced', 'failing', 'synced']);
   });
 
-  it('goes on when those who listen throw', async () => {
+  it('continues if listeners throw', async () => {
     const throws = () => {
       throw new Error('a defect');
     };
@@ -132,7 +132,7 @@ describe('a reflector', () => {
     expect(values()).toEqual(['a=1', 'b=1']);
   });
 
-  it('lists at once when it is told that its store is wrong, but not over and over', async () => {
+  it('lists at once if its store is known to be wrong, but not over and over', async () => {
     const lost = new VirtualWatch();
     let watches = 0;
     const { env, put, values, reflector, listCount, watchCount } = follow({
@@ -211,7 +211,7 @@ describe('a reflector that is stopped', () => {
     expect([told(), env.requests.length, env.timerCount()]).toEqual([[], 1, 0]);
   });
 
-  it('does not wait out a failure', async () => {
+  it('does not wait for the end of a retry pause', async () => {
     const { env, reflector } = follow({ serve: () => () => ({ lost: 'reply' }) });
     await env.settle();
     reflector.stop();
@@ -221,7 +221,7 @@ describe('a reflector that is stopped', () => {
 });
 
 describe('events of a watch are certain', () => {
-  it('not before it has told everything once', async () => {
+  it('not before it has reported everything once', async () => {
     const env = virtualEnv();
     const contact = new Contact(env.clock);
     contact.recordMessage();
@@ -232,7 +232,7 @@ describe('events of a watch are certain', () => {
     expect([contact.silentMs(), contact.ageMs()]).toEqual([3000, 2000]);
   });
 
-  it('as of the word before the latest one, which may tell of the silence between them', async () => {
+  it('as of the message before the latest one, which may describe the silence between them', async () => {
     const env = virtualEnv();
     const contact = new Contact(env.clock);
     contact.recordList(env.clock.monotonicMs());
@@ -248,7 +248,7 @@ describe('events of a watch are certain', () => {
     expect(contact.ageMs()).toBe(2000);
   });
 
-  it('no later for signs of life that tell nothing', async () => {
+  it('not later after messages without an event', async () => {
     const { env, api, put, reflector } = follow({ before: ['a'] });
     await env.settle();
     // The same version as before: nobody knows whether the server has come further.

@@ -29,7 +29,7 @@ describe('a key of a Secret', () => {
     ['of a Secret without data', undefined, { name: 'login', key: 'k' }, 'keyless'],
     ['with nothing under it', { k: '' }, { name: 'login', key: 'k' }, 'empty'],
     ['with blanks under it', { k: base64(' \n') }, { name: 'login', key: 'k' }, 'empty'],
-  ])('%s has no text, and that is said', async (_, data, key, problem) => {
+  ])('%s has no text, with a message', async (_, data, key, problem) => {
     const { env, read } = world(data);
     expect(await env.finish(read(key))).toEqual({ problem });
   });

@@ -59,7 +59,7 @@ function unreliable(api: ModelApi, env: VirtualEnv, random: () => number, share:
 }
 
 describe('shared objects of several processes on an unreliable server', () => {
-  it('contain each change exactly once, or not at all if its sender was told so', async () => {
+  it('contain each change exactly once, or not at all if its sender got an error', async () => {
     await fc.assert(
       fc.asyncProperty(fc.integer(), fc.integer({ min: 1, max: 4 }), fc.integer({ min: 1, max: 40 }), async (seed, writers, changes) => {
         const env = virtualEnv({ seed });

@@ -49,7 +49,7 @@ function firstWrite(answer: (api: ModelApi, request: ServedRequest) => Served | 
 }
 
 describe('a shared object', () => {
-  it('is created when it is missing, and read back', async () => {
+  it('is created if it is missing, and read back', async () => {
     const { env, add, shared, object } = setUp();
     const written = await env.finish(add('a'));
     expect(written).toEqual({ value: ['a'], resourceVersion: object()?.metadata.resourceVersion });
@@ -62,14 +62,14 @@ describe('a shared object', () => {
     expect(await env.finish(shared.read())).toEqual({ value: [] });
   });
 
-  it('takes all changes that wait in one write, in their order', async () => {
+  it('applies all waiting changes in one write, in their order', async () => {
     const { env, add, stored, writes } = setUp();
     const answers = await env.finish(Promise.all(['a', 'b', 'c'].map(add)));
     expect([stored(), writes().length]).toEqual([['a', 'b', 'c'], 1]);
     expect(answers.map(({ value }) => value)).toEqual(Array(3).fill(['a', 'b', 'c']));
   });
 
-  it('takes what comes during a write in the next one', async () => {
+  it('applies changes during a write in the next one', async () => {
     const { env, add, stored, writes } = setUp((api) => async (request) => ({ ...(await api.serve(request)), delayMs: 100 }));
     const first = add('a');
     await env.advance(150);
@@ -78,13 +78,13 @@ describe('a shared object', () => {
     expect([stored(), writes().length]).toEqual([['a', 'b', 'c'], 2]);
   });
 
-  it('is not read again between own writes', async () => {
+  it('is not read again between its own writes', async () => {
     const { env, add } = setUp();
     for (const item of ['a', 'b', 'c']) await env.finish(add(item));
     expect(env.requests.map(({ method }) => method)).toEqual(['GET', 'POST', 'PUT', 'PUT']);
   });
 
-  it('keeps fields, labels and annotations of others', async () => {
+  it('keeps foreign fields, labels and annotations', async () => {
     const { api, env, add, object } = setUp();
     api.put('configmaps', {
       metadata: { namespace: 'ns', name: 'list', labels: { theirs: 'x' }, annotations: { note: 'y' } },
@@ -97,7 +97,7 @@ describe('a shared object', () => {
     });
   });
 
-  it('is not written for the same value, nor for one that says the same', async () => {
+  it('is not written for an equal value', async () => {
     const { env, add, shared, writes } = setUp();
     await env.finish(add('a'));
     await env.finish(shared.update((list) => list));
@@ -105,7 +105,7 @@ describe('a shared object', () => {
     expect(writes().length).toBe(1);
   });
 
-  it('is read again before it is said that there is nothing to write', async () => {
+  it('is read again before it reports that no write is needed', async () => {
     const { api, env, add, shared } = setUp();
     await env.finish(add('a'));
     api.put('configmaps', { metadata: { namespace: 'ns', name: 'list' }, data: { list: '["b"]' } });
@@ -124,7 +124,7 @@ describe('a shared object', () => {
     expect(stored()).toEqual(['a']);
   });
 
-  it('is not sent when it is too large, and what fits does not suffer', async () => {
+  it('is not sent if it is too large, without an effect on other changes', async () => {
     const { env, add, stored, writes } = setUp(undefined, { maxBytes: 2000 });
     const [small, large, another] = [add('a'), add('x'.repeat(3000)), add('b')];
     await expect(env.finish(large)).rejects.toBeInstanceOf(ObjectTooLarge);
@@ -132,7 +132,7 @@ describe('a shared object', () => {
     expect([stored(), writes().length]).toEqual([['a', 'b'], 1]);
   });
 
-  it('is not written by who may not', async () => {
+  it('is not written by a process without permission', async () => {
     let mayWrite = true;
     const { env, add, writes } = setUp(undefined, { mayWrite: () => mayWrite });
     await env.finish(add('a'));
@@ -141,7 +141,7 @@ describe('a shared object', () => {
     expect(writes().length).toBe(1);
   });
 
-  it('rejects readers and writers when it cannot be understood', async () => {
+  it('rejects readers and writers if it is invalid', async () => {
     const { api, env, add, shared, writes } = setUp();
     api.put('configmaps', { metadata: { namespace: 'ns', name: 'list' }, data: { list: '[' } });
     await expect(env.finish(shared.read())).rejects.toBeInstanceOf(SyntaxError);
@@ -157,7 +157,7 @@ describe('a shared object', () => {
 });
 
 describe('a conflict', () => {
-  it('leads to a read at once and to the change of what is there then', async () => {
+  it('leads to a read at once and to a change of the new state', async () => {
     const { api, env, add, stored } = setUp();
     await env.finish(add('a'));
     api.put('configmaps', { metadata: { namespace: 'ns', name: 'list' }, data: { list: '["a","theirs"]' } });
@@ -185,7 +185,7 @@ describe('a conflict', () => {
     expect(stored()).toEqual(['b']);
   });
 
-  it('that does not end is given up after 30 rounds, which are ever further apart', async () => {
+  it('that does not end is given up after 30 rounds with growing pauses', async () => {
     const { env, add, writes } = setUp((api) => (request) => (request.method === 'GET' ? api.serve(request) : status(409, 'Conflict')));
     await expect(env.finish(add('a'))).rejects.toMatchObject({ status: 409 });
     expect([writes().length, env.timerCount()]).toEqual([30, 0]);
@@ -199,7 +199,7 @@ describe('a lost answer', () => {
   it.each<[string, Served]>([
     ['that no server gave', { lost: 'reply' }],
     ['of a server that failed after it had stored', status(504, 'Timeout')],
-  ])('to a write, %s, is reported as uncertain, and nothing is written twice', async (_, answer) => {
+  ])('to a write, %s, is reported as uncertain, and no write is repeated', async (_, answer) => {
     const { env, add, stored, writes } = setUp(
       firstWrite(async (api, request) => {
         await api.serve(request);
@@ -217,7 +217,7 @@ describe('a lost answer', () => {
     await expect(env.finish(add('a'))).rejects.toMatchObject({ name: 'TransportFailure', mayBeApplied: false });
   });
 
-  it('to reads says that nothing was changed', async () => {
+  it('to reads reports that nothing was changed', async () => {
     const { env, add } = setUp(() => () => ({ lost: 'reply' }));
     await expect(env.finish(add('a'))).rejects.toMatchObject({ name: 'TransportFailure', mayBeApplied: false });
   });

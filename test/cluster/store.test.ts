@@ -25,7 +25,7 @@ describe('a store', () => {
     expect([entries.list(), entries.invalid()]).toEqual([['1'], [{ namespace: 'x', name: 'c', message: 'no' }]]);
   });
 
-  it('keeps the place of a changed object in the list', () => {
+  it('keeps the position of a changed object in the list', () => {
     const entries = new Entries<string>();
     for (const name of ['a', 'b', 'c']) entries.put(entry('x', name, { view: name }));
     entries.put(entry('x', 'a', { version: '2', view: 'changed' }));
@@ -56,7 +56,7 @@ describe('a store', () => {
     expect(entries.get('x', 'a')).toBe('10');
   });
 
-  it('takes a state whose version cannot be compared', () => {
+  it('accepts a state whose version cannot be compared', () => {
     const entries = new Entries<string>();
     entries.put(entry('x', 'a', { version: 'zz' }));
     expect(entries.put(entry('x', 'a', { version: 'aa' }))).toEqual([
@@ -64,7 +64,7 @@ describe('a store', () => {
     ]);
   });
 
-  it('has no old view of what it no longer understands', () => {
+  it('has no old view of an object that became invalid', () => {
     const entries = new Entries<string>();
     entries.put(entry('x', 'a'));
     const changes = entries.put({ ...entry('x', 'a', { version: '2' }), content: { kind: 'invalid', message: 'no' } });

@@ -16,7 +16,7 @@ describe('a failure says whether the request may have been carried out', () => {
     expect([error.mayBeApplied, error.site, connectionProblem(error)]).toEqual([false, 'test.ask', 'unreachable']);
   });
 
-  it('no: the server is not the one that is trusted', async () => {
+  it('no: the server is not trusted', async () => {
     const server = await serveHttps((_, response) => response.end(), createCertificateAuthority('somebody else'));
     let forgotten = 0;
     const forget = () => {
@@ -30,7 +30,7 @@ describe('a failure says whether the request may have been carried out', () => {
     expect([error.mayBeApplied, connectionProblem(error), server.seen, forgotten]).toEqual([false, 'configuration', [], 1]);
   });
 
-  it('no: the certificate is for another name, unless that name is the one that is looked for', async () => {
+  it('no: the certificate is for another name, unless the expected name is the other one', async () => {
     const server = await serveHttps((_, response) => response.end('ok'), authority(), ['api.example']);
     const named = (serverName: string) => transportTo(connectionTo(server.url, { tls: { serverName } })).request(ask('/'));
     expect((await named('api.example')).body).toBe('ok');
@@ -45,7 +45,7 @@ describe('a failure says whether the request may have been carried out', () => {
     expect(error.mayBeApplied).toBe(false);
   });
 
-  it('no: the credentials did not come in time', async () => {
+  it('no: the credentials did not arrive in time', async () => {
     const timers = new ManualTimers();
     const authorize = () => {
       setImmediate(() => timers.fire());
@@ -68,7 +68,7 @@ describe('a failure says whether the request may have been carried out', () => {
     expect([error.mayBeApplied, connectionProblem(error)]).toEqual([false, 'configuration']);
   });
 
-  it('yes: the connection broke before the answer, in the middle of it, or the answer took too long', async () => {
+  it('yes: the connection broke before or during the answer, or the answer took too long', async () => {
     const timers = new ManualTimers();
     const server = await serveHttps(({ url, socket }, response) => {
       if (url === '/before') socket.destroy();
@@ -84,7 +84,7 @@ describe('a failure says whether the request may have been carried out', () => {
     expect(server.seen).toHaveLength(4);
   });
 
-  it("within the shorter of the two times: the request's and that of --request-timeout", async () => {
+  it('within the shorter time: of the request or of --request-timeout', async () => {
     const timers = new ManualTimers();
     const server = await serveHttps(() => timers.fire());
     const http = transportTo(connectionTo(server.url, { requestTimeoutMs: 1500 }), { timers });

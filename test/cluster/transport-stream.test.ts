@@ -38,7 +38,7 @@ describe('a stream', () => {
     expect(lines).toEqual(['{"name":"zürich"}', '{"name":"𝄞 日本"}', '{"name":"three"}']);
   });
 
-  it('does not deliver a line that was not finished', async () => {
+  it('does not deliver an incomplete line', async () => {
     const lines: string[] = [];
     const { stream, toClient } = await open((line) => lines.push(line));
     toClient.end('{"a":1}\n{"b":');
@@ -46,7 +46,7 @@ describe('a stream', () => {
     expect(lines).toEqual(['{"a":1}']);
   });
 
-  it('tells that the connection broke', async () => {
+  it('reports a broken connection', async () => {
     const lines: string[] = [];
     const { stream, toClient } = await open((line) => lines.push(line));
     await writePieces(toClient, [Buffer.from('{"a":1}\n')]);
@@ -70,7 +70,7 @@ describe('a stream', () => {
     expect([count, byteCount]).toEqual([20_001, 20_000 * 1700 + 3_000_000]);
   });
 
-  it('delivers nothing after it was closed, not even the rest of a piece, and ends the connection', async () => {
+  it('delivers nothing after it was closed, also of a received piece, and ends the connection', async () => {
     const lines: string[] = [];
     const { server, stream, toClient } = await open((line) => {
       lines.push(line);
@@ -85,7 +85,7 @@ describe('a stream', () => {
     expect(server.seen).toHaveLength(1);
   });
 
-  it('gives its handle before the first line, also when both come at once', async () => {
+  it('returns its handle before the first line, also if both arrive at once', async () => {
     const server = await serveHttps((_, response) => response.writeHead(200).end('one\ntwo\n'));
     const order: string[] = [];
     const stream = await transportTo(connectionTo(server.url)).stream(ask('/watch'), (line) => order.push(line));
@@ -94,7 +94,7 @@ describe('a stream', () => {
     expect(order).toEqual(['handle', 'one', 'two']);
   });
 
-  it('ends when its receiver fails, and nothing else does', async () => {
+  it('ends if its receiver fails, without other effects', async () => {
     const { stream, toClient } = await open((line) => {
       JSON.parse(line);
     });
@@ -102,7 +102,7 @@ describe('a stream', () => {
     expect(await stream.ended).toMatch(/^a line could not be processed: /);
   });
 
-  it('slows the server down while its receiver is busy', async () => {
+  it('slows the server while its receiver is busy', async () => {
     let isBusy = true;
     const { stream, toClient } = await open(() => {
       // Nothing else of this process runs meanwhile, so what is not read stays with the server.
@@ -118,7 +118,7 @@ describe('a stream', () => {
     expect(await stream.ended).toBe('the server ended the stream');
   });
 
-  it('answers what the server said instead of a stream', async () => {
+  it('returns the answer of the server instead of a stream', async () => {
     const server = await serveHttps((_, response) => response.writeHead(410).end('{"reason":"Expired"}'));
     const lines: string[] = [];
     const stream = await transportTo(connectionTo(server.url)).stream(ask('/watch'), (line) => lines.push(line));
@@ -126,7 +126,7 @@ describe('a stream', () => {
     stream.close();
   });
 
-  it('has a time to open, and none afterwards', async () => {
+  it('has a time limit until it is open', async () => {
     const timers = new ManualTimers();
     const silent = await serveHttps(() => timers.fire());
     const opening = transportTo(connectionTo(silent.url), { timers }).stream(ask('/watch'), () => undefined);

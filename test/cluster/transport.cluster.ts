@@ -48,7 +48,7 @@ async function place({ client, identityOf }: ControlPlane, name: string, mapCoun
 }
 
 describeOnControlPlane('the connection', (controlPlane) => {
-  it('reads what its identity may read, and is told what it may not', async () => {
+  it('reads what its identity may read, and gets an error for the rest', async () => {
     const { http, path, identity } = await place(controlPlane(), 'reading', 1);
     const map = parsed(await http.request(ask(`${path}/map-00`)));
     expect(map.metadata.name).toBe('map-00');
@@ -61,7 +61,7 @@ describeOnControlPlane('the connection', (controlPlane) => {
     ]);
   });
 
-  it('lists by pages, compressed or not, the same', async () => {
+  it('lists by pages, compressed or not, with the same result', async () => {
     const { http, path, identity } = await place(controlPlane(), 'pages', 25);
     const compressed = await connect({ kubeconfig: identity.kubeconfig }, { isCompressed: true });
     for (const each of [http, compressed]) {
@@ -81,7 +81,7 @@ describeOnControlPlane('the connection', (controlPlane) => {
     expect(zipped.body).toBe(plain.body);
   });
 
-  it('watches, and ends when the server does', async () => {
+  it('watches, and ends with the server', async () => {
     const { http, path, client } = await place(controlPlane(), 'watching', 0);
     const { resourceVersion } = parsed(await http.request(ask(path))).metadata;
     const lines: string[] = [];
@@ -97,7 +97,7 @@ describeOnControlPlane('the connection', (controlPlane) => {
     ]);
   });
 
-  it('is told why there is no watch', async () => {
+  it('gets the reason if there is no watch', async () => {
     const { http } = await place(controlPlane(), 'refused-watch', 0);
     const lines: string[] = [];
     const watch = await http.stream(ask('/api/v1/nodes?watch=1'), (line) => lines.push(line));
@@ -105,7 +105,7 @@ describeOnControlPlane('the connection', (controlPlane) => {
     expect(JSON.parse(watch.body)).toMatchObject({ kind: 'Status', reason: 'Forbidden' });
   });
 
-  it('impersonates a user when told and allowed to', async () => {
+  it('impersonates a user if configured and allowed', async () => {
     const { identities, client } = controlPlane();
     const self = '/apis/authentication.k8s.io/v1/selfsubjectreviews';
     const body = JSON.stringify({ apiVersion: 'authentication.k8s.io/v1', kind: 'SelfSubjectReview' });
@@ -138,7 +138,7 @@ describeOnControlPlane('the connection', (controlPlane) => {
     expect((await http.request(ask('/api/v1/pods'))).status).toBe(401);
   });
 
-  it('is known to the server by its user agent', async () => {
+  it('has a user agent that the server knows', async () => {
     const { http, path } = await place(controlPlane(), 'agent-name', 0);
     await http.request(ask(`${path}?labelSelector=seen`));
     const seen = (await controlPlane().auditLog()).find(({ requestURI }) => requestURI.endsWith('labelSelector=seen'));

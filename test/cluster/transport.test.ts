@@ -5,7 +5,7 @@ import type { Answered } from '../../cluster/connection/transport.ts';
 import { ask, authority, connectionTo, failure, serveHttp, serveHttps, transportTo } from './loopback.ts';
 
 describe('a request', () => {
-  it('answers what the server said, errors and redirects too', async () => {
+  it('returns the answer of the server, also errors and redirects', async () => {
     const server = await serveHttps(({ url }, response) => {
       const status = Number(url?.slice(1));
       response.writeHead(status, { Location: '/200', 'X-Twice': ['a', 'b'] }).end(`said ${status}`);
@@ -18,7 +18,7 @@ describe('a request', () => {
     expect(server.seen.map(({ path }) => path)).toEqual(['/200', '/302', '/409', '/503']);
   });
 
-  it('carries what it was given, below the path of the server', async () => {
+  it('has the given parts, below the path of the server', async () => {
     const bodies: string[] = [];
     const server = await serveHttp(async (request, response) => {
       for await (const chunk of request) bodies.push(String(chunk));
@@ -52,7 +52,7 @@ describe('a request', () => {
     expect(bodies).toEqual(['{"a":"ü"}']);
   });
 
-  it('cuts off the text of an error, and nothing else', async () => {
+  it('cuts the text of an error only', async () => {
     const text = 'x'.repeat(3 * 1024 * 1024);
     const server = await serveHttps(({ url }, response) => response.writeHead(url === '/error' ? 500 : 200).end(text));
     const http = transportTo(connectionTo(server.url));
@@ -60,7 +60,7 @@ describe('a request', () => {
     expect((await http.request(ask('/list'))).body).toHaveLength(text.length);
   });
 
-  it('takes compressed answers when that is wanted', async () => {
+  it('accepts compressed answers if configured', async () => {
     const server = await serveHttps(({ headers }, response) => {
       const isAsked = headers['accept-encoding'] === 'gzip';
       response.writeHead(200, isAsked ? { 'Content-Encoding': 'gzip' } : {}).end(isAsked ? gzipSync('small, ü') : 'plain');
@@ -77,7 +77,7 @@ describe('a request', () => {
     expect(server.seen.map(({ path }) => path)).toEqual(['/api/1']);
   });
 
-  it('tells of each exchange, and of what the rate limiter kept back', async () => {
+  it('reports each exchange, and each wait for the rate limiter', async () => {
     const server = await serveHttps(({ url, socket }, response) => (url === '/broken' ? socket.destroy() : response.end()));
     const answered: Answered[] = [];
     const throttled: string[] = [];
@@ -103,7 +103,7 @@ describe('a request', () => {
 });
 
 describe('connections', () => {
-  it('are kept: one for a hundred requests, a few for those that come together', async () => {
+  it('are kept: one for a hundred sequential requests, a few for parallel ones', async () => {
     const server = await serveHttps((_, response) => response.end('ok'));
     const http = transportTo(connectionTo(server.url));
     for (let index = 0; index < 100; index += 1) await http.request(ask('/'));
@@ -137,7 +137,7 @@ describe('connections', () => {
     ]);
   });
 
-  it('are shared by requests that come together first', async () => {
+  it('are shared by parallel requests from the start', async () => {
     const server = await serveHttps((_, response) => response.end('ok'));
     const http = transportTo(connectionTo(server.url));
     await Promise.all([1, 2, 3].map(() => http.request(ask('/'))));
@@ -145,7 +145,7 @@ describe('connections', () => {
     expect(server.connectionCount()).toBe(3);
   });
 
-  it('are made with the key that belongs to a certificate, as soon as both are there', async () => {
+  it('are made with the key of a certificate as soon as both exist', async () => {
     const server = await serveHttps((_, response) => response.end('ok'));
     const [old, young] = ['old', 'young'].map((user) => authority().issueForClient({ user, groups: [] }));
     const material = (key: string | undefined) => ({
@@ -197,7 +197,7 @@ describe('connections', () => {
     expect(server.seen.slice(5).map(({ connection }) => connection)).toEqual([3, 4]);
   });
 
-  it('are given up all at once when one of them was found closed', async () => {
+  it('are all closed if one of them was found closed', async () => {
     const known = new Set<unknown>();
     const server = await serveHttps(({ socket }, response) => {
       if (known.has(socket)) socket.destroy();
@@ -210,7 +210,7 @@ describe('connections', () => {
     expect(server.connectionCount()).toBe(4);
   });
 
-  it('with an old certificate finish what is under way, and are closed then', async () => {
+  it('with an old certificate finish their requests, and are closed then', async () => {
     const closed: number[] = [];
     let finish: () => void = () => undefined;
     const slow = new Promise<void>((arrived) => {
@@ -241,7 +241,7 @@ describe('connections', () => {
     await vi.waitFor(() => expect(closed).toEqual([1]));
   });
 
-  it('of a closed client end, with what is under way', async () => {
+  it('of a closed client end, with their requests', async () => {
     const server = await serveHttps(({ url }, response) => {
       if (url !== '/') response.writeHead(200).write('{"type":"ADDED"}\n');
       if (url === '/slow') arrived();
@@ -262,7 +262,7 @@ describe('connections', () => {
   });
 });
 
-describe('credentials that the server refuses', () => {
+describe('credentials that the server rejects', () => {
   it('are renewed for a GET, once, and for requests after a denied write', async () => {
     let token = 1;
     let accepted = 1;

@@ -45,7 +45,7 @@ describe('deleteObject', () => {
     await expectRefused((env) => deleteObject(env, resources.pods, { ...target, [field]: '' }, { site }));
   });
 
-  it('is not sent with version 0, which means any', async () => {
+  it('is not sent with version 0, which means any version', async () => {
     await expectRefused((env) => deleteObject(env, resources.pods, { ...target, resourceVersion: '0' }, { site }));
   });
 
@@ -55,7 +55,7 @@ describe('deleteObject', () => {
     await expectRefused((env) => deleteObject(env, resource, target, { site }));
   });
 
-  it('answers undefined when the object is gone at once', async () => {
+  it('returns undefined if the object is gone at once', async () => {
     const env = virtualEnv({ serve: () => ({ status: 200, body: { kind: 'Status', status: 'Success', metadata: {} } }) });
     expect(await env.finish(deleteObject(env, resources.configMaps, target, { site }))).toBeUndefined();
   });
@@ -104,21 +104,21 @@ describe('patchObject', () => {
     await expectRefused((env) => patchObject(env, resources.pods, { ...target, [field]: '' }, { site, patch: {} }));
   });
 
-  it('meets a conflict when another object has the name', async () => {
+  it('gets a conflict if another object has the name', async () => {
     const details = { name: 'a', causes: [{ reason: 'FieldValueInvalid', message: 'field is immutable', field: 'metadata.uid' }] };
     const env = virtualEnv({ serve: () => status(422, 'Invalid', 'field is immutable', details) });
     const write = patchObject(env, resources.pods, target, { site, patch: {} });
     await expect(env.finish(write)).rejects.toMatchObject({ status: 409, reason: 'Conflict', message: 'field is immutable', site });
   });
 
-  it('is refused like any other when a field is wrong', async () => {
+  it('is rejected as usual if a field is invalid', async () => {
     const details = { name: 'a', causes: [{ reason: 'FieldValueInvalid', message: 'negative', field: 'spec.replicas' }] };
     const env = virtualEnv({ serve: () => status(422, 'Invalid', 'negative', details) });
     const write = patchObject(env, resources.pods, target, { site, patch: {} });
     await expect(env.finish(write)).rejects.toMatchObject({ status: 422, reason: 'Invalid' });
   });
 
-  it('does not touch finalizers', async () => {
+  it('does not change finalizers', async () => {
     await expectRefused((env) => patchObject(env, resources.pods, target, { site, patch: { metadata: { finalizers: null } } }));
   });
 });
@@ -133,7 +133,7 @@ describe('createObject', () => {
     });
   });
 
-  it('is not sent without a name, and not for what exists', async () => {
+  it('is not sent without a name, and not for existing objects', async () => {
     await expectRefused((env) => createObject(env, resources.configMaps, object({ name: '', generateName: 'a-' }), { site }));
     await expectRefused((env) => createObject(env, resources.configMaps, object({ uid: 'u-1' }), { site }));
     await expectRefused((env) => createObject(env, resources.configMaps, object({ namespace: '' }), { site }));
@@ -157,7 +157,7 @@ describe('replaceObject', () => {
     expect(path).toBe('/apis/apps/v1/namespaces/ns/statefulsets/a/status');
   });
 
-  it('is not sent without UID or version, nor for kinds in which others keep fields', async () => {
+  it('is not sent without UID or version, nor for kinds with foreign fields', async () => {
     await expectRefused((env) => replaceObject(env, resources.leases, object({ uid: 'u-1' }), { site }));
     await expectRefused((env) => replaceObject(env, resources.leases, object({ resourceVersion: '7' }), { site }));
     await expectRefused((env) => replaceObject(env, resources.statefulSets, object({ uid: 'u-1', resourceVersion: '7' }), { site }));
@@ -183,7 +183,7 @@ describe('applyObject', () => {
 });
 
 describe('every write', () => {
-  it('rejects with what the server said', async () => {
+  it('rejects with the answer of the server', async () => {
     const env = virtualEnv({ serve: () => status(409, 'Conflict', 'changed') });
     await expect(env.finish(deleteObject(env, resources.pods, target, { site }))).rejects.toMatchObject({
       status: 409,
@@ -192,7 +192,7 @@ describe('every write', () => {
     });
   });
 
-  it('may have been carried out when the answer is cut short', async () => {
+  it('may have been carried out if the answer ends early', async () => {
     const env = virtualEnv({ serve: () => ({ status: 200, body: '{"metadata":{"na' }) });
     await expect(env.finish(createObject(env, resources.configMaps, object({}), { site }))).rejects.toMatchObject({
       name: 'TransportFailure',

@@ -55,12 +55,12 @@ export const judgingRows: readonly Row[] = [
     what: 'Prometheus has to say yes several times in a row',
     here: 'consecutive of a gate; a condition on the number says what a yes is. A query that only answers or not is counted.',
     tests: [
-      ...gate('passes when enough readings in a row passed', 'the readings that count'),
+      ...gate('passes after enough successes in a row', 'the stored readings'),
       ...agentGates(
         'passes after the required number of good readings, one in each period, and is read only in its time',
         'starts a new series of successes after a failed reading',
       ),
-      ...phased('takes any series for a success and none for a failure, and never fails for them'),
+      ...phased('takes any series as a success and none as a failure, and never fails for failures'),
     ],
   },
   {
@@ -68,7 +68,7 @@ export const judgingRows: readonly Row[] = [
     what: 'limits of failures and errors, and what an answer means that says nothing',
     here: 'failureLimit, noData and onError; a gate can hold, fail the run or, for no data alone, pass.',
     tests: [
-      ...gate('fails with as many failures as its limit, in a row or not', 'a reading without success'),
+      ...gate('fails after as many failures as its limit, in a row or not', 'a reading without success'),
       ...prometheus('an answer of Prometheus'),
       ...agentGates('fails the run at its failure limit, however long the time between the failures, and is then not read again'),
     ],
@@ -78,7 +78,10 @@ export const judgingRows: readonly Row[] = [
     what: 'a gate before the first pod, between steps and after the last',
     here: 'before and after of each wave.',
     tests: [
-      ...wave('before a wave', 'gates are not asked in a return, because they may measure what it repairs, unless policy says otherwise'),
+      ...wave(
+        'before a wave',
+        'a return evaluates no gates, because they may measure the failure that it repairs, unless a policy requires it',
+      ),
       ...gatesCluster('stops the run if it fails during the soak of its wave'),
     ],
   },
@@ -91,8 +94,8 @@ export const judgingRows: readonly Row[] = [
         'shows a token, or a user and a password, that it reads each time',
         'is denied for a group of another namespace, and has a rate limit',
       ),
-      ...rights('name the Secrets of metric sources in the namespace of the agent, and no others'),
-      ...phased('are named in the namespace of the agent, and the copy that this needs is asked for'),
+      ...rights('name only the Secrets of metric sources in the namespace of the agent'),
+      ...phased('are named in the namespace of the agent, and a finding requires the copy'),
     ],
   },
   {
@@ -103,7 +106,7 @@ export const judgingRows: readonly Row[] = [
       ...http('is about one service, in the datacenter that the gate names, with the token of the source'),
       ...providers('counts the failing instances, or the passing ones if the gate requires a number'),
       ...consul('an answer of Consul'),
-      ...rollouts('queries Consul about each of its services, at an address that a person must set'),
+      ...rollouts('queries Consul about each of its services, at an address that a user must set'),
     ],
   },
   {
@@ -122,7 +125,7 @@ export const judgingRows: readonly Row[] = [
     id: 26,
     what: 'time limits of a step and of the whole rollout',
     here: 'deadlines.progress and deadlines.run; the second stands still while the group may not move.',
-    tests: [...deadline('the progress deadline', 'the deadline of the whole run')],
+    tests: [...deadline('the progress deadline', 'the deadline of a run')],
   },
   {
     id: 27,
@@ -141,7 +144,7 @@ export const judgingRows: readonly Row[] = [
     here: 'Unready pods of an old revision go first, beyond the budget when they are stuck, and by deletion; replaceUnready says which and when.',
     tests: [
       ...stuck('a pod is stuck'),
-      ...budget('the cure of stuck pods under OrderedReady'),
+      ...budget('the repair of stuck pods under OrderedReady'),
       ...partition('continues under OrderedReady from an image that never starts to one that starts'),
       ...broken('because half of a zone crash-loops on a new image: they heal with the next image, and no other zone is touched'),
     ],
@@ -155,7 +158,7 @@ export const judgingRows: readonly Row[] = [
       ...partition('returns to the earlier template, and replaces only pods that were updated'),
       ...undo('blocks the undone revision, then writes the previous template to every member'),
       ...undo('after a rollback gives the members the template that their pods run, and replaces no pod'),
-      ...restart('refuses the template of a failed run, and names the commands that return or continue'),
+      ...restart('denies the template of a failed run, and names the commands that return or continue'),
       ...people('an undo reverts the whole group, and blocks the reverted template'),
       ...back,
     ],
@@ -167,9 +170,9 @@ export const judgingRows: readonly Row[] = [
     tests: [
       ...run('supersedes the run: wave one again, from what ran before both'),
       ...midWave('in the middle of a wave'),
-      ...partitionPlan('goes on to a third revision, and back'),
-      ...partitionWebhook('lets a template through in the middle, which is how a broken one is cured'),
-      ...record('is superseded by a run to another revision, which begins when it is asked again'),
+      ...partitionPlan('continues to a third revision, and returns'),
+      ...partitionWebhook('allows a template during a rollout, so that a broken one can be repaired'),
+      ...record('is superseded by a run to another revision, which starts with its request'),
     ],
   },
   {
@@ -188,7 +191,7 @@ export const judgingRows: readonly Row[] = [
     here: 'RolloutRuns, as many as historyLimit of the group; each with its steps, its waits, who asked what, and where it came from.',
     tests: [
       ...records('are bounded: the oldest finished records are deleted', 'follow the limit of the group, also if the limit changes'),
-      ...record('adds up what it waited for, and ends with the run', 'keeps its bounds however long the run and its texts are'),
+      ...record('adds up the waits, and ends with the run', 'keeps its bounds for any length of the run and its texts'),
     ],
   },
   {
@@ -198,7 +201,7 @@ export const judgingRows: readonly Row[] = [
     tests: [
       ...killedTwice,
       ...partitionPlan(
-        'a pod that dies in the middle keeps its revision on either side of the partition, and one that a scale-up makes has the new one',
+        'keeps the revision of a pod that dies on either side of the partition, and a pod that a scale-up adds has the new one',
       ),
       ...pinnedKilledTwice,
       ...pinned(
@@ -217,9 +220,9 @@ export const judgingRows: readonly Row[] = [
       ...releaseCluster(
         'is handed to the StatefulSet controller, one zone after the other, past the rules that blocked its run, with the strategy $strategy',
       ),
-      ...deleted('stays where it is when its group is deleted midway, until a user changes it'),
-      ...phased('with standardRollingUpdate has a gate that only observes'),
-      ...gate('never fails with a limit of 0, nor when it only observes'),
+      ...deleted('keeps its value if its group is deleted during a run, until a user changes it'),
+      ...phased('with standardRollingUpdate has a gate in mode observe'),
+      ...gate('never fails with a limit of 0, and in mode observe'),
     ],
   },
   {
@@ -229,7 +232,7 @@ export const judgingRows: readonly Row[] = [
     tests: [
       ...releaseRules('a definition'),
       ...releaseByAgent('a release', 'a group whose file is deleted', 'failures of the agent'),
-      ...deleted('stays where it is when its group is deleted midway, until a user changes it'),
+      ...deleted('keeps its value if its group is deleted during a run, until a user changes it'),
       ...midWave('in the middle of a wave'),
     ],
   },

@@ -43,7 +43,7 @@ export const movingRows: readonly Row[] = [
     here: 'A group names them zone by zone, or selects them by labels and says how many it expects.',
     tests: [
       ...resolve(
-        'gives each zone what it says itself, and what the group says otherwise',
+        'gives each zone its own settings, and otherwise the settings of the group',
         'are the StatefulSets of the namespace that match, in byte-wise order',
       ),
       ...sources('finds its members by labels among the StatefulSets of the cluster'),
@@ -55,14 +55,14 @@ export const movingRows: readonly Row[] = [
     here: 'Two groups with one member are a finding, and both are held; two objects that are converted leave each other out.',
     tests: [
       ...sources('that shares a StatefulSet with another one is a finding, and both exist to be blocked'),
-      ...convertedPhased('does not share its StatefulSet: the one that its mark names has it, and without a mark no object'),
+      ...convertedPhased('does not share its StatefulSet: the object in its annotation has it, and no object without the annotation'),
     ],
   },
   {
     id: 3,
     what: 'the StatefulSet is made from the resource',
     here: 'Git and its tools make StatefulSets. One that stands in an object of another operator becomes a manifest.',
-    tests: convertedSets('gives the StatefulSet as a separate manifest, without server fields'),
+    tests: convertedSets('has the StatefulSet as a separate manifest, without server fields'),
     open: 'StatefulSets are not made from a template in a group: that belongs to zones made from templates, which are out of scope.',
   },
   {
@@ -90,7 +90,7 @@ export const movingRows: readonly Row[] = [
       ...partition('blocks a StatefulSet that was never rolled'),
       ...pins('is raised wherever it lets the StatefulSet controller replace a pod, and pods wait until it is'),
       ...enforce('a restart, a strategy, a partition, a first ordinal'),
-      ...partitionWebhook('refuses to everybody else %s'),
+      ...partitionWebhook('denies all other users %s'),
     ],
   },
   {
@@ -108,7 +108,7 @@ export const movingRows: readonly Row[] = [
     what: 'pods go in another order',
     here: 'Ascending, zone by zone in the order of the group or of a wave, and a protected pod last. There is no random order: the same state gives the same decision.',
     tests: [
-      ...budget('the order in which pods go'),
+      ...budget('the order of replacements'),
       ...words('of a pod puts it last, and of a zone blocks the zone'),
       ...roll('the order of zones'),
     ],
@@ -118,7 +118,7 @@ export const movingRows: readonly Row[] = [
     what: 'one pod goes first as a canary',
     here: 'A wave of one pod, in one zone, with what is asked after it.',
     tests: [
-      ...partitionPlan('shows waves, pods from the top and times, although no manifest names a partition'),
+      ...partitionPlan('shows waves, pods from the highest ordinal and times, although no manifest names a partition'),
       ...rollWave('that has its pods waits for them, and names the zones'),
       ...examples('passes every case of its PolicyTests'),
     ],
@@ -129,7 +129,7 @@ export const movingRows: readonly Row[] = [
     here: 'Rounded up, at least one, and below 100 one less than all where there are two or more; cumulative.',
     tests: [
       ...amount('add 1, 3 and 3 pods in waves of 1, 50 and 100 percent of seven', 'the updated pods of a wave'),
-      ...convertedSets('of %i pods means as many as the share rounded up, and below 100 percent one less than all'),
+      ...convertedSets('of %i pods is the rounded-up percentage, and below 100 percent at most all pods except one'),
       ...run('that adds nothing is over at once'),
     ],
   },
@@ -175,7 +175,7 @@ export const movingRows: readonly Row[] = [
     tests: [
       ...budget('the limit'),
       ...budgets('limits the evictions so that enough pods stay healthy'),
-      ...convertedSets('becomes a group of the StatefulSet that stands in it, paced by the budget of its pods'),
+      ...convertedSets('becomes a group of its StatefulSet, with the pace of the budget of its pods'),
     ],
   },
   {
@@ -209,7 +209,7 @@ export const movingRows: readonly Row[] = [
     what: 'the next step waits until all pods are available',
     here: 'Of the zone by its budget, of other zones always, and of the whole group at the end of a wave.',
     tests: [
-      ...rollRules('waits for every zone that is not', 'waits until the pods of another zone are available'),
+      ...rollRules('waits for every unavailable zone', 'waits until the pods of another zone are available'),
       ...rollWave('that has its pods waits for them, and names the zones'),
       ...gatesOfPods('blocks the first pod while the group is not available'),
     ],

@@ -49,7 +49,7 @@ export const tellingRows: readonly Row[] = [
     here: 'bounds of the group: min, max, multipleOf and parity, kept by the agent and asked by admission; limits of policies beside them.',
     tests: [
       ...replicas('a count rounded to the bounds', 'the replicas that bounds change'),
-      ...scaleRules('scale-ceiling', 'scale-floor', 'is the very rule that admission asks'),
+      ...scaleRules('scale-ceiling', 'scale-floor', 'is the same rule as in admission'),
     ],
   },
   {
@@ -67,7 +67,7 @@ export const tellingRows: readonly Row[] = [
         'builds a pod that dies below a partition of ordinals that do not begin at 0 at the current revision',
         'counts ordinals from the first one',
       ),
-      ...prepare('counts ordinals from where they start'),
+      ...prepare('counts ordinals from the first one'),
       ...alone('rolls pods by the first ordinal, with partitions counted from it'),
     ],
   },
@@ -117,8 +117,8 @@ export const tellingRows: readonly Row[] = [
     here: 'Counts by zone and revision, and the pods that move or are bad; the pages in Slack have all of them.',
     tests: [
       ...published(
-        'names the pods that move or are bad, the worst first, and no other',
-        'names at most 50 pods and says how many more there are',
+        'names the pods that are replaced or not ready, the worst first, and no others',
+        'names at most 50 pods and the number of the others',
       ),
       ...texts('counts pods, and lists every pod in order with its state'),
     ],
@@ -128,7 +128,7 @@ export const tellingRows: readonly Row[] = [
     what: 'messages say which build it is',
     here: 'The commit and the cause in annotations of the StatefulSet, or the commit that Argo CD or Flux applied, stand in the record, in messages and in the status of the commit.',
     tests: [
-      ...record('begins with the run, and says where it leads and where it comes from'),
+      ...record('starts with the run, and names its target and its origin'),
       ...texts('of the message of a run name the cause of a failure, its time and its origin'),
       ...notifier('follow the run at GitHub and at GitLab'),
     ],
@@ -139,8 +139,8 @@ export const tellingRows: readonly Row[] = [
     here: 'Schemas, and a webhook that says what lint says; queries are read as PromQL, conditions as JsonLogic.',
     tests: [
       ...promql('a query'),
-      ...validate('refuses with a line for each error: code, place, what is wrong', 'says the same as lint says of a file with the object'),
-      ...ourKinds('a group with an error that no schema sees is refused with what lint says of it, and one without is taken'),
+      ...validate('denies with a line for each error: code, location, cause', 'has the same text as lint for a file with the object'),
+      ...ourKinds('a group with an error that the schema does not find is denied with the finding of lint, and a valid one is accepted'),
     ],
   },
   {
@@ -160,7 +160,7 @@ export const tellingRows: readonly Row[] = [
     here: 'A turn looks at what is, not at what happened; templates that come one after another are one run.',
     tests: [
       ...loop('gives a new group a turn at once, and one turn for several events'),
-      ...record('goes on when the other zones get their new template a moment later, as when manifests are applied one by one'),
+      ...record('continues if the other zones get their new template a moment later, as if manifests are applied one by one'),
       ...midWave('in the middle of a wave'),
     ],
   },
@@ -170,8 +170,8 @@ export const tellingRows: readonly Row[] = [
     here: 'Named namespaces or all, with rights for those; webhooks enforce where a namespace is opted in by a label.',
     tests: [
       ...namespaces('several: only groups in them are rolled out'),
-      ...webhooks('enforce only where a namespace is opted in, and stand for who asked everywhere'),
-      ...rights('are Roles in each namespace that is named, and no more of the cluster than nodes and configurations'),
+      ...webhooks('enforce only in opted-in namespaces, and stamp requesters everywhere'),
+      ...rights('are Roles in each named namespace, and in the cluster only nodes and configurations'),
     ],
   },
   {
@@ -179,9 +179,9 @@ export const tellingRows: readonly Row[] = [
     what: 'what would happen is shown before it does',
     here: 'plan, explain, simulate and diff; every verb that writes has a dry run.',
     tests: [
-      ...plan('the output of plan', 'has the zones one after the other, and takes longer when pods start more slowly'),
-      ...partitionPlan('shows waves, pods from the top and times, although no manifest names a partition'),
-      ...act('sends nothing with --dry-run=client, and a dry run with server, and prints the object'),
+      ...plan('the output of plan', 'has the zones one after the other, and takes longer if pods start more slowly'),
+      ...partitionPlan('shows waves, pods from the highest ordinal and times, although no manifest names a partition'),
+      ...act('sends no request with --dry-run=client, and a dry run with server, and prints the object'),
     ],
   },
 ];

@@ -27,7 +27,7 @@ const withEngine = (strategy: string): string => group.replace('strategy: onDele
 const kinds = ['ValidatingAdmissionPolicy', 'ValidatingAdmissionPolicyBinding'];
 
 describe('the admission policy about update strategies', () => {
-  it('exists with its binding where a group is blocked by a partition, or may be', () => {
+  it('exists with its binding if a partition blocks a group, or may block it', () => {
     for (const scope of [undefined, scopeOf(withEngine('pinned')), scopeOf(withEngine('partition'))]) {
       expect(strategies(scope === undefined ? {} : { scope }).map(({ kind }) => kind)).toEqual(kinds);
     }
@@ -42,7 +42,7 @@ describe('the admission policy about update strategies', () => {
     );
   });
 
-  it('exempts the agent of its installation, and leaves the namespaces of others alone', () => {
+  it('exempts the agent of its installation, and does not apply to other namespaces', () => {
     const [policy, binding] = strategies({ namespace: 'ops', scope: scopeOf(withEngine('pinned'), { agentNamespace: 'ops' }) });
     expect(JSON.stringify(policy)).toContain("request.userInfo.username != 'system:serviceaccount:ops:rollout-group-agent'");
     expect(policy?.metadata.name).toBe('rollout-group-update-strategy-ops');
@@ -60,7 +60,7 @@ describe('the admission policy about update strategies', () => {
 });
 
 /** Its words are tried in test/webhook/admission-policy-stamp.cluster.ts. */
-describe('the admission policy about who asked', () => {
+describe('the admission policy about requesters', () => {
   it('exists for every strategy, and applies to every namespace', () => {
     const [policy, binding, ...others] = policies({ namespace: 'ops', scope: scopeOf(group, { agentNamespace: 'ops' }) });
     expect([policy?.kind, binding?.kind]).toEqual(kinds);

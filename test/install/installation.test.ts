@@ -20,7 +20,7 @@ function objectOf(kind: string, options = full): InstallObject {
 }
 
 describe('an installation', () => {
-  it('is in the order in which each object finds what it needs, and opts in last', () => {
+  it('is in the order of dependencies, and opts in last', () => {
     const objects = installation(full);
     expect(kindsOf(objects)).toEqual([
       ...[
@@ -65,7 +65,7 @@ describe('an installation', () => {
     expect(JSON.parse(JSON.stringify([...installed].sort(byName)))).toEqual([...shipped].sort(byName));
   });
 
-  it('makes no namespace and opts none in unless asked', () => {
+  it('creates no namespace and opts none in without a request', () => {
     expect(installation(optionsOf({ scope })).filter(({ kind }) => kind === 'Namespace')).toEqual([]);
   });
 
@@ -83,7 +83,7 @@ describe('an installation', () => {
     ).toEqual([]);
   });
 
-  it('runs under the restricted Pod Security standard, within limits, and is asked how it is', () => {
+  it('runs under the restricted Pod Security standard, within limits, and has health probes', () => {
     const { spec } = objectOf('Deployment') as unknown as {
       readonly spec: { readonly template: { readonly spec: { readonly containers: readonly object[] } & object } };
     };
@@ -104,7 +104,7 @@ describe('an installation', () => {
     expect(JSON.stringify(spec)).not.toMatch(/hostNetwork|hostPath|hostPID|hostPort|privileged/);
   });
 
-  it('has a disruption budget where there is more than one pod', () => {
+  it('has a disruption budget for more than one pod', () => {
     expect(kindsOf(installation({ ...full, replicas: 1 }))).not.toContain('PodDisruptionBudget');
     expect(objectOf('PodDisruptionBudget')).toMatchObject({ spec: { maxUnavailable: 1, unhealthyPodEvictionPolicy: 'AlwaysAllow' } });
   });
@@ -117,13 +117,13 @@ describe('an installation', () => {
     expect(objectOf('Deployment')).toMatchObject({ spec: { selector: { matchLabels: labels }, template: { metadata: { labels } } } });
   });
 
-  it('covers the namespaces that the scope names', () => {
+  it('covers the namespaces in the scope', () => {
     const args = (changes: Parameters<typeof optionsOf>[0]) => JSON.stringify(objectOf('Deployment', optionsOf(changes)));
     expect(args({ scope })).toContain('"-namespaces=mimir"');
     expect(args({})).toContain('"-namespaces=*"');
   });
 
-  it('tells the agent which of its webhooks are registered', () => {
+  it('passes the registered webhooks to the agent', () => {
     const args = (hasCompat: boolean) => JSON.stringify(objectOf('Deployment', optionsOf({ hasCompat })));
     for (const hasCompat of [false, true]) expect(args(hasCompat)).toContain('"-intents.stamped=true"');
     expect(args(true)).toContain('"-prepare-downscale.registered=true"');
@@ -132,7 +132,7 @@ describe('an installation', () => {
 });
 
 describe('a removal', () => {
-  it('takes the webhooks first, and leaves namespaces and kinds', () => {
+  it('deletes the webhooks first, and keeps namespaces and kinds', () => {
     const kinds = kindsOf(removal(full, { hasDefinitions: false }));
     expect(kinds.slice(0, 5)).toEqual([
       ...['ValidatingAdmissionPolicyBinding', 'ValidatingAdmissionPolicy'],
@@ -144,14 +144,14 @@ describe('a removal', () => {
     expect(kinds).not.toContain('CustomResourceDefinition');
   });
 
-  it('takes everything else that was installed, and the kinds last when asked', () => {
+  it('deletes the other installed objects, and the kinds last on request', () => {
     const names = (objects: readonly InstallObject[]) => objects.map(nameOf).sort();
     const without = installation(full).filter(({ kind }) => kind !== 'Namespace');
     expect(names(removal(full, { hasDefinitions: true }))).toEqual(names(without));
     expect(kindsOf(removal(full, { hasDefinitions: true })).at(-1)).toBe('CustomResourceDefinition');
   });
 
-  it('says what is left, and how to remove it', () => {
+  it('names the remaining objects, and the command that deletes them', () => {
     expect(leftovers(optionsOf({ scope }), { hasDefinitions: false }).map(({ command }) => command)).toEqual([
       'kubectl delete crd rolloutgroups.rollout-group.dev rolloutpolicies.rollout-group.dev rolloutexceptions.rollout-group.dev rolloutintents.rollout-group.dev rolloutruns.rollout-group.dev metricsources.rollout-group.dev notificationchannels.rollout-group.dev',
       'kubectl delete configmap -l rollout-group.dev/document -n mimir',
@@ -163,7 +163,7 @@ describe('a removal', () => {
 });
 
 describe('the notices of an installation', () => {
-  it('of rights in the whole cluster, of what is not enforced yet, and of guesses', () => {
+  it('about permissions in the whole cluster, missing enforcement, and guesses', () => {
     const custom = scopeOf(group.replace('kind: ReplicaTemplate', 'kind: Fancy'));
     expect(installNotes(optionsOf({ scope: custom }))).toEqual([
       'namespaces without the label rollout-group.dev/enforce=true are not enforced; to set it, run: kubectl label namespace mimir rollout-group.dev/enforce=true',

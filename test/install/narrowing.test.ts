@@ -23,10 +23,10 @@ const conditionsIn = (row: Row | undefined) =>
   (row?.['matchConditions'] ?? []) as readonly { readonly name: string; readonly expression: string }[];
 const rowNamed = (all: readonly Row[], name: string) => all.find((row) => row['name'] === `${name}.enforce.rollout-group.dev`);
 
-describe('rows that are narrowed to what is protected', () => {
+describe('rows that are narrowed to protected objects', () => {
   const now = narrowed(rows(), [member('store.b'), member('ingester-zone-a')]);
 
-  it('receive requests for members only, next to rows that let all others pass without an answer', () => {
+  it('receive requests for members only, next to rows that allow all others without an answer', () => {
     const list = "['mimir/ingester-zone-a', 'mimir/store.b']";
     const podOwner = "(request.namespace + '/' + request.name.substring(0, request.name.lastIndexOf('-')))";
     for (const [name, subject] of [
@@ -56,7 +56,7 @@ describe('rows that are narrowed to what is protected', () => {
     );
   });
 
-  it('are the same when they are narrowed again, and follow the members', () => {
+  it('are the same after they are narrowed again, and follow the members', () => {
     expect(narrowed(now, [member('ingester-zone-a'), member('store.b')])).toEqual(now);
     expect(membersNamed(now)).toEqual([member('ingester-zone-a'), member('store.b')]);
     const fewer = narrowed(now, [member('store.b')]);
@@ -67,7 +67,7 @@ describe('rows that are narrowed to what is protected', () => {
     expect(membersNamed(none)).toEqual([]);
   });
 
-  it('are left as they are installed when there are too many, and when the installation has narrowed them for good', () => {
+  it('stay as installed if there are too many, or if the installation has narrowed them', () => {
     const many = Array.from({ length: maxMembers + 1 }, (_, index) => member(`set-${index}`));
     expect(narrowed(now, many)).toEqual(rows());
     const forGood = rows({ scope: scopeOf(group), isMembersOnly: true });
@@ -75,10 +75,10 @@ describe('rows that are narrowed to what is protected', () => {
   });
 });
 
-describe('the row by which pods are pinned', () => {
+describe('the row for pinned pods', () => {
   const installed = configurations().find(({ name }) => name === '0-rollout-group-pinned')?.webhooks ?? [];
 
-  it('is narrowed to groups of that strategy, alone', () => {
+  it('is narrowed only to groups of that strategy', () => {
     const now = narrowed(installed, [member('b'), member('a')]);
     expect(now).toHaveLength(1);
     expect(conditionsIn(now[0])).toEqual([
@@ -96,7 +96,7 @@ describe('the row by which pods are pinned', () => {
     expect(registrationProblems(named, { namespace: 'rollout-group', pinned: [member('c')] })[0]).toMatch(/^mimir\/c is not covered/);
   });
 
-  it('stays as it is where an installation has narrowed it for good', () => {
+  it('is unchanged if an installation has narrowed it', () => {
     const scope = scopeOf(group.replace('strategy: onDelete', 'strategy: pinned'));
     const forGood = configurations({ scope, isMembersOnly: true });
     const rowsOf = forGood.find(({ name }) => name === '0-rollout-group-pinned')?.webhooks ?? [];
@@ -118,7 +118,7 @@ describe('the registration', () => {
     (condition: object): Change =>
     (row) => ({ ...row, matchConditions: [...conditionsIn(row), condition] });
 
-  it('is as it was installed, with what the API server fills in, what the agent writes and what was asked for', () => {
+  it('equals the installed one, with the defaults of the API server, the fields of the agent and the options', () => {
     const defaults = configurations().map((one) => ({
       ...one,
       webhooks: one.webhooks.map((row) => ({
@@ -160,14 +160,14 @@ describe('the registration', () => {
       'statefulset-scale.enforce',
       (row) => ({ ...row, matchConditions: conditionsIn(row).slice(0, 1).concat({ name: 'removes-replicas', expression: 'false' }) }),
     ],
-  ])('says that %s', (what, name, change) => {
+  ])('reports that %s', (what, name, change) => {
     const problems = registrationProblems(changed(name, change), question);
     expect(problems).toHaveLength(1);
     expect(problems[0]).toContain(what);
     expect(problems[0]).toContain(`${name}.rollout-group.dev`);
   });
 
-  it('says what is missing', () => {
+  it('names the missing part', () => {
     expect(registrationProblems([], question)).toEqual([
       'ValidatingWebhookConfiguration rollout-group does not exist',
       'MutatingWebhookConfiguration rollout-group does not exist',

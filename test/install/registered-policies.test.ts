@@ -38,8 +38,8 @@ function said(name: string, what: 'policy' | 'binding', change: (spec: Fields) =
 const without = (spec: Fields, field: string): Fields => ({ [field]: (spec[field] as readonly unknown[]).slice(1) });
 const inConstraints = (spec: Fields, more: Fields): Fields => ({ matchConstraints: { ...(spec['matchConstraints'] as Fields), ...more } });
 
-describe('admission policies that are stored', () => {
-  it('are fine as they were installed, with any names', () => {
+describe('stored admission policies', () => {
+  it('are valid as installed, with any names', () => {
     expect(admissionPolicyProblems(stored(), { namespace, held: [member], named: [] })).toEqual([]);
     const scope = scopeOf(group.replace('strategy: onDelete', 'strategy: partition'));
     expect(admissionPolicyProblems(stored({ scope }), { namespace, held: [member], named: [member] })).toEqual([]);
@@ -47,7 +47,7 @@ describe('admission policies that are stored', () => {
     expect(policyNames({ namespace: 'ops' })).toEqual([`${stampName}-ops`, `${strategyName}-ops`]);
   });
 
-  it('are missed when they are gone: the one about strategies only where a group is blocked', () => {
+  it('are missing if deleted: the one about strategies only if a group is blocked', () => {
     const stamp = {
       kind: 'missing',
       message: `ValidatingAdmissionPolicy ${stampName} does not exist: without the webhook /admission/stamp any user can claim to be the requester of an intent`,
@@ -60,7 +60,7 @@ describe('admission policies that are stored', () => {
     expect(admissionPolicyProblems([], { ...none, held: [member] })).toEqual([stamp, strategy]);
   });
 
-  it('are of no use one without the other', () => {
+  it('have no effect one without the other', () => {
     const lacking = (binding: boolean) => stored().filter(({ kind, name }) => name !== stampName || kind.endsWith('Binding') !== binding);
     expect(admissionPolicyProblems(lacking(true), none)).toEqual([
       { kind: 'changed', message: `nothing binds ValidatingAdmissionPolicy ${stampName}, so it denies nothing` },
@@ -78,11 +78,11 @@ describe('admission policies that are stored', () => {
     ['has parameters', () => ({ paramKind: { apiVersion: 'v1', kind: 'ConfigMap' } }), 'paramKind'],
     ['leaves out somebody', (spec) => inConstraints(spec, { excludeResourceRules: [{ resources: ['*'] }] }), 'matchConstraints'],
     ['selects objects', (spec) => inConstraints(spec, { objectSelector: { matchLabels: { a: 'b' } } }), 'matchConstraints'],
-  ])('are told of when one %s', (_, change, field) => {
+  ])('are reported if one %s', (_, change, field) => {
     expect(said(stampName, 'policy', change)).toEqual([`changed: ${field} of ${policy} was changed`]);
   });
 
-  it('are told of when a condition is added, or says something else', () => {
+  it('are reported if a condition is added or changed', () => {
     const never = { name: 'never', expression: 'false' };
     const add = (spec: Fields) => ({ matchConditions: [...(spec['matchConditions'] as readonly Fields[]), never] });
     expect(said(stampName, 'policy', add)).toEqual([`changed: matchCondition never of ${policy} was added`]);
@@ -115,11 +115,11 @@ describe('admission policies that are stored', () => {
       () => ({ matchResources: { excludeResourceRules: [{ resources: ['*'] }] } }),
       `matchResources of ${binding} were changed`,
     ],
-  ])('are told of when a binding %s', (_, change, message) => {
+  ])('are reported if a binding %s', (_, change, message) => {
     expect(said(stampName, 'binding', change)).toEqual([`changed: ${message}`]);
   });
 
-  it('are of another version when they are as their own mark says, which is no failure', () => {
+  it('are of another version if they match their own digest, which is no failure', () => {
     const again = 'was installed by another version';
     const isInstalled = true;
     const other = (spec: Fields) => ({ ...without(spec, 'validations'), ...without(spec, 'matchConditions'), failurePolicy: 'Ignore' });
@@ -131,7 +131,7 @@ describe('admission policies that are stored', () => {
     expect(said(stampName, 'binding', () => ({ validationActions: ['Warn'] }), { isInstalled })[0]).toMatch(/^changed: /);
   });
 
-  it('are changed when they have no mark, or that of something else', () => {
+  it('are changed if they have no digest, or another one', () => {
     const unmarked = stored().map(({ mark: _none, ...one }) => ({ ...one, spec: { ...one.spec, failurePolicy: 'Ignore' } }));
     const kindsOf = (all: readonly StoredPolicy[]) => [...new Set(admissionPolicyProblems(all, none).map(({ kind }) => kind))];
     expect(kindsOf(unmarked)).toEqual(['changed']);
@@ -140,7 +140,7 @@ describe('admission policies that are stored', () => {
     expect(kindsOf(stored().map(({ mark: _none, ...one }) => one))).toEqual([]);
   });
 
-  it('have the same mark as they are written and as they are stored', () => {
+  it('have the same digest as written and as stored', () => {
     const written = admissionPoliciesOf(optionsOf()).map(({ spec }) => markOf(spec as Fields));
     expect(stored().map(({ spec }) => markOf(spec))).toEqual(written);
     expect(stored().map(({ mark }) => mark)).toEqual(written);
@@ -151,7 +151,7 @@ describe('admission policies that are stored', () => {
     expect(said(stampName, 'binding', () => ({ validationActions: ['Deny', 'Audit'] }))).toEqual([]);
   });
 
-  it('are too narrow where a blocked namespace, or a StatefulSet of the strategy partition, is not named', () => {
+  it('are too narrow if a blocked namespace, or a StatefulSet of the strategy partition, is missing', () => {
     const scope = scopeOf(group.replace('strategy: onDelete', 'strategy: partition'));
     const other = { namespace: 'loki', statefulSet: 'ingester' };
     const problems = admissionPolicyProblems(stored({ scope }), { namespace, held: [member, other], named: [member, other] });

@@ -40,7 +40,7 @@ describeOnControlPlane('the rights of the agent', (controlPlane) => {
   });
   afterAll(() => recorder.stop());
 
-  it.concurrent.each(cases)('$rights are all that it asks for', async ({ namespace, rules }) => {
+  it.concurrent.each(cases)('$rights are all permissions that it needs', async ({ namespace, rules }) => {
     const { client, identities } = controlPlane();
     const zoneMeta = () => ({ annotations: mirrors('ingester') });
     const arena = await openArena(controlPlane(), recorder, { namespace, replicas: 2, zoneMeta, rules });

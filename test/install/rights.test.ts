@@ -27,14 +27,14 @@ function permissions(rules: readonly PolicyRule[]): readonly string[] {
 const named = optionsOf({ scope: scopeOf(group) });
 const everything = [optionsOf(), named, optionsOf({ hasCompat: true }), { ...named, hasCompat: true, namespace: 'ops' }];
 
-describe('the rights of the agent', () => {
+describe('the permissions of the agent', () => {
   it('include Applications and Kustomizations only if the agent reads commits', () => {
     const rules = (readsCommits: boolean) => rolesOf(optionsOf({ readsCommits }))['ClusterRole /rollout-group-agent-commits'];
     expect(rules(true)).toEqual(['argoproj.io applications: get', 'kustomize.toolkit.fluxcd.io kustomizations: get']);
     expect(rules(false)).toBeUndefined();
   });
 
-  it('are Roles in each namespace that is named, and no more of the cluster than nodes and configurations', () => {
+  it('are Roles in each named namespace, and in the cluster only nodes and configurations', () => {
     expect(rolesOf(named)).toMatchInlineSnapshot(`
       {
         "ClusterRole /rollout-group-agent-nodes": [
@@ -76,7 +76,7 @@ describe('the rights of the agent', () => {
     `);
   });
 
-  it('name the Secrets of metric sources in the namespace of the agent, and no others', () => {
+  it('name only the Secrets of metric sources in the namespace of the agent', () => {
     const source = (name: string, provider: string, namespace = 'rollout-group'): string =>
       `---\napiVersion: rollout-group.dev/v1alpha1\nkind: MetricSource\nmetadata: { name: ${name}, namespace: ${namespace} }\nspec:\n  ${provider}\n  usableFrom: { namespaces: [mimir] }\n`;
     const key = (name: string): string => `{ name: ${name}, key: value }`;
@@ -99,7 +99,7 @@ describe('the rights of the agent', () => {
     ]);
   });
 
-  it('are those of a ClusterRole where no namespace is named', () => {
+  it('are in a ClusterRole if no namespace is named', () => {
     const roles = rolesOf(optionsOf());
     expect(Object.keys(roles)).toEqual([
       'Role rollout-group/rollout-group-agent-own',
@@ -113,14 +113,14 @@ describe('the rights of the agent', () => {
     expect(all?.slice(0, -3)).toEqual([...(rolesOf(named)['Role mimir/rollout-group-agent']?.slice(0, -3) ?? []), mayPin]);
   });
 
-  it('read revisions only where a group pins pods', () => {
+  it('include revisions only if a group pins pods', () => {
     const pinned = group.replace('strategy: onDelete', 'strategy: pinned').replaceAll('mimir', 'loki');
     const roles = rolesOf(optionsOf({ scope: scopeOf(`${group}---\n${pinned}`) }));
     const reading = Object.entries(roles).filter(([, rules]) => rules.some((one) => one.includes('controllerrevisions')));
     expect(reading.map(([role]) => role)).toEqual(['Role loki/rollout-group-agent']);
   });
 
-  it('contain no wildcard, and no right to escalate', () => {
+  it('contain no wildcard, and no permission to escalate', () => {
     const hostile = /\*|escalate|bind|impersonate|exec|attach|portforward|proxy|deletecollection/;
     for (const options of everything) {
       for (const [role, rules] of Object.entries(rolesOf(options)))
@@ -131,7 +131,7 @@ describe('the rights of the agent', () => {
     }
   });
 
-  it('read no Secret but the one with the certificate, and delete nothing but pods and records', () => {
+  it('read no Secret except the certificate, and delete only pods and records', () => {
     for (const options of everything) {
       const rules = installation(options).flatMap(rulesIn);
       const secrets = rules.filter(({ resources }) => resources.includes('secrets'));
@@ -143,7 +143,7 @@ describe('the rights of the agent', () => {
     }
   });
 
-  it('are at least those of deploy/rbac.yaml', () => {
+  it('are at least the permissions of deploy/rbac.yaml', () => {
     interface Document {
       readonly kind: string;
       readonly rules?: readonly PolicyRule[];
@@ -153,7 +153,7 @@ describe('the rights of the agent', () => {
     expect(permissions(shipped).filter((one) => !given.has(one))).toEqual([]);
   });
 
-  it('name every configuration that is installed, and no other', () => {
+  it('name exactly the installed configurations', () => {
     for (const options of everything) {
       const objects = installation(options);
       const written = objects
@@ -189,11 +189,11 @@ it.each([
   ['Ingress', 'ingresses'],
   ['Box', 'boxes'],
   ['HorizontalPodAutoscaler', 'horizontalpodautoscalers'],
-])('the plural of %s is taken to be %s', (kind, plural) => {
+])('the assumed plural of %s is %s', (kind, plural) => {
   expect(pluralOf(kind)).toBe(plural);
 });
 
-it('puts the account into the usual namespace of the agent', () => {
+it('puts the account into the default namespace of the agent', () => {
   const documents = parseAllDocuments(readFileSync('deploy/rbac.yaml', 'utf8')).map((document): unknown => document.toJS());
   const account = documents.find((one) => Reflect.get(Object(one), 'kind') === 'ServiceAccount');
   expect(account).toMatchObject({ metadata: { namespace: usualAgentNamespace } });

@@ -6,7 +6,7 @@ const mirrored = { namespace: 'mimir', group: 'rollout-operator.grafana.com', ki
 const none = { namespaces: [], members: [] };
 
 describe('the scope of policies', () => {
-  it('is their namespaces, their StatefulSets and what they mirror', () => {
+  it('is their namespaces, their StatefulSets and the mirrored objects', () => {
     expect(scopeOf(group)).toEqual({
       namespaces: ['mimir'],
       mirrors: [{ ...mirrored, readsScale: true, writesStatus: true }],
@@ -20,7 +20,7 @@ describe('the scope of policies', () => {
     });
   });
 
-  it('says which engines there are, and where there may be others', () => {
+  it('has the used strategies, and the possible ones', () => {
     const pinned = group.replace('strategy: onDelete', 'strategy: pinned').replaceAll('mimir', 'loki');
     const members = ['a', 'b'].map((zone) => ({ namespace: 'loki', statefulSet: `ingester-zone-${zone}` }));
     expect(scopeOf(`${group}---\n${pinned}`)).toMatchObject({ pinned: { namespaces: ['loki'], members }, partition: none });
@@ -30,7 +30,7 @@ describe('the scope of policies', () => {
     expect(scopeOf(selected).pinned).toEqual({ namespaces: ['loki'], members: [] });
   });
 
-  it('joins what two groups mirror of one kind', () => {
+  it('joins the mirrored objects of one kind of two groups', () => {
     const other = group
       .replaceAll('ingester', 'querier')
       .replace('writeBack: status', 'onMissing: fail')
@@ -40,13 +40,13 @@ describe('the scope of policies', () => {
     ]);
   });
 
-  it('is namespaces alone where members are found by labels', () => {
+  it('is only namespaces if members are found by labels', () => {
     const selected = group.replace(/members: .*/, 'members: { selector: { matchLabels: { app: ingester } }, expect: { count: 3 } }');
     expect(scopeOf(selected)).toMatchObject({ namespaces: ['mimir'], members: undefined });
     expect(scopeOf(`${group}---\n${selected.replace('name: ingester,', 'name: other,')}`).members).toBeUndefined();
   });
 
-  it('adds the namespaces that policies of the agent and people name, and not the one of the agent', () => {
+  it('adds the namespaces that policies of the agent and users name, and not the namespace of the agent', () => {
     const policy = `apiVersion: rollout-group.dev/v1alpha1
 kind: RolloutPolicy
 metadata: { name: all, namespace: rollout-group }
@@ -58,7 +58,7 @@ spec: { targets: { all: true, namespaces: [loki] } }
     ]);
   });
 
-  it('is those of adopted StatefulSets, too', () => {
+  it('includes adopted StatefulSets', () => {
     const set = `apiVersion: apps/v1
 kind: StatefulSet
 metadata: { name: store-zone-a, namespace: loki, labels: { rollout-group: store } }

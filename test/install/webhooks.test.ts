@@ -46,7 +46,7 @@ const scope = scopeOf(group);
 const every = [webhooks(), webhooks({ scope, isMembersOnly: true }), webhooks({ scope, hasCompat: true, namespace: 'ops' })].flat();
 
 describe('our webhooks', () => {
-  it('are these, and hear of nothing else', () => {
+  it('are complete, and receive no other request', () => {
     expect(webhooks().map(rowOf)).toMatchInlineSnapshot(`
       [
         "statefulset-update.enforce.rollout-group.dev /admission/enforce UPDATE apps/v1 statefulsets+statefulsets/status Fail NoneOnDryRun: is-not-the-agent, changes-what-is-guarded",
@@ -74,33 +74,33 @@ describe('our webhooks', () => {
     }
   });
 
-  it('hear of other versions of what they name, ask for reviews in v1 and answer in time', () => {
+  it('receive other versions of their resources, request reviews in v1 and answer in time', () => {
     for (const one of every) {
       expect(one).toMatchObject({ matchPolicy: 'Equivalent', admissionReviewVersions: ['v1'] });
       expect(one.timeoutSeconds).toBe(one.name.endsWith('.rollout-group.dev') ? 5 : 10);
     }
   });
 
-  it('select no objects: requests for /scale and /eviction carry no labels of what they are about', () => {
+  it('select no objects, because requests for /scale and /eviction have no labels', () => {
     const selecting = every.filter((one) => one.objectSelector !== undefined);
     expect(new Set(selecting.map(({ name }) => name))).toEqual(new Set(['pinned.rollout-group.dev']));
   });
 
-  it('enforce only where a namespace is opted in, and stand for who asked everywhere', () => {
+  it('enforce only in opted-in namespaces, and stamp requesters everywhere', () => {
     const optedIn = { matchLabels: { 'rollout-group.dev/enforce': 'true' } };
     for (const { name, clientConfig, namespaceSelector } of webhooks()) {
       expect([name, namespaceSelector]).toEqual([name, clientConfig.service.path === '/admission/enforce' ? optedIn : undefined]);
     }
   });
 
-  it('never hear of what the agent does, but for deletions of StatefulSets, which it never does', () => {
+  it('receive no request of the agent, except deletions of StatefulSets, which the agent never sends', () => {
     for (const one of webhooks({ namespace: 'ops' }).filter(({ clientConfig }) => clientConfig.service.path === '/admission/enforce')) {
       if (one.name.startsWith('statefulset-delete')) continue;
       expect(conditionOf(one, 'is-not-the-agent')).toBe("request.userInfo.username != 'system:serviceaccount:ops:rollout-group-agent'");
     }
   });
 
-  it('never name a request that may have no name: the items of a deleted collection', () => {
+  it('receive no request that may have no name: the items of a deleted collection', () => {
     const deletes = every.filter(({ rules }) => rules.some(({ operations }) => operations.includes('DELETE')));
     expect(deletes.length).toBeGreaterThan(3);
     for (const { matchConditions = [] } of deletes) {
@@ -122,14 +122,14 @@ describe('our webhooks', () => {
     }
   });
 
-  it('look at the annotations that protect, and not at those by which an adopted group is steered', () => {
+  it('read the annotations that protect, and not the annotations that control an adopted group', () => {
     const expression = conditionOf(namedWebhook('statefulset-update'), 'changes-what-is-guarded');
     const { lastDownscale, preparePath, preparePort } = annotationKeys;
     const looked = Object.values(annotationKeys).filter((key) => expression.includes(`'${key}'`));
     expect(looked).toEqual([lastDownscale, preparePath, preparePort]);
   });
 
-  it('spare the pods of the agent that the process spares, and no others', () => {
+  it('exempt the pods of the agent that the process exempts, and no others', () => {
     const pattern = /matches\('([^']*)'\)/.exec(conditionOf(namedWebhook('pod-eviction'), 'is-no-pod-of-the-agent'))?.[1];
     const own = { namespace: 'rollout-group', names: ['rollout-group-agent'] };
     const names = ['5d4f8c7b9-x7k2p', '84b6d-x7k2p', 'x-x7k2p', 'longer-than-a-hash-x7k2p', '5d4f8c7b9f12-x7k2p', '0', '12345', 'db-0'];
@@ -142,7 +142,7 @@ describe('our webhooks', () => {
     expect(spared).toEqual(['5d4f8c7b9-x7k2p', '84b6d-x7k2p']);
   });
 
-  it('hear of named StatefulSets only, when asked to', () => {
+  it('receive only named StatefulSets on request', () => {
     const only = { scope, isMembersOnly: true };
     expect(conditionOf(namedWebhook('statefulset-scale.', only), 'is-a-member')).toBe(
       "request.namespace + '/' + request.name in ['mimir/ingester-zone-a', 'mimir/ingester-zone-b']",
@@ -161,7 +161,7 @@ describe('the webhook that pins pods', () => {
   const configurationsOf = (changes: Partial<InstallOptions>) =>
     installation(optionsOf(changes)).filter(({ metadata }) => metadata.name.startsWith('0-rollout-group-pinned'));
 
-  it('is registered where there is a group of that strategy, or may be one', () => {
+  it('is registered if a group has that strategy, or may have it', () => {
     expect(configurationsOf({})).toHaveLength(1);
     expect(configurationsOf({ scope: scopeOf(pinned('mimir')) })).toHaveLength(1);
     expect(configurationsOf({ scope: scopeOf(group, { namespaces: ['loki'] }) })).toHaveLength(1);
@@ -169,7 +169,7 @@ describe('the webhook that pins pods', () => {
     expect(configurationsOf({ scope: scopeOf(group, { namespaces: ['mimir'] }) })).toEqual([]);
   });
 
-  it('is asked before those that add containers, and again after them, about pods of StatefulSets alone, in every namespace', () => {
+  it('is called before and after webhooks that add containers, only for pods of StatefulSets, in every namespace', () => {
     const [found] = configurationsOf({ namespace: 'ops' });
     expect(found).toMatchObject({ kind: 'MutatingWebhookConfiguration', metadata: { name: '0-rollout-group-pinned-ops' } });
     const others = [
@@ -189,7 +189,7 @@ describe('the webhook that pins pods', () => {
     expect(row?.namespaceSelector).toBeUndefined();
   });
 
-  it('hears of groups of that strategy only, when asked to', () => {
+  it('receives only groups of that strategy on request', () => {
     const both = scopeOf(`${pinned('loki')}---\n${group}`);
     const [row] = webhooksIn(configurationsOf({ scope: both, isMembersOnly: true }));
     if (row === undefined) throw new Error('there is no such webhook');
@@ -200,7 +200,7 @@ describe('the webhook that pins pods', () => {
 describe('the webhooks of grafana/rollout-operator', () => {
   const compat = installation(optionsOf({ scope, hasCompat: true })).filter(({ metadata }) => metadata.name.endsWith('-mimir'));
 
-  it('are those of the original, under its names', () => {
+  it('are the webhooks of the original, under its names', () => {
     expect(compat.map(({ kind, metadata }) => `${kind} ${metadata.name}`)).toEqual([
       'ValidatingWebhookConfiguration no-downscale-mimir',
       'MutatingWebhookConfiguration prepare-downscale-mimir',
@@ -217,7 +217,7 @@ describe('the webhooks of grafana/rollout-operator', () => {
     `);
   });
 
-  it('guard the namespace of the groups, and are found by that of the agent', () => {
+  it('apply to the namespace of the groups, with the name of the namespace of the agent', () => {
     for (const { metadata } of compat) {
       expect(metadata.labels).toMatchObject({ 'grafana.com/inject-rollout-operator-ca': 'true', 'grafana.com/namespace': 'rollout-group' });
     }
@@ -226,7 +226,7 @@ describe('the webhooks of grafana/rollout-operator', () => {
     }
   });
 
-  it('guard the namespace of the agent where no other is named', () => {
+  it('apply to the namespace of the agent if no other is named', () => {
     const names = installation(optionsOf({ hasCompat: true, namespace: 'mimir' })).map(({ metadata }) => metadata.name);
     expect(names).toEqual(expect.arrayContaining(['no-downscale-mimir', 'pod-eviction-mimir']));
   });

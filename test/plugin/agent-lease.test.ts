@@ -33,12 +33,12 @@ describe('the Lease of an agent', () => {
     ['of another agent', [lease({ holder: 'x' }), lease({ holder: 'y' })], { kind: 'unknown' }],
     ['that may not be read', { unknown: 'no permission' }, { kind: 'unknown' }],
     ['that an agent without a Lease does not have', [], { kind: 'unknown' }],
-  ])('tells whether the agent runs: one %s', (_, leases, expected) => {
+  ])('shows whether the agent runs: one %s', (_, leases, expected) => {
     const read = { leases, isComplete: !('unknown' in leases), nowMs };
     expect(agentState(read, { namespace: 'mimir', leader: 'agent-1' })).toEqual(expected);
   });
 
-  it('is the one that the decision names, and is missed if it was deleted', () => {
+  it('is the Lease in the decision, and is missing if it was deleted', () => {
     const decided = { namespace: 'mimir', leader: 'agent-1', lease: named };
     const others = [lease({ holder: 'x', namespace: 'mimir', renewedMs: 99_000 })];
     const read = { leases: [...others, lease({ ...named, holder: 'agent-2', renewedMs: 99_000 })], isComplete: true, nowMs };
@@ -67,7 +67,7 @@ describe('the Lease of an agent', () => {
     expect((await ask('get', leaseObject('agent-0', Date.now()))).stdout).not.toContain('was ');
   });
 
-  it('is read in all namespaces, or unknown without the right', async () => {
+  it('is read in all namespaces, or unknown without the permission', async () => {
     const leases = [leaseObject('agent-0', 1000)];
     const read = await readAgentLeases(clusterOf({ objects: { leases } }), []);
     expect(read.leases).toEqual([
@@ -87,7 +87,7 @@ describe('the Lease of an agent', () => {
     });
   });
 
-  it('is read in one namespace with the right to get or to list there', async () => {
+  it('is read in one namespace with permission to get or to list there', async () => {
     for (const right of ['list', 'get'] as const) {
       const cluster = clusterOf({ objects: { leases: [leaseObject('agent-0', 1000)] } });
       const { request } = cluster.env.kubernetes;

@@ -47,17 +47,17 @@ describe.each([
   const run = async (namespace: string, ...more: readonly string[]) =>
     (await runInProcess([...words.split(' '), ...more], { cwd: folder(namespace) })).status;
 
-  it('knows the namespace that the flag names, and the usual one', async () => {
+  it('is the namespace of the flag, or the default', async () => {
     expect(await run('ops', '--agent-namespace', 'ops')).toBe(bound);
     expect(await run('rollout-group')).toBe(bound);
   });
 
-  it('reads policies of another namespace as those of that namespace', async () => {
+  it('has policies that are read as policies of that namespace', async () => {
     expect(await run('ops')).toBe(unbound);
   });
 });
 
-it('explain shows the rules that bind the group', async () => {
+it('explain shows the rules that apply to the group', async () => {
   const words = 'explain ingester --current manifests -f policy.yaml --set image=ingester:2'.split(' ');
   const explained = async (...more: readonly string[]) => (await runInProcess([...words, ...more], { cwd: folder('ops') })).stdout;
   expect(await explained('--agent-namespace', 'ops')).toContain('shrinking/never');
@@ -72,13 +72,13 @@ const two = [leaseIn('agents-a', 'one'), leaseIn('agents-b', 'two')];
 const decided = (namespace: string, leader: string) => publishedObject({ ...done, namespace, leader });
 
 describe('the namespace of the agent', () => {
-  it('is where the only Lease is, with or without a holder, and the usual one without any', async () => {
+  it('is the namespace of the only Lease, with or without a holder, and the default without a Lease', async () => {
     expect(await agentNamespaceOf(clusterOf({ objects: { leases: [leaseIn('ops', '')] } }), ['mimir'])).toBe('ops');
     expect(await agentNamespaceOf(clusterOf({}), ['mimir'])).toBe('rollout-group');
     expect(await agentNamespaceOf(clusterOf({ objects: { leases: two }, forbidden: ['leases'] }), ['mimir'])).toBe('rollout-group');
   });
 
-  it('is, of several agents, that of the one which published for the namespaces in question', async () => {
+  it('is, with several agents, the namespace of the agent that published for the namespaces in question', async () => {
     const cluster = clusterOf({ objects: { leases: two, configmaps: [decided('loki', 'one'), decided('mimir', 'two')] } });
     expect(await agentNamespaceOf(cluster, ['mimir'])).toBe('agents-b');
     expect(await agentNamespaceOf(cluster, ['loki'])).toBe('agents-a');
@@ -86,11 +86,11 @@ describe('the namespace of the agent', () => {
     await expect(agentNamespaceOf(cluster, undefined)).rejects.toThrow('several of them decide here');
   });
 
-  it('is, of several agents, that of the one next to the group', async () => {
+  it('is, with several agents, the namespace next to the group', async () => {
     expect(await agentNamespaceOf(clusterOf({ objects: { leases: [...two, leaseIn('mimir', 'three')] } }), ['mimir'])).toBe('mimir');
   });
 
-  it('must be named when nothing tells', async () => {
+  it('must be named if no source names it', async () => {
     const desiredObjects = agentNamespaceOf(clusterOf({ objects: { leases: two } }), ['mimir']);
     await expect(desiredObjects).rejects.toMatchObject({
       exitCode: 3,

@@ -67,7 +67,7 @@ it('writes the members first if the group releases the present template, shows i
   ]);
 });
 
-it('writes the StatefulSets first whose pods the change removes, so that the agent replaces no pod of another zone before', async () => {
+it('writes the StatefulSets with removed pods first, so the agent replaces no pod of another zone before', async () => {
   const fewer = next.map((object) =>
     object.metadata.name === 'ingester-zone-a' ? object : { ...object, spec: { ...Object(object['spec']), replicas: 1 } },
   );
@@ -95,7 +95,7 @@ it('keeps the usual order without an agent', async () => {
   expect(written()).toEqual(['ingester', 'ingester', ...sets]);
 });
 
-it('refuses a change that no order makes safe, until the group is paused', async () => {
+it('rejects a change without a safe order until the group is paused', async () => {
   const { written, run } = await world(groupWith('a'), groupWith('b', 'c'));
   const refused = await run('apply -f . --yes');
   expect([refused.status, written()]).toEqual([5, []]);
@@ -112,7 +112,7 @@ it('refuses a change that no order makes safe, until the group is paused', async
   expect(written().slice(1)).toEqual(['ingester', 'ingester', ...sets]);
 });
 
-it('names what is in force, and how to stop the group, if a write fails', async () => {
+it('names the applied objects, and how to stop the group, if a write fails', async () => {
   const { run } = await world(groupWith(), groupWith('a', 'b', 'c'), { dryRunsOnly: ['ingester-zone-b'] });
   const { status, stderr } = await run('apply -f . --yes');
   expect(status).toBe(11);

@@ -86,7 +86,7 @@ describe('a cancelled scale-down', () => {
 });
 
 describe('apply of a saved plan', () => {
-  it.each(['rolloutexceptions', 'pods', 'configmaps', 'rolloutgroups'])('names the missing right to list %s', async (plural) => {
+  it.each(['rolloutexceptions', 'pods', 'configmaps', 'rolloutgroups'])('names the missing permission to list %s', async (plural) => {
     const cwd = folderWith({ 'cache.json': changed });
     const given = [...objects, ...ingester, publishedObject(done)];
     expect(await (await on(given))('plan --live -f cache.json --out plan.json', cwd)).toMatchObject({ status: 5 });
@@ -112,7 +112,7 @@ describe('apply of a saved plan after its exception expired', () => {
   const run = async (line: string, { url, cwd, nowMs, answer }: { url: string; cwd: string; nowMs: number; answer?: string }) =>
     runInProcess([...line.split(' '), '--server', url, '-n', 'mimir'], { cwd, nowMs, ...(answer === undefined ? {} : { answer }) });
 
-  it('judges and shows the plan of now, as apply of the files does, and says in what it differs', async () => {
+  it('evaluates and shows the current plan, like apply of the files, and names the differences', async () => {
     const { url, writes } = await fakeApiServer(given);
     const cwd = folderWith(files);
     const saved = await run('plan --live -f a.json --out plan.json', { url, cwd, nowMs: at(0) });
@@ -136,7 +136,7 @@ describe('apply of a saved plan after its exception expired', () => {
   });
 });
 
-it('apply of a saved plan refuses another namespace than that of the plan', async () => {
+it('apply of a saved plan rejects another namespace than that of the plan', async () => {
   const cwd = folderWith({ 'cache.json': changed });
   const run = await on(objects);
   expect(await run('plan --live -f cache.json --out plan.json', cwd)).toMatchObject({ status: 0 });
@@ -162,7 +162,7 @@ describe('apply of one group', () => {
 });
 
 describe('an object in no group', () => {
-  it('is in the plan that precedes its change, and in no difference without one', async () => {
+  it('is in the plan before its change, and in no difference without a change', async () => {
     const alone = setOf('solo');
     const port = (number: number): FakeObject => ({
       apiVersion: 'v1',
@@ -215,13 +215,13 @@ describe('apply after a rollback', () => {
   const setOfZone = (zone: string, image = 'mimir:1'): string =>
     JSON.stringify(sets.find(({ metadata }) => metadata.name === `ingester-zone-${zone}`)).replace('mimir:1', image);
 
-  it('of a corrected template in one zone is refused, and names the zones with the blocked template', async () => {
+  it('of a corrected template in one zone is denied, and names the zones with the blocked template', async () => {
     const cwd = folderWith({ 'c.json': setOfZone('c', 'mimir:3') });
     const { status, stderr } = await (await on(given))('apply -f c.json --yes', cwd);
     expect([status, stderr]).toEqual([5, expect.stringContaining(', or apply another pod template to zones a and b\n')]);
   });
 
-  it('creates a missing StatefulSet, and says that the others are still blocked', async () => {
+  it('creates a missing StatefulSet, and reports that the others are still blocked', async () => {
     const present = given.filter(({ metadata }) => metadata.name !== 'ingester-zone-c');
     const cwd = folderWith({ 'c.json': setOfZone('c') });
     const { status, stdout, stderr } = await (await on(present))('apply -f c.json --yes', cwd);
@@ -232,7 +232,7 @@ describe('apply after a rollback', () => {
     expect(stdout).toContain('StatefulSet mimir/ingester-zone-c created\n');
   });
 
-  it('undo without a StatefulSet names what to create, as explain does, and explain offers no undo', async () => {
+  it('undo without a StatefulSet names the object to create, like explain, and explain offers no undo', async () => {
     const ask = await on(given.filter(({ metadata }) => metadata.name !== 'ingester-zone-c' && metadata.name !== publishedName));
     const todo = 'create StatefulSet ingester-zone-c, or remove zone c from the group\n';
     const undone = await ask('undo ingester', folderWith({}));

@@ -68,7 +68,7 @@ describeOnControlPlane('an apply that scales zones', (controlPlane) => {
     });
   }
 
-  it('creates a group whose followers start with 1 pod and then follow, as its plan shows', async () => {
+  it('creates a group with followers that start with 1 pod and then follow, as its plan shows', async () => {
     const namespace = 'new-group';
     await begin(namespace);
     write(namespace, 3, true);

@@ -67,7 +67,7 @@ const note = expect.stringMatching(/^note: the flags select mimir\/ga; not appli
 const ofGa = ['rolloutexceptions/hotfix', 'rolloutgroups/ga', 'statefulsets/ga-a'];
 
 describe('apply --group', () => {
-  it('writes the group, its members and the policies, and names what it leaves out', async () => {
+  it('writes the group, its members and the policies, and names the omitted objects', async () => {
     const { run, written } = await world();
     const diff = await run('diff -f . --group ga');
     expect([diff.status, diff.stdout, diff.stderr]).toEqual([1, expect.not.stringMatching(/gb|other|web/), note]);
@@ -124,7 +124,7 @@ function heldObjects(namespace: string, image: string, partition?: number): read
   ].map((object) => ({ ...object, metadata: { ...object.metadata, namespace } }));
 }
 
-describe('a held partition of a group that the flags leave out', () => {
+describe('a kept partition of a group that the flags omit', () => {
   const files = (namespace: string, more: readonly FakeObject[] = []) => ({
     'ga.json': [...objectsOf('ga', 2).slice(0, 2), ...more],
     'log.json': heldObjects(namespace, 'mimir:2'),
@@ -157,12 +157,12 @@ describe('a held partition of a group that the flags leave out', () => {
   });
 });
 
-describe('a StatefulSet that two groups of the cluster name', () => {
+describe('a StatefulSet in two groups of the cluster', () => {
   const twin = { ...groupOf('ga', 1), metadata: { name: 'twin', namespace: 'mimir' } };
   const live = [...objectsOf('ga', 1), ...objectsOf('gb', 1).slice(0, 2), twin];
   const shared = 'StatefulSet ga-a has several owners: zone a of group ga, zone a of group twin';
 
-  it.each(['ga', 'twin'])('blocks the plans of %s, and every command names what ends this', async (name) => {
+  it.each(['ga', 'twin'])('blocks the plans of %s, and every command names the way out', async (name) => {
     const { run } = await worldOf({ 'sets.json': [setOf('ga', 'mimir:2')] }, live);
     for (const [line, status] of [
       [`plan -f . --group ${name}`, 5],
@@ -176,7 +176,7 @@ describe('a StatefulSet that two groups of the cluster name', () => {
     expect((await run(`explain ${name} -n mimir`)).stdout).toContain('keep each StatefulSet in one zone of one RolloutGroup');
   });
 
-  it('does not keep other objects from being applied', async () => {
+  it('does not block the apply of other objects', async () => {
     const { run, written } = await worldOf({ 'gb.json': objectsOf('gb', 2) }, live);
     expect(await run('apply -f . --yes')).toMatchObject({ status: 0 });
     expect(written()).toContain('statefulsets/gb-a');
@@ -204,7 +204,7 @@ describe('a StatefulSet that moves to another group', () => {
   it.each([
     ['ga', 'gb'],
     ['gb', 'ga'],
-  ])('is refused if the flags select only %s, which gets it', async (to, from) => {
+  ])('is denied if the flags select only %s, which gets it', async (to, from) => {
     const sets = ['x', 'y', 'z'].map((name) => setOf(name, 'mimir:1'));
     const live = [...sets, moved(to, 'x-a'), moved(from, 'y-a', 'z-a')];
     const { run } = await worldOf({ 'groups.json': [moved(to, 'x-a', 'z-a'), moved(from, 'y-a')] }, live);
@@ -218,7 +218,7 @@ describe('a StatefulSet that moves to another group', () => {
     }
   });
 
-  it('can be named by an exception although the flags leave out its new group', async () => {
+  it('can be named by an exception although the flags omit its new group', async () => {
     const sets = ['x', 'y', 'z'].map((name) => setOf(name, 'mimir:1'));
     const live = [...sets, moved('ga', 'x-a'), moved('gb', 'y-a')];
     const ofZone = { ...exception, spec: { ...Object(exception['spec']), target: { group: 'gb', zone: 'z-a' } } };

@@ -98,7 +98,7 @@ describeOnControlPlane('apply', (controlPlane) => {
       .map(({ verb, objectRef, responseStatus }) => `${verb} ${objectRef?.resource}/${objectRef?.name} ${responseStatus?.code}`);
   }
 
-  it('shows the plan, applies under our field manager, and marks what it wrote with the plan', async () => {
+  it('shows the plan, applies with our field manager, and marks its writes with the plan', async () => {
     const cwd = filesOf({ 'a.json': asked('a'), 'service.json': service() });
     const { status, stdout, stderr } = await writer.run(['apply', '-f', '.', '--yes'], { cwd });
     expect({ status, stderr: stderr.replace(/^note: .*\n/gm, '') }).toEqual({ status: 0, stderr: '' });
@@ -115,7 +115,7 @@ describeOnControlPlane('apply', (controlPlane) => {
     });
   });
 
-  it('carries out a saved plan, and only that of this cluster as it was', async () => {
+  it('carries out a saved plan, and only in its unchanged cluster', async () => {
     const cwd = filesOf({ 'a.json': asked('a'), 'b.json': asked('b') });
     const planned = await writer.run(['plan', '-f', '.', '--out', 'the.plan'], { cwd });
     expect(planned.status).toBe(0);
@@ -132,7 +132,7 @@ describeOnControlPlane('apply', (controlPlane) => {
     });
   });
 
-  it('refuses a stale plan, names what changed, and writes nothing', async () => {
+  it('rejects a stale plan, names the changes, and writes nothing', async () => {
     const cwd = filesOf({ 'a.json': asked('a') });
     await writer.run(['plan', '-f', 'a.json', '--out', 'the.plan'], { cwd });
     await group.scale('ingester-zone-b', 2);
@@ -145,7 +145,7 @@ describeOnControlPlane('apply', (controlPlane) => {
     expect(await writes()).toEqual([]);
   });
 
-  it('notices what changes while the question stands', async () => {
+  it('detects a change during the confirmation', async () => {
     const cwd = filesOf({ 'a.json': asked('a') });
     const answer = async (): Promise<string> => {
       await group.annotate('ingester-zone-b', { 'rollout-max-unavailable': '2' });
@@ -156,7 +156,7 @@ describeOnControlPlane('apply', (controlPlane) => {
     expect(await writes()).toEqual([]);
   });
 
-  it('does not take a newer status for a change', async () => {
+  it('ignores a newer status', async () => {
     const { client } = controlPlane();
     const cwd = filesOf({ 'a.json': asked('a') });
     await writer.run(['plan', '-f', 'a.json', '--out', 'the.plan'], { cwd });
@@ -166,7 +166,7 @@ describeOnControlPlane('apply', (controlPlane) => {
     expect((await writer.run(['apply', 'the.plan', '--yes'], { cwd })).status).toBe(0);
   });
 
-  it('asks, and takes only yes for an answer', async () => {
+  it('asks for confirmation, and accepts only yes', async () => {
     const cwd = filesOf({ 'a.json': asked('a') });
     const refused = await writer.run(['apply', '-f', 'a.json'], { cwd, answer: '' });
     expect({ status: refused.status, stderr: refused.stderr.includes('nothing was applied') }).toEqual({ status: 5, stderr: true });
@@ -176,7 +176,7 @@ describeOnControlPlane('apply', (controlPlane) => {
     expect((await writer.run(['apply', '-f', 'a.json'], { cwd, answer: 'yes' })).status).toBe(0);
   });
 
-  it('leaves fields of other managers to them, by name, and applies nothing else', async () => {
+  it('keeps fields of other managers, names them, and applies nothing else', async () => {
     const { client } = controlPlane();
     await client.patch(`${group.setsPath}/ingester-zone-a?fieldManager=platform&force=true`, 'apply', {
       apiVersion: 'apps/v1',
@@ -190,7 +190,7 @@ describeOnControlPlane('apply', (controlPlane) => {
     expect(await writes()).toEqual([]);
   });
 
-  it('takes over what restart has written to a template, says so before and after, and nothing of a third manager', async () => {
+  it('takes over the fields that restart wrote to a template, reports this before and after, and takes no field of a third manager', async () => {
     const key = 'kubectl.kubernetes.io/restartedAt';
     const field = `.spec.template.metadata.annotations.${key}`;
     const template = (at: string) => ({ template: { metadata: { annotations: { [key]: at } } } });
@@ -217,7 +217,7 @@ describeOnControlPlane('apply', (controlPlane) => {
     expect(JSON.stringify(await setOf('a'))).not.toContain('2026-02-01T00:00:00Z');
   });
 
-  it('refuses objects that another tool keeps as Git has them', async () => {
+  it('rejects objects that another tool syncs from Git', async () => {
     await group.annotate('ingester-zone-a', { 'argocd.argoproj.io/tracking-id': 'mimir:apps/StatefulSet:x/ingester-zone-a' });
     const cwd = filesOf({ 'a.json': asked('a') });
     const { status, stderr } = await writer.run(['apply', '-f', 'a.json', '--yes'], { cwd });
@@ -226,7 +226,7 @@ describeOnControlPlane('apply', (controlPlane) => {
     expect(await writes()).toEqual([]);
   });
 
-  it('refuses what policy refuses', async () => {
+  it('rejects a change that a policy denies', async () => {
     const { client } = controlPlane();
     await client.patch(`${group.setsPath}/ingester-zone-a`, 'merge', { metadata: { labels: { 'grafana.com/no-downscale': 'true' } } });
     const cwd = filesOf({ 'a.json': asked('a', { replicas: 0 }) });
@@ -239,7 +239,7 @@ describeOnControlPlane('apply', (controlPlane) => {
     expect(await writes()).toEqual([]);
   });
 
-  it('tries without keeping anything', async () => {
+  it('does a dry run without a change', async () => {
     const cwd = filesOf({ 'a.json': asked('a') });
     const server = await writer.run(['apply', '-f', 'a.json', '--dry-run', 'server', '--detailed-exitcode'], { cwd });
     expect({ status: server.status, said: server.stdout.includes('configured (dry run, server)') }).toEqual({ status: 2, said: true });
@@ -248,7 +248,7 @@ describeOnControlPlane('apply', (controlPlane) => {
     expect(await writes()).toEqual([]);
   });
 
-  it('names the permission that is missing, and writes nothing', async () => {
+  it('names the missing permission, and writes nothing', async () => {
     const reader = await person(controlPlane(), namespace, `reader-${count}`, readerRules);
     const cwd = filesOf({ 'a.json': asked('a') });
     const { status, stderr } = await reader.run(['apply', '-f', 'a.json', '--yes'], { cwd });
@@ -257,7 +257,7 @@ describeOnControlPlane('apply', (controlPlane) => {
     expect(await writes()).toEqual([]);
   });
 
-  it('says what was applied and what was not when it is stopped on the way', async () => {
+  it('names the applied and the remaining objects if it is interrupted', async () => {
     const { client } = controlPlane();
     // The permission goes while the question stands: between the dry run and the writes.
     const cwd = filesOf({ '1.json': service('first'), '2.json': asked('a'), '3.json': service('last') });
@@ -277,7 +277,7 @@ describeOnControlPlane('apply', (controlPlane) => {
     expect({ status, isNamed: stderr.includes('may not patch statefulsets') }).toEqual({ status: 11, isNamed: true });
   });
 
-  it('says how to install kinds that are missing, and applies policies when they are there', async () => {
+  it('names the installation of missing kinds, and applies policies after it', async () => {
     const { client } = controlPlane();
     const policy = {
       apiVersion: 'rollout-group.dev/v1alpha1',
@@ -299,7 +299,7 @@ describeOnControlPlane('apply', (controlPlane) => {
     expect((await writer.run(['apply', '-f', '.', '--yes'], { cwd })).status).toBe(4);
   });
 
-  it('takes a group from a file, then from the object that it wrote, and a plan of it is stale when that object changes', async () => {
+  it('reads a group from a file, then from the object that it wrote, and a plan of it is stale if that object changes', async () => {
     const { client } = controlPlane();
     await client.ask('POST', '/apis/apiextensions.k8s.io/v1/customresourcedefinitions', customResourceDefinition('RolloutGroup'));
     const path = `/apis/rollout-group.dev/v1alpha1/namespaces/${namespace}/rolloutgroups`;
@@ -327,7 +327,7 @@ describeOnControlPlane('apply', (controlPlane) => {
     expect((await writer.run(['diff', '-f', 'group.json', '--against', 'group.json'], { cwd })).status).toBe(0);
   });
 
-  it('waits as status does, with its exit codes', async () => {
+  it('waits like status, with its exit codes', async () => {
     const fresh = (image: string) => {
       const object = statefulSet({ name: 'fresh-zone-a', replicas: 1, image, setLabels: { 'rollout-group': 'fresh' } });
       return { apiVersion: 'apps/v1', kind: 'StatefulSet', ...object };
@@ -345,7 +345,7 @@ describeOnControlPlane('apply', (controlPlane) => {
     expect({ status: again.status, isSaid: again.stdout.includes('Nothing to apply') }).toEqual({ status: 7, isSaid: true });
   });
 
-  it('removes what the manifest no longer names, as plan and diff show it before', async () => {
+  it('removes fields that the manifest no longer has, as plan and diff show before', async () => {
     await serveKinds(controlPlane(), namespace);
     const folder = filesOf({ 'a.json': asked('a', withEnv('A', 'B')), 'group.json': stores({ soak: '10m', approval }) });
     const bundle = bundleOf(writer, folder);
@@ -375,7 +375,7 @@ describeOnControlPlane('apply', (controlPlane) => {
   it.each([
     ['kubectl-client-side-apply', 'adopted-zone-a', createClientSide],
     ['kubectl', 'served-zone-a', createServerSide],
-  ] as const)('refuses fields of %s, says so before, and adopts them with --force-conflicts', async (manager, name, create) => {
+  ] as const)('rejects fields of %s, reports this before, and takes them with --force-conflicts', async (manager, name, create) => {
     const { client } = controlPlane();
     const manifest = (image: string, more: object) => {
       const { metadata, spec } = statefulSet({ name, replicas: 1, image }) as {
@@ -415,7 +415,7 @@ describeOnControlPlane('apply', (controlPlane) => {
   it.each([
     ['of our manager', false],
     ['of client-side apply', true],
-  ])('reaches the state that diff promised, from manifests %s', async (_what, isClientSide) => {
+  ])('reaches the state that diff showed, from manifests %s', async (_what, isClientSide) => {
     const { client } = controlPlane();
     await serveKinds(controlPlane(), namespace);
     const pairs = Array.from({ length: rounds(60, 6) }, (_, index) =>

@@ -48,7 +48,7 @@ describe('init', () => {
     ).toEqual(['p/loki/ingester.yaml', 'p/mimir/ingester.yaml', '']);
   });
 
-  it('overwrites nothing unless forced, and nothing at all when one file is in the way', async () => {
+  it('overwrites a file only if forced, and writes nothing if one file exists', async () => {
     const cwd = folderWith({ 'all.yaml': manifests, 'p/ingester.yaml': '# mine\n' });
     const refused = await runInProcess(['init', '--from-dir', 'all.yaml', '--out', 'p'], { cwd });
     expect([refused.status, refused.stdout, readFileSync(join(cwd, 'p/ingester.yaml'), 'utf8')]).toEqual([3, '', '# mine\n']);
@@ -56,7 +56,7 @@ describe('init', () => {
     expect((await runInProcess(['init', '--from-dir', 'all.yaml', '--out', 'p'], { cwd })).status).toBe(0);
   });
 
-  it('writes what it can and fails when an annotation has no meaning', async () => {
+  it('writes the valid part and fails if an annotation is invalid', async () => {
     const cwd = folderWith({ 'all.yaml': manifests.replace('ingester-zone-a\nspec', 'ingester-zone-x\nspec') });
     const { status, stdout, stderr } = await runInProcess(['init', '--from-dir', 'all.yaml', '--out', 'p'], { cwd });
     expect([status, stdout]).toEqual([4, 'p/ingester.yaml  RolloutGroup mimir/ingester, 2 zones\n']);
@@ -71,7 +71,7 @@ describe('init without labels', () => {
   const other = (name: string, more = '') =>
     `apiVersion: apps/v1\nkind: StatefulSet\nmetadata: { name: ${name}, namespace: mimir${more} }\nspec: { replicas: 1, serviceName: ${name} }\n`;
 
-  it('proposes a group of what looks like its zones, and one for each that stands alone, and says what it leaves out', async () => {
+  it('proposes a group for similar StatefulSets, and one for each single one, and names the omitted ones', async () => {
     const owner = ', ownerReferences: [{ kind: Prometheus, name: main, controller: true }]';
     const cwd = folderWith({ 'all.yaml': [zones, other('compactor'), other('prometheus-main', owner)].join('---\n') });
     expect(await runInProcess(['init', '--from-dir', 'all.yaml', '--out', 'p'], { cwd })).toEqual({
@@ -88,7 +88,7 @@ describe('init without labels', () => {
     expect((await runInProcess(['lint', 'p', 'all.yaml'], { cwd })).status).toBe(0);
   });
 
-  it('guesses nothing besides labels unless it is asked to, and says of what', async () => {
+  it('guesses groups without labels only on request, and names its reasons', async () => {
     const cwd = folderWith({ 'all.yaml': [manifests, other('compactor')].join('---\n') });
     const plain = await runInProcess(['init', '--from-dir', 'all.yaml', '--out', 'p'], { cwd });
     expect(plain).toEqual({
@@ -103,7 +103,7 @@ describe('init without labels', () => {
     ]);
   });
 
-  it('overwrites no file, and proposes nothing for members of a group that is written next to them', async () => {
+  it('overwrites no file, and proposes no group for members of an existing group', async () => {
     const cwd = folderWith({ 'all.yaml': zones, 'p/ingester.yaml': '# mine\n' });
     const refused = await runInProcess(['init', '--from-dir', 'all.yaml', '--out', 'p'], { cwd });
     expect([refused.status, refused.stdout, readFileSync(join(cwd, 'p/ingester.yaml'), 'utf8')]).toEqual([3, '', '# mine\n']);
@@ -117,7 +117,7 @@ describe('fmt', () => {
   const unordered =
     '# the group\napiVersion: rollout-group.dev/v1alpha1\nkind: RolloutGroup   # kind\nmetadata: {name: a}\nspec:\n    rollout: {strategy: onDelete}\n    members: {zones: [{statefulSet: a, name: a}]}\n    replicas: {leader: true}\n';
 
-  it('prints the form, keeps comments, and changes no file', async () => {
+  it('prints the canonical form, keeps comments, and changes no file', async () => {
     const cwd = folderWith({ 'a.yaml': unordered });
     const { status, stdout } = await runInProcess(['fmt', 'a.yaml'], { cwd });
     expect(status).toBe(0);
@@ -127,7 +127,7 @@ describe('fmt', () => {
     expect(readFileSync(join(cwd, 'a.yaml'), 'utf8')).toBe(unordered);
   });
 
-  it('--check names the files that would change, --write changes them, and then no file would change', async () => {
+  it('--check names the files to change, --write changes them, and then no file needs a change', async () => {
     const cwd = folderWith({ 'p/a.yaml': unordered, 'p/right.yaml': (await runInProcess(['fmt', '-'], { stdin: rightGroup })).stdout });
     const first = await runInProcess(['fmt', '--check', 'p'], { cwd });
     expect(first).toEqual({
@@ -140,7 +140,7 @@ describe('fmt', () => {
     expect(await runInProcess(['fmt', '--check', 'p'], { cwd })).toEqual({ status: 0, stdout: '', stderr: '' });
   });
 
-  it('leaves a file alone that it cannot read, and fails', async () => {
+  it('keeps an unreadable file, and fails', async () => {
     const broken = 'kind: [RolloutGroup\n';
     const cwd = folderWith({ 'p/broken.yaml': broken, 'p/a.yaml': unordered, 'p/values.json': '{"a":1}' });
     const { status, stdout, stderr } = await runInProcess(['fmt', '--write', 'p'], { cwd });
@@ -156,7 +156,7 @@ describe('schema', () => {
     await expectGolden('schema', await outputsOf([['schema'], ['schema', 'rg.spec.rollout']], runInProcess));
   });
 
-  it('gives editors the schema that is published, and API servers the CRD', async () => {
+  it('has the published schema for editors, and the CRD for API servers', async () => {
     expect(JSON.parse((await runInProcess(['schema', 'rolloutgroups', '-o', 'jsonschema'])).stdout)).toEqual(
       JSON.parse(readFileSync('deploy/schemas/rolloutgroup.json', 'utf8')),
     );
@@ -167,7 +167,7 @@ describe('schema', () => {
     expect((await runInProcess(['schema', 'rg.spec', '-o', 'crd'])).status).toBe(3);
   });
 
-  it('suggests the field that was meant', async () => {
+  it('suggests the intended field', async () => {
     expect(await runInProcess(['schema', 'rg.spec.rolout'])).toEqual({
       status: 10,
       stdout: '',
@@ -200,7 +200,7 @@ describe('docs', () => {
     expect(runPlugin(['docs', 'exit-code']).stderr).toContain('did you mean exit-codes?');
   });
 
-  it('needs nothing but the bundle', () => {
+  it('needs only the bundle', () => {
     const cwd = folderWith({});
     expect(existsSync(join(cwd, 'docs'))).toBe(false);
     expect(runPlugin(['docs', 'sources'], { cwd, env: { PATH: '/nonexistent' } }).status).toBe(0);
@@ -208,7 +208,7 @@ describe('docs', () => {
 });
 
 describe('version', () => {
-  it('is the one of package.json in every form', () => {
+  it('is the version of package.json in every form', () => {
     const { version } = JSON.parse(readFileSync('package.json', 'utf8'));
     const text = `kubectl rollout-group ${version}\n`;
     expect([['version'], ['--version'], ['version', '-q']].map((args) => runPlugin(args).stdout)).toEqual([text, text, text]);
@@ -218,7 +218,7 @@ describe('version', () => {
   });
 });
 
-it('the tests of the verbs use files that lint judges as they expect', async () => {
+it('the tests of the verbs use files with the expected findings', async () => {
   const lint = async (stdin: string): Promise<number> => (await runInProcess(['lint', '-'], { stdin })).status;
   expect([await lint(rightGroup), await lint(wrongGroup)]).toEqual([0, 4]);
 });

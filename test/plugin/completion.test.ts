@@ -17,7 +17,7 @@ async function offered(line: string): Promise<readonly [values: readonly string[
 }
 
 describe('completion', () => {
-  it('offers the verbs, by what has been typed of them', async () => {
+  it('offers the verbs by prefix', async () => {
     expect(await offered('|')).toEqual([
       [
         ...[
@@ -63,7 +63,7 @@ describe('completion', () => {
     expect(await offered('lint x s|')).toEqual([[], 0]);
   });
 
-  it('offers the flags of the verb and those of every verb', async () => {
+  it('offers the flags of the verb and the flags of every verb', async () => {
     expect(await offered('fmt --|')).toEqual([
       ['--check', '--write', '--quiet', '--v', '--color', '--no-color', '--ascii', '--width', '--help'],
       4,
@@ -99,7 +99,7 @@ describe('completion', () => {
     expect(await offered('version |')).toEqual([[], 4]);
   });
 
-  it('answers kubectl with candidates, descriptions and the directive, and says nothing else', () => {
+  it('prints candidates, descriptions and the directive for kubectl, and nothing else', () => {
     expect(runExecutable('kubectl_complete-rollout_group', ['docs', 'RG200'])).toMatchObject({ status: 0, stderr: '' });
     expect(runExecutable('kubectl_complete-rollout_group', ['si']).stdout).toBe(
       'simulate\tRun the plan on a virtual clock, with failures\n:4\n',
@@ -148,29 +148,26 @@ describe('the deadline of completion', () => {
     expect(await ask(100)).toEqual({ asked: [deadlineMs - 100], waits: [deadlineMs - 100] });
   });
 
-  it('gives the cluster as much time as the program needed to load on a busy machine', async () => {
+  it('gives the cluster as much time as the program needed to start on a busy machine', async () => {
     expect(await ask(deadlineMs - 1)).toEqual({ asked: [deadlineMs - 1], waits: [deadlineMs - 1] });
     expect(await ask(2000)).toEqual({ asked: [2000], waits: [2000] });
   });
 });
 
 describe('completion scripts', () => {
-  it.skipIf(spawnSync('bash', ['--version']).error !== undefined)(
-    'the one of bash completes words and files (skipped without bash)',
-    () => {
-      const cwd = folderWith({
-        'policy.yaml': '',
-        'kubectl-rollout_group': `#!/bin/sh\nexec node "${process.cwd()}/dist/kubectl-rollout_group" "$@"\n`,
-      });
-      const script = `chmod +x kubectl-rollout_group; PATH="$PWD:$PATH"; source /dev/stdin <<< "$(kubectl-rollout_group completion bash)"
+  it.skipIf(spawnSync('bash', ['--version']).error !== undefined)('complete words and files in bash (skipped without bash)', () => {
+    const cwd = folderWith({
+      'policy.yaml': '',
+      'kubectl-rollout_group': `#!/bin/sh\nexec node "${process.cwd()}/dist/kubectl-rollout_group" "$@"\n`,
+    });
+    const script = `chmod +x kubectl-rollout_group; PATH="$PWD:$PATH"; source /dev/stdin <<< "$(kubectl-rollout_group completion bash)"
       COMP_WORDS=(kubectl-rollout_group lint --output=s); COMP_CWORD=2; _kubectl_rollout_group; echo "\${COMPREPLY[@]}"
       COMP_WORDS=(kubectl-rollout_group si); COMP_CWORD=1; _kubectl_rollout_group; echo "\${COMPREPLY[@]}"`;
-      const { stdout, stderr } = spawnSync('bash', ['-c', script], { cwd, encoding: 'utf8' });
-      expect({ stdout, stderr }).toEqual({ stdout: '--output=sarif\nsimulate\n', stderr: '' });
-    },
-  );
+    const { stdout, stderr } = spawnSync('bash', ['-c', script], { cwd, encoding: 'utf8' });
+    expect({ stdout, stderr }).toEqual({ stdout: '--output=sarif\nsimulate\n', stderr: '' });
+  });
 
-  it('the others ask the same program', () => {
+  it('call the same program in other shells', () => {
     for (const shell of ['zsh', 'fish', 'powershell'])
       expect(runPlugin(['completion', shell]).stdout).toContain('kubectl-rollout_group __complete');
   });
@@ -201,7 +198,7 @@ describe('completion install', () => {
     expect(readFileSync(join(cwd, name), 'utf8')).toBe('#!/bin/sh\necho mine\n');
   });
 
-  it('says when the directory is not on the PATH', () => {
+  it('reports a directory that is not on the PATH', () => {
     const cwd = folderWith({});
     expect(runPlugin(['completion', 'install', '--dir', cwd], { cwd }).stderr).toBe(
       `warning: ${cwd} is not on the PATH, so kubectl does not find the file\n`,

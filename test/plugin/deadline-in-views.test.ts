@@ -38,18 +38,18 @@ it.each(['get ingester', 'status ingester --watch=false', 'explain ingester'])(
   },
 );
 
-it.each(['get ingester', 'status ingester --watch=false', 'explain ingester'])('%s says that no agent fails the run', async (line) => {
+it.each(['get ingester', 'status ingester --watch=false', 'explain ingester'])('%s reports that no agent fails the run', async (line) => {
   const shown = await shownBy(line, decided({ podChanges }), leaseObject('agent-0', 1000));
   expect(shown).toMatch(/deadline:? no agent fails the run; its deadline ends at 2026-03-02 12:20 UTC /);
   expect(shown).not.toContain('the run fails at');
 });
 
-it('no deadline is shown while none counts', async () => {
+it('no deadline is shown while no deadline runs', async () => {
   expect(await shownBy('explain ingester', decided({}, { deadlines: { progressMs: hourMs } }))).not.toContain('the run fails at');
   expect(decided({ podChanges, hasAssumedTimes: true }).decision.deadline).toBeUndefined();
 });
 
-it('the deadline that ends first is shown', () => {
+it('the earliest deadline is shown', () => {
   expect(decided({}).decision.deadline?.rule).toBe('run-deadline');
   expect(decided({ podChanges }).decision.deadline?.rule).toBe('progress-deadline');
 });

@@ -29,7 +29,7 @@ const soaking: Moment = {
 };
 
 describe('the live display', () => {
-  it('shows done, in flight and outdated pods by three fills and in words', () => {
+  it('shows done, in flight and outdated pods with three fills and as text', () => {
     expect(renderFrame(moment, look({ columns: 80, ascii: true })).join('\n')).toMatchInlineSnapshot(`
       "mimir/ingester   ROLLING   wave 2/3 rest   +34m of about 1h50m
         zone-a   20/20 updated [######################]  done
@@ -50,7 +50,7 @@ describe('the live display', () => {
     expect(renderFrame({ ...moment, zones }, look({ columns: 80, ascii: true }))[1]).toMatch(/\[#+=\.\]/);
   });
 
-  it('never gets wider than the terminal', () => {
+  it('is never wider than the terminal', () => {
     for (const columns of [60, 80, 120]) {
       for (const one of [moment, soaking]) {
         expect(renderFrame(one, look({ columns })).filter((line) => line.length > columns)).toEqual([]);
@@ -63,7 +63,7 @@ describe('the live display', () => {
     expect(transitionLine(soaking)).toBe('+00:34:00 mimir/ingester waiting wave=2/3 name=rest updated=27/60 waits=soak');
   });
 
-  it('sees a transition in another zone, wave or wait, and none in one more pod', () => {
+  it('has a transition for another zone, wave or wait, and none for one more pod', () => {
     const key = transitionKey(moment);
     const more = moment.zones.map((zone) => (zone.zone === 'zone-b' ? { ...zone, updated: 8, done: 8, toDo: 7 } : zone));
     expect(transitionKey({ ...moment, zones: more })).toBe(key);
@@ -73,7 +73,7 @@ describe('the live display', () => {
 });
 
 describe('lanes', () => {
-  it('draw each zone over time, with a mark for each kind and a legend of those that occur', () => {
+  it('draw each zone over time, with a mark for each kind and a legend of the used kinds', () => {
     const spans = [
       { lane: 'zone-a', kind: 'roll', startSeconds: 0, endSeconds: 600 },
       { lane: 'zone-a', kind: 'soak', startSeconds: 600, endSeconds: 1200 },
@@ -90,7 +90,7 @@ describe('lanes', () => {
     ]);
   });
 
-  it('show even the shortest span, and nothing without spans', () => {
+  it('show even the shortest span, and no row without spans', () => {
     const spans = [
       { lane: 'a', kind: 'wait', startSeconds: 0, endSeconds: 90_000 },
       { lane: 'a', kind: 'scale', startSeconds: 90_000, endSeconds: 90_001 },
@@ -99,7 +99,7 @@ describe('lanes', () => {
     expect(renderLanes([], { lanes: ['a'], columns: 80 })).toEqual([]);
   });
 
-  it('come from the decisions of a run: at work, soaking, waiting, done', () => {
+  it('come from the decisions of a run: active, soak, wait, done', () => {
     const pending = rollStep('zone-b', []);
     const turn = (nowMs: number, rest: Parameters<typeof decision>[0]): Turn => ({ nowMs, decision: decision(rest) });
     const oldB = zoneDecision('zone-b');

@@ -41,7 +41,7 @@ function diff(files: Readonly<Record<string, string>>, ...words: readonly string
 const zones = ['a', 'b', 'c'];
 
 describe('diff of policies', () => {
-  it('does not say that nothing differs before it lists them', async () => {
+  it('does not report equality before it lists differences', async () => {
     const sets = zones.map((zone) => member(zone)).join('');
     const files = { 'now/a.yaml': sets, 'now/group.yaml': policy, 'next/a.yaml': sets };
     const next = { 'next/group.yaml': policy.replace('maxUnavailable: 1', 'maxUnavailable: 2') };
@@ -87,18 +87,18 @@ describe('diff --group', () => {
 });
 
 describe('diff --zones', () => {
-  it('does not take a part of another word for the name of a zone', async () => {
+  it('does not take a part of another word as the name of a zone', async () => {
     const { stdout, status } = await diff({ 'now/a.yaml': zones.map((zone) => member(zone)).join('') }, '--zones');
     expect(stdout).toBe('kafka/kafka   no differences between zones\n');
     expect(status).toBe(0);
   });
 
-  it('takes the name of the zone as the value of a flag', async () => {
+  it('reads the name of the zone from the flag', async () => {
     const manifests = zones.map((zone) => member(zone, { args: [`--zone=${zone}`] }));
     expect((await diff({ 'now/a.yaml': manifests.join('') }, '--zones')).stdout).toBe('kafka/kafka   no differences between zones\n');
   });
 
-  it('leaves alone what all zones share, also if a StatefulSet has the name of its container and image', async () => {
+  it('keeps the parts that all zones share, also if a StatefulSet has the name of its container and image', async () => {
     const files = {
       'now/a.yaml': [
         member('a', { args: ['--peer=kafka-b'] }).replaceAll('kafka-a', 'kafka'),
@@ -136,7 +136,7 @@ describe('diff -o external', () => {
       status: 'status: { replicas: 3 }\n',
     }).replace('  replicas: 3\n', '  replicas: 3\n  podManagementPolicy: OrderedReady\n');
 
-  it('gives both sides without fields that the API server writes, and without defaults of one side', async () => {
+  it('has both sides without fields that the API server writes, and without defaults of one side', async () => {
     const files = {
       'now/a.yaml': zones.map((zone) => exported(zone)).join(''),
       'next/a.yaml': zones
@@ -150,7 +150,7 @@ describe('diff -o external', () => {
     expect((await diff(files, '--desired', 'next')).status).toBe(0);
   });
 
-  it('shows the changed fields alone, also of policies', async () => {
+  it('shows only the changed fields, also of policies', async () => {
     const files = {
       'now/a.yaml': `${zones.map((zone) => exported(zone)).join('')}${policy}`,
       'next/a.yaml': `${zones.map((zone) => member(zone).replace('kafka:4.0', 'kafka:4.1')).join('')}${policy.replace('maxUnavailable: 1', 'maxUnavailable: 2')}`,

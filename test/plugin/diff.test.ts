@@ -65,7 +65,7 @@ function difference(
 const running = ['a', 'b', 'c'].map((zone) => member(zone));
 
 describe('the differences of a group', () => {
-  it('are grouped by the zones that change alike, each with what follows', () => {
+  it('are grouped by zones with the same change, each with its consequence', () => {
     const desired = [
       member('a', { image: 'grafana/mimir:2.17.1', annotations: { 'example.com/team': 'x' } }),
       member('b', { image: 'grafana/mimir:2.17.1' }),
@@ -88,7 +88,7 @@ describe('the differences of a group', () => {
     `);
   });
 
-  it('name who wrote the live values, and the fields of other managers that an apply keeps', () => {
+  it('name the writer of the live values, and the fields of other managers that an apply keeps', () => {
     const own = (fields: object) => ({ 'f:spec': { 'f:template': { 'f:spec': { 'f:containers': { 'k:{"name":"mimir"}': fields } } } } });
     const entry = (manager: string, minute: number, fields: object, more: object = {}) => {
       return { manager, operation: 'Update', time: `2026-03-02T11:0${minute}:00Z`, fieldsV1: own(fields), ...more };
@@ -158,7 +158,7 @@ describe('the differences of a group', () => {
     expect(groups[0]?.kept?.map(({ field }) => field)).toEqual(names.map((name) => `spec.template.metadata.annotations.${name}`));
   });
 
-  it('name the rule that refuses one', () => {
+  it('name the rule that denies a change', () => {
     const desired = [member('a'), member('b'), member('c', { replicas: 2 })];
     const zones = [{ name: 'a' }, { name: 'b' }, { name: 'c', noDownscale: true }];
     expect(renderDifference(difference(running, desired, { zones }), look({ ascii: true }))).toMatchInlineSnapshot(`
@@ -190,7 +190,7 @@ describe('the differences of a group', () => {
     expect(renderDifference(waiting, look({ ascii: true }))).toMatch(/\n {2}BLOCKED {2}by undone: anna undid this revision\n$/);
   });
 
-  it('name the effects of the plan that no shown change of the zone explains', () => {
+  it('name the effects of the plan that come from no shown change of the zone', () => {
     const changed = difference([...running, configMap('1')], [...running, configMap('2')]);
     const effects = { b: { replicasAfter: 1 }, c: { restarts: 2 } };
     const withEffects = (one: Difference, of: Readonly<Record<string, object>>) => {
@@ -224,7 +224,7 @@ describe('the differences of a group', () => {
     `);
   });
 
-  it('tell one list entry from another, and an order from a change', () => {
+  it('distinguish one list entry from another, and an order from a change', () => {
     const current = [member('a', { args: ['-x', '-y'] }), member('b', { args: ['-x', '-y'] }), member('c')];
     const desired = [member('a', { args: ['-y', '-z'] }), member('b', { args: ['-y', '-x'] }), member('c')];
     expect(renderDifference(difference(current, desired), look({ ascii: true }))).toMatchInlineSnapshot(`
@@ -240,7 +240,7 @@ describe('the differences of a group', () => {
     `);
   });
 
-  it('show members that come and go, and other objects after the groups', () => {
+  it('show added and removed members, and other objects after the groups', () => {
     const current = [member('a'), member('b'), configMap('1'), { ...configMap('1'), metadata: { name: 'old', namespace: 'mimir' } }];
     const desired = [member('a'), member('c'), configMap('2'), { ...configMap('1'), metadata: { name: 'new', namespace: 'mimir' } }];
     expect(renderDifference(difference(current, desired), look({ ascii: true }))).toMatchInlineSnapshot(`
@@ -274,13 +274,13 @@ describe('the differences of a group', () => {
 });
 
 describe('siblings', () => {
-  it('are alike when only the names of their zones differ', () => {
+  it('are equal if only the names of their zones differ', () => {
     expect(siblingDifferences(running, [group()])).toEqual([
       { namespace: 'mimir', group: 'ingester', siblings: [], perZone: [], missing: [] },
     ]);
   });
 
-  it('are alike when StatefulSets are named otherwise than their zones, and name themselves', () => {
+  it('are equal if the names of StatefulSets differ from the names of their zones, and contain themselves', () => {
     const broker = (name: string): ObjectContent => ({
       kind: 'StatefulSet',
       metadata: { name, namespace: 'mimir' },
@@ -315,7 +315,7 @@ describe('siblings', () => {
     expect(siblingDifferences(drift, [group()])[0]).toMatchObject({ perZone: [], siblings: [{ zone: 'b' }] });
   });
 
-  it('are told to be missing', () => {
+  it('are reported as missing', () => {
     expect(renderSiblings(siblingDifferences(running.slice(0, 2), [group()]), look())).toContain('  c: no StatefulSet found');
   });
 });

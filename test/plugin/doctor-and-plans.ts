@@ -58,7 +58,7 @@ async function plannedBy(who: Person, file: string, cwd: string, ...more: readon
 }
 
 export function itAgreesWithPlans(world: () => World): void {
-  it('agrees with the plan that no pod is replaced without the rights of the agent', async () => {
+  it('agrees with the plan that no pod is replaced without the permissions of the agent', async () => {
     const { controlPlane, doctor, grantAgent, problems } = world();
     const cwd = filesOf({ 'evict.json': groupOf({ rotateBy: 'evict' }), 'delete.json': groupOf({}) });
     const reader = await person(controlPlane, namespace, 'reader', readerRules);
@@ -82,7 +82,7 @@ export function itAgreesWithPlans(world: () => World): void {
     }
   });
 
-  it('agrees with the plan that an agent without its right does not see a group that is an object', async () => {
+  it('agrees with the plan that an agent without its permission does not see a group that is an object', async () => {
     const { controlPlane, doctor, grantAgent, problems } = world();
     const { client } = controlPlane;
     const objects = `/apis/rollout-group.dev/v1alpha1/namespaces/${namespace}/rolloutgroups`;
@@ -102,7 +102,7 @@ export function itAgreesWithPlans(world: () => World): void {
     }
   });
 
-  it('agrees with the plan that nothing goes without its webhook', async () => {
+  it('agrees with the plan that no pod is replaced without its webhook', async () => {
     const { controlPlane, group, doctor } = world();
     const { client } = controlPlane;
     const approval = { count: 1, from: ['oncall'] };
@@ -164,7 +164,7 @@ export function itAgreesWithPlans(world: () => World): void {
     }
   });
 
-  it('agrees with the plan that a completed decrease of replicas blocks no later change', async () => {
+  it('agrees with the plan that a completed downscale blocks no later change', async () => {
     const { controlPlane, group, doctor } = world();
     const { client } = controlPlane;
     const [set] = (await client.list<KubernetesObject>(group.setsPath)).filter(({ metadata }) => metadata.name === 'ingester-zone-b');

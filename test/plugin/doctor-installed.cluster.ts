@@ -65,7 +65,7 @@ describeOnControlPlane(
 
     const account = `rollout-group/${agentName}`;
 
-    it('finds every right that the agent needs in the roles of `install`', async () => {
+    it('finds every permission of the agent in the roles of `install`', async () => {
       expect(await found('RBAC')).toEqual([`ok ${account} has all rights that it needs`]);
     });
 
@@ -85,7 +85,7 @@ describeOnControlPlane(
         'leases',
         `FAIL ${account} may not get, update leases (coordination.k8s.io) in rollout-group: the agent takes no action without its Lease`,
       ],
-    ])('names the lost right on the named %s', async (resource, ...expected) => {
+    ])('names the lost permission on the named %s', async (resource, ...expected) => {
       const { client } = controlPlane();
       const isNamed = ({ resources, resourceNames }: ReturnType<typeof rulesIn>[number]) =>
         resources.includes(resource) && resourceNames !== undefined;
@@ -102,7 +102,7 @@ describeOnControlPlane(
       }
     });
 
-    it('warns of the feature gate for the strategy partition alone, and only if the gate can be read', async () => {
+    it('warns of the feature gate only for the strategy partition, and only if the gate can be read', async () => {
       const warning =
         'warn v1.36.3 counts unready pods against maxUnavailable, because the feature gate MaxUnavailableStatefulSet is on: a broken revision of mimir/store-a may block its own fix';
       expect(await found('Kubernetes')).toEqual([warning]);

@@ -119,7 +119,7 @@ describeOnControlPlane('doctor', (controlPlane) => {
       .map(({ verdict, check, code = '-', message }) => `${verdict} ${check} ${code} ${message}`);
   }
 
-  it('finds nothing but the silence of an agent that only keeps its Lease', async () => {
+  it('reports only the missing decisions of an agent that only renews its Lease', async () => {
     expect(await problems()).toEqual(['warn decisions RG6003 mimir/ingester: the agent has published no decision']);
     const { status, checks } = await look();
     expect(status).toBe(0);
@@ -195,7 +195,7 @@ describeOnControlPlane('doctor', (controlPlane) => {
   /** Of groups that pinned pods alone; there is none here, and none that mirrors a ReplicaTemplate. */
   const ofPin = 'get controllerrevisions.apps';
 
-  it('names the right to read revisions where a group pins pods, and only there', async () => {
+  it('names the permission to read revisions if a group pins pods, and only there', async () => {
     const { client, identities } = controlPlane();
     const right = `${account} may not get controllerrevisions (apps) in mimir: no pod is pinned to another revision`;
     await grantAgent(client, identities.agent, without(agentRules(), ofPin));
@@ -216,7 +216,7 @@ describeOnControlPlane('doctor', (controlPlane) => {
 
   const permissions = permissionsOf(agentRules()).filter((permission) => permission !== ofPin && !permission.includes('replicatemplates'));
 
-  it.each(shareOf(permissions, 4))('names "%s" when the agent may not do it', async (permission) => {
+  it.each(shareOf(permissions, 4))('names "%s" if the agent may not do it', async (permission) => {
     const { client, identities } = controlPlane();
     const [verb = '', target = ''] = permission.split(' ');
     const [resource = '', ...group] = target.split('.');
@@ -229,7 +229,7 @@ describeOnControlPlane('doctor', (controlPlane) => {
     }
   });
 
-  it('names each right of the agent that is missing, and what follows', async () => {
+  it('names each missing permission of the agent, and its consequence', async () => {
     const { client, identities } = controlPlane();
     await grant(client, identities.agent, namespace, without(without(agentRules(), 'delete pods'), 'create events.events.k8s.io'));
     await expect
@@ -242,7 +242,7 @@ describeOnControlPlane('doctor', (controlPlane) => {
     await grant(client, identities.agent, namespace, agentRules());
   });
 
-  it('compares admission policies as they are stored with what an installation has', async () => {
+  it('compares the stored admission policies with the policies of an installation', async () => {
     const { client } = controlPlane();
     const path = '/apis/admissionregistration.k8s.io/v1/validatingadmissionpolic';
     const pluralOf = ({ kind }: InstallObject) => `${path}${kind.endsWith('Binding') ? 'ybindings' : 'ies'}`;
@@ -277,7 +277,7 @@ describeOnControlPlane('doctor', (controlPlane) => {
     expect(await policies()).toEqual([]);
   });
 
-  it('says which Secrets are not there that a source names', async () => {
+  it('names the missing Secrets of a source', async () => {
     const { client } = controlPlane();
     const sources = '/apis/rollout-group.dev/v1alpha1/namespaces/rollout-group/metricsources';
     const secrets = () => problems().then((lines) => lines.filter((line) => line.includes('Secrets')));
@@ -310,7 +310,7 @@ describeOnControlPlane('doctor', (controlPlane) => {
     grantAgent: (rules) => grantAgent(controlPlane().client, controlPlane().identities.agent, rules),
   }));
 
-  it('names what stands in the way of a group', async () => {
+  it('names the problems of a group', async () => {
     const { client } = controlPlane();
     await client.patch(`${group.setsPath}/ingester-zone-b`, 'merge', { spec: { updateStrategy: { type: 'RollingUpdate' } } });
     await client.create('/apis/autoscaling/v2/namespaces/mimir/horizontalpodautoscalers', {
@@ -393,7 +393,7 @@ describeOnControlPlane('doctor', (controlPlane) => {
     await client.delete('/apis/coordination.k8s.io/v1/namespaces/mimir/leases/rollout-group-agent');
   });
 
-  it('skips what may not be looked at, by name, and needs no more than StatefulSets', async () => {
+  it('skips objects that it may not read, by name, and needs only StatefulSets', async () => {
     const statefulSets: Rule = { apiGroups: ['apps'], resources: ['statefulsets'], verbs: ['list'] };
     const visitor = await person(controlPlane(), namespace, 'visitor', [statefulSets]);
     const { checks } = await look([], visitor);
@@ -409,7 +409,7 @@ describeOnControlPlane('doctor', (controlPlane) => {
     expect({ status, isNamed: stderr.includes('may not list statefulsets in namespace mimir') }).toEqual({ status: 11, isNamed: true });
   });
 
-  it('reads the rights of the agent from its own rules when the agent asks', async () => {
+  it('reads the permissions of the agent from the rules for the agent itself', async () => {
     const { identities } = controlPlane();
     const { runInProcess } = await import('./in-process.ts');
     const { stdout } = await runInProcess(['doctor', '-n', namespace, '-o', 'json'], { env: { KUBECONFIG: identities.agent.kubeconfig } });

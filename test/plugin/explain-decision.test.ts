@@ -80,19 +80,19 @@ it('treats other text as a group of the namespace decision', async () => {
   expect(stderr).toContain('the ID of decision/ID has 12 hexadecimal digits');
 });
 
-describe('the judgement now', () => {
+describe('the current judgement', () => {
   const shrink = { kind: 'scale', namespace: 'mimir', statefulSet: 'ingester-zone-b', from: 2, to: 1, via: 'scale' };
   const told = denial('b', 60_000, 'mimir', shrink);
   const guarded = adoptedObjects({ labels: { 'grafana.com/no-downscale': 'true' } });
 
-  it('is made from the request in the Event', async () => {
+  it('is computed from the request in the Event', async () => {
     const { stdout } = await ask([told, ...guarded], `explain decision/${id} -n mimir`);
     expect(stdout).toContain('  why      scale of statefulset/ingester-zone-b from 3 to 2 is denied by zone-gap');
     expect(stdout).toContain('  now      scale of statefulset/ingester-zone-b from 2 to 1 in namespace mimir is denied by no-downscale: ');
     expect(stdout).toContain('  source   no-downscale: StatefulSet mimir/ingester-zone-b');
   });
 
-  it('says if the request would be allowed, or if that is unknown', async () => {
+  it('reports whether the request would be allowed, or that this is unknown', async () => {
     expect((await ask([told, ...adoptedObjects()], `explain decision/${id} -n mimir`)).stdout).toContain(
       '  now      the request would be allowed\n',
     );

@@ -70,7 +70,7 @@ describe('the explanation of a group', () => {
     expect(shown({})).not.toContain('to end the exception');
   });
 
-  it('says when time alone lets a step pass', () => {
+  it('reports a step that time alone allows', () => {
     const text = renderExplanation(explained([soak]), look());
     expect(text).toContain('Nothing is wrong; the group continues by itself.');
     expect(text).toContain('passes at 2026-08-22 12:10 UTC (in 3m) if nothing else changes');
@@ -88,7 +88,7 @@ describe('the explanation of a group', () => {
     expect(renderExplanation(explained(results), look()).split('\n')[0]).toContain(verdict);
   });
 
-  it('says which action prepares a blocked step', () => {
+  it('names the action that prepares a blocked step', () => {
     const waiting: RuleResult = { rule: 'delayed-downscale', outcome: 'wait', fact: '2 pods must prepare' };
     const { decision, ...rest } = explained([waiting]);
     const action = {
@@ -142,7 +142,7 @@ it.each([
   ['sts/ingester-zone-b', 'b: blocked by zone-budget (wave 3/3 rest)'],
   ['sts/ingester-zone-a', undefined],
   ['pod/ingester-zone-b-19', undefined],
-])('shows the state of the group for %s, and what its zone waits for', async (name, wait) => {
+])('shows the state of the group for %s, and the waits of its zone', async (name, wait) => {
   const pod = { zone: 'b', pod: 'ingester-zone-b-12', state: 'crashing', reason: 'CrashLoopBackOff' } as const;
   const crashing = { ...rolling, pods: [pod, ...rolling.pods.slice(1)] };
   const stdout = await explainedSubject(crashing, name);

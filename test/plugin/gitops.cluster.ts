@@ -38,7 +38,7 @@ function manifest(name: string): object {
 }
 
 describeOnControlPlane('a restart of members that Flux applies', (controlPlane) => {
-  it('stays, other than a restart by a manager whose name begins with kubectl', async () => {
+  it('stays, unlike a restart by a manager whose name starts with kubectl', async () => {
     const { client } = controlPlane();
     await client.create('/api/v1/namespaces', { metadata: { name: namespace } });
     await serveKinds(controlPlane(), namespace);

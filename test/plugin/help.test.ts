@@ -33,7 +33,7 @@ describe('help', () => {
 });
 
 describe('the documentation', () => {
-  it('docs/command-line.md is what the verbs say', async () => {
+  it('docs/command-line.md equals the help of the verbs', async () => {
     await expect(commandLineMarkdown()).toMatchFileSnapshot('../../docs/command-line.md');
   });
 

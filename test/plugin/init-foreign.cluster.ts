@@ -83,7 +83,7 @@ describeOnControlPlane('init of objects of other operators in a cluster', (contr
     withoutKinds = await person(controlPlane(), namespace, 'partial', [...readerRules, ...foreignRules.slice(0, 1)]);
   });
 
-  it('writes what it writes of manifests, and no value of the Secret that it looked at', async () => {
+  it('writes the same as from manifests, and no value of the Secret that it read', async () => {
     const secret = {
       apiVersion: 'v1',
       kind: 'Secret',
@@ -114,7 +114,7 @@ describeOnControlPlane('init of objects of other operators in a cluster', (contr
     expect(stderr).toContain('its keys are unknown, so token is assumed');
   });
 
-  it('says which kind it may not list, and converts the other one', async () => {
+  it('names the kind that it may not list, and converts the other one', async () => {
     const { status, stdout, stderr } = await withoutKinds.run(['init', '--from-cluster', '--out', 'out'], { cwd: filesOf({}) });
     expect(status).toBe(0);
     expect(stderr).toContain('note: no permission to list statefulsetrollouts.bedrock.operator.slack.com; they are not converted');

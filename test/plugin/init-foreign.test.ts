@@ -55,14 +55,14 @@ describe('init of a PhasedRollout', () => {
     expect(all).toContain('password: { name: payments-prometheus, key: password }');
   });
 
-  it('says at file, line and column what it leaves behind, why, and what to do', async () => {
+  it('names at file, line and column the omitted part, its reason, and the next step', async () => {
     const cwd = folderWith(files);
     const { stderr } = await runInProcess(['init', '--from-dir', 'in', '--out', 'out'], { cwd });
     expect(stderr).toMatch(/^in\/phased\.yaml:\d+:18 warning RG7004 the agent reads only Secrets of its namespace: .*$/m);
     expect(stderr).toContain("fix: copy the Secret payments/prometheus as payments-prometheus into the agent's namespace");
   });
 
-  it('writes nothing, and fails, when it cannot be converted', async () => {
+  it('writes nothing, and fails, if it cannot be converted', async () => {
     const cwd = folderWith({ 'in/phased.yaml': files['in/phased.yaml'] });
     const { status, stdout, stderr } = await runInProcess(['init', '--from-dir', 'in', '--out', 'out'], { cwd });
     expect([status, stdout]).toEqual([10, '']);
@@ -70,7 +70,7 @@ describe('init of a PhasedRollout', () => {
     expect(readdirSync(cwd)).toEqual(['in']);
   });
 
-  it('guesses no group of a StatefulSet whose object cannot be converted, or cannot be read', async () => {
+  it('guesses no group for a StatefulSet if its object cannot be converted or read', async () => {
     const refused = files['in/phased.yaml'].replace('url: ', 'uri: ');
     const unread = files['in/phased.yaml'].replace('expr: |', 'expr: ""');
     for (const broken of [refused, unread]) {
@@ -85,7 +85,7 @@ describe('init of a PhasedRollout', () => {
     expect(asked.stderr).toContain('note: StatefulSet payments/ledger is left out: it belongs to PhasedRollout payments/ledger');
   });
 
-  it('converts what it can besides it, and fails', async () => {
+  it('converts the other objects, and fails', async () => {
     const broken = files['in/phased.yaml'].replace('name: ledger', 'name: broken').replace('targetRef: ledger', 'targetRef: nowhere');
     const cwd = folderWith({ ...files, 'in/z.yaml': broken });
     const { status, stdout } = await runInProcess(['init', '--from-dir', 'in', '--out', 'out'], { cwd });
@@ -97,7 +97,7 @@ describe('init of a PhasedRollout', () => {
 describe('init of a StatefulsetRollout', () => {
   const original = example('statefulset-rollout/original/queue.yaml');
 
-  it('writes the group, its sources and channels, and the StatefulSet that stood in it', async () => {
+  it('writes the group, its sources and channels, and the StatefulSet of the object', async () => {
     const cwd = folderWith({ 'in/queue.yaml': original });
     const { status, stdout } = await runInProcess(['init', '--from-dir', 'in', '--out', 'out'], { cwd });
     expect(status).toBe(0);
@@ -114,7 +114,7 @@ describe('init of a StatefulsetRollout', () => {
     expect([plan.status, plan.stdout.includes('messaging/queue   completes')]).toEqual([0, true]);
   });
 
-  it('does not write the StatefulSet again when its manifest is there', async () => {
+  it('does not write the StatefulSet again if its manifest exists', async () => {
     const cwd = folderWith({ 'in/queue.yaml': original, 'in/set.yaml': example('statefulset-rollout/manifests/queue.yaml') });
     expect((await runInProcess(['init', '--from-dir', 'in', '--out', 'out'], { cwd })).stdout).not.toContain('StatefulSet messaging/queue');
   });

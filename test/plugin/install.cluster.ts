@@ -80,7 +80,7 @@ describeOnControlPlane('an installation', (controlPlane) => {
   });
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-  it('is taken as a whole by the API server when it is only tried', async () => {
+  it('is accepted as a whole by the API server in a dry run', async () => {
     for (const flags of [['--compat'], ['--compat', '--members-only']]) {
       const { status, stderr } = await verb([...installed, ...flags, '--dry-run', 'server', '-q']);
       expect([status, stderr]).toEqual([0, '']);
@@ -88,7 +88,7 @@ describeOnControlPlane('an installation', (controlPlane) => {
     expect(await admin.list(configurations)).toEqual([]);
   });
 
-  it('is applied under our field manager, and runs under the restricted Pod Security standard', async () => {
+  it('is applied with our field manager, and runs under the restricted Pod Security standard', async () => {
     const { status, stderr } = await verb([...installed, '-q']);
     expect([status, stderr]).toEqual([0, '']);
     await admin.until<Pod>('/api/v1/namespaces/rollout-group/pods', 'three pods of the agent', (items) => items.length === 3);
@@ -96,14 +96,14 @@ describeOnControlPlane('an installation', (controlPlane) => {
     expect(metadata.labels).toMatchObject({ 'rollout-group.dev/enforce': 'true' });
   });
 
-  it('changes nothing when it is applied again', async () => {
+  it('changes nothing if it is applied again', async () => {
     const versions = async () => (await admin.list(configurations)).map(({ metadata }) => metadata.resourceVersion);
     const before = await versions();
     expect((await verb([...installed, '-q'])).status).toBe(0);
     expect(await versions()).toEqual(before);
   });
 
-  it('does not take what another field manager owns', async () => {
+  it('does not take fields of another field manager', async () => {
     const path = `${configurations}/rollout-group?fieldManager=helm&force=true`;
     const { webhooks } = await admin.get<Configuration>(`${configurations}/rollout-group`);
     await admin.patch(path, 'apply', {
@@ -155,7 +155,7 @@ describeOnControlPlane('an installation', (controlPlane) => {
       expect(await patchSet(patch)).toBe(asked);
     });
 
-    it('every way to write it', async () => {
+    it('every write to it', async () => {
       const { metadata, ...rest } = await admin.get<KubernetesObject & { readonly spec: object }>(`${sets}/ingester-zone-a`);
       const applied = { apiVersion: 'apps/v1', kind: 'StatefulSet', metadata: { name: 'ingester-zone-a' }, spec: { replicas: 2 } };
       expect([
@@ -166,7 +166,7 @@ describeOnControlPlane('an installation', (controlPlane) => {
       ]).toEqual([update, update, update, update]);
     });
 
-    it('an update of the status that takes the label away, and no other', async () => {
+    it('a status update that removes the label, and no other status update', async () => {
       expect(await patchSet({ metadata: group }, '/status')).toBe(update);
       // The API server does take it away by that path, where nobody is asked.
       const plain = '/apis/apps/v1/namespaces/plain/statefulsets/ingester-zone-a/status';
@@ -191,7 +191,7 @@ describeOnControlPlane('an installation', (controlPlane) => {
       expect(await asks('DELETE', sets)).toBe(asked);
     });
 
-    it('evictions and deletions of pods by people, and none by nodes, controllers and the agent', async () => {
+    it('evictions and deletions of pods by users, and none by nodes, controllers and the agent', async () => {
       const { clientOf, identities, identityOf } = cp;
       const one = `${pods}/ingester-zone-a-0`;
       const controller = clientOf(identityOf(serviceAccount('kube-system', 'statefulset-controller')));
@@ -216,7 +216,7 @@ describeOnControlPlane('an installation', (controlPlane) => {
       });
     });
 
-    it('nothing of the agent, though its namespace is opted in', async () => {
+    it('no request of the agent, although its namespace is opted in', async () => {
       await admin.patch('/api/v1/namespaces/rollout-group', 'merge', { metadata: { labels: { 'rollout-group.dev/enforce': 'true' } } });
       const [pod] = await admin.list<Pod>('/api/v1/namespaces/rollout-group/pods');
       const name = pod?.metadata.name ?? '';
@@ -228,7 +228,7 @@ describeOnControlPlane('an installation', (controlPlane) => {
       expect(await asks('PATCH', deployment, { spec: { template: { metadata: { annotations: { a: 'b' } } } } }, merge)).toBe('nobody');
     });
 
-    it('nothing of namespaces that are not opted in', async () => {
+    it('no request of namespaces that are not opted in', async () => {
       const plain = '/apis/apps/v1/namespaces/plain/statefulsets/ingester-zone-a';
       expect([
         await asks('PATCH', plain, { spec: { replicas: 1 } }, merge),
@@ -263,7 +263,7 @@ describeOnControlPlane('an installation', (controlPlane) => {
       ]).toEqual(['policies.validate', 'stamp', 'stamp']);
     });
 
-    it('nothing while a namespace with protected StatefulSets is deleted', async () => {
+    it('no request while a namespace with protected StatefulSets is deleted', async () => {
       const labels = { 'rollout-group.dev/enforce': 'true' };
       await admin.create('/api/v1/namespaces', { metadata: { name: 'doomed', labels } });
       await admin.create('/apis/apps/v1/namespaces/doomed/statefulsets', statefulSet({ name: 'set', replicas: 2 }));

@@ -35,7 +35,7 @@ spec:
 `;
 
 describe('install', () => {
-  it('prints an installation for the whole cluster, and says that it is one', async () => {
+  it('prints an installation for the whole cluster, and reports that scope', async () => {
     const { status, stdout, stderr } = await runInProcess(['install']);
     expect([status, stderr]).toEqual([
       0,
@@ -51,7 +51,7 @@ note: namespaces without the label rollout-group.dev/enforce=true are not enforc
     expect(one.stdout).toBe(other.stdout);
   });
 
-  it('prints what policies name, with everything that can be asked for', async () => {
+  it('prints the permissions that policies name, with all options', async () => {
     const cwd = folderOf({ 'group.yaml': group });
     const flags = [
       '--policies',
@@ -75,7 +75,7 @@ note: webhooks receive requests only for the StatefulSets named now; install aga
     await expect(withoutDefinitions(stdout)).toMatchFileSnapshot('golden/install-policies.yaml');
   });
 
-  it('reads the certificate from files if cert-manager or a Secret provides it, and then needs no right on Secrets', async () => {
+  it('reads the certificate from files if cert-manager or a Secret provides it, and then needs no permission on Secrets', async () => {
     const cwd = folderOf({ 'ca.crt': '-----BEGIN CERTIFICATE-----\n' });
     const objectsOf = async (...flags: readonly string[]) => {
       const { stdout } = await runInProcess(['install', ...flags], { cwd });
@@ -121,7 +121,7 @@ note: webhooks receive requests only for the StatefulSets named now; install aga
     [['install', '--replicas', '0'], 3, '--replicas'],
     [['install', '--policies', 'missing'], 10, 'missing'],
     [['uninstall', '--dry-run', 'server'], 3, '--dry-run needs --apply'],
-  ] as const)('refuses %j', async (words, code, what) => {
+  ] as const)('rejects %j', async (words, code, what) => {
     const { status, stdout, stderr } = await runInProcess(words);
     expect([status, stdout]).toEqual([code, '']);
     expect(stderr).toContain(what);
@@ -134,14 +134,14 @@ note: webhooks receive requests only for the StatefulSets named now; install aga
     expect(stderr).toMatch(/RG\d{4}[\s\S]*1 error in the policies; no object was printed or changed\n$/);
   });
 
-  it('asks where groups are when the policies do not say', async () => {
+  it('requires the namespaces of groups if the policies do not name them', async () => {
     const cwd = folderOf({ 'set.yaml': 'apiVersion: v1\nkind: Service\nmetadata: { name: a }\n' });
     const { status, stderr } = await runInProcess(['install', '-f', '.'], { cwd });
     expect(status).toBe(3);
     expect(stderr).toContain('name the namespaces with --groups-in');
   });
 
-  it('takes what names no namespace to be in the one that is looked after', async () => {
+  it('assigns objects without a namespace to the watched namespace', async () => {
     const cwd = folderOf({ 'group.yaml': group.replace(', namespace: mimir', '') });
     const { stdout } = await runInProcess(['install', '-f', '.', '--groups-in', 'loki'], { cwd });
     expect(stdout).toContain('-namespaces=loki\n');
@@ -149,7 +149,7 @@ note: webhooks receive requests only for the StatefulSets named now; install aga
 });
 
 describe('install --apply', () => {
-  it('applies each object under our field manager, in order, taking nothing by force', async () => {
+  it('applies each object with our field manager, in order, without force', async () => {
     const server = await fakeApiServer([], { hasAgent: false });
     const { status, stdout } = await runInProcess(['install', '--groups-in', 'mimir', '--enforce', '--apply', '--server', server.url]);
     expect(status).toBe(0);
@@ -175,7 +175,7 @@ describe('install --apply', () => {
     expect(await notes(['mimir'], { forbidden: ['namespaces'] })).toContain('kubectl label namespace mimir rollout-group');
   });
 
-  it('leaves out what an older API server does not serve, and says so; uninstall does not mind', async () => {
+  it('omits kinds that an older API server does not serve, and reports it; uninstall accepts that', async () => {
     const server = await fakeApiServer([], {
       missing: ['validatingadmissionpolicies', 'validatingadmissionpolicybindings'],
       hasAgent: false,
@@ -197,7 +197,7 @@ describe('install --apply', () => {
     for (const _time of [1, 2]) expect((await runInProcess(['install', '--apply', '--server', server.url])).status).toBe(0);
   });
 
-  it('refuses to stop watching a namespace, names its groups, and gives the command that keeps it', async () => {
+  it('does not stop watching a namespace with groups, names them, and prints the command that keeps it', async () => {
     const cwd = folderOf({ 'other.yaml': group.replace('mimir', 'other') });
     const server = await fakeApiServer([parseAllDocuments(group)[0]?.toJS()], { hasAgent: false });
     const run = (...flags: string[]) => runInProcess(['install', '--apply', '-q', '--server', server.url, ...flags], { cwd });
@@ -231,7 +231,7 @@ describe('install --apply', () => {
     expect(stdout).toMatch(/objects would be applied\. Nothing was changed\.\n$/);
   });
 
-  it('stops where permission is missing, and says what was applied', async () => {
+  it('stops at a missing permission, and names the applied objects', async () => {
     const server = await fakeApiServer([], { forbidden: ['clusterroles'] });
     const { status, stderr } = await runInProcess(['install', '--apply', '-q', '--server', server.url]);
     expect(status).toBe(11);
@@ -241,7 +241,7 @@ describe('install --apply', () => {
 });
 
 describe('uninstall', () => {
-  it('prints what is to be deleted in order, and what is left on standard error', async () => {
+  it('prints the objects to delete in order, and the remaining ones on standard error', async () => {
     const { status, stdout, stderr } = await runInProcess(['uninstall', '--groups-in', 'mimir', '--compat']);
     expect(status).toBe(0);
     const names = parseAllDocuments(stdout).map((document) => document.toJS());
@@ -263,7 +263,7 @@ describe('uninstall', () => {
     expect(stderr).toMatch(/^remains: ledgers; .*\n {2}kubectl delete configmap -l rollout-group.dev\/document -n mimir$/m);
   });
 
-  it('--apply deletes what install applied and nothing else, webhooks first', async () => {
+  it('--apply deletes exactly the installed objects, webhooks first', async () => {
     const stranger = {
       apiVersion: 'apps/v1',
       kind: 'Deployment',
@@ -304,7 +304,7 @@ describe('uninstall', () => {
     expect(server.objects().map(({ kind }) => kind)).not.toContain('CustomResourceDefinition');
   });
 
-  it('printed says how to find what it cannot name: partitions, and rights in other namespaces', async () => {
+  it('printed names how to find partitions and permissions in other namespaces', async () => {
     const unnamed = await runInProcess(['uninstall']);
     expect(unnamed.stderr).toContain(
       '  kubectl delete rolebinding,role -l rollout-group.dev/installation=rollout-group --all-namespaces\n',
@@ -332,7 +332,7 @@ describe('uninstall', () => {
     const sets = [held('held', 1_000_000), held('free', 0), held('elsewhere', 1_000_000, 'loki')];
     const patch = `kubectl patch statefulset held -n mimir --type merge -p '{"spec":{"updateStrategy":{"rollingUpdate":{"partition":0}}}}'`;
 
-    it('names those of its agent before it deletes, and afterwards with the command', async () => {
+    it('names the StatefulSets of its agent before the deletion, and afterwards with the command', async () => {
       const server = await fakeApiServer(sets);
       await runInProcess(['install', '--groups-in', 'mimir', '--apply', '--server', server.url]);
       const { status, stderr } = await runInProcess(['uninstall', '--apply', '--server', server.url]);
@@ -358,7 +358,7 @@ describe('uninstall', () => {
       expect(stderr).toMatch(/^warning: a partition blocks the StatefulSet mimir\/from-five\. /);
     });
 
-    it('says nothing of partitions where none blocks, and continues without read access', async () => {
+    it('omits partitions that block nothing, and continues without read access', async () => {
       const free = await fakeApiServer([held('free', 0)]);
       expect((await runInProcess(['uninstall', '--apply', '--server', free.url])).stderr).not.toContain('partition');
       const hidden = await fakeApiServer(sets, { forbidden: ['statefulsets'] });
@@ -371,7 +371,7 @@ describe('uninstall', () => {
       ['n', [], false],
       ['y', [], true],
       ['n', ['--yes'], true],
-    ] as const)('asks on a terminal, and takes %s with %j', async (answer, flags, isDeleted) => {
+    ] as const)('asks on a terminal, and accepts %s with %j', async (answer, flags, isDeleted) => {
       const server = await fakeApiServer(sets);
       await runInProcess(['install', '--groups-in', 'mimir', '--apply', '--server', server.url]);
       const { status } = await runInProcess(['uninstall', '--apply', '--server', server.url, ...flags], { answer });

@@ -48,11 +48,11 @@ const verbs: readonly (readonly [line: string, decision: PublishedDecision, obje
   ['approve ingester --wave rest', waiting, inRun],
 ];
 
-describe('if the agent has lost the right to replace pods', () => {
+describe('if the agent has lost the permission to replace pods', () => {
   const isAllowed = ({ resource, verb }: { readonly resource: string; readonly verb: string }) =>
     resource !== 'pods' || verb === 'list' || verb === 'watch' || verb === 'get';
 
-  it.each(verbs)('%s says so', async (line, decision, extra) => {
+  it.each(verbs)('%s reports it', async (line, decision, extra) => {
     const { stderr, stdout } = await act(line, { decision, extra, options: { stamp: oncall, isAllowed } });
     const [verb] = line.split(' ');
     expect(stderr, stdout).toMatch(
@@ -82,7 +82,7 @@ describe('if no webhook records requesters', () => {
     ['promote ingester --wave canary --yes', inCanary],
     ['abort ingester', rolling],
     ['retry ingester', failed],
-  ])('a dry run of %s fails as the act does if no webhook records requesters', async (line, decision) => {
+  ])('a dry run of %s fails like the real request if no webhook records requesters', async (line, decision) => {
     for (const options of [{}, { isWebhookAway: true }]) {
       const [acted, dry] = [await act(line, { decision, options }), await act(`${line} --dry-run=client`, { decision, options })];
       expect([acted.status, dry.kept]).toEqual([options.isWebhookAway ? 12 : 5, []]);
@@ -92,7 +92,7 @@ describe('if no webhook records requesters', () => {
   });
 });
 
-it.each(verbs.slice(0, 2))('%s says that the webhooks are unknown if the user may not read them', async (line, decision) => {
+it.each(verbs.slice(0, 2))('%s reports that the webhooks are unknown if the user may not read them', async (line, decision) => {
   const options = { stamp: oncall, forbidden: ['mutatingwebhookconfigurations'] };
   const { stderr } = await act(line, { decision, extra: inRun, options });
   expect(stderr).toContain('note: no permission to get mutatingwebhookconfigurations, so the registered webhooks are unknown\n');
@@ -105,7 +105,7 @@ it.each(verbs)('%s names a write of the agent that the API server rejected', asy
   expect(stderr).toContain(`note: mimir/ingester: ${fact}; the agent repeats the write\n`);
 });
 
-describe('undo in the middle of a run', () => {
+describe('undo during a run', () => {
   const protection = (zone: string): FakeObject => ({
     apiVersion,
     kind: 'RolloutIntent',
@@ -113,7 +113,7 @@ describe('undo in the middle of a run', () => {
     spec: { group: 'ingester', action: 'protect', zone },
   });
 
-  it('names a protection of a zone with pods to replace, and not of a zone without', async () => {
+  it('names a protection of a zone with outdated pods, and not of another zone', async () => {
     const undo = (zone: string) => act('undo ingester', { decision: rolling, extra: [...inRun, protection(zone)] });
     expect((await undo('a')).stderr).toContain('protects zone a; undo does not end this block. To end it: kubectl rollout-group cancel');
     const { status, stdout, stderr } = await undo('c');
@@ -121,7 +121,7 @@ describe('undo in the middle of a run', () => {
   });
 });
 
-describe('a plan knows the readings that the agent published', () => {
+describe('a plan uses the readings that the agent published', () => {
   const plan = async (decision: PublishedDecision, extra: readonly FakeObject[]) =>
     (await act('plan --group ingester', { decision, extra })).stdout;
 
@@ -245,7 +245,7 @@ describe('if the agent may not read a mirrored object that the user may read', (
     ['status ingester --timeout 50ms', 8],
     ['get ingester', 0],
     ['explain ingester', 0],
-  ])('%s names the missing right', async (line, status) => {
+  ])('%s names the missing permission', async (line, status) => {
     const ended = await ask(line, 'get replicatemplates/scale');
     expect(`${ended.stdout}${ended.stderr}`.replaceAll(/\s+/g, ' ')).toContain(
       'may not get replicatemplates/scale (rollout-operator.grafana.com) in mimir: the replicas of ReplicaTemplate store are unknown',
@@ -254,18 +254,15 @@ describe('if the agent may not read a mirrored object that the user may read', (
     if (line.startsWith('explain')) expect(ended.stdout).toContain('do       find out why: kubectl rollout-group doctor -n mimir\n');
   });
 
-  it.each(['plan -f FILE', 'apply -f FILE --yes'])(
-    '%s of a new group does not send the user to doctor, which does not know it',
-    async (line) => {
-      const file = join(folderWith({ 'group.json': JSON.stringify(mirrored) }), 'group.json');
-      const { status, stdout, stderr } = await ask(line.replace('FILE', file), 'get replicatemplates/scale', []);
-      const shown = `${stdout}${stderr}`.replaceAll(/\s+/g, ' ');
-      expect([status, shown.includes('doctor')]).toEqual([5, false]);
-      expect(shown).toContain('with the changed policies in DIR: kubectl rollout-group install --policies DIR --apply');
-    },
-  );
+  it.each(['plan -f FILE', 'apply -f FILE --yes'])('%s of a new group does not name doctor, which cannot find it', async (line) => {
+    const file = join(folderWith({ 'group.json': JSON.stringify(mirrored) }), 'group.json');
+    const { status, stdout, stderr } = await ask(line.replace('FILE', file), 'get replicatemplates/scale', []);
+    const shown = `${stdout}${stderr}`.replaceAll(/\s+/g, ' ');
+    expect([status, shown.includes('doctor')]).toEqual([5, false]);
+    expect(shown).toContain('with the changed policies in DIR: kubectl rollout-group install --policies DIR --apply');
+  });
 
-  it('names no right that does not stop the replicas', async () => {
+  it('names no permission that does not block the replicas', async () => {
     const { status, stdout } = await ask('plan --group ingester', 'watch replicatemplates/undefined');
     expect([status, stdout]).toEqual([0, 'Plan  mimir/ingester   no changes\n']);
   });

@@ -115,10 +115,13 @@ describe('get -o', () => {
     expect(await type(await fakeApiServer(published), `get -o ${format}`)).toEqual({ status: 0, stdout, stderr: '' });
   });
 
-  it.each(['jsonpath={range', 'jsonpath=', 'jsonpath={.a', 'custom-columns=NAME', 'go-template={{.}}'])('%s is refused', async (format) => {
-    const { status, stdout } = await type(await fakeApiServer(published), `get -o ${format}`);
-    expect([status, stdout]).toEqual([3, '']);
-  });
+  it.each(['jsonpath={range', 'jsonpath=', 'jsonpath={.a', 'custom-columns=NAME', 'go-template={{.}}'])(
+    '%s is rejected',
+    async (format) => {
+      const { status, stdout } = await type(await fakeApiServer(published), `get -o ${format}`);
+      expect([status, stdout]).toEqual([3, '']);
+    },
+  );
 
   it('json, yaml and jsonpath of one name print the one object, and of several names a list', async () => {
     const server = await fakeApiServer(published);
@@ -141,7 +144,7 @@ describe('get -o', () => {
     expect(ended.stderr).toContain('error: the groups mimir/nope and mimir2/x do not exist');
   });
 
-  it('of a kind without groups says that the word is a namespace here', async () => {
+  it('of a kind without groups reports that the word is a namespace here', async () => {
     const { status, stderr } = await type(await fakeApiServer(published), 'get deploy/x');
     expect([status, stderr]).toEqual([
       10,
@@ -149,7 +152,7 @@ describe('get -o', () => {
     ]);
   });
 
-  it('names are names for every verb', async () => {
+  it('names are accepted by every verb', async () => {
     const server = await fakeApiServer(published);
     const [name] = (await type(server, 'get -o name')).stdout.split('\n');
     expect((await type(server, `status ${name} --watch=false`)).status).toBe(0);
@@ -301,7 +304,7 @@ describe('paths of fields', () => {
     ['custom-columns=NAME', 'each column has a title and a path, as in -o custom-columns=NAME:.group.name,PHASE:.phase'],
     ['jsonpath', 'jsonpath= needs a value: -o jsonpath="{.groups[*].phase}"'],
     ['jsonpath={.groups', 'a brace is not closed'],
-  ])('-o %s is refused, with an example', async (format, text) => {
+  ])('-o %s is rejected, with an example', async (format, text) => {
     const { status, stdout, stderr } = await type(await fakeApiServer(published), `get -o ${format}`);
     expect([status, stdout, stderr]).toEqual([3, '', expect.stringContaining(text)]);
   });
@@ -363,7 +366,7 @@ describe('completion from the cluster', () => {
     await within('get --context ').toEqual(['dev', 'prod']);
   });
 
-  it('offers the parts of a group that no agent has decided yet, and groups of labels', async () => {
+  it('offers the parts of a group without a decision, and groups of labels', async () => {
     const zones = ['a', 'b'].map((name) => ({ name, statefulSet: `store-${name}` }));
     const group = (name: string, rollout: object) => ({
       apiVersion: 'rollout-group.dev/v1alpha1',
@@ -434,7 +437,7 @@ describe('completion from the cluster', () => {
     expect(await offered()).toEqual([]);
   });
 
-  it('ends without candidates and without a word if the cluster or the credentials do not answer', async () => {
+  it('ends without candidates and without a message if the cluster or the credentials do not answer', async () => {
     const server = createServer(() => undefined);
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     onTestFinished(() => server.closeAllConnections());

@@ -13,7 +13,7 @@ const folder = () =>
 const lint = (words: readonly string[]) => runInProcess(words, { cwd: folder() });
 
 describe('lint', () => {
-  it('shows place, excerpt and way out at each width, with and without colour', async () => {
+  it('shows place, excerpt and remedy at each width, with and without colour', async () => {
     await expectGolden('lint', await outputsOf([['lint', 'policies']], lint));
   });
 
@@ -24,7 +24,7 @@ describe('lint', () => {
     await expectGolden('lint-formats', views);
   });
 
-  it('fails on notices only when asked', async () => {
+  it('fails on notices only on request', async () => {
     const cwd = folderWith({ 'right.yaml': rightGroup });
     const { status, stdout } = await runInProcess(['lint', '.'], { cwd });
     expect([status, stdout.split('\n').at(-2)]).toEqual([0, '1 finding (0 errors, 0 warnings, 1 notice) in 1 file']);
@@ -33,7 +33,7 @@ describe('lint', () => {
     expect(elementsOf((await runInProcess(['lint', '.', '-o', 'junit'], { cwd })).stdout).includes('failure')).toBe(false);
   });
 
-  it('sees what only several files together say', async () => {
+  it('finds errors that need several files', async () => {
     const cwd = folderWith({ 'a.yaml': rightGroup, 'b.yaml': rightGroup });
     const { status, stdout } = await runInProcess(['lint', 'a.yaml', 'b.yaml'], { cwd });
     expect(status).toBe(4);
@@ -91,7 +91,7 @@ describe('lint as SARIF', () => {
     ]);
   });
 
-  it('keeps the fingerprint of a finding when text above it moves, and tells equal findings apart', () => {
+  it('keeps the fingerprint of a finding if text above it moves, and distinguishes equal findings', () => {
     const place = (line: number, file = 'a.yaml', indent = 4): Place => ({
       file,
       line,

@@ -66,7 +66,7 @@ describe('pause', () => {
       'c',
       'no further pod of zone c is replaced; while the wave has a pod of zone c to replace, the rollout does not continue with later zones; the pause does not apply to the replicas of zones a and b',
     ],
-  ])('of zone %s counts the pods of this zone, and says what the other zones do', async (zone, text) => {
+  ])('of zone %s counts the pods of this zone, and names the state of the other zones', async (zone, text) => {
     const extra = [publishedObject({ ...rolling, decidedMs: Date.now() })];
     expect((await act(`pause ingester --zone ${zone}`, { extra })).stdout).toBe(`mimir/ingester zone ${zone} paused\n  ${text}\n`);
   });
@@ -82,7 +82,7 @@ describe('pause', () => {
     expect((await on('explain', 'ingester')).stdout).not.toContain('is paused');
   });
 
-  it('sends nothing with --dry-run=client, and a dry run with server, and prints the object', async () => {
+  it('sends no request with --dry-run=client, and a dry run with server, and prints the object', async () => {
     const client = await act('pause ingester --dry-run client');
     expect(client.writes).toEqual([]);
     expect(parse(client.stdout)).toEqual(pauseOf());
@@ -93,7 +93,7 @@ describe('pause', () => {
     expect(parse(server.stdout)).toEqual({ ...rest, metadata: { ...metadata, ...given } });
   });
 
-  it('gets another name while no webhook answers if a pause of this place is stored, also with an end in the past', async () => {
+  it('gets another name while no webhook answers if a pause with this target is stored, also with an end in the past', async () => {
     const stored = { ...pauseOf(), spec: { group: 'ingester', action: 'pause', expires: '2020-01-01T00:00:00Z' } };
     const paused = (extra: readonly FakeObject[], line = 'pause ingester') => act(line, { extra, options: { isWebhookAway: true } });
     const namesIn = ({ objects }: Acted) => objects.flatMap(({ kind, metadata }) => (kind === 'RolloutIntent' ? [metadata.name] : []));
@@ -171,7 +171,7 @@ describe('resume', () => {
     expect(served.writes.map(({ body }) => body)).toEqual([expect.objectContaining({ dryRun: ['All'] })]);
   });
 
-  it('names each pause and each abort that it deletes, also those that a person wrote by hand', async () => {
+  it('names each pause and each abort that it deletes, also ones that a user wrote by hand', async () => {
     const written = {
       ...pauseOf(),
       metadata: { name: 'incident', namespace: 'mimir' },
@@ -194,7 +194,7 @@ describe('resume', () => {
     expect((await act('resume ingester ingester', { extra: [pauseOf()] })).stdout).toContain('mimir/ingester resumed\n');
   });
 
-  it('says so if nothing is paused', async () => {
+  it('reports that nothing is paused', async () => {
     expect((await act('resume ingester')).stdout).toBe('mimir/ingester is not paused by a request\n');
     const preview = await act('resume ingester --dry-run=client');
     expect([preview.stdout, preview.stderr]).toEqual(['', 'note: mimir/ingester is not paused by a request\n']);
@@ -210,7 +210,7 @@ describe('resume', () => {
     expect((await act('resume ingester --zone gone')).status).toBe(3);
   });
 
-  it('names every other pause and the rules that block until a person acts', async () => {
+  it('names every other pause and the rules that block until a user acts', async () => {
     const { stdout } = await act('resume ingester --zone c', { extra: [pauseOf('a'), pauseOf('b'), pauseOf('c')] });
     const command = 'kubectl rollout-group resume mimir/ingester --zone';
     const lines = ['a', 'b'].map((zone) => `  zone ${zone} is still paused. Run: ${command} ${zone}\n`);
@@ -324,7 +324,7 @@ describe('a request under a stop', () => {
     ['restart ingester', paused('restart')],
     ['restart ingester --dry-run=client', paused('restart')],
     ['scale ingester --replicas 4', paused('scale')],
-  ])('names the stop and what ends it: %s', async (line, note) => {
+  ])('names the stop and the command that ends it: %s', async (line, note) => {
     const { stdout, stderr } = await act(line, { extra: [pauseOf()] });
     expect(stderr).toContain(note);
     expect(stderr).toContain('no agent has published mimir/ingester');
@@ -426,7 +426,7 @@ describe('scale', () => {
     return [{ apiVersion: 'rollout-group.dev/v1alpha1', kind: 'RolloutGroup', metadata: { name: 'ingester', namespace: 'mimir' }, spec }];
   };
 
-  it('asks before zones shrink, and shows why they get another number', async () => {
+  it('asks before zones shrink, and shows the reason of another number', async () => {
     const scaled = async (replicas: number): Promise<string> =>
       (await act(`scale ingester --replicas ${replicas} --yes`, { extra: boundedBy({ min: 2, max: 3 }) })).stdout;
     expect(await scaled(9)).toContain(
@@ -470,7 +470,7 @@ describe('scale', () => {
     expect(stderr).toContain('zone b follows a and takes its replicas from there');
   });
 
-  it('scales to zero only if the name of the group is given, and names the exception that permits zero', async () => {
+  it('scales to zero only with the name of the group, and names the exception that permits zero', async () => {
     expect(await act('scale ingester --replicas 0')).toMatchObject({ status: 3, writes: [] });
     expect(await act('scale ingester --replicas 0 --confirm other')).toMatchObject({ status: 3, writes: [] });
     expect(await act('scale ingester --replicas 0', { answer: 'y' })).toMatchObject({ status: 5, writes: [] });

@@ -86,7 +86,7 @@ describe('the image change of a rollout', () => {
     expect(changeText([returning, inBoth], '->')).toBe('mimir:2 -> 1 in c; mimir:1 -> 2 in a and b');
   });
 
-  it('is taken from the template before the run starts', () => {
+  it('is read from the template before the run starts', () => {
     const over = { ...runOf(rolling), target: { a: 'rev-1', b: 'rev-1', c: 'rev-1' }, outcome: 'completed' } as const;
     expect(imageChanges({ ...rolling, run: over }, listingOf(rollingObjects({ hasNew: false })))).toEqual(one);
   });
@@ -187,7 +187,7 @@ describe('the tree of a group', () => {
     ['get ingester --pods=some', 'Allowed choices are ranges, all'],
     ['get --pods=all', '--pods=all needs exactly one group, and -o table or wide'],
     ['get ingester --pods=all -o json', '--pods=all needs exactly one group, and -o table or wide'],
-  ])('refuses %s', async (line, text) => {
+  ])('rejects %s', async (line, text) => {
     const { status, stderr } = await ask(adoptedObjects(), line);
     expect(status).toBe(3);
     expect(stderr).toContain(text);

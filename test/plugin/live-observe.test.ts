@@ -36,7 +36,7 @@ async function ask(objects: readonly FakeObject[], line: string, options: FakeOp
 describe('get', () => {
   const published = [publishedObject(now(rolling)), publishedObject({ ...now(done), group: 'querier' })];
 
-  it('lists what agents published, and says nothing else', async () => {
+  it('lists the published decisions, and nothing else', async () => {
     const { status, stdout, stderr } = await ask(published, 'get');
     expect([status, stderr]).toEqual([0, '']);
     expect(stdout.split('\n').map((line) => line.split(/ {2,}/).slice(0, 2))).toEqual([
@@ -47,17 +47,17 @@ describe('get', () => {
     ]);
   });
 
-  it('names them as kubectl does, so that the names can be given to every verb', async () => {
+  it('has names like kubectl, which every verb accepts', async () => {
     const names = 'rolloutgroup.rollout-group.dev/ingester\nrolloutgroup.rollout-group.dev/querier\n';
     expect((await ask(published, 'get -o name')).stdout).toBe(names);
   });
 
-  it('says how to name a StatefulSet or a pod', async () => {
+  it('names a StatefulSet or a pod', async () => {
     for (const named of ['sts/ingester-zone-a', 'pod/ingester-zone-a-2'])
       expect(await ask(published, `get ${named.slice(4)}`)).toMatchObject({ status: 10, stderr: expect.stringContaining(named) });
   });
 
-  it('gives programs one envelope, with instants and no milliseconds', async () => {
+  it('has one envelope for programs, with timestamps without milliseconds', async () => {
     const { stdout } = await ask(published, 'get -o json');
     const document = JSON.parse(stdout);
     expect(document).toMatchObject({ apiVersion: 'rollout-group.dev/cli/v1', kind: 'GroupList' });
@@ -76,7 +76,7 @@ describe('get', () => {
     expect((await ask([object], 'get -o jsonl', {})).stdout).toContain('"phase":"Paused"');
   });
 
-  it('says which channels of the groups that it shows fail', async () => {
+  it('names the failing channels of the shown groups', async () => {
     const notesOf = (group: string): FakeObject => ({
       apiVersion: 'v1',
       kind: 'ConfigMap',
@@ -91,7 +91,7 @@ describe('get', () => {
     expect(stderr).not.toContain('of store');
   });
 
-  it('decides here what no agent has published, and says so', async () => {
+  it('computes the decision of a group without a published one, and reports this', async () => {
     const { status, stdout, stderr } = await ask(adoptedObjects(), 'get ingester', { ...noKinds, hasAgent: false });
     expect(status).toBe(0);
     expect(stdout).toContain('mimir/ingester   DONE');
@@ -99,13 +99,13 @@ describe('get', () => {
     expect(stderr).toBe('note: no agent has published mimir/ingester (agent not running: no Lease); decided by this command\n');
   });
 
-  it('says what it could not read, and takes that for unknown', async () => {
+  it('names the unreadable objects, and treats them as unknown', async () => {
     const { stdout, stderr } = await ask(adoptedObjects(), 'get ingester', { ...noKinds, forbidden: ['pods'] });
     expect(stderr).toContain('; no permission to list pods');
     expect(stdout).not.toContain('DONE');
   });
 
-  it('counts nothing of zones whose pods it could not read', async () => {
+  it('counts no pods of zones with unreadable pods', async () => {
     const options = { ...noKinds, forbidden: ['pods'] };
     const { stdout } = await ask(adoptedObjects(), 'get', options);
     const [titles = [], cells = []] = stdout.split('\n').map((line) => line.trim().split(/ {2,}/));
@@ -126,21 +126,21 @@ describe('get', () => {
     expect((await ask(published, line, options)).status).toBe(status);
   });
 
-  it('answers a missing permission with the rule that gives it', async () => {
+  it('answers a missing permission with the rule that grants it', async () => {
     const { stderr } = await ask([], 'get', { forbidden: ['configmaps', 'statefulsets', 'rolloutgroups'] });
     expect(stderr).toContain('error: anna may not list rolloutgroups in namespace mimir\n');
     expect(stderr).toContain('with the rule {apiGroups: ["rollout-group.dev"], resources: ["rolloutgroups"], verbs: ["list"]}');
   });
 
-  it('ends with 12 when no server answers', async () => {
+  it('ends with 12 if no server answers', async () => {
     expect((await on({ url: 'http://127.0.0.1:1' }, 'get')).status).toBe(12);
   });
 });
 
-describe('an agent that is gone', () => {
+describe('an agent that no longer runs', () => {
   const old = publishedObject({ ...waiting, decidedMs: Date.now() - 600_000 });
 
-  it('is told from one that had nothing to say', async () => {
+  it('is distinguished from an agent without decisions', async () => {
     const gone = [old, leaseObject('agent-0', Date.now() - 300_000)];
     const there = [old, leaseObject('agent-0', Date.now())];
     expect((await ask(gone, 'get')).stderr).toMatch(/^note: agent not running: Lease expired 4m4\ds ago; the decision was made 10m ago\n$/);
@@ -148,7 +148,7 @@ describe('an agent that is gone', () => {
     expect((await ask([old], 'get', { ...noKinds, hasAgent: false })).stderr).toContain('whether the agent is running is unknown');
   });
 
-  it('is seen by the Lease next to the group, also when it was given up and others have theirs', async () => {
+  it('is detected by the Lease next to the group, also if it was released and other agents have one', async () => {
     const given = leaseObject('', Date.now() - 300_000);
     const elsewhere = { ...leaseObject('agent-7', Date.now()), metadata: { name: 'rollout-group-agent', namespace: 'loki' } };
     const adjacent = { ...given, metadata: { name: 'rollout-group-agent', namespace: 'mimir' } };
@@ -228,7 +228,7 @@ describe('status', () => {
     expect(lines.at(-1)).toContain(' mimir/ingester done');
   });
 
-  it('does not take the end of the last rollout for the end of the one that was just asked for', async () => {
+  it('does not take the end of the previous rollout as the end of the new one', async () => {
     const members = ['a', 'b', 'c'].map((zone) => statefulSetObject(zone, { replicas: 3, observedGeneration: zone === 'a' ? 0 : 1 }));
     const { status, stdout, stderr } = await ask([publishedObject(now(done)), ...members], 'status ingester --timeout 50ms');
     expect([status, stdout]).toEqual([7, '']);
@@ -242,7 +242,7 @@ describe('the likely end of a rollout', () => {
   const eta = async (objects: readonly FakeObject[], options: FakeOptions = noKinds) =>
     JSON.parse((await ask(objects, 'status ingester --watch=false -o json', options)).stdout).eta;
 
-  it('is reckoned from the cluster where no agent has published', async () => {
+  it('is calculated from the cluster if no agent has published', async () => {
     // Six pods one after another, each half a minute to stop and one to start.
     expect(await eta(outdated)).toMatchObject({ p50Seconds: 540, excludes: [], podStart: { measuredPods: 0 } });
     const { stdout } = await ask(outdated, 'status ingester --watch=false');
@@ -297,7 +297,7 @@ describe('the likely end of a rollout', () => {
     expect(stdout).not.toMatch(/^end /m);
   });
 
-  it('is not asked for when nothing is under way, nor are pods read then', async () => {
+  it('is not calculated without a rollout, and no pods are read then', async () => {
     const server = await fakeApiServer([publishedObject(now(done)), ...adoptedObjects()], { ...noKinds, forbidden: ['pods'] });
     const { status, stdout } = await on(server, 'status ingester --watch=false -o json');
     expect([status, JSON.parse(stdout).eta]).toEqual([0, undefined]);
@@ -319,17 +319,17 @@ describe('explain', () => {
     ['a pause that stands', paused, [pause], false],
     ['a pause that has expired', rolling, [{ ...pause, spec: { ...pause.spec, expires: '2026-01-01T00:00:00Z' } }], false],
     ['a pause of another group', rolling, [{ ...pause, spec: { ...pause.spec, group: 'querier' } }], false],
-  ])('says whether the decision knows of %s', async (_, decision, intents, isOutdated) => {
+  ])('reports whether the decision knows of %s', async (_, decision, intents, isOutdated) => {
     const { status, stderr } = await ask([publishedObject(now(decision)), ...intents], 'explain ingester', {});
     expect([status, stderr.includes('a stop of mimir/ingester began or ended')]).toEqual([0, isOutdated]);
   });
 
-  it('takes a pod with its kind', async () => {
+  it('accepts a pod with its kind', async () => {
     const { status, stdout } = await ask([publishedObject(now(rolling))], 'explain pod/ingester-zone-b-12');
     expect([status, stdout]).toEqual([0, expect.stringContaining('  pod      b-12: starting')]);
   });
 
-  it('lists every rule of what was published', async () => {
+  it('lists every published rule', async () => {
     const { status, stdout } = await ask([publishedObject(now(waiting)), requesterWebhook], 'explain ingester --all-rules');
     expect(status).toBe(0);
     expect(stdout).toContain('   [WAIT] approval                 0 of 1 approvals from oncall');
@@ -391,7 +391,7 @@ describe('history', () => {
     },
   };
 
-  it('has a line for each rollout, and all that is recorded of one', async () => {
+  it('has a line for each rollout, and all details of one', async () => {
     expect((await ask([record], 'history ingester', {})).stdout).toMatchInlineSnapshot(`
       "RUN       KIND     TO  REPLACED  START              TOOK  WAITED  RESULT     NOTE
       4f1c9a02  rollout  d2      1/20  2026-08-02 09:12  1h31m     12m  completed  image 2.17.1
@@ -460,7 +460,7 @@ describe('history', () => {
     expect(await target({}, {})).toBe('revision 1');
   });
 
-  it('says what is missing where nothing can be recorded', async () => {
+  it('names the missing part if no record can be stored', async () => {
     const { status, stderr } = await ask(adoptedObjects(), 'history ingester');
     expect(status).toBe(10);
     expect(stderr).toContain('kubectl rollout-group schema RolloutRun -o crd | kubectl apply -f -');
@@ -480,7 +480,7 @@ describe('events', () => {
     regarding: { kind, name: about, namespace: 'mimir' },
   });
 
-  it('are those of ours, about the group, its StatefulSets and their pods', async () => {
+  it('are the Events of our agent, about the group, its StatefulSets and their pods', async () => {
     const objects = [
       publishedObject(now(rolling)),
       event('1', 'StatefulSet', 'ingester-zone-b', 'rollout-group.dev/agent'),

@@ -67,7 +67,7 @@ const screens: Readonly<Record<string, (look: TableLook) => string>> = {
 const colours = /\u001b\[\d+m/g;
 
 describe.each(Object.entries(screens))('%s', (name, render) => {
-  it('is shown at 80 and 120 columns, and cut nowhere in a pipe', async () => {
+  it('is shown at 80 and 120 columns, and complete in a pipe', async () => {
     await expectGolden(`live-${name}`, { ...inEachLook(render), pipe: render(look()) });
   });
 
@@ -138,7 +138,7 @@ describe('the pods of a zone', () => {
     expect(progress).toEqual({ zone: 'a', updated: 3, done: 2, inFlight: 2 - failing, failing, toDo: 1 });
   });
 
-  it('count as to do when one is missing or outdated', () => {
+  it('count as to do if one is missing or outdated', () => {
     const view = {
       ...zone,
       updated: 2,
@@ -198,7 +198,7 @@ describe('warnings', () => {
 });
 
 describe('an age in a fact', () => {
-  it('is that of the time at which it is shown', () => {
+  it('is computed at the time of display', () => {
     const soak = { rule: 'soak', outcome: 'wait', fact: 'wave canary has soaked since 1970-01-01T00:00:00Z', limit: '1h' } as const;
     const wait = { ...soak, age: { words: 'since 1970-01-01T00:00:00Z', fromMs: 0 }, earliestMs: 3_600_000, sinceMs: 0, zones: ['a'] };
     const decision = { ...waiting, waits: [wait], steps: waiting.steps.map((step) => ({ ...step, results: [wait] })), zones: [] };
@@ -212,7 +212,7 @@ describe('an age in a fact', () => {
     expect(renderTree(live, 3_600_001, look()).join(' ')).toContain('wait ended at 1970-01-01 01:00 UTC; passes with the next decision');
   });
 
-  it('does not exceed the time of a wait while no agent decides, and no time to come is 0s', () => {
+  it('does not exceed the time of a wait while no agent decides, and a future time is never 0s', () => {
     const soak = { rule: 'soak', outcome: 'wait', fact: 'wave canary has soaked for 14s', limit: '1m' } as const;
     const wait = { ...soak, age: { words: 'for 14s', fromMs: 0 }, earliestMs: 60_000, sinceMs: 0, zones: ['a'] };
     const stop = { rule: 'paused', fact: 'the group is paused', untilMs: 60_000, zones: ['a'], isBlocking: true, endsWith: 'resume' };
@@ -255,7 +255,7 @@ describe('lines of a log', () => {
     expect(line).toMatch(/ROLLED BACK {3}took \d+m$/);
   });
 
-  it('name what a zone waits for as get does', () => {
+  it('name the wait of a zone like get', () => {
     for (const render of [renderStatus, renderTree]) {
       const text = render(fromAgent(waiting), nowMs, look()).join('\n');
       expect(text).toMatch(/^ *b .* {2}blocked by approval$/m);
@@ -310,14 +310,14 @@ describe('lines of a log', () => {
 });
 
 describe('the explanation of a group', () => {
-  it('says that a paused group continues when it is resumed', () => {
+  it('reports that a paused group continues after a resume', () => {
     const text = explained(paused);
     expect(text).toContain('Stopped: the group is paused by an unverified requester (read latency).');
     expect(text).not.toContain('Nothing is wrong');
     expect(text).toContain('do       to continue: kubectl rollout-group resume mimir/ingester');
   });
 
-  it('offers no command for a protection that stops nothing yet, and names what ends it', () => {
+  it('offers no command for a protection that blocks nothing yet, and names its end', () => {
     const protection = {
       rule: 'protected',
       fact: 'kim protects the group',
@@ -331,7 +331,7 @@ describe('the explanation of a group', () => {
   });
 
   it.each([{}, { zone: 'b', pod: 'ingester-zone-b-18' }])(
-    'does not say that nothing is wrong if a user lowered the partition: %j',
+    'does not report a healthy state if a user lowered the partition: %j',
     (subject) => {
       const text = renderLiveExplanation({ live: fromAgent(exposed), subject, nowMs, showsAllRules: false, outdated: [] }, look());
       expect(text).not.toContain('Nothing is wrong');
@@ -341,7 +341,7 @@ describe('the explanation of a group', () => {
     },
   );
 
-  it('says that nothing is wrong only if the agent ends every wait', () => {
+  it('reports a healthy state only if the agent ends every wait', () => {
     const waits = (more: Partial<PublishedDecision['waits'][number]>) => [{ ...rolling.waits[0], ...more }] as PublishedDecision['waits'];
     const verdictOf = (more: Partial<PublishedDecision['waits'][number]>) =>
       explained({ ...rolling, phase: 'Waiting', outcome: 'wait', waits: waits({ outcome: 'wait', fact: 'it waits', ...more }) });
@@ -352,7 +352,7 @@ describe('the explanation of a group', () => {
       expect(verdictOf({ rule }), rule).toMatch(/\. The group waits: it waits(?: \(limit: 1\))?\.\n/);
   });
 
-  it('does not say that the group continues by itself next to a wait that a person must end', () => {
+  it('does not report that the group continues by itself next to a wait that a user must end', () => {
     const [wait] = rolling.waits;
     const waits = [{ ...wait, rule: 'partition-kept', outcome: 'wait', fact: 'it waits' }] as PublishedDecision['waits'];
     const stop = { rule: 'undone', fact: 'anna undid rev-3', zones: ['b'], isBlocking: false, endsWith: 'cancel' };
@@ -425,7 +425,7 @@ describe('a StatefulSet that left the group', () => {
   const live = fromAgent(decision);
   const text = `${decision.left?.[0]?.fact}. To end it: kubectl patch statefulset ingester-zone-d, or add the StatefulSet to the group again`;
 
-  it('is shown by get, status and explain, although nothing is left to do', () => {
+  it('is shown by get, status and explain, although no work is left', () => {
     expect(renderTree(live, nowMs, look()).join('\n')).toContain(`\nleft the group\n  ${text}`);
     expect(renderStatus(live, nowMs, look()).join('\n')).toContain(`  left: ${text}`);
     expect(renderGroups({ groups: [live], nowMs, hasNamespaces: true }, look())).toContain(`${decision.left?.[0]?.fact}\n`);

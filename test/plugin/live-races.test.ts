@@ -135,7 +135,7 @@ describe.each(['promote ingester', 'approve ingester --wave rest', 'reject inges
   });
 });
 
-describe('override while another user makes an exception before the answer', () => {
+describe('override while another user creates an exception before the answer', () => {
   const line = 'override ingester --rule zone-gap --duration 30m --reason "cost event"';
   const exception = (name: string, reason: string): FakeObject => ({
     apiVersion,

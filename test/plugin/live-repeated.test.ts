@@ -38,7 +38,7 @@ async function inTurn(lines: readonly string[], given: readonly FakeObject[] = [
 
 const approval = { count: 1, from: ['oncall'] };
 
-describe('the newest answer of a person counts', () => {
+describe('the newest answer of a user counts', () => {
   it.each([
     [['anna: reject ingester', 'anna: approve ingester', 'anna: reject ingester'], ['anna reject']],
     [['anna: approve ingester', 'anna: reject ingester', 'anna: approve ingester'], ['anna approve']],
@@ -58,7 +58,7 @@ describe('the newest answer of a person counts', () => {
     expect(blocking).toEqual(left.filter((one) => one.endsWith('reject')));
   });
 
-  it('but a rejection that the person may not delete stays, and approve says how to end it', async () => {
+  it('but a rejection that the user may not delete stays, and approve names its end', async () => {
     const extra = (await act('reject ingester')).objects.filter(isIntent).map(aSecondEarlier);
     const forbiddenWrites = extra.map(({ metadata }) => metadata.name);
     const { status, stdout, objects } = await act('approve ingester', { extra, options: { stamp: oncall, forbiddenWrites } });
@@ -89,7 +89,7 @@ describe('reject of a wave', () => {
     return { apiVersion: 'v1', kind: 'ConfigMap', metadata, data: { [ledgerKey]: text } };
   };
 
-  it('that has started is refused and names the verbs that stop the rollout', async () => {
+  it('that has started is denied and names the verbs that stop the rollout', async () => {
     const extra = [await ledgerWith({ lastDisruptionMs: ago(minuteMs) })];
     const { status, stdout, stderr, kept } = await act('reject ingester --wave rest', { decision: rolling, extra });
     expect([status, stdout, kept]).toEqual([5, '', []]);
@@ -104,7 +104,7 @@ describe('reject of a wave', () => {
   });
 });
 
-describe('a request for the same place', () => {
+describe('a request for the same target', () => {
   it.each([
     ['pause ingester --duration 20s', 'anna: pause ingester --reason disk', 'the pause by anna (disk) without an end', 'pause.ingester'],
     ['pause ingester --duration 20s', 'anna: pause ingester --duration 2h', /the pause by anna that ends at .* UTC/, 'pause.ingester'],
@@ -114,7 +114,7 @@ describe('a request for the same place', () => {
       /the protection by anna that ends at .* UTC/,
       'protect.ingester.',
     ],
-  ])('%s does not shorten the one of another user: %s', async (line, earlier, text, name) => {
+  ])('%s does not shorten the request of another user: %s', async (line, earlier, text, name) => {
     const { last, intents } = await inTurn([earlier, `ben: ${line}`]);
     expect([last?.status, last?.stdout, intents.map(({ requestedBy }) => requestedBy?.user)]).toEqual([5, '', ['anna']]);
     expect(last?.stderr).toMatch(text);
@@ -136,12 +136,12 @@ describe('a request for the same place', () => {
     expect(last?.stdout).not.toContain('replaces');
   });
 
-  it('says who made an equal request, and that nothing changed', async () => {
+  it('names the requester of an equal request, and reports no change', async () => {
     const { last } = await inTurn(['anna: pause ingester --zone b --reason disk', 'ben: pause ingester --zone b --reason disk']);
     expect(last?.stdout).toBe('mimir/ingester zone b: the pause by anna (disk) without an end is in force already; nothing was changed\n');
   });
 
-  it('ends an expired one without a word', async () => {
+  it('deletes an expired request without a message', async () => {
     const requestedBy = { ...oncall, at: '2026-03-02T12:00:00Z' };
     const spec = { group: 'ingester', action: 'pause', expires: '2026-03-02T13:00:00Z', requestedBy };
     const stored = { apiVersion, kind: 'RolloutIntent', metadata: { name: 'pause.ingester', namespace: 'mimir' }, spec };
@@ -160,7 +160,7 @@ describe('a wave with an approval before its first pod and another after its las
   const answer = (verb: string, stamp: typeof oncall, decision = inCanary) =>
     act(`${verb} ingester --wave canary`, { decision, extra: [group], options: { stamp } });
 
-  it('asks for the first approval before it starts, and says that the end needs another', async () => {
+  it('requires the first approval before it starts, and reports that the end needs another', async () => {
     const approved = await answer('approve', oncall);
     expect([approved.status, approved.kept.length]).toEqual([0, 1]);
     expect(approved.stdout).toContain('the end of wave canary needs another approval from owners after its last pod is replaced\n');
@@ -170,7 +170,7 @@ describe('a wave with an approval before its first pod and another after its las
     expect(refused.stderr).toContain('an approver must belong to oncall; the API server reports owners');
   });
 
-  it('asks for the second approval after its last pod', async () => {
+  it('requires the second approval after its last pod', async () => {
     const approved = await answer('approve', ben, started);
     expect([approved.status, approved.kept.length, approved.stdout]).toEqual([0, 1, expect.not.stringContaining('another approval')]);
     const refused = await answer('approve', oncall, {
@@ -186,7 +186,7 @@ describe('a wave with an approval before its first pod and another after its las
     expect((await answer('reject', { user: 'eve', groups: ['dev'] })).stderr).toContain('an approver must belong to oncall or owners;');
   });
 
-  it('refuses an approval of its end that is too early to count', async () => {
+  it('denies an approval of its end that is too early to count', async () => {
     const { before: _before, ...end } = both;
     const waves = [canary, { ...later[0], after: end.after }, later[1]];
     const extra = [{ ...group, spec: { ...spec, rollout: { ...spec.rollout, waves } } }];

@@ -35,7 +35,7 @@ describe('approve', () => {
     );
   });
 
-  it('says that a rejection by another user still blocks, and what ends it', async () => {
+  it('reports that a rejection by another user still blocks, and names its end', async () => {
     const rejection = (user: string) => ({
       apiVersion,
       kind: 'RolloutIntent',
@@ -139,7 +139,7 @@ describe('approve', () => {
   });
 });
 
-it.each(['approve', 'reject'])('%s of a wave that is over writes no request', async (verb) => {
+it.each(['approve', 'reject'])('%s of a completed wave writes no request', async (verb) => {
   const waves = Object(groupObject['spec']).rollout.waves as readonly object[];
   const approval = { count: 1, from: ['oncall'] };
   const first = waves.map((one, index) => (index === 0 ? { ...one, before: { approval } } : one));
@@ -166,7 +166,7 @@ describe('reject', () => {
 describe('promote', () => {
   const canary = inCanary;
 
-  it('skips the soak and the gates of the current wave and says what still applies', async () => {
+  it('skips the soak and the gates of the current wave and names the remaining checks', async () => {
     const acted = await act('promote ingester', { decision: canary });
     expect(asked(acted)).toEqual([{ group: 'ingester', action: 'promote', runId: '4f1c9a02', wave: 'canary' }]);
     expect(acted.stdout).toContain('wave canary promoted by anna, skips a soak of 30m and gate errors');
@@ -201,7 +201,7 @@ describe('promote', () => {
     ['promote ingester --wave canary', rolling, 'wave canary is over'],
     ['promote ingester --wave rest --gate errors', rolling, 'wave rest has no gate errors left'],
     ['promote ingester --full --yes', rolling, 'wave rest has no soak and no gate left'],
-  ])('%s is refused if nothing is left to skip', async (line, decision, why) => {
+  ])('%s is denied if there is nothing to skip', async (line, decision, why) => {
     const acted = await act(line, { decision });
     expect([acted.status, acted.writes, acted.stderr]).toEqual([5, [], expect.stringContaining(why)]);
   });
@@ -333,7 +333,7 @@ describe('abort and retry', () => {
     ['a rollback', { ...rolling, run: { ...runOf(rolling), kind: 'rollback' as const } }, 'is a rollback itself', 'explain'],
     ['a run without an earlier revision', { ...failed, run: { ...runOf(failed), target: previous, previous } }, 'of any zone', 'undo'],
     ['a failed rollback', { ...failed, run: { ...runOf(failed), kind: 'rollback' as const } }, 'is a rollback itself', 'explain'],
-  ])('abort --rollback of %s is refused', async (_name, decision, why, verb) => {
+  ])('abort --rollback of %s is denied', async (_name, decision, why, verb) => {
     const acted = await act('abort ingester --rollback', { decision, extra: [pinned] });
     expect([acted.status, acted.kept]).toEqual([5, []]);
     expect(acted.stderr).toContain(why);
@@ -341,7 +341,7 @@ describe('abort and retry', () => {
   });
 
   it.each(['onDelete', 'partition'] as const)(
-    'abort --rollback of a group in policy files with the strategy %s is refused',
+    'abort --rollback of a group in policy files with the strategy %s is denied',
     async (strategy) => {
       const acted = await act('abort ingester --rollback', { decision: { ...rolling, strategy, origin: 'directory' }, isDefined: false });
       expect([acted.status, acted.kept]).toEqual([5, []]);
@@ -362,7 +362,7 @@ describe('abort and retry', () => {
     expect((await act('retry ingester', { decision: { ...rolling, waits: [wait] } })).kept.length).toBe(1);
   });
 
-  it('abort and retry of a rollback name retry alone, and undo says why it does nothing', async () => {
+  it('abort and retry of a rollback name retry alone, and undo names the reason why it has no effect', async () => {
     const back = (decision: PublishedDecision) => ({ ...decision, run: { ...runOf(decision), kind: 'rollback' as const, previous } });
     const aborted = await act('abort ingester', { decision: back(rolling) });
     expect(aborted.stdout).toMatch(/until retry or a new pod template\n.*\n {2}Continue the rollback: kubectl rollout-group retry/);
@@ -418,7 +418,7 @@ describe('under a pause', () => {
     ['promote ingester --wave canary --dry-run=client', inCanary],
     ['promote ingester --full --yes', inCanary],
     ['retry ingester', failed],
-  ])('%s names the pause and what ends it', async (line, decision) => {
+  ])('%s names the pause and the command that ends it', async (line, decision) => {
     const { stderr } = await act(line, { decision, extra: [...history, pause] });
     const [verb] = line.split(' ');
     expect(stderr).toContain(
@@ -435,7 +435,7 @@ describe('without a running agent', () => {
     ['promote ingester --wave nonsense', rolling, 3],
     ['retry ingester', rolling, 0],
     ['abort ingester', over, 0],
-  ])('%s refuses by the last decision, and says that the Lease has expired', async (line, decision, status) => {
+  ])('%s is denied by the last decision, and reports that the Lease has expired', async (line, decision, status) => {
     const acted = await act(line, { decision, extra: [leaseObject('agent-0', Date.now() - 300_000)] });
     expect([acted.status, acted.kept]).toEqual([status, []]);
     expect(acted.stderr).toMatch(/note: agent not running: Lease expired \d+m\d*s? ago/);

@@ -99,7 +99,7 @@ describe('restart while the pods do not all run the template', () => {
     expect(over).toEqual(['  a: mimir:1 (2 pods)']);
   });
 
-  it('refuses the template of a failed run, and names the commands that return or continue', async () => {
+  it('denies the template of a failed run, and names the commands that return or continue', async () => {
     const failed = { ...run, outcome: 'failed', failure: 'no pod became available for 5m', failedMs: startedMs + 2000 } as const;
     for (const line of [
       'restart ingester',
@@ -121,7 +121,7 @@ describe('restart while the pods do not all run the template', () => {
   it.each([
     ['an undo returned it', run.target],
     ['the run did not change it', { ...run.target, a: 'rev-1' }],
-  ])('refuses a zone without the template of the failed run, because no pod would be replaced: %s', async (_name, target) => {
+  ])('denies a zone without the template of the failed run, because no pod would be replaced: %s', async (_name, target) => {
     const failed = { ...run, target, outcome: 'failed', failure: 'no pod came', failedMs: startedMs + 2000 } as const;
     const { extra } = inRun([], { run: failed });
     const set = statefulSetObject('a', { updateRevision: 'rev-1' });
@@ -132,7 +132,7 @@ describe('restart while the pods do not all run the template', () => {
     );
   });
 
-  it('refuses a new template that a policy denies, and names the override as the API server would not', async () => {
+  it('denies a new template that a policy denies, and names the override as the API server would not', async () => {
     const spec = { targets: { all: true }, rules: [{ name: 'calm', actions: ['rollout'], effect: 'deny' }] };
     const denies = { apiVersion, kind: 'RolloutPolicy', metadata: { name: 'p', namespace: 'mimir' }, spec };
     const { status, writes, stderr } = await act('restart ingester', { decision: over, extra: [...history, denies] });
@@ -141,7 +141,7 @@ describe('restart while the pods do not all run the template', () => {
     expect(stderr).toContain('kubectl rollout-group override mimir/ingester --rule p/calm');
   });
 
-  it('refuses a template that the published decision of a group without a readable definition blocks', async () => {
+  it('denies a template that the published decision of a group without a readable definition blocks', async () => {
     const stop = {
       rule: 'rolled-back',
       fact: 'it was rolled back',

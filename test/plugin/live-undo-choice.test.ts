@@ -64,7 +64,7 @@ it.each([
   ['--to-revision 3 --to-run run7', '--to-revision and --to-run'],
   ['--to-run run7 --to-commit abc', '--to-run and --to-commit'],
   ['--to-revision 3 --to-run run7 --to-commit abc', '--to-revision, --to-run and --to-commit'],
-])('undo %s is refused', async (flags, named) => {
+])('undo %s is denied', async (flags, named) => {
   const acted = await act(`undo ingester ${flags} --yes`, { decision: rolling, extra: diverged });
   expect([acted.status, acted.kept]).toEqual([3, []]);
   expect(acted.stderr).toContain(`${named} exclude each other`);
@@ -73,7 +73,7 @@ it.each([
 describe('undo --to-revision if the numbers of the StatefulSets differ', () => {
   const undo = (flags: string, extra: readonly FakeObject[] = diverged) => act(`undo ingester ${flags}`, { decision: rolling, extra });
 
-  it.each(['--yes', '--dry-run=client', '--dry-run=server'])('is refused with the revision of each zone, also with %s', async (flag) => {
+  it.each(['--yes', '--dry-run=client', '--dry-run=server'])('is denied with the revision of each zone, also with %s', async (flag) => {
     const acted = await undo(`--to-revision 3 ${flag}`);
     expect([acted.status, acted.stdout, acted.kept]).toEqual([5, '', []]);
     expect(acted.stderr).toBe(`error: revision 3 is not the same template in all zones of mimir/ingester
@@ -91,7 +91,7 @@ describe('undo --to-revision if the numbers of the StatefulSets differ', () => {
 `);
   });
 
-  it('names commands that work', async () => {
+  it('names valid commands', async () => {
     const ofRun = await undo('--to-run run1 --yes');
     expect(ofRun.status, ofRun.stderr).toBe(0);
     const undone = zones.map((zone) => ({ zone, revision: 'rev-2', to: nameOf(zone, 'mimir:1') }));
@@ -101,7 +101,7 @@ describe('undo --to-revision if the numbers of the StatefulSets differ', () => {
     expect(asked(ofZone)).toMatchObject([{ undone: [{ zone: 'a', to: nameOf('a', 'mimir:7') }] }]);
   });
 
-  it('says that the named run failed, unless a later run to its revisions did not', async () => {
+  it('reports that the named run failed, unless a later run to its revisions did not', async () => {
     const failed = (startedAt: string): FakeObject => {
       const record = recordOf('run9', 'mimir:1');
       return { ...record, spec: { ...Object(record['spec']), outcome: 'failed', failure: 'a-2 is not available', startedAt } };
@@ -112,7 +112,7 @@ describe('undo --to-revision if the numbers of the StatefulSets differ', () => {
     expect([await shown('2026-01-03T00:00:00Z'), await shown('2025-01-01T00:00:00Z')]).toEqual([1, 0]);
   });
 
-  it('is refused for the previous revisions too, if no run says which revisions they are', async () => {
+  it('is denied for the previous revisions too, if no run names them', async () => {
     const { run: _run, ...decision } = rolling;
     const acted = await act('undo ingester', { decision, extra: diverged });
     expect([acted.status, acted.kept]).toEqual([5, []]);
@@ -130,7 +130,7 @@ describe('undo --to-revision if the numbers of the StatefulSets differ', () => {
     expect(acted.stderr).not.toContain('--to-run alone');
   });
 
-  it('is refused without a run if no run recorded the templates', async () => {
+  it('is denied without a run if no run recorded the templates', async () => {
     const acted = await undo(
       '--to-revision 3 --yes',
       diverged.filter(({ kind }) => kind !== 'RolloutRun'),
@@ -290,7 +290,7 @@ it('retry after an undo of one zone names the pods that return, and the run that
   expect(dry.stderr).toContain(`${what}; ${lines.join('; ')}\n`);
 });
 
-it('says that the agent replaces no pod while the run is failed, if the StatefulSet controller does', async () => {
+it('reports that the agent replaces no pod while the run is failed, if the StatefulSet controller does', async () => {
   const at = (revision: string) => ({ a: revision, b: revision, c: revision });
   const failed = { outcome: 'failed', failure: 'no pod became available', failedMs: Date.now() - 60_000 } as const;
   const run = storedRun({ target: at('rev-2'), previous: at('rev-1'), ...failed });

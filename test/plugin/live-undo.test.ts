@@ -126,7 +126,7 @@ describe('undo', () => {
     ]);
   });
 
-  it('does nothing after a complete undo, and completes a partial undo', async () => {
+  it('has no effect after a complete undo, and completes a partial undo', async () => {
     const undoFrom = (undoneRevision: string): FakeObject => ({
       apiVersion,
       kind: 'RolloutIntent',
@@ -152,7 +152,7 @@ describe('undo', () => {
     expect([await reasonOf('undo ingester'), await reasonOf('undo ingester --reason INC-441')]).toEqual(['memory leak', 'INC-441']);
   });
 
-  it('restores what the pods run if no run knows the present templates yet', async () => {
+  it('restores the revision of the pods if no run has the present templates yet', async () => {
     const at = (revision: string) => ({ a: revision, b: revision, c: revision });
     const run = { ...runOf(over), target: at('rev-1'), previous: at('rev-0') };
     const published = { ...over, run };
@@ -207,7 +207,7 @@ describe('undo', () => {
     expect(ofZone.stdout).not.toContain('approval');
   });
 
-  it('is refused while a StatefulSet controller has not observed the last change', async () => {
+  it('is denied while a StatefulSet controller has not observed the last change', async () => {
     const [first] = adoptedObjects({ updateRevision: 'rev-1' });
     const unobserved = { ...first, spec: { ...Object(first?.['spec']), minReadySeconds: 5 } } as FakeObject;
     const acted = await act('undo ingester', { decision: over, extra: [...history, unobserved] });
@@ -240,7 +240,7 @@ describe('undo', () => {
     expect(objects.some(({ metadata }) => metadata.name === 'undo.ingester.old')).toBe(false);
   });
 
-  it('of one zone says which zones still roll to the new template', async () => {
+  it('of one zone names the zones that still roll out the new template', async () => {
     const { status, stdout } = await act('undo ingester --zone a --yes', { decision: rolling, extra: history });
     expect(status).toBe(0);
     expect(stdout).toContain(

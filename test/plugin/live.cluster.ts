@@ -78,7 +78,7 @@ describeOnControlPlane('the verbs of a running cluster', (controlPlane) => {
     expect(status, stdout + stderr).toBe(0);
   };
 
-  it('without our kinds and without an agent reading works, says what it rests on, and acting refuses with what to install', async () => {
+  it('without our kinds and without an agent, reads work and name their basis, and actions name what to install', async () => {
     const { status, stdout, stderr } = await viewer.run(['get', 'ingester']);
     expect(status, stderr).toBe(0);
     expect(stderr).toContain('note: no agent has published mimir/ingester (the access of the agent is unknown); decided by this command');
@@ -88,7 +88,7 @@ describeOnControlPlane('the verbs of a running cluster', (controlPlane) => {
     expect(paused.stderr).toContain('kubectl rollout-group schema RolloutIntent -o crd | kubectl apply -f -');
   });
 
-  it('with an agent it shows what that published', async () => {
+  it('with an agent it shows the published decision', async () => {
     await installKinds(controlPlane());
     await grant(controlPlane().client, controlPlane().identities.agent, namespace, agentRules());
     await grantNodes(controlPlane().client, controlPlane().identities.agent);
@@ -102,7 +102,7 @@ describeOnControlPlane('the verbs of a running cluster', (controlPlane) => {
     expect(JSON.parse(stdout)).toMatchObject({ group: { namespace, name: 'ingester' }, phase: 'Done' });
   });
 
-  it('status waits for the rollout that was just asked for, and not for the one before', async () => {
+  it('status waits for the requested rollout, and not for the previous one', async () => {
     await group.setImage('example.com/server:2');
     const { status, stdout, stderr } = await viewer.run(['status', 'ingester', '--timeout', '60s']);
     expect(status, stdout + stderr).toBe(0);
@@ -149,7 +149,7 @@ describeOnControlPlane('the verbs of a running cluster', (controlPlane) => {
     expect(await group.replicas()).toEqual([3, 2, 2]);
   });
 
-  it('history has the rollouts', async () => {
+  it('history lists the rollouts', async () => {
     const { status, stdout } = await viewer.run(['history', 'ingester', '-o', 'json']);
     const { runs } = JSON.parse(stdout);
     expect(status).toBe(0);
@@ -159,7 +159,7 @@ describeOnControlPlane('the verbs of a running cluster', (controlPlane) => {
     expect((await viewer.run(['history', 'ingester', runs[0].id])).stdout).toContain('ingester ');
   });
 
-  it('names the zone that alone requests an image, during its rollout and afterwards', async () => {
+  it('names the only zone with another image, during its rollout and afterwards', async () => {
     const bundle = (line: string) =>
       runPlugin([...line.split(' '), '-n', namespace], { env: { KUBECONFIG: controlPlane().identities.admin.kubeconfig } }).stdout;
     expect((await operator.run(['pause', 'ingester'])).status).toBe(0);
@@ -181,20 +181,20 @@ describeOnControlPlane('the verbs of a running cluster', (controlPlane) => {
     expect(bundle('get ingester')).not.toContain('different images');
   });
 
-  it('a user without the right to act learns which rule is missing, and changes nothing', async () => {
+  it('a user without permission to act sees the missing rule, and nothing changes', async () => {
     const { status, stderr } = await viewer.run(['pause', 'ingester']);
     expect(status).toBe(11);
     expect(stderr).toContain('with the rule {apiGroups: ["rollout-group.dev"], resources: ["rolloutintents"], verbs: ["patch"]}');
   });
 
-  it('a user without the right to read learns so', async () => {
+  it('a user without permission to read sees the missing rule', async () => {
     const nobody = await person(controlPlane(), namespace, 'nobody', []);
     const { status, stderr } = await nobody.run(['get']);
     expect(status).toBe(11);
     expect(stderr).toContain('may not list');
   });
 
-  it('knows the end of a healthy rollout under a short progress deadline, blocks no plan of it, and counts a crashing pod once', async () => {
+  it('detects the end of a healthy rollout with a short progress deadline, blocks no plan of it, and counts a crashing pod once', async () => {
     const { client } = controlPlane();
     const path = `/apis/${ours}/v1alpha1/namespaces/${namespace}/rolloutgroups`;
     await client.create(path, {
@@ -242,7 +242,7 @@ describeOnControlPlane('the verbs of a running cluster', (controlPlane) => {
     expect(reported('simulate --runs 1 --faults none').stdout).toMatch(/^ {2}finished +1 of 1$/m);
   });
 
-  it('every verb says that the agent does not run as soon as its Lease has expired, however young its decision is', async () => {
+  it('every verb reports that the agent does not run as soon as its Lease has expired, also with a recent decision', async () => {
     await agent?.kill();
     const killedMs = Date.now();
     const [set] = await controlPlane().client.list<StatefulSet>(group.setsPath);

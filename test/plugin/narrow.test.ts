@@ -65,7 +65,7 @@ it.each([
   expect(stdout.split('\n').filter((shown) => shown.length > 80)).toEqual([]);
 });
 
-it.each([60, 80])('get, status and history of a group in trouble fit %i columns', async (width) => {
+it.each([60, 80])('get, status and history of a group with problems fit %i columns', async (width) => {
   const objects = [...adoptedObjects(), publishedObject({ ...rolling, decidedMs: Date.now() }), leaseObject('agent-0', 1000)];
   const ids = ['9bca09e151', 'scale-mi3k2j1x'];
   const runs = ids.map((id) => ({ ...run, metadata: { name: id, namespace: 'mimir' }, spec: { ...run.spec, id } }));

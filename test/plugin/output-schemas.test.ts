@@ -27,7 +27,7 @@ describe('the schemas of documents for programs', () => {
   });
 
   // The tests of all verbs call this for everything that the plugin prints.
-  it('refuse a document without its fields, and an unknown kind', () => {
+  it('reject a document without its fields, and an unknown kind', () => {
     const document = { apiVersion: cliApiVersion, kind: 'Version', client: { version: '1', node: '2' } };
     expect(() => checkOutput(JSON.stringify(document))).not.toThrow();
     expect(() => checkOutput(JSON.stringify({ ...document, client: {} }))).toThrow('Version does not follow its schema');
@@ -52,7 +52,7 @@ describe('the schema of the plan document', () => {
     expect(problems(plan)).toEqual([]);
   });
 
-  it('accepts the checks that follow after a wait', () => {
+  it('accepts the checks that follow a wait', () => {
     const checksAfterWait = [{ wave: 'rest', kinds: ['soak', 'gate', 'approval'] as const }];
     expect(problems(planOf([{ ...blocked(), checksAfterWait }]))).toEqual([]);
   });
@@ -67,7 +67,7 @@ describe('the schema of the plan document', () => {
       planOf([{ ...ingester(), totals: { ...ingester().totals, p50Seconds: -1 } }]),
       '/groups/0/totals/p50Seconds must be >= 0',
     ],
-  ])('refuses %s', (_, document, problem) => {
+  ])('rejects %s', (_, document, problem) => {
     expect(problems(document)).toEqual([problem]);
   });
 });

@@ -126,7 +126,7 @@ describeOnControlPlane('the word of people', (controlPlane) => {
 
   const forged = { user: 'anna', groups: ['oncall'], at: '2099-01-01T00:00:00Z' };
 
-  it('without the webhook no requester is verified, and verbs that let something continue say so', async () => {
+  it('without the webhook no requester is verified, and verbs that continue a run report it', async () => {
     await startAgent();
     await group.setImage('example.com/server:2');
     // The agent may see the new template of one zone first: then the canary has nothing to replace.
@@ -165,7 +165,7 @@ describeOnControlPlane('the word of people', (controlPlane) => {
     expect(await until('resumed', (decision) => decision.stops.length === 0)).toMatchObject({ run: { id: run?.id, outcome: 'running' } });
   });
 
-  it('a promotion passes over the soak, and over no approval', async () => {
+  it('a promotion skips the soak, and no approval', async () => {
     await installStamping(controlPlane(), namespace);
     await startAgent('-intents.stamped=true');
     expect(await ok(eve, 'promote', 'ingester', '--yes', '--reason', 'hotfix')).toContain('wave canary promoted by eve');
@@ -200,7 +200,7 @@ describeOnControlPlane('the word of people', (controlPlane) => {
     expect((await anna.run(['explain', 'ingester'])).stdout).toMatch(/\[WAIT\] approval +0 of 1 approvals from oncall/);
   });
 
-  it('an approval is void when the waves are edited after it, and one that names no definition never counts', async () => {
+  it('an approval is void if the waves are edited after it, and an approval without a definition never counts', async () => {
     const before = await images();
     const id = runId(await untilHeld('approval'));
     const [canary, rest] = groupObject.spec.rollout.waves;
@@ -231,7 +231,7 @@ describeOnControlPlane('the word of people', (controlPlane) => {
     expect(await images()).toBe(before);
   });
 
-  it('a rejection stops it, and who rejected may approve', async () => {
+  it('a rejection blocks it, and its requester may approve', async () => {
     await ok(anna, 'reject', 'ingester', '--reason', 'errors');
     await until('rejected', ({ waits }) =>
       waits.some(({ rule, fact }) => rule === 'approval' && fact === 'anna rejected wave rest: errors'),
@@ -241,7 +241,7 @@ describeOnControlPlane('the word of people', (controlPlane) => {
     expect(await images()).toBe('222222');
   });
 
-  it('the record of the run says who asked what', async () => {
+  it('the record of the run names each request and its requester', async () => {
     const list = JSON.parse(await ok(anna, 'history', 'ingester', '-o', 'json'));
     const shown = await ok(anna, 'history', 'ingester', list.runs[0].id);
     expect(shown).toMatch(/request +.* eve: promote wave canary \(hotfix\)/);
@@ -338,7 +338,7 @@ describeOnControlPlane('the word of people', (controlPlane) => {
     expect(await images()).toBe('444444');
   });
 
-  it('a wave with two approvals asks for the right person at each time, and refuses an approval that would not count', async () => {
+  it('a wave with two approvals requires the right user at each time, and denies an approval that would not count', async () => {
     const wavesOf = (waves: readonly object[]): Promise<unknown> =>
       controlPlane().client.patch(`${path}/rolloutgroups/ingester`, 'merge', { spec: { rollout: { waves } } });
     const approvals = { before: { approval: { from: ['oncall'] } }, after: { approval: { from: ['dev'] } } };
@@ -366,7 +366,7 @@ describeOnControlPlane('the word of people', (controlPlane) => {
     await wavesOf(groupObject.spec.rollout.waves);
   });
 
-  it('an override is an exception of one rule with who asked, and never of one that does not yield', async () => {
+  it('an override is an exception of one rule with its requester, and never of a rule without exceptions', async () => {
     await ok(anna, 'override', 'ingester', '--rule', 'zone-gap', '--duration', '30m', '--reason', 'cost', '--yes');
     const { body } = await controlPlane().client.ask('GET', `${path}/rolloutexceptions/override.ingester.zone-gap`);
     expect(body).toMatchObject({ spec: { rule: 'zone-gap', requestedBy: { user: 'anna' } } });
@@ -461,7 +461,7 @@ describeOnControlPlane('the word of people', (controlPlane) => {
           return controlPlane().client.create(`${path}/rolloutpolicies`, policy('disks', { rules }));
         },
       ],
-    ])('%s is shown everywhere, with who, why, until when and the command that ends it: %s', async (rule, fact, stop) => {
+    ])('%s is shown everywhere, with requester, reason, end and the command that ends it: %s', async (rule, fact, stop) => {
       await stop();
       // Right after it the agent may not have published anything.
       expect(bundle('explain ingester')).not.toContain('Nothing is wrong');

@@ -35,7 +35,7 @@ function now(decision: PublishedDecision): FakeObject {
 }
 
 describe('pods that restarted with the wrong revision', () => {
-  it('need a person after the last attempt', async () => {
+  it('need a user after the last attempt', async () => {
     const { stdout } = await ask([now(misplacedAfter(2))], 'explain ingester');
     expect(stdout).toMatch(
       /^mimir\/ingester is WAITING.*\. Pods restarted with the wrong revision; no further pod is replaced until a person acts\./,
@@ -46,7 +46,7 @@ describe('pods that restarted with the wrong revision', () => {
     );
   });
 
-  it('need none before', async () => {
+  it('need no user before', async () => {
     const { stdout } = await ask([now(misplacedAfter(1))], 'explain ingester');
     expect(stdout).toMatch(/Nothing is wrong; the group continues by itself\./);
     expect(stdout).not.toContain('retry');
@@ -62,7 +62,7 @@ describe('pods that restarted with the wrong revision', () => {
 });
 
 describe('a StatefulSet that does not exist', () => {
-  it('is named by get, status and explain, with what to do', async () => {
+  it('is named by get, status and explain, with the next step', async () => {
     const shown = async (line: string) => (await ask([now(missing)], line)).stdout;
     expect(await shown('get ingester')).toMatch(/\n *b +missing +- +\? +- +StatefulSet ingester-zone-b does not exist\n/);
     expect(await shown('get ingester')).toContain('? updated   ? available');
@@ -84,7 +84,7 @@ describe('a StatefulSet that does not exist', () => {
     expect(ended.status).toBe(status);
   });
 
-  it('is told at a timeout of status', async () => {
+  it('is reported at a timeout of status', async () => {
     const { stderr } = await ask([now(missing)], 'status ingester --timeout 50ms');
     expect(stderr).toContain(
       'mimir/ingester waits: StatefulSet ingester-zone-b of zone b does not exist. Create it, or remove its zone from the group',
@@ -99,7 +99,7 @@ describe('a preparation that fails', () => {
   const step = { id: 'scale/a', kind: 'scaleDown', zone: 'a', podCount: 0, from: 3, to: 2, outcome: 'blocked', results: [result] } as const;
   const failing = now({ ...waiting, phase: 'Scaling', outcome: 'act', steps: [step], waits: [result], stops: [] });
 
-  it('needs a person, also at a turn that repeats the call', async () => {
+  it('needs a user, also in a turn that repeats the call', async () => {
     const ended = await ask([failing], 'status ingester --timeout 50ms');
     expect([ended.status, ended.stderr]).toEqual([8, expect.stringContaining(`prepare-downscale: ${fact}`)]);
     const { stdout } = await ask([failing], 'explain ingester');
@@ -117,7 +117,7 @@ describe('a timeout of status', () => {
     ['misplaced', [now(misplacedAfter(2))], 8, `pods restarted with the wrong revision. ${explain}`],
     ['blocked', [now({ ...waiting, phase: 'Blocked' })], 8, 'mimir/ingester is blocked: approval: 0 of 1 approvals from oncall'],
     ['rolling', [now(rolling)], 7, `the rollout continues: 2 pods of b in flight. ${explain}`],
-  ] as const)('says why the group needs a person, or that the rollout continues: %s', async (_, objects, status, text) => {
+  ] as const)('names why the group needs a user, or reports that the rollout continues: %s', async (_, objects, status, text) => {
     const ended = await ask([...objects, requesterWebhook], 'status ingester --timeout 50ms');
     expect(ended.stderr).toMatch(/timed out before complete; [^;]*\n$/);
     expect(ended.stderr).toContain(text);
@@ -163,7 +163,7 @@ describe('an estimated end', () => {
   const eta = async (objects: readonly FakeObject[]) =>
     JSON.parse((await ask([...objects, ...outdated], 'status ingester --watch=false -o json')).stdout).eta;
 
-  it('is unknown while a rule blocks until a person acts', async () => {
+  it('is unknown while a rule blocks until a user acts', async () => {
     const waits = [{ rule: 'pin-webhook', outcome: 'no', fact: 'no webhook pins pods', sinceMs: Date.now(), zones: ['a'] }] as const;
     const blocked = now({ ...rolling, phase: 'Blocked', outcome: 'blocked', waits });
     expect(await eta([blocked])).toEqual({ unknown: 'no webhook pins pods' });
@@ -177,7 +177,7 @@ describe('an agent that is not running', () => {
   // A decision of just now proves nothing.
   const objects = [publishedObject({ ...waiting, decidedMs: Date.now() - 1000 }), leaseObject('agent-0', Date.now() - 300_000)];
 
-  it('is the headline of explain, with the command that finds out why', async () => {
+  it('is the headline of explain, with the command that finds the cause', async () => {
     const { stdout } = await ask(objects, 'explain ingester');
     expect(stdout).toMatch(
       /^mimir\/ingester is WAITING[^.]*\. Nothing is carried out: agent not running: Lease expired \d+m(?:\d+s)? ago\.\n/,
@@ -220,18 +220,18 @@ describe('an agent that is not running', () => {
   });
 });
 
-describe('a group that is done and has pods that are not available', () => {
+describe('a complete group with unavailable pods', () => {
   const zones = waiting.zones.map((zone, index) => ({ ...zone, updated: zone.replicas, available: index === 0 ? 11 : zone.replicas }));
   const pending: PublishedDecision = { ...waiting, zones, phase: 'Done', outcome: 'done', waits: [], steps: [], pods: [] };
 
-  it.each(['done', 'act'] as const)('says so in the headline, with a command: %s', async (outcome) => {
+  it.each(['done', 'act'] as const)('is reported in the headline, with a command: %s', async (outcome) => {
     const { stdout } = await ask([now({ ...pending, outcome })], 'explain ingester');
     expect(stdout).toMatch(/^mimir\/ingester is DONE[^.]*\. Nothing is left to do for the group, but 9 pods are not\s+available\./);
     expect(stdout).toMatch(/do +kubectl get pods -n mimir\n/);
     expect(stdout).not.toContain('Nothing holds');
   });
 
-  it('says so in the table', async () => {
+  it('is reported in the table', async () => {
     expect((await ask([now(pending)], 'get')).stdout).toContain('9 pods are not available');
     const whole = waiting.zones.map((zone) => ({ ...zone, updated: zone.replicas, available: zone.replicas }));
     expect((await ask([now({ ...pending, zones: whole })], 'get')).stdout).not.toContain('not available');
@@ -253,7 +253,7 @@ describe('the action for a template applied together with its group', () => {
     expect(passesText(held, undefined)).toContain('apply the group first, and the new template a few seconds later');
   });
 
-  it('is nothing for a write that the API server rejected, because the agent repeats it', () => {
+  it('is absent for a write that the API server rejected, because the agent repeats it', () => {
     const earliestMs = Date.parse('2026-03-02T12:00:10Z');
     const rejected = { rule: 'write-accepted', outcome: 'wait', fact: 'the eviction of x did not succeed: denied', earliestMs } as const;
     expect(todoOf(rejected, 'mimir/kafka')).toEqual([]);
@@ -302,7 +302,7 @@ describe('an apply that policy denies', () => {
     return runInProcess(['apply', '-f', 'a.json', '--yes', '--server', url, '-n', 'mimir'], { cwd });
   };
 
-  it('says what to change, because the cluster has no record of it', async () => {
+  it('names the change to make, because the cluster has no record of it', async () => {
     const ended = await applied(noDownscale);
     expect(ended.stderr).toContain('policy denies a part of the plan of mimir/ingester');
     expect(ended.stderr).toMatch(/do: {2}change the request, or no-downscale/);
@@ -347,7 +347,7 @@ describe('a failed run', () => {
   });
 });
 
-describe('a right that the API server denied to the agent', () => {
+describe('a permission that the API server denied to the agent', () => {
   const fact = denied.waits[0]?.fact ?? '';
 
   it.each(['get', 'status ingester --watch=false', 'explain ingester'])('is named by %s', async (line) => {
@@ -417,7 +417,7 @@ describe('a group without a published decision', () => {
     expect((await ask(unwatched, line)).stderr).toContain(`(${fact})`);
   });
 
-  it('is not blocked if the access of the agent is unknown, and says so', async () => {
+  it('is not blocked if the access of the agent is unknown, and the output says so', async () => {
     const ended = await ask(unwatched, 'get ingester', { forbidden: ['serviceaccounts'] });
     expect(ended.stderr).toContain(`(${fact})`);
     const unknown = await ask(outdated, 'explain ingester', { forbidden: ['serviceaccounts'] });

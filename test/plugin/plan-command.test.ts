@@ -74,14 +74,14 @@ describe('the exit code of plan', () => {
 });
 
 describe('the output of plan', () => {
-  it('goes to standard output, without an escape byte in a pipe, and nothing else does', () => {
+  it('goes to standard output, without an escape byte in a pipe, and no other output does', () => {
     const { stdout, stderr } = runPlugin(['plan', ...rollout], { cwd: folder() });
     expect(stdout).toContain('Plan  mimir/ingester   completes');
     expect(stdout).not.toContain('\u001b');
     expect(stderr).toBe('');
   });
 
-  it('fits the width that is given, in a pipe too', async () => {
+  it('fits the requested width, in a pipe too', async () => {
     const { stdout } = await run('plan', ...rollout, '--width', '80');
     expect(stdout.split('\n').filter((line) => line.length > 80)).toEqual([]);
   });
@@ -96,7 +96,7 @@ describe('the output of plan', () => {
     expect([validate(plan), validate.errors]).toEqual([true, null]);
   });
 
-  it('has the zones one after the other, and takes longer when pods start more slowly', async () => {
+  it('has the zones one after the other, and takes longer if pods start more slowly', async () => {
     const total = async (...more: readonly string[]): Promise<number> =>
       JSON.parse((await run('plan', ...rollout, '-o', 'json', ...more)).stdout).groups[0].totals.p50Seconds;
     expect(await total('--assumptions', 'slow.yaml')).toBeGreaterThan(await total());
@@ -110,14 +110,14 @@ describe('the output of plan', () => {
     expect((await run('plan', ...rollout, '-o', 'html')).stdout).toMatch(/^<!DOCTYPE html>\n<html lang="en">/);
   });
 
-  it('shows findings with their place on standard error, and plans nothing', async () => {
+  it('shows findings with their place on standard error, without a plan', async () => {
     const { stdout, stderr } = await run('plan', '--current', 'now', '-f', 'broken');
     expect(stdout).toBe('');
     expect(stderr).toContain('broken/group.yaml:');
     expect(stderr).toContain('1 error in the files; nothing was planned');
   });
 
-  it('names the rule and the place of what is refused', async () => {
+  it('names the rule and the place of a denied change', async () => {
     const { stdout } = await run('plan', '--current', 'store', '--set', 'replicas=1');
     expect(stdout).toContain('DENIED');
     expect(stdout).toContain('no-downscale');

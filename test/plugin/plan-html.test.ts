@@ -37,7 +37,7 @@ const pages = {
 };
 
 describe('the page of a plan', () => {
-  it.each(Object.entries(pages))('is one file that loads and runs nothing: %s', (_, page) => {
+  it.each(Object.entries(pages))('is one file without scripts and external files: %s', (_, page) => {
     expect(
       page.match(/<(script|link|img|iframe|object|embed|base|form|input)\b|\son\w+=|\sstyle=|@import|(?:src|srcset|action|xlink:href)=/gi),
     ).toBeNull();
@@ -46,7 +46,7 @@ describe('the page of a plan', () => {
     ).toEqual([]);
   });
 
-  it('allows its own style and nothing else', () => {
+  it('allows only its own style', () => {
     const style = /<style>([\s\S]*)<\/style>/.exec(pages.rollout)?.[1] ?? '';
     const hash = createHash('sha256').update(style).digest('base64');
     expect(pages.rollout).toContain(`content="default-src 'none'; style-src 'sha256-${hash}'; base-uri 'none'; form-action 'none'"`);
@@ -56,19 +56,19 @@ describe('the page of a plan', () => {
     expect(unbalanced(page)).toEqual([]);
   });
 
-  it('shows foreign text and never takes it for markup', () => {
+  it('escapes foreign text', () => {
     expect(pages.hostile).not.toContain("alert('x')</script>");
     expect(pages.hostile).not.toContain('\u202e');
     expect(pages.hostile).toContain('&quot;&gt;&lt;script&gt;alert(&#39;x&#39;)&lt;/script&gt;\\u202e');
   });
 
-  it('gives every anchor once and links only to those', () => {
+  it('has every anchor once and links only to those', () => {
     const ids = [...pages.mixed.matchAll(/\sid="([^"]+)"/g)].map(([, id]) => id);
     expect(new Set(ids).size).toBe(ids.length);
     for (const [, target] of pages.mixed.matchAll(/href="#([^"]+)"/g)) expect(ids).toContain(target);
   });
 
-  it('says every outcome in words', () => {
+  it('names every outcome', () => {
     for (const word of [
       'blocked',
       'waits',
@@ -126,7 +126,7 @@ describe('the timeline of a group', () => {
     }
   });
 
-  it('is left out when nothing moves', () => {
+  it('is omitted if no step changes a pod', () => {
     expect(timelineSvg(refusedDownscale(), 'g').markup).toBe('');
   });
 });

@@ -57,7 +57,7 @@ describe('assumptions', () => {
       ['registry:5000/grafana/mimir:2', 'grafana/mimir:1', 'registry:5000/grafana/mimir:2', 'grafana/mimir:1'],
     ],
     ['image=grafana/mimir@sha256:abc', ['envoy:1', 'grafana/mimir@sha256:abc', 'grafana/mimir@sha256:abc', 'grafana/mimir:1']],
-  ])('%s changes the container that is meant, in members alone', (text, expected) => {
+  ])('%s changes the matching container, only in members', (text, expected) => {
     expect(images(applyWhatIf(both, groups, [parseWhatIf(text)]))).toEqual(expected);
   });
 
@@ -70,20 +70,20 @@ describe('assumptions', () => {
     expect([a, b].map((object) => Reflect.get(Object(object?.['spec']), 'replicas'))).toEqual(expected);
   });
 
-  it('makes fields that are not there, and leaves the manifests that it was given alone', () => {
+  it('adds missing fields, and does not change the given manifests', () => {
     const [changed] = applyWhatIf(both, groups, [parseWhatIf('spec.template.spec.terminationGracePeriodSeconds=60')]);
     expect(changed).toMatchObject({ spec: { replicas: 3, template: { spec: { terminationGracePeriodSeconds: 60 } } } });
     expect(JSON.stringify(both)).not.toContain('terminationGracePeriodSeconds');
   });
 
-  it.each(['image', 'image=', 'replicas=many', 'replicas=-1', 'color=red', 'metadata.name=x'])('%s is not understood', (text) => {
+  it.each(['image', 'image=', 'replicas=many', 'replicas=-1', 'color=red', 'metadata.name=x'])('%s is invalid', (text) => {
     expect(failure(() => parseWhatIf(text))[0]).toBe(3);
   });
 
   it.each([
     ['c.replicas=5', '--set c.replicas=5 applies to nothing: no group has a zone c; known are a, b'],
     ['image=none=x:1', '--set image=none=x:1 applies to nothing: no member has such a container'],
-  ])('%s finds nothing', (text, message) => {
+  ])('%s matches no object', (text, message) => {
     expect(failure(() => applyWhatIf(both, groups, [parseWhatIf(text)]))).toEqual([10, message]);
   });
 });
@@ -91,7 +91,7 @@ describe('assumptions', () => {
 describe('assumptions from a file', () => {
   const read = (text: string) => readAssumptions({ name: 'times.yaml', text });
 
-  it('keeps every default that is not named', () => {
+  it('keeps every default that it does not name', () => {
     expect(read('')).toEqual(defaultAssumptions);
     expect(read('pods: { start: { p50: 2m, p90: 300 } }\ngates: fail')).toEqual({
       ...defaultAssumptions,
@@ -100,7 +100,7 @@ describe('assumptions from a file', () => {
     });
   });
 
-  it('takes one duration for both, times of single groups, metrics, and what a plan prints', () => {
+  it('accepts one duration for both, times of single groups, metrics, and the output of a plan', () => {
     expect(read('groups: { mimir/ingester: { drain: 90s } }').groups).toEqual({
       'mimir/ingester': { drain: { p50Seconds: 90, p90Seconds: 90 } },
     });
@@ -118,7 +118,7 @@ describe('assumptions from a file', () => {
     ['- 1', 'the document is not a mapping'],
     ['a: &x 1\nb: *x', 'the document uses aliases, which are not supported'],
     ['pods: {', 'the document is not valid YAML: Flow map in block collection must be sufficiently indented and end with a }'],
-  ])('says what is wrong with %j', (text, problem) => {
+  ])('names the error in %j', (text, problem) => {
     const [exitCode, message] = failure(() => read(text));
     expect(exitCode).toBe(4);
     expect(message).toContain(`times.yaml holds no valid assumptions: ${problem}`);
@@ -129,7 +129,7 @@ describe('assumptions from a file', () => {
   });
 });
 
-describe('failures that are asked for', () => {
+describe('requested failures', () => {
   const pods = new Map([
     ['ingester-zone-a', ['ingester-zone-a-0', 'ingester-zone-a-1']],
     ['ingester-zone-b', ['ingester-zone-b-0']],
@@ -156,13 +156,13 @@ describe('failures that are asked for', () => {
     expect(eventsOf([parseFault(text)], groups[0] ?? group(), pods)).toEqual(faults);
   });
 
-  it.each(['pod=x', 'disk=x@1m', 'pod=x@soon', 'pod=@1m', 'pod=x@1m+', 'node=a@1m+soon'])('%s is not understood', (text) => {
+  it.each(['pod=x', 'disk=x@1m', 'pod=x@soon', 'pod=@1m', 'pod=x@1m+', 'node=a@1m+soon'])('%s is invalid', (text) => {
     expect(failure(() => parseFault(text))[0]).toBe(3);
   });
 });
 
-describe('faults that chance draws', () => {
-  it('are the usual ones, or none besides those that are asked for one by one', () => {
+describe('random faults', () => {
+  it('are the default ones, or only the requested ones', () => {
     expect(parseFaults(undefined, false)).toEqual(usualFaults);
     expect(parseFaults(undefined, true)).toEqual([]);
     expect(parseFaults('none', false)).toEqual([]);
@@ -175,7 +175,7 @@ describe('faults that chance draws', () => {
     expect(failure(() => parseFaults('all,pods', false))[0]).toBe(3);
   });
 
-  it('are together every class of faults but those of gates, which runs do not ask, of connections, rights, policies and other versions', () => {
+  it('cover every class of faults except gates, connections, permissions, policies and other versions', () => {
     const others = faultClasses.filter((name) => !['F19', 'F22', 'F23', 'F24', 'F25'].includes(name));
     expect(faultsNamed(faultNames).classes.toSorted()).toEqual(others.toSorted());
     expect(faultNames.filter((name) => faultsNamed([name]).classes.length === 0)).toEqual([]);

@@ -34,8 +34,8 @@ function plan(files: Readonly<Record<string, string>>, ...more: readonly string[
   return runInProcess(['plan', '--current', 'm', '-f', 'p', '--set', 'image=store:2.0', ...more], { cwd: folderWith(files) });
 }
 
-describe('a plan that a limit of zero blocks', () => {
-  it('is blocked, and names the number, its place, and what to do', async () => {
+describe('a plan with a limit of zero', () => {
+  it('is blocked, and names the number, its place, and the next step', async () => {
     const { status, stdout } = await plan({ 'm/sets.yaml': sets(), 'p/group.yaml': group('maxUnavailable: 0') });
     expect(status).toBe(5);
     expect(stdout).toContain('Plan  prod/store   blocked');
@@ -98,7 +98,7 @@ describe('a plan that a limit of zero blocks', () => {
     expect(empty).not.toMatch(/^ [03-9] /m);
   });
 
-  it('waits, and is not blocked, where the zones say that they are paused', async () => {
+  it('waits instead of blocked if the zones are paused in their settings', async () => {
     const paused = group('maxUnavailable: 0').replaceAll(' }, {', ', paused: true }, {').replace('store-b }', 'store-b, paused: true }');
     const { status, stdout } = await plan({ 'm/sets.yaml': sets(), 'p/group.yaml': paused }, '-o', 'json');
     const [planned] = JSON.parse(stdout).groups;
@@ -113,7 +113,7 @@ describe('a plan that a limit of zero blocks', () => {
 describe('StatefulSets outside the plan', () => {
   const policies = { 'p/group.yaml': group('maxUnavailable: 1') };
 
-  it('in another namespace are named where a change applies to nothing', async () => {
+  it('in another namespace are named if a change has no effect on any object', async () => {
     const { status, stderr } = await plan({ 'm/sets.yaml': sets('shop'), ...policies });
     expect(status).toBe(10);
     expect(stderr).toContain('--set applies to nothing');
@@ -128,7 +128,7 @@ describe('StatefulSets outside the plan', () => {
     runInProcess([verb, '--current', 'm', '--desired', 'n', '-f', 'p', ...more], { cwd: folderWith(files) });
   const apart = 'the group store has no StatefulSet in its namespace prod: store-a and store-b are in shop';
 
-  it('in another namespace block the group that names them, and diff and simulate say it too', async () => {
+  it('in another namespace block the group that names them, and diff and simulate report it too', async () => {
     const { status, stdout, stderr } = await compare('plan', next);
     expect([status, stderr]).toEqual([5, '']);
     expect(stdout).toContain('Plan  prod/store   blocked');
@@ -142,7 +142,7 @@ describe('StatefulSets outside the plan', () => {
     expect(simulated.stdout).toBe('nothing to simulate: no group has changes\n');
   });
 
-  it('block no group of another environment, nor one whose manifests are not given', async () => {
+  it('block no group of another environment, and no group without its manifests', async () => {
     const staging = group('maxUnavailable: 1').replace('namespace: prod', 'namespace: staging');
     const other = group('maxUnavailable: 1').replaceAll('store', 'queue');
     const files = {
@@ -171,7 +171,7 @@ describe('StatefulSets outside the plan', () => {
     expect(simulated.stderr).toBe('left out: the manifests contain no StatefulSet of prod/queue, staging/store\n');
   });
 
-  it('given with the policies alone are named with their file', async () => {
+  it('in a run with policies only are named with their file', async () => {
     const [a, b] = ['a', 'b'].map((zone) => statefulSet(`store-${zone}`));
     const files = { 'm/a.yaml': a ?? '', 'n/a.yaml': (a ?? '').replace('store:1.0', 'store:2.0'), 'p/b.yaml': b ?? '', ...policies };
     const { status, stdout } = await compare('plan', files, '-o', 'json');
@@ -184,7 +184,7 @@ describe('StatefulSets outside the plan', () => {
     });
   });
 
-  it('that change and are in no group are named, and those that stay are not', async () => {
+  it('without a group are named if they change, and not otherwise', async () => {
     const now = { 'm/sets.yaml': sets(), 'm/cache.yaml': statefulSet('cache', 'prod', 'cache'), ...policies };
     const next = { 'n/sets.yaml': sets(), 'n/cache.yaml': statefulSet('cache', 'prod', 'cache', 'cache:2.0') };
     const compare = (...words: readonly string[]) =>

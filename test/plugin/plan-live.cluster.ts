@@ -57,7 +57,7 @@ describeOnControlPlane('plans of what runs', (controlPlane) => {
     expect(live.stderr).toContain('no permission to list nodes; every node counts as ready');
   });
 
-  it('say the same whether the API server may be asked to try or not', async () => {
+  it('are the same with and without a dry run of the API server', async () => {
     const cwd = filesOf({ 'next.json': allAsked('example.com/server:2') });
     const words = ['plan', '--desired', 'next.json', '--live', '--at', new Date().toISOString(), '-o', 'json'];
     const [tried, laidOver] = [await writer.run(words, { cwd }), await reader.run(words, { cwd })];
@@ -66,7 +66,7 @@ describeOnControlPlane('plans of what runs', (controlPlane) => {
     expect(tried.stderr).not.toContain('would not try');
   });
 
-  it('find nothing to do when what is asked for runs, defaults and all', async () => {
+  it('are empty if the cluster has the requested state, with defaults', async () => {
     const cwd = filesOf({ 'next.json': allAsked('example.com/server:1') });
     const { status, stdout } = await reader.run(['plan', '-f', 'next.json', '--detailed-exitcode', '-o', 'json'], { cwd });
     expect({ status, outcome: JSON.parse(stdout).outcome }).toEqual({ status: 0, outcome: 'unchanged' });
@@ -104,7 +104,7 @@ describeOnControlPlane('plans of what runs', (controlPlane) => {
     expect((await reader.run(['diff', '--zones', '--live'])).stdout).toContain('ingester');
   });
 
-  it('name the permission that is missing', async () => {
+  it('name the missing permission', async () => {
     const nobody = await person(controlPlane(), namespace, 'nobody', []);
     const { status, stderr } = await nobody.run(['plan']);
     expect(status).toBe(11);
@@ -119,12 +119,12 @@ describeOnControlPlane('plans of what runs', (controlPlane) => {
     expect(held.stderr).toContain('no permission to list pods');
   });
 
-  it('name groups that are not there', async () => {
+  it('name missing groups', async () => {
     expect((await reader.run(['plan', '--group', 'nobody'])).status).toBe(10);
     expect((await reader.run(['plan', '--live', '--current', 'x'])).status).toBe(3);
   });
 
-  it('come back as policy files, the same as from exported manifests', async () => {
+  it('can be written as policy files, the same as from exported manifests', async () => {
     const cwd = filesOf(await exportedFiles(controlPlane()));
     const live = await reader.run(['init', '--from-cluster', '--out', 'live'], { cwd });
     const files = await reader.run(['init', '--from-dir', 'now.json', '--out', 'files'], { cwd });
@@ -146,7 +146,7 @@ describeOnControlPlane('plans of what runs', (controlPlane) => {
     expect(named).toHaveLength(3);
   });
 
-  it('need no more than reading: no agent wrote by any of these', async () => {
+  it('need read access only: no agent wrote during any of them', async () => {
     const written = (await controlPlane().auditLog()).filter(
       ({ user, verb, requestURI }) =>
         user.username.startsWith('system:serviceaccount:people:') &&

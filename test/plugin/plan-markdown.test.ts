@@ -59,7 +59,7 @@ describe('the plan as a comment', () => {
     expect(fields.filter((field) => !text.includes(field))).toEqual([]);
   });
 
-  it('fits 200 groups into one comment and says how many are left out', () => {
+  it('fits 200 groups into one comment and names the number of omitted groups', () => {
     const groups = Array.from({ length: 200 }, (_, index) => ({ ...ingester(), group: `ingester-${index}` }));
     const text = renderPlanMarkdown(planOf([...groups, refusedDownscale(), blocked()]));
     expect(text.length).toBeLessThanOrEqual(commentBudget);
@@ -71,7 +71,7 @@ describe('the plan as a comment', () => {
     expect(text).toContain('**Denied**');
   });
 
-  it('keeps to its limit at any size', () => {
+  it('respects its limit at any size', () => {
     const groups = Array.from({ length: 1000 }, (_, index) => ({ ...refusedDownscale(), group: `g-${index}` }));
     for (const budget of [3000, 10_000, 65_000]) {
       expect(
@@ -80,7 +80,7 @@ describe('the plan as a comment', () => {
     }
   });
 
-  it.each(hostile)('lets nothing act that comes from files: %j', (text) => {
+  it.each(hostile)('escapes text from files: %j', (text) => {
     const change = { kind: 'template', zones: [text], field: text, before: text, after: `${text}x`, consequence: 'none' } as const;
     const result = { rule: text, outcome: 'no', fact: text, limit: text, source: { file: text, line: 1, column: 1 } } as const;
     const group: GroupPlan = {
@@ -138,13 +138,13 @@ describe('the size of a document', () => {
     more: (count: number) => `${count} more`,
   });
 
-  it('takes the longest form of each item that fits, and counts the rest', () => {
+  it('uses the longest form of each item that fits, and counts the rest', () => {
     const sections = [section('A', [['aaaaaaaaaaaaaaaaaaaa', 'a'], ['bbb'], ['cccccccccccccccccccccccccccccc']]), section('B', [['d']])];
     expect(fitSections('head', sections, 'foot', 58)).toBe('head\n\nA\n\na\nbbb\n\n1 more\n\nB\n\nd\n\nfoot');
     expect(fitSections('head', sections, 'foot', 500)).toContain('aaaaaaaaaaaaaaaaaaaa\nbbb\ncccccccccccccccccccccccccccccc\n\nB');
   });
 
-  it('leaves out a section without items', () => {
+  it('omits a section without items', () => {
     expect(fitSections('head', [section('A', [])], 'foot', 100)).toBe('head\n\nfoot');
   });
 });

@@ -52,7 +52,7 @@ async function head(...words: readonly string[]): Promise<string> {
   return (await plan(...words)).split(/\n\d+ restarts?, /)[0] ?? '';
 }
 
-describe('a plan of what is asked for', () => {
+describe('a plan of a request', () => {
   it('shows replicas that are written at once as steps, with their time', async () => {
     expect(await head('--current', 'two', '--set', 'a.replicas=2')).toMatchInlineSnapshot(`
       "Plan  prod/store   completes   policy d407bff
@@ -69,7 +69,7 @@ describe('a plan of what is asked for', () => {
     `);
   });
 
-  it('does not call it safe when what is asked for disturbs two zones together', async () => {
+  it('is not safe if the request disrupts two zones together', async () => {
     expect(await head('--current', 'two', '--set', 'replicas=3', '--set', 'image=store:2')).toMatchInlineSnapshot(`
       "Plan  prod/store   completes   policy d407bff
 
@@ -86,7 +86,7 @@ describe('a plan of what is asked for', () => {
     `);
   });
 
-  it('shows the StatefulSet that is no longer there, also when its group is adopted', async () => {
+  it('shows a removed StatefulSet, also if its group is adopted', async () => {
     expect(await head('--current', 'two', '--desired', 'one')).toMatchInlineSnapshot(`
       "Plan  prod/store   completes   policy 74eec8c
 
@@ -95,7 +95,7 @@ describe('a plan of what is asked for', () => {
     `);
   });
 
-  it('shows the one that is new', async () => {
+  it('shows a new StatefulSet', async () => {
     expect(await head('--current', 'one', '--desired', 'two')).toMatchInlineSnapshot(`
       "Plan  prod/store   completes   policy d407bff
 
@@ -110,7 +110,7 @@ describe('a plan of what is asked for', () => {
     `);
   });
 
-  it('names the object that asks for other replicas', async () => {
+  it('names the object that requests other replicas', async () => {
     expect(await head('--current', 'six', '--desired', 'five')).toMatchInlineSnapshot(`
       "Plan  prod/store   completes   policy 76577ce
 
@@ -125,13 +125,13 @@ describe('a plan of what is asked for', () => {
     `);
   });
 
-  it('counts from the replicas that run where no manifest names them', async () => {
+  it('counts from the current replicas if no manifest names them', async () => {
     expect((await head('--current', 'six', '--set', 'replicas=5')).split('\n')[2]).toMatchInlineSnapshot(
       `"CHANGE   replicas  6 -> 5  1 pod removed"`,
     );
   });
 
-  it('judges with the assumed metrics, and says which; explain has no readings', async () => {
+  it('evaluates the assumed metrics, and names them; explain has no readings', async () => {
     const example = resolve('examples/kafka');
     const words = ['--current', `${example}/manifests`, '-f', `${example}/policies`];
     const { status, stdout } = await runInProcess(['plan', ...words, '--set', 'a.replicas=5'], { cwd: example });
@@ -142,7 +142,7 @@ describe('a plan of what is asked for', () => {
     expect(explained.stdout).toContain('inputs.metrics.underReplicated is unknown (no reading)');
   });
 
-  it('is not simulated where policy refuses it, and simulate says so', async () => {
+  it('is not simulated if a policy denies it, and simulate reports this', async () => {
     const cwd = folderWith({ 'a.yaml': member('a').replace('store }', 'store, grafana.com/no-downscale: "true" }') });
     expect(await runInProcess(['simulate', '--current', 'a.yaml', '--set', 'replicas=3'], { cwd })).toMatchObject({
       status: 5,
@@ -151,7 +151,7 @@ describe('a plan of what is asked for', () => {
     });
   });
 
-  it('takes no time for what policy refuses for good', async () => {
+  it('has no duration for a permanent denial by a policy', async () => {
     const cwd = folderWith({
       'now/a.yaml': mirrored.replace('store }', 'store, grafana.com/no-downscale: "true" }'),
       'now/source.yaml': source(6),
@@ -164,8 +164,8 @@ describe('a plan of what is asked for', () => {
   });
 });
 
-describe('a policy with a condition that lint refuses', () => {
-  it('stops the plan with the finding, for the rule could only be unknown', async () => {
+describe('a policy with a condition that lint rejects', () => {
+  it('stops the plan with the finding, because the rule could only be unknown', async () => {
     const rule = '{ name: ready, actions: [rollout], effect: deny, when: { "<": [{ var: target.redy }, 3] } }';
     const text = `apiVersion: rollout-group.dev/v1alpha1\nkind: RolloutPolicy\nmetadata: { name: safety, namespace: mimir }\nspec: { targets: { all: true }, rules: [${rule}] }\n`;
     const file = resolve(folderWith({ 'policy.yaml': text }), 'policy.yaml');

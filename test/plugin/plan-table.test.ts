@@ -56,7 +56,7 @@ describe('the table of a plan', () => {
     expect(text).toMatch(/^POLICIES RolloutPolicy mimir\/safety \(\S+safety\.yaml:12\)\n {9}RolloutPolicy agent\/all$/m);
   });
 
-  it('names the command that ends a block, and no people or durations for it', () => {
+  it('names the command that ends a block, without approvals or durations for it', () => {
     const source = { object: 'RolloutIntent mimir/undo.ingester.1' };
     const undone = { rule: 'undone', outcome: 'wait', fact: 'revision 9 was undone by anna', source } as const;
     const wait = step('wait', 0, { zone: 'a', waitsFor: 'undone', rules: [undone] });
@@ -110,7 +110,7 @@ describe('the table of a plan', () => {
     }
   });
 
-  it('says the same with and without colour, and uses no characters outside ASCII when asked', () => {
+  it('has the same text with and without colour, and only ASCII characters on request', () => {
     for (const plan of Object.values(plans)) {
       const plain = renderPlanTable(plan, look({ columns: 100, ascii: true }));
       // biome-ignore lint/suspicious/noControlCharactersInRegex: colour is made of them.
@@ -148,7 +148,7 @@ describe('the table of a plan', () => {
       expect(renderPlanTable(plan, look(columns === undefined ? {} : { columns })).replace(/\s+/g, ' ')).toContain(`approve ${limit}`);
   });
 
-  it('names assumptions that differ from those of every plan, and the start without a comment', () => {
+  it('names assumptions that differ from the defaults, and the start without a comment', () => {
     const plan = planOf([ingester()], { startsAt: '2026-11-18T17:20:00Z' });
     expect(renderPlanTable(plan, look())).toMatch(/approvals\.\n\nSTARTS {3}2026-11-18 17:20 UTC\n$/);
     const drain = { p50Seconds: 5, p90Seconds: 5 };
@@ -158,7 +158,7 @@ describe('the table of a plan', () => {
     expect(renderPlanTable(slow, look({ wide: true }))).toContain('ASSUMES  pods stop in 30s (p90 2m)');
   });
 
-  it('claims safety only where the timeline shows it', () => {
+  it('reports safety only if the timeline shows it', () => {
     const group = ingester();
     expect(isOneZoneAtATime(group)).toBe(true);
     const overlapping = group.timeline.map((span) => (span.zone === 'zone-c' ? { ...span, startSeconds: 5900, endSeconds: 5990 } : span));
@@ -172,7 +172,7 @@ describe('the table of a plan', () => {
   });
 });
 
-describe('the words of a plan', () => {
+describe('the texts of a plan', () => {
   it.each([
     [0, '0s'],
     [59.4, '59s'],
@@ -206,7 +206,7 @@ describe('the words of a plan', () => {
     expect(zonePodsText('a', pods)).toBe(text);
   });
 
-  it('shortens the names of pods of the group in a text, and nothing else', () => {
+  it('shortens only the names of pods of the group in a text', () => {
     const zones = [{ zone: 'a', statefulSet: 'ingester-zone-a' }, { zone: 'b' }];
     expect(shortPods('delete pod ingester-zone-a-12, ingester-zone-b-1 (ingester-zone-a)', zones)).toBe(
       'delete pod a-12, ingester-zone-b-1 (ingester-zone-a)',
@@ -239,7 +239,7 @@ describe('the words of a plan', () => {
       '1 from oncall',
     ],
     [step('wait', 0, { zone: 'b', waitsFor: 'zone-gap' }), 'zone-gap b'],
-  ])('says what the step %# is about', (planned, text) => {
+  ])('describes the step %#', (planned, text) => {
     expect(stepObject(planned)).toBe(text);
   });
 
@@ -259,7 +259,7 @@ describe('the layout of a table', () => {
     expect(alignRows(columns, rows, { width: undefined, ellipsis: '.' })).toEqual(['A       B', 'long    1', 'x     100']);
   });
 
-  it('lets one cell take the room of several, and wraps it behind its column', () => {
+  it('lets one cell span several columns, and wraps it behind its column', () => {
     const columns = ['A', 'B', 'C', 'D'].map((title) => ({ title, align: 'left', isFlexible: true }) as const);
     const row = { cells: ['a', 'long words', '', 'd'] };
     const lines = (width: number | undefined, last: number) =>

@@ -30,7 +30,7 @@ describe('plan, diff and apply', () => {
     ['rolloutgroups', 'a StatefulSet of no known group', free, [free]],
     ['rolloutgroups', 'a member of an adopted group', adoptedObjects()[0] ?? free, adoptedObjects()],
     ['configmaps', 'a member of an adopted group', adoptedObjects()[0] ?? free, adoptedObjects()],
-  ])('refuse without permission to list %s for %s', async (plural, _of, live, objects) => {
+  ])('fail without permission to list %s for %s', async (plural, _of, live, objects) => {
     const { ended, written } = await ends(live, objects, plural);
     const stderr = expect.stringContaining(`error: the plan is unknown: anna may not list ${plural} in namespace mimir\n`);
     expect(ended).toEqual(verbs.map(() => ({ status: 11, stdout: '', stderr })));
@@ -69,7 +69,7 @@ describe('without permission to list RolloutPolicies', () => {
   };
 
   it.each(['plan --live --desired set.json', 'apply -f set.json --yes', 'apply -f set.json --dry-run=server'])(
-    '%s does not say that the plan completes',
+    '%s does not report that the plan completes',
     async (line) => {
       expect((await ended(line, [])).stdout).toContain('completes');
       const { status, stdout, stderr } = await ended(line, ['rolloutpolicies']);
@@ -84,7 +84,7 @@ describe('without permission to list RolloutPolicies', () => {
   });
 
   it.each(['restart ingester', 'restart ingester --dry-run=client', 'scale ingester --zone a --replicas 3', 'pause ingester'])(
-    '%s says that a policy may block the group',
+    '%s reports that a policy may block the group',
     async (line) => {
       const note = `${fact}; a policy that this command does not know may block the group\n`;
       const { status, stderr } = await ended(line, ['rolloutpolicies']);

@@ -66,7 +66,7 @@ describe('test', () => {
     );
   });
 
-  it('fails with 4 and says what was expected and what was answered', async () => {
+  it('fails with 4 and names the expected and the actual result', async () => {
     const { status, stdout } = await runInProcess(['test', 'tests', '--ascii'], { cwd: folderWith(files('allow')) });
     expect(status).toBe(4);
     expect(stdout).toContain(
@@ -81,7 +81,7 @@ describe('test', () => {
     expect((await runInProcess(['test', '--run', 'nothing of the kind'], { cwd })).status).toBe(10);
   });
 
-  it('finding no case is not found, unless it may be empty', async () => {
+  it('without a case the status is not found, unless an empty run is allowed', async () => {
     const cwd = folderWith({ 'group.yaml': group });
     expect([(await runInProcess(['test'], { cwd })).status, await runInProcess(['test', '--allow-empty'], { cwd })]).toEqual([
       10,
@@ -89,7 +89,7 @@ describe('test', () => {
     ]);
   });
 
-  it('a test that cannot be read, or whose files cannot, fails', async () => {
+  it('an unreadable test, or one with unreadable files, fails', async () => {
     const wrongField = await runInProcess(['test'], {
       cwd: folderWith({ ...files(), 'tests/downscale.yaml': policyTest('hold').replace('files:', 'file:') }),
     });
@@ -105,7 +105,7 @@ describe('test', () => {
     expect([wrongGroup.status, wrongGroup.stdout.includes('group.yaml:11:')]).toEqual([4, true]);
   });
 
-  it('tells which rules both blocked and passed', async () => {
+  it('names the rules that both blocked and passed', async () => {
     const { stdout } = await runInProcess(['test', '--coverage', '-o', 'json'], { cwd: folderWith(files()) });
     const { coverage, summary, kind } = JSON.parse(stdout);
     expect([kind, summary]).toEqual(['TestResult', { tests: 1, cases: 2, passed: 2, failed: 0 }]);
@@ -113,7 +113,7 @@ describe('test', () => {
     expect([gap.held, gap.passed]).toEqual([['zone b waits #1 <after> zone a'], ['zone a may shrink first']]);
   });
 
-  it('tells what no zone of this size can reach from what is not tested', async () => {
+  it('distinguishes results that no zone of this size can reach from untested results', async () => {
     const waves = `
     waves:
       - { name: first, zones: [a, b], percent: 1, after: { soak: 1h } }
@@ -151,7 +151,7 @@ describe('test', () => {
     expect((await runInProcess(['test', 'tests'], { cwd })).status).toBe(4);
   });
 
-  it('speaks TAP, JUnit and Markdown', async () => {
+  it('writes TAP, JUnit and Markdown', async () => {
     const cwd = folderWith(files('allow'));
     const output = async (format: string) => (await runInProcess(['test', '-o', format, '--coverage'], { cwd })).stdout;
     const tap = (await output('tap')).split('\n');

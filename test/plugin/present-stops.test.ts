@@ -19,7 +19,7 @@ async function ask(objects: readonly FakeObject[], line: string, options: FakeOp
   return runInProcess([...line.split(' '), '--server', url, '-n', 'mimir']);
 }
 
-describe('a stop that began or ended since the last decision of an agent that is gone', () => {
+describe('a stop that started or ended since the last decision of an agent that no longer runs', () => {
   const gone = leaseObject('agent-0', Date.now() - 300_000);
   const old = (decision: PublishedDecision): FakeObject => publishedObject({ ...decision, decidedMs: Date.now() - 600_000 });
   const protection = {
@@ -74,7 +74,7 @@ describe('a stop that began or ended since the last decision of an agent that is
     expect([await wait(cluster(rolling, pause)), await wait(cluster(paused))]).toEqual([0, 12]);
   });
 
-  it('leaves the decision of an agent that runs, and of a user who may not read what a decision needs', async () => {
+  it('does not change the decision of a running agent, or the output for a user without permission to read its input', async () => {
     const there = [...adoptedObjects(), publishedObject({ ...paused, decidedMs: Date.now() }), leaseObject('agent-0', Date.now())];
     const hidden = { forbidden: ['pods'] };
     for (const [objects, options] of [
@@ -88,7 +88,7 @@ describe('a stop that began or ended since the last decision of an agent that is
     }
   });
 
-  it('does not stay among the stops that a resume names', async () => {
+  it('is not among the stops that a resume names', async () => {
     const stop = { rule: 'protected', fact: 'bob protects zone b', zones: ['b'], isBlocking: true, endsWith: 'x' };
     const published = { ...paused, stops: [{ ...stop, source: { object: 'RolloutIntent mimir/protect.b' } }] };
     const { stdout } = await ask(cluster(published, pause), 'resume ingester');
@@ -105,7 +105,7 @@ describe('a group on which no agent acts', () => {
 
   it.each(
     lines.flatMap((line) => [[line, 'run-failed', [rollback, undo], [undo]] as const, [line, 'rolled-back', [other], [other]] as const]),
-  )('%s offers only what works without it: %s', async (line, rule, alternatives, left) => {
+  )('%s offers only actions that work without an agent: %s', async (line, rule, alternatives, left) => {
     const stop = { rule, fact: 'it failed', zones: ['a'], isBlocking: true, endsWith: retry, alternatives: [...alternatives] };
     const failed = publishedObject({ ...waiting, decidedMs: Date.now(), phase: 'Failed', stops: [stop] });
     const textWith = async (renewedMs: number) =>
@@ -115,7 +115,7 @@ describe('a group on which no agent acts', () => {
     expect(offered(await textWith(Date.now() - 300_000))).toEqual(left);
   });
 
-  it.each([...lines, 'get'])('%s names the missing access of an agent that runs', async (line) => {
+  it.each([...lines, 'get'])('%s names the missing access of a running agent', async (line) => {
     const account = { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name: 'rollout-group-agent', namespace: 'rollout-group' } };
     const objects = [publishedObject({ ...done, decidedMs: Date.now() - 90_000 }), account];
     const { stdout, stderr } = await ask(objects, line, { isAllowed: () => false });

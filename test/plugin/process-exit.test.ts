@@ -23,8 +23,8 @@ const refusal = new Failure({
   code: 'RG9999',
 });
 
-describe('an ending that is not good', () => {
-  it('says what happened, why, and what to do', () => {
+describe('an unsuccessful exit', () => {
+  it('names the error, its cause, and the next step', () => {
     expect(ending(refusal)).toEqual({
       exitCode: 5,
       lines: ['error: RG9999 zone-b stays', '  why: zone-a shrank 2h ago', '  do:  wait until 19:58'],
@@ -39,7 +39,7 @@ describe('an ending that is not good', () => {
     expect(ending(new TypeError('x'), ['plan', '--detailed-exitcode']).exitCode).toBe(1);
   });
 
-  it('is a defect for everything else, with an id that does not depend on paths or messages', () => {
+  it('is a defect for every other error, with an id that does not depend on paths or messages', () => {
     const defect = (message: string) => ending(throwing(message));
     const [first = '', why, todo, ...others] = defect('zone-a').lines;
     expect(first).toMatch(/^error: kubectl rollout-group stopped because of a defect in itself \(crash [0-9a-f]{8}\)\.$/);
@@ -50,7 +50,7 @@ describe('an ending that is not good', () => {
     expect(defect('zone-a').exitCode).toBe(70);
   });
 
-  it('shows the stack only when asked', () => {
+  it('shows the stack only on request', () => {
     for (const flag of ['-v=1', '-v', '--v=1']) expect(ending(throwing('x'), [flag]).lines.length).toBeGreaterThan(3);
     expect(ending('a text that was thrown').lines).toHaveLength(3);
   });

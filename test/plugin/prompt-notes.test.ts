@@ -39,7 +39,7 @@ it.each([
   ['undo ingester', ['permitted by exception p', 'agent']],
   ['promote ingester --full', ['agent']],
   ['override ingester --rule zone-gap --duration 30m --reason x', ['agent']],
-])('%s says it before the question', async (line, expected) => {
+])('%s prints the note before the question', async (line, expected) => {
   const circumstances = { decision, extra, options: { stamp: { user: 'anna', groups: ['oncall'] } } };
   const first = await act(`${line} --dry-run client`, circumstances);
   expect(first.status, first.stderr).toBe(0);
@@ -63,7 +63,7 @@ const two = [pause('pause-1', 'latency'), pause('pause-2', 'INC-441')];
 
 const eventsIn = ({ kept }: Acted): readonly unknown[] => kept.filter(({ path }) => path.includes('/events')).map(({ body }) => body);
 
-it('resume names the pauses that are gone if the deletion of another pause fails', async () => {
+it('resume names the deleted pauses if the deletion of another pause fails', async () => {
   const acted = await act('resume ingester', { extra: two, options: { forbiddenWrites: ['pause-2'] } });
   expect([acted.status, acted.stdout]).toEqual([
     11,

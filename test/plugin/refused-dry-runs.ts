@@ -56,7 +56,7 @@ async function denyDownscales({ client }: ControlPlane, namespace: string): Prom
 }
 
 export function itShowsRefusedChanges(world: () => World): void {
-  it('shows what follows from removed fields, and the denial, while the API server refuses the dry run', async () => {
+  it('shows the consequence of removed fields, and the denial, while the API server denies the dry run', async () => {
     const { controlPlane, namespace, writer, number } = world();
     const { client } = controlPlane;
     await serveKinds(controlPlane, namespace);
@@ -117,7 +117,7 @@ export function itShowsRefusedChanges(world: () => World): void {
     expect((await client.get<{ readonly spec: { readonly replicas: number } }>(pathOfSet(namespace))).spec.replicas).toBe(3);
   });
 
-  it('shows a denial by a quota in plan, diff and apply alike', async () => {
+  it('shows a denial by a quota the same way in plan, diff and apply', async () => {
     const { controlPlane, namespace, writer } = world();
     const quota = { metadata: { name: 'services' }, spec: { hard: { services: '0' } } };
     const quotas = `/api/v1/namespaces/${namespace}/resourcequotas`;
@@ -142,7 +142,7 @@ export function itShowsRefusedChanges(world: () => World): void {
       expect(bundle(`apply -f . ${flags}`), flags).toMatchObject({ status: 5, stdout: expect.stringMatching(denial) });
   });
 
-  it('names the agent that does not run when its webhook does not answer', async () => {
+  it('names the agent that does not run if its webhook does not answer', async () => {
     const { controlPlane, namespace, number } = world();
     const { client } = controlPlane;
     await serveKinds(controlPlane, namespace);

@@ -19,7 +19,7 @@ const status = publishedObject({ ...rolling, decidedMs: Date.now() });
 const statusPath = '/api/v1/namespaces/mimir/configmaps/rollout-status-ingester';
 
 describe('a group that disappears while a user watches it', () => {
-  it.each(['get ingester -w', 'get ingester -w -o jsonl', 'status ingester'])('ends the watching, and says so: %s', async (line) => {
+  it.each(['get ingester -w', 'get ingester -w -o jsonl', 'status ingester'])('ends the watch with a message: %s', async (line) => {
     const server = await fakeApiServer([status]);
     const watching = on(server, line);
     await server.watched('configmaps');
@@ -27,7 +27,7 @@ describe('a group that disappears while a user watches it', () => {
     expect(await watching).toMatchObject({ status: 10, stderr: expect.stringContaining('mimir/ingester was deleted') });
   });
 
-  it('says what becomes of its StatefulSets', async () => {
+  it('names the future of its StatefulSets', async () => {
     const server = await fakeApiServer([status, ledgerObject({ release: terms })]);
     const watching = on(server, 'get ingester -w');
     await server.watched('configmaps');
@@ -45,7 +45,7 @@ describe('a group that is being released', () => {
   });
 
   it.each(['get ingester', 'explain ingester', 'status ingester'])(
-    'is told with when, in which order and how to stop it: %s',
+    'is reported with time, order and the way to stop it: %s',
     async (line) => {
       const ended = await on(await fakeApiServer([...sets, ledgerObject({ release: { ...terms, goneMs } })]), line);
       expect(ended.status).toBe(10);
@@ -60,7 +60,7 @@ describe('a group that is being released', () => {
     },
   );
 
-  it('is told with what was handed back already', async () => {
+  it('is reported with the released StatefulSets', async () => {
     const { stderr } = await on(
       await fakeApiServer([ledgerObject({ release: { ...terms, goneMs, released: ['a', 'b'] } })]),
       'get ingester',
@@ -70,7 +70,7 @@ describe('a group that is being released', () => {
     );
   });
 
-  it('is noted next to what was published last, and only once the agent has seen it', async () => {
+  it('is noted next to the last published decision, only after the agent has seen it', async () => {
     const published = publishedObject({ ...done, decidedMs: Date.now() });
     const notes = async (release: ReleaseTerms) =>
       (await on(await fakeApiServer([published, ledgerObject({ release })]), 'get ingester')).stderr;
@@ -83,7 +83,7 @@ describe('a group that is being released', () => {
     expect(stderr).not.toContain('released');
   });
 
-  it('is no group like others that never were', async () => {
+  it('is distinguished from a group that never existed', async () => {
     expect((await on(await fakeApiServer([]), 'get ingester')).stderr).toContain('group ingester does not exist in namespace mimir');
   });
 });

@@ -62,7 +62,7 @@ async function report(objects: readonly FakeObject[], options: FakeOptions = {})
 }
 
 describe.each(Object.entries(situations))('a report of %s', (_, objects) => {
-  it('shows in every verb the same as the cluster', async () => {
+  it('has the same result in every verb as the cluster', async () => {
     const { live, read } = await report(objects);
     for (const line of verbs) {
       // Without a cluster, status does not wait.
@@ -73,7 +73,7 @@ describe.each(Object.entries(situations))('a report of %s', (_, objects) => {
 });
 
 describe('a report', () => {
-  it('has the same bytes if nothing changes, and the output of the verbs for people', async () => {
+  it('has the same bytes if nothing changes, and the output of the verbs as text', async () => {
     const { url } = await fakeApiServer([...adoptedObjects(), publishedObject(rolling)]);
     const cwd = folderWith({});
     const written = ['one.tar.gz', 'two.tar.gz'].map((file) =>
@@ -93,7 +93,7 @@ describe('a report', () => {
     expect(one.get('decision.json')).toBe(two.get('decision.json'));
   });
 
-  it('contains what the user may read, and names what the user may not read', async () => {
+  it('contains the readable objects, and names the unreadable ones', async () => {
     const { path, live, read } = await report(adoptedObjects(), { forbidden: ['pods', 'secrets', 'controllerrevisions', 'leases'] });
     for (const line of ['explain ingester', 'plan', 'get ingester', 'doctor'])
       expect([line, timeless(await read(line))]).toEqual([line, timeless(await live(line))]);
@@ -122,7 +122,7 @@ describe('a report', () => {
     expect(existsSync(join(cwd, 'rollout-group-report-mimir-ingester.tar.gz'))).toBe(false);
   });
 
-  it('names what is wrong with a file, a group or a flag', async () => {
+  it('names the error in a file, a group or a flag', async () => {
     const { folder, path, read } = await report(adoptedObjects());
     const bytes = readFileSync(path);
     const files = untar(gunzipSync(bytes));
@@ -172,7 +172,7 @@ describe('a report', () => {
       expect([line, timeless(await read(line))]).toEqual([line, timeless(await live(line))]);
   });
 
-  it('has no command line that kubectl recorded as the cause of a change, and keeps a cause that a person wrote', () => {
+  it('does not contain the command line that kubectl recorded as the cause of a change, and keeps a cause that a user wrote', () => {
     const command = 'kubectl set env sts/ingester TOKEN=canary --record=true';
     const answer = (kind: string, apiVersion: string, object: object) => ({
       request: `GET /${kind}`,

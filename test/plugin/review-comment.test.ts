@@ -54,7 +54,7 @@ it('keeps the summary of each environment in a comment that is cut', () => {
   expect(readComment('review.md', comment, 65_536).environments).toHaveLength(3);
 });
 
-it('shortens the plans of all groups alike, before it leaves one out', () => {
+it('shortens the plans of all groups equally, before it omits one', () => {
   const groups = Array.from({ length: 20 }, (_, index): GroupPlan => ({ ...ingester(), group: `ingester-${index}` }));
   const environments = ['staging', 'europe', 'america'].map((name) => ({
     name,
@@ -72,7 +72,7 @@ it('shortens the plans of all groups alike, before it leaves one out', () => {
   expect([count(one, /<summary>Plan of/g), count(one, /<summary>Zones/g), all.length < 60_000]).toEqual([2, 2, true]);
 });
 
-it('shows the same change of several groups as one row, and each exception that lets something pass', () => {
+it('shows the same change of several groups as one row, and each exception that permits an action', () => {
   const effectOf = (group: string, what: string): PolicyEffect => {
     const source = { file: `policies/${group}.yaml`, line: 1, column: 2 };
     return {
@@ -107,7 +107,7 @@ it('shows the same change of several groups as one row, and each exception that 
   `);
 });
 
-it('lists the changed objects in no group, also if no pod restarts, and counts the rows that it leaves out', async () => {
+it('lists the changed objects in no group, also if no pod restarts, and counts the omitted rows', async () => {
   const repository = new ScratchRepository('quick-start');
   const config = (count: number, value: string): void => {
     for (let index = 0; index < count; index += 1) {
@@ -204,7 +204,7 @@ it('gives the same review from threads as from one thread', async () => {
   }
 });
 
-it('asks Git as often for many environments as for one, and reads a file of both revisions once', async () => {
+it('calls Git as often for many environments as for one, and reads a file of both revisions once', async () => {
   const repository = new ScratchRepository('quick-start');
   const entry = (name: string): string => `  - { name: ${name}, policies: ${name}/policies, manifests: ${name}/manifests }\n`;
   const names = ['staging', 'europe', 'america'];

@@ -67,7 +67,7 @@ spec:
     rmSync(plans, { recursive: true });
   });
 
-  it('names the approval that a rule asks for, and how the rollout differs from its approved plan', async () => {
+  it('names the required approval of a rule, and the differences of the rollout from its approved plan', async () => {
     const shown = async (head: string) => {
       const text = (await review(head)).replaceAll(/plan [0-9a-f]{16}/g, 'plan ID');
       return text.split('\n').filter((line) => /^(?:APPROVAL|RISKS)/.test(line));
@@ -312,14 +312,14 @@ spec:
   `);
   });
 
-  it('has the outcome of the groups that it shows, and not of a group that waits without the change', async () => {
+  it('has the outcome of the shown groups, and not of a group that waits without the change', async () => {
     const { environments } = JSON.parse(await review('other', ['-o', 'json'], 'mirror'));
     expect(environments.map(({ plan }: { readonly plan: { readonly outcome: string } }) => plan.outcome)).toEqual(['waits', 'unchanged']);
     const text = await review('other', ['-o', 'markdown'], 'mirror');
     expect(text).toMatch(/^<!-- rollout-group:review env=staging,production outcome=unchanged,unchanged .*\n### .*: no effect\n/);
   });
 
-  it('says that no pod restarts if the change of a group moves none', async () => {
+  it('reports that no pod restarts if the change of a group replaces no pod', async () => {
     const lines = (await review('budget')).split('\n');
     expect(lines.filter((line) => line.startsWith('ROLLOUT'))).toEqual(['ROLLOUT   staging: shop/queue: no pod restarts']);
   });

@@ -69,7 +69,7 @@ afterAll(() => {
 });
 
 describe('the command line of a tool', () => {
-  it('has its flags first and no name from the repository that is not a path in the export', async () => {
+  it('has its flags first and no name from the repository except paths in the export', async () => {
     branch('plain', 'manifests: [charts/ingester, overlay], values: values/staging.yaml');
     expect((await reviewed('plain', 'plain')).status).toBe(0);
     expect([...commandLines()].sort()).toEqual([
@@ -78,7 +78,7 @@ describe('the command line of a tool', () => {
     ]);
   });
 
-  it('comes with an environment without credentials, plugins of helm and repositories of Git', async () => {
+  it('has an environment without credentials, plugins of helm and repositories of Git', async () => {
     branch('environment', 'manifests: [charts/ingester, overlay]');
     const env = { PATH: tools, HOME: '/nonexistent', GITHUB_TOKEN: 'canary', KUSTOMIZE_PLUGIN_HOME: '/x', HELM_PLUGINS: '/x' };
     await runInProcess(['review', '--base', 'environment', '--head', 'environment'], { cwd: scratch.root, env });
@@ -130,7 +130,7 @@ describe('a values file', () => {
     ['a link', 'values/link.yaml', 10, 'values/link.yaml is a symbolic link'],
     ['a directory', 'charts', 10, 'charts is not a file'],
     ['two files for helm', 'a,/etc/passwd', 3, 'has a comma'],
-  ])('is not given to helm if it is %s', async (label, path, status, text) => {
+  ])('is not passed to helm if it is %s', async (label, path, status, text) => {
     const name = label.replaceAll(' ', '-');
     branch(name, `${chart}, values: ["${path}"]`, () => {
       scratch.write('a,/etc/passwd', 'image: x\n');
@@ -156,7 +156,7 @@ describe('the files of a revision', () => {
     expect(written('kustomize')).not.toContain('media');
   });
 
-  it('are not fewer than a chart has, because helm reads a missing file as empty', async () => {
+  it('include every file of a chart, because helm reads a missing file as empty', async () => {
     branch('large-chart', 'manifests: charts/ingester', () => scratch.write('charts/ingester/large.txt', 'x'.repeat(17 * 1_048_576)));
     const ended = await reviewed('large-chart', 'large-chart');
     expect(ended).toMatchObject({ stderr: expect.stringContaining('charts/ingester/large.txt is larger than 16 MiB') });
@@ -288,7 +288,7 @@ describe.skipIf(!hasGo)('Kustomize and Helm', () => {
   });
 });
 
-describe('review of directories that must be rendered', () => {
+describe('review of directories with templates', () => {
   const scratch = new ScratchRepository();
   const tools = mkdtempSync(join(tmpdir(), 'tools-'));
 
@@ -324,7 +324,7 @@ describe('review of directories that must be rendered', () => {
 
   const folders = (): readonly string[] => readdirSync(tmpdir()).filter((name) => name.startsWith('rollout-group-review-'));
 
-  it('names the tool that is missing, and the way without it', async () => {
+  it('names the missing tool, and the way without it', async () => {
     const { status, stderr } = await reviewed('--manifests', 'overlays/production');
     expect([status, stderr.split('\n')[0]]).toEqual([10, 'error: kustomize is not installed, but overlays/production must be rendered']);
     expect(stderr).toContain('commit the rendered manifests');

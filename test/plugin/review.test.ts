@@ -165,14 +165,14 @@ describe('review', () => {
     expect(stdout).toMatch(/^ROLLOUT .*,\s+9\s+restarts$/m);
   });
 
-  it('finds no effect in a pull request that only formats and renames files, and reorders fields and lists', async () => {
+  it('finds no effect in a pull request that only formats and renames files, or reorders fields and lists', async () => {
     expect(await review('formatted', '--fail-on', 'loosened')).toMatchObject({
       status: 0,
       stdout: 'Review  main..formatted   no effect\n',
     });
   });
 
-  it('counts a change that neither loosens nor tightens', async () => {
+  it('counts a change that neither loosens nor tightens a rule', async () => {
     expect((await review('ascending')).stdout).toContain('ascending   1 other change\nCHANGED   the setting order of mimir/ingester');
   });
 
@@ -190,7 +190,7 @@ describe('review', () => {
     ]);
   });
 
-  it('writes a comment for each format, and fails on a loosening if it must', async () => {
+  it('writes a comment for each format, and fails on a loosening if configured', async () => {
     const { status, stdout } = await review('shorter', '-o', 'markdown', '--fail-on', 'loosened', '--tests', 'tests');
     expect(status).toBe(4);
     expect(stdout.replace(/sha256:\w+/, 'sha256:...')).toMatchInlineSnapshot(`
@@ -249,7 +249,7 @@ describe('review', () => {
     expect([await failures(), await failures('--fail-on', 'loosened')]).toEqual(['0', '2']);
   });
 
-  it('names a revision, a directory and flags that are missing', async () => {
+  it('names missing revisions, directories and flags', async () => {
     expect(await review('missing')).toMatchObject({ status: 10, stderr: expect.stringContaining('revision missing does not exist') });
     const words = ['review', '--base', 'main', '--head', 'image'];
     expect(await runInProcess([...words, '--policies', 'nowhere'], { cwd: repository.root })).toMatchObject({ status: 10 });
@@ -338,7 +338,7 @@ describe('review of several environments', () => {
     `);
   });
 
-  it('writes one comment with a summary table, in which no text of a file has an effect', async () => {
+  it('writes one comment with a summary table, in which text of a file has no effect', async () => {
     const { stdout } = await reviewed('deleted', '-o', 'markdown');
     expect(stdout).toMatch(
       /^<!-- rollout-group:review env=staging,production outcome=unchanged,unchanged digest=sha256:[0-9a-f]{64} -->\n/,
@@ -380,7 +380,7 @@ describe('review of several environments', () => {
     expect(JSON.parse(json.stdout).environments.map((one: object) => 'isRemoved' in one)).toEqual([false, true]);
   });
 
-  it('reviews one environment, and names what is wrong with the file', async () => {
+  it('reviews one environment, and names the errors in the file', async () => {
     const { stdout } = await reviewed('deleted', '-o', 'json', '--environment', 'staging');
     expect(JSON.parse(stdout).environments.map(({ name, policies }: { name: string; policies: unknown }) => [name, policies])).toEqual([
       ['staging', { effects: [], asked: 0 }],
@@ -450,7 +450,7 @@ describe('review of a change of the namespace of the agent', () => {
 
   afterAll(() => scratch.remove());
 
-  it('asks each side with its own namespace, so the change does not hide a removed policy', async () => {
+  it('evaluates each side with its own namespace, so the change does not hide a removed policy', async () => {
     const words = ['review', '--base', 'main', '--head', 'moved', '-o', 'json'];
     const { stdout } = await runInProcess(words, { cwd: scratch.root, nowMs });
     const [{ policies, tests }] = JSON.parse(stdout).environments;
@@ -467,7 +467,7 @@ describe('review of a rollout with an approval', () => {
   beforeAll(() => scratch.branch('image', () => scratch.replace('manifests/queue.yaml', /image: \S+/g, 'image: queue:9.0.0')));
   afterAll(() => scratch.remove());
 
-  it('ends with 8 only if it must', async () => {
+  it('ends with 8 only if configured', async () => {
     const words = ['review', '--base', 'main', '--head', 'image', '--policies', 'policies', '--manifests', 'manifests'];
     expect(await runInProcess(words, { cwd: scratch.root, nowMs })).toMatchObject({
       status: 0,

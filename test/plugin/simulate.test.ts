@@ -83,7 +83,7 @@ describe('simulate', () => {
     await expectGolden('simulate', views);
   });
 
-  it('gives the same runs for the same seed, and the one that is shown by the command that it names', async () => {
+  it('shows the same runs for the same seed, and the printed command repeats the shown run', async () => {
     const words = [...rollout, '--runs', '2', '--seed', '3', '--faults', 'all', '-o', 'json'];
     const first = await run(words);
     expect((await run(words)).stdout).toBe(first.stdout);
@@ -98,7 +98,7 @@ describe('simulate', () => {
     expect(again.runs).toEqual(whole.runs.slice(index, index + 1));
   });
 
-  it('carries the whole as JSON: every run with its end, time and faults, and the one that is shown with its timeline', async () => {
+  it('is complete as JSON: every run with its end, time and faults, and the shown run with its timeline', async () => {
     const { status, stdout } = await run([...rollout, '--runs', '2', '--faults', 'pods,network', '-o', 'json']);
     const { kind, groups } = JSON.parse(stdout);
     expect([status, kind, groups.length]).toEqual([0, 'Simulation', 1]);
@@ -117,13 +117,13 @@ describe('simulate', () => {
     expect(stdout).toMatch(/x fault/);
   });
 
-  it('plays a pod that is lost, and takes longer for it', async () => {
+  it('simulates a lost pod, and takes longer for it', async () => {
     const ms = async (...more: readonly string[]): Promise<number> =>
       JSON.parse((await run([...rollout, '--runs', '1', '-o', 'json', ...more])).stdout).groups[0].durationMs.max;
     expect(await ms('--fail', 'pod=b-0@10s+10m')).toBeGreaterThan(await ms('--faults', 'none'));
   });
 
-  it('says what blocks a run, on the calendar of the policies', async () => {
+  it('names the block of a run, on the calendar of the policies', async () => {
     const [held] = JSON.parse((await run([...holidays, '--runs', '1', '--faults', 'none', '--until', '20m', '-o', 'json'])).stdout).groups;
     expect(held).toMatchObject({ unfinished: 1, violated: 0, shown: { end: 'unfinished', violations: [] } });
     expect(held.shown.heldBy[0]).toMatch(/^window: a deny window blocks/);
@@ -142,14 +142,14 @@ describe('simulate', () => {
     expect(JSON.parse(open.stdout).groups[0].unfinished).toBe(0);
   });
 
-  it('plays a change of replicas that the StatefulSet controller makes without the agent', async () => {
+  it('simulates a change of replicas that the StatefulSet controller makes without the agent', async () => {
     const words = ['simulate', '--current', 'now.yaml', '--set', 'replicas=2', '-f', 'policy.yaml', '--runs', '1', '--faults', 'none'];
     const [scaled] = JSON.parse((await run([...words, '-o', 'json'])).stdout).groups;
     expect(scaled).toMatchObject({ group: 'store', unfinished: 0, violated: 0 });
     expect(scaled.durationMs.max).toBeGreaterThan(0);
   });
 
-  it('knows no other names of faults, also as a process', () => {
+  it('rejects unknown names of faults, also as a process', () => {
     const { status, stderr } = runPlugin([...rollout, '--faults', 'rain'], { cwd: folderWith(files) });
     expect(status).toBe(3);
     expect(stderr).toContain('rain is unknown');
@@ -209,7 +209,7 @@ async function play(scenario: Scenario, { keepsTimeline }: RunOptions = {}): Pro
 }
 
 describe('a run that breaks an invariant', () => {
-  it('is the one that is shown, made small, with what led to it', async () => {
+  it('is shown in a minimal form, with the events that led to it', async () => {
     const simulation = await simulateGroup(simulated, { seed: 1, runs: 5, play });
     expect(simulation).toMatchObject({ violated: 1, unfinished: 0, shown: { seed: 3 } });
     const { smallest, timeline } = simulation.shown;
@@ -237,13 +237,13 @@ describe('a run that breaks an invariant', () => {
     expect(await simulateGroup(simulated, { seed: 1, runs: 5, play, players: [player, player] })).toEqual(one);
   });
 
-  it('says how far it has come, and how far making it small', async () => {
+  it('reports the progress of the runs and of the minimization', async () => {
     const seen: string[] = [];
     await simulateGroup(simulated, { seed: 2, runs: 2, play, progress: ({ what, done, of }) => seen.push(`${what} ${done}/${of}`) });
     expect(seen.slice(0, 3)).toEqual(['run 0/2', 'run 1/2', 'shrink 0/40']);
   });
 
-  it('is told at each width, with and without colour', async () => {
+  it('is reported at each width, with and without colour', async () => {
     const shown: GroupSimulation = {
       namespace: 'mimir',
       group: 'ingester',
@@ -271,11 +271,11 @@ describe('the line of progress', () => {
     return String(raw.read() ?? '').split('\r\u001b[K');
   };
 
-  it('comes after a second, is written over, and goes', () => {
+  it('appears after a second, is overwritten, and disappears', () => {
     expect(shown({}, [500, 1100, 1200, 1400])).toEqual(['', 'prod/store: run 2 of 9', 'prod/store: run 4 of 9', '']);
   });
 
-  it('is for people at a terminal alone', () => {
+  it('is only for a terminal', () => {
     expect(shown({ isTerminal: false }, [1100])).toEqual(['']);
     expect(shown({ quiet: true }, [1100])).toEqual(['']);
   });

@@ -80,7 +80,7 @@ it('explain --set explains the cluster after the change, as plan --set does', as
   expect(JSON.parse(stdout)).toMatchObject({ kind: 'Explanation', decision: { group: 'ingester', run: { outcome: 'running' } } });
 });
 
-it('scale names what ends a run that blocks it', async () => {
+it('scale names the way to end a run that blocks it', async () => {
   const { status, stderr } = await act('scale ingester --replicas 1 --zone a', { extra: [ledgerObject({ run: runOf() })] });
   expect(status).toBe(5);
   expect(stderr).toContain(
@@ -89,7 +89,7 @@ it('scale names what ends a run that blocks it', async () => {
 });
 
 describe('the advice of a message', () => {
-  it('for a wave with an unknown zone: the zone that no wave names, or the zones that exist', async () => {
+  it('for a wave with an unknown zone: the zone without a wave, or the existing zones', async () => {
     const wave = (zones: string) => `{ name: all, zones: [${zones}], percent: 100 }`;
     expect(await lint({ 'g.yaml': group(wave('a, b, d')) })).toContain('did you mean c');
     const several = await lint({ 'g.yaml': group(wave('a, d')) });
@@ -103,12 +103,12 @@ describe('the advice of a message', () => {
     expect(await lint({ 'g.yaml': group(), 's.yaml': `${sets}${budget}` })).toContain('kubectl rollout-group pause store -n prod');
   });
 
-  it('for manifests without a group: that init proposes some', async () => {
+  it('for manifests without a group: that init proposes groups', async () => {
     const { status, stderr } = await runInProcess(['plan', '--current', '.'], { cwd: folderWith({ 's.yaml': sets }) });
     expect([status, stderr]).toEqual([10, expect.stringContaining('kubectl rollout-group init')]);
   });
 
-  it('for init where every StatefulSet has its group: that they have', async () => {
+  it('for init without new groups: that every StatefulSet has a group', async () => {
     const { status, stderr } = await runInProcess(['init', '--from-dir', '.', '--out', 'p'], {
       cwd: folderWith({ 'g.yaml': group(), 's.yaml': sets }),
     });
@@ -118,7 +118,7 @@ describe('the advice of a message', () => {
     expect(stderr).not.toContain('could be made of');
   });
 
-  it('for a case of a PolicyTest that counts one zone and is done: to count the others', async () => {
+  it('for a case of a PolicyTest that counts one zone and is complete: to count the other zones', async () => {
     const test = `apiVersion: rollout-group.dev/v1alpha1
 kind: PolicyTest
 metadata: { name: t, namespace: prod }

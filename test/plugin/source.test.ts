@@ -40,13 +40,13 @@ describe('files and directories', () => {
     expect(await readInput('./p/', access(cwd))).toEqual(expected);
   });
 
-  it('a file is read with any name, and named as it was typed, without detours', async () => {
+  it('a file is read with any name, and named as in the argument, as a direct path', async () => {
     const cwd = folderWith({ 'p/policy.txt': 'x' });
     expect(await readInput('./p//policy.txt', access(cwd))).toEqual([{ name: 'p/policy.txt', text: 'x' }]);
     expect(await readInput(join(cwd, 'p/policy.txt'), access(cwd))).toEqual([{ name: join(cwd, 'p/policy.txt'), text: 'x' }]);
   });
 
-  it('a file that two sources name is read once', async () => {
+  it('a file in two sources is read once', async () => {
     const cwd = folderWith({ 'p/a.yaml': 'a', 'p/b.yaml': 'b' });
     expect((await readInputs(['./p/b.yaml', 'p', 'p/../p/a.yaml', '-', '-'], access(cwd))).map(({ name }) => name)).toEqual([
       'p/b.yaml',
@@ -63,38 +63,38 @@ describe('files and directories', () => {
     expect(await failureOf('mount', cwd)).toEqual([10, 'mount/other.yaml is a link out of mount']);
   });
 
-  it('a named pipe in a directory is refused, not waited for', async () => {
+  it('a named pipe in a directory is rejected without a wait', async () => {
     const cwd = folderWith({ 'p/a.yaml': 'a' });
     expect(spawnSync('mkfifo', [join(cwd, 'p/b.yaml')]).status).toBe(0);
     expect(await failureOf('p', cwd)).toEqual([10, 'p/b.yaml is not a regular file']);
   });
 
-  it('a circle of folders ends', async () => {
+  it('a cycle of folders ends', async () => {
     const cwd = folderWith({ 'p/a.yaml': 'a' });
     symlinkSync('..', join(cwd, 'p/up'));
     expect((await readInput('p', access(cwd))).map(({ name }) => name)).toEqual(['p/a.yaml']);
   });
 
-  it('what does not exist, and a directory without a single document, are not found', async () => {
+  it('a missing path, and a directory without a document, are not found', async () => {
     const cwd = folderWith({ 'docs/a.md': '' });
     expect(await failureOf('missing', cwd)).toEqual([10, 'missing does not exist']);
     expect(await failureOf('docs', cwd)).toEqual([10, 'docs holds no .yaml, .yml or .json file']);
     expect(await failureOf('docs/a.md/b', cwd)).toEqual([10, 'docs/a.md/b does not exist']);
   });
 
-  it('a file larger than the limit is refused', async () => {
+  it('a file above the limit is rejected', async () => {
     const cwd = folderWith({ 'large.yaml': 'x'.repeat(16 * 1_048_576 + 1) });
     expect(await failureOf('large.yaml', cwd)).toEqual([3, 'large.yaml is larger than 16 MiB']);
   });
 });
 
 describe('standard input', () => {
-  it('is read once and gives the same text every time', async () => {
+  it('is read once and has the same text every time', async () => {
     const read = readStandardInput(Readable.from([Buffer.from('é').subarray(0, 1), Buffer.from('é').subarray(1)]));
     expect(await Promise.all([read(), read()])).toEqual(['é', 'é']);
   });
 
-  it('does not wait for a person', async () => {
+  it('does not wait at a terminal', async () => {
     const read = readStandardInput(Object.assign(new Readable(), { isTTY: true }));
     await expect(read()).rejects.toMatchObject({ exitCode: 3 });
   });
@@ -143,7 +143,7 @@ describe('revisions of Git', () => {
     ]);
   });
 
-  it('tell a missing repository, revision and path apart', async () => {
+  it('distinguish a missing repository, revision and path', async () => {
     const cwd = repository({ 'a.yaml': 'a' });
     expect(await failureOf('git:HEAD', folderWith({}))).toEqual([10, 'revision HEAD cannot be read']);
     expect(await failureOf('git:nowhere', cwd)).toEqual([10, 'revision nowhere does not exist']);

@@ -81,7 +81,7 @@ describe('start-up', () => {
     expect(packagesIn(loadedWith(chunk(complete, 'candidates')))).toEqual([]);
   });
 
-  it('completion from the cluster loads no engine, and no package but the one that reads a kubeconfig', () => {
+  it('completion from the cluster loads no engine, and only the package that reads a kubeconfig', () => {
     const candidates = loadedWith(chunk(complete, 'candidates'));
     const cluster = [...candidates].flatMap((file) => chunks(file, 'cluster-candidates'))[0] ?? '';
     const names = chunk(cluster, 'cluster-names');

@@ -47,14 +47,14 @@ const formats = [
 describe.each(rows)('$stop', (row) => {
   const plan = planOf(row);
 
-  it.each(formats)('%s names who, why, until when and what ends it', (_, render) => {
+  it.each(formats)('%s names requester, reason, end and the command that ends it', (_, render) => {
     const shown = render(plan);
     for (const text of [row.fact, row.until ?? '', ...row.commands]) expect(shown).toContain(text);
     expect(shown).not.toMatch(/(?:WAITS|BLOCKED) /);
   });
 });
 
-it('a plan that meets no stop shows no stop', () => {
+it('a plan without a stop shows no stop', () => {
   expect(planGroups(planInput({ desired: manifests({ image: 'grafana/mimir:2.17.1' }) })).groups[0]?.stops).toBeUndefined();
 });
 
@@ -85,7 +85,7 @@ describe.each(ended.map((row) => row.stop))('after the stop %s', (stop) => {
   it.each([
     ['until a time', { expiresMs: kitNowMs + hourMs }],
     ['without end', {}],
-  ])('a plan also shows the pause of a zone whose pods are left, %s', (_, until) => {
+  ])('a plan also shows the pause of a zone with outdated pods, %s', (_, until) => {
     const request = intent({ action: 'pause', reason: 'INC-441', zone: 'b', ...until });
     const { plan, rules } = stopsWith({ intents: [request] });
     expect(rules).toEqual(['paused', ...ofRun]);
@@ -179,7 +179,7 @@ describe('the checks after the wait of a plan', () => {
       'with the soak of wave rest',
     ],
     ['after a rollback', rowOf('abort --rollback').overrides, [canary, rest], all],
-  ])('are those of the waves that follow %s', (_, overrides, checks, text) => {
+  ])('are the checks of the waves that follow %s', (_, overrides, checks, text) => {
     const strategy = overrides === rowOf('abort --rollback').overrides ? 'pinned' : 'onDelete';
     const plan = planOf({ stop: '', fact: '', commands: [], overrides, definition: group({ zones, rollout: { strategy, waves } }) });
     expect(plan.groups[0]?.checksAfterWait?.map(({ wave: name, kinds }) => [name, ...kinds])).toEqual(checks);

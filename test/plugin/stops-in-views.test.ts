@@ -54,7 +54,7 @@ describe.each(rows)('$stop', (row) => {
   const decision = published(row);
 
   it.each(['get ingester', 'status ingester --watch=false', 'explain ingester'])(
-    '%s names who, why, until when and what ends it',
+    '%s names requester, reason, end and the command that ends it',
     async (line) => {
       const shown = await shownBy(line, decision);
       for (const text of [row.fact, row.until ?? '', ...row.commands]) expect(shown).toContain(text);
@@ -62,7 +62,7 @@ describe.each(rows)('$stop', (row) => {
     },
   );
 
-  it('get of all groups names who and why', async () => {
+  it('get of all groups names requester and reason', async () => {
     expect(await shownBy('get', decision)).toContain(row.inList ?? row.fact);
   });
 });
@@ -75,12 +75,12 @@ it.each(['rejection of the wave', 'rejection of a later wave'])('a %s has its na
 });
 
 describe('explain', () => {
-  it('resumes only the zone that is paused', async () => {
+  it('resumes only the paused zone', async () => {
     const shown = await shownBy('explain ingester', published(rowOf('pause of a zone during a rollout')));
     expect(shown).not.toMatch(/resume mimir\/ingester(?! --zone a)/);
   });
 
-  it('names an undo in its headline while nothing moves', async () => {
+  it('names an undo in its headline without a rollout', async () => {
     const undone = published({
       ...rowOf('undo while nothing moves'),
       overrides: saying('undo', { undone: [{ zone: 'a', revision: 'rev-9' }] }),
@@ -131,7 +131,7 @@ describe('status after a rollback', () => {
   const back = published(rowOf('abort --rollback'));
   const todo = `To end it: ${command(`retry ${name}`)}, or ${command(`undo ${name}`)}, or ${otherTemplate}`;
 
-  it.each(['complete', 'zone=a', 'wave=1'])('ends with 6 before %s, and says what to do', async (condition) => {
+  it.each(['complete', 'zone=a', 'wave=1'])('ends with 6 before %s, and names the next step', async (condition) => {
     const { status, stdout, stderr } = await endOf(`status ingester --for ${condition} --timeout 5s`, back);
     expect([status, stdout]).toEqual([
       6,
@@ -162,7 +162,7 @@ describe('a policy rule that waits for approvals', () => {
     ],
     ['under an undo', { ...asked, ...saying('undo', { undone: [{ zone: 'a', revision: 'rev-9' }] }) }, '0 of 2'],
     ['during a rollback', { ...afterRun(back), ...asked }, '0 of 2'],
-  ])('needs a person, and explain names the command: %s', async (_, overrides, count) => {
+  ])('needs a user, and explain names the command: %s', async (_, overrides, count) => {
     const shown = await shownBy(
       'explain ingester',
       published({ ...rowOf('hold by policy during a rollout'), overrides }),
@@ -210,7 +210,7 @@ describe('a denial of a later zone', () => {
   });
 });
 
-describe('exceptions by which a rollout passes', () => {
+describe('exceptions that permit a rollout', () => {
   const requestedBy = { user: 'admin', atMs: kitNowMs };
   const decision = published({
     ...rowOf('window during a rollout'),
@@ -227,12 +227,15 @@ describe('exceptions by which a rollout passes', () => {
     'safety/moves: the storage moves; permitted by exception moves of admin for any amount in all zones until 2026-03-02 12:04 UTC (passed) (hotfix)';
   const byWindow = 'permitted by exception window of admin for any amount in all zones until 2026-03-02 13:00 UTC (passed) (see CHG-1)';
 
-  it.each(['get ingester', 'status ingester --watch=false', 'explain ingester'])('are in %s with who, why and until when', async (line) => {
-    const shown = await shownBy(line, decision);
-    for (const text of [byRule, byWindow]) expect(shown).toContain(text);
-    for (const one of ['moves', 'window']) expect(shown).toContain(`kubectl rollout-group cancel mimir/ingester ${one}`);
-    expect(shown).not.toMatch(/Nothing is wrong|No rule blocks/);
-  });
+  it.each(['get ingester', 'status ingester --watch=false', 'explain ingester'])(
+    'are in %s with requester, reason and end',
+    async (line) => {
+      const shown = await shownBy(line, decision);
+      for (const text of [byRule, byWindow]) expect(shown).toContain(text);
+      for (const one of ['moves', 'window']) expect(shown).toContain(`kubectl rollout-group cancel mimir/ingester ${one}`);
+      expect(shown).not.toMatch(/Nothing is wrong|No rule blocks/);
+    },
+  );
 
   it('do not repeat the window that still stops other zones', async () => {
     const exceptions = [exception('window', { name: 'window', requestedBy, zone: 'a' })];
@@ -255,7 +258,7 @@ describe('exceptions by which a rollout passes', () => {
   });
 });
 
-describe('exceptions that permit nothing now', () => {
+describe('exceptions that permit nothing at the moment', () => {
   const requestedBy = { user: 'anna', atMs: kitNowMs };
   const withEnd = (expiresMs: number): PublishedDecision =>
     published({
@@ -350,7 +353,7 @@ describe('status that ends with its timeout', () => {
       7,
       'the rollout waits: window: a deny window blocks rollout (limit: freeze); windows allow the action from 2026-03-02 13:00 UTC',
     ],
-  ])('says whether a person must act: %#', async (row, exitCode, text) => {
+  ])('reports whether a user must act: %#', async (row, exitCode, text) => {
     const decision = published(row);
     const ended = await endOf('status ingester --timeout 50ms', decision, requesterWebhook);
     expect([ended.status, ended.stderr]).toEqual([exitCode, expect.stringContaining(text)]);
@@ -384,7 +387,7 @@ describe('missing webhooks', () => {
     expect(given.unenforced).toMatch(/^the configurations differ .*….* Run: kubectl rollout-group install$/);
   });
 
-  it('keep explain from naming an approval that would be refused', async () => {
+  it('prevent explain from naming an approval that would be denied', async () => {
     const waiting = published({ ...rowOf('rejection of the wave'), overrides: afterRun({ ...run, outcome: 'running' }) });
     const problem = 'no webhook records requesters, so no approval counts: MutatingWebhookConfiguration rollout-group does not exist';
     for (const line of ['get', 'get ingester', 'status ingester --watch=false']) expect(await shownBy(line, waiting)).toContain(problem);

@@ -74,7 +74,7 @@ describeWithBinaries('the surface of a cluster', () => {
     expect(shown(line)).toMatch(/^shop\/cache /);
   });
 
-  it('get takes and prints what kubectl does', () => {
+  it('get accepts and prints the same as kubectl', () => {
     const [name = ''] = bundle('get -o name').stdout.split('\n');
     expect(kubectl(`get ${name} -o name`).stdout).toBe(`${name}\n`);
     expect(kubectl(`label ${name} team=storage`).status).toBe(0);
@@ -121,7 +121,7 @@ describeWithBinaries('the surface of a cluster', () => {
     expect(JSON.parse(bundle(`${line} -o json`).stdout)).toHaveProperty('kind');
   });
 
-  it('diff compares zones by structure, takes --set, and gives both sides without fields of the API server', () => {
+  it('diff compares zones by structure, accepts --set, and has both sides without fields of the API server', () => {
     // The zones a and c are parts of the word cache.
     expect(bundle('diff --zones --live')).toMatchObject({ status: 0, stdout: expect.stringContaining('no differences between zones') });
     const set = bundle('diff --set image=registry.example.com/cache:1.1.0');
@@ -162,7 +162,7 @@ describeWithBinaries('the surface of a cluster', () => {
     applyAs(set);
   });
 
-  it.each(['restart', 'scale'])('a request with the action %s is refused by the API server and by lint', (action) => {
+  it.each(['restart', 'scale'])('a request with the action %s is rejected by the API server and by lint', (action) => {
     const request = intent('ask', { action });
     expect(kubectl('create -f -', request)).toMatchObject({ status: 1, stderr: expect.stringMatching(/spec\.action: Unsupported value/) });
     expect(bundle('lint ask.json', filesOf({ 'ask.json': request }))).toMatchObject({
@@ -171,7 +171,7 @@ describeWithBinaries('the surface of a cluster', () => {
     });
   });
 
-  it('no rule that no exception overrides is overridden, by the verb or by an object', () => {
+  it('a rule without exceptions cannot be overridden, by the verb or by an object', () => {
     const { stderr } = kubectl('create --dry-run=server -f -', listOf(rulesWithoutException.map(exceptionTo)));
     expect(rulesWithoutException.filter((rule) => !stderr.includes(`no exception can override the rule ${rule} (`))).toEqual([]);
     for (const rule of ['approval', 'soak', 'paused'])
@@ -182,7 +182,7 @@ describeWithBinaries('the surface of a cluster', () => {
     expect(read<Listed>('rolloutexceptions').items).toEqual([]);
   });
 
-  it('without its webhooks nothing is replaced, approved or aborted, and plan, get and doctor say why', async () => {
+  it('without its webhooks no pod is replaced, no request approved or aborted, and plan, get and doctor name the reason', async () => {
     const stored = configurations.map((kind) => read<Listed>(kind));
     const before = pods();
     for (const kind of configurations) expect(kubectl(`delete ${kind} --all`).status).toBe(0);
@@ -262,7 +262,7 @@ describeWithBinaries('the surface of a cluster', () => {
     await expect.poll(notes, { timeout: 30_000 }).toEqual(everyPod);
   });
 
-  it('restart names what it ends, and neither it nor kubectl rolls out a rolled-back template; undo, then restart, keeps the version', async () => {
+  it('restart names the runs that it ends, and neither it nor kubectl rolls out a rolled-back template; undo, then restart, keeps the revision', async () => {
     const now = /cache:\S+/.exec(kubectl('get statefulset cache-a -o jsonpath={.spec.template.spec.containers[0].image}').stdout)?.[0];
     const phase = () => shown('get cache');
     const sets = ['a', 'b', 'c'].map((zone) => `statefulset/cache-${zone}`).join(' ');

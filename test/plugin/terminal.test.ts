@@ -17,7 +17,7 @@ function sink(settings: Partial<OutputSettings> = {}, columns?: number) {
   return { stream, text: () => text };
 }
 
-describe('text that leaves the program', () => {
+describe('the printed text', () => {
   const foreign = 'a\u001b[31mred\u001b[0m\u001b]0;title\u0007\r\u0085\u202eb\u2028c\td\n';
 
   it('shows control characters of foreign text instead of sending them, and keeps tabs and line feeds', () => {
@@ -26,7 +26,7 @@ describe('text that leaves the program', () => {
     expect(text()).toBe('a\\u001b[31mred\\u001b[0m\\u001b]0;title\\u0007\\u000d\\u0085\\u202eb\\u2028c\td\n');
   });
 
-  it('lets colour sequences pass when colour is on, and nothing else', () => {
+  it('keeps colour sequences if colour is on, and no other sequence', () => {
     const { stream, text } = sink({ color: 'always' });
     stream.write(foreign);
     expect(text()).toBe('a\u001b[31mred\u001b[0m\\u001b]0;title\\u0007\\u000d\\u0085\\u202eb\\u2028c\td\n');
@@ -42,13 +42,13 @@ describe('text that leaves the program', () => {
 });
 
 describe('the abilities of a stream', () => {
-  it('has the width of the terminal, 80 columns when the terminal does not say, and none in a pipe', () => {
+  it('has the width of the terminal, 80 columns without a known width, and no width in a pipe', () => {
     expect(
       [sink({}, 132), sink({}, 0), sink(), sink({ width: 100 }), sink({ width: 100 }, 132)].map(({ stream }) => stream.columns),
     ).toEqual([132, 80, undefined, 100, 100]);
   });
 
-  it('uses Unicode in a UTF-8 locale only, asked in the order of POSIX', () => {
+  it('uses Unicode in a UTF-8 locale only, by the precedence of POSIX', () => {
     const marks = (env: OutputSettings['env'], ascii = false) => sink({ env, ascii }).stream.glyphs.ok;
     expect([
       marks({ LANG: 'de_DE.utf8' }),

@@ -30,7 +30,7 @@ function manifest(image: string, container: object): string {
 }
 
 describeOnControlPlane('an undo of a change that removed a field', (controlPlane) => {
-  it('blocks the same manifests, and lets the next ones remove the field', async () => {
+  it('blocks the same manifests, and accepts the next ones without the field', async () => {
     const { client } = controlPlane();
     const path = `/apis/apps/v1/namespaces/${namespace}/statefulsets`;
     await client.create('/api/v1/namespaces', { metadata: { name: namespace } });
@@ -148,7 +148,7 @@ describeOnControlPlane('an undo in the middle of a run of the strategy partition
     await untilReady('the earlier revision', (items) => items.every((pod) => revisionOf(pod) === old));
   });
 
-  it('stays denied in a group whose strategy does not hold the pods', async () => {
+  it('stays denied in a group with a strategy that does not keep the pods', async () => {
     const { client } = controlPlane();
     const writer = await person(controlPlane(), namespace, 'second-writer', writerRules);
     const groups = `/apis/rollout-group.dev/v1alpha1/namespaces/${namespace}/rolloutgroups`;

@@ -50,7 +50,7 @@ function risksOf(text: string): readonly string[] {
 describe('the corpus of broken policy files', () => {
   for (const file of files.filter((one) => !isRisk(one))) {
     const text = textOf(file);
-    it(`${file} is answered with its code at its place`, () => {
+    it(`${file} has its code at its place`, () => {
       const [, code, line, column] = /^# expect: (RG\d{4}) (\d+):(\d+)\n/.exec(text) ?? [];
       expect(file.slice(0, 6).toUpperCase()).toBe(code);
       const { findings } = lintPolicies([{ name: file, text }]);
@@ -75,7 +75,7 @@ describe('the corpus of broken policy files', () => {
     expect(covered.size).toBe(ofFiles.length);
   });
 
-  it('shows no other error or warning than the one that each input is about', () => {
+  it('has only the error or warning of each input', () => {
     const noisy = files.flatMap((file) => {
       const { findings } = lintPolicies([{ name: file, text: textOf(file) }]);
       const others = findings.filter((one) => one.severity !== 'notice' && one.code !== file.slice(0, 6).toUpperCase());
@@ -94,7 +94,7 @@ describe('the corpus of broken policy files', () => {
     `);
   });
 
-  it('is answered with findings, never an exception, however its files are damaged', () => {
+  it('has findings and never an exception, for any damaged files', () => {
     const short = files.map(textOf).filter((text) => text.length < 4000);
     const piece = fc.constantFrom(
       'null',

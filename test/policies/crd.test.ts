@@ -83,7 +83,7 @@ function problems(node: Node): readonly string[] {
 }
 
 describe('the CustomResourceDefinitions', () => {
-  it('are there for every kind with a resource', () => {
+  it('exist for every kind with a resource', () => {
     expect(definitions.map(({ crd }) => crd.metadata.name)).toEqual([
       'rolloutgroups.rollout-group.dev',
       'rolloutpolicies.rollout-group.dev',
@@ -100,7 +100,7 @@ describe('the CustomResourceDefinitions', () => {
     expect(nodes(schemaOf(crd)).flatMap(({ path, node }) => problems(node).map((problem) => `${path} ${problem}`))).toEqual([]);
   });
 
-  it('the walk of this test finds each broken rule', () => {
+  it('the check of this test finds each broken rule', () => {
     const broken: readonly Node[] = [
       { type: 'string', const: 'x' },
       { $ref: '#/x', type: 'string' },
@@ -116,7 +116,7 @@ describe('the CustomResourceDefinitions', () => {
     expect(broken.map((node) => problems(node).length)).toEqual(broken.map(() => 1));
   });
 
-  it.each(definitions)('$kind takes its sample, with the defaults in place', ({ kind, crd }) => {
+  it.each(definitions)('$kind accepts its sample, with the defaults filled in', ({ kind, crd }) => {
     const validate = new Ajv({ strict: false, allErrors: true }).compile(schemaOf(crd));
     validate(JSON.parse(JSON.stringify(sampleDocuments.find((document) => document.kind === kind))));
     expect(validate.errors ?? []).toEqual([]);
@@ -161,7 +161,7 @@ describe('the CustomResourceDefinitions', () => {
     });
   });
 
-  it('the group alone has status and scale, on fields that exist', () => {
+  it('only the group has status and scale, on existing fields', () => {
     const paths = (kind: Kind) => {
       const crd = definitions.find((one) => one.kind === kind)?.crd;
       return { subresources: crd?.spec.versions[0]?.subresources, fields: crd ? nodes(schemaOf(crd)).map(({ path }) => path) : [] };
@@ -190,7 +190,7 @@ describe('the CustomResourceDefinitions', () => {
     expect(missing).toEqual([]);
   });
 
-  it('names are those of the registry', () => {
+  it('names are the names of the registry', () => {
     expect(definitions.map(({ kind, crd }) => [kind, crd.spec.names, crd.spec.scope])).toEqual(
       definitions.map(({ kind }) => {
         const { plural, shortNames } = kinds[kind];

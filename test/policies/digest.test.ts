@@ -69,7 +69,7 @@ describe('the digest of policies', () => {
       agentNamespace: 'rollout-group',
     }).digest;
 
-  it('is the same for files as people plan with them and for objects as an agent reads them, in any order', () => {
+  it('is the same for files of a plan and for objects of an agent, in any order', () => {
     const all = [group, policy(), exception];
     const digests = new Set([ofFiles(all), ofObjects(all), ofFiles([...all].reverse()), ofObjects([...all].reverse())]);
     expect(digests.size).toBe(1);
@@ -94,11 +94,11 @@ describe('the digest of policies', () => {
   });
 });
 
-it('is the beginning of the SHA-256', () => {
+it('is the start of the SHA-256', () => {
   expect(hashText('foobar')).toBe('c3ab8ff13720e8ad');
 });
 
-it('writes the same JSON for any order of keys, and leaves out undefined values', () => {
+it('writes the same JSON for any order of keys, and omits undefined values', () => {
   const one = { b: [1, { d: null, c: undefined }], a: 'x' };
   const other = { a: 'x', b: [1, { d: null }] };
   expect([canonicalJson(one), canonicalJson(other)]).toEqual(['{"a":"x","b":[1,{"d":null}]}', '{"a":"x","b":[1,{"d":null}]}']);

@@ -143,16 +143,16 @@ it('names no alias, anchor or tag, because a credential can begin with their cha
 describe('the table of codes', () => {
   const entries: readonly (readonly [string, CodeEntry])[] = Object.entries(findingCodes);
 
-  it('gives every code a title without a full stop and an explanation of whole sentences', () => {
+  it('has a title without a full stop and an explanation of whole sentences for every code', () => {
     const wrong = entries.filter(([, { title, explanation }]) => !/^[A-Z].*[^.]$/.test(title) || !/^[A-Z`].*\.$/.test(explanation));
     expect(wrong).toEqual([]);
   });
 
-  it('gives hints that go on after `fix:`', () => {
+  it('has hints that continue after `fix:`', () => {
     expect(entries.filter(([, { hint }]) => hint !== undefined && !/^[a-z].*[^.]$/.test(hint))).toEqual([]);
   });
 
-  it('has no two codes of one title', () => {
+  it('has no two codes with one title', () => {
     const titles = entries.map(([, { title }]) => title);
     expect(titles.filter((title, index) => titles.indexOf(title) !== index)).toEqual([]);
   });
@@ -174,7 +174,7 @@ describe('the table of codes', () => {
     `);
   });
 
-  it('answers only known codes', () => {
+  it('accepts only known codes', () => {
     expect(explainCode('RG2106')?.title).toBe('Zones follow each other in a cycle');
     expect([explainCode('RG9999'), explainCode('constructor')]).toEqual([undefined, undefined]);
   });
@@ -183,7 +183,7 @@ describe('the table of codes', () => {
 describe('a finding', () => {
   const place = placeIn('spec:\n  rollout: { strategy: promot }\n', 'promot', '/spec/rollout/strategy');
 
-  it('takes severity and hint from the table, and either from its options', () => {
+  it('has the severity and hint of the table, or of its options', () => {
     expect(finding('RG2203', place, 'no wave completes zone c: percent: 100 is missing')).toMatchInlineSnapshot(`
       {
         "code": "RG2203",
@@ -211,7 +211,7 @@ describe('a finding', () => {
     expect([softer.severity, softer.hint]).toEqual(['notice', 'wait']);
   });
 
-  it('knows where it is with and without a file', () => {
+  it('has its place with and without a file', () => {
     const inCluster = objectPlace('StatefulSet mimir/ingester-zone-a', ['metadata', 'labels', 'a/b~c']);
     expect([placeText(place), placeText(inCluster)]).toEqual([
       'policies/ingester.yaml:2:24',
@@ -223,11 +223,11 @@ describe('a finding', () => {
     ]);
   });
 
-  it('writes pointers as RFC 6901 asks', () => {
+  it('writes pointers by RFC 6901', () => {
     expect(jsonPointer(['spec', 'rules', 2, 'when', '</>', 'a~b'])).toBe('/spec/rules/2/when/<~1>/a~0b');
   });
 
-  it('is sorted by place, and repeated once only', () => {
+  it('is sorted by place, without repetition', () => {
     const at = (file: string, line: number, column: number): Finding => finding('RG2003', { file, line, column, pointer: '' }, 'x');
     const sorted = [at('a.yaml', 2, 9), at('a.yaml', 10, 1), at('b.yaml', 1, 1)];
     expect(sortFindings([...sorted, ...sorted].reverse())).toEqual(sorted);
@@ -258,7 +258,7 @@ describe('the text of a finding', () => {
     `);
   });
 
-  it('leaves out lines that no person wrote', () => {
+  it('omits lines that no user wrote', () => {
     const text = `list: [${'x, '.repeat(400)}wrong]\n`;
     expect(renderFinding(finding('RG2005', placeIn(text, 'wrong'), 'list[400] is wrong'))).toBe(
       'policies/ingester.yaml:1:1208 error RG2005 list[400] is wrong',

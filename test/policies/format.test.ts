@@ -9,7 +9,7 @@ import { sampleDocuments, sampleText } from './sample-documents.ts';
 const policy = (rest: string) => `apiVersion: rollout-group.dev/v1alpha1\nkind: RolloutPolicy\nmetadata:\n  name: p\n${rest}`;
 
 describe('the canonical form', () => {
-  it('has the fields in the order of the schema, and comments next to what they explain', () => {
+  it('has the fields in the order of the schema, and comments next to their fields', () => {
     const text = `# Owned by the metrics team.
 
 kind: RolloutGroup
@@ -52,12 +52,12 @@ metadata: {namespace: mimir, name: x}
     `);
   });
 
-  it('keeps a comment at the head of a document at its head', () => {
+  it('keeps a comment at the start of a document', () => {
     const text = 'kind: RolloutPolicy\napiVersion: rollout-group.dev/v1alpha1\nmetadata:\n  name: p\n';
     expect(formatText(`# first\n${text}---\n# second\n${text}`)).toBe(`# first\n${policy('')}---\n# second\n${policy('')}`);
   });
 
-  it('quotes what an older YAML reader takes for a boolean or a number', () => {
+  it('quotes text that an older YAML reader reads as a boolean or a number', () => {
     const text = policy('  labels: { a: yes, b: on, on: n, c: 12:30:00, d: plain }\n');
     expect(formatText(text)).toBe(policy('  labels: { a: "yes", b: "on", "on": "n", c: "12:30:00", d: plain }\n'));
   });
@@ -104,7 +104,7 @@ metadata: {namespace: mimir, name: x}
     ['no document', ''],
     ['too much nesting', `${'['.repeat(5000)}`],
     ['a number that would lose digits', policy('spec:   { limits: { minReplicas: 12345678901234567891 } }\n')],
-  ])('leaves the text as it is written: %s', (_, text) => {
+  ])('keeps the notation of a text: %s', (_, text) => {
     expect(formatText(text)).toBe(text);
   });
 
@@ -113,7 +113,7 @@ metadata: {namespace: mimir, name: x}
     expect(formatText(text)).toBe(text);
   });
 
-  it('is what init writes', () => {
+  it('is the output of init', () => {
     const text = sampleDocuments.map((one) => writeDocument(one)).join('---\n');
     expect(formatText(text)).toBe(text);
   });
@@ -147,7 +147,7 @@ function scrambled(seed: number): { readonly text: string; readonly comments: re
 }
 
 describe('formatting any text', () => {
-  it('changes no value, loses no comment, and is done after one time', () => {
+  it('changes no value, loses no comment, and is stable', () => {
     fc.assert(
       fc.property(fc.nat(), (seed) => {
         const { text, comments } = scrambled(seed);

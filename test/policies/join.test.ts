@@ -52,7 +52,7 @@ function policy(overrides: Partial<PolicyDefinition>): PolicyDefinition {
   };
 }
 
-describe('the policies that bind a group', () => {
+describe('the policies of a group', () => {
   const ingester = { namespace: 'mimir', name: 'ingester', labels: { tier: 'write' } };
 
   function bind(targets: PolicyDefinition['targets'], namespace: string, agentNamespace?: string): boolean {
@@ -79,7 +79,7 @@ describe('the policies that bind a group', () => {
     expect(bind(targets, namespace, agentNamespace)).toBe(expected);
   });
 
-  it('come in the order of their namespaces and names, for any order of files', () => {
+  it('are in the order of their namespaces and names, for any order of files', () => {
     const shared = policy({ namespace: 'ops', name: 'a', targets: { all: true, namespaces: ['mimir'] } });
     const given = [shared, policy({ name: 'c' }), policy({ name: 'b' })];
     const names = (policies: readonly PolicyDefinition[]) => policiesFor(policies, ingester, 'ops').map(({ name }) => name);
@@ -90,7 +90,7 @@ describe('the policies that bind a group', () => {
   });
 });
 
-describe('the exception in force', () => {
+describe('the applied exception', () => {
   function exception(overrides: Partial<ExceptionDefinition>): ExceptionDefinition {
     return {
       namespace: 'mimir',
@@ -119,14 +119,14 @@ describe('the exception in force', () => {
     expect(exceptionFor([exception(overrides)], 'zone-gap', { group: 'ingester', zone: 'a' }, nowMs).kind).toBe(expected);
   });
 
-  it('is absent when two match: neither applies', () => {
+  it('is absent if two match: neither applies', () => {
     const both = [exception({ name: 'z', zone: 'a' }), exception({ name: 'b' })];
     expect(exceptionFor(both, 'zone-gap', { group: 'ingester', zone: 'a' }, 50)).toEqual({ kind: 'several', names: ['b', 'z'] });
     expect(exceptionFor(both, 'zone-gap', { group: 'ingester', zone: 'c' }, 50)).toEqual({ kind: 'one', exception: both[1] });
     expect(exceptionFor(both, 'zone-gap', { group: 'ingester', zone: undefined }, 50)).toEqual({ kind: 'one', exception: both[1] });
   });
 
-  it('never permits more when a second one matches', () => {
+  it('never permits more if a second one matches', () => {
     const any = fc.record(
       { zone: fc.constantFrom('a', 'b'), rule: fc.constantFrom('zone-gap', 'other'), notBeforeMs: fc.nat(100), expiresMs: fc.nat(100) },
       { requiredKeys: [] },

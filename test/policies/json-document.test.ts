@@ -42,7 +42,7 @@ describe('manifests in JSON', () => {
       'a document of ours',
       '{"apiVersion":"rollout-group.dev/v1alpha1","kind":"RolloutGroup","metadata":{"name":"a"},"spec":{"x":1,"x":2}}',
     ],
-  ])('with %s are refused as in YAML', (_, text) => {
+  ])('with %s are rejected as in YAML', (_, text) => {
     const codes = (given: string) => {
       const { documents, findings } = parseDocuments('x.json', given);
       return [...findings, ...documents.flatMap(({ errors }) => errors)].map(({ code }) => code);
@@ -51,7 +51,7 @@ describe('manifests in JSON', () => {
     expect(codes(text)).toEqual(codes(` ${text}\n# read as YAML`));
   });
 
-  it('may be larger than policies, since reading them costs little', () => {
+  it('may be larger than policies, because reading them is fast', () => {
     const items = Array.from({ length: 4000 }, (_, index) => ({ kind: 'ConfigMap', data: { text: 'x'.repeat(400), index } }));
     const document = asJson(JSON.stringify({ kind: 'List', items }));
     expect(document?.errors).toEqual([]);

@@ -47,7 +47,7 @@ describe('the documentation of a path', () => {
     ['RolloutPolicy.spec.inputs.metrics.queue.maxAge', 'spec.inputs.metrics.<name>.maxAge'],
     ['PolicyTest.spec.cases.given.zones.a.replicas', 'spec.cases[].given.zones.<name>.replicas'],
     ['RolloutGroup', ''],
-  ])('finds %s', (path, expected) => {
+  ])('contains %s', (path, expected) => {
     const docs = schemaDocs(path);
     expect('field' in docs ? docs.field.path : docs).toBe(expected);
   });
@@ -57,7 +57,7 @@ describe('the documentation of a path', () => {
     ['RolloutGroup.spec.rolout.strategy', { unknown: 'rolout', suggestion: 'rollout' }],
     ['RolloutGroup.spec.rollout.strategy.what', { unknown: 'what' }],
     ['', { unknown: '' }],
-  ])('names what is unknown in %j', (path, expected) => {
+  ])('names the unknown part of %j', (path, expected) => {
     expect(schemaDocs(path)).toEqual(expected);
   });
 });

@@ -23,13 +23,13 @@ function changed(kind: Kind, path: readonly (string | number)[], value: unknown)
 }
 
 describe('the JSON Schema of a kind', () => {
-  it.each(sampleInputs)('$kind takes a document as people write it', ({ kind, input }) => {
+  it.each(sampleInputs)('$kind accepts a document of a user', ({ kind, input }) => {
     const validate = validator(kind);
     validate(input);
     expect(validate.errors ?? []).toEqual([]);
   });
 
-  it.each(sampleDocuments)('$kind takes a document with every default filled in', (document) => {
+  it.each(sampleDocuments)('$kind accepts a document with every default filled in', (document) => {
     const validate = validator(document.kind);
     validate(JSON.parse(JSON.stringify(document)));
     expect(validate.errors ?? []).toEqual([]);
@@ -48,12 +48,12 @@ describe('the JSON Schema of a kind', () => {
     ['an exception without end', 'RolloutException', ['spec', 'expires'], undefined],
     ['a reserved name of a metric', 'RolloutPolicy', ['spec', 'inputs', 'metrics', '0bad'], { source: 'prod', query: 'up' }],
   ];
-  it.each(broken)('refuses %s in a %s', (_, kind, path, value) => {
+  it.each(broken)('rejects %s in a %s', (_, kind, path, value) => {
     const document = changed(kind, path, value);
     expect(validator(kind)(document)).toBe(false);
   });
 
-  it('carries no marker, and no limit that is only that of a JavaScript number', () => {
+  it('has no marker, and no limit that only comes from JavaScript numbers', () => {
     const text = JSON.stringify(kinds.map(editorSchema));
     expect(text.match(/"x-[a-z-]+"|9007199254740991/g)).toBeNull();
     expect(text.match(/"propertyNames":\{"type":"string"\}/g)).toBeNull();
@@ -74,7 +74,7 @@ describe('the JSON Schema of a kind', () => {
 });
 
 describe('cleaning a schema', () => {
-  it('keeps limits that someone wrote', () => {
+  it('keeps explicit limits', () => {
     const group = kindSchema('RolloutGroup').properties?.['spec']?.properties;
     const maxUnavailable = group?.['disruption']?.properties?.['maxUnavailable'];
     expect(maxUnavailable).toEqual({

@@ -73,7 +73,7 @@ describe('a pattern', () => {
     ['(((a{100}){100}){100})', 'is too large'],
     [`${'('.repeat(1001)}a${')'.repeat(1001)}`, 'is nested too deeply'],
     ['a{600}b{600}', 'is too large'],
-  ])('%s cannot be used: it %s', (pattern, problem) => {
+  ])('%s is rejected: it %s', (pattern, problem) => {
     expect(exec(pattern, 'a')).toBe(problem);
   });
 
@@ -112,7 +112,7 @@ describe('a pattern', () => {
     }
   });
 
-  it('finds what the matcher of JavaScript finds, in the language that both have', () => {
+  it('has the matches of JavaScript, in the common syntax', () => {
     const random = seededRandom(11);
     const pick = <Value>(values: readonly Value[]): Value => values[Math.floor(random() * values.length)] as Value;
     /** Groups that are repeated forget in JavaScript what they took before, so only such outside of repetitions capture. */

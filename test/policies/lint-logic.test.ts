@@ -13,7 +13,7 @@ const both = (a: LabelSelector, b: LabelSelector): LabelSelector => ({
 });
 
 describe('a selector', () => {
-  it('is empty when it asks for nothing', () => {
+  it('is empty without a requirement', () => {
     expect([{}, { matchLabels: {}, matchExpressions: [] }, label({ a: 'b' }), expression('Exists')].map(isEmptySelector)).toEqual([
       true,
       true,
@@ -72,13 +72,13 @@ it.each([
   ['((a{1000}){1000}){1000}', 'is too large'],
   ['('.repeat(200), 'does not compile'],
   ['([0-9]+', 'does not compile'],
-])('the pattern %s is judged as %j', (pattern, expected) => {
+])('the pattern %s has the result %j', (pattern, expected) => {
   const inspected = inspectPattern(pattern);
   expect('problem' in inspected ? inspected.problem : inspected.groupCount).toEqual(expected);
 });
 
 it.each(['(.*).*.*.*.*.*.*.*.*x', '(a+)+x', '(a|aa)+x', '(.*a){20}x', '(a?){30}a{30}x'])(
-  'a name that is long makes %s no slower than its length',
+  'a long name makes %s no slower than its length',
   (pattern) => {
     const read = partitionReader({ pattern, group: 1 });
     expect(Array.from({ length: 50 }, () => read('a'.repeat(253)))).toEqual(Array.from({ length: 50 }, () => undefined));

@@ -10,7 +10,7 @@ describe('lint of StatefulSets next to a group', () => {
     ).findings.map(({ severity, code, message }) => `${severity} ${code} ${message}`);
   const elsewhere = (name: string, namespace = 'loki') => set(name).replace('metadata: {', `metadata: { namespace: ${namespace},`);
 
-  it('names both namespaces, and where each is written', () => {
+  it('names both namespaces and their places', () => {
     expect(said(group(onDelete), elsewhere('ingester-a'), elsewhere('ingester-b'))).toEqual([
       'notice RG2119 the group ingester has no StatefulSet in its namespace mimir (its document sets no namespace): ingester-a and ingester-b are in loki',
     ]);
@@ -26,7 +26,7 @@ describe('lint of StatefulSets next to a group', () => {
     expect([found?.file, found?.line, found?.related]).toEqual(['group.yaml', 3, [{ file: 'set.yaml', line: 4, column: 24 }]]);
   });
 
-  describe('is a warning for a namespace that is misspelt, and a notice for', () => {
+  describe('is a warning for a misspelt namespace, and a notice for', () => {
     const inside = (namespace: string, text = group(onDelete)) => text.replace('metadata: {', `metadata: { namespace: ${namespace},`);
     const both = (namespace: string) => [elsewhere('ingester-a', namespace), elsewhere('ingester-b', namespace)];
     const severity = (...texts: readonly string[]) =>
@@ -55,7 +55,7 @@ describe('lint of StatefulSets next to a group', () => {
     });
   });
 
-  it('drops only the zones that are elsewhere from those that are missing', () => {
+  it('omits only the zones in another namespace from the missing zones', () => {
     expect(said(group(onDelete), elsewhere('ingester-a')).filter((one) => !one.includes('RG2119'))).toEqual([
       'notice RG2111 the files contain no StatefulSet for zone b of the group ingester in the namespace mimir: it was not checked',
     ]);
@@ -64,14 +64,14 @@ describe('lint of StatefulSets next to a group', () => {
     ]);
   });
 
-  it('says nothing of another namespace where a group of it has them', () => {
+  it('does not name another namespace if a group there has the StatefulSets', () => {
     const other = group(onDelete).replace('metadata: {', 'metadata: { namespace: loki,');
     expect(said(group(onDelete), other, elsewhere('ingester-a'), elsewhere('ingester-b'))).toEqual([
       'notice RG2111 the files contain no StatefulSet of the group ingester in the namespace mimir: its members were not checked',
     ]);
   });
 
-  it('stays an error for one zone of several, and says where it is', () => {
+  it('stays an error for one zone of several, and names its place', () => {
     const { findings } = lintPolicies(
       [group(onDelete), set('ingester-a'), elsewhere('ingester-b')].map((text, index) => ({ name: `${index}.yaml`, text })),
       { namespace: 'mimir' },
@@ -82,7 +82,7 @@ describe('lint of StatefulSets next to a group', () => {
     ]);
   });
 
-  it('is one notice for all that are in no group, bounded', () => {
+  it('is one bounded notice for all StatefulSets in no group', () => {
     expect(said(group(onDelete, ['a']), set('ingester-a'), set('cache'))).toEqual([
       'notice RG2120 1 StatefulSet is in no group: mimir/cache',
     ]);
@@ -92,7 +92,7 @@ describe('lint of StatefulSets next to a group', () => {
     ]);
   });
 
-  it('says nothing where no file has a group, nor where a group cannot be used', () => {
+  it('is absent if no file has a group, or if a group is invalid', () => {
     expect(said(set('cache'))).toEqual([]);
     expect(said(policy('  limits: { minInterval: 1m }\n', 'p', 'all: true'), set('cache'))).toEqual([]);
     const broken = group('  rollout: { strategy: onDelete, typo: 1 }\n', ['a']);
@@ -155,7 +155,7 @@ describe('lint of limits of zero', () => {
     ['a CronJob', workload('CronJob', `{ jobTemplate: { spec: { ${pods} } } }`, 'batch/v1')],
     ['a Pod', workload('Pod', '{}', 'v1')],
     ['a StatefulSet of no group', workload('StatefulSet', `{ replicas: 2, ${pods} }`)],
-  ])('by number counts no pods of the group alone where it covers %s', (_name, other) => {
+  ])('by number does not count only the pods of the group if it covers %s', (_name, other) => {
     expect(found(`${group(evicting)}${members()}${budget('minAvailable: 6')}${other}`)).toEqual([]);
     expect(found(`${group(evicting)}${members()}${budget('minAvailable: 6')}${other.replaceAll('app: x', 'app: y')}`)).toHaveLength(1);
     for (const whole of ['maxUnavailable: 0', 'maxUnavailable: 0%', 'minAvailable: 100%']) {
@@ -163,7 +163,7 @@ describe('lint of limits of zero', () => {
     }
   });
 
-  it('is not known of a budget that base and overlay write differently', () => {
+  it('is unknown for a budget that base and overlay write differently', () => {
     const base = `${group(evicting)}${members()}${budget('maxUnavailable: 0')}`;
     expect(found(`${base}${budget('maxUnavailable: 1')}`)).toEqual([]);
     expect(found(`${base}${budget('maxUnavailable: 0')}`)).not.toEqual([]);
@@ -172,7 +172,7 @@ describe('lint of limits of zero', () => {
   const exception = (rest = '', rule = 'zone-budget') =>
     `---\n${header('RolloutException', 'now')}  rule: ${rule}\n  target: { group: ingester${rest} }\n  allow: { podsAtMost: 1 }\n  reason: r\n  expires: 2026-02-01T00:00:00Z\n`;
 
-  it('is absent for a group or zone that an exception lets continue', () => {
+  it('is absent for a group or zone with an exception', () => {
     const zero = '  rollout: { strategy: onDelete, maxUnavailable: 0 }\n';
     expect(found(`${group(zero)}${exception()}`)).toEqual([]);
     expect(found(`${group(zero)}${exception(', zone: a')}`)).toHaveLength(1);
@@ -189,12 +189,12 @@ describe('lint of limits of zero', () => {
     expect(found(`${group(evicting)}${members()}${budget('maxUnavailable: 0')}${exception()}`)).toHaveLength(1);
   });
 
-  it('is not known of pods that an autoscaler counts', () => {
+  it('is unknown for pods that an autoscaler counts', () => {
     const text = `${group(evicting)}${members()}${budget('minAvailable: 6')}`;
     expect(found(`${text}${scaler('HorizontalPodAutoscaler', 'autoscaling/v2', 'StatefulSet', 'ingester-b')}`)).toEqual([]);
   });
 
-  it('counts followers as their leader has pods', () => {
+  it('counts the pods of followers like the pods of their leader', () => {
     const follows = group(evicting).replace('ingester-b }', 'ingester-b, follows: a }');
     const sets = members().replace(/(ingester-b[\s\S]*)replicas: 3, /, '$1');
     expect(found(`${follows}${sets}${budget('minAvailable: 6')}`)).toHaveLength(1);
@@ -243,7 +243,7 @@ describe('lint of a canary without pods', () => {
     expect(said(`${group(canary)}${sized('ingester-a', 0)}${sized('ingester-b', 3)}${beside}`)).toHaveLength(isFound ? 1 : 0);
   });
 
-  it('looks at the leader of a zone that follows, and not at a mirrored number', () => {
+  it('uses the leader of a zone that follows, and not a mirrored number', () => {
     const follows = group(canary).replace('ingester-a }', 'ingester-a, follows: b }');
     expect(said(`${follows}${sized('ingester-a', 0)}${sized('ingester-b', 3)}`)).toEqual([]);
     const mirror = group(canary).replace(
@@ -259,7 +259,7 @@ describe('lint of a canary without pods', () => {
     expect(text).toBe('waves stage-1 to stage-2 have no pods: zone a has 0 replicas; wave rest updates the first pods');
   });
 
-  it('is absent where the zone has pods, where the number is unknown, and where no zone has any', () => {
+  it('is absent if the zone has pods, if the number is unknown, and if no zone has any', () => {
     expect(said(`${group(canary)}${sized('ingester-a', 1)}${sized('ingester-b', 3)}`)).toEqual([]);
     expect(said(`${group(canary)}${set('ingester-a')}${set('ingester-b')}`)).toEqual([]);
     expect(said(`${group(canary)}${sized('ingester-a', 0)}${sized('ingester-b', 0)}`)).toEqual([]);

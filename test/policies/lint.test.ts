@@ -12,7 +12,7 @@ const allow = (name: string, times: string) => policy(`  windows: [{ name: w, ki
 const cron = (text: string, duration: string, zone = 'Europe/Amsterdam') =>
   `schedule: { cron: "${text}", duration: ${duration}, timeZone: ${zone} }`;
 
-describe('lint is quiet about', () => {
+describe('lint has no finding for', () => {
   it.each([
     ['a star of followers', group(onDelete).replace('ingester-b }', 'ingester-b, follows: a }')],
     [
@@ -103,7 +103,7 @@ describe('lint is quiet about', () => {
     expect(problems(text)).toEqual([]);
   });
 
-  it('names that a broken document defines', () => {
+  it('names in an invalid document', () => {
     const text = `${group('  rollout: { strategy: onDelete, typo: 1 }\n')}${policy('  limits: { minInterval: 1m }\n')}`;
     expect(problems(text)).toEqual(['6:34 RG2003']);
   });
@@ -144,7 +144,7 @@ describe('lint of a partition in a manifest', () => {
     expect(hintOf(strategy, text)).toEqual(expected);
   });
 
-  it('and has nothing to say once the line is gone, as the hint asks for', () => {
+  it('and has no finding after the line is removed, as the hint says', () => {
     const dump = member(', uid: 1b2c', 0);
     const mended = [dump.replace('rollingUpdate: { partition: 0 }', 'rollingUpdate: {}'), dump.replace('{ partition: 0 }', '')];
     expect(mended.flatMap((text) => hintOf('pinned', text))).toEqual([]);
@@ -202,14 +202,14 @@ it('lint has only notices for a group and a policy that use most of the format',
   `);
 });
 
-describe('lint knows from its options', () => {
+describe('lint gets from its options', () => {
   const foreign = policy('  limits: { minInterval: 1m }\n', 'p', 'all: true, namespaces: [loki]');
 
-  it('which namespace may hold policies for other namespaces', () => {
+  it('the namespace that may hold policies for other namespaces', () => {
     expect([problems(foreign), problems(foreign, { agentNamespace: 'mimir' })]).toEqual([['6:25 RG2302'], []]);
   });
 
-  it('which rules the engine has', () => {
+  it('the rules of the engine', () => {
     const text = `${group(onDelete)}${exception('one', 'rule: zone-gaps\n  target: { group: ingester }\n  expires: "2026-12-01T00:00:00Z"')}`;
     expect([problems(text), problems(text, { engineRules: ['zone-gap'] })]).toEqual([[], ['12:9 RG2305']]);
   });
@@ -221,7 +221,7 @@ describe('several files', () => {
     `${group(onDelete, ['a'], 'ingester')}${policy('  limits: { minInterval: 1m }\n', 'p', 'groups: [ingestr]')}`,
   ];
 
-  it('give the same findings in any order', () => {
+  it('have the same findings in any order', () => {
     const files = [one, other, set('ingester-a'), 'x: 1\n'].map((text, index) => ({ name: `${index}.yaml`, text }));
     const findings = lintPolicies(files, { namespace: 'mimir' }).findings;
     expect(lintPolicies([...files].reverse(), { namespace: 'mimir' }).findings).toEqual(findings);
@@ -248,12 +248,12 @@ metadata:
 spec: { template: { metadata: { labels: { name: ingester-a } } }, updateStrategy: { type: OnDelete } }
 `;
 
-  it('are read next to the policies, with findings where the annotation stands', () => {
+  it('are read together with the policies, with findings at the annotation', () => {
     expect(problems(adopted)).toEqual(['6:43 RG4001']);
     expect(problems(`${adopted}${policy('  limits: { minInterval: 1m }\n')}`)).toEqual(['6:43 RG4001']);
   });
 
-  it('are not judged once a file defines the group', () => {
+  it('are not checked after a file defines the group', () => {
     expect(problems(`${adopted}---\n${group(onDelete, ['a'])}`)).toEqual([]);
   });
 });

@@ -24,7 +24,7 @@ function load(text: string, name = 'policy.yaml') {
 }
 
 describe('loading', () => {
-  it('puts objects without a namespace into the given one, with their definitions', () => {
+  it('puts objects without a namespace into the default one, with their definitions', () => {
     const set = 'apiVersion: apps/v1\nkind: StatefulSet\nmetadata: { name: ingester-zone-a }\n';
     const other = group.replace('{ name: ingester }', '{ name: other, namespace: loki }').replace('ingester-zone-a', 'b');
     const { loaded, resolution } = resolveFiles([{ name: 'a.yaml', text: `${group}---\n${other}---\n${set}` }], {
@@ -34,7 +34,7 @@ describe('loading', () => {
     expect(loaded.manifests).toMatchObject([{ namespace: 'mimir', value: { metadata: { name: 'ingester-zone-a', namespace: 'mimir' } } }]);
   });
 
-  it('says how a saved plan is applied', () => {
+  it('names the command that applies a saved plan', () => {
     const text = '{"kind":"SavedPlan","apiVersion":"rollout-group.dev/v1alpha1","metadata":{}}';
     expect(loadPolicies([{ name: 'a.json', text }]).findings).toMatchObject([
       { code: 'RG2001', hint: 'apply a saved plan without -f: kubectl rollout-group apply FILE' },
@@ -77,7 +77,7 @@ describe('loading', () => {
     `);
   });
 
-  it('passes on other Kubernetes objects as they are, also in a List', () => {
+  it('returns other Kubernetes objects unchanged, also in a List', () => {
     const text = `apiVersion: v1
 kind: List
 items:
@@ -104,7 +104,7 @@ metadata: { name: three }
     expect([first?.value['data'], first?.place(['data', 'mode']).column]).toEqual([{ on: 'yes', mode: 644 }, 106]);
   });
 
-  it('takes policies out of a List, with what is wrong at the place of each', () => {
+  it('reads policies from a List, with each error at its place', () => {
     const items = ['apiVersion: v1', 'kind: List', 'items:'];
     const item = (name: string, strategy: string) =>
       `  - apiVersion: rollout-group.dev/v1alpha1
@@ -143,7 +143,7 @@ data: { <<: *labels, app: z, copy: *meta }
     expect(manifests[0]?.value['data']).toEqual({ app: 'z', tier: 'y', copy: { name: 'one', labels: { app: 'x', tier: 'y' } } });
   });
 
-  it('reports everything that is wrong with a document in one run, and does not use it', () => {
+  it('reports all errors of a document in one run, and does not use it', () => {
     const text = group.replace('ingester-zone-a', 'Zone_A, follow: b').replace('onDelete', 'ondelete, minInterval: 5, order: no');
     expect(load(text)).toMatchInlineSnapshot(`
       {
@@ -190,7 +190,7 @@ data: { <<: *labels, app: z, copy: *meta }
     ]);
   });
 
-  it('finds nothing in an empty file, a comment, or empty documents', () => {
+  it('has no finding for an empty file, a comment, or empty documents', () => {
     for (const text of ['', '# nothing\n', '---\n---\n# nothing\n...\n']) {
       expect(load(text)).toEqual({ documents: [], manifests: [], unusable: [], findings: [] });
     }
@@ -201,7 +201,7 @@ data: { <<: *labels, app: z, copy: *meta }
     expect(load(text).findings).toEqual(['7:24 RG2006 spec.rollout.strategy is "ondelete"; it takes pinned, partition or onDelete']);
   });
 
-  it('takes a key without a value for a mistake', () => {
+  it('rejects a key without a value', () => {
     expect(load(`${group}  scaling:\n`).findings).toEqual(['8:11 RG2005 spec.scaling is empty; it takes fields']);
   });
 });
@@ -222,7 +222,7 @@ describe('the place of a value', () => {
     expect(`${place?.line}:${place?.column}${place?.endColumn === undefined ? '' : `-${place.endColumn}`}`).toBe(expected);
   });
 
-  it('is unknown when the value is not written', () => {
+  it('is unknown if the value is not written', () => {
     expect(document?.find(['spec', 'rollout', 'waves'])).toBeUndefined();
   });
 });
@@ -265,7 +265,7 @@ describe('the limits', () => {
 });
 
 describe('values', () => {
-  it('keep every key as their own, and never touch prototypes', () => {
+  it('keep every key as a normal key, and never change prototypes', () => {
     const [document] = parseDocuments('a.yaml', '{ __proto__: { polluted: 1 }, constructor: 2, toString: 3 }').documents;
     expect(Object.entries(document?.value ?? {})).toEqual([
       ['__proto__', { polluted: 1 }],
@@ -285,7 +285,7 @@ describe('values', () => {
     ['quoted operators', '"!": [1]\n"!=": [1, 2]', []],
     ['plain operators', 'a: { !: [1] }\nb:\n  !!: [1]\nc:\n  !==: [1, 2]', ['RG1010', 'RG1010', 'RG1010']],
     ['tags that say what is there anyway', 'a: !!str 5', []],
-  ])('of %s are judged as policies need it', (_, text, expected) => {
+  ])('of %s are judged as policies require', (_, text, expected) => {
     const [document] = parseDocuments('a.yaml', text).documents;
     expect([document?.errors, document?.dialect.map((one) => one.code)]).toEqual([[], expected]);
   });
@@ -307,7 +307,7 @@ const codesOf = (text: string) =>
     .map((one) => one.message);
 
 describe('the output of kubectl', () => {
-  it('is a policy, and what the API server added is no finding', () => {
+  it('is a policy, and the fields of the API server are no finding', () => {
     const metadata = `  uid: f5b0
   resourceVersion: "17"
   generation: 3
@@ -319,7 +319,7 @@ describe('the output of kubectl', () => {
     expect(codesOf(printed(metadata, 'status: { phase: Done }\n'))).toEqual([]);
   });
 
-  it('is a finding where only a person could have written it', () => {
+  it('is a finding in a place that only a user could have written', () => {
     expect(codesOf(printed('  lables: {}\n'))).toEqual(['metadata has no field lables']);
     const policy =
       'apiVersion: rollout-group.dev/v1alpha1\nkind: RolloutPolicy\nmetadata: { name: p }\nspec: { targets: { all: true }, limits: { minReplicas: 2 } }\nstatus: {}\n';

@@ -14,7 +14,7 @@ const prometheus = 'prometheus: { url: "https://prometheus:9090" }';
 const key = (name: string) => ({ name, key: 'value' });
 
 describe('a metric source', () => {
-  it('has the limits of its schema, in milliseconds, unless it says otherwise', () => {
+  it('has the limits of its schema, in milliseconds, unless it has its own', () => {
     const document = (limits?: object) =>
       schemas.MetricSource.parse({
         apiVersion: 'rollout-group.dev/v1alpha1',
@@ -102,7 +102,7 @@ describe('the sources that a policy names', () => {
     `---\napiVersion: rollout-group.dev/v1alpha1\nkind: RolloutPolicy\nmetadata: { name: safety, namespace: mimir }\nspec:\n  targets: { all: true }\n  inputs: { metrics: { queue: { source: ${name}, query: up } } }\n  rules:\n    - { name: drained, actions: [scaleDown], effect: hold, when: { ">": [{ var: inputs.metrics.queue }, 100] } }\n`;
   const codes = (text: string) => lintPolicies([{ name: 'a.yaml', text }]).findings.map(({ code }) => code);
 
-  it('are looked up as those of gates are', () => {
+  it('are found like the sources of gates', () => {
     expect(codes(policy('prod'))).toEqual(['RG2206']);
     expect(codes(`${source('prod', prometheus)}${policy('prod')}`)).toEqual([]);
     expect(codes(`${source('prod', prometheus)}${policy('prdo')}`)).toEqual(['RG2501']);
@@ -123,7 +123,7 @@ describe('the sources of a running cluster', () => {
       namespaces: ['mimir'],
     });
 
-  it("are those of the agent's directory, its namespace or neither, by name", () => {
+  it('come from the directory of the agent, its namespace or neither, by name', () => {
     const text = [
       source('b', prometheus),
       source('a', prometheus, 'operator'),
@@ -158,7 +158,7 @@ describe('the inputs that rules read', () => {
   const metric = { source: 'prod', query: 'x', noData: 'unknown', maxAgeMs: 60_000 } as const;
   const metrics = { queue: metric, lag: metric, errors: metric, idle: metric };
 
-  it('are those of conditions, in each of their forms, and of messages', () => {
+  it('are the inputs of conditions, in each of their forms, and of messages', () => {
     const rules = [
       policyRule({ when: { '>': [{ var: ['inputs.metrics.queue', 0] }, 1] } }),
       policyRule({ when: { '>': [{ val: ['inputs', 'metrics', 'lag'] }, 1] } }),
@@ -167,7 +167,7 @@ describe('the inputs that rules read', () => {
     expect(inputsRead(policy({ metrics, rules }))).toEqual(['errors', 'lag', 'queue']);
   });
 
-  it('are absent without a rule that names any', () => {
+  it('are absent without a rule that names an input', () => {
     expect(
       inputsRead(policy({ metrics, rules: [policyRule({ when: { '>': [{ var: 'target.replicas' }, 1] }, message: 'queue' })] })),
     ).toEqual([]);

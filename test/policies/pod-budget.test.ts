@@ -17,7 +17,7 @@ describe('an amount of a PodDisruptionBudget', () => {
     ['many', 7, 0],
     ['3', 7, 0],
     ['-3%', 7, 0],
-  ])('of %s of %i pods is %i: a percentage is rounded up, anything else is nothing', (value, expected, amount) => {
+  ])('of %s of %i pods is %i: a percentage is rounded up, other text is invalid', (value, expected, amount) => {
     expect(budgetAmount(value, expected)).toBe(amount);
   });
 });
@@ -31,7 +31,7 @@ describe('a PodDisruptionBudget that allows no disruption', () => {
     ['all of them', { minAvailable: '100%' }, 4, 'minAvailable: minAvailable is 100% of 4 pods'],
     ['a share that rounds up to all of them', { minAvailable: '51%' }, 1, 'minAvailable: minAvailable is 51% of 1 pod'],
     ['neither number', {}, 3, 'undefined: it has neither maxUnavailable nor minAvailable'],
-  ])('asks for %s, and the text says which', (_name, budget, expected, text) => {
+  ])('requires %s, and the text names it', (_name, budget, expected, text) => {
     const found = zeroBudgetOf(budget, expected);
     expect(`${found?.field}: ${found?.text}`).toBe(text);
     expect(desiredHealthy(budget, expected)).toBeGreaterThanOrEqual(expected);

@@ -63,7 +63,7 @@ describe('a query', () => {
     expect(queryProblem(query)).toEqual({ at, message });
   });
 
-  it('that is cut or damaged is answered, with a place in it', () => {
+  it('that is cut or damaged has a result, with a place in it', () => {
     const damage = fc.tuple(
       fc.constantFrom(...queries),
       fc.nat(80),

@@ -36,7 +36,7 @@ const zones = `${header('RolloutGroup', 'ingester')}  members:
 `;
 
 describe('a group', () => {
-  it('gives each zone what it says itself, and what the group says otherwise', () => {
+  it('gives each zone its own settings, and otherwise the settings of the group', () => {
     const [group] = resolve(zones).bundle.groups;
     expect(lines(group?.zones)).toMatchInlineSnapshot(`
       [
@@ -47,7 +47,7 @@ describe('a group', () => {
     `);
   });
 
-  it('knows for each setting of a zone whether the zone or the group says it', () => {
+  it('distinguishes settings of a zone from settings of the group', () => {
     const [group] = resolve(zones).bundle.groups;
     const places = Object.entries(group?.sources ?? {}).map(([path, source]) => `${path} ${source.line}:${source.column}`);
     expect(places).toMatchInlineSnapshot(`
@@ -93,7 +93,7 @@ describe('a group', () => {
     `);
   });
 
-  it('carries waves, gates and the budget with durations in milliseconds', () => {
+  it('has waves, gates and the budget with durations in milliseconds', () => {
     const text = `${header('RolloutGroup', 'store')}  members: { zones: [{ name: a, statefulSet: store-a }] }
   rollout:
     strategy: partition
@@ -159,14 +159,14 @@ ${expectation}  rollout: { strategy: onDelete }
     ],
     ['other names', '    expect: { names: [zone-2] }\n', statefulSets, ['6:5 RG2112 the selector finds zone-10, zone-2 instead of zone-2']],
     ['nothing known', '', undefined, ['6:5 RG2111 the members of ingester are unknown: no StatefulSet of its namespace was read']],
-  ])('are refused when there are %s', (_, expectation, sets, expected) => {
+  ])('are rejected if there are %s', (_, expectation, sets, expected) => {
     const options = sets ? { statefulSets: sets } : {};
     expect([codesOf(text(expectation), options), resolve(text(expectation), options).bundle.groups]).toEqual([expected, []]);
   });
 });
 
 describe('several definitions', () => {
-  it('of one object: the first stands, the second is named', () => {
+  it('of one object: the first applies, the second is named', () => {
     const text = `${zones}---\n${zones.replace('10%', '1')}`;
     const { bundle, findings } = resolve(text);
     expect(bundle.groups.map((group) => group.zones.map((zone) => zone.maxUnavailable))).toEqual([[2, '10%', '10%']]);
@@ -201,7 +201,7 @@ spec: { replicas: 3, template: { metadata: { labels: { name: ${name} } } }, upda
   });
 });
 
-it('policies and exceptions carry instants, durations and the place of each rule, window and limit', () => {
+it('policies and exceptions have timestamps, durations and the place of each rule, window and limit', () => {
   const text = `${header('RolloutPolicy', 'safety')}  targets: { all: true }
   inputs: { metrics: { queue: { source: prod, query: up } } }
   rules:

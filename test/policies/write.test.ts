@@ -17,7 +17,7 @@ describe('a written document', () => {
     expect(readBack(writeDocument(document))).toEqual(document);
   });
 
-  it('has the fields in the order of the schema and leaves defaults out', () => {
+  it('has the fields in the order of the schema and omits defaults', () => {
     const { groups } = adoptGroups([
       statefulSet({ name: 'ingester-zone-b', annotations: { [annotationKeys.leader]: 'ingester-zone-a' } }),
       statefulSet({ annotations: { [annotationKeys.maxUnavailable]: '10%', [annotationKeys.paused]: 'true' } }),
@@ -66,7 +66,7 @@ describe('a written document', () => {
     }
   });
 
-  it('quotes what YAML 1.1 reads as something else', () => {
+  it('quotes text that YAML 1.1 reads as another type', () => {
     const document = schemas.RolloutIntent.parse({
       apiVersion: 'rollout-group.dev/v1alpha1',
       kind: 'RolloutIntent',
@@ -87,7 +87,7 @@ describe('a written document', () => {
     `);
   });
 
-  it('keeps on one line only what is short', () => {
+  it('keeps only short values on one line', () => {
     const zones = (count: number) => Array.from({ length: count }, (_, index) => `zone-number-${index}`);
     const wave = (count: number) => ({ name: 'w', zones: zones(count), percent: 100 });
     const document = schemas.RolloutGroup.parse({
@@ -123,7 +123,7 @@ describe('a written document', () => {
     `);
   });
 
-  it('begins with its comment', () => {
+  it('starts with its comment', () => {
     const text = sampleDocuments.slice(0, 1).map((one) => writeDocument(one, ['yaml-language-server: $schema=policies.json', 'second']));
     expect(text.join('').split('\n').slice(0, 4)).toEqual([
       '# yaml-language-server: $schema=policies.json',

@@ -22,7 +22,7 @@ function drawn(): ReturnType<typeof playGenerated> {
 }
 
 describe('a run', () => {
-  it('rolls a group without faults: each pod once, one record, and then nothing any more', async () => {
+  it('rolls out a group without faults: each pod once, one record, and then no further action', async () => {
     const result = await playGenerated(rollout);
     expect(result.violations).toEqual([]);
     expect(result.unfinished).toBeUndefined();
@@ -70,17 +70,17 @@ describe('a run', () => {
     expect(placed.placed).toEqual(first.placed);
   });
 
-  it('says what is missing when there is no time to become what was asked for', async () => {
+  it('names the missing part if there is no time to reach the requested state', async () => {
     const result = await playGenerated({ ...rollout, safetyMs: 40_000, healingMs: 10_000 });
     expect(result.unfinished).toMatch(/^it did not converge within 10 s: ingester-zone-[abc]-\d/);
   });
 
-  it('says who wrote last when there is no time to become quiet', async () => {
+  it('names the last writer if there is no time to become quiet', async () => {
     const result = await playGenerated({ ...rollout, healingMs: 300_000 });
     expect(result.unfinished).toMatch(/^it never became quiet: /);
   });
 
-  it('injects nothing after the time for it is over', async () => {
+  it('injects no fault after the time for faults', async () => {
     const result = await playGenerated({ ...rollout, events: [...rollout.events], safetyMs: 5000, rates: { F1: 1 } });
     expect(result.placed.length).toBeGreaterThan(0);
     expect(result.unfinished).toBeUndefined();

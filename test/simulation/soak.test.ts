@@ -25,7 +25,7 @@ describe('the arguments of a soak', () => {
     });
   });
 
-  it('goes on for as long as it is told when no number is given', () => {
+  it('continues for the configured time without a number', () => {
     const asked = soakArguments(['--minutes', '60']);
     expect(typeof asked === 'string' ? 0 : asked.seeds).toBeGreaterThan(1e9);
   });
@@ -38,7 +38,7 @@ describe('the arguments of a soak', () => {
     [['--seed', '1', '--plan', 'x.json'], '--seed and --plan exclude each other'],
     [['--sedes', '1'], "Unknown option '--sedes'"],
     [['5'], "Unexpected argument '5'"],
-  ])('is refused when it makes no sense: %j', (words, problem) => {
+  ])('is rejected if it is invalid: %j', (words, problem) => {
     const asked = soakArguments(words);
     expect(asked).toContain(problem);
     expect(asked).toContain('usage: npm run soak --');
@@ -119,7 +119,7 @@ describe('a soak', () => {
     }
   });
 
-  it('says what is wrong with a plan that cannot be played', () => {
+  it('names the error in a plan that cannot be played', () => {
     const { status, stderr } = soak('--plan', 'package.json');
     expect(status).toBe(2);
     expect(stderr).toContain('package.json cannot be played:');

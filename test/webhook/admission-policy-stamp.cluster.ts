@@ -102,7 +102,7 @@ describeOnControlPlane(
       };
     }
 
-    describe('while no webhook writes it down', () => {
+    describe('without a webhook that writes the stamp', () => {
       it.each<[string, () => Stamp]>([
         ['of somebody else', () => stampOf('ada', ['writers'])],
         ['of an administrator', () => stampOf('system:admin', ['system:masters'])],
@@ -116,7 +116,7 @@ describeOnControlPlane(
         expect((await ask(eve, 'POST', 'rolloutintents?dryRun=All', intent('forged', stamp))).said).toMatch(isRefused);
       });
 
-      it('says what to do', async () => {
+      it('names the next step', async () => {
         const { said } = await ask(eve, 'POST', 'rolloutintents', intent('forged', stampOf('ada')));
         expect(said).toContain('spec.requestedBy must name the requester eve and only groups of this user; leave spec.requestedBy out');
       });
@@ -129,7 +129,7 @@ describeOnControlPlane(
         for (const client of [admin, agent]) expect((await ask(client, 'POST', 'rolloutintents', forged)).said).toMatch(isRefused);
       });
 
-      it('an intent without a stamp is accepted and stays unverified, and so is a true one, with fewer groups too', async () => {
+      it('an intent without a stamp is accepted and stays unverified, and so is a correct stamp, with fewer groups too', async () => {
         for (const [path, object] of [
           ['rolloutintents', intent('unsaid')],
           ['rolloutexceptions', exception('unsaid')],
@@ -142,7 +142,7 @@ describeOnControlPlane(
         expect([said, stamp]).toEqual(['201 ', own]);
       });
 
-      it('a stamp stays as it is while nothing else is asked for', async () => {
+      it('a stamp stays while no other action is requested', async () => {
         const own = stampOf('ada', ['oncall']);
         const { answer } = await ask(ada, 'POST', 'rolloutintents', intent('hers', own));
         const forged = stampOf('eve', ['writers']);
@@ -161,7 +161,7 @@ describeOnControlPlane(
         expect([labelled.said, labelled.stamp]).toEqual(['200 ', own]);
       });
 
-      it('a stamp may be removed while nothing else is requested, as by a manifest without it, and then no requester is verified', async () => {
+      it('a stamp may be removed while no other action is requested, as by a manifest without it, and then no requester is verified', async () => {
         const taken: readonly (readonly [string, Method, unknown, string?])[] = [
           ['null', 'PATCH', { spec: { requestedBy: null } }, merge],
           ['removed', 'PATCH', [{ op: 'remove', path: '/spec/requestedBy' }], json],
@@ -176,7 +176,7 @@ describeOnControlPlane(
         }
       });
 
-      it('a time to come is taken, in the name of its writer, when it is created and when it is changed, and counts for nothing', async () => {
+      it('a future time is accepted under the name of its writer, on create and update, and has no effect', async () => {
         const created = await ask(
           ada,
           'POST',
@@ -199,7 +199,7 @@ describeOnControlPlane(
         expect([changed.said, changed.stamp?.at, counts(changed)]).toEqual(['200 ', '2099-01-01T00:00:00Z', 'unknown']);
       });
 
-      it('no user changes a request of another person in their name', async () => {
+      it('no user changes a request under the name of another user', async () => {
         await ask(ada, 'POST', 'rolloutintents', intent('paused', stampOf('ada', ['oncall']), { action: 'pause' }));
         const changed = { action: 'approve' };
         expect((await ask(eve, 'PATCH', 'rolloutintents/paused', { spec: changed }, merge)).said).toMatch(isRefused);
@@ -213,7 +213,7 @@ describeOnControlPlane(
         expect([unsaid.said, unsaid.stamp]).toEqual(['200 ', undefined]);
       });
 
-      it('deletion is free', async () => {
+      it('a deletion is always allowed', async () => {
         expect((await ask(eve, 'DELETE', 'rolloutintents/paused')).said).toMatch(/^200/);
       });
     });
@@ -234,7 +234,7 @@ describeOnControlPlane(
         expect([said, stamp?.user]).toEqual(['201 ', 'ada']);
       });
 
-      it('a user in hundreds of groups is stamped with as many as there is room for, which the API server can still compare', async () => {
+      it('a user in hundreds of groups is stamped with as many as fit, and the API server can still compare them', async () => {
         const { clientOf, identityOf } = controlPlane();
         const many = Array.from({ length: 450 }, (_, index) => `department-of-a-large-company:team-${String(index).padStart(4, '0')}`);
         const crowd = clientOf(identityOf({ user: 'crowd', groups: [...many, 'writers'] }));
@@ -242,7 +242,7 @@ describeOnControlPlane(
         expect([said, stamp?.user, stamp?.groups.length]).toEqual(['201 ', 'crowd', 200]);
       });
 
-      it('a user who changes the request is stamped, and other changes leave the stamp alone', async () => {
+      it('a user who changes the request is stamped, and other changes keep the stamp', async () => {
         const { stamp: before } = await ask(ada, 'POST', 'rolloutintents', intent('changed'));
         const forged = { spec: { requestedBy: stampOf('root') } };
         expect(await ask(eve, 'PATCH', 'rolloutintents/changed', forged, merge)).toMatchObject({ said: '200 ', stamp: before });
@@ -256,7 +256,7 @@ describeOnControlPlane(
         expect(await ask(ada, 'PATCH', applied, intent('changed'), apply)).toMatchObject({ said: '200 ', stamp: { user: 'ada' } });
       });
 
-      it('a forged one is denied again as soon as the configurations are deleted', async () => {
+      it('a forged stamp is denied again as soon as the configurations are deleted', async () => {
         for (const kind of ['mutating', 'validating']) await admin.delete(`${admission}/${kind}webhookconfigurations/rollout-group`);
         const forge = () => ask(eve, 'POST', 'rolloutintents?dryRun=All', intent('late', stampOf('ada', ['oncall'])));
         const { said } = await eventually('an API server that asks nobody', forge, (answer) => !answer.said.startsWith('201'));

@@ -71,7 +71,7 @@ describeOnControlPlane('a blocked StatefulSet while no webhook answers', (contro
     ['another strategy, alone', onDelete, merge],
     ['a template, alone', image(4), strategic],
     ['more replicas', { replicas: 6 }, merge],
-  ])('lets pass when nothing moves: %s', async (_, spec, type) => {
+  ])('allows writes that replace no pod: %s', async (_, spec, type) => {
     const { said } = await ask(spec, type);
     expect(said).toMatch(/^200/);
   });
@@ -80,21 +80,21 @@ describeOnControlPlane('a blocked StatefulSet while no webhook answers', (contro
     ['a lower partition with a template', { ...partition(0), ...image(4) }],
     ['no partition with a template', { updateStrategy: { rollingUpdate: null }, ...image(4) }],
     ['another strategy with a template', { ...onDelete, ...image(4) }],
-  ])('refuses %s', async (_, spec) => {
+  ])('denies %s', async (_, spec) => {
     const { said } = await ask(spec, strategic);
     expect(said).toMatch(
       /^403 .*rollout-group-update-strategy.*with a template.*kubectl label namespace native rollout-group.dev\/enforce-/s,
     );
   });
 
-  describe('in the middle of a rollout', () => {
+  describe('during a rollout', () => {
     beforeAll(() => setImage(name, 5));
 
     it.each<[string, object]>([
       ['a lower partition', partition(3)],
       ['no partition', partition(null)],
       ['another strategy', onDelete],
-    ])('refuses %s', async (_, spec) => {
+    ])('denies %s', async (_, spec) => {
       const { said } = await ask(spec);
       expect(said).toMatch(/^403 .*in the middle of a rollout.*if no group contains the StatefulSet, define the group again/s);
     });
@@ -113,12 +113,12 @@ describeOnControlPlane('a blocked StatefulSet while no webhook answers', (contro
       ['a template that goes on', image(6), strategic],
       ['more replicas', { replicas: 6 }, merge],
       ['a higher partition', partition(holding + 1), merge],
-    ])('lets pass %s', async (_, spec, type) => {
+    ])('allows %s', async (_, spec, type) => {
       const { said } = await ask(spec, type);
       expect(said).toMatch(/^200/);
     });
 
-    it('lets the agent write its partition, and everybody where the label is gone', async () => {
+    it('allows the agent to write its partition, and every user if the label is gone', async () => {
       const { url, authority, identities } = controlPlane();
       const agent = new ApiClient({ url, authority }, identities.agent);
       expect((await write(agent, 'PATCH', `${path}?dryRun=All`, { spec: partition(0) }, merge)).said).toMatch(/^200/);
@@ -131,7 +131,7 @@ describeOnControlPlane('a blocked StatefulSet while no webhook answers', (contro
     });
   });
 
-  it('knows members of the strategy partition by their names, also in the middle of a rollout', async () => {
+  it('recognizes members of the strategy partition by their names, also during a rollout', async () => {
     const [other, unnamed] = ['other-zone-a', 'unnamed'];
     await admin.patch(`/api/v1/namespaces/${namespace}`, 'merge', { metadata: { labels: { 'rollout-group.dev/enforce': 'true' } } });
     const later = 'later-zone-a';

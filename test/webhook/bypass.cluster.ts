@@ -88,7 +88,7 @@ describeOnControlPlane(
       const path = `${setsOf(form)}/${member}`;
 
       it.each(shareOf(ways, 2).map((way) => [way.what, way] as const))(
-        'a group is protected from %s, and what is no group is not',
+        'a group is protected from %s, and other objects are not',
         async (_what, { attempt }) => {
           const before = await standing(form);
           const refused = await attempt({ controlPlane: cp, namespace: form, name: member });
@@ -100,7 +100,7 @@ describeOnControlPlane(
         },
       );
 
-      it('a StatefulSet of a group that protects nothing is deleted', async () => {
+      it('a StatefulSet of a group without protection is deleted', async () => {
         const name = `${form}-unprotected`;
         await world.createGroup(form, form, { name, zones: ['a', 'b'], replicas: 1, isProtected: false });
         const one = ({ metadata }: StatefulSet): boolean => metadata.name === `${name}-zone-a`;
@@ -109,7 +109,7 @@ describeOnControlPlane(
       });
 
       it.each(departures.map(({ what, patch }, index) => [what, patch, `leaving-zone-${'bc'[index]}`] as const))(
-        'labels that are %s first protect for a while in which replicas stay, and what has lost others shrinks',
+        'labels that are %s still protect for a while, in which replicas stay; without them the StatefulSet shrinks',
         async (_what, patch, name) => {
           const own = `${setsOf(form)}/${name}`;
           expect(await write(admin, 'PATCH', own, patch, merge)).toMatchObject(passed);
@@ -128,7 +128,7 @@ describeOnControlPlane(
         },
       );
 
-      it('the time between zones is not lowered first to shrink then, and may become longer', async () => {
+      it('the interval between zones cannot be lowered before a downscale, and may become longer', async () => {
         const label = 'grafana.com/min-time-between-zones-downscale';
         const name = 'timed';
         await world.createGroup(form, form, { name, isProtected: false, setLabels: { [label]: '12h' } });
@@ -149,7 +149,7 @@ describeOnControlPlane(
         expect(await write(admin, 'PATCH', `${longer}/scale`, replicas(2), merge)).toMatchObject(passed);
       });
 
-      it('an autoscaler of Kubernetes does not shrink a member, and does shrink other StatefulSets', async () => {
+      it('an autoscaler of Kubernetes cannot shrink a member, and can shrink other StatefulSets', async () => {
         const name = await world.createFree(form);
         for (const target of [member, name]) await admin.create(autoscalersOf(form), autoscalerOf('apps/v1', 'StatefulSet', target));
         await admin.until<Autoscaler>(autoscalersOf(form), 'the autoscaler is refused', (items) =>
@@ -165,7 +165,7 @@ describeOnControlPlane(
         for (const target of [member, name]) await admin.delete(`${autoscalersOf(form)}/${target}`);
       });
 
-      it('an autoscaler moves what a group takes its replicas from', async () => {
+      it('an autoscaler scales the replica source of a group', async () => {
         if (form === 'native') {
           await admin.create(groupsOf(form), {
             apiVersion: 'rollout-group.dev/v1alpha1',
@@ -191,7 +191,7 @@ describeOnControlPlane(
         await admin.delete(`${autoscalersOf(form)}/counted`);
       });
 
-      it('kubectl drain takes no more than the budget, and all pods without one', async () => {
+      it('kubectl drain evicts only as many pods as the budget allows, and all pods without a budget', async () => {
         const nodes = await admin.list('/api/v1/nodes');
         const drain = (node: string, app: string, timeoutMs: number) =>
           // It retries for minutes what it is refused, whatever time it is given.
@@ -224,7 +224,7 @@ describeOnControlPlane(
         }
       });
 
-      it('nodes remove pods, and controllers of Kubernetes, past every protection', async () => {
+      it('nodes and Kubernetes controllers delete pods despite every protection', async () => {
         const { clientOf, identities, identityOf } = cp;
         const controller = clientOf(identityOf(serviceAccount('kube-system', 'statefulset-controller')));
         const removals: readonly (readonly [ApiClient, string, object | undefined])[] = [
@@ -241,13 +241,13 @@ describeOnControlPlane(
         expect(missing(before, after)).toHaveLength(3);
       });
 
-      it('a StatefulSet that may shrink does, and its controller takes the pods away', async () => {
+      it('a StatefulSet that may shrink does, and its controller deletes the pods', async () => {
         const open = `${setsOf(form)}/open-zone-a`;
         expect(await write(admin, 'PATCH', `${open}/scale`, replicas(1), merge)).toMatchObject(passed);
         await world.untilReady(form, 'open-zone-a-', 1);
       });
 
-      it('writes that policy does not care for pass, and so does growth', async () => {
+      it('writes without effect on policy are allowed, and so is a scale-up', async () => {
         for (const patch of [
           { metadata: { annotations: { team: 'storage' } } },
           { metadata: { labels: { team: 'storage' } } },
@@ -264,7 +264,7 @@ describeOnControlPlane(
       });
     });
 
-    it('a pod is not taken out of its group beyond the budget, and then deleted without a group', async () => {
+    it('a pod cannot be removed from its group beyond the budget and then deleted without a group', async () => {
       await world.createGroup('native', 'native', { name: 'kept' });
       const pods = podsOf('native');
       const free = await world.createFree('native');
@@ -312,7 +312,7 @@ describeOnControlPlane(
       expect(await write(admin, 'PATCH', `${pods}/${free}-0`, orphaned, merge)).toMatchObject(passed);
     });
 
-    it('a denial of native enforcement asks no pod to prepare, and dates nothing, in the compatible form', async () => {
+    it('a denial of native enforcement calls no pod and dates nothing, in the compatible form', async () => {
       const name = 'prepared-zone-a';
       await admin.create('/apis/rollout-group.dev/v1alpha1/namespaces/compat/rolloutpolicies', {
         apiVersion: 'rollout-group.dev/v1alpha1',
@@ -354,14 +354,14 @@ describeOnControlPlane(
     it.concurrent.each([
       ['native', 'doomed'],
       ['compat', 'compat-doomed'],
-    ] as const)('a namespace of a protected group is deleted whole: %s', async (form, namespace) => {
+    ] as const)('a namespace with a protected group can be deleted: %s', async (form, namespace) => {
       await world.createGroup(form, namespace, { name: 'ingester' });
       await world.untilGuarded(namespace, member);
       await admin.delete(`/api/v1/namespaces/${namespace}`);
       await admin.until('/api/v1/namespaces', 'the namespace gone', (items) => items.every(({ metadata }) => metadata.name !== namespace));
     });
 
-    it('the Deployment of the agent rolls, though its namespace is opted in', async () => {
+    it('the Deployment of the agent rolls out, although its namespace is opted in', async () => {
       await admin.patch('/api/v1/namespaces/rollout-group', 'merge', { metadata: { labels: { [enforceLabel]: 'true' } } });
       const deployments = '/apis/apps/v1/namespaces/rollout-group/deployments';
       await world.untilReady('rollout-group', 'rollout-group-agent-', 2);

@@ -76,7 +76,7 @@ describeOnControlPlane(
     });
     afterAll(() => world.close());
 
-    it.each(forms)('names a decision that explain finds, with the rule, the limit and who is asked: %s', async (form) => {
+    it.each(forms)('names a decision that explain finds, with the rule, the limit and the requester: %s', async (form) => {
       const { admin } = world;
       const path = `${setsOf(form)}/ingester-zone-a`;
       let count = 0;
@@ -120,7 +120,7 @@ describeOnControlPlane(
       expect(found?.stdout).toContain('ingester-zone-b-0');
     });
 
-    it('that an exception prevents leaves a warning and an Event, with who, why and until when', async () => {
+    it('that an exception prevents leaves a warning and an Event with requester, reason and end', async () => {
       const { admin } = world;
       const path = '/apis/rollout-group.dev/v1alpha1/namespaces/native';
       const anna = controlPlane().clientOf(controlPlane().identityOf({ user: 'anna', groups: ['system:masters'] }));
@@ -153,7 +153,7 @@ describeOnControlPlane(
       expect(found?.stdout.match(/ExceptionUsed/g)).toHaveLength(1);
     });
 
-    it('of a protected pod is printed at once by kubectl delete and kubectl drain, although the protection soon ends', async () => {
+    it('of a protected pod is printed at once by kubectl delete and kubectl drain, although the protection ends soon', async () => {
       const cp = controlPlane();
       const { admin } = world;
       const expires = new Date(Date.now() + 50_000).toISOString();
@@ -254,7 +254,7 @@ describeOnControlPlane(
       for (const where of [shown.log, shown.events]) expect(where).toContain('vault-zone-a');
     });
 
-    it('that never was is not found, and says so', async () => {
+    it('that never existed is not found, with a message', async () => {
       const ended = await readers.get('native')?.run(['explain', 'decision/000000000000']);
       expect(ended?.status).not.toBe(0);
       expect(`${ended?.stdout}${ended?.stderr}`).toContain('000000000000');

@@ -107,7 +107,7 @@ describeOnControlPlane(
       await proxy.close();
     });
 
-    it('whose Secret is deleted guards all the time, and makes another one', async () => {
+    it('with a deleted Secret keeps enforcing, and creates another one', async () => {
       const before = certificateOf(await admin.list<Secret>(secrets));
       const unjudged = await whileAttacked(async () => {
         await admin.delete(secretPath);
@@ -119,7 +119,7 @@ describeOnControlPlane(
       await expectNewProcessWell();
     });
 
-    it('whose Secret is overwritten with garbage guards all the time, and makes another certificate', async () => {
+    it('with an invalid Secret keeps enforcing, and creates another certificate', async () => {
       const before = certificateOf(await admin.list<Secret>(secrets));
       const unjudged = await whileAttacked(async () => {
         const garbage = { ca: base64('garbage of an authority'), cert: base64('garbage'), key: base64('garbage') };
@@ -132,7 +132,7 @@ describeOnControlPlane(
       await expectNewProcessWell();
     });
 
-    it('whose Secret belongs to another owner leaves it alone, says so and continues with its certificate', async () => {
+    it('with a Secret of another owner does not change it, logs this and continues with its certificate', async () => {
       const before = certificateOf(await admin.list<Secret>(secrets));
       const nothing = { ca: null, cert: null, key: null, 'previous-cert': null, 'previous-key': null };
       const unjudged = await whileAttacked(async () => {
@@ -156,7 +156,7 @@ describeOnControlPlane(
       await expectNewProcessWell();
     });
 
-    it('whose authority is removed from the configurations is not trusted, and restores it when permitted', async () => {
+    it('without its authority in the configurations is not trusted, and restores it when permitted', async () => {
       const match = { method: 'PATCH', path: /webhookconfigurations/ };
       const forbidden = { kind: 'answer', status: 403 } as const;
       const fault = proxy.inject({ name: 'no patches of configurations', match, which: always, fault: forbidden });

@@ -106,7 +106,7 @@ describeOnControlPlane(
       await world.close();
     });
 
-    it('loses no request, and the pods of every group leave within their budget', async () => {
+    it('loses no request, and the pods of every group are evicted within their budget', async () => {
       const kubelet = playKubelet(world.first);
       const groups = forms.map(watchGroup);
       const untilBoth = (): Promise<unknown> =>

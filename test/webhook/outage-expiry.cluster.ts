@@ -49,7 +49,7 @@ describeOnControlPlane(
       await proxy.close();
     });
 
-    it('is not believed any more, lets nothing pass that it guards, and gets another one as soon as that can be stored', async () => {
+    it('is no longer trusted, allows no protected request, and is replaced as soon as the new one can be stored', async () => {
       const match = { path: /\/secrets/, body: /./ };
       const fault = proxy.inject({ name: 'no Secrets', match, which: always, fault: { kind: 'answer', status: 403 } });
       try {

@@ -48,7 +48,7 @@ describeOnControlPlane(
       await proxy.close();
     });
 
-    it('that loses the API server refuses what is protected and says why, and lets everything else pass', async () => {
+    it('without the API server denies protected requests with the reason, and allows all others', async () => {
       const faults = [
         proxy.inject({ name: 'no answers', match: { isWatch: false }, which: always, fault: { kind: 'dropRequest' } }),
         proxy.inject({ name: 'no events', match: { isWatch: true }, which: always, fault: { kind: 'dropRequest' } }),
@@ -69,7 +69,7 @@ describeOnControlPlane(
       await outage.untilWell();
     });
 
-    it('that is rolled loses no request, and guards all the time', async () => {
+    it('during its rollout loses no request, and enforces all the time', async () => {
       let isOver = false;
       const lost: string[] = [];
       let count = 0;
@@ -105,7 +105,7 @@ describeOnControlPlane(
       await outage.expectIntact();
     });
 
-    it('that hangs refuses what is protected, for the API server waits no longer than it must', async () => {
+    it('that hangs denies protected requests, because the API server waits only for its timeout', async () => {
       process.kill(current.agent.pid, 'SIGSTOP');
       try {
         await outage.expectRefused(/failed calling webhook/);
@@ -117,7 +117,7 @@ describeOnControlPlane(
       await outage.untilWell();
     });
 
-    it('that is dead refuses what is protected, while everything else goes on and a hundred pods leave', async () => {
+    it('that is dead denies protected requests, while other requests continue and a hundred pods are deleted', async () => {
       await current.agent.kill();
       await outage.expectRefused(/failed calling webhook/);
       await outage.expectUnblocked();

@@ -83,11 +83,11 @@ describeOnControlPlane('a group of the strategy partition behind the webhooks', 
   const partition = (value: number): object => ({ updateStrategy: { type: 'RollingUpdate', rollingUpdate: { partition: value } } });
   const ask = (spec: object, type = strategic): Promise<Outcome> => write(admin, 'PATCH', `${path}?dryRun=All`, { spec }, type);
 
-  it('is blocked by the agent, whose writes pass', async () => {
+  it('is blocked by the agent, and the writes of the agent pass', async () => {
     await untilPartitions(holding, holding);
   });
 
-  it('moves as its wave asks, by writes that the agent has announced', async () => {
+  it('is lowered as its wave requires, by writes with a claim of the agent', async () => {
     for (const zone of ['a', 'b']) {
       const { isRefused, said } = await write(admin, 'PATCH', `${setsOf(namespace)}/server-zone-${zone}`, { spec: image(2) }, strategic);
       expect([isRefused, said]).toEqual([false, expect.anything()]);
@@ -105,7 +105,7 @@ describeOnControlPlane('a group of the strategy partition behind the webhooks', 
     ['no partition at all', () => ask({ updateStrategy: { rollingUpdate: { partition: null } } }, merge)],
     ['a lower partition together with a template', () => ask({ ...partition(0), ...image(3) })],
     ['OnDelete', () => ask({ updateStrategy: { type: 'OnDelete', rollingUpdate: null } }, merge)],
-  ])('refuses to everybody else %s', async (_, asked) => {
+  ])('denies all other users %s', async (_, asked) => {
     const { isRefused, said } = await asked();
     expect(said).toMatch(/denied the request: .*update-strategy/);
     expect(isRefused).toBe(true);
@@ -117,7 +117,7 @@ describeOnControlPlane('a group of the strategy partition behind the webhooks', 
     return write(admin, 'PATCH', `${path}?dryRun=All&fieldManager=somebody&force=true`, object, apply);
   }
 
-  it('lets a template through in the middle, which is how a broken one is cured', async () => {
+  it('allows a template during a rollout, so that a broken one can be repaired', async () => {
     const { said, isRefused } = await ask(image(3));
     expect([isRefused, said]).toEqual([false, expect.anything()]);
   });

@@ -239,7 +239,7 @@ describeOnControlPlane('a group of the strategy pinned behind the webhooks', (co
     });
   }
 
-  it('has every pod at its own revision, killed as often as one likes', async () => {
+  it('keeps every pod at its revision after any number of deletions', async () => {
     await pinned([
       [6, 2],
       [8, 2],
@@ -256,7 +256,7 @@ describeOnControlPlane('a group of the strategy pinned behind the webhooks', (co
     expect(await versions(await killAll(2))).toEqual([1, 2, 1, 3]);
   });
 
-  it('counts on the copies in its ledger where a revision is gone', async () => {
+  it('uses the copies in its ledger if a revision is deleted', async () => {
     await pinned([[6, 2]], true);
     const gone = (await revisions()).get(2);
     if (gone === undefined) throw new Error('the test expected a revision');
@@ -270,7 +270,7 @@ describeOnControlPlane('a group of the strategy pinned behind the webhooks', (co
     );
   });
 
-  it('comes back at the old version, never at a new one, when no webhook answers, the ledger cannot be read, or names a missing revision', async () => {
+  it('returns pods at the earlier revision if no webhook answers, the ledger cannot be read, or names a missing revision', async () => {
     await pinned([
       [5, 3],
       [6, 3],
@@ -286,7 +286,7 @@ describeOnControlPlane('a group of the strategy pinned behind the webhooks', (co
     expect(await versions(await killAll(1))).toEqual([1, 1, 1, 1]);
   });
 
-  it('is complete when all are pinned, and needs no webhook then', async () => {
+  it('is complete when all pods are updated, and then needs no webhook', async () => {
     await pinned([5, 6, 7, 8].map((ordinal) => [ordinal, 3] as const));
     expect(await versions(await killAll(1))).toEqual([3, 3, 3, 3]);
     await admin.until<StatefulSet>(setsOf(namespace), 'the current revision', (items) =>
@@ -297,7 +297,7 @@ describeOnControlPlane('a group of the strategy pinned behind the webhooks', (co
     expect(await versions(await killAll(1))).toEqual([3, 3, 3, 3]);
   });
 
-  it('is all that the webhook is asked about', async () => {
+  it('calls the webhook only for its pods', async () => {
     // As if it refused: what is asked about cannot be made while nobody answers.
     world.front.leadTo();
     world.front.cut();

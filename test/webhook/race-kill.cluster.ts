@@ -111,7 +111,7 @@ describeOnControlPlane(
       await proxy.close();
     });
 
-    it('allows one zone what it carries out before', async () => {
+    it('allows one zone, which it then carries out', async () => {
       await untilEvicted(admin, namespace, 'leaving-zone-a-0');
       expect(await write(admin, 'PATCH', `${setsOf(namespace)}/shrunk-zone-a/scale`, replicas(2), merge)).toMatchObject({
         isRefused: false,
@@ -122,7 +122,7 @@ describeOnControlPlane(
       expect(leaving?.metadata.deletionTimestamp).toBeDefined();
     });
 
-    it.each(moments)('%s: never are two granted, and the claim in the ledger blocks the other', async (moment) => {
+    it.each(moments)('%s: two requests are never both granted, and the claim in the ledger blocks the other', async (moment) => {
       const play = async (round: Round): Promise<void> => {
         const { group, isTogether } = round;
         const { victim, hits } = await startVictim(round);
@@ -155,7 +155,7 @@ describeOnControlPlane(
       await Promise.all(rounds.filter((round) => round.moment === moment).map(play));
     });
 
-    it('the API server refuses what it was asked for, and what the other process is asked for then', async () => {
+    it('the API server denies its own request, and then the request to the other process', async () => {
       const { victim, hits } = await startVictim({ group: 'asked', moment: 'afterApply' });
       const path = (zone: string): string => `${setsOf(namespace)}/asked-zone-${zone}/scale`;
       world.front.leadTo(victim.port);
@@ -176,7 +176,7 @@ describeOnControlPlane(
       expect(sets.filter(({ metadata }) => metadata.name.startsWith('asked-')).map(({ spec }) => spec.replicas)).toEqual([2, 2]);
     });
 
-    it('an unused grant is free two minutes after it was known, and no sooner', async () => {
+    it('an unused grant expires two minutes after it was known', async () => {
       expect(leftSinceMs.size).toBeGreaterThan(3);
       const free = async ([group, sinceMs]: readonly [string, number]): Promise<void> => {
         const second = await disruption({ group, isDecrease: true }, 'b');

@@ -49,7 +49,7 @@ describeOnControlPlane(
       await world.close();
     });
 
-    it('find the group in every process as soon as its pods are there', async () => {
+    it('find the group in every process as soon as its pods exist', async () => {
       for (const name of ['new-one', 'new-two', 'new-three', 'new-four', 'new-five', 'new-six']) {
         await world.createGroup('native', namespace, { name, replicas: 1, isProtected: false });
         const eviction = { ...evictionOf(namespace, `${name}-zone-a-0`), dryRun: true };

@@ -129,13 +129,13 @@ describeOnControlPlane(
     };
     const free = (): Promise<Outcome> => write(admin, 'PATCH', `${setsOf('native')}/many?dryRun=All`, replicas(1), merge);
 
-    it('says which fields are those of the agent, for tools that are to leave them alone', async () => {
+    it('names the fields of the agent, so that other tools can skip them', async () => {
       const { metadata } = await admin.get<Managed>(path);
       const own = metadata.managedFields.filter(({ fieldsV1 }) => JSON.stringify(fieldsV1).includes('is-a-member-now'));
       expect(own.map(({ manager, operation }) => `${manager} ${operation}`)).toEqual(['rollout-group-agent Update']);
     });
 
-    it.each(tools)('by %s is narrowed again, and nothing that is protected passes meanwhile', async (_what, isReplacing, applyAgain) => {
+    it.each(tools)('by %s is narrowed again, and no protected request passes meanwhile', async (_what, isReplacing, applyAgain) => {
       const attack = attacking();
       const before = (await rowsOf()).filter(isOfAgent).length;
       expect(before).toBeGreaterThan(0);

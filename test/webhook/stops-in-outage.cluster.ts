@@ -118,7 +118,7 @@ describeOnControlPlane('while the Service of the webhooks is unreachable', (cont
     expect(await versions(admin, namespace)).toEqual(versionsAtPause);
   });
 
-  it('a second pause of a place that has a stored pause gets another name, also if the stored one has expired', async () => {
+  it('a second pause with the same target gets another name, also if the stored one has expired', async () => {
     expect(await ok(anna, 'pause server --zone b --reason again')).toContain('incident/server zone b paused (again)');
     expect(await ok(anna, 'pause server --reason mine')).toContain('incident/server paused (mine)');
     const pauses = (await intents())
@@ -138,7 +138,7 @@ describeOnControlPlane('while the Service of the webhooks is unreachable', (cont
     await expect.poll(() => decision()?.stops.map(({ rule }) => rule)).toContain('protected');
   });
 
-  it('an undo writes its request, which blocks the revision, and names what remains', async () => {
+  it('an undo writes its request, which blocks the revision, and names the remaining steps', async () => {
     const undone = await anna.run(['undo', 'server', '--yes', '--reason', 'memory leak']);
     expect(undone.status).toBe(12);
     expect(undone.stderr).toMatch(/^error: incident\/server was undone only in part: webhook statefulset-update\..* did not answer: /m);
@@ -150,7 +150,7 @@ describeOnControlPlane('while the Service of the webhooks is unreachable', (cont
     expect((await intents()).filter(({ spec }) => spec.action === 'undo').map(({ spec }) => spec.reason)).toEqual(['memory leak', 'other']);
   });
 
-  it('an abort is not written, and names the pause', async () => {
+  it('an abort is not written, and the message names the pause', async () => {
     const aborted = await anna.run(['abort', 'server']);
     expect([aborted.status, aborted.stderr]).toEqual([12, expect.stringContaining('to stop the group now: kubectl rollout-group pause')]);
   });
@@ -193,7 +193,7 @@ describeOnControlPlane('while the Service of the webhooks is unreachable', (cont
     expect(said).toMatch(/^403 .*only groups of this user/s);
   });
 
-  it('a resume needs the right to delete, as before, and the undo completes as soon as the webhooks answer', async () => {
+  it('a resume needs the permission to delete, as before, and the undo completes as soon as the webhooks answer', async () => {
     for (const line of ['resume server --zone b', 'resume server']) await ok(anna, line);
     expect((await intents()).filter(({ spec }) => spec.action === 'pause').map(({ spec }) => spec.reason)).toEqual(['before']);
     await delay(temptationMs);

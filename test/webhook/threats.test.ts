@@ -29,7 +29,7 @@ describe('the threats to the webhooks', () => {
   });
 
   it.each(threats.map((threat) => [threat.id, threat] as const))(
-    '%d is shown by tests that are there, run and expect something',
+    '%d is covered by tests that exist, run and expect something',
     (_, threat) => {
       expect(problemsOf(threat)).toEqual([]);
     },
@@ -51,7 +51,7 @@ describe('a row', () => {
   };
   const named = (file: string, title: string): Threat => ({ ...row, tests: [{ file, title }] });
 
-  it('without a test, without words, or with a test that is not there is found', () => {
+  it('without a test, without words, or with a missing test is found', () => {
     expect(problemsOf(row)).toEqual(['threat 1: no test shows it']);
     expect(problemsOf({ ...row, open: 'nobody has thought of a way to show it yet' })).toEqual([]);
     expect(problemsOf({ ...row, open: 'later' })).toEqual(['threat 1: it is open without a reason']);
@@ -62,7 +62,7 @@ describe('a row', () => {
   });
 });
 
-describe('a test that is named', () => {
+describe('a named test', () => {
   const whole = `expect(1 / 2).toBe(/[/"']/.exec(text)?.length ?? 0.5);`;
 
   it.each([

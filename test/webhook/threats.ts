@@ -72,7 +72,7 @@ export const threats: readonly Threat[] = [
       ),
       ...connection('are accepted, and no others'),
       ...enforce('is judged by the stored object, not by the review (threat 1)'),
-      ...prepare('a request that no API server made'),
+      ...prepare('a request that no API server sends'),
     ],
   },
   {
@@ -81,7 +81,7 @@ export const threats: readonly Threat[] = [
     threat: 'A forged object leads the calls to pods to an address of the sender, in the name of the agent.',
     rule: 'Native endpoints call nobody. /admission/prepare-downscale calls pods as the stored StatefulSet names them, and an object of a review that is not the stored one is refused.',
     tests: [
-      ...prepare('does not call pods where its own object says', 'is not one of another StatefulSet of the name'),
+      ...prepare('does not call pods at the address in its own object', 'is not for another StatefulSet of the same name'),
       ...fuzzedEndpoints(
         '${count} forged reviews at every endpoint: an answer to each, no write but reservations and records, no call but to pods as they are stored (FUZZ_SEED=${seed})',
       ),
@@ -92,7 +92,7 @@ export const threats: readonly Threat[] = [
     stride: 'D',
     threat: 'A body that is too long, or grows when it is unpacked, takes the memory.',
     rule: 'Bodies end at 7 MiB, counted while they arrive; encodings are refused; few big bodies are in memory at once.',
-    tests: [...hostile('a body that is too long', 'big bodies'), ...transport('is refused with 415 when it would have to be unpacked')],
+    tests: [...hostile('a body over the limit', 'large bodies'), ...transport('is rejected with 415 if it is compressed')],
   },
   {
     id: 4,
@@ -100,9 +100,9 @@ export const threats: readonly Threat[] = [
     threat: 'JSON that is deep, wide, or says a field twice, takes the time or means two things.',
     rule: 'Depth and number of values are counted before anything is parsed. Of two fields of one name the last counts, as for the API server, and nothing rests on it.',
     tests: review(
-      'is refused before it is parsed when it is too deep or too wide',
-      'may have unknown fields, and a field twice: the last one counts',
-      'loses entries that would reach a prototype, in any spelling',
+      'is rejected before parsing if it is too deep or too wide',
+      'may have unknown fields, and a repeated field: the last one counts',
+      'drops entries that would reach a prototype, in any spelling',
     ),
   },
   {
@@ -119,9 +119,9 @@ export const threats: readonly Threat[] = [
     rule: 'Conditions have a number of steps, patterns are matched in linear time, requests in hand are limited, and a process whose timers come late answers 429.',
     tests: [
       ...condition('the work of a condition is bounded'),
-      ...pattern('finds what the matcher of JavaScript finds, in the language that both have'),
-      ...load('is too much while timers come late, twice in a row'),
-      ...deadline('are answered by the failure of their endpoint, as something temporary, and others go on'),
+      ...pattern('has the matches of JavaScript, in the common syntax'),
+      ...load('is too high while timers are late, twice in a row'),
+      ...deadline('get the failure answer of their endpoint as temporary, and others continue'),
     ],
   },
   {
@@ -131,16 +131,16 @@ export const threats: readonly Threat[] = [
     rule: 'Only namespaces that are opted in, and only exact requests, are asked about; our own pods, nodes and controllers never are; what must not wait has failurePolicy Ignore; several replicas on several nodes, with a budget of their own.',
     tests: [
       ...webhooks(
-        'enforce only where a namespace is opted in, and stand for who asked everywhere',
-        'are these, and hear of nothing else',
-        'look at the annotations that protect, and not at those by which an adopted group is steered',
-        'spare the pods of the agent that the process spares, and no others',
+        'enforce only in opted-in namespaces, and stamp requesters everywhere',
+        'are complete, and receive no other request',
+        'read the annotations that protect, and not the annotations that control an adopted group',
+        'exempt the pods of the agent that the process exempts, and no others',
       ),
-      ...installation('has a disruption budget where there is more than one pod'),
-      ...unknown('the deletion of a pod passes with any unknown fact', 'growth passes with any unknown fact'),
-      ...enforce('requests that must always pass (S32)'),
-      ...outage('that is dead refuses what is protected, while everything else goes on and a hundred pods leave'),
-      ...of(`${here}/outage-drain.cluster.ts`)('loses no request, and the pods of every group leave within their budget'),
+      ...installation('has a disruption budget for more than one pod'),
+      ...unknown('the deletion of a pod passes with any unknown fact', 'a scale-up passes with any unknown fact'),
+      ...enforce('requests that always pass (S32)'),
+      ...outage('that is dead denies protected requests, while other requests continue and a hundred pods are deleted'),
+      ...of(`${here}/outage-drain.cluster.ts`)('loses no request, and the pods of every group are evicted within their budget'),
     ],
   },
   {
@@ -151,15 +151,15 @@ export const threats: readonly Threat[] = [
     rule: 'Every path on which a StatefulSet shrinks or a pod goes is asked about, in every version, and judged by the same rules. A deadline, another image and a status by which a pod has ended count as its deletion; what works from inside or below (exec, resize, taints, a forged readiness) is accepted, and said.',
     tests: [
       ...bypass(
-        'a group is protected from %s, and what is no group is not',
-        'kubectl drain takes no more than the budget, and all pods without one',
-        'a pod is not taken out of its group beyond the budget, and then deleted without a group',
+        'a group is protected from %s, and other objects are not',
+        'kubectl drain evicts only as many pods as the budget allows, and all pods without a budget',
+        'a pod cannot be removed from its group beyond the budget and then deleted without a group',
       ),
-      ...release('is judged as if it deleted the pod: refused beyond the budget, and counted within it'),
-      ...enforce('protected objects are protected on every path', 'is remembered when a write of the status takes it away'),
+      ...release('is judged like a deletion of the pod: denied beyond the budget, and counted within it'),
+      ...enforce('protected objects are protected on every path', 'is recorded if a write of the status removes it'),
       ...webhooks(
-        'hear of other versions of what they name, ask for reviews in v1 and answer in time',
-        'never name a request that may have no name: the items of a deleted collection',
+        'receive other versions of their resources, request reviews in v1 and answer in time',
+        'receive no request that may have no name: the items of a deleted collection',
       ),
     ],
   },
@@ -170,10 +170,10 @@ export const threats: readonly Threat[] = [
     rule: 'What cannot be told is refused for what is protected (S31), but for pod DELETE and growth. Numbers that are absent are what the API server makes of them.',
     tests: [
       ...unknown('unknown facts deny requests about protected objects (S31)'),
-      ...asked('takes an absent number as the API server does: 1 of a StatefulSet, 0 of a Scale'),
-      ...outage('that loses the API server refuses what is protected and says why, and lets everything else pass'),
-      ...noDownscale('denies a smaller Scale, of which it cannot tell'),
-      ...eviction('denies for a while when budgets have not been listed', 'denies under a budget that was never valid, and nowhere else'),
+      ...asked('reads a missing number like the API server: 1 of a StatefulSet, 0 of a Scale'),
+      ...outage('without the API server denies protected requests with the reason, and allows all others'),
+      ...noDownscale('denies a smaller Scale, because its protection is unknown'),
+      ...eviction('deny for a while if budgets have not been listed', 'deny under a budget that was never valid, and not elsewhere'),
       ...guard('is denied until the requests of users are known'),
     ],
   },
@@ -185,13 +185,13 @@ export const threats: readonly Threat[] = [
     tests: [
       ...enforce('removal of protection, in one request or in two (threat 10)'),
       ...release(
-        'is judged as if it deleted the pod: refused beyond the budget, and counted within it',
-        'never blocks nodes and controllers, terminating pods, and writes that remove nothing',
+        'is judged like a deletion of the pod: denied beyond the budget, and counted within it',
+        'never blocks nodes and controllers, terminating pods, and writes that release no pod',
       ),
-      ...bypass('a pod is not taken out of its group beyond the budget, and then deleted without a group'),
+      ...bypass('a pod cannot be removed from its group beyond the budget and then deleted without a group'),
       ...bypass(
-        'labels that are %s first protect for a while in which replicas stay, and what has lost others shrinks',
-        'the time between zones is not lowered first to shrink then, and may become longer',
+        'labels that are %s still protect for a while, in which replicas stay; without them the StatefulSet shrinks',
+        'the interval between zones cannot be lowered before a downscale, and may become longer',
       ),
       ...race('never shrink a StatefulSet that has %s a moment before, in another process'),
       ...of(`${here}/two-steps.cluster.ts`)('do not let the controller replace pods: %s'),
@@ -202,7 +202,7 @@ export const threats: readonly Threat[] = [
         'keeps the protection from before several changes',
       ),
       ...guard('are known to every process until they end'),
-      ...webhooks('select no objects: requests for /scale and /eviction carry no labels of what they are about'),
+      ...webhooks('select no objects, because requests for /scale and /eviction have no labels'),
     ],
   },
   {
@@ -212,23 +212,23 @@ export const threats: readonly Threat[] = [
     rule: 'The authority is put back; the failure policy of each webhook is a metric; the agent itself may only write the configurations that are installed. What is registered is compared with what an installation registers, and labels of namespaces with what they were: log, metric and doctor tell of what was changed.',
     tests: [
       ...registration(
-        'is told of after two looks, and is over when it is as it was',
-        'is told of when a configuration is deleted, unless there never was one',
-        'is told of for each namespace that loses its label, until it has it again or is gone',
-        'are narrowed again when a user applies them as they were, and more and more slowly if that repeats',
-        'is told of in each of many namespaces, some of them at each look',
+        'is reported after two checks, and ends when it is reverted',
+        'is reported if a configuration is deleted, unless it never existed',
+        'is reported for each namespace that loses its label, until it has it again or is gone',
+        'are narrowed again if a user applies the original ones, and more and more slowly if that repeats',
+        'is reported in each of many namespaces, some of them at each check',
       ),
       ...of(`${here}/reapplied.cluster.ts`)(
-        'by %s is narrowed again, and nothing that is protected passes meanwhile',
+        'by %s is narrowed again, and no protected request passes meanwhile',
         'by %s while no webhook answers denies requests about protected objects',
       ),
-      ...narrowing('says that %s', 'says what is missing'),
-      ...doctor('says what was changed, at most five of it by name, and where nothing is enforced'),
+      ...narrowing('reports that %s', 'names the missing part'),
+      ...doctor('names at most five changes, and where no request is enforced'),
       ...injection(
-        'gets it again when a user removes it, and its new entries get it too',
-        'the failure policy of each entry is told, and that of what was deleted is forgotten',
+        'gets it again if a user removes it, and its new entries get it too',
+        'the failure policy of each entry is reported, and dropped for deleted entries',
       ),
-      ...rights('name every configuration that is installed, and no other'),
+      ...rights('name exactly the installed configurations'),
     ],
   },
   {
@@ -239,8 +239,8 @@ export const threats: readonly Threat[] = [
     tests: [
       ...race('two requests for the last permitted step, in two processes (S30)'),
       ...of(`${here}/race.cluster.ts`)('are never both granted'),
-      ...killed('%s: never are two granted, and the claim in the ledger blocks the other'),
-      ...eviction('grant a zone as many as the limit, and no other zone any'),
+      ...killed('%s: two requests are never both granted, and the claim in the ledger blocks the other'),
+      ...eviction('grant evictions in one zone up to the limit, and no eviction in another zone'),
       ...beside('never have two zones down at once, whichever client deletes pods, and the rollout completes'),
     ],
   },
@@ -250,12 +250,9 @@ export const threats: readonly Threat[] = [
     threat: 'What was allowed never happens and holds the budget, or happens without a record.',
     rule: 'A reservation ends when its effect is seen, or after two minutes by the clock of each process. What cannot be stored is not allowed.',
     tests: [
-      ...race(
-        'an unused grant is free after two minutes, although a client tries again and again',
-        'over many pairs with a kill at a seeded request',
-      ),
+      ...race('an unused grant expires after two minutes, although a client retries', 'over many pairs with a kill at a seeded request'),
       ...killed(
-        'an unused grant is free two minutes after it was known, and no sooner',
+        'an unused grant expires two minutes after it was known',
         'a used grant still blocks the second zone after two minutes without any agent, in a new process too',
       ),
       ...guard('drops an unused claim after two minutes by the clock of the process, also if the wall clock differs'),
@@ -268,10 +265,10 @@ export const threats: readonly Threat[] = [
     threat: 'Dry runs use up the budget.',
     rule: 'A dry run is judged like any other request and reserves nothing, writes nothing and calls nobody (S29).',
     tests: [
-      ...eviction('S29: a hundred dry runs write nothing and take nothing from the eviction that follows'),
-      ...enforce('names what was allowed, and nothing that a dry run asked for (S29)'),
+      ...eviction('S29: a hundred dry runs write nothing and do not affect the next eviction'),
+      ...enforce('names the allowed request, and is absent for a dry run (S29)'),
       ...unknown('a dry run writes nothing and notifies no client (S29)'),
-      ...asked('takes a dry run from the options of an eviction too'),
+      ...asked('reads a dry run from the options of an eviction too'),
     ],
   },
   {
@@ -281,10 +278,10 @@ export const threats: readonly Threat[] = [
     rule: 'The uid of the review is in its answer. The one patch that there is tests before it writes, and touches spec.requestedBy alone; more than ten operations are an error.',
     tests: [
       ...answer(
-        'goes out with the apiVersion and the uid of its review',
-        'is not written with a patch of more than ten operations, or of no JSON',
+        'has the apiVersion and the uid of its review',
+        'is not written with a patch of more than ten operations, or of invalid JSON',
       ),
-      ...stamp('S33: stamping again changes nothing, a moment later in another process too, and a patch tests before it writes'),
+      ...stamp('S33: stamping again changes nothing, also a moment later in another process, and a patch tests before it writes'),
       ...fuzzedEndpoints(
         '${count} forged reviews at every endpoint: an answer to each, no write but reservations and records, no call but to pods as they are stored (FUZZ_SEED=${seed})',
       ),
@@ -298,11 +295,11 @@ export const threats: readonly Threat[] = [
     tests: [
       ...denial(
         'names no object of another namespace',
-        'has at most 256 bytes, with what was asked, the rule, the fact and the id of the decision (threat 16)',
+        'has at most 256 bytes, with the request, the rule, the fact and the id of the decision (threat 16)',
       ),
       ...answer('has a message of at most 1 KiB'),
-      ...decision('is the answer to a failure when the endpoint rejects or throws; the reason stands in the log only'),
-      ...transport('is one line for each, with neither bodies nor more of a name than it may have'),
+      ...decision('is the answer to a failure if the endpoint rejects or throws; only the log has the reason'),
+      ...transport('has one line for each, without bodies and with bounded names'),
     ],
   },
   {
@@ -311,18 +308,18 @@ export const threats: readonly Threat[] = [
     threat: 'Nobody can say afterwards who was allowed what, and by which policy.',
     rule: 'Each judgement goes into the audit log of the API server, beside who asked: outcome, rule, group, decision id, digest of the policies. A denial is an Event that its id finds. Intents carry who asked, and so do reservations: explain names them.',
     tests: [
-      ...enforce('names what was allowed, and nothing that a dry run asked for (S29)'),
+      ...enforce('names the allowed request, and is absent for a dry run (S29)'),
       ...of('test/engine/judge/admission-claims.test.ts')('is a claim without resource version and leadership'),
       ...of('test/engine/ledger/ledger-document.test.ts')('keeps the requester, and merges only entries of one requester'),
       ...of('test/engine/publish/decision.test.ts')(
         'names each requester with a grant, the latest first, and no requester for claims of the agent',
       ),
       ...of('test/plugin/live-output.test.ts')('names allowed disruptions with requester and time'),
-      ...enforce('says the rule, the fact, where it is written and how to ask further, and tells the audit log'),
-      ...of(`${here}/explained.cluster.ts`)('names a decision that explain finds, with the rule, the limit and who is asked: %s'),
+      ...enforce('names the rule, the fact, its location and the next command, and writes the audit log'),
+      ...of(`${here}/explained.cluster.ts`)('names a decision that explain finds, with the rule, the limit and the requester: %s'),
       ...guard('is one Event in ten minutes over all processes, found by its id'),
-      ...denial('tells the audit log by which policies and which rule'),
-      ...stamp('overwrites what users write themselves when they create one'),
+      ...denial('names the policies and the rule in the audit log'),
+      ...stamp('overwrites a stamp that users write themselves on create'),
     ],
   },
   {
@@ -331,21 +328,21 @@ export const threats: readonly Threat[] = [
     threat: 'TLS is weak, its certificate has ended, or its key gets out.',
     rule: 'TLS 1.2 or later; certificates are renewed, followed and repaired without a lost request; the key of the authority is forgotten; when the certificate ends is a metric.',
     tests: [
-      ...hostile('speak HTTP/1.1 over TLS 1.2 or later, and nothing else'),
+      ...hostile('only speak HTTP/1.1 over TLS 1.2 or later'),
       ...connection('is rotated under load without a failed request'),
       ...newCertificate(
-        'TLS clients that trust what the configuration says get an answer before, during and after a renewal, on old connections too',
+        'TLS clients that trust the configuration get an answer before, during and after a renewal, on old connections too',
       ),
       ...secret('no line of the log and no problem contains a key or a certificate'),
-      ...authority('the key of the authority is nowhere in what is answered'),
+      ...authority('the key of the authority is in no part of the answer'),
       ...newCertificate('the end of the certificate'),
       ...lostCertificate(
-        'whose Secret is deleted guards all the time, and makes another one',
-        'whose Secret is overwritten with garbage guards all the time, and makes another certificate',
-        'whose authority is removed from the configurations is not trusted, and restores it when permitted',
+        'with a deleted Secret keeps enforcing, and creates another one',
+        'with an invalid Secret keeps enforcing, and creates another certificate',
+        'without its authority in the configurations is not trusted, and restores it when permitted',
       ),
       ...of(`${here}/outage-expiry.cluster.ts`)(
-        'is not believed any more, lets nothing pass that it guards, and gets another one as soon as that can be stored',
+        'is no longer trusted, allows no protected request, and is replaced as soon as the new one can be stored',
       ),
       ...files('is read again soon after a file changes, and within ten seconds without a change event'),
     ],
@@ -356,14 +353,11 @@ export const threats: readonly Threat[] = [
     threat: 'A wrong code makes clients try for ever, or give up.',
     rule: 'An eviction that may pass by itself is refused with 429, which kubectl drain tries again; all else with 403 or 422, whose text kubectl prints at once.',
     tests: [
-      ...denial('is temporary for an eviction that time may permit and for an unknown fact, and for good otherwise'),
-      ...decision(
-        'is temporary at the deadline, which the endpoint hears of',
-        'is temporary when too much is in hand, and the endpoint is not asked',
-      ),
-      ...onServer('a denial reaches the person who asked, with its code, its reason and when to come again'),
+      ...denial('is temporary for an eviction that time may permit and for an unknown fact, and permanent otherwise'),
+      ...decision('is temporary at the deadline, which aborts the endpoint', 'is temporary under overload, without a call of the endpoint'),
+      ...onServer('a denial reaches its requester, with its code, its reason and the retry time'),
       ...of(`${here}/compat/pod-eviction.cluster.ts`)(
-        'lets one zone lose a pod, tells a drain to come again for another one, and takes nothing for a dry run',
+        'one zone loses a pod, a drain of another zone must retry, and a dry run uses no budget',
       ),
     ],
   },
@@ -378,13 +372,13 @@ export const threats: readonly Threat[] = [
         'is not asked for twice: a pod that carries the revision stays, and what was added in between is kept',
         'counts on the copy in the ledger where the history no longer has the revision, or it cannot be read',
       ),
-      ...of(`${here}/native/pin-endpoint.test.ts`)('is let through as it is, with a warning, when %s'),
+      ...of(`${here}/native/pin-endpoint.test.ts`)('is allowed unchanged, with a warning, if %s'),
       ...of(`${here}/pinned.cluster.ts`)(
-        'has every pod at its own revision, killed as often as one likes',
-        'comes back at the old version, never at a new one, when no webhook answers, the ledger cannot be read, or names a missing revision',
+        'keeps every pod at its revision after any number of deletions',
+        'returns pods at the earlier revision if no webhook answers, the ledger cannot be read, or names a missing revision',
       ),
       ...of(`${here}/admission-policy.cluster.ts`)('denies them on every path: replaced, applied by force, and by an administrator'),
-      ...registration('is reported where pods are to be pinned and no webhook is called, enforced or not'),
+      ...registration('is reported if pods are pinned and no webhook is called, enforced or not'),
     ],
   },
   {
@@ -396,13 +390,13 @@ export const threats: readonly Threat[] = [
       ...stampPolicy(
         'a stamp %s is denied on every path',
         'exempts no user: neither an administrator nor the agent',
-        'a stamp stays as it is while nothing else is asked for',
-        'no user changes a request of another person in their name',
+        'a stamp stays while no other action is requested',
+        'no user changes a request under the name of another user',
         'every requester is stamped, with any value in the object, and the policy accepts it',
-        'a forged one is denied again as soon as the configurations are deleted',
+        'a forged stamp is denied again as soon as the configurations are deleted',
       ),
-      ...of('test/install/registered-policies.test.ts')('are told of when one %s', 'are told of when a binding %s'),
-      ...of('test/plugin/doctor/admission-policies.test.ts')('that were changed, or are bound without refusing, are failures'),
+      ...of('test/install/registered-policies.test.ts')('are reported if one %s', 'are reported if a binding %s'),
+      ...of('test/plugin/doctor/admission-policies.test.ts')('that were changed, or are bound without a denial, are failures'),
     ],
   },
   {
@@ -415,11 +409,11 @@ export const threats: readonly Threat[] = [
       ...stops(
         'a pause is written, counts as unverified, and stops the agent',
         'a protection is written',
-        'an undo writes its request, which blocks the revision, and names what remains',
+        'an undo writes its request, which blocks the revision, and names the remaining steps',
         '%s is denied',
         'no user writes another requester into a stop',
       ),
-      ...stamp('is left out of a new %s if it cannot be written, and any other value is removed', 'is required for %s'),
+      ...stamp('is omitted from a new %s if it cannot be written, and any other value is removed', 'is required for %s'),
     ],
   },
 ];

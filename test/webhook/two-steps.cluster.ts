@@ -38,7 +38,7 @@ describeOnControlPlane(
     });
     afterAll(() => world.close());
 
-    it('many at once: a deleted collection of pods loses no more than the budget, and all pods without one', async () => {
+    it('many at once: a deleted collection of pods loses no more than the budget, and all pods without a budget', async () => {
       await world.createGroup('native', 'native', { name: 'swept', replicas: 2, annotations: slow });
       const free = await world.createFree('native');
       await world.untilReady('native', `${free}-`, 3);
@@ -79,7 +79,7 @@ describeOnControlPlane(
         },
       );
 
-      it('an autoscaler that wants more lets a member grow', async () => {
+      it('an autoscaler can scale up a member', async () => {
         await world.createGroup(form, form, { name: 'grown', replicas: 1 });
         const path = `/apis/autoscaling/v2/namespaces/${form}/horizontalpodautoscalers`;
         const target = { apiVersion: 'apps/v1', kind: 'StatefulSet', name: 'grown-zone-a' };

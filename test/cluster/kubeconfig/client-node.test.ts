@@ -33,7 +33,7 @@ function expiring(atMs: number, token: string): string {
 const noCredential = 'its output is not an ExecCredential with a token or a certificate';
 
 describe('a credential plugin', () => {
-  it('runs when credentials are needed, again when they expire or are refused, and once for all who wait', async () => {
+  it('runs when credentials are needed, again after they expire or are rejected, and once for all waiting requests', async () => {
     const folder = kubeconfigFolder();
     const kubeconfigFile = plugin(folder, expiring(5000, 'one'));
     const connection = await loadConnection({ kubeconfig: kubeconfigFile }, folder.process({ PATH: '/usr/bin:/bin' }));
@@ -57,7 +57,7 @@ describe('a credential plugin', () => {
     expect(runs(folder)).toHaveLength(3);
   });
 
-  it('is told of the cluster when it wants to know, gets its variables and arguments, and may give a certificate', async () => {
+  it('receives the cluster on request, its variables and arguments, and may return a certificate', async () => {
     const folder = kubeconfigFolder();
     folder.write('ca.crt', 'authority');
     const login = folder.write('login', `#!/bin/sh\necho "$KUBERNETES_EXEC_INFO" > "$RUNS"\ncat "$1"\n`, 0o700);
@@ -95,7 +95,7 @@ describe('a credential plugin', () => {
     ]);
   });
 
-  it('talks to people by standard error, and is not run when there is a token', async () => {
+  it('uses standard error for its messages, and does not run if there is a token', async () => {
     const folder = kubeconfigFolder();
     const file = plugin(folder, `echo 'open https://login.example' >&2\n${credential({ token: 'one' })}`);
     const stderr = openSync(folder.path('stderr'), 'w');
@@ -132,7 +132,7 @@ describe('a credential plugin', () => {
         'its apiVersion client.authentication.k8s.io/v1alpha1 is not v1 or v1beta1 of client.authentication.k8s.io; ' +
         'update the plugin and the kubeconfig',
     },
-  ])('that $case is named in the failure', async ({ script = 'true', exec = {}, why }) => {
+  ])('with $case is named in the failure', async ({ script = 'true', exec = {}, why }) => {
     const folder = kubeconfigFolder();
     const file = plugin(folder, script, { installHint: 'Install it.', ...exec });
     const stderr = openSync('/dev/null', 'w');
@@ -152,7 +152,7 @@ describe('a credential plugin', () => {
 });
 
 describe('an auth provider', () => {
-  it('provides its token, or reports that it is missing', async () => {
+  it('returns its token, or reports that it is missing', async () => {
     const folder = kubeconfigFolder();
     const provider = (config: object) => kubeconfig({ user: { token: undefined, 'auth-provider': { name: 'azure', config } } });
     const valid = folder.write('valid', provider({ 'access-token': 'of-azure', 'expires-on': String(Date.now() / 1000 + 3600) }));
@@ -193,7 +193,7 @@ describe('a proxy', () => {
     return transportTo(await loadConnection({ kubeconfig: file }, process));
   }
 
-  it('of the kubeconfig is used, its connection kept, and the server verified behind it', async () => {
+  it('of the kubeconfig is used, its connection is kept, and the server is verified behind it', async () => {
     const folder = kubeconfigFolder();
     const server = await serveHttps((_, response) => response.end('ok'));
     const { asked, port } = await tunnel();
@@ -211,7 +211,7 @@ describe('a proxy', () => {
     expect(server.seen.every(({ method }) => method === 'GET')).toBe(true);
   });
 
-  it('that refuses is named, and nothing was sent', async () => {
+  it('with an error is named, and no request was sent', async () => {
     const folder = kubeconfigFolder();
     const { port } = await tunnel('407 Proxy Authentication Required');
     const http = await transport(folder, { 'proxy-url': `http://me:s3cret@127.0.0.1:${port}` });
@@ -221,7 +221,7 @@ describe('a proxy', () => {
     });
   });
 
-  it('of the environment is used for servers elsewhere', async () => {
+  it('of the environment is used for remote servers', async () => {
     const folder = kubeconfigFolder();
     const { asked, port } = await tunnel('503 Down');
     const http = await transport(folder, {}, folder.process({ HTTPS_PROXY: `127.0.0.1:${port}` }));
@@ -240,7 +240,7 @@ describe('a proxy', () => {
 });
 
 describe('kubectl proxy', () => {
-  it('is reached by http, without credentials', async () => {
+  it('is used over http, without credentials', async () => {
     const folder = kubeconfigFolder();
     const server = await serveHttp((_, response) => response.end('ok'));
     const connection = await loadConnection({ server: server.url }, folder.process());

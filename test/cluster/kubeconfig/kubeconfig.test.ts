@@ -24,7 +24,7 @@ async function headers(options: ConnectionOptions, process: ConnectionProcess) {
 }
 
 describe('the kubeconfig', () => {
-  it('is that of the flag, else those of KUBECONFIG, else that of the home folder', async () => {
+  it('is the file of the flag, else the files of KUBECONFIG, else the file in the home folder', async () => {
     const folder = kubeconfigFolder();
     folder.write('.kube/config', kubeconfig({ name: 'home' }));
     const one = folder.write('one', kubeconfig({ name: 'one' }));
@@ -36,7 +36,7 @@ describe('the kubeconfig', () => {
     expect(await server({ kubeconfig: two }, { KUBECONFIG: one })).toBe('https://two.example:6443');
   });
 
-  it('may be several files: the first says last, whole entries at a time, and missing ones are passed over', async () => {
+  it('may have several files: the first one wins for each entry, and missing files are skipped', async () => {
     const folder = kubeconfigFolder();
     const first = folder.write('first', {
       ...kubeconfig({
@@ -59,7 +59,7 @@ describe('the kubeconfig', () => {
     expect(shared.origin).toBe(`context "shared" of ${first}`);
   });
 
-  it('finds relative paths next to their file', async () => {
+  it('resolves relative paths next to their file', async () => {
     const folder = kubeconfigFolder();
     folder.write('a/ca.crt', 'authority');
     folder.write('b/keys/tls.crt', 'certificate');
@@ -79,7 +79,7 @@ describe('the kubeconfig', () => {
     });
   });
 
-  it('takes data before files', async () => {
+  it('prefers data to files', async () => {
     const folder = kubeconfigFolder();
     const data = Buffer.from('data').toString('base64');
     const file = folder.write('config', {
@@ -92,7 +92,7 @@ describe('the kubeconfig', () => {
     expect([tls.ca, tls.cert, tls.key]).toEqual(Array(3).fill(Buffer.from('data')));
   });
 
-  it('is refused with the place of what is wrong, and without a secret', async () => {
+  it('is rejected with the location of the error, and without a secret', async () => {
     const folder = kubeconfigFolder();
     const process = folder.process();
     const of = (content: string | object) => refusal({ kubeconfig: folder.write('config', content) }, process);
@@ -137,7 +137,7 @@ describe('the kubeconfig', () => {
     );
   });
 
-  it('names a file of credentials that cannot be read when they are needed', async () => {
+  it('names an unreadable file of credentials when they are needed', async () => {
     const folder = kubeconfigFolder();
     const file = folder.write('config', kubeconfig({ user: { 'client-certificate': 'tls.crt', 'client-key': 'tls.key' } }));
     const connection = await loadConnection({ kubeconfig: file }, folder.process());
@@ -178,7 +178,7 @@ describe('the flags of kubectl', () => {
     expect(await refusal({ user: 'three' }, process)).toBe(`--user names the user "three", but ${one} and ${two} only has "one", "two"`);
   });
 
-  it('need no kubeconfig when they name a server', async () => {
+  it('need no kubeconfig if they name a server', async () => {
     const folder = kubeconfigFolder();
     const connection = await loadConnection({ server: 'localhost:8001', token: 't' }, folder.process());
     expect([connection.server, connection.namespace, connection.origin]).toEqual(['http://localhost:8001', 'default', 'the flags']);
@@ -186,7 +186,7 @@ describe('the flags of kubectl', () => {
     expect([secure.server, (await secure.authorize()).tls]).toEqual(['https://10.0.0.1:6443', { isVerified: false }]);
   });
 
-  it('replace everything that the file says of trust', async () => {
+  it('replace every trust setting of the file', async () => {
     const folder = kubeconfigFolder();
     const ca = folder.write('ca.crt', 'of the flag');
     const trust = { 'certificate-authority-data': 'QQ==', 'tls-server-name': 'of.file' };
@@ -241,12 +241,12 @@ describe('the flags of kubectl', () => {
     ['250ms', 250],
     ['0', undefined],
     ['0s', undefined],
-  ])('take the request timeout %s as %s ms', async (requestTimeout, expected) => {
+  ])('read the request timeout %s as %s ms', async (requestTimeout, expected) => {
     const folder = kubeconfigFolder();
     expect((await loadConnection({ server: 'http://x', requestTimeout }, folder.process())).requestTimeoutMs).toBe(expected);
   });
 
-  it.each(['', 'soon', '-1', '5 s', '1d', '5s!'])('refuse the request timeout %s', async (requestTimeout) => {
+  it.each(['', 'soon', '-1', '5 s', '1d', '5s!'])('reject the request timeout %s', async (requestTimeout) => {
     const folder = kubeconfigFolder();
     expect(await refusal({ server: 'http://x', requestTimeout }, folder.process())).toMatch(/^--request-timeout .* is neither a duration/);
   });
@@ -262,7 +262,7 @@ describe('a pod', () => {
     return { folder, env, process: folder.process(env) };
   }
 
-  it('uses its service account when nothing else is configured', async () => {
+  it('uses its service account without other configuration', async () => {
     const { folder, process } = pod();
     const connection = await loadConnection({}, process);
     expect([connection.server, connection.namespace, connection.origin]).toEqual([
@@ -295,7 +295,7 @@ describe('a pod', () => {
     expect(await token()).toBe('Bearer third');
   });
 
-  it('keeps its token while the file is being replaced, until the server refuses it', async () => {
+  it('keeps its token while the file is being replaced, until the server rejects it', async () => {
     const { folder, process } = pod();
     const connection = await loadConnection({ source: 'in-cluster' }, process);
     const before = await connection.authorize();
@@ -309,7 +309,7 @@ describe('a pod', () => {
     );
   });
 
-  it('takes the namespace that it is told, and IPv6 addresses', async () => {
+  it('uses the configured namespace, and IPv6 addresses', async () => {
     const { folder, env } = pod();
     const process = folder.process({ ...env, KUBERNETES_SERVICE_HOST: 'fd00::1', POD_NAMESPACE: 'told' });
     const connection = await loadConnection({ source: 'in-cluster' }, process);
@@ -317,7 +317,7 @@ describe('a pod', () => {
     expect((await loadConnection({ source: 'in-cluster', namespace: 'flag' }, process)).namespace).toBe('flag');
   });
 
-  it('is told what is missing', async () => {
+  it('gets an error that names the missing part', async () => {
     const { folder, env } = pod();
     expect(await refusal({ source: 'in-cluster' }, folder.process())).toBe(
       'KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set, so this process does not run in a pod. Name a kubeconfig with --kubeconfig',

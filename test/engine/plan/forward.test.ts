@@ -48,7 +48,7 @@ function run({ group: of = group({ zones: ['a'] }), state = {}, assumptions = {}
 const short = ({ end, seconds, holding }: ReturnType<typeof run>) => ({ end, seconds, holding });
 
 describe('a run forward', () => {
-  it('replaces pod after pod until nothing is left, and ends with the run that is over', () => {
+  it('replaces pod after pod until no pod is outdated, and ends with the completed run', () => {
     const done = run({});
     expect(done.story).toEqual([
       '0: delete pod ingester-zone-a-2',
@@ -60,7 +60,7 @@ describe('a run forward', () => {
     expect(done.world.snapshot.ledgers[0]?.run).toMatchObject({ outcome: 'completed', completedMs: kitNowMs + 270 * secondMs });
   });
 
-  it('counts its decisions, and shows each with its world', () => {
+  it('counts its decisions, and shows each with its state', () => {
     const instants: number[] = [];
     const counted = run({ options: { onTurn: (turn, world) => instants.push(turn.nowMs - world.snapshot.nowMs) } });
     expect(counted.turns).toBe(instants.length);
@@ -83,11 +83,11 @@ describe('a run forward', () => {
     expect(paced.story.slice(0, 2)).toEqual(['0: delete pod ingester-zone-a-2', '60: delete pod ingester-zone-a-1']);
   });
 
-  it('is over at once where nothing is to do', () => {
+  it('ends at once without work', () => {
     expect(run({ state: { statefulSets: [] } })).toMatchObject({ turns: 1, end: 'done', seconds: 0 });
   });
 
-  it('waits for what comes by itself before it is done', () => {
+  it('waits for pending changes before it ends', () => {
     const starting = { 'ingester-zone-a': { ...updatedPods(), 1: 'missing' } } as const;
     expect(short(run({ state: { podChanges: starting } }))).toEqual({ end: 'done', seconds: 60, holding: [] });
   });
@@ -105,7 +105,7 @@ describe('a run forward', () => {
     expect(started(541).seconds).toBe(0);
   });
 
-  it('leaves other groups and their ledgers alone', () => {
+  it('does not change other groups and their ledgers', () => {
     const other = { namespace: 'mimir', group: 'other', claims: [], downscales: [], preparations: [] };
     expect(run({ state: { ledgers: [other] } }).world.snapshot.ledgers.filter((one) => one.group === 'other')).toEqual([other]);
   });
@@ -147,14 +147,14 @@ describe('an event', () => {
     expect(seen.find((text) => text.startsWith('200 '))).toContain('0:rev-2 starting');
   });
 
-  it('is waited for although the group is done', () => {
+  it('delays the end of the forecast although the group is done', () => {
     const late = run({ options: { events: [at(1000, podDies)] } });
     expect(short(late)).toEqual({ end: 'done', seconds: 1060, holding: [] });
   });
 });
 
 describe('the end of a run', () => {
-  it('is blocked where no further event can happen', () => {
+  it('is blocked if no further event can happen', () => {
     const deny = { policies: [policy({ rules: [policyRule()] })] };
     expect(short(run({ state: deny }))).toEqual({ end: 'held', seconds: 0, holding: ['safety/rule no'] });
     const paused = { intents: [intent({ action: 'pause' as const })] };
@@ -200,7 +200,7 @@ describe('the end of a run', () => {
     expect(run({ options: { untilMs: kitNowMs + 270 * secondMs } }).end).toBe('done');
   });
 
-  it('is a limit where an action has no effect and repeats without end', () => {
+  it('is a limit if an action has no effect and repeats without end', () => {
     const following = group({ zones: ['a', { name: 'b', follows: 'a' }], rollout: { strategy: 'pinned' } });
     const sets = outdatedSets(['a', 'b']).map((set, index) => ({ ...set, replicas: 3 + index }));
     const stuck = run({
@@ -214,7 +214,7 @@ describe('the end of a run', () => {
   });
 });
 
-describe('people', () => {
+describe('approvals', () => {
   const oncall = { count: 2, from: ['oncall'] };
   const asking = group({
     zones: ['a'],
@@ -224,7 +224,7 @@ describe('people', () => {
   });
   const reviewed = { policies: [policy({ rules: [policyRule({ effect: 'requireApproval', approval: { count: 1, from: [] } })] })] };
 
-  it('answer at once when that is assumed, as many as are asked for, of the right groups', () => {
+  it('are given at once if assumed, as many as required, from the required groups', () => {
     const given = run({ group: asking });
     expect(short(given)).toEqual({ end: 'done', seconds: 270, holding: [] });
     expect(given.world.snapshot.intents).toMatchObject([
@@ -235,23 +235,23 @@ describe('people', () => {
     ]);
   });
 
-  it('answer policies too, by the name of the rule', () => {
+  it('are also given for policies, by the name of the rule', () => {
     const given = run({ state: reviewed });
     expect(short(given)).toEqual({ end: 'done', seconds: 270, holding: [] });
     expect(given.world.snapshot.intents).toMatchObject([{ rule: 'safety/rule', requestedBy: { groups: [] } }]);
   });
 
-  it('do not answer when that is assumed, which blocks the group', () => {
+  it('are not given if assumed, which blocks the group', () => {
     const assumptions = { approvals: 'missing' } as const;
     expect(short(run({ group: asking, assumptions }))).toEqual({ end: 'held', seconds: 0, holding: ['approval wait'] });
     expect(short(run({ state: reviewed, assumptions }))).toEqual({ end: 'held', seconds: 0, holding: ['safety/rule wait'] });
   });
 
-  it('do not answer where no reader could see it', () => {
+  it('are not given if no client could read them', () => {
     expect(short(run({ group: asking, state: { intents: { unknown: 'forbidden' } } })).end).toBe('held');
   });
 
-  it('do not approve behind a rule that no approval ends', () => {
+  it('are not given behind a rule that no approval ends', () => {
     const both = { policies: [policy({ rules: [policyRule({ name: 'no' }), policyRule({ effect: 'requireApproval' })] })] };
     expect(short(run({ state: both }))).toEqual({ end: 'held', seconds: 0, holding: ['safety/no no', 'safety/rule wait'] });
   });
@@ -274,19 +274,19 @@ describe('gates', () => {
     expect(run({ group: before }).story[0]).toBe('240: delete pod ingester-zone-a-2');
   });
 
-  it('end no wait for a person after they pass', () => {
+  it('end no wait for an approval after they pass', () => {
     const before = { ...gated(), rollout: { ...gated().rollout, waves: [wave('all', ['a'], { before: { gates: ['errors'] } })] } };
     const paused = run({ group: before, state: { intents: [intent({ action: 'pause' })] } });
     expect(short(paused)).toEqual({ end: 'held', seconds: 240, holding: ['paused wait'] });
   });
 
-  it('fail the run when that is assumed', () => {
+  it('fail the run if assumed', () => {
     const failed = run({ group: gated(), assumptions: { gates: 'fail' } });
     expect(short(failed)).toEqual({ end: 'held', seconds: 390, holding: ['run-failed no', 'gate no'] });
     expect(failed.world.snapshot.ledgers[0]?.run).toMatchObject({ outcome: 'failed' });
   });
 
-  it('whose last stored reading is no success keep that result until another run reads them again', () => {
+  it('with a failed last reading keep that result until another run reads them again', () => {
     const waves = [wave('all', ['a'], { before: { gates: ['errors'] } })];
     const of = { ...gated({ failureLimit: 4, initialDelayMs: 0 }), rollout: { ...gated().rollout, waves } };
     const ledgers = [
@@ -330,14 +330,14 @@ describe('metrics', () => {
     expect([endWith(kitNowMs - queue.maxAgeMs), endWith(kitNowMs - queue.maxAgeMs - 1)]).toEqual(['done', 'held']);
   });
 
-  it('have a value at which the policy is quiet, for the whole run', () => {
+  it('have a value at which the policy passes, for the whole run', () => {
     expect(run({ state: watching(over(100)) }).end).toBe('done');
     expect(run({ state: watching({ '<': [{ var: 'inputs.metrics.queue' }, 50] }) }).end).toBe('done');
     expect(run({ state: watching({ '<': [{ var: 'inputs.metrics.queue' }, 500_000] }) }).end).toBe('done');
     expect(run({ state: watching({ '>=': [{ var: 'inputs.metrics.queue' }, 0] }) }).end).toBe('done');
   });
 
-  it('have the value that is assumed, or that was measured', () => {
+  it('have the assumed or the measured value', () => {
     expect(short(run({ state: watching(over(100)), assumptions: { metrics: { 'safety/queue': 200 } } }))).toMatchObject({
       end: 'held',
       holding: ['safety/rule no'],
@@ -349,7 +349,7 @@ describe('metrics', () => {
     expect(short(run({ state: measured }))).toMatchObject({ end: 'held', holding: ['safety/rule no'] });
   });
 
-  it('of another policy, namespace or input do not count', () => {
+  it('of another policy, namespace or input are ignored', () => {
     const metric = { namespace: 'mimir', policy: 'safety', input: 'queue', value: 200, atMs: kitNowMs };
     const others = [
       { ...metric, policy: 'other' },
@@ -359,7 +359,7 @@ describe('metrics', () => {
     for (const other of others) expect(run({ state: { ...watching(over(100)), metrics: [other] } }).end).toBe('done');
   });
 
-  it('are unknown where no value is quiet', () => {
+  it('are unknown if no value passes', () => {
     const always = { or: [over(0), { '<=': [{ var: 'inputs.metrics.queue' }, 0] }] };
     expect(short(run({ state: watching(always) }))).toMatchObject({ end: 'held', holding: ['safety/rule unknown'] });
   });
@@ -375,7 +375,7 @@ describe('metrics', () => {
 });
 
 describe('a downscale', () => {
-  it('asks pods, waits for the delay and goes on', () => {
+  it('prepares pods, waits for the delay and continues', () => {
     const endpoint = { scheme: 'http', port: 80, path: '/prepare', timeout: '5s' } as const;
     const shrinking = group({
       zones: [

@@ -10,22 +10,22 @@ import { statefulSet } from '../../kit/objects.ts';
 import { snapshotOf } from '../../kit/snapshots.ts';
 
 describe('the groups of a plan', () => {
-  it('are the requested ones when no member leaves', () => {
+  it('are the requested groups if no member leaves', () => {
     const groups = [group()];
     expect(groupsToPlan(groups, [group()])).toEqual(groups);
   });
 
-  it('keep a member that no group has any more, as it was', () => {
+  it('keep a member that is in no group now, as it was', () => {
     const before = group({ zones: ['a', 'b', { name: 'c', noDownscale: true }] });
     const [planned] = groupsToPlan([group({ zones: ['a', 'b'] })], [before]);
     expect(planned?.zones).toEqual([zone({ name: 'a' }), zone({ name: 'b' }), zone({ name: 'c', noDownscale: true })]);
   });
 
-  it('keep a whole group that lost all its members', () => {
+  it('keep a whole group without remaining members', () => {
     expect(groupsToPlan([], [group()])).toEqual([group()]);
   });
 
-  it('keep of a removed group only the members that no other group has now', () => {
+  it('keep only the members of a removed group that no other group has now', () => {
     const zones = ['a', 'b'].map((name) => ({ name, statefulSet: `ingester-zone-${name}` }));
     const other = group({ name: 'other', zones });
     expect(groupsToPlan([other], [group()]).map(({ name, zones }) => [name, zones.map((zone) => zone.name)])).toEqual([
@@ -42,7 +42,7 @@ describe('the groups of a plan', () => {
 });
 
 describe('a StatefulSet that drops the label which protects it and shrinks in the same change', () => {
-  it('is refused under the group that it leaves', () => {
+  it('is denied by the group that it leaves', () => {
     const member = (name: string, replicas: number, labels: Readonly<Record<string, string>>) => ({
       apiVersion: 'apps/v1',
       kind: 'StatefulSet',
@@ -79,7 +79,7 @@ describe('a StatefulSet that drops the label which protects it and shrinks in th
 });
 
 describe('the part of a snapshot for one group', () => {
-  it('has the StatefulSets of which only the running pods match a budget of the group', () => {
+  it('has the StatefulSets with only running pods that match a budget of the group', () => {
     const owner = group();
     const budget = { namespace: 'mimir', name: 'pdb', selector: { matchLabels: { team: 'metrics' } }, maxUnavailable: 1 };
     const relabelled = { 0: { labels: { team: 'metrics' } } };

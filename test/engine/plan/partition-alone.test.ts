@@ -20,7 +20,7 @@ function setWith(partition: number, firstOrdinal = 0) {
 const later = (world: World): World => step(world, { kind: 'elapse', toMs: world.snapshot.nowMs + dayMs });
 const revisionsOf = ({ snapshot }: World) => knownPods(snapshot.pods[0]).map(({ revision }) => revision);
 
-describe('the strategy partition with ordinals that begin at 5', () => {
+describe('the strategy partition with ordinals that start at 5', () => {
   it('rolls pods by the first ordinal, with partitions counted from it', () => {
     const writes = [4, 3, 2, 1].map((partition) => {
       const set = setWith(partition === 4 ? holdingPartition : partition, 5);
@@ -37,7 +37,7 @@ describe('the strategy partition with ordinals that begin at 5', () => {
 });
 
 describe('a partition', () => {
-  it('stays where it is when its group is deleted midway, until a user changes it', () => {
+  it('keeps its value if its group is deleted during a run, until a user changes it', () => {
     const set = setWith(3);
     const snapshot = snapshotOf({ groups: [], statefulSets: [set], podChanges: { [set.name]: { 3: { revision: newRevision } } } });
     expect(decide(snapshot).groups).toEqual([]);

@@ -22,7 +22,7 @@ describe('a plan of the strategy partition', () => {
     }),
   );
 
-  it('shows waves, pods from the top and times, although no manifest names a partition', () => {
+  it('shows waves, pods from the highest ordinal and times, although no manifest names a partition', () => {
     const [one] = planned.groups;
     expect(one?.outcome).toBe('complete');
     expect(
@@ -40,7 +40,7 @@ describe('a plan of the strategy partition', () => {
     expect(one?.totals).toMatchObject({ restarts: 9, waves: 2 });
   });
 
-  it('takes as long as that of the strategy onDelete', () => {
+  it('takes as long as a plan of the strategy onDelete', () => {
     const same = planInput({
       groups: [group({ rollout: { waves } })],
       current: manifests(),
@@ -87,7 +87,7 @@ describe('a run forward under the strategy partition', () => {
     expect(atTheEnd(set, revisions)).toEqual(expected);
   });
 
-  it('goes on to a third revision, and back', () => {
+  it('continues to a third revision, and returns', () => {
     const target = { namespace: 'mimir', statefulSet: 'ingester-zone-a' };
     const forward = { events: [{ atMs: 0, input: { kind: 'setTemplate', ...target, revision: 'rev-3' } as const }] };
     const state = { ...outdated, partition: 1 };
@@ -96,7 +96,7 @@ describe('a run forward under the strategy partition', () => {
     expect(atTheEnd(state, [oldRevision, newRevision, newRevision], back)).toEqual({ ...done, current: oldRevision, pods: [oldRevision] });
   });
 
-  it('a pod that dies in the middle keeps its revision on either side of the partition, and one that a scale-up makes has the new one', () => {
+  it('keeps the revision of a pod that dies on either side of the partition, and a pod that a scale-up adds has the new one', () => {
     const one = statefulSet({ updateStrategy: 'RollingUpdate', replicas: 4, partition: 2, status: { updateRevision: newRevision } });
     const podChanges = { [one.name]: { 2: { revision: newRevision }, 3: { revision: newRevision } } };
     let world = createWorld(snapshotOf({ statefulSets: [one], podChanges }), defaultAssumptions, 'p50');
@@ -116,16 +116,19 @@ describe('a run forward under the strategy partition', () => {
 describe('a plan that changes the strategy of the group', () => {
   const before = { groups: [partitioned], groupsBefore: [group({ rollout: { waves } })] };
 
-  it.each(['partition', 'pinned'] as const)('to %s says that the members do not fit, and what makes them fit', (strategy) => {
-    const [one] = planGroups(planInput({ ...before, groups: [group({ rollout: { strategy, waves } })] })).groups;
-    const risks = one?.risks.filter(({ code }) => code === 'RG5018') ?? [];
-    expect(risks.map(({ source }) => source?.object)).toEqual(['a', 'b', 'c'].map((zone) => `StatefulSet mimir/ingester-zone-${zone}`));
-    expect(risks[0]?.message).toBe(
-      `ingester-zone-a has the update strategy OnDelete: the strategy ${strategy} needs RollingUpdate, so the agent replaces no pod of it. After this change: kubectl patch statefulset ingester-zone-a -n mimir --type=merge -p '{"spec":{"updateStrategy":{"type":"RollingUpdate","rollingUpdate":{"partition":${holdingPartition}}}}}', and write type: RollingUpdate into its manifest`,
-    );
-  });
+  it.each(['partition', 'pinned'] as const)(
+    'to %s reports that the members do not fit, and names the change that makes them fit',
+    (strategy) => {
+      const [one] = planGroups(planInput({ ...before, groups: [group({ rollout: { strategy, waves } })] })).groups;
+      const risks = one?.risks.filter(({ code }) => code === 'RG5018') ?? [];
+      expect(risks.map(({ source }) => source?.object)).toEqual(['a', 'b', 'c'].map((zone) => `StatefulSet mimir/ingester-zone-${zone}`));
+      expect(risks[0]?.message).toBe(
+        `ingester-zone-a has the update strategy OnDelete: the strategy ${strategy} needs RollingUpdate, so the agent replaces no pod of it. After this change: kubectl patch statefulset ingester-zone-a -n mimir --type=merge -p '{"spec":{"updateStrategy":{"type":"RollingUpdate","rollingUpdate":{"partition":${holdingPartition}}}}}', and write type: RollingUpdate into its manifest`,
+      );
+    },
+  );
 
-  it('and waits for the first member names the other members, too', () => {
+  it('and waits for the first member also names the other members', () => {
     const desired = manifests({ image: 'grafana/mimir:2.17.1' });
     const [one] = planGroups(planInput({ groups: [partitioned], desired })).groups;
     expect(one?.waits.map(({ rule, source }) => [rule, source?.object])).toEqual([
@@ -135,7 +138,7 @@ describe('a plan that changes the strategy of the group', () => {
     expect(named).toEqual(['b', 'c'].map((zone) => `StatefulSet mimir/ingester-zone-${zone}`));
   });
 
-  it('and the members in one step says nothing about them', () => {
+  it('and the members in one step reports no mismatch', () => {
     const [one] = planGroups(planInput({ ...before, desired: manifests({ spec: rolling }) })).groups;
     expect([one?.outcome, one?.refused, one?.risks.map(({ code }) => code)]).toEqual(['complete', [], []]);
   });

@@ -41,18 +41,18 @@ describe('a policy in the namespace of the agent', () => {
   const withAgent = (agentNamespace: string | undefined) =>
     planGroups(rollout({ policies: [paced], ...(agentNamespace === undefined ? {} : { agentNamespace }) }));
 
-  it('binds the groups of the namespaces that it names', () => {
+  it('applies to the groups of its namespaces', () => {
     const plan = withAgent('ops');
     expect(plan.groups[0]?.totals.p50Seconds).toBeGreaterThan((8 * hourMs) / 1000);
     expect(Object.keys(plan.assumptions.metrics)).toEqual(['pace/load']);
   });
 
-  it.each([undefined, 'elsewhere'])('binds none when the agent lives in %s', (agentNamespace) => {
+  it.each([undefined, 'elsewhere'])('applies to no group if the agent runs in %s', (agentNamespace) => {
     const plan = withAgent(agentNamespace);
     expect([plan.groups[0]?.totals.p50Seconds, plan.assumptions.metrics]).toEqual([810, {}]);
   });
 
-  it('asks for the approvals of its rules, and has its metrics assumed', () => {
+  it('requires the approvals of its rules, and has its metrics assumed', () => {
     const asks = policyRule({ name: 'two', actions: ['rollout'], effect: 'requireApproval' });
     const policies = [policy({ namespace: 'ops', name: 'guard', targets: everywhere, rules: [asks] })];
     const stepsWith = (agentNamespace: string) => stepsOf(planOf(rollout({ policies, agentNamespace }))).map(({ kind }) => kind);
@@ -61,7 +61,7 @@ describe('a policy in the namespace of the agent', () => {
 });
 
 describe('a plan of a new image', () => {
-  it('replaces pod after pod and zone after zone, with the times that are assumed', () => {
+  it('replaces pod after pod and zone after zone, with the assumed times', () => {
     const plan = planOf(rollout());
     expect(lines(plan)).toEqual([
       'all: roll a a-2 a-1 a-0 at 0 for 270 to 900',
@@ -84,14 +84,14 @@ describe('a plan of a new image', () => {
     ]);
   });
 
-  it('says how many pods go at once', () => {
+  it('names the number of pods that are unavailable at once', () => {
     const two = group({ zones: ['a', 'b', 'c'].map((name) => ({ name, maxUnavailable: 2 })) });
     const [step] = stepsOf(planOf(rollout({ groups: [two] })));
     expect([step?.atOnce, step?.pods.length, step?.p50Seconds]).toEqual([2, 3, 180]);
     expect(stepsOf(planOf(rollout()))[0]?.atOnce).toBe(1);
   });
 
-  it.each([2, 0])('counts no more pods at once than a canary has while pod %i crashes', (ordinal) => {
+  it.each([2, 0])('counts only the pods of the canary as unavailable at once while pod %i crashes', (ordinal) => {
     const down = { isReady: false, containersReady: false, waitingReasons: ['CrashLoopBackOff'] };
     const canary = group({ rollout: { waves: [wave('canary', ['a'], { amount: { pods: 1 } }), wave('rest', ['a', 'b', 'c'])] } });
     const running = snapshotOf({ groups: [canary], podChanges: { 'ingester-zone-a': { [ordinal]: down } } });
@@ -99,7 +99,7 @@ describe('a plan of a new image', () => {
     expect([step?.atOnce, step?.pods.length]).toEqual([1, 1]);
   });
 
-  it('names the pods that keep the plan waiting, and the command that shows why', () => {
+  it('names the pods that the plan waits for, and the command that shows the reason', () => {
     const lost = { isReady: false, containersReady: false, node: 'node-7', nodeReady: false };
     const groups = [group()];
     const plan = planOf(rollout({ groups, running: snapshotOf({ groups, podChanges: { 'ingester-zone-c': { 1: lost } } }) }));
@@ -111,7 +111,7 @@ describe('a plan of a new image', () => {
     expect(planOf(rollout()).troubled).toBeUndefined();
   });
 
-  it('carries the rules that were asked before the first pod', () => {
+  it('contains the rules that were evaluated before the first pod', () => {
     expect(stepsOf(planOf(rollout()))[0]?.rules.map(({ rule }) => rule)).toContain('zone-budget');
   });
 });
@@ -123,23 +123,23 @@ describe('the assumed times', () => {
   });
   const rolling = (assumptions: Assumptions) => planOf(rollout({ assumptions })).totals;
 
-  it('double the rolling part when the start time doubles and nothing drains', () => {
+  it('double the duration of the rollout if the start time doubles and no pod drains', () => {
     expect([rolling(times(0, 60)).p50Seconds, rolling(times(0, 120)).p50Seconds]).toEqual([540, 1080]);
     expect([rolling(times(0, 60)).p90Seconds, rolling(times(0, 120)).p90Seconds]).toEqual([1620, 3240]);
   });
 
-  it('double the rolling part when both double', () => {
+  it('double the duration of the rollout if both double', () => {
     expect([rolling(times(30, 60)).p50Seconds, rolling(times(60, 120)).p50Seconds]).toEqual([810, 1620]);
     expect([rolling(times(30, 60)).p90Seconds, rolling(times(60, 120)).p90Seconds]).toEqual([2160, 4320]);
   });
 
-  it('may be those of the group', () => {
+  it('can be set in the group', () => {
     const groups = { ingester: { start: { p50Seconds: 10, p90Seconds: 20 } } };
     expect(rolling({ ...defaultAssumptions, groups })).toMatchObject({ p50Seconds: 360, p90Seconds: 9 * 140 });
     expect(rolling({ ...defaultAssumptions, groups: { other: groups.ingester } }).p50Seconds).toBe(810);
   });
 
-  it('stand in the document', () => {
+  it('are in the document', () => {
     expect(planGroups(rollout({ assumptions: times(1, 2) })).assumptions).toEqual(times(1, 2));
   });
 });
@@ -151,7 +151,7 @@ describe('a plan of waves', () => {
   ];
   const staged = group({ gates: [gate({ consecutive: 3 })], rollout: { waves }, sources: {} });
 
-  it('soaks, asks and goes on', () => {
+  it('soaks, waits for approval and continues', () => {
     const plan = planOf(rollout({ groups: [staged] }));
     expect(lines(plan)).toEqual([
       'canary: roll a a-2 at 0 for 90 to 300',
@@ -171,7 +171,7 @@ describe('a plan of waves', () => {
     ]);
   });
 
-  it('waits for a gate that outlasts the soak', () => {
+  it('waits for a gate that lasts longer than the soak', () => {
     const slow = group({
       gates: [gate({ consecutive: 3 })],
       rollout: { waves: [wave('all', ['a'], { after: { soakMs: 0, gates: ['errors'] } })] },
@@ -181,7 +181,7 @@ describe('a plan of waves', () => {
     expect(plan.timeline[1]).toEqual({ zone: '', kind: 'wait', label: 'errors', startSeconds: 270, endSeconds: 390 });
   });
 
-  it('is blocked where no webhook records who approves, also if approvals are assumed', () => {
+  it('is blocked if no webhook records approvals, also if approvals are assumed', () => {
     const running = { ...readPlanSnapshots(rollout()).before, webhookProblems: { requesters: 'it does not exist' } };
     const plan = planOf(rollout({ groups: [staged], running }));
     expect([plan.outcome, plan.waits[0]?.fact]).toEqual([
@@ -227,7 +227,7 @@ describe('a plan of waves', () => {
     expect(afterWaitText(plan)).toBe('scale down a 3 -> 2');
   });
 
-  it('has no p90 below its p50, also of a wait that a later start shortens', () => {
+  it('has no p90 below its p50, also for a wait that a later start shortens', () => {
     const closed = freeze({ ranges: [{ fromMs: kitNowMs + 2 * minuteMs, toMs: kitNowMs + 20 * minuteMs }] });
     const plan = planOf(rollout({ groups: [group({ zones: [{ name: 'a' }] })], policies: [policy({ windows: [closed] })] }));
     const timed = stepsOf(plan).filter(({ p90Seconds }) => p90Seconds !== undefined);
@@ -235,7 +235,7 @@ describe('a plan of waves', () => {
     for (const { p50Seconds = 0, p90Seconds = 0 } of [...timed, plan.totals]) expect(p90Seconds).toBeGreaterThanOrEqual(p50Seconds);
   });
 
-  it('ends where no approval comes', () => {
+  it('ends at a missing approval', () => {
     const plan = planOf(rollout({ groups: [staged], assumptions: { ...defaultAssumptions, approvals: 'missing' } }));
     expect(plan.outcome).toBe('waits');
     expect(plan.waits).toMatchObject([{ rule: 'approval', outcome: 'wait', fact: '0 of 1 approvals from oncall' }]);
@@ -243,7 +243,7 @@ describe('a plan of waves', () => {
     expect(lines(plan).at(-1)).toBe('rest: approval * rest at 1890 for ? to ?');
   });
 
-  it('is blocked where a gate fails', () => {
+  it('is blocked by a failing gate', () => {
     const plan = planOf(rollout({ groups: [staged], assumptions: { ...defaultAssumptions, gates: 'fail' } }));
     expect(plan.outcome).toBe('blocked');
     expect(plan.waits[0]).toMatchObject({ rule: 'run-failed', outcome: 'no' });
@@ -252,7 +252,7 @@ describe('a plan of waves', () => {
 });
 
 describe('a plan of replicas', () => {
-  it('scales up, also where a rollout follows', () => {
+  it('scales up, also during a rollout', () => {
     const desired = manifests({ replicas: 5, image: 'grafana/mimir:2.17.1' }, ['a']);
     const plan = planOf(planInput({ groups: [group({ zones: ['a'] })], current: manifests({}, ['a']), desired }));
     expect(plan.zones).toEqual([{ zone: 'a', statefulSet: 'ingester-zone-a', replicasBefore: 3, replicasAfter: 5, restarts: 3 }]);
@@ -260,7 +260,7 @@ describe('a plan of replicas', () => {
     expect(lines(plan)[0]).toMatch(/^replicas: scaleUp a 3-5 at 0 for 60 to 180$/);
   });
 
-  it('lets a follower follow its leader', () => {
+  it('scales a follower to its leader', () => {
     const following = group({ zones: ['a', { name: 'b', follows: 'a' }] });
     const current = [...manifests({}, ['a']), ...manifests({ replicas: undefined }, ['b'])];
     const desired = [...manifests({ replicas: 4 }, ['a']), ...manifests({ replicas: undefined }, ['b'])];
@@ -272,7 +272,7 @@ describe('a plan of replicas', () => {
     expect(plan.outcome).toBe('complete');
   });
 
-  it('prepares pods before they leave', () => {
+  it('prepares pods before their removal', () => {
     const endpoint = { scheme: 'http', port: 80, path: '/prepare', timeout: '5s' } as const;
     const delayed = { afterMs: hourMs, endpoint, onUnreachable: 'hold' } as const;
     const zones = [{ name: 'a', replicas: { kind: 'count', count: 2 }, delayed }] as const;
@@ -297,7 +297,7 @@ describe('the calendar', () => {
   const startsAt = (overrides: Partial<PlanInput>) => planGroups(rollout(overrides)).metadata.startsAt;
   const withRule = (when: unknown) => ({ policies: [policy({ rules: [policyRule({ effect: 'warn', when })] })] });
 
-  it('does not matter to a plan that names no instant: it is the same bytes whenever it is made', () => {
+  it('has no effect on a plan without a date: its bytes are the same at any time', () => {
     expect(planGroups(rollout()).metadata).toEqual({ policyDigest: 'digest' });
     expect(JSON.stringify(planGroups(rollout()))).toBe(JSON.stringify(planGroups(rollout({ nowMs: kitNowMs + hourMs }))));
     expect(startsAt(withRule({ '>': [{ var: 'target.replicas' }, 3] }))).toBeUndefined();
@@ -316,7 +316,7 @@ describe('the calendar', () => {
       'a status with conditions',
       { current: [...manifests(), { kind: 'Pod', metadata: { name: 'x' }, status: { conditions: [{ lastTransitionTime: 'x' }] } }] },
     ],
-  ])('matters where something names an instant: %s', (_name, overrides) => {
+  ])('has an effect if an object names a date: %s', (_name, overrides) => {
     expect(startsAt(overrides)).toBe('2026-03-02T12:00:00.000Z');
   });
 
@@ -327,7 +327,7 @@ describe('the calendar', () => {
     expect(plan.totals.p50Seconds).toBe(3600 + 810);
   });
 
-  it('gives no duration to a wait that no window ends, such as that for a mirrored object without a manifest', () => {
+  it('gives no duration to a wait that no window ends, such as the wait for a mirrored object without a manifest', () => {
     const { ranges: _ranges, ...daily } = freeze({ schedule: { cron: '0 3 * * *', durationMs: hourMs, timeZone: 'UTC' } });
     const mirror = {
       kind: 'mirror',
@@ -353,7 +353,7 @@ describe('the outcome of a plan', () => {
   const denied = { policies: [policy({ targets: { groups: ['ingester'] }, rules: [policyRule()] })] };
   const held = { policies: [policy({ targets: { groups: ['ingester'] }, rules: [policyRule({ effect: 'hold' })] })] };
 
-  it('is unchanged where nothing was asked for', () => {
+  it('is unchanged without a request', () => {
     const plan = planGroups(planInput());
     expect(plan.outcome).toBe('unchanged');
     expect(plan.groups[0]).toMatchObject({
@@ -364,7 +364,7 @@ describe('the outcome of a plan', () => {
     });
   });
 
-  it('is complete where only settings change', () => {
+  it('is complete if only settings change', () => {
     expect(planGroups(planInput({ desired: manifests({ metadata: { namespace: 'mimir', labels: { team: 'x' } } }) })).outcome).toBe(
       'complete',
     );
@@ -374,7 +374,7 @@ describe('the outcome of a plan', () => {
     ['complete', {}, 'complete'],
     ['waiting', held, 'waits'],
     ['blocked', denied, 'blocked'],
-  ])('is that of the worst group, here %s; groups stand by name', (_name, overrides, outcome) => {
+  ])('is the worst of all groups, here %s; groups are sorted by name', (_name, overrides, outcome) => {
     const plan = planGroups(
       rollout({
         groups: [other, group()],

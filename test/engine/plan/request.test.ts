@@ -57,18 +57,18 @@ describe('the request for a member', () => {
     expect(['a', 'b', 'c'].map((zone) => setOf(world, zone)?.replicas)).toEqual([5, 4, 3]);
   });
 
-  it('is judged in the order of the zones, each on what the ones before it have done', () => {
+  it('is evaluated in the order of the zones, each after the changes of the zones before', () => {
     const asked = request({ desired: [manifest('c'), manifest('b', { replicas: 2 }), manifest('a', { replicas: 5 })] });
     expect([whats(asked), setOf(asked.world, 'b')?.replicas]).toEqual([['b: scale StatefulSet ingester-zone-b from 3 to 2'], 3]);
     expect(asked.refused[0]?.message).toContain('other-zones-ready: zone a has 3 of 5 pods available');
   });
 
-  it('is no number where the manifest names none', () => {
+  it('has no number without a number in the manifest', () => {
     const { world } = request({ desired: manifests({ replicas: undefined }), current: manifests({ replicas: 7 }) });
     expect(setOf(world)?.replicas).toBe(7);
   });
 
-  it('is other settings, which take effect at once and keep what the server counts', () => {
+  it('contains other settings, which take effect at once and keep the numbers of the server', () => {
     const { world } = request({ desired: manifests({ metadata: { annotations: { team: 'x' } }, spec: { minReadySeconds: 30 } }) });
     expect(setOf(world)).toMatchObject({
       annotations: { team: 'x' },
@@ -79,7 +79,7 @@ describe('the request for a member', () => {
     expect(setOf(world)?.status.readyReplicas).toBe(3);
   });
 
-  it('is nothing of other StatefulSets', () => {
+  it('is empty for other StatefulSets', () => {
     const { world, refused } = request({ desired: [...manifests(), manifest('d', { image })], current: [...manifests(), manifest('d')] });
     expect([setOf(world, 'd')?.status.updateRevision, refused]).toEqual([revisionOf(manifest('d')), []]);
   });
@@ -100,8 +100,8 @@ describe('a member that does not exist yet', () => {
   });
 });
 
-describe('a member that is not asked for', () => {
-  it('is refused where it is protected, and nothing else happens to it', () => {
+describe('a member without a request', () => {
+  it('is denied if it is protected, and nothing else changes', () => {
     const guarded = group({ zones: [{ name: 'a', noDelete: true }, 'b'] });
     const asked = request({ desired: manifests({}, ['c']), group: guarded });
     expect(whats(asked)).toEqual(['a: delete StatefulSet ingester-zone-a']);
@@ -110,12 +110,12 @@ describe('a member that is not asked for', () => {
   });
 });
 
-describe('a refusal', () => {
+describe('a denial', () => {
   const deny = (action: 'rollout' | 'scaleUp') => [
     policy({ rules: [policyRule({ actions: [action], when: { '==': [{ var: 'target.zone' }, 'b'] } })] }),
   ];
 
-  it('says update, or scale with both numbers, and changes nothing of that zone', () => {
+  it('names an update, or a scale with both numbers, and changes nothing in that zone', () => {
     const update = request({ desired: manifests({ image }), policies: deny('rollout') });
     expect(whats(update)).toEqual(['b: update StatefulSet ingester-zone-b']);
     expect(
@@ -169,7 +169,7 @@ describe('the way out of a denial', () => {
     ]);
   });
 
-  it('names no change that a rule denies also alone, and none for such a denial', () => {
+  it('names no change that a rule also denies alone, and no change for such a denial', () => {
     const guarded = group({ zones: [{ name: 'a', noDownscale: true }, 'b', 'c'] });
     expect(hints(request({ desired: manifests({ replicas: 2 }), group: guarded }))).toEqual([
       ['a', undefined],
@@ -178,25 +178,25 @@ describe('the way out of a denial', () => {
   });
 });
 
-describe('a decrease that must prepare', () => {
+describe('a downscale with preparation', () => {
   const endpoint = { scheme: 'http', port: 80, path: '/prepare', timeout: '5s' } as const;
   const native = group({ zones: [{ name: 'a', prepare: { endpoint, onFailure: 'deny' } }] });
   const preparing = { ...native, profile: 'rolloutOperator' } as const;
   const desired = manifests({ replicas: 2 }, ['a']);
 
-  it('is asked again after the calls', () => {
+  it('is requested again after the calls', () => {
     const asked = request({ desired, group: preparing });
     expect([whats(asked), setOf(asked.world)?.replicas]).toEqual([[], 2]);
     expect(asked.world.snapshot.ledgers[0]?.preparations).toMatchObject([{ zone: 'a', ordinal: 2, call: 'prepare', state: 'prepared' }]);
   });
 
-  it('is refused in a native group, whose pods only the agent prepares', () => {
+  it('is denied in a native group, because only the agent prepares its pods', () => {
     const asked = request({ desired, group: native });
     expect(whats(asked)).toEqual(['a: scale StatefulSet ingester-zone-a from 3 to 2']);
     expect(asked.refused[0]?.message).toContain('1 pod must prepare, and only the agent prepares pods');
   });
 
-  it('is refused when they fail', () => {
+  it('is denied if the calls fail', () => {
     const asked = request({ desired, group: preparing, preparations: 'fail' });
     expect(whats(asked)).toEqual(['a: scale StatefulSet ingester-zone-a from 3 to 2']);
     expect(asked.refused[0]?.message).toContain('ingester-zone-a-2 failed to prepare: preparations are assumed to fail');

@@ -35,7 +35,7 @@ describe('RG5001, a budget that makes evictions serial', () => {
     spec: { selector: { matchLabels: { 'rollout-group': 'ingester' } }, maxUnavailable },
   });
 
-  it('is named with its object and with what might be', () => {
+  it('is named with its object and with a possible value', () => {
     expect(rolling({ rotateBy: 'evict' }, [budget(1)])).toEqual([
       {
         code: 'RG5001',
@@ -55,7 +55,7 @@ describe('RG5001, a budget that makes evictions serial', () => {
     expect(rolling(rollout, budgets)).toEqual([]);
   });
 
-  it('is absent when the zone may lack one pod anyway', () => {
+  it('is absent if the zone allows one pod anyway', () => {
     const budgets = [budget(1)];
     const one = group({ rollout: { rotateBy: 'evict' } });
     expect(
@@ -71,7 +71,7 @@ describe('RG5002, pods that start one after the other', () => {
     message: `pods of ${names} start one after the other (podManagementPolicy OrderedReady), so a maxUnavailable above 1 does not make the rollout faster`,
   });
 
-  it('is named for every zone in which several pods may be unavailable', () => {
+  it('is named for every zone that allows several unavailable pods', () => {
     expect(rolling({}, [], { podManagementPolicy: 'OrderedReady' })).toEqual([notice('ingester-zone-a, ingester-zone-b, ingester-zone-c')]);
     expect(rolling({}, [])).toEqual([]);
     expect(rolling({ minIntervalMs: 10 * minuteMs }, [], { podManagementPolicy: 'OrderedReady' })).toEqual([]);
@@ -81,7 +81,7 @@ describe('RG5002, pods that start one after the other', () => {
 describe('RG5003, no readiness probe', () => {
   const blind = { container: { readinessProbe: undefined } };
 
-  it('is named for StatefulSets none of whose containers has one', () => {
+  it('is named for StatefulSets in which no container has a probe', () => {
     expect(asking(manifest('b', blind), manifest('a', { container: { readinessProbe: null } }), manifest('c'))).toEqual([
       {
         code: 'RG5003',
@@ -91,7 +91,7 @@ describe('RG5003, no readiness probe', () => {
     ]);
   });
 
-  it('is absent where one container has a probe', () => {
+  it('is absent if one container has a probe', () => {
     const containers = [
       { name: 'a', image: 'x:1' },
       { name: 'b', image: 'x:1', readinessProbe: {} },
@@ -103,7 +103,7 @@ describe('RG5003, no readiness probe', () => {
 describe('RG5005, replicas that the agent and Git both write', () => {
   const owned = group({ zones: ['a', { name: 'b', follows: 'a' }, { name: 'c', replicas: { kind: 'count', count: 3 } }] });
 
-  it('is named for followers and for zones whose number comes from elsewhere', () => {
+  it('is named for followers and for zones with another source of replicas', () => {
     expect(risksOf({ groups: [owned] })).toEqual([
       {
         code: 'RG5005',
@@ -114,12 +114,12 @@ describe('RG5005, replicas that the agent and Git both write', () => {
     ]);
   });
 
-  it('reads the manifests as written, not the defaults of the API server', () => {
+  it('reads the manifests as written, without the defaults of the API server', () => {
     const written = manifests({ replicas: undefined }, ['a', 'b', 'c']);
     expect(risksOf({ groups: [owned], written })).toEqual([]);
   });
 
-  it('is absent where the manifests leave them out, and for zones that are scaled directly', () => {
+  it('is absent if the manifests omit the replicas, and for zones that are scaled directly', () => {
     const left = [...manifests({}, ['a']), ...manifests({ replicas: undefined }, ['b', 'c'])];
     expect(risksOf({ groups: [owned], desired: left })).toEqual([]);
     expect(risksOf()).toEqual([]);
@@ -153,7 +153,7 @@ describe('RG5006, an image without a fixed version', () => {
   });
 });
 
-describe('RG5007, zones that ask for different images', () => {
+describe('RG5007, zones with different images', () => {
   it('is a notice with every member', () => {
     expect(asking(manifest('c'), manifest('b', { image: fixed }), manifest('a'))).toEqual([
       {
@@ -209,7 +209,7 @@ describe('RG5008, a rollout that never ends', () => {
     expect([plan?.risks, plan?.outcome]).toEqual([[], 'waits']);
   });
 
-  it('is absent where an exception lets the plan complete, also one that starts later', () => {
+  it('is absent if an exception lets the plan complete, also one that starts later', () => {
     const planned = (zone: ZoneOverrides, dates: Partial<ExceptionDefinition>, budgets: readonly unknown[] = []) =>
       planGroups(
         planInput({
@@ -229,7 +229,7 @@ describe('RG5008, a rollout that never ends', () => {
     expect(planned(zero, { expiresMs: kitNowMs })?.risks).toMatchObject([{ code: 'RG5008' }]);
   });
 
-  it('is absent where a pod may be replaced, where nothing rolls, and where the zone is paused', () => {
+  it('is absent if a pod may be replaced, without a rollout, and if the zone is paused', () => {
     expect(planOf([{ name: 'a' }, { name: 'b' }, { name: 'c' }], { rotateBy: 'evict' }, [budget({ minAvailable: 8 })])?.risks).toEqual([]);
     expect(risksOf({ groups: [group({ zones: [{ name: 'a', maxUnavailable: 0 }, 'b', 'c'] })] })).toEqual([]);
     const paused = planOf([{ name: 'a', maxUnavailable: 0, paused: true }, { name: 'b' }, { name: 'c' }]);
@@ -253,7 +253,7 @@ describe('RG5009, a canary without pods', () => {
       desired: [manifest('a', { replicas: replicasOfA, image }), manifest('b', { image }), manifest('c', { image })],
     });
 
-  it('is named with its wave, and with the first that has pods', () => {
+  it('is named with its wave, and with the first wave that has pods', () => {
     expect(planned(0)).toEqual([
       {
         code: 'RG5009',
@@ -266,7 +266,7 @@ describe('RG5009, a canary without pods', () => {
     expect(more?.message).toMatch(/^waves canary to half have no pods/);
   });
 
-  it('is absent where the zone has pods, where nothing rolls, and where no wave has any', () => {
+  it('is absent if the zone has pods, without a rollout, and if no wave has pods', () => {
     expect(planned(1)).toEqual([]);
     expect(planned(0, waves, 'grafana/mimir:2.16.0')).toEqual([]);
     expect(planned(0, [wave('canary', ['a', 'b'], { pods: 1 }), ...waves.slice(1)])).toEqual([]);
@@ -283,7 +283,7 @@ describe('RG5009, a canary without pods', () => {
 });
 
 describe('the risks of a plan', () => {
-  it('are those of the members alone, in the order of their codes', () => {
+  it('include only the risks of its members, by code', () => {
     const bad = { image: 'x', container: { readinessProbe: undefined } };
     const stranger = { ...manifest('d', bad) };
     const foreign = manifest('a', { ...bad, metadata: { namespace: 'loki' } });
@@ -291,7 +291,7 @@ describe('the risks of a plan', () => {
     expect(asking(manifest('a', bad), manifest('b'))?.map(({ code }) => code)).toEqual(['RG5003', 'RG5006', 'RG5007']);
   });
 
-  it('are those of members without a namespace for groups in the default one', () => {
+  it('include members without a namespace for groups in the default one', () => {
     const loose = manifest('a', { image: 'x', metadata: { namespace: undefined } });
     expect(risksOf({ groups: [group({ namespace: 'default', zones: ['a'] })], desired: [loose] })?.map(({ code }) => code)).toEqual([
       'RG5006',
@@ -357,14 +357,14 @@ describe('RG5011, an exception that ends before the plan', () => {
   const zero = { groups: [group({ zones: [{ name: 'a', maxUnavailable: 0 }, 'b', 'c'] })] };
   const held = { policies: [policy({ rules: [policyRule({ name: 'frozen', effect: 'hold' })] })] };
 
-  it('lets the plan wait, and not be blocked: the times are assumed', () => {
+  it('makes the plan wait instead of blocked, because the times are assumed', () => {
     const soonMs = kitNowMs + 2 * minuteMs;
     const plans = [planned(soonMs, 'zone-budget', zero), planned(soonMs, 'safety/frozen', held)];
     expect(plans.map((plan) => plan?.outcome)).toEqual(['waits', 'waits']);
     expect(plans.map((plan) => plan?.risks.at(-1))).toMatchObject([risk('zone-budget'), risk('safety/frozen')]);
   });
 
-  it('shows the rule neither as a stop nor before what blocks now', () => {
+  it('shows the rule neither as a stop nor before a current block', () => {
     const soon = planned(kitNowMs + 2 * minuteMs, 'safety/frozen', held);
     expect([soon?.stops, soon?.waits.map(({ rule }) => rule)]).toEqual([undefined, ['safety/frozen']]);
     const both = planned(kitNowMs + 2 * minuteMs, 'safety/frozen', { ...held, ...zero });
@@ -388,7 +388,7 @@ describe('RG5011, an exception that ends before the plan', () => {
     expect(planned(kitNowMs, 'window', closed)?.risks).toEqual([]);
   });
 
-  it('is absent for one that lasts, and for one that has ended, which blocks', () => {
+  it('is absent for an exception that lasts long enough, and for an expired one, which blocks', () => {
     const lasting = planned(kitNowMs + hourMs, 'zone-budget', zero);
     expect([lasting?.outcome, lasting?.risks]).toEqual(['complete', []]);
     const ended = planned(kitNowMs, 'zone-budget', zero);
@@ -414,7 +414,7 @@ describe('RG5013, soaks, gates and approvals that a return skips', () => {
     expect(risksOfPlan('1.0', {})).toEqual([{ code: 'RG5013', severity: 'notice', message }]);
   });
 
-  it('are named if only one zone returns before the others roll on', () => {
+  it('are named if only one zone returns before the rollout of the others continues', () => {
     const waves = [wave('canary', ['a'], { after: { soakMs: hourMs, gates: [] } }), wave('rest', ['b', 'c'])];
     const groups = [group({ rollout: { waves } })];
     const [before, now] = ['1.0', '1.1'].map((version) => readPlanSnapshots(planInput({ groups, current: image(version) })).before);

@@ -87,7 +87,7 @@ describe('the change of a plan while pods run other templates than the StatefulS
     expect(textsOf(plan)).toEqual([`${image('1.0')} (5 pods) and 1.1 (4 pods) -> 1.2`]);
   });
 
-  it('says that only the template changes if the pods have the image already', () => {
+  it('reports that only the template changes if the pods have the image already', () => {
     expect(textsOf(planTo('1.0', cluster('1.1', {})))).toEqual([`${image('1.1')} -> 1.0 (the pods have it)`]);
   });
 
@@ -158,7 +158,7 @@ const variable = (name: string, value = '1') => ({ name, value });
 const [foo, bar, baz] = [variable('FOO'), variable('BAR'), variable('BAZ')];
 const texts = (...entries: readonly object[]): string => entries.map((entry) => JSON.stringify(entry)).join(' ');
 
-describe('a change of a field of which pods lack an enclosing field', () => {
+describe('a change of a field if pods lack an enclosing field', () => {
   it('counts only the pods that have the enclosing field, and names the enclosing field for the other pods', () => {
     const plan = planMixed({ pods: {}, object: { env: [foo] }, asked: { env: [foo, baz] }, updated: ['a'] });
     expect(rowsOf(plan)).toEqual([
@@ -167,7 +167,7 @@ describe('a change of a field of which pods lack an enclosing field', () => {
     ]);
   });
 
-  it('claims nothing about pods if no pod changes at this field', () => {
+  it('reports no pods if no pod changes at this field', () => {
     const plan = planMixed({ pods: {}, object: { env: [foo] }, asked: { env: [foo, baz] } });
     expect(rowsOf(plan)).toEqual([
       `env[BAZ]: added ${texts(baz)} (the pods have it)`,
@@ -193,7 +193,7 @@ describe('the difference of the objects while pods run another template', () => 
   const shown = (plan: GroupPlan): string =>
     renderDifference({ groups: groupDifferences(planOf([plan]), { current: [] }), objects: [] }, look());
 
-  it('says which pods have the change, or that only the template has it', () => {
+  it('names the pods that have the change, or reports that only the template has it', () => {
     const request = { pods: {}, object: { env: [foo] }, asked: { env: [foo, baz] } };
     expect(shown(planMixed({ ...request, updated: ['a'] }))).toContain('in pods: no value (1 pod)');
     expect(shown(planMixed(request))).toContain('the pods have it');
@@ -223,7 +223,7 @@ describe('a change of a list', () => {
   });
 });
 
-describe('what is known of the pods', () => {
+describe('the known state of the pods', () => {
   it('is the ControllerRevision while the status is older than the spec of the StatefulSet', () => {
     const change = (snapshot: Snapshot): Snapshot => ({
       ...snapshot,
@@ -237,7 +237,7 @@ describe('what is known of the pods', () => {
     expect(rowsOf(planMixed({ ...images, change }))).toEqual([`image: ${image('1.0')} (9 pods) -> 1.2 (template: ${image('1.1')})`]);
   });
 
-  it('is counted, so that pods that could not be read are not in the count', () => {
+  it('is counted without unreadable pods', () => {
     const change = (snapshot: Snapshot): Snapshot => ({
       ...snapshot,
       pods: snapshot.pods.map((view) => (view.statefulSet.endsWith('c') ? { ...view, pods: { unknown: 'forbidden' } } : view)),
@@ -265,7 +265,7 @@ describe('a plan during a run', () => {
     );
   });
 
-  it('names what the superseded run changes in its pods, not in a template that no pod ran', () => {
+  it('names the changes of the superseded run in its pods, not in a template that no pod ran', () => {
     const from = targetsIn(snapshotsOf('0.9'));
     expect(planTo('1.2', cluster('1.1', { a: ['1.0', '1.0', '1.1'] }, { from })).supersedes?.to).toEqual([image('1.1')]);
   });
@@ -292,7 +292,7 @@ describe('a plan during a run', () => {
     expect(plans.map(({ supersedes }) => supersedes)).toEqual([undefined, undefined, undefined]);
   });
 
-  it('names the failed run whose block the change ends, in every format, and ends no block with the same template', () => {
+  it('names the failed run that the change unblocks, in every format, and unblocks no run with the same template', () => {
     expect([planTo('1.1', failedRun).ends, planTo('1.2', cluster('1.1', {})).ends]).toEqual([undefined, undefined]);
     const plan = planOf([planTo('1.2', failedRun)]);
     expect(plan.groups[0]?.ends).toMatchObject([{ rule: 'run-failed', zones: [...zones] }]);

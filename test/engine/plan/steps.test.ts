@@ -92,7 +92,7 @@ const lines = (steps: readonly TracedStep[]) =>
   );
 
 describe('the trace of a roll', () => {
-  it('begins a step with the rules that were asked before its first pod', () => {
+  it('starts a step with the rules that were evaluated before its first pod', () => {
     expect(trace([5, { ...wave('canary'), outcome: 'act', actions: [replace('a', 2)], steps: [asked('roll/a', ok)] }])).toEqual([
       {
         key: 'roll/canary/a',
@@ -109,7 +109,7 @@ describe('the trace of a roll', () => {
     ]);
   });
 
-  it('goes on with further pods of the wave and the zone', () => {
+  it('continues with further pods of the wave and the zone', () => {
     const first = { ...wave('canary'), actions: [replace('a', 2)], steps: [asked('roll/a', ok)] };
     const second = { ...wave('canary'), actions: [replace('a', 1)], steps: [asked('roll/a', held('paused'))] };
     const [step, ...more] = trace([0, first], [90, second], [180, {}]);
@@ -126,11 +126,11 @@ describe('the trace of a roll', () => {
     expect(lines(steps)).toEqual(['canary: roll a a-2 1 0-90', 'rest: roll a a-1 1 90-180', 'rest: roll b b-2 1 180-180']);
   });
 
-  it('stands under all when there is no wave', () => {
+  it('is named all if there are no waves', () => {
     expect(lines(trace([0, { actions: [replace('a', 2)] }]))).toEqual(['all: roll a a-2 1 0-0']);
   });
 
-  it('counts how many pods were down at once, at most', () => {
+  it('counts the maximum of unavailable pods', () => {
     const zones = idle.zones.map((zone) => ({ ...zone, available: 2 }));
     const both = { actions: [replace('a', 2), replace('a', 1)] };
     expect(
@@ -145,7 +145,7 @@ describe('the trace of a roll', () => {
     expect(trace([0, { actions: [crashing], zones }], [30, { actions: [replace('a', 1)] }])[0]?.atOnce).toBe(1);
   });
 
-  it('goes on while its pods are on their way', () => {
+  it('continues while its pods are in flight', () => {
     const working = { ...wave('all'), steps: [asked('roll/a', held('zone-budget'))] };
     expect(
       lines(
@@ -182,7 +182,7 @@ describe('the trace of a change of replicas', () => {
     ]);
   });
 
-  it('has the pods that are asked to prepare, and none that are told to stay', () => {
+  it('has the called pods, and no cancelled pods', () => {
     const [step] = trace([0, { actions: [prepare('delayed')], steps: [asked('scale/a', held('delayed-downscale'))] }]);
     expect(step).toMatchObject({
       key: 'prepare/a/delayed',
@@ -218,7 +218,7 @@ describe('the trace of a wait', () => {
     expect(lines(trace([0, waiting(...results)]))).toEqual([expected]);
   });
 
-  it('stands under the replicas when a change of them waits', () => {
+  it('is in the step of the replicas if their change waits', () => {
     expect(lines(trace([0, { steps: [asked('scale/a', held('zone-gap'))] }]))).toEqual(['replicas: wait a zone-gap 0-0']);
   });
 
@@ -240,23 +240,23 @@ describe('the trace of a wait', () => {
     'leader-floor',
     'replica-write-in-flight',
     'rollout-in-progress',
-  ])('is absent where the wait is the work itself: %s', (rule) => {
+  ])('is absent if the work itself takes time: %s', (rule) => {
     expect(trace([0, waiting(held(rule), held('window'))])).toEqual([]);
     expect(lines(trace([0, waiting(held(rule, { outcome: 'unknown' }), held('window'))]))).toEqual([`canary: wait a ${rule} 0-0`]);
   });
 
-  it('is absent for a step that acts, for a group that is done, and for one that works', () => {
+  it('is absent for a step that acts, for a complete group, and for one with work', () => {
     expect(trace([0, waiting()])).toEqual([]);
     expect(trace([0, { ...waiting(held('window')), outcome: 'done' }])).toEqual([]);
     expect(trace([0, { ...waiting(held('window')), actions: [prepare('delayed', 'DELETE')] }])).toEqual([]);
   });
 
-  it('is that of the first step that waits for more than its own work', () => {
+  it('is the wait of the first step that waits for more than its own work', () => {
     const steps = [asked('scale/a', held('leader-ready')), asked('roll/a', held('window'))];
     expect(lines(trace([0, { steps }]))).toEqual(['all: wait a window 0-0']);
   });
 
-  it('remembers the gates that were read meanwhile', () => {
+  it('contains the gates that were read meanwhile', () => {
     const reading = (...gates: readonly string[]) => ({
       ...waiting(held('soak')),
       wantedReadings: gates.map((gate) => ({ gate, fromMs: 0 })),
@@ -265,13 +265,13 @@ describe('the trace of a wait', () => {
   });
 });
 
-describe('replicas that are asked for', () => {
+describe('requested replicas', () => {
   const definition = group({ zones: ['a', 'b'] });
   const state = (a: number, b: number, status: object = {}) =>
     snapshotOf({ statefulSets: [statefulSet({ replicas: a, status }), statefulSet({ name: 'ingester-zone-b', replicas: b })] });
   const scales = requestedScales(definition, state(3, 3), state(5, 2));
 
-  it('are steps that begin at once, for zones that change', () => {
+  it('are steps that start at once, for zones that change', () => {
     expect(scales.map(({ kind, zone, from, to, wave: name, startMs }) => [kind, zone, from, to, name, startMs])).toEqual([
       ['scaleUp', 'a', 3, 5, 'replicas', kitNowMs],
       ['scaleDown', 'b', 3, 2, 'replicas', kitNowMs],
@@ -285,7 +285,7 @@ describe('replicas that are asked for', () => {
     expect(requestedScales(definition, state(3, 3), snapshotOf())).toEqual([]);
   });
 
-  it('last until the zone has as many ready pods', () => {
+  it('last until the zone has the requested number of ready pods', () => {
     const open = new Set(scales.map(({ key }) => key));
     const later = (seconds: number, readyReplicas: number) => ({ ...state(5, 2, { readyReplicas }), nowMs: kitNowMs + seconds });
     const starting = traceRequested(scales, definition, later(30, 4), open);
@@ -295,7 +295,7 @@ describe('replicas that are asked for', () => {
     expect(traceRequested(ready, definition, later(90, 5), open)).toEqual(ready);
   });
 
-  it('end when the engine asks for another number', () => {
+  it('end if the engine requests another number', () => {
     const open = new Set(scales.map(({ key }) => key));
     traceRequested(scales, definition, state(4, 2, { readyReplicas: 3 }), open);
     expect([...open]).toEqual([]);

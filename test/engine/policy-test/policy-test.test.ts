@@ -49,7 +49,7 @@ function one(given: unknown, request: unknown, expected: unknown, setup: Setup =
 const shrinkA = { action: 'scaleDown', zone: 'a', to: 2 };
 
 describe('a PolicyTest', () => {
-  it('passes when the engine answers as expected, on every write path', () => {
+  it('passes if the engine gives the expected answer, on every write path', () => {
     const [held, allowed] = run([
       {
         name: 'too soon',
@@ -63,7 +63,7 @@ describe('a PolicyTest', () => {
     expect(allowed).toMatchObject({ passed: true, decision: 'allow', rules: [] });
   });
 
-  it('says every difference between the answer and the expectation', () => {
+  it('names every difference between the answer and the expectation', () => {
     const expected = { decision: 'allow', rules: ['no-downscale'], message: 'tomorrow' };
     expect(one({ zones: { b: { lastDownscale: '10m' } } }, shrinkA, expected)?.problems).toEqual([
       'the decision is hold, expected is allow',
@@ -72,7 +72,7 @@ describe('a PolicyTest', () => {
     ]);
   });
 
-  it('moves the clock for a case and for those after it, also over cases that are not run', () => {
+  it('advances the clock for a case and the following cases, also over skipped cases', () => {
     const cases = [
       { name: 'now', request: { action: 'none' }, expect: { decision: 'done' } },
       { name: 'later', advance: '1h', request: { action: 'evict', zone: 'a', ordinal: 0 }, expect: { decision: 'hold' } },
@@ -102,7 +102,7 @@ describe('a PolicyTest', () => {
     expect(run(cases, { policies }).map(({ passed }) => passed)).toEqual([true, true, true]);
   });
 
-  it('lets a case change what all cases share, zone by zone and field by field', () => {
+  it('lets a case override the shared state, zone by zone and field by field', () => {
     const given = { zones: { b: { lastDownscale: '10m' } } };
     const [shared, changed] = run(
       [
@@ -122,7 +122,7 @@ describe('the state of a case', () => {
     expect(roll({ a: { updated: 1 } })?.message).toContain('replace ingester-zone-a-1');
   });
 
-  it('asks for a new revision everywhere when a rollout is requested', () => {
+  it('has a new revision everywhere if a rollout is requested', () => {
     const expected = { decision: 'act', pods: ['ingester-zone-a-2'] };
     expect(one({}, { action: 'rollout' }, expected)?.problems).toEqual([]);
     expect(one({}, { action: 'rollout', zone: 'c' }, { decision: 'act', pods: ['ingester-zone-c-2'] })?.problems).toEqual([]);
@@ -135,11 +135,11 @@ describe('the state of a case', () => {
     ['other replicas', { b: { replicas: 5, ready: 1 } }, 'zone b has 1 of 5 pods available'],
     ['pods that could not be read', { b: { unknown: true } }, 'the pods of ingester-zone-b could not be read: set by the case'],
     ['a pause of a person', { a: { paused: true } }, 'zone a is paused by unnamed'],
-  ])('knows %s', (_what, zones, fact) => {
+  ])('supports %s', (_what, zones, fact) => {
     expect(one({ zones }, { action: 'rollout', zone: 'a' }, { decision: 'wait', message: fact })?.problems).toEqual([]);
   });
 
-  it('has been in the wave for as long as the case says', () => {
+  it('has the time in the wave that the case sets', () => {
     const waves = [
       wave('canary', ['a'], { amount: { pods: 1 }, after: { soakMs: 1_800_000, gates: ['errors'] } }),
       wave('rest', ['a', 'b', 'c'], { before: { gates: [], approval: { count: 1, from: ['oncall'] } } }),
@@ -170,7 +170,7 @@ describe('the state of a case', () => {
     expect(one(given, { action: 'rollout' }, { decision: 'wait' }, { groups })?.rules).toEqual(['approval']);
   });
 
-  it('gives an approved plan that covers the rollout, or approvals of its differences', () => {
+  it('has an approved plan that covers the rollout, or approvals of its differences', () => {
     const reviewed = policy({ name: 'reviewed', rules: [policyRule({ name: 'as-approved', effect: 'requireApprovedPlan' })] });
     const answer = (given: object) => {
       const found = one(given, { action: 'rollout' }, { decision: 'act' }, { policies: [reviewed] });
@@ -185,7 +185,7 @@ describe('the state of a case', () => {
     expect(answer({ approvals: [{ rule: 'reviewed/as-approved', user: 'kim' }] })).toEqual(['act', []]);
   });
 
-  it('lets pods answer at once when they are asked to prepare, unless they refuse', () => {
+  it('has pods that prepare at once, unless they refuse', () => {
     const endpoint = { scheme: 'http' as const, port: 80, path: '/prepare', timeout: '5s' };
     const native = group({ zones: [{ name: 'a', prepare: { endpoint, onFailure: 'deny' } }, 'b'] });
     const groups = [{ ...native, profile: 'rolloutOperator' } as const];
@@ -196,7 +196,7 @@ describe('the state of a case', () => {
     expect(one({ zones: { a: { prepareFails: true } } }, shrinkA, refused, { groups })?.problems).toEqual([]);
   });
 
-  it('has pods that have waited for as long as the case says', () => {
+  it('has pods with the waiting time that the case sets', () => {
     const endpoint = { scheme: 'http' as const, port: 80, path: '/prepare', timeout: '5s' };
     const mirror = {
       kind: 'mirror',
@@ -220,7 +220,7 @@ describe('the state of a case', () => {
   });
 });
 
-describe('a case that makes no sense', () => {
+describe('an invalid case', () => {
   const none = { action: 'none' };
   it.each([
     ['a zone', { zones: { d: { ready: 1 } } }, none, 'done', 'the group ingester has no zone d; its zones are a, b, c'],
@@ -244,7 +244,7 @@ describe('a case that makes no sense', () => {
     ['what the agent is not asked', {}, { action: 'none', to: 3 }, 'done', 'the field to has no meaning if the action is none'],
     ['an answer', {}, none, 'allow', 'a request with the action none returns act, wait, blocked or done, never allow'],
     ['a decision', {}, shrinkA, 'act', 'a request with the action scaleDown returns allow, warn, requireApproval, hold or deny, never act'],
-  ])('names %s and is not asked', (_what, given, request, decision, problem) => {
+  ])('names %s and is not evaluated', (_what, given, request, decision, problem) => {
     expect(one(given, request, { decision })).toMatchObject({ passed: false, decision: '', problems: [problem] });
   });
 
@@ -259,7 +259,7 @@ describe('a case that makes no sense', () => {
     expect(one(given, shrinkA, { decision, rules })).toMatchObject({ passed: true, decision });
   });
 
-  it('expects pods and replicas of the agent alone', () => {
+  it('expects only pods and replicas that the agent changes', () => {
     expect(one({}, shrinkA, { decision: 'allow', replicas: { a: 2 } })?.problems).toEqual([
       'replicas can be expected only if the action is rollout or none',
     ]);
@@ -267,7 +267,7 @@ describe('a case that makes no sense', () => {
 });
 
 describe('the coverage of cases', () => {
-  it('lists every rule with the cases in which it blocked and in which it passed', () => {
+  it('lists every rule with the cases that it blocked and the cases that it passed', () => {
     const cases = run([
       { name: 'too soon', given: { zones: { b: { lastDownscale: '10m' } } }, request: shrinkA, expect: { decision: 'hold' } },
       { name: 'long after', given: { zones: { b: { lastDownscale: '2h' } } }, request: shrinkA, expect: { decision: 'allow' } },
@@ -300,7 +300,7 @@ describe('the coverage of cases', () => {
     };
   };
 
-  it('tells what no case of this size can reach from what is not tested', () => {
+  it('distinguishes results that no case of this size can reach from untested results', () => {
     // Of one pod every share is that pod; of two, 1 % and 50 % are the same.
     expect(openRules(sized(1))).toEqual({
       open: ['p1.before.approval', 'p1.after.soak'],
@@ -310,7 +310,7 @@ describe('the coverage of cases', () => {
     expect(openRules(sized(3)).unreachable).toEqual([]);
   });
 
-  it('asks for a soak that is longer than the one of the same pods before it', () => {
+  it('suggests a soak that is longer than the soak of the same pods before it', () => {
     const [first, second] = shares(1, 50);
     if (first === undefined || second === undefined) throw new Error('there are two');
     const longer = { ...second, after: { ...second.after, soakMs: 120_000 } };
@@ -320,7 +320,7 @@ describe('the coverage of cases', () => {
     });
   });
 
-  it('takes a wave for reachable as soon as one case has zones that are large enough', () => {
+  it('counts a wave as reachable if one case has zones that are large enough', () => {
     const groups = [group({ rollout: { waves: shares(1, 50, 100) } })];
     const at = (replicas: number) => ({
       name: `${replicas}`,

@@ -73,14 +73,14 @@ describe('decisions over random groups', () => {
     expect(unseen).toEqual([...others, 'revision-known no', 'soak skip', 'view-complete no', 'zone-images wait', 'zones-returned wait']);
   });
 
-  it('see no answer that the list of rules does not name', () => {
+  it('have no result that is missing in the list of rules', () => {
     const listed = new Set(ruleCatalog.flatMap(({ id, outcomes }) => outcomes.map((outcome) => answerKey(id, outcome))));
     const seen = reports.flatMap(({ answers }) => [...answers.keys()]);
     expect(seen.filter((key) => !key.startsWith('policy/rule ') && !listed.has(key))).toEqual([]);
   });
 });
 
-describe('whole runs over random groups', () => {
+describe('complete runs over random groups', () => {
   it(`keep every invariant at every decision, over ${runs} runs`, () => {
     const report = checkRuns(firstSeed, runs);
     process.stdout.write(

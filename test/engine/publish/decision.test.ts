@@ -39,7 +39,7 @@ const unreadyNow = { 1: { ...unready[1], readyChangedMs: kitNowMs - 60_000 } };
 const held: SnapshotOverrides = { ...rolling, podChanges: { 'ingester-zone-a': unreadyNow, 'ingester-zone-b': unreadyNow } };
 
 describe('a published decision', () => {
-  it('says goal, phase, zones, steps with their rules, and who decided', () => {
+  it('names phase, progress, zones, steps with their rules, and the agent', () => {
     expect(publish(rolling, { leader: 'agent-1', origin: 'objects' })).toMatchObject({
       format: '1.0',
       namespace: 'mimir',
@@ -58,7 +58,7 @@ describe('a published decision', () => {
     });
   });
 
-  it('names the kind of a run as history does, and says if the run returns to the earlier revisions', () => {
+  it('names the kind of a run like the history, and whether the run returns to the earlier revisions', () => {
     const { decision } = parts(snapshotOf(rolling));
     const shown = (change: Partial<NonNullable<GroupDecision['run']>>): unknown => {
       const run = { ...decision.run, ...change } as NonNullable<GroupDecision['run']>;
@@ -95,7 +95,7 @@ describe('a published decision', () => {
     expect(publish(rolling)).not.toHaveProperty('reservations');
   });
 
-  it('names the pods that move or are bad, the worst first, and no other', () => {
+  it('names the pods that are replaced or not ready, the worst first, and no others', () => {
     const podChanges = {
       'ingester-zone-a': { 0: { isTerminating: true }, 1: { isReady: false }, 2: 'missing' as const },
       'ingester-zone-b': { 0: { isReady: false, waitingReasons: ['ErrImagePull'] }, 1: { isReady: false, nodeReady: false } },
@@ -110,7 +110,7 @@ describe('a published decision', () => {
     ]);
   });
 
-  it('gives a state the time at which it began, and no other time', () => {
+  it('has the start of a state, and no other time', () => {
     const terminatingSinceMs = kitNowMs - 5000;
     const podChanges = {
       'ingester-zone-a': { 0: { isTerminating: true, terminatingSinceMs }, 1: { isReady: false, readyChangedMs: kitNowMs - 9000 } },
@@ -124,7 +124,7 @@ describe('a published decision', () => {
     });
   });
 
-  it('names at most 50 pods and says how many more there are', () => {
+  it('names at most 50 pods and the number of the others', () => {
     const big = outdatedStatefulSet({ name: 'ingester-zone-a', replicas: 80 });
     const podChanges = { 'ingester-zone-a': Object.fromEntries(Array.from({ length: 80 }, (_, ordinal) => [ordinal, { isReady: false }])) };
     const { pods, omitted } = publish({ groups: [group({ zones: ['a'] })], statefulSets: [big], podChanges });
@@ -139,7 +139,7 @@ describe('a published decision', () => {
     expect(sinceOf(publish({ ...paused('two'), nowMs: kitNowMs + 60_000 }, { previous: first }))).toEqual([['paused', 60_000]]);
   });
 
-  it('keeps since when the phase and each wait have been', () => {
+  it('keeps the start of the phase and of each wait', () => {
     const first = publish(held);
     const later = publish({ ...held, nowMs: kitNowMs + 60_000 }, { previous: first });
     expect(first.waits.length).toBeGreaterThan(0);
@@ -154,7 +154,7 @@ describe('a published decision', () => {
     expect(wait).toMatchObject({ rule: 'other-zones-ready', zones: [expect.stringMatching(/^[abc]$/)] });
   });
 
-  it('keeps what the last turn did that did something', () => {
+  it('keeps the last turn that had an action', () => {
     const snapshot = snapshotOf(rolling);
     const [action] = parts(snapshot).decision.actions;
     if (action === undefined) throw new Error('the decision has no action');
@@ -196,7 +196,7 @@ describe('a published decision', () => {
     expect(publish(given).gates).toEqual([{ gate: 'errors', mode: 'enforce', readings: 0 }]);
   });
 
-  it('can be read again when the latest reading is no finite number', () => {
+  it('can be read again if the latest reading is no finite number', () => {
     for (const value of ['NaN', '+Inf'] as const) {
       const readings = [{ atMs: 2, result: 'notFinite' as const, value }];
       const given = { ...rolling, groups: [group({ zones, gates: [gate({ name: 'errors' })] })] };
@@ -234,7 +234,7 @@ describe('a published decision that would be too long', () => {
     throw new Error('the decision has no zone');
   };
 
-  it.each([1, 100, 5000, 300_000])('fits with facts of %i characters, says what is left out, and can be read', (length) => {
+  it.each([1, 100, 5000, 300_000])('fits with facts of %i characters, names the omitted parts, and can be read', (length) => {
     const published = long('é'.repeat(length));
     expect(bytesOf(published)).toBeLessThanOrEqual(publishedByteLimit);
     expect(published.omitted.length).toBeGreaterThan(0);
@@ -262,7 +262,7 @@ describe('two published decisions', () => {
 
   const noData = (atMs: number) => ({ atMs, result: 'noData' as const });
 
-  it('are the same when only time passed: a stored fact names the instant instead of an age', () => {
+  it('are equal if only time passed: a stored fact names the time instead of an age', () => {
     const [now, later] = [waiting(kitNowMs), waiting(kitNowMs + 600_000)];
     expect(now.waits.map(({ fact }) => fact)).toEqual(['zone b shrank at 2026-03-02T11:59:00Z']);
     expect(now.waits.map((wait) => factAt(wait, kitNowMs + 600_000))).toEqual(['zone b shrank 11m ago']);
@@ -311,7 +311,7 @@ describe('a stored decision', () => {
     expect([readPublished(good), readPublished(JSON.stringify(good))]).toEqual([good, good]);
   });
 
-  it('is read from a newer minor format, without what it adds', () => {
+  it('is read in a newer minor format, without the new fields', () => {
     expect(readPublished({ ...good, format: '1.9', added: 1 })).toEqual({ ...good, format: '1.9' });
   });
 
@@ -330,7 +330,7 @@ describe('a stored decision', () => {
 });
 
 it.each(['foo', 'foo-status', 'status-foo', 'rollout-status-foo', 'status'])(
-  'the decision of group %s lies where no ledger can',
+  'the decision of group %s has a name that no ledger can have',
   (group) => {
     for (const other of [group, 'foo', `${group}-status`, `status-${group}`]) expect(ledgerName(other)).not.toBe(statusMapName(group));
     expect([isStatusMapName(statusMapName(group)), isStatusMapName(ledgerName(group))]).toEqual([true, false]);

@@ -133,7 +133,7 @@ class Rollout {
 }
 const returned = 'completed, 1 replaced: a rev-2 to rev-1, b rev-1 to rev-1, c rev-1 to rev-1';
 
-describe.each(Object.keys(pauses))('the record of a change whose members are written one by one, %s', (name) => {
+describe.each(Object.keys(pauses))('the record of a change with members that are written one by one, %s', (name) => {
   const pause = pauses[name] ?? (() => undefined);
 
   it.for(['partition', 'onDelete', 'pinned'] as const)('counts the pods that return after a failed run, in every order: %s', (strategy) => {

@@ -39,7 +39,7 @@ function ended(
   return [{ action, result }];
 }
 
-describe('a pass fails', () => {
+describe('a turn fails', () => {
   it.each<[string, Given]>([
     ['when it could not be finished', { error: 'the server is away' }],
     ['on a member that is not OnDelete', { statefulSets: [rolling] }],
@@ -76,7 +76,7 @@ describe('a pass fails', () => {
   });
 });
 
-describe('a pass succeeds', () => {
+describe('a turn succeeds', () => {
   it.each<[string, Given]>([
     ['when there is nothing to do', {}],
     ['when a pod is to go', { statefulSets: [outdated] }],
@@ -120,7 +120,7 @@ describe('a pass succeeds', () => {
     expect(isFailed({ ...given, definition: forced, performed: ended('scaleStatefulSet', result, given, forced) })).toBe(false);
   });
 
-  it('when it wrote replicas, which comes before the strategy is looked at', () => {
+  it('with a write of replicas, which precedes the check of the strategy', () => {
     const scaled = ended('scaleStatefulSet', 'done', { statefulSets: larger }, forced);
     expect(isFailed({ statefulSets: [...larger, rolling], definition: forced, performed: scaled })).toBe(false);
     expect(isFailed({ statefulSets: [...larger, rolling], definition: forced })).toBe(true);

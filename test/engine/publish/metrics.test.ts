@@ -30,7 +30,7 @@ function taken(published: PublishedDecision, policies: readonly PolicyDefinition
 }
 
 describe('published readings of metric inputs', () => {
-  it('are those that a rule reads which binds the group, with source and age', () => {
+  it('are the readings of rules that apply to the group, with source and age', () => {
     expect(publish([reading]).metrics).toEqual([
       {
         namespace: 'mimir',
@@ -51,7 +51,7 @@ describe('published readings of metric inputs', () => {
     ['a value', [reading]],
     ['no data', [{ ...reading, value: { unknown: 'no data' } }]],
     ['a value with what failed since', [{ ...reading, problem: 'the provider refuses connections' }]],
-  ])('come back as they were: %s', (_name, metrics) => {
+  ])('are the same after writing and reading: %s', (_name, metrics) => {
     expect(taken(publish(metrics))).toEqual(metrics);
   });
 
@@ -65,7 +65,7 @@ describe('published readings of metric inputs', () => {
     expect(taken(publish([reading]), [safety], kitNowMs - minuteMs - 30_001)).toEqual([]);
   });
 
-  it('are another decision when the value changes, and when they are newer by a third of their age', () => {
+  it('change the decision if the value changes, or if they are newer by a third of their age', () => {
     const before = publish([reading]);
     const later = (ms: number, value = 12) => publish([{ ...reading, atMs: reading.atMs + ms, value }]);
     expect(samePublished(before, later(39_999))).toBe(true);
@@ -75,7 +75,7 @@ describe('published readings of metric inputs', () => {
     expect(samePublished(before, publish([{ ...reading, problem: 'no answer came' }]))).toBe(false);
   });
 
-  it('are fifty at most, and go last of all when a decision is too long', () => {
+  it('are at most fifty, and are omitted last if a decision is too long', () => {
     const names = Array.from({ length: 60 }, (_, index) => `metric${String(index).padStart(2, '0')}`);
     const rules = names.map((name) =>
       policyRule({ name, when: { '>': [{ var: `inputs.metrics.${name}` }, 1] }, message: 'm'.repeat(400) }),

@@ -18,7 +18,7 @@ const lasting: Stop = { rule: 'paused', fact: 'it is paused', zones: ['a'], isBl
 const zoneOf = (name: string) => ({ zone: name, statefulSet: name, replicas: 0, updated: 0, available: 0, isReady: false, revisions: [] });
 const held = (more: Partial<Held>): Held => ({ phase: 'Waiting', outcome: 'wait', waits: [], ...more });
 
-describe('the person that a group needs', () => {
+describe('the user that a group needs', () => {
   it.each([
     [held({ phase: 'Failed' }), 'failed'],
     [held({ zones: [{ ...zoneOf('a'), unread: 'missing' }] }), 'missing'],
@@ -41,11 +41,11 @@ describe('the person that a group needs', () => {
     expect(personNeeded(one)).toBe(expected);
   });
 
-  it('is seen in what the engine decides, after the last attempt alone', () => {
+  it('appears in the decision only after the last attempt', () => {
     expect([1, 2].map((placements) => personNeeded(misplacedAfter(placements)))).toEqual([undefined, 'misplaced']);
   });
 
-  it('shows in the conditions of the object', () => {
+  it('appears in the conditions of the object', () => {
     const conditions = (placements: number) =>
       Object.fromEntries(
         groupStatus(misplacedAfter(placements)).conditions.map(({ type, status, reason }) => [type, `${status} ${reason}`]),
@@ -79,7 +79,7 @@ describe('a stop during a soak', () => {
     ['a protection of one pod', soakingWith(asking('protect', { zone: 'b', ordinals: [0] })), undefined],
     ['a pause after the last pod', soakingWith({ ...last, ...asking('pause') }), undefined],
     ['no stop', soakingWith(), undefined],
-  ])('needs a person only if it pauses every outdated pod, or holds it without an end: %s', (_, published, expected) => {
+  ])('needs a user only if it pauses every outdated pod, or has no end: %s', (_, published, expected) => {
     expect(personNeeded(published)).toBe(expected);
     const conditions = groupStatus(published).conditions.map(({ type, status, reason }) => `${type} ${status} ${reason}`);
     expect(conditions.includes('Progressing True SoakNotOver')).toBe(expected === undefined && published.outcome === 'wait');
@@ -90,8 +90,8 @@ describe('a stop during a soak', () => {
   });
 });
 
-describe('the Event about it', () => {
-  it('is a separate warning after the last attempt, also when the wait before was reported', () => {
+describe('the Event about a needed user', () => {
+  it('is a separate warning after the last attempt, also if the wait before was reported', () => {
     const eventsOf = (placements: number, past?: ReturnType<typeof factsOf>['past']) => {
       const found = factsOf(misplacedTurn(placements), past);
       return { ...found, facts: found.facts.filter(({ reason }) => reason === 'PinNotApplied') };

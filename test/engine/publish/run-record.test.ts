@@ -64,7 +64,7 @@ function recordAfter(...turns: readonly RunTurn[]): RolloutRun {
 }
 
 describe('the record of a rollout', () => {
-  it('begins with the run, and says where it leads and where it comes from', () => {
+  it('starts with the run, and names its target and its origin', () => {
     const record = recordAfter(turn(0));
     expect(record).toMatchObject({
       kind: 'RolloutRun',
@@ -114,7 +114,7 @@ describe('the record of a rollout', () => {
     ]);
   });
 
-  it('is the same value while nothing happens, so that it is not written again', () => {
+  it('is the same value without progress, so it is not written again', () => {
     const first = recordAfter(turn(0, { decided: waiting }));
     expect(runRecord(first, turn(1, { decided: waiting }))).toBe(first);
     expect(runRecord(first, turn(2, { decided: { ...waiting, waits: [{ ...soaking, fact: 'available for 2m' }] } }))).toBe(first);
@@ -155,7 +155,7 @@ describe('the record of a rollout', () => {
     expect(record.spec.waiting).toEqual({ rule: 'gate', fact: facts[1], since: '2026-03-02T12:00:00Z' });
   });
 
-  it('adds up what it waited for, and ends with the run', () => {
+  it('adds up the waits, and ends with the run', () => {
     const completed = { outcome: 'completed' as const, completedMs: kitNowMs + 20 * minute };
     const record = recordAfter(turn(0), turn(5, { decided: waiting }), turn(15), turn(20, { run: completed }));
     expect(record.spec).toMatchObject({
@@ -176,7 +176,7 @@ describe('the record of a rollout', () => {
     expect([spec.outcome, spec.waits, spec.waited]).toEqual(['failed', [], 0]);
   });
 
-  it('that failed continues after a retry, and keeps the cause of the failure', () => {
+  it('continues after a retry of a failed run, and keeps the cause of the failure', () => {
     const failed = { outcome: 'failed' as const, failedMs: kitNowMs + minute, failure: 'gate errors failed' };
     const first = recordAfter(turn(0), turn(1, { run: failed }));
     expect(first.spec).toMatchObject({ outcome: 'failed', failure: 'gate errors failed' });
@@ -189,7 +189,7 @@ describe('the record of a rollout', () => {
     ]);
   });
 
-  it('is superseded by a run to another revision, which begins when it is asked again', () => {
+  it('is superseded by a run to another revision, which starts with its request', () => {
     const first = recordAfter(turn(0));
     const superseded = must(runRecord(first, turn(3, { run: { id: 'other' } })));
     expect([superseded.metadata.name, superseded.spec.outcome]).toEqual([first.metadata.name, 'superseded']);
@@ -197,7 +197,7 @@ describe('the record of a rollout', () => {
     expect([next.spec.id, next.spec.outcome, next.metadata.name === first.metadata.name]).toEqual(['other', 'running', false]);
   });
 
-  it('goes on when the other zones get their new template a moment later, as when manifests are applied one by one', () => {
+  it('continues if the other zones get their new template a moment later, as if manifests are applied one by one', () => {
     const before = { target: { a: 'a-2', b: 'b-1' }, previous: { a: 'a-1', b: 'b-1' } };
     const decided = running({ a: ['a-1', 'a-1'], b: ['b-1', 'b-1'] });
     const first = recordAfter(turn(0, { run: before, decided }));
@@ -217,7 +217,7 @@ describe('the record of a rollout', () => {
     expect(replaced.spec.outcome).toBe('superseded');
   });
 
-  it('is one run while an undo returns zone after zone, also of a run that never ended', () => {
+  it('is one run while an undo returns zone after zone, also of an unfinished run', () => {
     const before = { target: { a: 'a-2', b: 'b-2' }, previous: { a: 'a-1', b: 'b-1' } };
     const failed = { ...before, outcome: 'failed' as const, failedMs: kitNowMs, failure: 'a gate failed' };
     const first = recordAfter(turn(0, { run: before }), turn(1, { run: failed }));
@@ -240,7 +240,7 @@ describe('the record of a rollout', () => {
     ]);
   });
 
-  it('comes from the outdated pods of a zone that keeps its template, because the run replaces them too', () => {
+  it('starts from the outdated pods of a zone that keeps its template, because the run replaces them too', () => {
     const first = { target: { a: 'a-2', b: 'b-2' }, previous: { a: 'a-1', b: 'b-1' } };
     const zones = decision.zones.map((zone) => ({ ...zone, revisions: [{ revision: `${zone.zone}-1`, ordinals: '0-2' }] }));
     const back = { id: 'back', target: { a: 'a-1', b: 'b-2' }, previous: first.previous, from: first.target };
@@ -259,7 +259,7 @@ describe('the record of a rollout', () => {
     ]);
   });
 
-  it('comes from what most outdated pods run, not from a template that no pod ran', () => {
+  it('starts from the revision of most outdated pods, not from a template that no pod ran', () => {
     const next = { target: { a: 'a-3', b: 'b-3' }, previous: { a: 'a-1', b: 'b-1' }, from: { a: 'a-2', b: 'b-2' } };
     const after = recordAfter(turn(0, { run: next, decided: running({ a: ['a-1', 'a-1', 'a-2'], b: ['b-1'] }) }));
     expect(changes(after)).toEqual([
@@ -277,7 +277,7 @@ describe('the record of a rollout', () => {
     expect([unmoved.spec.outcome, changes(unmoved)[0]]).toEqual(['completed', ['a', 'a-1', 'a-1']]);
   });
 
-  it('of a rollback comes from the failed template only where pods ran it, and not from pods that stay', () => {
+  it('of a rollback starts from the failed template only if pods ran it, and not from pods that stay', () => {
     const rolledBack = { revisions: { a: 'a-3', b: 'b-3' }, because: 'gate errors' };
     const back = {
       kind: 'rollback' as const,
@@ -302,7 +302,7 @@ describe('the record of a rollout', () => {
     expect([record.spec.steps.map(({ count }) => count), replacedPodCount(record.spec)]).toEqual([[2, 1], 2]);
   });
 
-  it('counts no pod whose replacement was denied', () => {
+  it('does not count a pod whose replacement was denied', () => {
     const denied: TakenAction = { action: evict(2), result: 'refused', message: 'budget' };
     const record = recordAfter(turn(0, { performed: [denied] }));
     expect([record.spec.steps.map(({ count, failures }) => [count, failures]), replacedPodCount(record.spec)]).toEqual([[[0, 1]], 0]);
@@ -350,13 +350,13 @@ describe('the record of a rollout', () => {
     expect(zones.map(({ pods }) => pods)).toEqual([5, 5]);
   });
 
-  it('begins for no run that is over, and for no turn that failed', () => {
+  it('does not start for a completed run and for a failed turn', () => {
     expect(runRecord(undefined, turn(0, { run: { outcome: 'completed', startedMs: kitNowMs - minute } }))).toBeUndefined();
     const { decision: _, ...failed } = turn(0);
     expect(runRecord(undefined, failed)).toBeUndefined();
   });
 
-  it('keeps its bounds however long the run and its texts are', () => {
+  it('keeps its bounds for any length of the run and its texts', () => {
     const turns = Array.from({ length: 300 }, (_, index): RunTurn => {
       const zone = `zone-${index % 2}`;
       const statefulSet = 's'.repeat(253);
@@ -409,7 +409,7 @@ describe('the record of a change of replicas', () => {
   const shrinking = { steps: [step], zones: whole };
   const over = { steps: [], zones: whole };
 
-  it('begins when pods are asked or replicas written, and ends when every zone is whole again', () => {
+  it('starts when pods are called or replicas written, and ends when every zone is ready again', () => {
     expect(runRecord(undefined, turn(0, { decided: shrinking }), 'scale')).toBeUndefined();
     const asked = must(runRecord(undefined, turn(0, { decided: shrinking, performed: [done(ask)] }), 'scale'));
     const scaled = must(runRecord(asked, turn(10, { decided: shrinking, performed: [done(scale)] }), 'scale'));
@@ -428,7 +428,7 @@ describe('the record of a change of replicas', () => {
     });
   });
 
-  it('ends with the replicas that the zones have, without zones whose change was cancelled', () => {
+  it('ends with the replicas of the zones, without zones whose change was cancelled', () => {
     const growing = { ...shrinking, steps: [step, { ...step, id: 'scale/b', zone: 'b', from: 6, to: 5 }] };
     const asked = must(runRecord(undefined, turn(0, { decided: growing, performed: [done({ ...scale, to: 6 })] }), 'scale'));
     const present = whole.map((zone) => ({ ...zone, replicas: 6 }));
@@ -439,7 +439,7 @@ describe('the record of a change of replicas', () => {
     ]);
   });
 
-  it('is cancelled if a person cancelled the change of a zone after another zone has changed', () => {
+  it('is cancelled if a user cancelled the change of a zone after another zone has changed', () => {
     const growing = { ...shrinking, steps: [step, { ...step, id: 'scale/b', zone: 'b', from: 6, to: 5 }] };
     const asked = must(runRecord(undefined, turn(0, { decided: growing, performed: [done(scale)] }), 'scale'));
     const zones = [
@@ -461,7 +461,7 @@ describe('the record of a change of replicas', () => {
     expect(endedWith('c', [cancelled])).toEqual(['completed', undefined]);
   });
 
-  it('is cancelled when the pods are told to stay', () => {
+  it('is cancelled if the pods are cancelled', () => {
     const asked = must(runRecord(undefined, turn(0, { decided: shrinking, performed: [done(ask)] }), 'scale'));
     const stayed = must(runRecord(asked, turn(1, { decided: over, performed: [done({ ...ask, method: 'DELETE' })] }), 'scale'));
     const ended = must(runRecord(stayed, turn(2, { decided: over }), 'scale'));

@@ -64,7 +64,7 @@ describe('the status of a group', () => {
     expect(statusOf({})).not.toHaveProperty('drift');
   });
 
-  it('says that the webhooks may not hear of everything, and nothing of them otherwise', () => {
+  it('reports that the webhooks may miss requests, and does not name them otherwise', () => {
     const snapshot = snapshotOf({ groups: [group({ zones: ['a', 'b'] })] });
     const [one] = snapshot.groups;
     const [decision] = decide(snapshot).groups;
@@ -136,11 +136,11 @@ describe('the status of a group', () => {
       },
       ['Ready=Unknown ViewIncomplete', 'Progressing=True ViewIncomplete', 'Degraded=False AsExpected', 'Reconciling=True ViewIncomplete'],
     ],
-  ])('has conditions as people expect: %s', (_case, overrides, expected) => {
+  ])('has the expected conditions: %s', (_case, overrides, expected) => {
     expect(conditionsOf(overrides)).toEqual(expected);
   });
 
-  it('stays degraded if a pause comes on top of a denied step', () => {
+  it('stays degraded if a pause is added to a denied step', () => {
     const statefulSets = outdated.statefulSets.map((set) => ({ ...set, updateStrategy: 'RollingUpdate' as const }));
     const paused = [group({ zones: ['a', 'b'].map((name) => ({ name, paused: true })) })];
     expect(statusOf({ statefulSets, groups: paused }).phase).toBe('Paused');
@@ -211,7 +211,7 @@ describe('the status of a group', () => {
     ]);
   });
 
-  it('is about the leading zone while it is scaled', () => {
+  it('describes the leading zone while it is scaled', () => {
     const one = group({ zones: [{ name: 'b', follows: 'a' }, { name: 'a' }] });
     const sets = [statefulSet({ selector: 'name=ingester-zone-a' }), statefulSet({ name: 'ingester-zone-b' })];
     expect(scaleTargetOf(one, { statefulSets: sets })).toEqual({ replicas: 3, selector: 'name=ingester-zone-a' });
@@ -231,10 +231,10 @@ function zonesUnder(strategy: RolloutDefinition['strategy'], partitions: readonl
   return [read.strategy, ...read.zones.map(({ partition, pinned }) => partition ?? pinned)];
 }
 
-describe('a published decision shows how far its strategy has exposed each zone', () => {
+describe('a published decision shows the progress of its strategy in each zone', () => {
   const pins = [3, 1, 2].map((ordinal) => ({ zone: 'b', ordinal, revision: 'rev-2', placements: 1 }));
 
-  it('by the partition while it is lowered, by the pinned pods, and by nothing under onDelete', () => {
+  it('by the lowered partition, by the pinned pods, and not at all under onDelete', () => {
     expect(zonesUnder('partition', [2, holdingPartition])).toEqual(['partition', 2, undefined]);
     expect(zonesUnder('pinned', [holdingPartition, holdingPartition], { pins })).toEqual(['pinned', undefined, '1-3']);
     expect(zonesUnder('onDelete', [0, 0], { pins })).toEqual(['onDelete', undefined, undefined]);

@@ -50,8 +50,8 @@ function told(more: Partial<RemovalQuestion> = {}): string {
     : `${first.isWarning ? 'Warning' : 'Normal'} ${first.note.replace(/^.* to this StatefulSet/, '')}`;
 }
 
-describe('a group that is gone', () => {
-  it('is told of on each StatefulSet: that the partition stays, what that means, and what to do', () => {
+describe('a removed group', () => {
+  it('is reported on each StatefulSet: the partition stays, the consequence, and the next step', () => {
     const note =
       'group ingester has no definition any more, so no rollout order applies to this StatefulSet: the partition stays at 1000000, ' +
       'so template changes reach no pod (outdated now: 0-2); define the group again to continue; ' +
@@ -60,7 +60,7 @@ describe('a group that is gone', () => {
     expect(decided()).toEqual({ kind: 'report', reports });
   });
 
-  it('warns while pods stay behind or a run was under way, and not otherwise', () => {
+  it('warns while pods stay outdated or a run was in progress, and not otherwise', () => {
     const still = cluster({}, { podChanges: allUpdated });
     const rest = ': the partition stays at 1000000, so template changes reach no pod; define the group again';
     expect(told({ snapshot: still })).toContain(`Normal ${rest}`);
@@ -68,7 +68,7 @@ describe('a group that is gone', () => {
     expect(told({ snapshot: still, run: withFields(running, { outcome: 'completed' }) })).toContain(`Normal ${rest}`);
   });
 
-  it('names the ordinal below which pods keep their revision, and the case without any', () => {
+  it('names the ordinal below which pods keep their revision, and the case without an outdated pod', () => {
     const group = { ...held, rollout: { ...held.rollout, strategy: 'partition' as const } };
     expect(told({ group, snapshot: cluster({ partition: 2 }) })).toMatch(
       /^Warning : the partition stays at 2, .* no pod below ordinal 2 \(/,
@@ -89,12 +89,12 @@ describe('a group that is gone', () => {
     );
   });
 
-  it('is told of after a moment, in which the definition may come back', () => {
+  it('is reported after a moment, in which the definition may return', () => {
     expect(decided({ goneForMs: removalGraceMs - 1 })).toEqual({ kind: 'wait', leftMs: 1 });
     expect(told({ snapshot: cluster({}, { groups: [held] }) })).toBe('none');
   });
 
-  it('is not gone when another group has a member, or when that is unknown', () => {
+  it('is not removed if another group has a member, or if that is unknown', () => {
     const other = group({ name: 'renamed', zones: [{ name: 'x', statefulSet: 'ingester-zone-c' }] });
     expect(told({ snapshot: cluster({}, { groups: [other] }) })).toBe('none');
     const unknown = { unknown: 'no answer' };
@@ -102,7 +102,7 @@ describe('a group that is gone', () => {
     expect(told({ group: { ...held, sources: { '': { file: 'a.yaml', line: 1 } } } })).toBe('unsure');
   });
 
-  it('is told of for a member that left a group that exists, also if a deletion of the group would release it', () => {
+  it('is reported for a member that left a group that exists, also if a deletion of the group would release it', () => {
     const without = group({ zones: held.zones.filter(({ name }) => name !== 'c') });
     const snapshot = cluster({}, { groups: [without] });
     const note =
@@ -116,7 +116,7 @@ describe('a group that is gone', () => {
     expect(told({ snapshot: cluster({}, { groups: [without, elsewhere] }) })).toBe('none');
   });
 
-  it('is told of when its StatefulSets can be read, and of those that are still there', () => {
+  it('is reported when its StatefulSets can be read, for the remaining ones', () => {
     const unread = [{ kind: 'StatefulSet', name: 'ingester-zone-b', unknown: 'no answer' }] as const;
     expect(decided({ snapshot: cluster({}, { unread }) })).toEqual({ kind: 'wait' });
     const pods = [{ namespace: 'mimir', statefulSet: 'ingester-zone-b', pods: { unknown: 'no answer' } }];

@@ -25,7 +25,7 @@ function asked(set: StatefulSetOverrides, overrides: SnapshotOverrides = {}, cha
 }
 
 describe('a StatefulSet that left a group', () => {
-  it('is reported while it keeps a partition, with what ends it, although nothing is left to do', () => {
+  it('is reported while it keeps a partition, with the command that ends it, although it needs no work', () => {
     const { of, snapshot, decision } = asked({});
     const fact = 'StatefulSet ingester-zone-c left the group and keeps the partition 1000000, so a new template reaches no pod';
     const command = `kubectl patch statefulset ingester-zone-c -n mimir --type merge -p '{"spec":{"updateStrategy":{"rollingUpdate":{"partition":0}}}}'`;
@@ -56,7 +56,7 @@ describe('a StatefulSet that left a group', () => {
     ['a pod is outdated', { status: { updatedReplicas: 2 } }],
     ['a revision that some pods may lack is current', { status: { currentRevision: 'rev-0' } }],
     ['the controller has not observed the last change', { status: { observedGeneration: 0 } }],
-  ])('is not to be released by hand while %s, because the admission policy denies it', (_, set) => {
+  ])('must not be released by hand while %s, because the admission policy denies it', (_, set) => {
     expect(asked(set).decision.left).toMatchObject([{ endsWith: 'add the StatefulSet to the group again', alternatives: [] }]);
   });
 
@@ -65,13 +65,13 @@ describe('a StatefulSet that left a group', () => {
     ['its update strategy is OnDelete', { updateStrategy: 'OnDelete' }, {}],
     ['it is being deleted', { isTerminating: true }, {}],
     ['it does not exist', {}, { absent: ['ingester-zone-c'] }],
-  ])('is forgotten when %s', (_, set, overrides) => {
+  ])('is dropped if %s', (_, set, overrides) => {
     const { of, snapshot, ledger, decision } = asked(set, overrides);
     expect(decision.left).toBeUndefined();
     expect(withMembers(ledger, { snapshot, group: of }).members).toEqual(members.slice(0, 2));
   });
 
-  it('is forgotten when another group contains it', () => {
+  it('is dropped if another group contains it', () => {
     const other = group({ name: 'other', zones: [{ name: 'c', statefulSet: 'ingester-zone-c' }] });
     const { of, snapshot, ledger } = asked({});
     const both = { ...snapshot, groups: [of, other] };
@@ -79,7 +79,7 @@ describe('a StatefulSet that left a group', () => {
     expect(withMembers(ledger, { snapshot: both, group: of }).members).toEqual(members.slice(0, 2));
   });
 
-  it('is not reported while it cannot be read, and is not forgotten', () => {
+  it('is not reported while it cannot be read, and is kept', () => {
     const unread = [{ kind: 'StatefulSet', namespace: 'mimir', name: 'ingester-zone-c', unknown: 'forbidden' }] as const;
     const { of, snapshot, ledger, decision } = asked({}, { absent: ['ingester-zone-c'], unread });
     expect(decision.left).toBeUndefined();
@@ -88,14 +88,14 @@ describe('a StatefulSet that left a group', () => {
 });
 
 describe('the members in a ledger', () => {
-  it('are those of a group whose partitions the agent writes', () => {
+  it('are the members of a group with partitions that the agent writes', () => {
     const { snapshot } = asked({});
     const of = (strategy: 'onDelete' | 'partition' | 'pinned') =>
       withMembers(ledgerOf(), { snapshot, group: group({ zones: ['a', 'b'], rollout: { strategy } }) }).members;
     expect([of('partition'), of('pinned'), of('onDelete')]).toEqual([members.slice(0, 2), members.slice(0, 2), undefined]);
   });
 
-  it('are read as they were written', () => {
+  it('are the same after writing and reading', () => {
     const ledger = ledgerOf({ members });
     const text = encodeLedger(ledger);
     if (isUnknown(text)) throw new Error(text.unknown);

@@ -66,7 +66,7 @@ describe('the terms of a release', () => {
     expect(termsOf(group({ rollout: { strategy: 'pinned' } }))).toBeUndefined();
   });
 
-  it('are those of the definition as it is now, with nothing of a release that had begun', () => {
+  it('follow the current definition, without a started release', () => {
     const before = ledgerOf({ goneMs: longGone, released: ['a'] });
     expect(withTerms(before, termsOf(released)).release).toEqual(terms);
     expect(withTerms(before, termsOf(group()))).toEqual(ledgerOf('none'));
@@ -74,7 +74,7 @@ describe('the terms of a release', () => {
     expect(withTerms(same, termsOf(released))).toBe(same);
   });
 
-  it('stand in the ledger as something that an older agent may lose, and in no other ledger', () => {
+  it('are in the ledger in a form that an older agent may drop, and in no other ledger', () => {
     const ledger = ledgerOf({ goneMs: longGone, released: ['a'] });
     const text = encodeLedger(ledger) as string;
     expect(JSON.parse(text)).toMatchObject({ format: '1.1' });
@@ -86,7 +86,7 @@ describe('the terms of a release', () => {
 });
 
 describe('a definition', () => {
-  it('that is gone is waited for before anything is done, from when the ledger says so', () => {
+  it('that is missing starts a wait, from the time in the ledger', () => {
     const first = decided(ledgerOf());
     expect(first).toEqual({
       kind: 'wait',
@@ -100,23 +100,23 @@ describe('a definition', () => {
     expect(told(decided(ledgerOf({ goneMs: longGone })))).toBe('ingester-zone-a 1000000 to 0');
   });
 
-  it('is gone for as long as the current leader has seen it gone, also if another clock wrote an older time', () => {
+  it('is missing for the time that the current leader has observed, also if another clock wrote an older time', () => {
     expect(decided(ledgerOf({ goneMs: longGone }), cluster(), whole, 20_000)).toMatchObject({
       kind: 'wait',
       earliestMs: kitNowMs + 40_000,
     });
   });
 
-  it('that is gone since an instant of the future is gone since now', () => {
+  it('that is missing since a future time is missing since now', () => {
     expect(decided(ledgerOf({ goneMs: kitNowMs + 31_000 }))).toMatchObject({ earliestMs: kitNowMs + releaseGraceMs });
   });
 
-  it('that is back ends the release', () => {
+  it('that returns ends the release', () => {
     const ledger = ledgerOf({ goneMs: longGone, released: ['a'] });
     expect(decided(ledger, cluster({ more: { groups: [released] } }))).toEqual({ kind: 'none', ledger });
   });
 
-  it('of another group that has a member ends the release of all of them', () => {
+  it('of another group that has a member ends the release of all members', () => {
     const other = group({ name: 'renamed', zones: [{ name: 'x', statefulSet: setOf('c') }] });
     expect(decided(ledgerOf({ goneMs: longGone }), cluster({ more: { groups: [other] } }))).toEqual({
       kind: 'none',
@@ -131,7 +131,7 @@ describe('a definition', () => {
     ['objects that cannot be read', { objects: { unknown: 'no answer' } }, 'no answer'],
     ['StatefulSets that cannot be read', { adopted: { unknown: 'no answer' } }, 'no answer'],
     ['a source that is followed no more', { objects: 'none' }, 'the source of its definition (objects) is no longer read'],
-  ])('that may exist in %s is not gone, and the wait starts again afterwards', (_name, sources, because) => {
+  ])('that may exist in %s is not missing, and the wait starts again afterwards', (_name, sources, because) => {
     const ledger = ledgerOf({ goneMs: longGone, released: ['a'] });
     const expected = { kind: 'wait', because, ledger: ledgerOf({ released: ['a'] }) };
     expect(decided(ledger, cluster(), { ...whole, ...sources })).toEqual(expected);
@@ -141,7 +141,7 @@ describe('a definition', () => {
 describe('a release', () => {
   const zeroA = { a: { partition: 0 } };
 
-  it('hands back one zone after the other, in their order, the next one when the one before is updated and available', () => {
+  it('releases one zone after the other in their order, the next one when the previous one is updated and available', () => {
     expect(now(cluster())).toBe('ingester-zone-a 1000000 to 0');
     expect(now(cluster({ sets: { a: { partition: 0, generation: 3, status: { observedGeneration: 2 } } } }))).toBe(
       'wait: the StatefulSet controller has not observed the last change of ingester-zone-a',
@@ -157,7 +157,7 @@ describe('a release', () => {
     expect(now(cluster({ sets: { ...twoBack, c: { partition: 0 } }, pods: { a: allUpdated, b: allUpdated } }))).toBe('over');
   });
 
-  it('names the pods that its controller replaces, and announces them in the ledger', () => {
+  it('names the pods that the StatefulSet controller replaces, and claims them in the ledger', () => {
     const decision = decided(ledgerOf({ goneMs: longGone }), cluster({ pods: { a: { 2: updated } } }));
     expect(decision).toMatchObject({
       action: { because: 'released', uid: 'uid-ingester-zone-a', resourceVersion: '100', pods: [{ ordinal: 1 }, { ordinal: 0 }] },
@@ -165,7 +165,7 @@ describe('a release', () => {
     });
   });
 
-  it('begins with the zone that is broken, and does nothing while two are', () => {
+  it('starts with the unready zone, and does nothing while two are unready', () => {
     const broken: PodChanges = { 1: { isReady: false } };
     expect(now(cluster({ pods: { b: broken } }))).toBe('ingester-zone-b 1000000 to 0');
     expect(now(cluster({ pods: { b: broken, c: broken } }))).toBe('wait: zone b has 2 of 3 pods available');
@@ -179,20 +179,20 @@ describe('a release', () => {
     expect(now(cluster({ pods: { a: allUpdated } }), { released: ['a'] })).toBe('ingester-zone-b 1000000 to 0');
   });
 
-  it('leaves StatefulSets alone that are gone or have another strategy now', () => {
+  it('skips StatefulSets that are deleted or have another strategy now', () => {
     const sets = { a: 'gone', b: { updateStrategy: 'OnDelete', partition: 0 } } as const;
     expect(now(cluster({ sets }))).toBe('ingester-zone-c 1000000 to 0');
     expect(now(cluster({ sets: { ...sets, c: { isTerminating: true } } }))).toBe('over');
   });
 
-  it('waits for what cannot be read', () => {
+  it('waits for unreadable objects', () => {
     const unread = [{ kind: 'StatefulSet' as const, unknown: 'no answer' }];
     expect(now(cluster({ more: { unread } }))).toBe('wait: no answer');
     const pods = [{ namespace: 'mimir', statefulSet: setOf('c'), pods: { unknown: 'a pod cannot be understood' } }];
     expect(now(cluster({ more: { pods } }))).toBe('wait: a pod cannot be understood');
   });
 
-  it('forgets run, pins and templates before the first write, and keeps what counts for the data', () => {
+  it('drops run, pins and templates before the first write, and keeps the records that protect data', () => {
     const pins = [{ zone: 'b', ordinal: 1, revision: 'rev-0', placements: 0 }];
     const templates = [{ zone: 'b', revision: 'rev-0', template: {} }];
     const scaleDown = { verb: 'scaleDown' as const, zone: 'b', uid: 'uid-b', from: 4, to: 3, atMs: longGone };

@@ -18,14 +18,14 @@ describe('the access that a step of the agent needs', () => {
     ['deletes', { rotateBy: 'delete' }, ['deletePod', undefined]],
     ['lowers partitions', { strategy: 'partition', rotateBy: 'evict' }, ['patchStatefulSet', undefined]],
     ['pins pods', { strategy: 'pinned', rotateBy: 'evict' }, ['evictPod', 'pinPod', undefined]],
-  ])('is that of what a rollout does: it %s', (_, rollout, needed) => {
+  ])('is the access for the calls of a rollout: it %s', (_, rollout, needed) => {
     const blocked = (step: 'roll' | 'scale') =>
       actions.filter((action) => agentAccess(contextWith(group({ rollout }), { missingAccess: lacks(action) }), step) !== undefined);
     expect(blocked('roll')).toEqual(needed);
     expect(blocked('scale')).toEqual(['patchStatefulSet', undefined]);
   });
 
-  it('blocks groups of its namespaces alone', () => {
+  it('blocks only groups of its namespaces', () => {
     const definition = group({ rollout: { rotateBy: 'evict' } });
     const decided = (missingAccess: readonly MissingAccess[]) =>
       decideGroup(contextWith(definition, { statefulSets: outdatedSets(), missingAccess }).snapshot, definition);
@@ -36,7 +36,7 @@ describe('the access that a step of the agent needs', () => {
   });
 });
 
-describe('the right that the API server missed', () => {
+describe('the permission that the API server denied', () => {
   const denied = (verb: string, resource: string, group = '') =>
     `x "y" is forbidden: User "system:serviceaccount:rollouts:agent" cannot ${verb} resource "${resource}" in API group "${group}" in the namespace "mimir"`;
   const refused = (kind: RefusedWrite['kind'], message: string): RefusedWrite => {

@@ -65,19 +65,19 @@ describe('an approval', () => {
     });
   });
 
-  it('is given by enough people of the right groups', () => {
+  it('is complete with enough users of the right groups', () => {
     expect(ask({}, [by('kim')])).toEqual({ rule: 'approval', outcome: 'ok', fact: 'approved by kim', ...one });
     expect(ask({ count: 2 }, [by('zoe'), by('kim')])).toMatchObject({ outcome: 'ok', fact: 'approved by kim, zoe' });
   });
 
-  it('of one person twice counts once', () => {
+  it('of one user counts once', () => {
     expect(ask({ count: 2 }, [by('kim'), by('kim', { name: 'again' })])).toMatchObject({
       outcome: 'wait',
       fact: '1 of 2 approvals from oncall',
     });
   });
 
-  it('counts from anybody when no group is named', () => {
+  it('counts from any user if no group is named', () => {
     expect(ask({ from: [] }, [by('kim', { requestedBy: { user: 'kim', groups: [], atMs: ago(1) } })])).toMatchObject({ outcome: 'ok' });
   });
 
@@ -94,7 +94,7 @@ describe('an approval', () => {
     expect(ask({}, [by('kim', overrides)])).toEqual(none);
   });
 
-  it('of another definition does not count, nor one that names none, and it says whose', () => {
+  it('of another definition or without a definition does not count, and the result names it', () => {
     const { digest: _none, ...bare } = by('ben');
     const asked = ask({ count: 2 }, [by('kim', { digest: 'e'.repeat(32) }), by('zoe'), by('zoe', { digest: 'e'.repeat(32) }), bare]);
     expect(asked).toMatchObject({
@@ -104,25 +104,25 @@ describe('an approval', () => {
     });
   });
 
-  it('that names the run counts, whenever it was given; without a run any age does', () => {
+  it('that names the run counts at any time; without a run any age counts', () => {
     const early = { requestedBy: { user: 'kim', groups: ['oncall'], atMs: run.startedMs - 1 } };
     expect(ask({}, [by('kim', { ...early, runId: 'run-1' })])).toMatchObject({ outcome: 'ok' });
     expect(ask({}, [by('kim', early)], {})).toMatchObject({ outcome: 'ok' });
     expect(ask({}, [by('kim', { requestedBy: { ...early.requestedBy, atMs: run.startedMs } })])).toMatchObject({ outcome: 'ok' });
   });
 
-  it('that was given before what it is about does not count', () => {
+  it('that is older than its wave does not count', () => {
     expect(ask({}, [by('kim')], { run, sinceMs: ago(minuteMs) })).toMatchObject({ outcome: 'ok' });
     expect(ask({}, [by('kim')], { run, sinceMs: ago(minuteMs) + 1 })).toEqual(none);
   });
 
-  it('expires after its time, and says when', () => {
+  it('expires after its time, and the result names the expiry', () => {
     expect(ask({ expiresMs: hourMs }, [by('kim')])).toMatchObject({ outcome: 'ok', earliestMs: ago(minuteMs) + hourMs });
     expect(ask({ expiresMs: minuteMs }, [by('kim')])).toEqual(none);
     expect(ask({}, [by('kim', { expiresMs: kitNowMs + 5 })])).toMatchObject({ outcome: 'ok', earliestMs: kitNowMs + 5 });
   });
 
-  it('without an identity is no approval, and says what is missing', () => {
+  it('without an identity does not count, and the result names the missing part', () => {
     expect(ask({ from: [] }, [anonymous('x'), anonymous('y')])).toEqual({
       rule: 'approval',
       outcome: 'unknown',
@@ -137,7 +137,7 @@ describe('an approval', () => {
   const ahead = (user: string, aheadMs: number, overrides: Partial<IntentView> = {}) =>
     by(user, { requestedBy: { user, groups: ['oncall'], atMs: kitNowMs + aheadMs }, ...overrides });
 
-  it('with a future time does not count, with any end, and says so', () => {
+  it('with a future time does not count, with any end, and the result says so', () => {
     const standing = ahead('kim', 365 * 24 * hourMs, { name: 'standing' });
     expect(ask({ expiresMs: hourMs }, [standing])).toEqual({
       rule: 'approval',
@@ -167,7 +167,7 @@ describe('an approval', () => {
 });
 
 describe('a rejection', () => {
-  it('counts with any time, also before an approval of the same person: the clocks of two webhooks may differ', () => {
+  it('counts with any time, also before an approval of the same user, because the clocks of two webhooks may differ', () => {
     const at = (aheadMs: number) => ({ requestedBy: { user: 'zoe', groups: ['oncall'], atMs: kitNowMs + aheadMs } });
     for (const aheadMs of [-hourMs, 0, hourMs]) {
       const rejected = by('zoe', { action: 'reject', ...at(aheadMs) });
@@ -196,7 +196,7 @@ describe('a rejection', () => {
     expect(ask({}, [by('kim'), by('zoe', { action: 'reject', expiresMs: kitNowMs })])).toMatchObject({ outcome: 'ok' });
   });
 
-  it('counts from those alone who may approve', () => {
+  it('counts only from users who may approve', () => {
     expect(ask({}, [by('kim', { action: 'reject', requestedBy: { user: 'kim', groups: ['dev'], atMs: ago(1) } })])).toEqual(none);
     expect(ask({}, [{ ...anonymous('x'), action: 'reject' }])).toEqual(none);
   });

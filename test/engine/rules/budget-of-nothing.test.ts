@@ -31,7 +31,7 @@ const going = (given: Given) =>
 const unready: Partial<PodView> = { isReady: false, readyChangedMs: ago(minuteMs) };
 const stuck: Partial<PodView> = { isReady: false, readyChangedMs: ago(5 * minuteMs) };
 
-describe('a limit of nothing', () => {
+describe('a limit of zero', () => {
   const nothing: Given = { zone: { maxUnavailable: 0 } };
   const budgetOf = (amounts: object) => ({
     podBudgets: [{ namespace: 'mimir', name: 'pdb', selector: { matchLabels: { 'rollout-group': 'ingester' } }, ...amounts }],
@@ -44,14 +44,14 @@ describe('a limit of nothing', () => {
   };
   const no = (fact: string, source: unknown) => ({ rule: 'zone-budget', outcome: 'no', fact, limit: '0', source });
 
-  it('is no, and not a wait, at its place', () => {
+  it('is a no instead of a wait, at its location', () => {
     expect(answer(nothing)).toEqual(no('no pod of zone a may be replaced', line(1)));
     expect(answer({ ...nothing, rollout: { strategy: 'partition' } })).toMatchObject({ outcome: 'no' });
     const capped = policy({ name: 'safety', limits: { maxUnavailable: 0 }, limitSources: { maxUnavailable: line(40) } });
     expect(answer({ zone: { maxUnavailable: 2 }, more: { policies: [capped] } })).toEqual(no('no pod of zone a may be replaced', line(40)));
   });
 
-  it('of a PodDisruptionBudget names it, and the field', () => {
+  it('of a PodDisruptionBudget names the object and the field', () => {
     const object = 'PodDisruptionBudget mimir/pdb';
     const fact = (text: string) => `no pod of zone a may be replaced: PodDisruptionBudget pdb allows no disruption: ${text}`;
     const none = fromBudget({ maxUnavailable: 0 });
@@ -61,12 +61,12 @@ describe('a limit of nothing', () => {
     expect(answer(fromBudget({}))).toEqual(no(fact('it has neither maxUnavailable nor minAvailable'), { object }));
   });
 
-  it('is absent where the pods of all zones together leave one', () => {
+  it('is absent if the pods of all zones together allow one', () => {
     expect(choose(fromBudget({ minAvailable: 9 })).results[0]).toMatchObject({ outcome: 'ok', limit: '1' });
     expect(going(fromBudget({ minAvailable: 9 }))).toBe('4');
   });
 
-  it('waits where all that a PodDisruptionBudget covers leave none now', () => {
+  it('waits if the pods of a PodDisruptionBudget allow no disruption at the moment', () => {
     const none = (healthy: number, asked = 10) => ({
       rule: 'zone-budget',
       outcome: 'wait',
@@ -88,7 +88,7 @@ describe('a limit of nothing', () => {
     expect(answer(spare)).toMatchObject({ outcome: 'wait', fact: '1 of at most 1 pod unavailable in zone a', limit: '1' });
   });
 
-  it('waits where StatefulSets outside the group have used up what a PodDisruptionBudget spares', () => {
+  it('waits if StatefulSets outside the group use the disruptions of a PodDisruptionBudget', () => {
     const statefulSets = [
       ...outdatedSets(['a'], { replicas: 3 }),
       statefulSet({ name: 'ingester-zone-b', replicas: 0 }),
@@ -104,7 +104,7 @@ describe('a limit of nothing', () => {
     expect(choose(asked(false)).chosen).toEqual([]);
   });
 
-  it('waits for the exception that begins later, and for one of two to end', () => {
+  it('waits for an exception that starts later, and for one of two to expire', () => {
     const tomorrowMs = kitNowMs + 24 * 60 * minuteMs;
     const later = { notBeforeMs: tomorrowMs, expiresMs: tomorrowMs + minuteMs, allow: { podsAtMost: 1 } };
     const asked = (...exceptions: readonly ReturnType<typeof exception>[]) => answer({ ...nothing, more: { exceptions } });
@@ -144,14 +144,14 @@ describe('a limit of nothing', () => {
     expect(answer({ ...nothing, rollout: never, pods: { 1: unready } })).toMatchObject({ outcome: 'no' });
   });
 
-  it('waits while all that are left are on their way', () => {
+  it('waits while all outdated pods are in flight', () => {
     const leaving = { isTerminating: true };
     const pods = { 0: leaving, 1: leaving, 2: leaving, 3: leaving, 4: leaving };
     expect(answer({ ...nothing, pods })).toMatchObject({ outcome: 'wait' });
     expect(answer({ ...nothing, pods: { ...pods, 4: {} } })).toMatchObject({ outcome: 'no' });
   });
 
-  it('waits where a user wants the zone to stay and says so', () => {
+  it('waits if a user keeps the zone as it is', () => {
     expect(answer({ zone: { maxUnavailable: 0, paused: true } })).toMatchObject({ outcome: 'wait' });
     const paused = { intents: [intent({ action: 'pause' })] };
     expect(answer({ ...nothing, more: paused })).toMatchObject({ outcome: 'wait' });

@@ -57,7 +57,7 @@ describe('the ledger', () => {
     ledgers: [ledgerOf({ claims: Array.from({ length: count }, (_, index) => ({ ...claim, uid: `gone-${index}` })) })],
   });
 
-  it.each([group, adopted])('has room for every replacement that is chosen', (build) => {
+  it.each([group, adopted])('has room for every chosen replacement', (build) => {
     const all: Given = { build, zone: { maxUnavailable: '100%' }, replicas: 300 };
     expect(choose(all).chosen).toHaveLength(100);
     expect(choose({ ...all, more: open(97) }).chosen).toHaveLength(3);
@@ -72,7 +72,7 @@ describe('an exception', () => {
     more: { exceptions: [exception('disruption-budget', { allow: { podsAtMost } })] },
   });
 
-  it('of the disruption budget allows as many pods as it says', () => {
+  it('of the disruption budget allows as many pods as it names', () => {
     expect([going(spent), going(excepted(1)), going(excepted(2))]).toEqual(['0', '0', '0 4']);
   });
 
@@ -81,7 +81,7 @@ describe('an exception', () => {
     expect([1, 2, 3].map((podsAtMost) => going({ ...excepted(podsAtMost), ...inFlight }))).toEqual(['', '4', '4 3']);
   });
 
-  it('of disruption budgets that could not be read allows as many pods as it says', () => {
+  it('of unreadable disruption budgets allows as many pods as it names', () => {
     const { more } = excepted(2);
     const unread = { ...spent, more: { ...more, zoneBudgets: { unknown: 'timeout' } } };
     expect([going(unread), going({ ...unread, pods: {} }), going({ ...unread, more: { zoneBudgets: { unknown: 'timeout' } } })]).toEqual([
@@ -95,7 +95,7 @@ describe('an exception', () => {
 describe('the disruption budget of a group', () => {
   const down: PodChanges = { 1: stuck };
 
-  it('is not asked for a stuck pod, also if a pod of the other zone is stuck', () => {
+  it('is not checked for a stuck pod, also if a pod of the other zone is stuck', () => {
     const podChanges = { 'ingester-zone-a': down, 'ingester-zone-b': down };
     expect(going({ disruption: 1, more: { podChanges } })).toBe('1!');
   });
@@ -106,7 +106,7 @@ describe('the disruption budget of a group', () => {
   });
 });
 
-describe('the order in which pods go', () => {
+describe('the order of replacements', () => {
   it.each<[string, Given, readonly number[]]>([
     ['is by ordinal from the top', {}, [4, 3, 2, 1, 0]],
     ['is by ordinal from the bottom where the group says so', { rollout: { order: 'ascending' } }, [0, 1, 2, 3, 4]],
@@ -185,7 +185,7 @@ describe('the budget of a native zone', () => {
   });
 });
 
-describe('the cure of stuck pods under OrderedReady', () => {
+describe('the repair of stuck pods under OrderedReady', () => {
   const ordered: SnapshotOverrides = { statefulSets: outdatedSets(['a', 'b'], { replicas: 5, podManagementPolicy: 'OrderedReady' }) };
   it.each<[string, Given, string]>([
     ['is not held back by missing pods that wait for it', { pods: { 0: crashing, 1: 'missing', 2: 'missing', 4: 'missing' } }, '0!'],
@@ -248,22 +248,22 @@ describe('the budget of an adopted zone', () => {
   });
 });
 
-describe('the answer of the zone budget', () => {
+describe('the result of the zone budget', () => {
   const budget = (given: Given) => choose(given).results[0];
   const rule = 'zone-budget';
 
-  it('is ok with what is in use, the limit and its place', () => {
+  it('is ok with the used number, the limit and its location', () => {
     expect(choose({ ...two, pods: { 1: 'missing' } }).results).toEqual([
       { rule, outcome: 'ok', fact: '1 of at most 2 pods unavailable in zone a', limit: '2', source: line(1) },
     ]);
     expect(budget({})).toMatchObject({ fact: '0 of at most 1 pod unavailable in zone a' });
   });
 
-  it('is ok for a stuck pod, with any number in use', () => {
+  it('is ok for a stuck pod, with any used number', () => {
     expect(budget({ pods: { 1: stuck } })).toMatchObject({ outcome: 'ok', fact: '1 of at most 1 pod unavailable in zone a' });
   });
 
-  it('waits for nothing in particular while pods are in flight', () => {
+  it('names no time while pods are in flight', () => {
     expect(budget({ pods: { 4: 'missing' } })).toEqual({
       rule,
       outcome: 'wait',

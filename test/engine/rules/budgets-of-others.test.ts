@@ -47,11 +47,11 @@ describe('the disruption budget', () => {
   const source = { object: 'ZoneAwarePodDisruptionBudget mimir/zpdb' };
   const rule = 'disruption-budget';
 
-  it('is not mentioned where it is missing', () => {
+  it('has no result if it is missing', () => {
     expect(ask({})).toEqual({ going: [4, 3], results: [] });
   });
 
-  it('counts each pod that may go against the next', () => {
+  it('counts each chosen pod against the next', () => {
     expect(ask({ zoneBudgets: [zpdb] })).toEqual({
       going: [4],
       results: [{ rule, outcome: 'ok', fact: '0 of 1 unavailable in ingester-zone-a', limit: '1', source }],
@@ -59,11 +59,11 @@ describe('the disruption budget', () => {
     expect(ask({ zoneBudgets: [{ ...zpdb, maxUnavailable: 2 }] }).going).toEqual([4, 3]);
   });
 
-  it('of nothing is overridden by what the zone may lack', () => {
+  it('of zero is overridden by the limit of the zone', () => {
     expect(ask({ zoneBudgets: [{ ...zpdb, maxUnavailable: 0 }] }).going).toEqual([4, 3]);
   });
 
-  it('blocks every pod when another zone lacks one', () => {
+  it('blocks every pod if another zone lacks one', () => {
     const podChanges = { 'ingester-zone-b': { 1: { isReady: false } } };
     expect(ask({ zoneBudgets: [zpdb], podChanges })).toEqual({
       going: [],
@@ -71,7 +71,7 @@ describe('the disruption budget', () => {
     });
   });
 
-  it('of the group itself names its place', () => {
+  it('of the group names its location', () => {
     expect(ask({ disruption: 1 })).toEqual({
       going: [4],
       results: [{ rule, outcome: 'ok', fact: '0 of 1 unavailable in ingester-zone-a', limit: '1', source: line(2) }],
@@ -85,7 +85,7 @@ describe('the disruption budget', () => {
     });
   });
 
-  it('is not asked when nothing goes anyway', () => {
+  it('is not checked if no pod is replaced', () => {
     expect(ask({ zoneBudgets: { unknown: 'forbidden' }, pods: { 0: 'missing', 1: 'missing' } })).toEqual({ going: [], results: [] });
   });
 });
@@ -95,7 +95,7 @@ describe('the eviction budget', () => {
   const rule = 'eviction-budget';
   const evict = (given: Given) => ask({ rotateBy: 'evict', ...given });
 
-  it('does not apply to deletes, or where it is missing', () => {
+  it('does not apply to deletes, or if it is missing', () => {
     expect(ask({ podBudgets: [pdb] })).toEqual({ going: [4, 3], results: [] });
     expect(evict({})).toEqual({ going: [4, 3], results: [] });
     expect(evict({ podBudgets: [{ ...pdb, namespace: 'loki' }] })).toEqual({ going: [4, 3], results: [] });
@@ -116,20 +116,20 @@ describe('the eviction budget', () => {
     });
   });
 
-  it('that is spent says when a pod becomes available', () => {
+  it('that is spent names the time at which a pod becomes available', () => {
     const waking = { revision: newRevision, readyChangedMs: ago(minuteMs) };
     const podChanges = { 'ingester-zone-a': { 0: waking }, 'ingester-zone-b': { 1: { isReady: false } } };
     const spent = evict({ podBudgets: [pdb], minReadySeconds: 90, podChanges });
     expect(spent.results).toMatchObject([{ outcome: 'wait', earliestMs: ago(minuteMs) + 90_000 }]);
   });
 
-  it('costs nothing for a pod that is down while enough others are healthy', () => {
+  it('allows an unready pod while enough others are healthy', () => {
     const unready = { isReady: false, readyChangedMs: ago(minuteMs) };
     expect(evict({ podBudgets: [pdb], pods: { 1: unready } }).going).toEqual([1]);
     expect(evict({ podBudgets: [{ ...pdb, maxUnavailable: 0 }], pods: { 1: unready } }).going).toEqual([]);
   });
 
-  it('that allows no disruption answers no and names the field', () => {
+  it('that allows no disruption is a no and names the field', () => {
     const answer = (amounts: Partial<PodBudgetView>, given: Given = {}) => {
       const { maxUnavailable: _one, ...bare } = pdb;
       const { going, results } = evict({ podBudgets: [{ ...bare, ...amounts }], ...given });
@@ -164,14 +164,14 @@ describe('the eviction budget', () => {
     expect(evict({ podBudgets: none, intents: [intent({ action: 'pause' })] }).results).toMatchObject([{ outcome: 'wait' }]);
   });
 
-  it('is not asked for stuck pods, which are deleted', () => {
+  it('is not checked for stuck pods, which are deleted', () => {
     expect(evict({ podBudgets: [{ ...pdb, maxUnavailable: 0 }], pods: { 1: stuck } })).toMatchObject({
       going: [1],
       results: [{ outcome: 'ok' }],
     });
   });
 
-  it('refuses pods that two budgets select, except stuck ones', () => {
+  it('denies pods that two budgets select, except stuck ones', () => {
     const both = [{ ...pdb, name: 'second' }, pdb];
     const refusal = {
       rule,

@@ -73,7 +73,7 @@ describe('a wait', () => {
   const waiting = ruleCatalog.filter(({ outcomes }) => outcomes.includes('wait'));
   const wait = (rule: string, more: Partial<RuleResult> = {}): RuleResult => ({ rule, outcome: 'wait', fact: 'it waits', ...more });
 
-  it('is ended by the agent unless its rule is one of these, or its time is not known', () => {
+  it('is ended by the agent except for these rules, or if its time is unknown', () => {
     const others = waiting.filter(({ id }) => !endsByItself(wait(id, { earliestMs: 1 }))).map(({ id }) => id);
     expect(others).toEqual([
       'agent-access',
@@ -96,7 +96,7 @@ describe('a wait', () => {
     expect(dated).toEqual(['pin-applied', 'rolled-back', 'window']);
   });
 
-  it('is not ended by the agent if a person must end it, if it is no wait, or if its rule is unknown', () => {
+  it('is not ended by the agent if a user must end it, if it is no wait, or if its rule is unknown', () => {
     expect(endsByItself(wait('soak'))).toBe(true);
     expect(endsByItself(wait('soak', { endsBy: 'person' }))).toBe(false);
     expect(endsByItself(wait('soak', { outcome: 'unknown' }))).toBe(false);

@@ -18,7 +18,7 @@ describe('the progress deadline', () => {
   const details = { limit: '20m', source: line(1) };
   const skip = { rule: 'progress-deadline', outcome: 'skip', fact: 'no deadline is set' };
 
-  it('is skipped where none is set', () => {
+  it('is skipped if it is not set', () => {
     expect(progressDeadline(context(whole), runOf())).toEqual(skip);
     expect(deadlineFailure(context({}), replaced(ago(10 * hourMs)))).toBeUndefined();
   });
@@ -33,7 +33,7 @@ describe('the progress deadline', () => {
     expect(deadlineFailure(context(progress, {}), replaced(ago(hourMs)))).toBeUndefined();
   });
 
-  it('runs from the last replacement, and says when it is over', () => {
+  it('runs from the last replacement, and names its end', () => {
     expect(progressDeadline(context(progress), replaced(ago(5 * minuteMs)))).toEqual({
       rule: 'progress-deadline',
       outcome: 'ok',
@@ -76,21 +76,21 @@ describe('the progress deadline', () => {
       { 1: { revision: newRevision, isReady: false, readyChangedMs: ago(3 * minuteMs) } },
       '6m',
     ],
-  ])('takes as progress %s', (_name, run, more, expected) => {
+  ])('counts as progress %s', (_name, run, more, expected) => {
     const podChanges = { 'ingester-zone-a': { ...inFlight['ingester-zone-a'], ...more } };
     expect(progressDeadline(context(progress, podChanges), run).fact).toBe(`the last progress was ${expected} ago`);
   });
 });
 
-describe('the deadline of the whole run', () => {
+describe('the deadline of a run', () => {
   const details = { limit: '2h', source: line(1) };
   const moving = (movableMs: number, isMovable: boolean): RunState => runOf({ movableMs, movableAsOfMs: ago(10 * minuteMs), isMovable });
 
-  it('is skipped where none is set', () => {
+  it('is skipped if it is not set', () => {
     expect(runDeadline(context(progress), runOf())).toEqual({ rule: 'run-deadline', outcome: 'skip', fact: 'no deadline is set' });
   });
 
-  it('counts the time since the last decision while the group is free to move', () => {
+  it('counts the time since the last decision while the group is not blocked', () => {
     expect(runDeadline(context(whole), moving(hourMs, true))).toEqual({
       rule: 'run-deadline',
       outcome: 'ok',
@@ -101,7 +101,7 @@ describe('the deadline of the whole run', () => {
     });
   });
 
-  it('stands still while it is not, and then names no instant', () => {
+  it('stops while the group is blocked, and then names no time', () => {
     expect(runDeadline(context(whole), moving(hourMs, false))).toEqual({
       rule: 'run-deadline',
       outcome: 'ok',
@@ -116,7 +116,7 @@ describe('the deadline of the whole run', () => {
     );
   });
 
-  it('fails the run when exactly its time is used up', () => {
+  it('fails the run when exactly its time has passed', () => {
     expect(deadlineFailure(context(whole), moving(110 * minuteMs, true))).toEqual({ failure: 'the run took longer than 2h' });
     expect(runDeadline(context(whole), moving(110 * minuteMs, true))).toEqual({
       rule: 'run-deadline',

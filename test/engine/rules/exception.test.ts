@@ -31,11 +31,11 @@ const ask = (exceptions: readonly ExceptionDefinition[], answer = held, subject:
   withException(contextWith(group(), { exceptions }), answer, { zone: 'a', ...subject });
 
 describe('an exception', () => {
-  it.each(['wait', 'no', 'unknown'] as const)('permits what a rule answers with %s, and both stand in the answer', (outcome) => {
+  it.each(['wait', 'no', 'unknown'] as const)('permits the result %s of a rule, and the answer has both', (outcome) => {
     expect(ask([exception('zone-gap')], { ...held, outcome })).toEqual(permitted);
   });
 
-  it.each(['ok', 'skip'] as const)('leaves an answer of %s alone', (outcome) => {
+  it.each(['ok', 'skip'] as const)('does not change the result %s', (outcome) => {
     expect(ask([exception('zone-gap')], { ...held, outcome })).toEqual({ ...held, outcome });
   });
 
@@ -57,7 +57,7 @@ describe('an exception', () => {
     expect(ofPolicyRule({ effect: 'hold' })).toBe('ok');
   });
 
-  it('is absent without one', () => {
+  it('is absent without an object', () => {
     expect(ask([])).toEqual(held);
   });
 
@@ -68,7 +68,7 @@ describe('an exception', () => {
     ['of another zone', { zone: 'b' }],
     ['that has ended', { expiresMs: kitNowMs }],
     ['that has not begun', { notBeforeMs: kitNowMs + 1 }],
-  ])('%s changes nothing', (_name, overrides) => {
+  ])('%s has no effect', (_name, overrides) => {
     expect(ask([exception('zone-gap', overrides)])).toEqual(held);
   });
 
@@ -80,7 +80,7 @@ describe('an exception', () => {
     expect(ask([exception('zone-gap', overrides)])).toEqual(permittedFor(scope));
   });
 
-  it('does not apply when there are two, because none of them is preferred', () => {
+  it('does not apply if there are two, because neither is preferred', () => {
     expect(ask([exception('zone-gap'), exception('zone-gap', { name: 'exception-2' })])).toEqual({
       ...held,
       fact: 'zone b shrank 1h ago; 2 exceptions match, so no exception applies',

@@ -48,7 +48,7 @@ describe('a gate', () => {
     expect(ask({ initialDelayMs: 9 * minuteMs, consecutive: 2 }, [good(2), good(1)]).answer).toMatchObject({ outcome: 'wait' });
   });
 
-  it('passes when enough readings in a row passed', () => {
+  it('passes after enough successes in a row', () => {
     expect(ask({ consecutive: 3 }, [bad(4), good(1), good(3), good(2)])).toEqual({
       answer: { rule: 'gate', outcome: 'ok', fact: 'errors is 0.5; 3 of 3 successes in a row, 1 failed', ...thrice },
       hasFailed: false,
@@ -56,7 +56,7 @@ describe('a gate', () => {
     });
   });
 
-  it('waits for the next reading while they are too few', () => {
+  it('waits for the next reading while successes are missing', () => {
     expect(ask({ consecutive: 3 }, [good(3), bad(2), good(1)]).answer).toEqual({
       rule: 'gate',
       outcome: 'wait',
@@ -69,7 +69,7 @@ describe('a gate', () => {
     });
   });
 
-  it('passes only after as many readings as are missing in a row, also after a failed reading', () => {
+  it('passes only after the missing successes in a row, also after a failed reading', () => {
     const at = (result: number) => [{ atMs: ago(20 * secondMs), result: 'value', value: result } as const];
     expect(ask({ consecutive: 2 }, at(0.5)).answer.earliestMs).toBe(kitNowMs + 40 * secondMs);
     expect(ask({ consecutive: 2 }, at(0.6)).answer.earliestMs).toBe(kitNowMs + 100 * secondMs);
@@ -83,18 +83,18 @@ describe('a gate', () => {
     expect(ask({ failureLimit: 1 }, []).answer.limit).toBe('1 in a row, every 1m; 1 failure fails the run');
   });
 
-  it('takes readings of one instant for one, the worst of them', () => {
+  it('counts readings of one time once, the worst of them', () => {
     expect(ask({ consecutive: 3 }, [good(2), good(1), good(1), good(1)]).answer).toMatchObject({ outcome: 'wait' });
     expect(ask({ consecutive: 2 }, [good(2), good(1), bad(1)]).answer.fact).toBe('errors is 0.6; 0 of 2 successes in a row, 1 failed');
     expect(ask({ failureLimit: 2 }, [bad(1), bad(1)]).hasFailed).toBe(false);
   });
 
-  it('counts no reading from before it was asked, nor from the future', () => {
+  it('counts no reading from before its start, nor from the future', () => {
     expect(ask({ consecutive: 2 }, [good(11), good(1), good(-1)]).answer.fact).toBe('errors is 0.5; 1 of 2 successes in a row, 0 failed');
     expect(ask({}, [good(10)], ago(9 * minuteMs)).answer.outcome).toBe('ok');
   });
 
-  it('fails with as many failures as its limit, in a row or not', () => {
+  it('fails after as many failures as its limit, in a row or not', () => {
     expect(ask({ failureLimit: 2 }, [bad(5), good(4), bad(3), good(1)])).toEqual({
       answer: {
         rule: 'gate',
@@ -109,12 +109,12 @@ describe('a gate', () => {
     expect(ask({ failureLimit: 2 }, [bad(5), good(1)])).toMatchObject({ answer: { outcome: 'ok' }, hasFailed: false });
   });
 
-  it('never fails with a limit of 0, nor when it only observes', () => {
+  it('never fails with a limit of 0, and in mode observe', () => {
     expect(ask({ failureLimit: 0 }, [bad(3), bad(2), bad(1)])).toMatchObject({ answer: { outcome: 'wait' }, hasFailed: false });
     expect(ask({ failureLimit: 1, mode: 'observe' }, [bad(1)])).toMatchObject({ answer: { outcome: 'wait' }, hasFailed: false });
   });
 
-  it('says nothing about now when its last reading is older than three periods', () => {
+  it('is unknown if its last reading is older than three periods', () => {
     expect(ask({}, [good(3)]).answer.outcome).toBe('ok');
     expect(ask({}, [{ ...good(3), atMs: ago(3 * minuteMs) - 1 }]).answer).toEqual({
       rule: 'gate',
@@ -125,7 +125,7 @@ describe('a gate', () => {
     });
   });
 
-  it('cannot tell when its last reading is an error', () => {
+  it('is unknown if its last reading is an error', () => {
     expect(ask({ consecutive: 3 }, [good(2), error(1)]).answer).toEqual({
       rule: 'gate',
       outcome: 'unknown',
@@ -190,7 +190,7 @@ describe('a reading without success', () => {
     ['a value that is too high', bad, {}],
   ];
 
-  it.each(kinds)('ends the row: %s between two successes', (_what, reading, fails) => {
+  it.each(kinds)('ends the successes in a row: %s between two successes', (_what, reading, fails) => {
     const answer = ask({ consecutive: 2, failureLimit: 0, ...fails }, [good(3), reading(2), good(1)]).answer;
     expect({ outcome: answer.outcome, fact: answer.fact }).toEqual({
       outcome: 'wait',
@@ -200,14 +200,14 @@ describe('a reading without success', () => {
     expect(held.outcome).toBe('wait');
   });
 
-  it.each(kinds)('fails the run as often as the gate says: %s', (_what, reading, fails) => {
+  it.each(kinds)('fails the run at the configured count: %s', (_what, reading, fails) => {
     const readings = [reading(3), good(2), reading(1)];
     expect(ask({ failureLimit: 3, ...fails }, readings).hasFailed).toBe(false);
     expect(ask({ failureLimit: 2, ...fails }, readings).hasFailed).toBe(true);
     expect(ask({ failureLimit: 2, ...fails, mode: 'observe' }, readings).hasFailed).toBe(false);
   });
 
-  it.each(kinds.slice(0, 3))('only blocks while it lasts, unless the gate says that it fails: %s', (_what, reading) => {
+  it.each(kinds.slice(0, 3))('only blocks while it lasts, unless the gate counts it as a failure: %s', (_what, reading) => {
     const readings = Array.from({ length: 9 }, (_, index) => reading(9 - index));
     const { answer, hasFailed } = ask({ failureLimit: 1, noData: 'hold', onError: 'hold' }, readings);
     expect(hasFailed).toBe(false);
@@ -215,7 +215,7 @@ describe('a reading without success', () => {
   });
 });
 
-describe('the readings that count', () => {
+describe('the stored readings', () => {
   it('are the newest that must succeed in a row, and the failures before them up to the limit', () => {
     const asked = gate({ consecutive: 2, failureLimit: 12 });
     const readings = [
@@ -233,7 +233,7 @@ describe('the readings that count', () => {
     expect(countedReadings({ ...asked, noData: 'hold' }, counted)).toEqual(counted);
   });
 
-  it('are enough for the same verdict, however far apart the failures are', () => {
+  it('are enough for the same result, with any time between the failures', () => {
     for (const failureLimit of [0, 1, 3, 7]) {
       const overrides = { consecutive: 5, failureLimit, everyMs: secondMs };
       const asked = gate(overrides);

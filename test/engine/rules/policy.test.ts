@@ -27,11 +27,11 @@ const measured = { metrics: [metric] };
 const source = line(10);
 
 describe('a rule of a policy', () => {
-  it('is asked for the actions that it names alone', () => {
+  it('is evaluated only for its actions', () => {
     expect(ask([{ actions: ['scaleUp', 'evict'] }])).toEqual({ results: [], warnings: [], effects: [] });
   });
 
-  it('is ok when the condition is false', () => {
+  it('is ok if the condition is false', () => {
     expect(ask([{ when: busy }], { metrics: [{ ...metric, value: 100 }] })).toEqual({
       results: [{ rule: 'safety/rule', outcome: 'ok', fact: 'the condition is false', source }],
       warnings: [],
@@ -42,7 +42,7 @@ describe('a rule of a policy', () => {
   it.each<[PolicyRuleDefinition['effect'], string]>([
     ['deny', 'no'],
     ['hold', 'wait'],
-  ])('with the effect %s answers %s when the condition is true, or it has none', (effect, outcome) => {
+  ])('with the effect %s returns %s if the condition is true or missing', (effect, outcome) => {
     const found = { rule: 'safety/rule', outcome, fact: 'the condition is true', source };
     expect(ask([{ effect, when: busy }], measured)).toEqual({ results: [found], warnings: [], effects: [effect] });
     // Without a condition, only a person ends a hold.
@@ -50,7 +50,7 @@ describe('a rule of a policy', () => {
     expect(ask([{ effect }])).toEqual({ results: [endless], warnings: [], effects: [effect] });
   });
 
-  it('that warns stands among the warnings and blocks nothing', () => {
+  it('with effect warn is in the warnings and does not block', () => {
     expect(ask([{ effect: 'warn' }])).toEqual({
       results: [],
       warnings: [{ rule: 'safety/rule', outcome: 'ok', fact: 'the rule always applies', source }],
@@ -58,12 +58,12 @@ describe('a rule of a policy', () => {
     });
   });
 
-  it('says its message with the numbers in it', () => {
+  it('has its message with the numbers in it', () => {
     const message = 'queue is ${inputs.metrics.queue}; wait until 100 or less';
     expect(ask([{ when: busy, message }], measured).results[0]?.fact).toBe('queue is 200; wait until 100 or less');
   });
 
-  it('that requires approval answers as the approval does, under its own name', () => {
+  it('with effect requireApproval has the result of the approval, under its own name', () => {
     const asked: Partial<PolicyRuleDefinition> = { effect: 'requireApproval', approval: { count: 1, from: ['oncall'] } };
     const digest = digestOfRule({ metrics: { queue } }, policyRule(asked));
     expect(ask([asked])).toEqual({
@@ -88,21 +88,21 @@ describe('a rule of a policy', () => {
   });
 });
 
-describe('a rule whose condition is unknown', () => {
+describe('a rule with an unknown condition', () => {
   const unread = 'inputs.metrics.queue is unknown (no reading)';
   it.each<[PolicyRuleDefinition['onUnknown'], string, string]>([
     ['deny', 'unknown', unread],
     ['hold', 'unknown', unread],
     ['allow', 'skip', unread],
     ['requireApproval', 'wait', `${unread}; 0 of 1 approvals`],
-  ])('and that says %s answers %s', (onUnknown, outcome, fact) => {
+  ])('and onUnknown %s returns %s', (onUnknown, outcome, fact) => {
     const effects = onUnknown === 'allow' ? [] : [onUnknown];
     const answer = ask([{ when: busy, onUnknown }]);
     expect(answer.results.map((result) => [result.outcome, result.fact])).toEqual([[outcome, fact]]);
     expect(answer.effects).toEqual(effects);
   });
 
-  it('and that only warns then, warns', () => {
+  it('and effect warn warns', () => {
     expect(ask([{ when: busy, onUnknown: 'warn' }])).toEqual({
       results: [],
       warnings: [{ rule: 'safety/rule', outcome: 'ok', fact: unread, source }],
@@ -112,7 +112,7 @@ describe('a rule whose condition is unknown', () => {
 });
 
 describe('several policies', () => {
-  it('are asked by name, and each speaks under its own', () => {
+  it('are evaluated by name, each under its own name', () => {
     const before = policy({ name: 'capacity', rules: [policyRule({ effect: 'warn' }), policyRule({ name: 'second', effect: 'hold' })] });
     const answer = ask([{}], {}, {}, [before]);
     expect(answer.results.map(({ rule }) => rule)).toEqual(['capacity/second', 'safety/rule']);
@@ -120,7 +120,7 @@ describe('several policies', () => {
     expect(answer.effects).toEqual(['warn', 'hold', 'deny']);
   });
 
-  it('bind the groups that they name alone', () => {
+  it('apply only to the groups that they name', () => {
     const other = policy({ name: 'other', targets: { groups: ['store-gateway'] }, rules: [policyRule()] });
     const foreign = policy({ name: 'foreign', namespace: 'loki', rules: [policyRule()] });
     expect(ask([], {}, {}, [other, foreign]).results).toEqual([]);
@@ -172,11 +172,11 @@ describe('the variables of a condition', () => {
     expect(data({ podChanges: down })).toMatchObject({ target: { replicas: 3, ready: 1, available: 1, updated: 2 } });
   });
 
-  it('are unknown where the request says nothing', () => {
+  it('are unknown if the request does not have them', () => {
     expect(data({})).toMatchObject({ change: absent, user: absent });
   });
 
-  it('are unknown where a zone could not be read', () => {
+  it('are unknown if a zone could not be read', () => {
     const reason = 'the pods of ingester-zone-a could not be read: forbidden';
     const unknown = { unknown: reason };
     const unread = { pods: [{ namespace: 'mimir', statefulSet: 'ingester-zone-a', pods: { unknown: 'forbidden' } }] };
@@ -209,7 +209,7 @@ describe('the variables of a condition', () => {
     expect(returning['group']).not.toHaveProperty('wave');
   });
 
-  it('know when the zone last shrank', () => {
+  it('contain the time of the last downscale of the zone', () => {
     const downscales = [
       { zone: 'a', atMs: ago(2 * hourMs), from: 4, to: 3 },
       { zone: 'a', atMs: ago(hourMs), from: 3, to: 2 },
@@ -250,7 +250,7 @@ describe('the variables of a condition', () => {
 const at = (condition: unknown, data = {}) => changesAtMs(condition, { now: kitNowMs, ...data }, kitNowMs);
 const instant = (ms: number) => ({ instant: new Date(ms).toISOString() });
 
-describe('the instant at which a condition changes by time alone', () => {
+describe('the time at which a condition changes without an event', () => {
   it.each<[string, unknown, number | undefined]>([
     ['is exact for an instant ahead', { '<': [{ var: 'now' }, instant(kitNowMs + 90 * minuteMs)] }, kitNowMs + 90 * minuteMs],
     ['is exact for an age', { '<': [{ age: { var: 'since' } }, { duration: '6h' }] }, kitNowMs + 5 * hourMs],

@@ -58,7 +58,7 @@ describe('the delayed downscale', () => {
   const details = { limit: '2h', source: line(1) };
   const skip = { result: { rule: 'delayed-downscale', outcome: 'skip', fact: 'no delay is set' }, permitted: 3, actions: [] };
 
-  it('asks all leaving pods first, from the lowest up', () => {
+  it('calls all leaving pods first, from the lowest up', () => {
     expect(of({})).toEqual({
       result: { rule: 'delayed-downscale', outcome: 'wait', fact: '2 pods must prepare', ...details },
       permitted: 5,
@@ -66,7 +66,7 @@ describe('the delayed downscale', () => {
     });
   });
 
-  it('asks all of them again while one has not answered', () => {
+  it('calls all of them again while one has not answered', () => {
     expect(of({ preparations: [preparation(4)] })).toEqual({
       result: { rule: 'delayed-downscale', outcome: 'wait', fact: '1 pod must prepare', ...details },
       permitted: 5,
@@ -74,11 +74,11 @@ describe('the delayed downscale', () => {
     });
   });
 
-  it('does not take a pod for its predecessor of the same name', () => {
+  it('does not mistake a pod for its predecessor of the same name', () => {
     expect(of({ preparations: [preparation(4, { podUid: 'uid-old' }), preparation(3)] }).result.fact).toBe('1 pod must prepare');
   });
 
-  it('waits for the successor of a pod that was lost, and asks only pods that exist', () => {
+  it('waits for the successor of a lost pod, and calls only pods that exist', () => {
     const fact = '1 pod must prepare; ingester-zone-a-4 does not exist';
     const waits = { result: { rule: 'delayed-downscale', outcome: 'wait', fact, ...details }, permitted: 5, actions: [] };
     expect(of({ preparations: [preparation(3)], pods: { 4: 'missing' } })).toEqual(waits);
@@ -87,7 +87,7 @@ describe('the delayed downscale', () => {
     expect(of({ pods: { 4: 'missing' } })).toMatchObject({ actions: [call('delayed', 'POST', [3])] });
   });
 
-  it('removes an ordinal at once whose pod was never created', () => {
+  it('removes an ordinal at once if its pod was never created', () => {
     const never = { pods: { 3: 'missing', 4: 'missing' }, status: { replicas: 3 } } as const;
     const ok = (fact: string) => ({ rule: 'delayed-downscale', outcome: 'ok', fact, ...details });
     expect(of(never)).toEqual({ result: ok('no pod was created for the highest ordinals'), permitted: 3, actions: [] });
@@ -107,7 +107,7 @@ describe('the delayed downscale', () => {
     expect(of({ preparations: entries, to: 2 })).toMatchObject({ result: { outcome: 'ok', earliestMs: kitNowMs + hourMs }, permitted: 4 });
   });
 
-  it('waits until the highest pod has been prepared for the whole delay', () => {
+  it('waits until the highest pod has been prepared for the full delay', () => {
     const young = ago(2 * hourMs) + 1;
     const entries = [preparation(3), preparation(4, { seenMs: young, reportedMs: young })];
     expect(of({ preparations: entries })).toEqual({
@@ -150,12 +150,12 @@ describe('the delayed downscale', () => {
     });
   });
 
-  it('counts ordinals from where they start', () => {
+  it('counts ordinals from the first one', () => {
     expect(of({ firstOrdinal: 10 }).actions).toEqual([call('delayed', 'POST', [13, 14])]);
     expect(of({ firstOrdinal: 10, preparations: [preparation(13), preparation(14)] })).toMatchObject({ permitted: 3 });
   });
 
-  it('calls pods that may leave once more when the newest answer is old, and no others', () => {
+  it('calls pods that may leave again if the newest answer is old, and no others', () => {
     const old = { answeredMs: ago(minuteMs) - 1 };
     const wait = { rule: 'delayed-downscale', outcome: 'wait', ...details };
     expect(of({ preparations: [preparation(3, old), preparation(4)] })).toEqual({
@@ -184,7 +184,7 @@ describe('the delayed downscale', () => {
   it.each([
     ['hold', 'wait'],
     ['fail', 'no'],
-  ] as const)('with a pod that failed answers by %s: %s, and asks again after 30 s', (onUnreachable, outcome) => {
+  ] as const)('with a pod that failed returns by %s: %s, and calls again after 30 s', (onUnreachable, outcome) => {
     expect(of({ zone: { delayed: { ...delayed, onUnreachable } }, preparations: [preparation(3), failed] })).toEqual({
       result: {
         rule: 'delayed-downscale',
@@ -198,34 +198,34 @@ describe('the delayed downscale', () => {
     });
   });
 
-  it('asks a failed pod again when 30 s have passed since every failure', () => {
+  it('calls a failed pod again when 30 s have passed since every failure', () => {
     const old = { ...failed, seenMs: ago(30 * secondMs) };
     const young = preparation(3, { state: 'failed', seenMs: ago(29 * secondMs) });
     expect(of({ preparations: [preparation(3), old] }).actions).toEqual([call('delayed', 'POST', [3, 4])]);
     expect(of({ preparations: [young, old] }).actions).toEqual([]);
   });
 
-  it('asks a failed pod again at once when its failure is dated ahead', () => {
+  it('calls a failed pod again at once if its failure has a future date', () => {
     const failed = (seenMs: number) => of({ to: 4, preparations: [preparation(4, { state: 'failed', seenMs })] });
     expect(failed(kitNowMs + 30 * minuteMs).actions).toEqual([call('delayed', 'POST', [4])]);
     expect(failed(kitNowMs + 20 * secondMs)).toMatchObject({ result: { earliestMs: kitNowMs + 50 * secondMs }, actions: [] });
   });
 
-  it('trusts the later of what the pod says and what the agent saw', () => {
+  it('uses the later time of the pod and the agent', () => {
     const entry = (reportedMs: number, seenMs: number) =>
       of({ to: 4, preparations: [preparation(4, { reportedMs, seenMs })] }).result.earliestMs;
     expect(entry(ago(hourMs), ago(30 * minuteMs))).toBe(kitNowMs + 90 * minuteMs);
     expect(entry(ago(30 * minuteMs), ago(hourMs))).toBe(kitNowMs + 90 * minuteMs);
   });
 
-  it('does not believe a pod whose clock is more than 30 s ahead', () => {
+  it('ignores the time of a pod whose clock is more than 30 s ahead', () => {
     const entry = (reportedMs: number) =>
       of({ to: 4, preparations: [preparation(4, { reportedMs, seenMs: ago(hourMs) })] }).result.earliestMs;
     expect(entry(kitNowMs + 30 * secondMs)).toBe(kitNowMs + 30 * secondMs + 2 * hourMs);
     expect(entry(kitNowMs + 30 * secondMs + 1)).toBe(kitNowMs + hourMs);
   });
 
-  it('starts again when a fast clock dated the observation, and the pod names a time that has come', () => {
+  it('starts again if a fast clock dated the observation, and the pod reports a time that has passed', () => {
     const ahead = kitNowMs + 30 * minuteMs;
     const of4 = (overrides: Partial<Preparation>) => of({ to: 4, preparations: [preparation(4, { seenMs: ahead, ...overrides })] });
     expect(of4({ reportedMs: ago(minuteMs) })).toMatchObject({ result: { outcome: 'wait', fact: '1 pod must prepare' } });
@@ -234,12 +234,12 @@ describe('the delayed downscale', () => {
     expect(of4({ reportedMs: ahead })).toMatchObject({ result: { earliestMs: ahead + 2 * hourMs }, actions: [] });
   });
 
-  it('takes what the agent saw when the pod says nothing', () => {
+  it('uses the observation of the agent if the pod reports no time', () => {
     const { reportedMs: _none, ...silent } = preparation(4, { seenMs: ago(hourMs) });
     expect(of({ to: 4, preparations: [silent] }).result.earliestMs).toBe(kitNowMs + hourMs);
   });
 
-  it('takes the word of the pod in adopted groups', () => {
+  it('uses the time of the pod in adopted groups', () => {
     const early = preparation(4, { reportedMs: ago(3 * hourMs), seenMs: ago(minuteMs) });
     const late = preparation(4, { reportedMs: kitNowMs + hourMs, seenMs: ago(3 * hourMs) });
     const ask = (entry: Preparation) => of({ build: adopted, zone: { delayed, replicas: mirror }, to: 4, preparations: [entry] });
@@ -247,12 +247,12 @@ describe('the delayed downscale', () => {
     expect(ask(late)).toMatchObject({ result: { outcome: 'wait', fact: 'ingester-zone-a-4 has been prepared for 0s' } });
   });
 
-  it('is skipped where none is set, and for a number that a person forces', () => {
+  it('is skipped if it is not set, and for forced replicas', () => {
     expect(of({ zone: {} })).toEqual(skip);
     expect(of({ more: { isForced: true } })).toEqual(skip);
   });
 
-  it('is for mirrored zones alone in adopted groups, forced or not', () => {
+  it('applies only to mirrored zones in adopted groups, forced or not', () => {
     expect(of({ build: adopted })).toEqual(skip);
     expect(of({ build: adopted, zone: { delayed, replicas: mirror, follows: 'x' } })).toEqual(skip);
     expect(of({ build: adopted, zone: { delayed, replicas: mirror }, more: { isForced: true } }).result.outcome).toBe('wait');
@@ -264,7 +264,7 @@ describe('the preparation before the removal', () => {
   const entry = (ordinal: number, overrides: Partial<Preparation> = {}) => preparation(ordinal, { call: 'prepare', ...overrides });
   const skip = { result: { rule: 'prepare-downscale', outcome: 'skip', fact: 'no preparation is set' }, permitted: 3, actions: [] };
 
-  it('is asked from the highest pod down', () => {
+  it('calls the highest pod first', () => {
     expect(of({})).toEqual({
       result: { rule: 'prepare-downscale', outcome: 'wait', fact: '2 pods must prepare', source: line(2) },
       permitted: 5,
@@ -272,12 +272,12 @@ describe('the preparation before the removal', () => {
     });
   });
 
-  it('is asked of the pods down to what was permitted', () => {
+  it('calls the pods down to the permitted number', () => {
     expect(of({}, 4).actions).toEqual([call('prepare', 'POST', [4])]);
     expect(of({ firstOrdinal: 10 }, 3).actions).toEqual([call('prepare', 'POST', [14, 13])]);
   });
 
-  it('is over when all of them are prepared', () => {
+  it('ends when all of them are prepared', () => {
     expect(of({ preparations: [entry(3), entry(4)] })).toEqual({
       result: { rule: 'prepare-downscale', outcome: 'ok', fact: '2 pods are prepared', source: line(2) },
       permitted: 3,
@@ -286,7 +286,7 @@ describe('the preparation before the removal', () => {
     expect(of({ preparations: [entry(4)] }, 4).result.fact).toBe('1 pod is prepared');
   });
 
-  it('is another than that of the delayed downscale', () => {
+  it('is separate from the delayed downscale', () => {
     expect(of({ preparations: [preparation(3), preparation(4)] }).result.fact).toBe('2 pods must prepare');
   });
 
@@ -294,7 +294,7 @@ describe('the preparation before the removal', () => {
   it.each([
     ['deny', 'no'],
     ['hold', 'wait'],
-  ] as const)('that failed is cancelled on every pod, and answers by %s: %s', (onFailure, outcome) => {
+  ] as const)('is cancelled on every pod after a failure, and returns by %s: %s', (onFailure, outcome) => {
     expect(of({ zone: { prepare: { ...prepare, onFailure } }, preparations: [entry(4), failed] })).toEqual({
       result: {
         rule: 'prepare-downscale',
@@ -308,25 +308,25 @@ describe('the preparation before the removal', () => {
     });
   });
 
-  it('that failed is cancelled once', () => {
+  it('is cancelled once after a failure', () => {
     expect(of({ preparations: [{ ...failed, isWithdrawn: true }] }).actions).toEqual([]);
   });
 
-  it('that failed is asked again after 30 s', () => {
+  it('is repeated 30 s after a failure', () => {
     expect(of({ preparations: [{ ...failed, seenMs: ago(30 * secondMs), isWithdrawn: true }] })).toMatchObject({
       result: { outcome: 'wait', fact: '2 pods must prepare' },
       actions: [call('prepare', 'POST', [4, 3])],
     });
   });
 
-  it('is skipped where none is set, and for a number that a person forces, except in adopted groups', () => {
+  it('is skipped if it is not set, and for forced replicas, except in adopted groups', () => {
     expect(of({ zone: {} })).toEqual(skip);
     expect(of({ more: { isForced: true } })).toEqual(skip);
     expect(of({ build: adopted, more: { isForced: true } }).result.outcome).toBe('wait');
   });
 });
 
-describe('a preparation is withdrawn', () => {
+describe('a preparation is cancelled', () => {
   const of = (preparations: readonly Preparation[], staying = 5, firstOrdinal = 0) =>
     withdrawals(question({ preparations, firstOrdinal }), staying);
 
@@ -335,13 +335,13 @@ describe('a preparation is withdrawn', () => {
     expect(of(entries)).toEqual([call('delayed', 'DELETE', [1, 4]), call('prepare', 'DELETE', [2])]);
   });
 
-  it('of no pod that leaves', () => {
+  it('for no pod that leaves', () => {
     expect(of([preparation(3), preparation(4)], 3)).toEqual([]);
     expect(of([preparation(3), preparation(4)], 4)).toEqual([call('delayed', 'DELETE', [3])]);
     expect(of([preparation(13), preparation(14)], 4, 10)).toEqual([call('delayed', 'DELETE', [13])]);
   });
 
-  it('of no pod that an announced decrease may still remove', () => {
+  it('for no pod that a claimed downscale may still remove', () => {
     const asked = question({ preparations: [preparation(2), preparation(3), preparation(4)] });
     const claims = [{ verb: 'scaleDown' as const, zone: 'a', uid: 'uid', from: 5, to: 3, atMs: kitNowMs }];
     expect(withdrawals({ ...asked, zone: { ...asked.zone, claims } }, 5)).toEqual([call('delayed', 'DELETE', [2])]);
@@ -357,7 +357,7 @@ describe('a preparation is renewed', () => {
     renewals(question({ preparations, pods, ...more }));
   const before = preparation(4, { podUid: 'uid-old' });
 
-  it('for the successor of a pod that was asked, once it runs', () => {
+  it('for the successor of a prepared pod, when it runs', () => {
     expect(of([before])).toEqual([call('delayed', 'POST', [4])]);
     expect(of([before], { 4: { containersReady: false } })).toEqual([]);
     expect(of([before], { 4: { isTerminating: true } })).toEqual([]);
@@ -371,7 +371,7 @@ describe('a preparation is renewed', () => {
     expect(of([preparation(4, { podUid: 'uid-old', call: 'prepare' })])).toEqual([]);
   });
 
-  it('only where a delay applies', () => {
+  it('only with a delay', () => {
     expect(of([before], {}, { zone: {} })).toEqual([]);
     expect(of([before], {}, { more: { isForced: true } })).toEqual([]);
   });

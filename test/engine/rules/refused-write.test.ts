@@ -29,7 +29,7 @@ describe('a rejected change of replicas', () => {
   const growing = adopted({ zones: ['a', 'b', 'c'].map((name) => ({ name, ...count(4) })) });
   const refusal = refused('scaleStatefulSet', 'ingester-zone-a', { to: 4 });
 
-  it('blocks its step until the next attempt, and another zone changes its replicas', () => {
+  it('blocks its step until the next attempt, while another zone changes its replicas', () => {
     const { actions, steps, waits, wakeAtMs } = decide(growing, { refusedWrites: [refusal] });
     expect(actions.map(text)).toEqual(['scale b to 4']);
     expect(steps.map(({ id, outcome, from, to }) => [id, outcome, from, to])).toEqual([
@@ -41,7 +41,7 @@ describe('a rejected change of replicas', () => {
     expect(wakeAtMs).toBe(untilMs);
   });
 
-  it('lets the group roll', () => {
+  it('does not block the rollout of the group', () => {
     const definition = adopted({ zones: [{ name: 'a', ...count(4) }, 'b', 'c'] });
     const { actions, phase } = decide(definition, { statefulSets: outdatedSets(), refusedWrites: [refusal] });
     expect(actions.map(text)).toEqual(['deletePod ingester-zone-a-0']);

@@ -38,7 +38,7 @@ const rolled = (rollout: Partial<RolloutDefinition>) => group({ sources, rollout
 const down = { 'ingester-zone-b': { 1: { isReady: false } } };
 const broken = { isReady: false, waitingReasons: ['CrashLoopBackOff'] };
 
-it('the rules of a roll answer under their own names', () => {
+it('the rules of a replacement have results under their own names', () => {
   const ids = Object.keys(rollRules);
   expect(ids.map((id) => ask(id, native)?.rule)).toEqual(ids);
 });
@@ -58,13 +58,13 @@ describe('update-strategy', () => {
     endsWith: `kubectl patch statefulset ingester-zone-${zone} -n mimir --type=merge -p '{"spec":{"updateStrategy":{"type":"OnDelete","rollingUpdate":null}}}', and write type: OnDelete into its manifest`,
   });
 
-  it('asks the zone itself in native groups', () => {
+  it('checks the zone itself in native groups', () => {
     expect(ask('update-strategy', native)).toEqual(ok);
     expect(ask('update-strategy', native, { statefulSets: other('a') })).toEqual(no('a'));
     expect(ask('update-strategy', native, { statefulSets: other('b') })).toEqual(ok);
   });
 
-  it('asks every member of adopted groups', () => {
+  it('checks every member of adopted groups', () => {
     expect(ask('update-strategy', adopted(), { statefulSets: other('b') })).toEqual(no('b'));
   });
 });
@@ -73,7 +73,7 @@ describe('view-complete', () => {
   const ok = { rule: 'view-complete', outcome: 'ok', fact: 'every zone was read' };
   const stale = outdatedSets(['a', 'b', 'c'], { generation: 4, status: { observedGeneration: 3 } });
 
-  it('is unknown when any zone could not be read', () => {
+  it('is unknown if a zone could not be read', () => {
     const pods = [{ namespace: 'mimir', statefulSet: 'ingester-zone-c', pods: { unknown: 'forbidden' } }];
     expect(ask('view-complete', native, { pods })).toEqual({
       rule: 'view-complete',
@@ -92,13 +92,13 @@ describe('view-complete', () => {
     });
   });
 
-  it('does not look at the status in adopted groups', () => {
+  it('ignores the status in adopted groups', () => {
     expect(ask('view-complete', adopted(), { statefulSets: stale })).toEqual(ok);
   });
 });
 
 describe('run-failed', () => {
-  it('is ok while the run has not failed, and says why it did', () => {
+  it('is ok while the run has not failed, and names the cause of a failure', () => {
     expect(ask('run-failed', native)).toEqual({ rule: 'run-failed', outcome: 'ok', fact: 'the run has not failed' });
     const run = runOf({ outcome: 'failed', failure: 'gate errors is 9' });
     expect(ask('run-failed', native, {}, { run })).toEqual({
@@ -130,7 +130,7 @@ describe('paused', () => {
   it.each([
     ['pause', 'by kim'],
     ['abort', 'by an abort of kim that names no run'],
-  ] as const)('waits for a person who said %s', (action, who) => {
+  ] as const)('waits for a user who requested %s', (action, who) => {
     expect(ask('paused', native, { intents: [intent({ action, reason: 'storage moves', expiresMs: kitNowMs + 9 })] })).toEqual({
       rule: 'paused',
       outcome: 'wait',
@@ -140,7 +140,7 @@ describe('paused', () => {
     });
   });
 
-  it('waits for a person who paused this zone, and not another', () => {
+  it('waits for the pause of this zone, and not of another', () => {
     const { requestedBy: _nobody, ...anonymous } = intent({ action: 'pause', zone: 'a' });
     expect(ask('paused', native, { intents: [anonymous] })).toMatchObject({
       outcome: 'wait',
@@ -154,7 +154,7 @@ describe('paused', () => {
     ['is of another group', intent({ action: 'pause', group: 'store-gateway' })],
     ['is of another namespace', intent({ action: 'pause', namespace: 'loki' })],
     ['is none', intent({ action: 'approve' })],
-  ])('is ok when the pause %s', (_name, given) => {
+  ])('is ok if the pause %s', (_name, given) => {
     expect(ask('paused', native, { intents: [given] })).toEqual(free);
   });
 
@@ -200,11 +200,11 @@ describe('replica-write-in-flight', () => {
     expect(ask(rule, adopted())).toEqual({ rule, outcome: 'ok', fact: 'no replicas change' });
   });
 
-  it.each([native, adopted()])('waits in the turn that writes them', (definition) => {
+  it.each([native, adopted()])('waits in the turn that writes replicas', (definition) => {
     expect(ask(rule, definition, {}, { isScaling: true })).toEqual({ rule, outcome: 'wait', fact: 'replicas change in this turn' });
   });
 
-  it('waits while surplus pods are left, in any zone', () => {
+  it('waits while surplus pods exist in any zone', () => {
     expect(ask(rule, native, surplus(native))).toEqual({ rule, outcome: 'wait', fact: 'zone b is shrinking: 2 surplus pods remain' });
     expect(ask(rule, adopted(), surplus(adopted()))).toMatchObject({ outcome: 'ok' });
   });
@@ -226,7 +226,7 @@ describe('replica-write-in-flight', () => {
     expect(ask(rule, native, { ...ordered({}), ledgers: [ledgerOf({ claims: [shrinking] })] })).toMatchObject({ outcome: 'wait' });
   });
 
-  it('waits while a decrease is announced, which a disruption is not', () => {
+  it('waits for a claimed downscale, but not for a claimed disruption', () => {
     expect(ask(rule, native, { ledgers: [ledgerOf({ claims: [shrinking] })] })).toMatchObject({ outcome: 'wait' });
     expect(ask(rule, native, { ledgers: [ledgerOf({ claims: [{ ...shrinking, verb: 'evictPod' }] })] })).toMatchObject({ outcome: 'ok' });
   });
@@ -236,13 +236,13 @@ describe('other-zones-ready', () => {
   const rule = 'other-zones-ready';
   const waits = (fact: string) => ({ rule, outcome: 'wait', fact, limit: 'all available' });
 
-  it('is ok when every other zone is available, or there is no other zone', () => {
+  it('is ok if every other zone is available, or there is no other zone', () => {
     expect(ask(rule, native)).toEqual({ rule, outcome: 'ok', fact: 'all pods of the other zones are available: b 3/3, c 3/3' });
     expect(ask(rule, native, { podChanges: { 'ingester-zone-a': { 1: { isReady: false } } } })).toMatchObject({ outcome: 'ok' });
     expect(ask(rule, group({ zones: ['a'] }))).toEqual({ rule, outcome: 'ok', fact: 'the group has no other zone' });
   });
 
-  it('waits for every zone that is not', () => {
+  it('waits for every unavailable zone', () => {
     expect(ask(rule, native, { podChanges: { ...down, 'ingester-zone-c': { 0: 'missing', 2: 'missing' } } })).toEqual(
       waits('zone b has 2 of 3 pods available, zone c has 1 of 3 pods available'),
     );
@@ -265,7 +265,7 @@ describe('other-zones-ready', () => {
       expect(ask(rule, definition, { ledgers })).toEqual({ ...waits(fact), earliestMs: claimEndMs(claim) });
   });
 
-  it('lets a stuck pod be repaired while other zones are not ready, unless they have a claim or cannot be read', () => {
+  it('permits the repair of a stuck pod while other zones are not ready, unless they have a claim or cannot be read', () => {
     const cured = { 'ingester-zone-a': { 1: { isReady: false, readyChangedMs: ago(60 * minuteMs) } }, ...down };
     expect(ask(rule, native, { podChanges: cured })).toEqual({
       rule,
@@ -288,7 +288,7 @@ describe('other-zones-ready', () => {
     });
   });
 
-  it('waits for a disruption that was announced in a zone which has left the group', () => {
+  it('waits for a claimed disruption in a zone that has left the group', () => {
     const claims = [{ verb: 'deletePod', zone: 'former', uid: 'uid-1', ordinal: 1, atMs: kitNowMs }] as const;
     expect(ask(rule, native, { ledgers: [ledgerOf({ claims })] })).toEqual({
       rule,
@@ -298,7 +298,7 @@ describe('other-zones-ready', () => {
     });
   });
 
-  it('passes over a paused zone in adopted groups, when it is the only one that is not whole', () => {
+  it('ignores a paused zone in adopted groups if only this zone is not ready', () => {
     const paused = { zones: ['a', { name: 'b', paused: true }, 'c'] };
     expect(ask(rule, group(paused), { podChanges: down })).toMatchObject({ outcome: 'wait' });
     expect(ask(rule, adopted(paused), { podChanges: { 'ingester-zone-b': { 1: { containersReady: false } } } })).toMatchObject({
@@ -317,7 +317,7 @@ describe('min-interval', () => {
   const details = { limit: '10m', source: line(4) };
   const replaced = (atMs: number) => ({ run: runOf({ lastDisruptionMs: atMs }) });
 
-  it('is skipped where none is set', () => {
+  it('is skipped if it is not set', () => {
     expect(ask(rule, native, {}, replaced(kitNowMs))).toEqual({ rule, outcome: 'skip', fact: 'no interval is set' });
   });
 
@@ -341,7 +341,7 @@ describe('min-interval', () => {
     });
   });
 
-  it('is that of a policy when it is longer', () => {
+  it('uses the interval of a policy if it is longer', () => {
     const limited = (minIntervalMs: number) => ({
       policies: [policy({ limits: { minIntervalMs }, limitSources: { minInterval: line(9) } })],
     });

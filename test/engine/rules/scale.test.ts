@@ -57,7 +57,7 @@ const running = runOf();
 const down = { podChanges: { 'ingester-zone-c': { 1: { isReady: false } } } };
 
 describe('the rules of a change of replicas', () => {
-  it('are asked in the order in which people read them', () => {
+  it('are evaluated in reading order', () => {
     expect(scaleUpRules.map(({ id }) => id)).toEqual([
       'view-complete',
       'scaling-hold',
@@ -67,7 +67,7 @@ describe('the rules of a change of replicas', () => {
     ]);
   });
 
-  it('answer under their own names', () => {
+  it('have results under their own names', () => {
     expect(scaleUpRules.map(({ id }) => ask(id, { to: 4 })?.rule)).toEqual(scaleUpRules.map(({ id }) => id));
     // Other checks have a result only for some questions.
     const others = ['agent-access', 'replica-source', 'protected', 'delayed-downscale', 'policies'];
@@ -78,7 +78,7 @@ describe('the rules of a change of replicas', () => {
 
 describe('view-complete', () => {
   const rule = 'view-complete';
-  it('is unknown when any zone could not be read, the own one first', () => {
+  it('is unknown if a zone could not be read, its own zone first', () => {
     expect(ask(rule)).toEqual({ rule, outcome: 'ok', fact: 'every zone was read' });
     const unread = (name: string) => ({ namespace: 'mimir', statefulSet: `ingester-zone-${name}`, pods: { unknown: 'forbidden' } });
     const fact = (name: string) => ({ rule, outcome: 'unknown', fact: `the pods of ingester-zone-${name} could not be read: forbidden` });
@@ -92,7 +92,7 @@ describe('scaling-hold', () => {
   const free = { rule, outcome: 'ok', fact: 'no setting blocks scaling' };
   const held = (fact: string) => ({ rule, outcome: 'no', fact, source: line(1) });
 
-  it('denies what the settings block', () => {
+  it('denies changes that the settings block', () => {
     expect(ask(rule)).toEqual(free);
     expect(ask(rule, { a: { scalingHold: 'its settings are wrong' } })).toEqual(held('its settings are wrong'));
     expect(ask(rule, { a: { scalingHold: 'its settings are wrong' }, to: 4 })).toEqual(held('its settings are wrong'));
@@ -100,7 +100,7 @@ describe('scaling-hold', () => {
     expect(ask(rule, { a: { scaleDownHold: 'its delay is wrong' }, to: 4 })).toEqual(free);
   });
 
-  it('denies others only what blocks a decrease', () => {
+  it('denies requests of other clients only if the settings block a downscale', () => {
     expect(ask(rule, { a: { scalingHold: 'its settings are wrong' }, asker: 'admission' })).toEqual(free);
     expect(ask(rule, { a: { scaleDownHold: 'its delay is wrong' }, asker: 'admission' })).toEqual(held('its delay is wrong'));
   });
@@ -133,7 +133,7 @@ describe('scale-ceiling', () => {
     expect(ask(rule, given)).toEqual(expected);
   });
 
-  it('is the very rule that admission asks', () => {
+  it('is the same rule as in admission', () => {
     expect(scaleUpRules.map(({ evaluate }) => evaluate)).toContain(scaleCeiling);
   });
 });
@@ -144,7 +144,7 @@ describe('leader-ready', () => {
   const details = { limit: 'all ready', source: line(2) };
   const skip = { rule, outcome: 'skip', fact: 'the zone waits for no leader', source: line(2) };
 
-  it('is skipped where no zone is waited for', () => {
+  it('is skipped if the zone waits for no other zone', () => {
     expect(ask(rule, { zone: 'b', to: 4 })).toEqual(skip);
     expect(ask(rule, { zone: 'a', to: 4, a: { followersWaitFor: 'leaderReady' } })).toEqual({ ...skip, source: line(1) });
   });
@@ -162,7 +162,7 @@ describe('leader-ready', () => {
     });
   });
 
-  it('believes the status in adopted groups', () => {
+  it('uses the status in adopted groups', () => {
     const statefulSets = [statefulSet({ status: { readyReplicas: 2 } })];
     expect(ask(rule, { ...waiting, build: adopted, state: { statefulSets } })).toMatchObject({
       outcome: 'wait',
@@ -241,7 +241,7 @@ describe('rollout-in-progress', () => {
 
 describe('no-downscale', () => {
   const rule = 'no-downscale';
-  it('refuses every decrease of a protected zone', () => {
+  it('denies every downscale of a protected zone', () => {
     expect(ask(rule)).toEqual({ rule, outcome: 'ok', fact: 'the zone may shrink' });
     const no = { rule, outcome: 'no', fact: 'zone a must not shrink', source: line(5) };
     expect(ask(rule, { a: { noDownscale: true } })).toEqual({ ...no, limit: 'noDownscale' });
@@ -291,7 +291,7 @@ describe('leader-floor', () => {
     expect(ask(rule, follower(4, 3))).toEqual({ rule, outcome: 'wait', fact, ...details });
   });
 
-  it('waits until the surplus pods of the leader are gone, and counts replicas that have no pod', () => {
+  it('waits until the surplus pods of the leader are deleted, and counts replicas without a pod', () => {
     const [leader, second] = sets(2).statefulSets;
     const context = contextWith(group({ zones: ['a', { name: 'b', follows: 'a' }] }), sets(4));
     const state = {
@@ -307,7 +307,7 @@ describe('leader-floor', () => {
     expect(ask(rule, { zone: 'b', to: 3, state: missing })).toMatchObject({ outcome: 'wait', limit: 'at least 4' });
   });
 
-  it('is skipped for others', () => {
+  it('is skipped for other zones', () => {
     expect(ask(rule)).toEqual(skip);
     expect(ask(rule, { ...follower(4, 3), isForced: true })).toEqual(skip);
     expect(ask(rule, { ...follower(4, 3), build: adopted })).toEqual(skip);
@@ -327,7 +327,7 @@ describe('other-zones-ready', () => {
     expect(ask(rule, { state: down, isForced: true })).toEqual(skip);
   });
 
-  it('asks adopted zones that prepare, by containers and status, forced or not', () => {
+  it('checks adopted zones that prepare, by containers and status, forced or not', () => {
     const adoptedA: Given = { build: adopted, a: { prepare } };
     const broken = { podChanges: { 'ingester-zone-c': { 1: { containersReady: false } } } };
     const waits = {
@@ -350,7 +350,7 @@ describe('other-zones-ready', () => {
 describe('paused', () => {
   const rule = 'paused';
   const paused = { intents: [intent({ action: 'pause' })] };
-  it('binds the agent alone', () => {
+  it('applies to the agent only', () => {
     expect(ask(rule)).toEqual({ rule, outcome: 'ok', fact: 'no pause applies' });
     expect(ask(rule, { state: paused })).toMatchObject({ outcome: 'wait', fact: 'the group is paused by kim' });
     expect(ask(rule, { state: { intents: [intent({ action: 'pause', zone: 'b' })] } })).toMatchObject({ outcome: 'ok' });
@@ -397,12 +397,12 @@ describe('replicas-owned', () => {
     expect(ask(rule, given)).toEqual({ rule, outcome, fact, source });
   });
 
-  it('lets through nothing but what was announced', () => {
+  it('permits only a claimed downscale', () => {
     expect(ask(rule, { ...others, a: { replicas: mirror }, state: announced(1) })).toMatchObject({ outcome: 'no' });
     expect(ask(rule, { ...others, a: { replicas: mirror }, state: announced(2, 'evictPod') })).toMatchObject({ outcome: 'no' });
   });
 
-  it('does not ask the agent, nor adopted groups', () => {
+  it('does not apply to the agent and to adopted groups', () => {
     const skip = { rule, outcome: 'skip', fact: 'the group does not own the replicas' };
     expect(ask(rule, { a: { replicas: mirror } })).toEqual(skip);
     expect(ask(rule, { ...others, a: { replicas: mirror }, build: adopted })).toEqual(skip);
@@ -410,7 +410,7 @@ describe('replicas-owned', () => {
 });
 
 describe('zone-gap', () => {
-  it('is asked as its own file says', () => {
+  it('is evaluated as in the test of its file', () => {
     const state = { ledgers: [ledgerOf({ downscales: [{ zone: 'b', atMs: ago(minuteMs), from: 4, to: 3 }] })] };
     expect(ask('zone-gap', { a: { betweenZonesMs: hourMs }, state })).toMatchObject({ outcome: 'wait', limit: '1h' });
   });

@@ -47,20 +47,20 @@ describe('below the partition a pod is stuck', () => {
     return isStuck(context, zoneIn(context), pod(held, ordinal, changes[ordinal]));
   };
 
-  it('when it is the next one down', () => {
+  it('if it is the next one down', () => {
     expect(isStuckAt(2, oldRevision)).toBe(true);
   });
 
-  it('not when it would come back as it is, behind pods that are not its own', () => {
+  it('not if it would come back at the same revision, behind pods of another revision', () => {
     expect(isStuckAt(1, oldRevision)).toBe(false);
   });
 
-  it('when it is of a run in between, and would come back at the current revision', () => {
+  it('if it is at an intermediate revision, and would come back at the current revision', () => {
     expect(isStuckAt(1, 'between')).toBe(true);
   });
 });
 
-describe('the instants at which pods become stuck', () => {
+describe('the times at which pods become stuck', () => {
   const pods = [
     pod(set, 0, { isReady: false, readyChangedMs: ago(minuteMs) }),
     pod(set, 1, { isReady: false, readyChangedMs: ago(5 * minuteMs) }),
@@ -74,11 +74,11 @@ describe('the instants at which pods become stuck', () => {
     return stuckInstants(context, zoneIn(context), pods);
   };
 
-  it('are those ahead, of pods that are down and may be cured', () => {
+  it('are in the future, for unavailable pods that may be replaced', () => {
     expect(ask('any')).toEqual([kitNowMs + 4 * minuteMs, kitNowMs + minuteMs]);
   });
 
-  it('are absent where time makes no pod stuck', () => {
+  it('are absent if time makes no pod stuck', () => {
     expect(ask('crashing')).toEqual([]);
     expect(ask('none')).toEqual([]);
   });

@@ -35,7 +35,7 @@ const digest = digestOfWaves(given(true));
 const nothing = { results: [], observations: [], wantedReadings: [] };
 
 describe('before a wave', () => {
-  it('nothing is asked unless the wave says so', () => {
+  it('no rule is evaluated without a setting in the wave', () => {
     expect(beforeWave(context(), wave('canary', ['a']), runOf())).toEqual(nothing);
   });
 
@@ -50,7 +50,7 @@ describe('before a wave', () => {
     expect(beforeWave(context({ intents: [intent({ wave: 'other' })] }), peopled, runOf()).results).toMatchObject([{ outcome: 'wait' }]);
   });
 
-  it('no approval is needed for a rollback, unless policy says otherwise', () => {
+  it('no approval is needed for a rollback, unless a policy requires it', () => {
     const rollback = runOf({ kind: 'rollback' });
     expect(beforeWave(context(), peopled, rollback).results).toEqual([
       { rule: 'approval', outcome: 'skip', fact: 'a return to the previous template needs no approval (skipOnRollback)', source: line(1) },
@@ -58,7 +58,7 @@ describe('before a wave', () => {
     expect(beforeWave(context({}, given(false)), peopled, rollback).results).toMatchObject([{ outcome: 'wait' }]);
   });
 
-  it('gates count from the end of the wave before, or from when a person asked to go on', () => {
+  it('gates count from the end of the previous wave, or from the retry of a user', () => {
     const gated = given(true, [gate({ failureLimit: 0 })]);
     expect(beforeWave(context({}, gated), full, runOf({ waveStartedMs: ago(5 * minuteMs) })).wantedReadings).toEqual([
       { gate: 'errors', fromMs: ago(5 * minuteMs) },
@@ -75,7 +75,7 @@ describe('before a wave', () => {
     });
   });
 
-  it('a gate that failed too often says why the run fails', () => {
+  it('a gate that failed too often names the cause of the failed run', () => {
     const asked = beforeWave(context(readings(bad), given(true, [gate()])), full, runOf());
     expect(asked.failure).toBe('gate errors is 9; 0 of 1 successes in a row, 1 failed');
     expect(asked.results.map(({ rule, outcome }) => [rule, outcome])).toEqual([
@@ -88,7 +88,7 @@ describe('before a wave', () => {
 describe('after a wave', () => {
   const soaking = (waveAvailableMs: number, kind: 'rollout' | 'rollback' = 'rollout') => runOf({ waveAvailableMs, kind });
 
-  it('nothing is asked unless the wave says so', () => {
+  it('no rule is evaluated without a setting in the wave', () => {
     expect(afterWave(context(), wave('canary', ['a']), soaking(ago(minuteMs)))).toEqual(nothing);
   });
 
@@ -107,7 +107,7 @@ describe('after a wave', () => {
     ]);
   });
 
-  it('the soak says that the run does not change the pods of the wave', () => {
+  it('the soak reports that the run does not change the pods of the wave', () => {
     const { target } = runOf();
     const fact = (zone: string) =>
       afterWave(context(), wave('canary', [zone], { after: { soakMs: hourMs, gates: [] } }), {
@@ -120,7 +120,7 @@ describe('after a wave', () => {
     ]);
   });
 
-  it('the soak is over when exactly its time has passed', () => {
+  it('the soak ends when exactly its time has passed', () => {
     const [soak] = afterWave(context(), full, soaking(ago(hourMs))).results;
     const age = { words: 'for 1h', fromMs: ago(hourMs) };
     expect(soak).toEqual({ rule: 'soak', outcome: 'ok', fact: 'wave canary has soaked for 1h', age, limit: '1h', source: line(3) });
@@ -131,7 +131,7 @@ describe('after a wave', () => {
     expect(afterWave(context(), full, runOf()).results[0]).toMatchObject({ earliestMs: kitNowMs + hourMs });
   });
 
-  it('a rollback neither soaks nor asks anybody, unless policy says otherwise', () => {
+  it('a rollback needs no soak and no approval, unless a policy requires it', () => {
     expect(afterWave(context(), peopled, soaking(kitNowMs, 'rollback')).results).toEqual([
       {
         rule: 'soak',
@@ -148,7 +148,7 @@ describe('after a wave', () => {
     ]);
   });
 
-  it('gates are not asked in a return, because they may measure what it repairs, unless policy says otherwise', () => {
+  it('a return evaluates no gates, because they may measure the failure that it repairs, unless a policy requires it', () => {
     const of = (skipOnRollback: boolean) => {
       const gates = [gate({ initialDelayMs: minuteMs })];
       return afterWave(context({}, given(skipOnRollback, gates)), full, soaking(ago(5 * minuteMs), 'rollback'));
@@ -159,7 +159,7 @@ describe('after a wave', () => {
     expect(asked.wantedReadings).toEqual([{ gate: 'errors', fromMs: ago(4 * minuteMs) }]);
   });
 
-  it('a gate that only observes neither blocks nor fails', () => {
+  it('a gate in mode observe neither blocks nor fails', () => {
     const asked = afterWave(context(readings(bad), given(true, [gate({ mode: 'observe' })])), full, soaking(ago(5 * minuteMs)));
     expect(asked.results.map(({ rule }) => rule)).toEqual(['soak', 'approval']);
     expect(asked.observations).toMatchObject([{ rule: 'gate', outcome: 'wait' }]);
@@ -167,7 +167,7 @@ describe('after a wave', () => {
     expect(asked.wantedReadings).toEqual([{ gate: 'errors', fromMs: ago(5 * minuteMs) }]);
   });
 
-  it('gates of other waves are not asked', () => {
+  it('gates of other waves are not evaluated', () => {
     const other = given(true, [gate({ name: 'latency' })]);
     expect(afterWave(context({}, other), full, soaking(ago(minuteMs))).wantedReadings).toEqual([]);
   });

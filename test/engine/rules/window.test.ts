@@ -28,19 +28,19 @@ const hours: WindowDefinition = {
 };
 
 describe('windows', () => {
-  it('do not apply to an action that none of them names', () => {
+  it('do not apply to an action that they do not name', () => {
     const skip = { rule: 'window', outcome: 'skip', fact: 'no window restricts rollout' };
     expect(ask([])).toEqual(skip);
     expect(ask([freeze()], 'nothing', 'scaleUp')).toEqual({ ...skip, fact: 'no window restricts scaleUp' });
   });
 
-  it('block what a freeze denies, until it ends', () => {
+  it('block the actions of a deny window until it ends', () => {
     expect(ask([freeze()])).toEqual(closed);
     const ranges = [{ fromMs: ago(hourMs), toMs: kitNowMs + hourMs, reason: 'INC-441' }];
     expect(ask([freeze({ ranges })])).toEqual({ ...closed, fact: 'a deny window blocks rollout: INC-441' });
   });
 
-  it('are open before and after a freeze, and say when that changes', () => {
+  it('are open before and after a deny window, and name the next change', () => {
     const later = freeze({ ranges: [{ fromMs: kitNowMs + hourMs, toMs: kitNowMs + 2 * hourMs }] });
     expect(ask([later])).toEqual({
       rule: 'window',
@@ -57,7 +57,7 @@ describe('windows', () => {
     expect(ask([over, freeze()])).toMatchObject({ outcome: 'wait', source: line(20) });
   });
 
-  it('block what no allow window lets start', () => {
+  it('block an action that no allow window permits', () => {
     expect(ask([hours])).toEqual({
       rule: 'window',
       outcome: 'wait',
@@ -80,11 +80,11 @@ describe('windows', () => {
     ['finishAll', 'nothing', closed],
     ['finishAll', 'zone', finish],
     ['finishAll', 'run', finish],
-  ])('that say %s, with %s under way', (inFlight, underWay, expected) => {
+  ])('with inFlight %s, with %s in progress', (inFlight, underWay, expected) => {
     expect(ask([freeze({ inFlight })], underWay)).toEqual(expected);
   });
 
-  it('of several: the strictest decides what may be finished', () => {
+  it('of several: the strictest decides what may be completed', () => {
     expect(ask([freeze({ inFlight: 'finishAll' }), { ...freeze({ inFlight: 'finishZone' }), name: 'second' }], 'run')).toMatchObject({
       outcome: 'wait',
     });

@@ -11,14 +11,14 @@ const sources = { 'scaling.down.betweenZones': line(1), 'zones.b.betweenZones': 
 const shrank = (zone: string, atMs: number) => ({ zone, atMs, from: 4, to: 3 });
 const skip = { rule: 'zone-gap', outcome: 'skip', fact: 'no interval between zones is set' };
 
-describe('the gap of a native group', () => {
+describe('the interval of a native group', () => {
   const definition = group({ zones: [{ name: 'a', ...gap }, { name: 'b', ...gap }, 'c'], sources });
   const ask = (overrides: SnapshotOverrides, isForced = false) =>
     zoneGap(scaleQuestion(contextWith(definition, overrides), 2, { isForced }));
   const downscales = (...list: ReturnType<typeof shrank>[]) => ({ ledgers: [ledgerOf({ downscales: list })] });
   const at = { limit: '13h', source: line(3) };
 
-  it('is kept when no other zone shrank, or only the zone itself', () => {
+  it('is kept if no other zone shrank, or only the zone itself', () => {
     const kept = { rule: 'zone-gap', outcome: 'ok', fact: 'no other zone shrank', source: line(3) };
     expect(ask({})).toEqual(kept);
     expect(ask(downscales(shrank('a', ago(minuteMs))))).toEqual(kept);
@@ -43,26 +43,26 @@ describe('the gap of a native group', () => {
     });
   });
 
-  it('counts from the last zone that shrank, of equal ones the first by name', () => {
+  it('counts from the last zone that shrank, and names the first by name if several did', () => {
     const two = downscales(shrank('b', ago(2 * hourMs)), shrank('c', ago(hourMs)), shrank('b', ago(3 * hourMs)));
     expect(ask(two)).toMatchObject({ fact: 'zone c shrank 1h ago', earliestMs: kitNowMs + 12 * hourMs });
     expect(ask(downscales(shrank('c', ago(hourMs)), shrank('b', ago(hourMs))))).toMatchObject({ fact: 'zone b shrank 1h ago' });
   });
 
-  it('counts an announced decrease from its announcement', () => {
+  it('counts a claimed downscale from its claim', () => {
     const claim: Claim = { verb: 'scaleDown', zone: 'b', uid: 'uid-ingester-zone-b', from: 4, to: 3, atMs: ago(minuteMs) };
     expect(ask({ ledgers: [ledgerOf({ claims: [claim] })] })).toMatchObject({ outcome: 'wait', fact: 'zone b shrank 1m ago' });
     expect(ask({ ledgers: [ledgerOf({ claims: [{ ...claim, verb: 'evictPod' }] })] })).toMatchObject({ outcome: 'ok' });
   });
 
-  it('counts zones that have left the group since, as nothing gives back what they have lost', () => {
+  it('counts zones that have left the group since, because their data is gone', () => {
     expect(ask(downscales(shrank('gone', ago(minuteMs))))).toMatchObject({ outcome: 'wait', fact: 'zone gone shrank 1m ago' });
     const claim: Claim = { verb: 'scaleDown', zone: 'gone', uid: 'uid-gone', from: 4, to: 3, atMs: ago(minuteMs) };
     expect(ask({ ledgers: [ledgerOf({ claims: [claim] })] })).toMatchObject({ outcome: 'wait', fact: 'zone gone shrank 1m ago' });
     expect(ask({ ledgers: [ledgerOf({ claims: [{ ...claim, verb: 'evictPod' }] })] })).toMatchObject({ outcome: 'ok' });
   });
 
-  it('believes a time up to 30 s ahead of the clock, and no later one', () => {
+  it('accepts a time up to 30 s ahead of the clock, and no later one', () => {
     expect(ask(downscales(shrank('b', kitNowMs + 30 * secondMs)))).toEqual({
       rule: 'zone-gap',
       outcome: 'wait',
@@ -81,18 +81,18 @@ describe('the gap of a native group', () => {
     });
   });
 
-  it('does not block a forced number', () => {
+  it('does not block forced replicas', () => {
     expect(ask(downscales(shrank('b', ago(minuteMs))), true)).toEqual({ ...skip, fact: 'replicas are forced' });
   });
 
-  it('is skipped where it is not set, and 0 means not set', () => {
+  it('is skipped if it is not set, and 0 means not set', () => {
     const context = contextWith(group({ zones: ['a', 'b'] }), downscales(shrank('b', ago(minuteMs))));
     expect(zoneGap(scaleQuestion(context, 2))).toEqual(skip);
     const zero = contextWith(group({ zones: [{ name: 'a', betweenZonesMs: 0 }, 'b'] }), downscales(shrank('b', ago(minuteMs))));
     expect(zoneGap(scaleQuestion(zero, 2))).toEqual(skip);
   });
 
-  it('is that of a policy when it asks for more time', () => {
+  it('is the interval of a policy if it is longer', () => {
     const longer = policy({ limits: { betweenZonesMs: 24 * hourMs }, limitSources: { betweenZones: line(9) } });
     expect(ask({ ...downscales(shrank('b', ago(hourMs))), policies: [longer] })).toEqual({
       rule: 'zone-gap',
@@ -105,13 +105,13 @@ describe('the gap of a native group', () => {
     });
   });
 
-  it('is its own when a policy asks for less', () => {
+  it('is its own interval if a policy has a shorter one', () => {
     const shorter = policy({ limits: { betweenZonesMs: hourMs }, limitSources: { betweenZones: line(9) } });
     expect(ask({ ...downscales(shrank('b', ago(hourMs))), policies: [shorter] })).toMatchObject({ outcome: 'wait', ...at });
   });
 });
 
-describe('the gap of an adopted group', () => {
+describe('the interval of an adopted group', () => {
   const followers = (b: Omit<ZoneOverrides, 'name'>, a: Omit<ZoneOverrides, 'name'> = {}) =>
     adopted({
       zones: [
@@ -130,7 +130,7 @@ describe('the gap of an adopted group', () => {
     return zoneGap(scaleQuestion(context, 2, { zone: zoneIn(context, name), ...more }));
   };
 
-  it('is that of the follower, and strictly more must have passed', () => {
+  it('is the interval of the follower, and must be exceeded', () => {
     const definition = followers({ betweenZonesMs: 12 * hourMs });
     expect(ask(definition, { statefulSets: last(iso(ago(12 * hourMs))) })).toEqual({
       rule: 'zone-gap',
@@ -151,7 +151,7 @@ describe('the gap of an adopted group', () => {
     });
   });
 
-  it('refuses a follower that names no time once another zone has shrunk', () => {
+  it('denies a follower without an interval after another zone has shrunk', () => {
     expect(ask(followers({}), { statefulSets: last(iso(ago(hourMs))) })).toEqual({
       rule: 'zone-gap',
       outcome: 'no',
@@ -162,7 +162,7 @@ describe('the gap of an adopted group', () => {
     expect(ask(followers({}), {})).toEqual({ rule: 'zone-gap', outcome: 'ok', fact: 'no other zone shrank', source: line(2) });
   });
 
-  it('is unknown when the recorded time is no instant', () => {
+  it('is unknown if the recorded time is invalid', () => {
     expect(
       ask(followers({ betweenZonesMs: hourMs }), { statefulSets: last('yesterday, at about noon, or perhaps a little later') }),
     ).toEqual({
@@ -180,7 +180,7 @@ describe('the gap of an adopted group', () => {
     expect(ask(definition, recent, 'b')).toMatchObject({ outcome: 'wait' });
   });
 
-  it('takes no ledger for the annotation, but an announced decrease of a zone that prepares', () => {
+  it('uses the annotation instead of the ledger, and a claimed downscale of a zone that prepares', () => {
     const claim: Claim = { verb: 'scaleDown', zone: 'a', uid: 'uid', from: 4, to: 3, atMs: ago(minuteMs) };
     const ledgers = [ledgerOf({ claims: [claim], downscales: [shrank('a', ago(minuteMs))] })];
     const prepare = { endpoint: { scheme: 'http', port: 80, path: '/prepare', timeout: '5s' }, onFailure: 'deny' } as const;
@@ -209,7 +209,7 @@ describe('the gap of an adopted group', () => {
     expect(ask(definition, { statefulSets: last(iso(ago(2 * hourMs))) }, 'b', { asker: 'admission' })).toMatchObject({ outcome: 'ok' });
   });
 
-  it('answers with the worse of both', () => {
+  it('returns the worse of both results', () => {
     const prepare = { endpoint: { scheme: 'http', port: 80, path: '/prepare', timeout: '5s' }, onFailure: 'deny' } as const;
     const both = followers({ prepare, betweenZonesMs: 4 * hourMs }, { betweenZonesMs: 2 * hourMs });
     const recent = { statefulSets: last(iso(ago(hourMs))) };

@@ -32,11 +32,11 @@ async function said(answers: ClusterAnswers, registration: Facts['registration']
 }
 
 describe('the admission policies', () => {
-  it('are well as they are installed', async () => {
+  it('are valid as installed', async () => {
     expect(await said({ objects })).toEqual(['ok - the admission policies are as installed']);
   });
 
-  it('are named when they are not there, where something is installed', async () => {
+  it('are named if they are missing after an installation', async () => {
     const lines = [
       'warn RG6021 ValidatingAdmissionPolicy rollout-group-requested-by does not exist: without the webhook /admission/stamp any user can claim to be the requester of an intent',
       'warn RG6021 ValidatingAdmissionPolicy rollout-group-update-strategy does not exist: while no webhook answers, any user can replace pods without waves and budgets',
@@ -47,7 +47,7 @@ describe('the admission policies', () => {
     expect(await said({ objects }, nothing)).toHaveLength(1);
   });
 
-  it('that were changed, or are bound without refusing, are failures', async () => {
+  it('that were changed, or are bound without a denial, are failures', async () => {
     const bindings = objects.validatingadmissionpolicybindings.map((one) => ({
       ...one,
       spec: { ...(one['spec'] as object), validationActions: ['Audit'] },
@@ -69,7 +69,7 @@ describe('the admission policies', () => {
     ]);
   });
 
-  it('are skipped where the server knows no such kinds, and where they may not be read', async () => {
+  it('are skipped if the server has no such kinds, or if they may not be read', async () => {
     const missing = ['validatingadmissionpolicies', 'validatingadmissionpolicybindings'];
     expect(await said({ missing })).toEqual([
       'SKIP - this API server has no ValidatingAdmissionPolicies: groups are unprotected while the webhooks do not answer',

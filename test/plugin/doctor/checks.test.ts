@@ -57,7 +57,7 @@ const publishedOf = { namespace: 'mimir', group: 'ingester', decidedMs: kitNowMs
 const followers = adopted({ zones: ['a', { name: 'b', follows: 'a' }] });
 
 describe('a healthy installation', () => {
-  it('passes every check, and each says what it saw', () => {
+  it('passes every check, each with its observation', () => {
     expect(wrong({})).toEqual([]);
     const results = examine(facts());
     expect(results.every(({ message }) => message.length > 10 && !message.endsWith('.'))).toBe(true);
@@ -340,7 +340,7 @@ describe('doctor', () => {
     expect(wrong({ ...rolled, maxUnavailableGate: true, ...overrides }).filter((line) => line.includes('RG6017'))).toEqual([]);
   });
 
-  it('fails when two agents decide about the same namespace', () => {
+  it('fails if two agents decide about the same namespace', () => {
     const published = ['agent-1', 'agent-2'].map((leader, index) => ({
       namespace: 'mimir',
       group: index === 0 ? 'ingester' : 'store',
@@ -352,7 +352,7 @@ describe('doctor', () => {
     ]);
   });
 
-  it('only warns of two agents that decide in separate namespaces, and tells their decisions apart', () => {
+  it('only warns of two agents that decide in separate namespaces, and distinguishes their decisions', () => {
     const agents = {
       leases: [lease(), lease({ namespace: 'loki', holder: 'agent-2' })],
       published: [
@@ -371,7 +371,7 @@ describe('doctor', () => {
     ['took over', [lease({ acquiredMs: kitNowMs - 10_000 })]],
     ['took over, and nobody knows when', [lease({ acquiredMs: undefined })]],
     ['gave its Lease up', [lease(), lease({ namespace: 'mimir', holder: '', renewedMs: kitNowMs - 12_000 })]],
-  ])('only warns of a decision that was made before an agent %s', (_what, leases) => {
+  ])('only warns of a decision from before an agent %s', (_what, leases) => {
     const published = [{ namespace: 'mimir', group: 'ingester', decidedMs: kitNowMs - 20_000, leader: 'agent-0' }];
     expect(wrong({ leases, published })).toEqual([
       'warn one agent - mimir/ingester was last decided by agent-0, which no longer holds the Lease: the agent stopped or changed just now. Run doctor again in a minute',
@@ -380,11 +380,11 @@ describe('doctor', () => {
     expect(wrong({ leases, published: later })[0]).toMatch(leases[0]?.acquiredMs === undefined ? /^warn/ : /^FAIL one agent RG6004/);
   });
 
-  it('takes doubt about the clock into account', () => {
+  it('allows for an inaccurate clock', () => {
     expect(wrong({ serverMs: kitNowMs - 6000, clockDoubtMs: 1500 })).toEqual([]);
   });
 
-  it('lets an autoscaler scale the leader, and KEDA work through its own', () => {
+  it('allows an autoscaler to scale the leader, and KEDA to use its autoscaler', () => {
     const target = { kind: 'StatefulSet', name: 'ingester-zone-a' };
     const autoscalers = [
       { namespace: 'mimir', kind: 'ScaledObject', name: 's', target },
@@ -400,12 +400,12 @@ describe('doctor', () => {
     ).toEqual([]);
   });
 
-  it('lets Git name the replicas of a zone that is scaled directly', () => {
+  it('allows Git to set the replicas of a directly scaled zone', () => {
     const statefulSets = [{ metadata: { name: 'ingester-zone-a', namespace: 'mimir', ...managedByArgo } }];
     expect(wrong({ groups: [followers], statefulSets })).toEqual([]);
   });
 
-  it('warns of the other operator, before the agent has come', () => {
+  it('warns of the other operator before the agent runs', () => {
     const operators = [{ namespace: 'mimir', name: 'rollout-operator', image: 'grafana/rollout-operator:v0.38.1', replicas: 1 }];
     expect(wrong({ operators, leases: [], published: [] }).filter((text) => text.includes('operators'))).toEqual([
       'warn operators RG6008 Deployment mimir/rollout-operator runs grafana/rollout-operator:v0.38.1',
@@ -413,7 +413,7 @@ describe('doctor', () => {
     expect(wrong({ operators: operators.map((one) => ({ ...one, replicas: 0 })) })).toEqual([]);
   });
 
-  it('says of channels that fail, where groups are told by one', () => {
+  it('reports failing channels if a group uses them', () => {
     const failing = { namespace: 'mimir', group: 'ingester', channel: 'sre', problem: 'Slack answered channel_not_found' };
     expect(wrong({ failingChannels: [failing] })).toEqual([
       'warn channels RG6020 mimir/ingester: the channel sre fails: Slack answered channel_not_found',
@@ -422,7 +422,7 @@ describe('doctor', () => {
     expect(examine(facts({ groups: [told], failingChannels: [] })).find(({ check }) => check === 'channels')?.verdict).toBe('ok');
   });
 
-  it('says of admission policies what was changed, and of Secrets which are not there', () => {
+  it('reports changes of admission policies, and missing Secrets', () => {
     const problems = [{ kind: 'changed', message: 'nothing binds ValidatingAdmissionPolicy one, so it denies nothing' } as const];
     expect(wrong({ admissionPolicies: { isServed: true, problems } })).toEqual([
       'FAIL policies RG6021 nothing binds ValidatingAdmissionPolicy one, so it denies nothing',

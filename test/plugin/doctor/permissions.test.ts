@@ -8,7 +8,7 @@ import { renderChecks } from '../../../plugin/output/doctor.ts';
 import { facts, ingester, isWrong, wrong } from './kit.ts';
 
 describe('missing permissions of the agent', () => {
-  it('says of each missing right what follows, with the verbs of one resource together', () => {
+  it('names the consequence of each missing permission, with the verbs of one resource together', () => {
     const right = (resource: string, verb: string) => agentRights.filter((one) => one.resource === resource && one.verb === verb);
     const rights = ['list', 'watch'].flatMap((verb) =>
       right('pods', verb).map((one) => ({ right: one, namespace: 'mimir', isAllowed: false })),
@@ -20,7 +20,7 @@ describe('missing permissions of the agent', () => {
     ]);
   });
 
-  it('fails for a right that a group of the namespace uses, and warns of it elsewhere', () => {
+  it('fails for a permission that a group of the namespace uses, and warns of it elsewhere', () => {
     const rights = agentRights
       .filter(({ resource }) => resource === 'pods/eviction')
       .flatMap((right) => ['mimir', 'loki'].map((namespace) => ({ right, namespace, isAllowed: false })));
@@ -32,7 +32,7 @@ describe('missing permissions of the agent', () => {
     expect(verdicts('delete')).toEqual([warning.replace('loki', 'mimir'), warning]);
   });
 
-  it('sums up many missing rights of one account in one namespace, with each in the details', () => {
+  it('sums up many missing permissions of one account in one namespace, with each in the details', () => {
     const without = agentRights.filter(({ weight, scope }) => weight === 'optional' && scope === 'namespace');
     const accounts = [{ name: 'agent/agent', rights: without.map((right) => ({ right, namespace: 'mimir', isAllowed: false })) }];
     const [one, ...others] = examine(facts({ accounts })).filter(isWrong);
@@ -79,13 +79,13 @@ function gives(rule: unknown, { group, resource, verb, object }: Pick<AgentRight
   return isForObject && has('apiGroups', group) && has('resources', resource) && has('verbs', verb);
 }
 
-describe('the rights that doctor checks', () => {
-  it('is given by the Role that belongs to the agent', () => {
+describe('the permissions that doctor checks', () => {
+  it('are in the Role of the agent', () => {
     const missing = allRights.filter((right) => !rules.some((rule) => gives(rule, right)));
     expect(missing).toEqual([]);
   });
 
-  it('covers every resource that the Role names', () => {
+  it('cover every resource of the Role', () => {
     const asked = new Set(allRights.map(({ group, resource }) => `${group}/${resource}`));
     const given = rules.flatMap(({ apiGroups, resources }) =>
       apiGroups.flatMap((group) => resources.map((resource) => `${group}/${resource}`)),
@@ -93,7 +93,7 @@ describe('the rights that doctor checks', () => {
     expect(given.filter((one) => !asked.has(one))).toEqual([]);
   });
 
-  it('is not given by a rule for single objects, and is by one for all', () => {
+  it('are not granted by a rule for single objects, and are by one for all', () => {
     const right = { group: '', resource: 'pods', verb: 'get' };
     expect(gives({ apiGroups: [''], resources: ['pods'], verbs: ['get'], resourceNames: ['a'] }, right)).toBe(false);
     expect(gives({ apiGroups: ['*'], resources: ['*'], verbs: ['*'] }, right)).toBe(true);

@@ -40,15 +40,15 @@ async function said(answers: ClusterAnswers): Promise<readonly string[]> {
   return results.filter(({ check }) => check === 'Secrets').map(({ verdict, message, code = '-' }) => `${verdict} ${code} ${message}`);
 }
 
-describe('the Secrets that sources and channels name', () => {
-  it('are well when all are there, and nothing is said where none is named', async () => {
+describe('the Secrets of sources and channels', () => {
+  it('are valid if all exist, and have no line if no object names a Secret', async () => {
     const secrets = [secret('login', ['user', 'password']), secret('slack', ['token'])];
     expect(await said({ objects: { ...objects, secrets } })).toEqual(['ok - every Secret that a source or a channel names exists']);
     expect(await said({ objects: { secrets } })).toEqual([]);
     expect(await said({ missing: ['metricsources', 'notificationchannels'] })).toEqual([]);
   });
 
-  it('are named when they, or keys of them, are not there, each once, and without what is in them', async () => {
+  it('are named if they or keys of them are missing, each once, and without their content', async () => {
     const lines = await said({ objects: { ...objects, secrets: [secret('slack', ['other'])] } });
     expect(lines).toEqual([
       'warn RG6022 MetricSource rollout-group/prod: Secret login does not exist in namespace rollout-group',
@@ -59,7 +59,7 @@ describe('the Secrets that sources and channels name', () => {
     expect([...lines, ...half].join()).not.toContain('hunter2');
   });
 
-  it('are skipped where they, or what names them, may not be read', async () => {
+  it('are skipped if they, or the objects that name them, may not be read', async () => {
     expect(await said({ objects, forbidden: ['secrets'] })).toEqual([
       'SKIP - no permission to get Secrets in rollout-group; whether login, slack exists is unknown',
     ]);

@@ -60,7 +60,7 @@ describe('doctor without permission to list', () => {
     ]);
   });
 
-  it('ConfigMaps skips the checks of partitions and ledgers, and does not say that no other agent decides', async () => {
+  it('ConfigMaps skips the checks of partitions and ledgers, and does not report that no other agent decides', async () => {
     const missing = ['SKIP no permission to list configmaps'];
     const results = await checksOf([held, ...adoptedObjects()], ['configmaps']);
     for (const check of ['one agent', 'decisions', 'partition', 'ledgers'])
@@ -89,7 +89,7 @@ function setNamed(name: string, overrides: object = {}) {
 }
 
 describe('a StatefulSet with the partition that blocks every pod', () => {
-  it('takes a StatefulSet to be of a group of the policy directory while the agent that decided about it is there', () => {
+  it('counts as a member of a group in the policy directory while the agent that decided about it exists', () => {
     const sets = [...facts().sets, setNamed('left', { updateStrategy: 'RollingUpdate', partition: 1_000_000 })];
     const other = { namespace: 'mimir', group: 'other', decidedMs: kitNowMs - 5000, leader: 'agent-1', zones: [{ statefulSet: 'left' }] };
     const published = [{ namespace: 'mimir', group: 'ingester', decidedMs: kitNowMs - 3000, leader: 'agent-1' }, other];
@@ -110,7 +110,7 @@ describe('a StatefulSet with the partition that blocks every pod', () => {
 });
 
 describe('the checks', () => {
-  it('skips what could not be read, and never shows it as passed', () => {
+  it('skip unreadable objects, and never show them as passed', () => {
     const no = { unknown: 'no permission' };
     const results = examine(
       facts({

@@ -21,14 +21,14 @@ const isWell =
 describe('the registration of the webhooks', () => {
   const well = { isRegistered: true, configurations: [], services: [], problems: [], namespaces: [{ name: 'mimir', isOptedIn: true }] };
 
-  it('is fine when it is as installed and in force, and when it is missing and not needed', () => {
+  it('is valid if it is as installed and active, and if it is missing and not needed', () => {
     expect(said(well)).toEqual([isWell]);
     expect(said({ ...well, isRegistered: false, namespaces: [{ name: 'mimir', isOptedIn: false }] })[0]).toMatch(
       /^ok no webhook is registered/,
     );
   });
 
-  it('says what was changed, at most five of it by name, and where nothing is enforced', () => {
+  it('names at most five changes, and where no request is enforced', () => {
     const problems = Array.from({ length: 7 }, (_, index) => `rules of webhook ${index} were changed`);
     const lines = said({ ...well, problems });
     expect(lines).toHaveLength(6);
@@ -39,7 +39,7 @@ describe('the registration of the webhooks', () => {
     ]);
   });
 
-  it('enforces nothing for a group in a namespace that the agent does not watch', () => {
+  it('enforces no request for a group in a namespace that the agent does not watch', () => {
     const failures = (namespace: string) =>
       examine({ ...facts(), accounts: [{ name: 'a/b', rights: [], unwatched: { namespaces: [namespace], flag: '-namespaces=shop' } }] })
         .filter(({ check }) => check === 'webhooks')
@@ -91,7 +91,7 @@ describe('the registration of the webhooks', () => {
     ]);
   });
 
-  it('is worth a warning where a policy limits requests of other clients', () => {
+  it('has a warning if a policy limits requests of other clients', () => {
     const none = { ...well, isRegistered: false, namespaces: [{ name: 'mimir', isOptedIn: false }] };
     const of = (...actions: readonly PolicyAction[]) =>
       said(none, [ingester], [policy({ rules: [policyRule({ effect: 'deny', actions })] })]);
@@ -101,12 +101,12 @@ describe('the registration of the webhooks', () => {
     expect(of('rollout')[0]).toMatch(/^ok no webhook is registered/);
   });
 
-  it('without a server is a failure where a group needs it, and a warning elsewhere', () => {
+  it('without a server is a failure if a group needs it, and a warning elsewhere', () => {
     const unanswered = [true, false].map((isNeeded) => ({ message: `needed: ${isNeeded}`, isNeeded }));
     expect(said({ ...well, unanswered })).toEqual(['FAIL needed: true', 'warn needed: false']);
   });
 
-  it('that is opted in to and not there is a failure; what may not be read is skipped', () => {
+  it('that is missing in an opted-in namespace is a failure; an unreadable one is skipped', () => {
     const lines = said({ ...well, isRegistered: false, problems: ['ValidatingWebhookConfiguration rollout-group does not exist'] });
     expect(lines[0]).toMatch(/^FAIL ValidatingWebhookConfiguration rollout-group does not exist/);
     expect(said({ unknown: 'no permission' })).toEqual(['SKIP no permission']);

@@ -101,7 +101,7 @@ describe.each([
     expect(stderr).not.toContain('?');
   });
 
-  it('is found on the last page, among comments of other environments and of other people', async () => {
+  it('is found on the last page, among comments of other environments and users', async () => {
     const forge = await serve();
     forge.add(inDefault(other), 'mallory', 'User');
     forge.add(inDefault(other).replace('env=default', 'env=staging'));
@@ -137,7 +137,7 @@ describe.each([
     expect(first?.body).toBe(inDefault(rollout));
   });
 
-  it('is one after two runs at once', async () => {
+  it('is one after two runs at the same time', async () => {
     const forge = await serve();
     const runs = await Promise.all([post(forge, {}, job), post(forge, { text: other }, job), post(forge, {}, job)]);
     expect(runs.map(({ status }) => status)).toEqual([0, 0, 0]);
@@ -194,7 +194,7 @@ describe.each([
   });
 
   it.each(faults.filter(([label]) => name === 'GitHub' || !retried.includes(label)))(
-    'ends with cause and cure after %s',
+    'has the cause and the remedy after %s',
     async (_, fault, exitCode, text) => {
       const forge = await serve((request) => (request.method === 'GET' ? undefined : fault(request, forge)));
       forge.add(inDefault(other));
@@ -206,7 +206,7 @@ describe.each([
     },
   );
 
-  it('has no request to be on', async () => {
+  it('has no pull request', async () => {
     const ended = await post(await serve(), { args: ['--pull-request', '8'] }, job);
     expect(ended).toMatchObject({ status: 10, stderr: expect.stringContaining('it does not exist, or the token may not read it') });
   });
@@ -229,7 +229,7 @@ describe.each([
 });
 
 describe('the pull request of a comment', () => {
-  it('is the one of the event workflow_run, found by its head', async () => {
+  it('is the pull request of the event workflow_run, found by its head', async () => {
     const forge = await serveForge();
     forge.pulls = [
       { number: 8, head: { sha: 'b'.repeat(40) } },
@@ -271,7 +271,7 @@ describe('the pull request of a comment', () => {
     ['credentials in the address', {}, ['--api', 'https://canary-token-4f1c@forge.example'], 3, /not an https URL without user/],
     ['a status without a commit', {}, ['--status'], 3, /--status needs the commit/],
     ['a name that is no environment', {}, ['--environment', 'a b'], 3, /the name of the environment is not/],
-  ])('is not looked for with %s', async (_, env, args, exitCode, text) => {
+  ])('is not searched with %s', async (_, env, args, exitCode, text) => {
     const forge = await serveForge();
     const ended = await post(forge, { env, args });
     expect(ended).toMatchObject({ status: exitCode, stdout: '', stderr: expect.stringMatching(text) });
@@ -304,7 +304,7 @@ describe('the file of a comment', () => {
     expect(forge.requests).toEqual([]);
   });
 
-  it('is read in time with every content', async () => {
+  it('is read in time with any content', async () => {
     const forge = await serveForge();
     const runs = Array.from({ length: 340 }, (_, index) => '`'.repeat(index + 1)).join(' ');
     for (const text of [`${'-'.repeat(60_000)}x`, '`a '.repeat(20_000), runs, `${'| '.repeat(30_000)}\n| - |`, '<b'.repeat(30_000)]) {
@@ -321,7 +321,7 @@ describe('the file of a comment', () => {
     expect(await post(forge, { text })).toMatchObject({ status: 0 });
   });
 
-  it('may be of several environments, and then takes the place of the comment of each', async () => {
+  it('may contain several environments, and then replaces the comment of each', async () => {
     const forge = await serveForge();
     for (const name of ['staging', 'production']) await post(forge, { args: ['--environment', name] });
     const text = rollout.replace(/plan outcome=\w+/, 'review env=staging,production outcome=complete,blocked');

@@ -51,8 +51,8 @@ const conflict = status(409, {
   details: { causes: [{ reason: 'FieldManagerConflict', message: 'conflict with "helm" using apps/v1', field: '.spec.replicas' }] },
 });
 
-describe('applying', () => {
-  it('marks every object with the plan, names the state it expects, and never takes by force', async () => {
+describe('an apply', () => {
+  it('marks every object with the plan, names the expected state, and never uses force', async () => {
     const { cluster, asked } = serverWith(() => ok);
     const { applied, error } = await applyAll(cluster, [ready('a', { spec: {} }), ready('b')], run);
     expect(error).toBeUndefined();
@@ -65,21 +65,21 @@ describe('applying', () => {
     expect(asked.every(({ path }) => path.includes('force=false') && path.includes('fieldManager=rollout-group'))).toBe(true);
   });
 
-  it('stops at the first failure and tells the rest', async () => {
+  it('stops at the first failure and names the remaining objects', async () => {
     const { cluster } = serverWith(({ path }) => (path.includes('/b?') ? status(403, { reason: 'Forbidden' }) : ok));
     const { applied, error } = await applyAll(cluster, [ready('a'), ready('b'), ready('c')], run);
     expect(applied.map(({ result }) => result)).toEqual(['created', 'failed', 'notAttempted']);
     expect(error).toMatchObject({ status: 403 });
   });
 
-  it('does not know what became of an object whose answer was lost', async () => {
+  it('reports an unknown result for an object if the answer was lost', async () => {
     const lost = new TransportFailure('cut', { site: 'apply.apply', mayBeApplied: true });
     const { cluster } = serverWith(() => lost);
     const { applied } = await applyAll(cluster, [ready('a')], run);
     expect(applied).toEqual([{ object: 'StatefulSet m/a', result: 'unknown', message: 'cut' }]);
   });
 
-  it('goes on past a newer resource version of an object that says the same', async () => {
+  it('continues after a newer resource version of an equal object', async () => {
     const now = {
       kind: 'StatefulSet',
       metadata: { name: 'a', namespace: 'm', uid: 'u', resourceVersion: '2' },
@@ -97,7 +97,7 @@ describe('applying', () => {
     expect(JSON.parse(asked.at(-1)?.body ?? '').metadata.resourceVersion).toBe('2');
   });
 
-  it('stops at an object that says something else now', async () => {
+  it('stops at an object that has changed', async () => {
     const now = { kind: 'StatefulSet', metadata: { name: 'a', namespace: 'm', uid: 'u', resourceVersion: '2' }, spec: { replicas: 4 } };
     const { cluster } = serverWith(({ method }) => (method === 'GET' ? { ...ok, body: JSON.stringify(now) } : status(409)));
     const { applied, error } = await applyAll(cluster, [ready('a', { spec: { replicas: 3 } })], run);
@@ -106,7 +106,7 @@ describe('applying', () => {
   });
 });
 
-describe('a template that undo has patched', () => {
+describe('a template that undo has written', () => {
   const owned = (...[manager, field]: readonly [string, string]) => ({
     reason: 'FieldManagerConflict',
     message: `conflict with "${manager}" using apps/v1`,
@@ -117,7 +117,7 @@ describe('a template that undo has patched', () => {
     return ({ path }) => (path.includes('force=true') ? ok : status(409, { details: { causes } }));
   };
 
-  it('is taken over, in the state that was looked at', async () => {
+  it('is taken over, in the observed state', async () => {
     const { cluster, asked } = serverWith(refusing(ours));
     const { applied } = await applyAll(cluster, [ready('a', { spec: {} })], run);
     expect(applied).toEqual([
@@ -137,7 +137,7 @@ describe('a template that undo has patched', () => {
     expect(applied).toMatchObject([{ result: 'configured', taken: [{ field: ours.field }, { field: '.spec.replicas' }] }]);
   });
 
-  it('gives the fields that it added to the manager of the template, also if the agent changes the spec in between', async () => {
+  it('assigns the added fields to the manager of the template, also if the agent changes the spec in between', async () => {
     const env = { 'f:env': {} };
     const entry = (manager: string, operation: string, container: object) => ({
       manager,
@@ -165,14 +165,14 @@ describe('a template that undo has patched', () => {
     });
   });
 
-  it('is said to be taken over before anything is applied', async () => {
+  it('is reported before the apply', async () => {
     const { cluster, asked } = serverWith(refusing(ours));
     const { taken } = await serverApply(cluster, ready('a', { spec: {} }), dryRun);
     expect(taken).toEqual([{ manager: 'rollout-group', field: ours.field }]);
     expect(asked.every(({ path }) => path.includes('dryRun=All'))).toBe(true);
   });
 
-  it('is taken over in the state of the last look alone: what became newer meanwhile is asked about first', async () => {
+  it('is taken over only in the last observed state, and a newer state needs confirmation first', async () => {
     const now = { kind: 'StatefulSet', metadata: { name: 'a', namespace: 'm', uid: 'u', resourceVersion: '2' }, spec: {} };
     // Somebody else owns the field by then, too.
     const { cluster, asked } = serverWith(({ method, path, body = '' }) => {
@@ -192,7 +192,7 @@ describe('a template that undo has patched', () => {
     ]);
   });
 
-  it('of an object that changes all the time is given up', async () => {
+  it('of an object that changes all the time is not taken over', async () => {
     let version = 1;
     const { cluster, asked } = serverWith(({ method, path }) => {
       if (method === 'GET') {
@@ -212,7 +212,7 @@ describe('a template that undo has patched', () => {
     ['somebody else owns the same field, too', [ours, { ...ours, message: 'conflict with "helm" with subresource "scale" using apps/v1' }]],
     ['another manager begins like ours', [owned('rollout-group\\" or not', '.spec.template.spec.x')]],
     ['a cause cannot be understood', [ours, { reason: 'Unknown', message: 'no' }]],
-  ])('is left alone where %s', async (_name, causes) => {
+  ])('is unchanged if %s', async (_name, causes) => {
     const { cluster, asked } = serverWith(refusing(...causes));
     const { applied } = await applyAll(cluster, [ready('a', { spec: {} })], run);
     expect(applied).toMatchObject([{ result: 'failed' }]);
@@ -230,8 +230,8 @@ describe('a template that undo has patched', () => {
   });
 });
 
-describe('trying', () => {
-  it('keeps nothing, and says what stands in the way', async () => {
+describe('a dry run', () => {
+  it('stores nothing, and names the obstacle', async () => {
     const { cluster, asked } = serverWith(({ path }) => (path.includes('/a?') ? conflict : status(422, { reason: 'Invalid' })));
     const [a, b] = await Promise.all(['a', 'b'].map((name) => serverApply(cluster, ready(name), dryRun).catch((error: unknown) => error)));
     expect([conflictsOf(a), conflictsOf(b)]).toEqual([[{ manager: 'helm', field: '.spec.replicas' }], []]);

@@ -24,8 +24,8 @@ function withLast(last: object) {
   return { ...live, metadata: { ...live.metadata, annotations } };
 }
 
-describe('a manifest laid over the live object', () => {
-  it('changes what it names and keeps what it leaves out', () => {
+describe('a manifest merged into the live object', () => {
+  it('changes the named fields and keeps the others', () => {
     const desired = {
       kind: 'StatefulSet',
       metadata: { name: 'a', namespace: 'm' },
@@ -67,12 +67,12 @@ describe('a manifest laid over the live object', () => {
     });
   });
 
-  it('replaces lists whose entries have no key', () => {
+  it('replaces lists of entries without a key', () => {
     const args = (list: readonly string[]) => ({ kind: 'StatefulSet', spec: { args: list } });
     expect(overlaid(args(['-a', '-b']), args(['-a']))).toEqual(args(['-a']));
   });
 
-  it('is the manifest where nothing runs, and survives a last manifest that is cut off', () => {
+  it('is the manifest if no object exists, and accepts a truncated last manifest', () => {
     const desired = { kind: 'StatefulSet', metadata: { name: 'new' } };
     expect(overlaid(undefined, desired)).toBe(desired);
     const broken = {
@@ -82,7 +82,7 @@ describe('a manifest laid over the live object', () => {
     expect(overlaid(broken, { ...live, spec: { replicas: 4 } })).toMatchObject({ spec: { replicas: 4 } });
   });
 
-  it('asks for replicas only when the manifest names or resets them', () => {
+  it('requests replicas only if the manifest names or resets them', () => {
     expect(withManifestReplicas(live)['spec']).not.toHaveProperty('replicas');
     expect(withManifestReplicas(live, { manifest: { spec: { replicas: 3 } }, live })).toBe(live);
     expect(withManifestReplicas(live, { manifest: {}, live })['spec']).not.toHaveProperty('replicas');

@@ -13,7 +13,7 @@ function managed(...managers: readonly { readonly manager: string; readonly fiel
   return { kind: 'StatefulSet', metadata: { name: 'a', managedFields } };
 }
 
-describe('the tool that keeps an object as in Git', () => {
+describe('the tool that syncs an object from Git', () => {
   it.each([
     ['argocd-controller', 'Argo CD'],
     ['argocd-application-controller', 'Argo CD'],
@@ -21,7 +21,7 @@ describe('the tool that keeps an object as in Git', () => {
     ['helm-controller', 'Flux'],
     ['flux-client-side-apply', 'Flux'],
     ['helm', 'Helm'],
-  ])('is told by the field manager %s', (manager, tool) => {
+  ])('is identified by the field manager %s', (manager, tool) => {
     expect(gitOpsOwner(managed({ manager }))).toEqual({ tool, evidence: `field manager ${manager}`, ownsReplicas: false });
   });
 
@@ -32,7 +32,7 @@ describe('the tool that keeps an object as in Git', () => {
     },
   );
 
-  it('is told by its marks, with the name of the application', () => {
+  it('is identified by its labels and annotations, with the name of the application', () => {
     const metadata = { annotations: { 'argocd.argoproj.io/tracking-id': 'mimir:apps/StatefulSet:mimir/a' } };
     expect(gitOpsOwner({ metadata })).toMatchObject({
       tool: 'Argo CD',
@@ -45,11 +45,11 @@ describe('the tool that keeps an object as in Git', () => {
     });
   });
 
-  it('does not follow from the status', () => {
+  it('is not identified by the status', () => {
     expect(gitOpsOwner(managed({ manager: 'argocd-controller', subresource: 'status' }))).toBeUndefined();
   });
 
-  it('names replicas or leaves them to others', () => {
+  it('sets replicas or does not set them', () => {
     expect(gitOpsOwner(managed({ manager: 'helm', fields: replicas }))?.ownsReplicas).toBe(true);
     expect(replicaOwners(managed({ manager: 'helm' }, { manager: 'kubectl', fields: replicas }))).toEqual(['kubectl']);
     expect(replicaOwners({})).toEqual([]);

@@ -22,7 +22,7 @@ describe('the patch from one object to another', () => {
     { maxKeys: 3 },
   );
 
-  it('makes the one out of the other, and nothing of two that are the same', () => {
+  it('turns one object into the other, and is empty for equal objects', () => {
     fc.assert(
       fc.property(object, object, (from, to) => {
         const patch = mergePatch(from, to);
@@ -33,8 +33,8 @@ describe('the patch from one object to another', () => {
   });
 });
 
-describe('a manifest that is applied', () => {
-  it('is without what belongs to the copy it was exported from', () => {
+describe('an applied manifest', () => {
+  it('omits the server fields of its exported copy', () => {
     const exported = {
       apiVersion: 'apps/v1',
       kind: 'StatefulSet',

@@ -53,7 +53,7 @@ describe('a group without any StatefulSet in its namespace', () => {
     expect(await absence(answers)).toEqual({ absent: [], notes: ['the namespace prdo has no StatefulSet of the group store yet'] });
   });
 
-  it('is not mentioned where it is not requested, or its StatefulSets come with it', async () => {
+  it('has no note if it is not requested, or its StatefulSets are in the manifests', async () => {
     const answers = { objects: { statefulsets: sets('prod') } };
     const nothing = { absent: [], notes: [] };
     expect(await absence(answers, { desiredObjects: [] })).toEqual(nothing);
@@ -78,7 +78,7 @@ describe('a plan on a cluster', () => {
     return { planned, read: await readGroups(cluster, scopeOf([{ namespace: 'mimir', group: 'ingester' }])) };
   }
 
-  it('is blocked by a live policy that cannot be used, as the agent blocks the group and explain shows it', async () => {
+  it('is blocked by an invalid live policy, like the agent blocks the group and explain shows it', async () => {
     const { planned, read } = await planOf([policy('none')]);
     expect(planned.plan.groups[0]?.waits).toMatchObject([
       { rule: 'unreadable-freeze/hold', outcome: 'wait', fact: 'RolloutPolicy mimir/freeze has errors' },

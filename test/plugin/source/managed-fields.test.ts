@@ -26,7 +26,7 @@ const specAfter = (before: ReturnType<typeof live>, spec: object): unknown =>
 const ours = (fields: Fields): Readonly<Record<string, Fields>> => ({ 'rollout-group': fields });
 
 describe('an apply that is computed from field managers', () => {
-  it('removes an omitted field that our manager alone owns, with its defaults', () => {
+  it('removes an omitted field that only our manager owns, with its defaults', () => {
     const probe = { 'f:probe': { 'f:path': {} } };
     const before = { probe: { path: '/', timeoutSeconds: 1 }, other: 1 };
     expect(specAfter(live(before, ours(probe)), {})).toEqual({ other: 1 });
@@ -57,7 +57,7 @@ describe('an apply that is computed from field managers', () => {
     expect(specAfter(before, {})).toEqual({ env: [{ name: 'inject', value: '0' }] });
   });
 
-  it('knows the default protocol of a port', () => {
+  it('uses the default protocol of a port', () => {
     const key = (protocol: string) => `k:{"port":53,"protocol":"${protocol}"}`;
     const before = live(
       {
@@ -97,7 +97,7 @@ describe('fields of client-side apply', () => {
     { ...ours({ 'f:a': {} }), 'kubectl-client-side-apply': { 'f:b': {} }, 'kube-controller-manager': { 'f:replicas': {} } },
   );
 
-  it('move to our manager, and those of others stay', () => {
+  it('move to our manager, and fields of others stay', () => {
     const adoption = adoptionOf(before);
     expect(adoption?.managers).toEqual(['kubectl-client-side-apply']);
     expect(adoption?.managedFields.map(({ manager, operation, fieldsV1 }) => ({ manager, operation, fieldsV1 }))).toEqual([

@@ -57,7 +57,7 @@ describe('the basis of a plan', () => {
     [{ webhookProblems: { pins: 'it does not exist' } }, 'problem of the webhook that pins pods'],
     [{ webhookProblems: { requesters: 'it does not exist' } }, 'problem of the webhook that records requesters'],
     [{ missingAccess: [{ namespaces: ['mimir'], fact: 'it may not list pods' }] }, 'problem of the access of the agent'],
-  ])('changes when %j appears and when it is gone', (problem, object) => {
+  ])('changes if %j is added or removed', (problem, object) => {
     const after = { ...before, webhookProblems: {}, ...problem };
     expect(changes(after)).toEqual([{ object, what: 'appeared', parts: [] }]);
     expect(basisChanges(basis(after), basis({ ...before, webhookProblems: {} }))).toEqual([{ object, what: 'gone', parts: [] }]);
@@ -126,7 +126,7 @@ describe('the basis of a plan', () => {
     expect(changes(after)).toContainEqual(expected);
   });
 
-  it('does not age with a run that waits', () => {
+  it('does not change while a run waits', () => {
     const ledger = (asOf: number): Snapshot => ({
       ...before,
       ledgers: [
@@ -166,7 +166,7 @@ describe('the fields that apply would overwrite', () => {
     expect(basisChanges(of([live]), of([later]))).toEqual([]);
   });
 
-  it('is changed by the spec, by labels, and by appearing or going', () => {
+  it('is changed by the spec, by labels, and by an added or removed object', () => {
     const spec = { ...live, spec: { replicas: 9 } };
     expect(basisChanges(of([live]), of([spec]))).toMatchObject([{ object: 'StatefulSet mimir/ingester-zone-a', what: 'changed' }]);
     const labels = { ...live, metadata: { ...live.metadata, labels: { team: 'x' } } };
@@ -197,7 +197,7 @@ describe('the fields that apply would overwrite', () => {
     expect(changed('rollout-group', 'kubectl-edit')).toMatchObject([{ what: 'changed', parts: ['owned'] }]);
   });
 
-  it('counts the policies that bind the groups', () => {
+  it('includes the policies that apply to the groups', () => {
     const policy = (rules: readonly object[]) => ({ kind: 'RolloutPolicy', metadata: { name: 'p', namespace: 'other' }, spec: { rules } });
     expect(basisChanges(basis(before, [policy([])]), basis(before, [policy([{ name: 'x' }])]))).toMatchObject([
       { object: 'RolloutPolicy other/p', what: 'changed', parts: ['spec'] },

@@ -30,19 +30,19 @@ function over(files: Readonly<Record<string, object>>, objects: readonly object[
 }
 
 describe('policies over a cluster', () => {
-  it('are adopted from what runs where no file says otherwise', () => {
+  it('are adopted from the cluster if no file replaces them', () => {
     const { bundle, groupsBefore, errors } = over({}, live);
     expect([bundle.groups.map(({ name }) => name), groupsBefore.length, errors]).toEqual([['ingester'], 1, []]);
   });
 
-  it('quote a live object by its name, and a file by its place', () => {
+  it('name a live object by its name, and a file by its place', () => {
     const { bundle } = over({ 'policy.json': group('other', ['a']) }, [...live.slice(1), group('ingester', ['b', 'c'])]);
     const [ingester, other] = bundle.groups;
     expect(ingester?.sources['']).toEqual({ object: 'RolloutGroup mimir/ingester' });
     expect(other?.sources['']).toMatchObject({ file: 'policy.json' });
   });
 
-  it('take the file instead of the live object of the same name', () => {
+  it('use the file instead of the live object of the same name', () => {
     const desiredObjects = [{ manifest: { ...group('ingester', ['a', 'b']) }, resource: undefined, live: undefined }];
     const { bundle, groupsBefore } = over(
       { 'policy.json': group('ingester', ['a', 'b']) },
@@ -53,7 +53,7 @@ describe('policies over a cluster', () => {
     expect(groupsBefore.map(({ zones }) => zones.length)).toEqual([3]);
   });
 
-  it('see a part of an object as the object that it makes', () => {
+  it('treat a part of an object like the whole object', () => {
     const twin = live[0];
     const part = {
       apiVersion: 'apps/v1',
@@ -67,7 +67,7 @@ describe('policies over a cluster', () => {
     expect(errors.map(({ code, file }) => `${code} ${file}`)).toEqual(['RG4012 a.json']);
   });
 
-  it('see it so for groups of files and of objects, too', () => {
+  it('do so for groups of files and of objects, too', () => {
     const part = {
       apiVersion: 'apps/v1',
       kind: 'StatefulSet',
@@ -84,12 +84,12 @@ describe('policies over a cluster', () => {
     expect(errors.map(({ code }) => code)).toEqual(['RG1004']);
   });
 
-  it('are not stopped by what is wrong with live objects alone', () => {
+  it('are not stopped by errors of live objects only', () => {
     const broken = { ...manifest('d', { spec: { updateStrategy: { type: 'RollingUpdate' } } }) };
     expect(over({}, [...live, broken]).errors).toEqual([]);
   });
 
-  it('block what an unusable live policy may target, as in the agent', () => {
+  it('block the possible targets of an invalid live policy, like the agent', () => {
     const freeze = (spec: object) => ({
       apiVersion: 'rollout-group.dev/v1alpha1',
       kind: 'RolloutPolicy',

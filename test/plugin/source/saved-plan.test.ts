@@ -26,7 +26,7 @@ function failureOf(path: string, cwd: string): readonly [number, string] {
 }
 
 describe('a saved plan', () => {
-  it('comes back as it was, readable by its owner alone', () => {
+  it('is the same after saving and reading, readable only by its owner', () => {
     const cwd = filesOf({});
     const saved = savedPlan(content, kitNowMs);
     writeFileSync(join(cwd, 'the.plan'), 'an older file', { mode: 0o644 });
@@ -35,14 +35,14 @@ describe('a saved plan', () => {
     expect(statSync(join(cwd, 'the.plan')).mode & 0o777).toBe(0o600);
   });
 
-  it('has the same digest whenever it is made of the same', () => {
+  it('has the same digest for the same content at any time', () => {
     const digest = savedPlan(content, kitNowMs).metadata.digest;
     expect(savedPlan(content, kitNowMs + 1).metadata.digest).toBe(digest);
     expect(savedPlan({ ...content, objects: [] }, kitNowMs).metadata.digest).not.toBe(digest);
     expect(shortDigest(digest)).toMatch(/^[0-9a-f]{16}$/);
   });
 
-  it('is refused when anything in it was changed', () => {
+  it('is rejected after any change', () => {
     const cwd = filesOf({});
     writePlanFile(savedPlan(content, kitNowMs), 'the.plan', cwd);
     const text = readFileSync(join(cwd, 'the.plan'), 'utf8');
@@ -58,7 +58,7 @@ describe('a saved plan', () => {
     }
   });
 
-  it('is refused if the file has another kind or version', () => {
+  it('is rejected if the file has another kind or version', () => {
     const cwd = filesOf({ 'files.plan': content.plan, 'text.plan': 'plan', 'list.plan': [], 'old.plan': { kind: 'SavedPlan' } });
     expect(failureOf('files.plan', cwd)).toEqual([3, 'it was made from manifests, so the running state is unknown']);
     expect(failureOf('text.plan', cwd)).toEqual([3, 'it is not a saved plan']);

@@ -21,7 +21,7 @@ describe('an adopted group', () => {
     });
   const { groups, findings, sources } = adoptGroups([member('b', 'a'), member('a')]);
 
-  it('says what all zones share once, and everything that the original does differently', () => {
+  it('has shared settings once, and every difference from the original', () => {
     expect(findings).toEqual([]);
     expect(groups).toMatchInlineSnapshot(`
       [
@@ -90,7 +90,7 @@ describe('an adopted group', () => {
     `);
   });
 
-  it('keeps where each setting stands, for every zone and for what is shared', () => {
+  it('keeps the place of each setting, for every zone and for shared ones', () => {
     const a = 'StatefulSet mimir/ingester-zone-a';
     const b = 'StatefulSet mimir/ingester-zone-b';
     const settings = (object: string, prefix: string) => ({
@@ -112,7 +112,7 @@ describe('an adopted group', () => {
     });
   });
 
-  it('says zone by zone what differs, with the group left at the default', () => {
+  it('has the differences of each zone, with the default in the group', () => {
     const differing = adoptGroups([
       statefulSet({ labels: { [labelKeys.noDownscale]: 'true' }, annotations: { [annotationKeys.maxUnavailable]: '2' } }),
       statefulSet({ name: 'ingester-zone-b', labels: { [labelKeys.minTimeBetweenZones]: '1h' } }),
@@ -138,7 +138,7 @@ describe('an adopted group', () => {
   });
 });
 
-describe('the objects that are adopted', () => {
+describe('the adopted objects', () => {
   const names = (...sets: readonly unknown[]) =>
     adoptGroups(sets).groups.map(({ metadata, spec }) => [
       metadata.namespace,
@@ -147,7 +147,7 @@ describe('the objects that are adopted', () => {
       spec.members.zones?.map((zone) => `${zone.name}=${zone.statefulSet}`).join(' '),
     ]);
 
-  it('one group per namespace and value, sorted; all else is passed over', () => {
+  it('one group per namespace and value, sorted; other objects are skipped', () => {
     expect(
       names(
         statefulSet({ name: 'y', group: 'b', namespace: 'two' }),
@@ -167,7 +167,7 @@ describe('the objects that are adopted', () => {
     ]);
   });
 
-  it('an object without namespace, kind or spec is read as the API server would complete it', () => {
+  it('an object without namespace, kind or spec is read with the defaults of the API server', () => {
     const bare = { metadata: { name: 'x', annotations: null, labels: { 'rollout-group': 'g' } } };
     const { groups, findings } = adoptGroups([bare], { namespace: 'prod' });
     expect([groups[0]?.metadata, findings.map(({ code, object }) => `${code} ${object}`)]).toEqual([
@@ -181,7 +181,7 @@ describe('the objects that are adopted', () => {
     ['Ingester_A', 'ingester-a-aaca7abc'],
     ['UPPER', 'upper-9cba1c65'],
     ['under_score', 'under-score-d8071166'],
-  ])('the value %j is no object name, so the group has a slug with a short hash', (group, name) => {
+  ])('the value %j is not an object name, so the group has a slug with a short hash', (group, name) => {
     expect(names(statefulSet({ group }))).toEqual([['mimir', name, group, 'ingester-zone-a=ingester-zone-a']]);
   });
 
@@ -198,14 +198,14 @@ describe('the objects that are adopted', () => {
     expect(groups[0]?.spec.members.zones?.map((zone) => zone.name)).toEqual(zones);
   });
 
-  it('a StatefulSet that is listed twice counts once, whichever comes first', () => {
+  it('a StatefulSet that is listed twice counts once, in any order', () => {
     const one = statefulSet();
     const other = statefulSet({ annotations: { [annotationKeys.maxUnavailable]: '3' } });
     expect(adoptGroups([one, other])).toEqual(adoptGroups([other, one]));
     expect(names(one, other)).toEqual([['mimir', 'ingester', undefined, 'ingester-zone-a=ingester-zone-a']]);
   });
 
-  it('a group that cannot be written is left out as a whole and named', () => {
+  it('an invalid group is omitted as a whole and named', () => {
     const sets = Array.from({ length: 51 }, (_, index) => statefulSet({ name: `zone-${index}` }));
     const { groups, findings } = adoptGroups(sets);
     expect([groups, findings.map(({ code, object }) => `${code} ${object}`)]).toEqual([[], ['RG4019 StatefulSet mimir/zone-0']]);

@@ -13,7 +13,7 @@ const originals = [
 const keys = { 'payments/prometheus': ['username', 'password'] };
 
 describe('conversion', () => {
-  it('gives the same for any order of its input', () => {
+  it('has the same result for any order of its input', () => {
     const texts = [...originals, phased(), statefulSetText(), rollout(), phased({ name: 'rival' })];
     const meant = ({ groups, documents, statefulSets, findings }: ReturnType<typeof converted>) => ({
       groups,
@@ -33,13 +33,13 @@ describe('conversion', () => {
     expect(inOrder([...texts].reverse())).toEqual(expected);
   });
 
-  it('skips objects that do not concern it', () => {
+  it('skips other objects', () => {
     const other = phased().replace('sts.plus/v1alpha1', 'example.com/v1');
     const none = { groups: [], documents: [], statefulSets: [], findings: [] };
     expect(converted([{ name: 'a.yaml', text: `${other}---\n${statefulSetText()}` }])).toEqual(none);
   });
 
-  it('never throws, and writes nothing that a schema refuses, however its objects are damaged', () => {
+  it('never throws, and writes no invalid document, for any damaged objects', () => {
     const pieces = ['null', '[]', '{}', '-1', '1e99', '"x"', 'true', '- a', 'name:', '2147483648', '../x', '\u0000', 'https://', '#', '%'];
     const damage = fc.array(
       fc.record({

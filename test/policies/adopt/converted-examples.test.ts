@@ -37,13 +37,13 @@ describe('examples/phased-rollout', () => {
     expect(findings.filter(({ severity }) => severity !== 'notice')).toEqual([]);
   });
 
-  it('allows no pod at first: the first action of the agent is to raise the partition', () => {
+  it('allows no pod at first, because the agent first raises the partition', () => {
     const { snapshot } = snapshotFromManifests(current, { nowMs: 0, groups: bundle.groups });
     const actions = decide({ ...snapshot, ...bundle }).groups.flatMap((group) => group.actions);
     expect(actions.map(({ kind }) => kind)).toEqual(['setPartition']);
   });
 
-  it('rolls a new version pod by pod, with the gate before each', () => {
+  it('rolls out a new version pod by pod, with the gate before each', () => {
     const next = filesBelow(`${folder}/manifests`).map(({ name, text }) => ({ name, text: text.replace('ledger:1.4.0', 'ledger:1.5.0') }));
     const desired = loadPolicies(next).manifests.map(({ value }) => value);
     const input = { ...bundle, policyDigest: '', current, desired, assumptions: defaultAssumptions, nowMs: 0 };
@@ -89,7 +89,7 @@ describe('examples/statefulset-rollout', () => {
     expect([...groups, ...documents].map((document) => writeDocument(document)).sort()).toEqual(texts('statefulset-rollout/policies'));
   });
 
-  it('has the StatefulSet that stood in the object', () => {
+  it('has the StatefulSet of the object', () => {
     expect(texts('statefulset-rollout/manifests')).toContain(statefulSets.map(manifestText).join('---\n'));
   });
 });

@@ -21,7 +21,7 @@ describe('grafana.com/prepare-downscale', () => {
     ['65535', '/', 65_535, '/'],
     ['8080', 'p?force=true#fragment', 8080, '/p?force=true'],
     ['8080', 'a b@c\\d', 8080, '/a%20b%40c%5Cd'],
-  ])('asks port %j at path %j', (port, path, expectedPort, expectedPath) => {
+  ])('calls port %j at path %j', (port, path, expectedPort, expectedPath) => {
     expect(prepare(port, path)).toEqual(prepared(expectedPort, expectedPath));
   });
 
@@ -34,7 +34,7 @@ describe('grafana.com/prepare-downscale', () => {
     ['no path', '80', undefined, 'ingester', preparePath, `${preparePath} is missing, so no pod can be prepared`],
     ['a broken escape', '80', 'p%zz', 'ingester', preparePath, `${preparePath} is "p%zz", which is not a URL path`],
     ['no service', '80', 'p', '', 'spec.serviceName', 'spec.serviceName is missing, so the pods have no DNS name'],
-  ])('with %s stops shrinking', (_, port, path, serviceName, field, hold) => {
+  ])('with %s blocks a downscale', (_, port, path, serviceName, field, hold) => {
     expect(prepare(port, path, serviceName)).toEqual({ down: { hold }, findings: [`RG4007 ${field}`] });
   });
 
@@ -74,11 +74,11 @@ describe('grafana.com/rollout-delayed-downscale', () => {
     ['http://pod:/x', endpoint('http', 80, '/x')],
     ['http://[::1]:8080/x', endpoint('http', 8080, '/x')],
     ['http://pod:80?q=1', endpoint('http', 80, '/?q=1')],
-  ])('asks the pod at the scheme, port, path and query of %s', (url, expected) => {
+  ])('calls the pod at the scheme, port, path and query of %s', (url, expected) => {
     expect(delayed('1h', url).scaling?.down?.delayed?.endpoint).toEqual(expected);
   });
 
-  it('leaves user information out and says so without showing it', () => {
+  it('omits user information and reports it without the value', () => {
     const read = delayed('1h', 'http://user:secret@pod:80/x');
     expect([read.scaling?.down?.delayed?.endpoint, read.findings]).toEqual([endpoint('http', 80, '/x'), [`RG4016 ${delayedUrl}`]]);
   });
@@ -93,11 +93,11 @@ describe('grafana.com/rollout-delayed-downscale', () => {
   it.each([
     ['1h', undefined, delay],
     ['', 'http://pod/x', delayedUrl],
-  ])('is off when one of the two is missing (%j, %j), and that is said', (after, url, field) => {
+  ])('is off if one of the two is missing (%j, %j), with a finding', (after, url, field) => {
     expect(delayed(after, url)).toEqual({ scaling: undefined, findings: [`RG4020 ${field}`] });
   });
 
-  it.each(['-1h', '1.5h', '1m1h', 'x', ' 1h', '300y'])('stops all scaling for the delay %j', (after) => {
+  it.each(['-1h', '1.5h', '1m1h', 'x', ' 1h', '300y'])('blocks all scaling for the delay %j', (after) => {
     expect(delayed(after, 'http://pod/x')).toEqual({
       scaling: { hold: `${delay} is "${after}", which is not a Prometheus duration such as 12h or 1d` },
       findings: [`RG4005 ${delay}`],
@@ -105,7 +105,7 @@ describe('grafana.com/rollout-delayed-downscale', () => {
   });
 
   it.each(['http://pod:http/x', 'http://pod/%zz', ':foo', 'a b:c', 'http://po d/x', 'http://pod/\u0001', 'http://user^@pod/x'])(
-    'stops all scaling for %j, which is not a URL',
+    'blocks all scaling for %j, which is not a URL',
     (url) => {
       const { scaling, findings } = delayed('1h', url);
       expect([scaling?.hold?.endsWith('which is not a URL'), scaling?.down, findings]).toEqual([true, undefined, [`RG4006 ${delayedUrl}`]]);
@@ -118,25 +118,25 @@ describe('grafana.com/rollout-delayed-downscale', () => {
     ['http:///x', 'which has no host'],
     ['http:opaque', 'which has no host'],
     ['http://pod:70000/x', 'whose port is out of range'],
-  ])('stops shrinking alone for %j, a URL that no pod answers at', (url, because) => {
+  ])('blocks only a downscale for %j, a URL without a pod', (url, because) => {
     expect(delayed('1h', url)).toEqual({
       scaling: { down: { hold: `${delayedUrl} is ${JSON.stringify(url)}, ${because}` } },
       findings: [`RG4006 ${delayedUrl}`],
     });
   });
 
-  it('stops all scaling without a service', () => {
+  it('blocks all scaling without a service', () => {
     expect(delayed('1h', 'http://pod/x', '')).toEqual({
       scaling: { hold: 'spec.serviceName is missing, so the pods have no DNS name' },
       findings: ['RG4005 spec.serviceName'],
     });
   });
 
-  it('keeps a password out of what it says about a broken URL', () => {
+  it('hides the password in a finding about an invalid URL', () => {
     expect(delayed('1h', 'http://user:secret@pod:x/p').scaling?.hold).toBe(`${delayedUrl} is "http://pod:x/p", which is not a URL`);
   });
 
-  it('does nothing without a mirrored object, and that is said', () => {
+  it('has no effect without a mirrored object, with a finding', () => {
     expect(adoptZone({ annotations: { [delay]: '1h', [delayedUrl]: 'http://pod/x' } })).toEqual({
       zone: { name: 'a', statefulSet: 'ingester-zone-a' },
       findings: [`RG4020 ${delay}`],

@@ -46,11 +46,11 @@ describe('StatefulSets of one group', () => {
     ['zones of a cloud', ['es-us-east-1a', 'es-us-east-1b'], 'data/es: 1a=es-us-east-1a 1b=es-us-east-1b'],
     ['zones of another cloud', ['es-europe-west1-b', 'es-europe-west1-c'], 'data/es: b=es-europe-west1-b c=es-europe-west1-c'],
     ['letters', ['redis-a', 'redis-b'], 'data/redis: a=redis-a b=redis-b'],
-  ])('are known by %s at the end of their names', (_what, names, line) => {
+  ])('are identified by %s at the end of their names', (_what, names, line) => {
     expect(guessed(names.map((name) => set(name)))).toMatchObject({ groups: [line], leftOut: [] });
   });
 
-  it('are those of one namespace and one software alone', () => {
+  it('have one namespace and one application', () => {
     const objects = [set('db-a', { app: 'mysql' }), set('db-b', { app: 'proxy' }), set('kv-a'), set('kv-b', { namespace: 'other' })];
     expect(guessed(objects).groups).toEqual([
       'data/db-a: db-a=db-a',
@@ -60,11 +60,11 @@ describe('StatefulSets of one group', () => {
     ]);
   });
 
-  it('may have a label with their own name, which says nothing of what they are', () => {
+  it('may have a label with their own name, which is no evidence', () => {
     expect(guessed(['kv-a', 'kv-b'].map((name) => set(name, { app: name }))).groups).toEqual(['data/kv: a=kv-a b=kv-b']);
   });
 
-  it('may be counted only where each runs in another zone: numbers count shards, too', () => {
+  it('may be numbered only if each runs in another zone, because numbers also count shards', () => {
     const shards = [set('shard-0'), set('shard-1')];
     expect(guessed(shards).groups).toHaveLength(2);
     const same = ['shard-0', 'shard-1'].map((name) => set(name, { zone: 'eu-1' }));
@@ -73,7 +73,7 @@ describe('StatefulSets of one group', () => {
     expect(guessed(apart).groups).toEqual(['data/shard: 0=shard-0 1=shard-1']);
   });
 
-  it('are known by where they run, when they are the same software', () => {
+  it('are identified by their place, if they are the same application', () => {
     const objects = [
       set('north', { app: 'store', zone: 'eu-1' }),
       set('south', { app: 'store', zone: 'eu-2' }),
@@ -84,7 +84,7 @@ describe('StatefulSets of one group', () => {
     expect(first?.because).toBe('the StatefulSets are all store and in different zones: north in eu-1, south in eu-2');
   });
 
-  it('are read out of a required affinity that names one zone, not out of one that names two', () => {
+  it('are identified by a required affinity that names one zone, not by one that names two', () => {
     const bound = (name: string, values: readonly string[]) => ({
       metadata: { name, namespace: 'data' },
       spec: {
@@ -113,7 +113,7 @@ describe('StatefulSets of one group', () => {
   });
 });
 
-describe('the engine', () => {
+describe('the strategy', () => {
   const rolling = (partition: number) => ({ type: 'RollingUpdate', rollingUpdate: { partition } });
   it.each([
     ['pinned', 'where nobody has written a strategy', [undefined, undefined], 'The strategy is pinned, which is recommended'],
@@ -126,7 +126,7 @@ describe('the engine', () => {
     ],
     ['onDelete', 'where a partition lets Kubernetes roll', [rolling(0), rolling(0)], 'The agent replaces pods only if their StatefulSet'],
     ['onDelete', 'where one differs', [undefined, { type: 'OnDelete' }], 'because the update strategies differ'],
-  ])('is %s %s, and the file says why', (strategy, _where, strategies, words) => {
+  ])('is %s %s, and the file has the reason', (strategy, _where, strategies, words) => {
     const objects = strategies.map((strategy, index) => set(`kv-${'ab'[index]}`, strategy === undefined ? {} : { strategy }));
     const { first } = guessed(objects);
     if (first === undefined) throw new Error('nothing was guessed');
@@ -142,7 +142,7 @@ describe('the engine', () => {
   });
 });
 
-it('takes a partition of 0 in a cluster for a default', () => {
+it('is not derived from a partition of 0 in a cluster, which is the default', () => {
   const stored = ['kv-a', 'kv-b'].map((name) => ({
     metadata: { name, namespace: 'data', uid: name },
     spec: { updateStrategy: { type: 'RollingUpdate', rollingUpdate: { partition: 0 } } },
@@ -150,8 +150,8 @@ it('takes a partition of 0 in a cluster for a default', () => {
   expect(guessed(stored).first?.group.spec.rollout.strategy).toBe('pinned');
 });
 
-describe('the objects that are left out', () => {
-  it('is what an operator owns, and what the cluster itself needs, and says so', () => {
+describe('the omitted objects', () => {
+  it('include objects of an operator and objects that the cluster needs, with the reason', () => {
     const objects = [set('prometheus-main', { owner: 'Prometheus' }), set('etcd', { namespace: 'kube-system' })];
     expect(guessed(objects)).toMatchObject({
       groups: [],
@@ -162,7 +162,7 @@ describe('the objects that are left out', () => {
     });
   });
 
-  it('is a member of a group that there is, without a word, and a name that is taken, with one', () => {
+  it('include members of an existing group without a finding, and a used name with one', () => {
     const group = schemas.RolloutGroup.parse({
       apiVersion: 'rollout-group.dev/v1alpha1',
       kind: 'RolloutGroup',
@@ -176,7 +176,7 @@ describe('the objects that are left out', () => {
     });
   });
 
-  it('is a member that a group finds by its labels', () => {
+  it('include members that a group selects by labels', () => {
     const labelled = (name: string, namespace: string, labels: object) => ({ metadata: { name, namespace, labels } });
     const group = schemas.RolloutGroup.parse({
       apiVersion: 'rollout-group.dev/v1alpha1',
@@ -193,7 +193,7 @@ describe('the objects that are left out', () => {
     expect(guessed(objects, [group])).toMatchObject({ groups: ['data/kv-c: kv-c=kv-c', 'other/kv-d: kv-d=kv-d'], leftOut: [] });
   });
 
-  it('is a member of a group whose file names no namespace, in the default one', () => {
+  it('include members of a group without a namespace in its file, in the default namespace', () => {
     const group = schemas.RolloutGroup.parse({
       apiVersion: 'rollout-group.dev/v1alpha1',
       kind: 'RolloutGroup',
@@ -205,7 +205,7 @@ describe('the objects that are left out', () => {
     expect(guesses.groups.map(({ group: { metadata } }) => `${metadata.namespace}/${metadata.name}`)).toEqual(['data/kv-a']);
   });
 
-  it('is what another operator has, whether that can be converted or not, and what has the label of a group', () => {
+  it('include objects of another operator, convertible or not, and objects with the label of a group', () => {
     const marked = { metadata: { name: 'ledger', namespace: 'data', annotations: { 'sts.plus/phasedRollout': 'ledger' } } };
     const labelled = { metadata: { name: 'kv-c', namespace: 'data', labels: { 'rollout-group': '' } } };
     const guesses = guessGroups({
@@ -223,7 +223,7 @@ describe('the objects that are left out', () => {
     });
   });
 
-  it('is everything that is no StatefulSet', () => {
+  it('include everything except StatefulSets', () => {
     expect(
       guessGroups({ objects: [undefined, 7, {}, { kind: 'Service', metadata: { name: 'kv-a' } }, { metadata: {} }], groups: [] }),
     ).toEqual({

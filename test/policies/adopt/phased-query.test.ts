@@ -15,11 +15,11 @@ describe('a query of a PhasedRollout', () => {
     ['max_over_time(up[1h:5m]) < 1', 'count(max_over_time(up[1h:5m]) < 1)'],
     ['# nothing\n', ''],
     ['', ''],
-  ])('%j is asked as %j', (expression, query) => {
+  ])('%j is sent as %j', (expression, query) => {
     expect(countedQuery(expression).query).toBe(query);
   });
 
-  it('tells of a comment, and not of a hash in a text', () => {
+  it('reports a comment, and no hash in a text', () => {
     expect(['up < 1 # why', 'up{a="#"} < 1'].map((expression) => countedQuery(expression).hasComment)).toEqual([true, false]);
   });
 

@@ -7,7 +7,7 @@ import { converted, convertedPhased, phased, said, statefulSetText } from './for
 const usualNotice = 'RG7003 5:14 the gate is read before each of the 3 pods; pods of a later scale-up belong to the last wave';
 
 describe('a PhasedRollout', () => {
-  it('becomes a group of one StatefulSet whose pods go one by one, each after its gate', () => {
+  it('becomes a group of one StatefulSet with pods that are replaced one by one, each after its gate', () => {
     const { groups, findings } = convertedPhased();
     expect(said({ findings })).toEqual([usualNotice]);
     expect(groups[0]?.metadata).toEqual({ name: 'db', namespace: 'shop' });
@@ -20,7 +20,7 @@ describe('a PhasedRollout', () => {
     ]);
   });
 
-  it('waits, asks and counts as the object says, and as the webhook of the original says where it is silent or says 0', () => {
+  it('has the waits, queries and counts of the object, and the values of the original webhook if they are missing or 0', () => {
     const numbers = (check?: string) => {
       const [gate] = convertedPhased(check === undefined ? {} : { check }).groups[0]?.spec.gates ?? [];
       return [gate?.initialDelay, gate?.every, gate?.consecutive];
@@ -33,7 +33,7 @@ describe('a PhasedRollout', () => {
     );
   });
 
-  it('takes any series for a success and none for a failure, and never fails for them', () => {
+  it('takes any series as a success and none as a failure, and never fails for failures', () => {
     const [gate] = convertedPhased({ expr: 'rate(errors[5m]) < 0.1' }).groups[0]?.spec.gates ?? [];
     expect(gate).toMatchObject({
       prometheus: { source: 'prom', query: 'count(rate(errors[5m]) < 0.1)' },
@@ -45,13 +45,13 @@ describe('a PhasedRollout', () => {
     });
   });
 
-  it('asks as often as its object, also when that is more often than a source usually allows', () => {
+  it('queries as often as its object, also if that is more often than a source usually allows', () => {
     const limitsOf = (period: number) => convertedPhased({ check: `\n    periodSeconds: ${period}` }).documents[0]?.spec;
     expect(limitsOf(5)).toMatchObject({ limits: { minInterval: '5s' } });
     expect(limitsOf(30)).toMatchObject({ limits: { minInterval: '15s' } });
   });
 
-  it('with standardRollingUpdate has a gate that only observes', () => {
+  it('with standardRollingUpdate has a gate in mode observe', () => {
     const { groups, findings } = convertedPhased({ spec: '\n  standardRollingUpdate: true' });
     expect(groups[0]?.spec.gates?.[0]?.mode).toBe('observe');
     expect(said({ findings })).toContain(
@@ -73,19 +73,19 @@ describe('a PhasedRollout', () => {
     [1, [100]],
     [2, [undefined, 100]],
     [100, [...Array.from({ length: 99 }, () => undefined), 100]],
-  ])('of %i pods ends with everything', (replicas, percents) => {
+  ])('of %i pods ends with all pods', (replicas, percents) => {
     const { groups } = convertedPhased({}, statefulSetText({ replicas }));
     expect(groups[0]?.spec.rollout.waves?.map(({ percent }) => percent)).toEqual(percents);
   });
 
-  it('that is rolling is told to end first', () => {
+  it('during a rollout must complete first', () => {
     expect(said(convertedPhased({ rest: 'status: { phase: Rolling, updateRevision: db-6f }\n' }))).toContain(
       'RG7007 10:18 the object is rolling to db-6f',
     );
     expect(said(convertedPhased({ rest: 'status: { phase: Updated }\n' }))).toEqual([usualNotice]);
   });
 
-  it('names every field, label and annotation that it leaves behind', () => {
+  it('names every omitted field, label and annotation', () => {
     const text = phased({ spec: '\n  paused: true', query: '\n      timeout: 3s' }).replace(
       'namespace: shop }',
       'namespace: shop, labels: { team: a }, annotations: { note: b, meta.helm.sh/release-name: c } }',
@@ -103,7 +103,7 @@ describe('a PhasedRollout', () => {
     ]);
   });
 
-  it('gives documents that lint accepts without a word', () => {
+  it('becomes documents that lint accepts without a finding', () => {
     const { groups, documents } = convertedPhased({ query: '\n      secretRef: auth' }, statefulSetText(), { 'shop/auth': ['token'] });
     const files = [...groups, ...documents].map((document, index) => ({ name: `${index}.yaml`, text: writeDocument(document) }));
     const { findings } = lintPolicies([...files, { name: 'set.yaml', text: statefulSetText() }]);
@@ -117,7 +117,7 @@ describe('a PhasedRollout that cannot be converted', () => {
     return said(conversion).filter((text) => text.startsWith('RG7001'));
   };
 
-  it('leaves no group without its gate behind', () => {
+  it('leaves no group without its gate', () => {
     expect(left(convertedPhased({ url: 'prom:9090/xx' }))).toEqual([
       'RG7001 9:12 the object is not converted: spec.check.query.url is not an http or https address, so no query ever succeeded',
     ]);
@@ -132,7 +132,7 @@ describe('a PhasedRollout that cannot be converted', () => {
     ]);
   });
 
-  it('says what a field has, what it takes, and what to do', () => {
+  it('has a finding with the value, the valid values, and the next step', () => {
     const check = (text: string) => convertedPhased({ check: `\n    ${text}` });
     expect(left(check('periodSeconds: -1'))).toEqual([
       'RG7001 10:20 the object is not converted: spec.check.periodSeconds is -1; at least 0 is needed',
@@ -159,7 +159,7 @@ describe('a PhasedRollout that cannot be converted', () => {
     ]);
   });
 
-  it('needs to know how many pods there are', () => {
+  it('needs the number of pods', () => {
     for (const replicas of ['-1', '1.5', 'many']) {
       expect(left(convertedPhased({}, statefulSetText().replace('replicas: 3', `replicas: ${replicas}`)))).toEqual([
         'RG7001 5:14 the object is not converted: the StatefulSet db has invalid replicas',
@@ -169,14 +169,14 @@ describe('a PhasedRollout that cannot be converted', () => {
     expect(silent.groups[0]?.spec.rollout.waves).toHaveLength(1);
   });
 
-  it('does not take a StatefulSet from a group that has it', () => {
+  it('takes no StatefulSet from an existing group', () => {
     const set = statefulSetText({ metadata: ', labels: { rollout-group: db }' });
     expect(left(convertedPhased({}, set))).toEqual([
       'RG7001 5:14 the object is not converted: the StatefulSet db is already a member of the group db',
     ]);
   });
 
-  it('does not share its StatefulSet: the one that its mark names has it, and without a mark no object', () => {
+  it('does not share its StatefulSet: the object in its annotation has it, and no object without the annotation', () => {
     const two = (set: string) =>
       converted([
         { name: 'a.yaml', text: phased({ name: 'one' }) },
@@ -195,7 +195,7 @@ describe('the credentials of a PhasedRollout', () => {
   const settingsOf = (keys: readonly string[]) =>
     convertedPhased({ query: secret }, statefulSetText(), { 'shop/auth': keys }).documents[0]?.spec;
 
-  it('are named in the namespace of the agent, and the copy that this needs is asked for', () => {
+  it('are named in the namespace of the agent, and a finding requires the copy', () => {
     expect(settingsOf(['token'])).toMatchObject({ prometheus: { bearerToken: { name: 'shop-auth', key: 'token' } } });
     expect(settingsOf(['username', 'password'])).toMatchObject({
       prometheus: { basicAuth: { username: { name: 'shop-auth', key: 'username' }, password: { name: 'shop-auth', key: 'password' } } },
@@ -209,14 +209,14 @@ describe('the credentials of a PhasedRollout', () => {
     });
   });
 
-  it('are assumed to be a token without read access, and a finding says so', () => {
+  it('are assumed to be a token without read access, with a finding', () => {
     const { documents, findings } = convertedPhased({ query: secret });
     expect(documents[0]?.spec).toMatchObject({ prometheus: { bearerToken: { key: 'token' } } });
     expect(said({ findings }).at(-1)).toContain('its keys are unknown, so token is assumed');
   });
 
   it.each([[['username']], [['password']], [['username', 'token']], [['username', 'password', 'token']], [[]]])(
-    'that the original rejects (%j) leave the object out',
+    'that the original rejects (%j) omit the object',
     (keys) => {
       const { groups, findings } = convertedPhased({ query: secret }, statefulSetText(), { 'shop/auth': keys });
       expect([groups.length, findings.filter(({ code }) => code === 'RG7001').length]).toEqual([0, 1]);
@@ -236,7 +236,7 @@ describe('the credentials of a PhasedRollout', () => {
     ]);
   });
 
-  it('go with certificates that are checked', () => {
+  it('are only sent with verified certificates', () => {
     expect(said(convertedPhased({ query: '\n      insecureSkipVerify: true' })).at(-1)).toBe(
       'RG7002 10:27 insecureSkipVerify is omitted: the agent always verifies certificates',
     );
@@ -247,12 +247,12 @@ describe('the servers of several PhasedRollouts', () => {
   const of = (namespace: string, url: string) =>
     phased({ url }).replaceAll('shop', namespace).concat('---\n', statefulSetText().replaceAll('shop', namespace));
 
-  it('are one source where they are one, for all the namespaces', () => {
+  it('are one source if they are equal, for all the namespaces', () => {
     const { documents } = converted([{ name: 'a.yaml', text: `${of('b', 'https://prom:9090')}---\n${of('a', 'https://prom:9090/')}` }]);
     expect(documents.map(({ metadata, spec }) => [metadata.name, spec.usableFrom.namespaces])).toEqual([['prom', ['a', 'b']]]);
   });
 
-  it('have distinct names where they differ', () => {
+  it('have distinct names if they differ', () => {
     const { documents, groups } = converted([
       { name: 'a.yaml', text: `${of('b', 'https://prom:9090')}---\n${of('a', 'https://prom:9091')}` },
     ]);

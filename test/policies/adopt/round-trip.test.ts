@@ -58,7 +58,7 @@ function withoutSources(groups: readonly GroupDefinition[]): readonly unknown[] 
 }
 
 describe('adopted groups, written as files and read back', () => {
-  it('are the same to the engine, with any labels and annotations', () => {
+  it('are equal for the engine, with any labels and annotations', () => {
     fc.assert(
       fc.property(fc.array(member, { minLength: 1, maxLength: 8 }), (sets) => {
         const adoption = adoptGroups(sets);
@@ -84,7 +84,7 @@ describe('adopted groups, written as files and read back', () => {
     );
   });
 
-  it('carry findings of which each is explained', () => {
+  it('have findings that are all explained', () => {
     fc.assert(
       fc.property(fc.array(member, { maxLength: 8 }), (sets) => {
         expect(adoptGroups(sets).findings.filter(({ code }) => explainCode(code) === undefined)).toEqual([]);

@@ -8,18 +8,18 @@ const mirrored = { [annotationKeys.mirrorName]: 'ingester', [annotationKeys.mirr
 describe('the leader', () => {
   const leads = (leader: string) => adoptZone({ annotations: { [annotationKeys.leader]: leader } });
 
-  it('is followed when it is a member', () => {
+  it('is followed if it is a member', () => {
     expect(leads('ingester-zone-b')).toEqual({
       zone: { name: 'a', statefulSet: 'ingester-zone-a', follows: 'b' },
       findings: [],
     });
   });
 
-  it('is undefined when a StatefulSet names itself', () => {
+  it('is undefined if a StatefulSet names itself', () => {
     expect(leads('ingester-zone-a')).toEqual({ zone: { name: 'a', statefulSet: 'ingester-zone-a' }, findings: [] });
   });
 
-  it.each(['stranger', ''])('that is no member, such as %j, stops all scaling of its follower', (leader) => {
+  it.each(['stranger', ''])('that is no member, such as %j, blocks all scaling of its follower', (leader) => {
     const text = `grafana.com/rollout-downscale-leader is ${JSON.stringify(leader)}, which names no StatefulSet of the group`;
     expect(leads(leader)).toEqual({
       zone: { name: 'a', statefulSet: 'ingester-zone-a', scaling: { hold: text } },
@@ -27,14 +27,14 @@ describe('the leader', () => {
     });
   });
 
-  it('wins over a mirrored object, and that is said', () => {
+  it('overrides a mirrored object, with a finding', () => {
     expect(adoptZone({ annotations: { [annotationKeys.leader]: 'ingester-zone-b', ...mirrored } })).toEqual({
       zone: { name: 'a', statefulSet: 'ingester-zone-a', follows: 'b' },
       findings: [`RG4003 ${annotationKeys.mirrorName}`],
     });
   });
 
-  it('may lead in a circle, which is kept and reported once', () => {
+  it('may be in a cycle, which is kept and reported once', () => {
     const ring = { a: 'c', b: 'a', c: 'b' };
     const sets = Object.entries(ring).map(([zone, leader]) =>
       statefulSet({ name: `ingester-zone-${zone}`, annotations: { [annotationKeys.leader]: `ingester-zone-${leader}` } }),
@@ -56,7 +56,7 @@ describe('the leader', () => {
     ['both followers wait', 'true', 'true', 'leaderReady', undefined],
     ['no follower waits', 'false', 'false', 'nothing', undefined],
     ['one of two followers waits', 'true', 'false', 'nothing', 'leaderReady'],
-  ])('is waited for as its followers say: %s', (_, waitsB, waitsC, ofGroup, ofZoneB) => {
+  ])('has the wait of its followers: %s', (_, waitsB, waitsC, ofGroup, ofZoneB) => {
     const follower = (zone: string, waits: string) =>
       statefulSet({
         name: `ingester-zone-${zone}`,
@@ -88,7 +88,7 @@ describe('the mirrored object', () => {
     });
   });
 
-  it('with two slashes in its API version stops all scaling', () => {
+  it('with two slashes in its API version blocks all scaling', () => {
     expect(mirror({ [annotationKeys.mirrorApiVersion]: 'a/b/c' })).toEqual({
       zone: {
         name: 'a',
@@ -118,7 +118,7 @@ describe('the mirrored object', () => {
     expect(mirror(annotations)).toEqual({ zone: { name: 'a', statefulSet: 'ingester-zone-a' }, findings: [`RG4021 ${field}`] });
   });
 
-  it('is named once for the group when all zones without a leader mirror the same', () => {
+  it('is named once for the group if all zones without a leader mirror the same object', () => {
     const { groups } = adoptGroups([
       statefulSet({ annotations: mirrored }),
       statefulSet({ name: 'ingester-zone-b', annotations: { [annotationKeys.leader]: 'ingester-zone-a' } }),
@@ -128,7 +128,7 @@ describe('the mirrored object', () => {
   });
 });
 
-describe('a time between zones that cannot be read', () => {
+describe('an invalid interval between zones', () => {
   const broken = { [labelKeys.minTimeBetweenZones]: '1d' };
   const prepare = { [labelKeys.prepareDownscale]: 'true' };
   const endpoint = { [annotationKeys.preparePort]: '80', [annotationKeys.preparePath]: 'p' };
@@ -141,7 +141,7 @@ describe('a time between zones that cannot be read', () => {
     expect(holds([prepared('a', {}), prepared('b', broken), prepared('c', {})])).toEqual([text, undefined, text]);
   });
 
-  it('blocks the follower that carries it once another zone can have shrunk', () => {
+  it('blocks the follower with the annotation after another zone can have shrunk', () => {
     const follower = statefulSet({ name: 'ingester-zone-b', labels: broken, annotations: { [annotationKeys.leader]: 'ingester-zone-a' } });
     const recorded = statefulSet({ annotations: { [annotationKeys.lastDownscale]: '2026-01-01T00:00:00Z' } });
     const text = `${labelKeys.minTimeBetweenZones} is no Go duration`;

@@ -9,7 +9,7 @@ const budgetNotice =
   'RG7003 6:5 the PodDisruptionBudget of queue limits how many pods are unavailable at once; without a budget, the limit is one pod';
 
 describe('a StatefulsetRollout', () => {
-  it('becomes a group of the StatefulSet that stands in it, paced by the budget of its pods', () => {
+  it('becomes a group of its StatefulSet, with the pace of the budget of its pods', () => {
     const { groups, documents, findings } = convertedRollout();
     expect(said({ findings })).toEqual([budgetNotice]);
     expect(groups[0]?.metadata).toEqual({ name: 'queue', namespace: 'shop' });
@@ -25,7 +25,7 @@ describe('a StatefulsetRollout', () => {
     ]);
   });
 
-  it('gives the StatefulSet as a separate manifest, without server fields', () => {
+  it('has the StatefulSet as a separate manifest, without server fields', () => {
     const { statefulSets } = convertedRollout('', { set: 'updateStrategy: { type: OnDelete }, serviceName: q' });
     expect(statefulSets).toEqual([
       {
@@ -74,7 +74,7 @@ describe('a StatefulsetRollout', () => {
     [33, [1, 4, 9, 11, 17, 25, 32, 33]],
     [100, [1, 10, 25, 33, 50, 75, 99, 100]],
     [1000, [10, 100, 250, 330, 500, 750, 990, 1000]],
-  ])('of %i pods means as many as the share rounded up, and below 100 percent one less than all', (replicas, targets) => {
+  ])('of %i pods is the rounded-up percentage, and below 100 percent at most all pods except one', (replicas, targets) => {
     const percents = [1, 10, 25, 33, 50, 75, 99, 100];
     const written = percents.map((percent) => {
       const wave = convertedRollout(`\n  percent: ${percent}`, { replicas }).groups[0]?.spec.rollout.waves?.[0];
@@ -90,7 +90,7 @@ describe('a StatefulsetRollout', () => {
     expect(said({ findings })).toContain('RG7003 6:19 spec.pauseRequested is written as paused: true of the zone');
   });
 
-  it('queries Consul about each of its services, at an address that a person must set', () => {
+  it('queries Consul about each of its services, at an address that a user must set', () => {
     const { groups, documents, findings } = convertedRollout('\n  serviceDiscovery: { dc: eu1, serviceNames: [queue, queue_api] }');
     expect(groups[0]?.spec.gates).toMatchObject([
       { name: 'queue', consul: { source: 'consul', service: 'queue', datacenter: 'eu1', passing: 4 }, noData: 'pass', failureLimit: 0 },
@@ -105,7 +105,7 @@ describe('a StatefulsetRollout', () => {
     );
   });
 
-  it('notifies the Slack channel whose ID it names, and reports a name that gets no message', () => {
+  it('notifies the Slack channel of its ID, and reports a name that gets no message', () => {
     const byId = convertedRollout('\n  channel: C0123456789');
     expect(byId.groups[0]?.spec.notify).toEqual([{ channel: 'slack-c0123456789', events: ['started', 'waiting', 'failed', 'completed'] }]);
     expect(byId.documents).toMatchObject([{ spec: { slack: { channel: 'C0123456789', token: { name: 'slack', key: 'token' } } } }]);
@@ -116,7 +116,7 @@ describe('a StatefulsetRollout', () => {
     );
   });
 
-  it('calls its API back when it ends, signed, and only with encryption', () => {
+  it('sends a signed callback at its end, and only with encryption', () => {
     const { groups, documents } = convertedRollout('\n  bapi: { bapiUrl: https://user:hunter2@api.example.com/done?x=1, stageId: a }');
     expect(groups[0]?.spec.notify).toEqual([{ channel: 'api-example-com', events: ['failed', 'completed'] }]);
     expect(documents).toMatchObject([
@@ -127,7 +127,7 @@ describe('a StatefulsetRollout', () => {
     expect(said(open)).toContain('RG7005 5:20 spec.bapi.bapiUrl is not an https address; no callback is sent');
   });
 
-  it('leaves nothing out in silence', () => {
+  it('reports every omitted field', () => {
     const spec =
       '\n  bapi: { bapiUrl: https://user:hunter2@api.example.com/, stageId: a, extra: 1 }\n  rolloutIdentity: x\n  percent: 10\n  window: night';
     const conversion = convertedRollout(spec, {
@@ -150,7 +150,7 @@ describe('a StatefulsetRollout', () => {
     expect(said(convertedRollout('', { status: 'status: { phase: RolloutDone }\n' }))).toEqual([budgetNotice]);
   });
 
-  it('without a StatefulSet, or with one that is claimed, gives no group', () => {
+  it('without a StatefulSet, or with the StatefulSet of another object, becomes no group', () => {
     const without = converted([{ name: 'a.yaml', text: rollout().replace(/ {2}statefulset:[\s\S]*/, '  percent: 1\n') }]);
     expect([without.groups, without.statefulSets]).toEqual([[], []]);
     expect(said(without)[0]).toBe('RG7001 4:1 the object is not converted: spec.statefulset is missing');
@@ -163,7 +163,7 @@ describe('a StatefulsetRollout', () => {
     expect(said(twice).filter((text) => text.startsWith('RG7001'))).toHaveLength(2);
   });
 
-  it('does not take the name of another group', () => {
+  it('does not use the name of another group', () => {
     const sameName = statefulSetText({ metadata: ', labels: { rollout-group: queue }', strategy: 'OnDelete' });
     const { groups, findings } = converted([
       { name: 'a.yaml', text: rollout() },
@@ -173,7 +173,7 @@ describe('a StatefulsetRollout', () => {
     expect(said({ findings })[0]).toBe('RG7001 3:19 the object is not converted: another group has the name queue');
   });
 
-  it('gives documents that lint accepts', () => {
+  it('becomes documents that lint accepts', () => {
     const spec =
       '\n  percent: 25\n  channel: C0123456789\n  bapi: { bapiUrl: https://api.example.com }\n  serviceDiscovery: { serviceNames: [queue] }';
     const { groups, documents, statefulSets } = convertedRollout(spec);

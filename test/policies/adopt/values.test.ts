@@ -26,14 +26,14 @@ describe('rollout-max-unavailable', () => {
 
   const invalid = ['0', '-1', 'xxx', '', '1.5', '1e1', '0x3', '5_0', '12345678901234567890', '9223372036854775808'];
   const invalidPercents = ['0%', '101%', '300%', '-5%', '50 %', '50%%', '%', '1.5%'];
-  it.each([...invalid, ...invalidPercents])('takes 1 for %j and says so', (text) => {
+  it.each([...invalid, ...invalidPercents])('counts %j as 1, with a finding', (text) => {
     expect(adoptZone({ annotations: { [annotationKeys.maxUnavailable]: text } })).toEqual({
       zone: { name: 'a', statefulSet: 'ingester-zone-a' },
       findings: ['RG4001 rollout-max-unavailable'],
     });
   });
 
-  it('is 1 without the annotation, and nothing is said', () => {
+  it('is 1 without the annotation, without a finding', () => {
     expect(adoptZone({})).toEqual({ zone: { name: 'a', statefulSet: 'ingester-zone-a' }, findings: [] });
   });
 });
@@ -52,12 +52,12 @@ describe('grafana.com/min-time-between-zones-downscale', () => {
     expect({ scaling: zone?.scaling, findings }).toEqual({ scaling: { down: { betweenZones } }, findings: [] });
   });
 
-  it.each(['1d', '12', 'h', '', ' 12h', '2562048h', `${'1'.repeat(100_000)}`])('finds no duration in %.20j', (text) => {
+  it.each(['1d', '12', 'h', '', ' 12h', '2562048h', `${'1'.repeat(100_000)}`])('rejects the duration %.20j', (text) => {
     const { zone, findings } = adoptZone({ labels: { [labelKeys.minTimeBetweenZones]: text } });
     expect({ scaling: zone?.scaling, findings }).toEqual({ scaling: undefined, findings: [`RG4004 ${labelKeys.minTimeBetweenZones}`] });
   });
 
-  it('lets a negative time pass at once, as the original does, and says so', () => {
+  it('permits a downscale at once with a negative time like the original, with a finding', () => {
     const { zone, findings } = adoptZone({ labels: { [labelKeys.minTimeBetweenZones]: '-5m' } });
     expect({ scaling: zone?.scaling, findings }).toEqual({
       scaling: { down: { betweenZones: '0s' } },
@@ -80,7 +80,7 @@ describe('grafana.com/rollout-force-replicas', () => {
     expect({ forceReplicas: zone?.forceReplicas === 0 ? 0 : zone?.forceReplicas, findings }).toEqual({ forceReplicas, findings: [] });
   });
 
-  it.each(['-1', '2147483648', ' 7', '7 ', '', '1.0', 'x'])('ignores %j, as the original does, and says so', (text) => {
+  it.each(['-1', '2147483648', ' 7', '7 ', '', '1.0', 'x'])('ignores %j like the original, with a finding', (text) => {
     const { zone, findings } = adoptZone({ annotations: { ...mirrored, [annotationKeys.forceReplicas]: text } });
     expect({ forceReplicas: zone?.forceReplicas, findings }).toEqual({
       forceReplicas: undefined,
@@ -107,13 +107,13 @@ describe('switches', () => {
     ['annotations', annotationKeys.paused, { paused: true }],
   ] as const;
   for (const [where, key, on] of switches) {
-    it(`${key} is on when it is exactly true`, () => {
+    it(`${key} is on with exactly true`, () => {
       expect(adoptZone({ [where]: { [key]: 'true' } })).toEqual({
         zone: { name: 'a', statefulSet: 'ingester-zone-a', ...on },
         findings: [],
       });
     });
-    it.each(['True', 'TRUE', 'yes', '1', 't', ' true', 'on', 'y', 'enabled'])(`${key} is off for %j, which looks like true`, (text) => {
+    it.each(['True', 'TRUE', 'yes', '1', 't', ' true', 'on', 'y', 'enabled'])(`${key} is off for %j, which is similar to true`, (text) => {
       expect(adoptZone({ [where]: { [key]: text } })).toEqual({
         zone: { name: 'a', statefulSet: 'ingester-zone-a' },
         findings: [`RG4015 ${key}`],
@@ -124,7 +124,7 @@ describe('switches', () => {
     });
   }
 
-  it('a value that is no text counts as absent and is named', () => {
+  it('a value that is not a text counts as absent and is named', () => {
     expect(adoptZone({ labels: { [labelKeys.noDownscale]: true }, annotations: { [annotationKeys.maxUnavailable]: 5, other: 1 } })).toEqual(
       {
         zone: { name: 'a', statefulSet: 'ingester-zone-a' },
@@ -133,16 +133,19 @@ describe('switches', () => {
     );
   });
 
-  it.each([labelKeys.noDownscale, labelKeys.prepareDownscale, labelKeys.minTimeBetweenZones])('%s as an annotation does nothing', (key) => {
-    expect(adoptZone({ annotations: { [key]: 'true' } })).toEqual({
-      zone: { name: 'a', statefulSet: 'ingester-zone-a' },
-      findings: [`RG4011 ${key}`],
-    });
-  });
+  it.each([labelKeys.noDownscale, labelKeys.prepareDownscale, labelKeys.minTimeBetweenZones])(
+    '%s as an annotation has no effect',
+    (key) => {
+      expect(adoptZone({ annotations: { [key]: 'true' } })).toEqual({
+        zone: { name: 'a', statefulSet: 'ingester-zone-a' },
+        findings: [`RG4011 ${key}`],
+      });
+    },
+  );
 });
 
 describe('booleans of Go', () => {
-  it('are the thirteen texts that strconv.ParseBool takes', () => {
+  it('are the thirteen texts of strconv.ParseBool', () => {
     const texts = ['1', 't', 'T', 'TRUE', 'true', 'True', '0', 'f', 'F', 'FALSE', 'false', 'False', 'yes', 'tRUE', '', ' true'];
     expect(texts.map((text) => goBoolean(text))).toEqual([
       ...Array.from({ length: 6 }, () => true),

@@ -12,7 +12,7 @@ function check(condition: unknown): unknown {
 
 const notReady = { '<': [{ var: 'ready' }, { var: 'replicas' }] };
 
-describe('a good condition has no problems', () => {
+describe('a valid condition has no problems', () => {
   it.each<unknown>([
     { '>': [{ var: 'inputs.metrics.queue' }, 100] },
     { some: [{ var: 'group.zones' }, notReady] },
@@ -39,7 +39,7 @@ describe('a good condition has no problems', () => {
     expect(check(condition)).toEqual([]);
   });
 
-  it('of a gate reads value and nothing else', () => {
+  it('of a gate reads only value', () => {
     expect(checkCondition({ '<=': [{ var: 'value' }, 0.5] }, gateVariables)).toEqual([]);
     expect(checkCondition({ '<=': [{ var: 'target.ready' }, 0.5] }, gateVariables)).toEqual([
       { code: 'RG3006', path: ['<=', 0, 'var'], message: 'The variable "target.ready" does not exist', hint: 'valid names: value' },
@@ -194,7 +194,7 @@ const mistakes: readonly Row[] = [
   [{ some: [[1, 2], { '==': [{ var: '' }, 1] }] }, 'RG3012', [], 'The condition reads no variable, so its result never changes'],
 ];
 
-describe('a mistake in a condition is named at its place', () => {
+describe('a mistake in a condition is reported at its place', () => {
   it.each(mistakes)('%j is %s', (condition, code, path, message, hint) => {
     expect(check(condition)).toEqual([{ code, path, message, ...(hint === undefined ? {} : { hint }) }]);
   });
@@ -212,7 +212,7 @@ describe('a mistake in a condition is named at its place', () => {
     ]);
   });
 
-  it('with codes that the table of findings knows for it', () => {
+  it('with codes in the table of findings', () => {
     const titles = [...new Set(mistakes.map(([, code]) => code))].sort().map((code) => `${code} ${explainCode(code)?.title}`);
     expect(titles).toEqual([
       'RG3001 The operator does not exist',
@@ -265,7 +265,7 @@ describe('every operator', () => {
     [['startsWith', 'endsWith', 'glob'], (name) => ({ [name]: [{ var: 'target.name' }, 'x'] })],
   ];
 
-  it.each([...operators.keys()])('%s has a use that passes', (name) => {
+  it.each([...operators.keys()])('%s has a valid use', (name) => {
     const use = uses[name] ?? forms.find(([names]) => names.includes(name))?.[1](name);
     expect(JSON.stringify(use)).toContain(JSON.stringify(name));
     expect(check(use)).toEqual([]);
@@ -273,7 +273,7 @@ describe('every operator', () => {
 });
 
 describe('a message', () => {
-  it('names only variables that exist; a label may contain dots', () => {
+  it('names only existing variables; a label may contain dots', () => {
     const message = '${target.labels.app.kubernetes.io/name} ${group.zones} ${inputs.metrics.queue} costs $5';
     expect(checkMessage(message, variables)).toEqual([]);
     expect(checkMessage('${target.redy} and ${target.redy} of ${target.replicas}', variables)).toEqual([

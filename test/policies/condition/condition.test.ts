@@ -132,12 +132,12 @@ const facts: readonly (readonly [condition: unknown, expected: unknown])[] = [
   [{ age: '2026-01-15T09:59:59Z' }, 1000],
 ];
 
-describe('a condition over known data', () => {
+describe('a condition over complete data', () => {
   it.each(facts)('%j is %j', (condition, expected) => {
     expect(answer(condition, data)).toEqual(expected);
   });
 
-  it('is true as JsonLogic has truth', () => {
+  it('is true by the rules of JsonLogic', () => {
     const truths = [0, '', [], null, false, '0', [0], 'x'].map((value) => {
       const result = evaluateCondition(value, {}, nowMs);
       return result.kind === 'value' && result.isTrue;
@@ -158,7 +158,7 @@ describe('a condition over known data', () => {
   });
 });
 
-describe('a condition over data that is not known', () => {
+describe('a condition over incomplete data', () => {
   const unread = { unknown: 'no reading' };
   const partly = {
     q: unread,
@@ -205,16 +205,16 @@ describe('a condition over data that is not known', () => {
     [{ some: [{ var: 'zones' }, { '==': [{ var: 'ready' }, 3] }] }, true],
     [{ count: { var: 'zones' } }, 2],
     [{ all: [{ filter: [{ var: 'zones' }, { known: 'ready' }] }, { '>': [{ var: 'ready' }, 2] }] }, true],
-  ])('%j does not read it and is %j', (condition, expected) => {
+  ])('%j does not read the unknown value and is %j', (condition, expected) => {
     expect(answer(condition, partly)).toEqual(expected);
   });
 
-  it('takes an object with more than the key unknown for data', () => {
+  it('reads an object with more keys than unknown as data', () => {
     expect(answer({ var: 'labels.unknown' }, { labels: { unknown: 'a', other: 'b' } })).toBe('a');
   });
 });
 
-describe('a condition that has no answer is unknown, never permission', () => {
+describe('a condition without a result is unknown, never permission', () => {
   it.each<readonly [condition: unknown, reason: string]>([
     [{ '/': [0, 0] }, 'the result of / is not a finite number'],
     [{ '%': [1, 0] }, 'the result of % is not a finite number'],
@@ -237,7 +237,7 @@ describe('a condition that has no answer is unknown, never permission', () => {
     expect(answer(condition)).toEqual({ unknown: [], reason });
   });
 
-  it('whose values JavaScript cannot convert is unknown too', () => {
+  it('with values that JavaScript cannot convert is unknown too', () => {
     expect(answer({ '==': [{ var: 'o' }, 'x'] }, { o: { toString: 1, valueOf: 1 } })).toEqual({
       unknown: [],
       reason: 'the condition cannot be evaluated: Cannot convert object to primitive value',
@@ -245,7 +245,7 @@ describe('a condition that has no answer is unknown, never permission', () => {
   });
 });
 
-describe('the prototype is out of reach', () => {
+describe('the prototype is not accessible', () => {
   const names = ['constructor', 'toString', 'valueOf', 'hasOwnProperty', '__proto__', 'prototype', 'length', '#read', '#step', 'var.x'];
 
   it.each(names)('%s is no operator', (name) => {
@@ -271,7 +271,7 @@ describe('the prototype is out of reach', () => {
     expect(answer([{ has: path }, { known: path }, { missing: [path] }], own)).toEqual([false, false, [path]]);
   });
 
-  it('an own key of such a name is a key like any other', () => {
+  it('a key of such a name in the object is a normal key', () => {
     const own = JSON.parse('{"__proto__": {"constructor": 7}, "toString": 8}');
     expect(answer([{ var: '__proto__.constructor' }, { val: 'toString' }], own)).toEqual([7, 8]);
   });
@@ -296,14 +296,14 @@ describe('the work of a condition is bounded', () => {
     expect(answer(condition)).toEqual(outOfSteps);
   });
 
-  it('text grows to 16384 characters and no further', () => {
+  it('text grows to at most 16384 characters', () => {
     expect(answer(accumulate({ cat: [{ var: 'accumulator' }, { var: 'accumulator' }] }))).toEqual({
       unknown: [],
       reason: 'the text that cat builds has more than 16384 characters',
     });
   });
 
-  it('2000 levels are refused before evaluation', () => {
+  it('2000 levels are rejected before evaluation', () => {
     let condition: unknown = true;
     for (let depth = 0; depth < 2000; depth += 1) condition = { '!': condition };
     expect(answer(condition)).toEqual({ unknown: [], reason: 'The condition is nested more than 32 deep' });
@@ -315,7 +315,7 @@ describe('the work of a condition is bounded', () => {
     expect(answer({ '!!': { var: 'deep' } }, { deep })).toEqual({ unknown: [], reason: expect.stringMatching(/steps|call stack/) });
   });
 
-  it('an evaluation that ran out leaves the next one all its steps', () => {
+  it('an evaluation at its limit does not reduce the steps of the next one', () => {
     answer(accumulate([{ var: 'accumulator' }, { var: 'accumulator' }]));
     expect(answer({ '==': [{ var: 'n' }, 3] }, data)).toBe(true);
   });

@@ -34,7 +34,7 @@ describe.skipIf(!isPresent)(title, () => {
   const cases = isPresent ? officialCases() : [];
   const absent = new Map(readsAbsent);
 
-  it('answers 267 of the 277 cases as expected', () => {
+  it('gives the expected result in 267 of the 277 cases', () => {
     const failed = cases.flatMap(([rule, data, expected], index) => {
       const result = evaluateCondition(rule, data, 0);
       const isSame = result.kind === 'value' && JSON.stringify(result.value) === JSON.stringify(expected);
@@ -44,7 +44,7 @@ describe.skipIf(!isPresent)(title, () => {
     expect(failed).toEqual(readsAbsent.map(([number]) => number));
   });
 
-  it('answers unknown in the other ten, which read an absent variable', () => {
+  it('is unknown in the other ten, which read an absent variable', () => {
     const answers = cases.flatMap(([rule, data], index) => {
       const result = evaluateCondition(rule, data, 0);
       return absent.has(index + 1) ? [[index + 1, result]] : [];

@@ -58,7 +58,7 @@ function tree(
 }
 
 describe('conditions', () => {
-  it('answer as plain json-logic-js does when everything is known and has a finite result', () => {
+  it('have the result of json-logic-js if all values are known and the result is finite', () => {
     let answered = 0;
     const runs = rounds(3000, 1000);
     fc.assert(
@@ -75,7 +75,7 @@ describe('conditions', () => {
     expect(answered).toBeGreaterThan(runs / 2);
   });
 
-  it('never change a decided answer when a value becomes known', () => {
+  it('keep a decided result when an unknown value becomes known', () => {
     const has = fc.constantFrom(
       { has: 'n' },
       { has: 't' },
@@ -126,7 +126,7 @@ describe('conditions', () => {
     expect([...kinds].sort()).toEqual(['bad', 'good', 'unknown', 'value']);
   });
 
-  it('give the same answer each time', () => {
+  it('have the same result each time', () => {
     fc.assert(
       fc.property(conditions(), knownData, (condition, given) => {
         expect(evaluateCondition(structuredClone(condition), given, nowMs)).toEqual(evaluateCondition(condition, given, nowMs));

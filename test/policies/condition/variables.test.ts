@@ -42,7 +42,7 @@ const data = {
 describe('the variables of rules', () => {
   const variables = ruleVariables(['queue']);
 
-  it('are these', () => {
+  it('are complete', () => {
     expect(variablePaths(variables)).toEqual([
       'action',
       'change.from',
@@ -81,7 +81,7 @@ describe('the variables of rules', () => {
     expect(variablePaths(gateVariables)).toEqual(['value']);
   });
 
-  it('have in the data the types that the table says', () => {
+  it('have the documented types in the data', () => {
     const found = variablePaths(variables)
       .filter((path) => !path.includes('[]') && !path.endsWith('.*'))
       .map((path) => [path, typeAt(variables, path.split('.')), evaluateCondition({ var: path }, data, nowMs)] as const);
@@ -118,7 +118,7 @@ function isOfType(value: unknown, type: ConditionType): boolean {
   }
 }
 
-describe('the marker for what could not be read', () => {
+describe('the marker of an unreadable value', () => {
   it.each<readonly [value: unknown, expected: boolean]>([
     [{ unknown: 'no data' }, true],
     [{ unknown: 'a', other: 'b' }, false],
@@ -154,7 +154,7 @@ describe('a message', () => {
     expect(substitute('${target.name}'.repeat(70), long).length).toBe(2048);
   });
 
-  it('does not replace what a value brings in', () => {
+  it('does not expand text in a value', () => {
     expect(substitute('${target.name}', { target: { name: '${now} $& $1' }, now: 1 })).toBe('${now} $& $1');
   });
 
@@ -163,7 +163,7 @@ describe('a message', () => {
   });
 });
 
-describe('the name that was meant', () => {
+describe('the suggested name', () => {
   const names = ['target', 'group', 'inputs', 'action', 'now', 'scaleDown'];
 
   it.each<readonly [name: string, expected: string | undefined]>([

@@ -37,7 +37,7 @@ function held(input: Partial<LiveInput>) {
 
 const inMimir = ['mimir/ingester', 'mimir/store-gateway'];
 
-describe('a RolloutPolicy that cannot be used', () => {
+describe('an invalid RolloutPolicy', () => {
   it.each<[string, object, string]>([
     ['a field that does not exist', { rules: [rule({ efect: 'deny' })] }, 'RG2003'],
     ['rules that are no list', { rules: 'nonsense' }, 'RG2005'],
@@ -63,7 +63,7 @@ describe('a RolloutPolicy that cannot be used', () => {
 
   const broken = { rules: 'nonsense' };
 
-  it('blocks only its targets, if they can be read', () => {
+  it('blocks only its targets, if they are readable', () => {
     expect(held({ objects: [policy({ ...broken, targets: { groups: ['ingester'] } })] }).groups).toEqual(['mimir/ingester']);
     expect(held({ objects: [policy({ ...broken, targets: { all: true, namespaces: ['loki'] } }, agentNamespace)] }).groups).toEqual([
       'loki/ingester',
@@ -72,12 +72,12 @@ describe('a RolloutPolicy that cannot be used', () => {
     expect(held({ objects: [policy({ ...broken, targets: { all: true, groups: ['ingester'] } })] }).groups).toEqual(inMimir);
   });
 
-  it('may have named every namespace when it stands where the agent lives', () => {
+  it('may have any namespace as its target if it is in the namespace of the agent', () => {
     expect(held({ objects: [policy({ targets: 7 }, agentNamespace)] }).groups).toEqual(['loki/ingester', ...inMimir]);
     expect(held({ objects: [policy({ targets: 7 }, 'elsewhere')] }).groups).toEqual([]);
   });
 
-  it('is used when only a message names what does not exist', () => {
+  it('is used if only a message names a missing variable', () => {
     const { groups, names } = held({ objects: [policy({ rules: [rule({ message: 'see {{target.nothing}}' })] })] });
     expect({ groups, names }).toEqual({ groups: [], names: ['load'] });
   });
@@ -101,7 +101,7 @@ describe('a directory', () => {
     expect(result.isSound).toBe(true);
   });
 
-  it('that is not read blocks no group', () => {
+  it('that was not read blocks no group', () => {
     expect(held({ directory: file('spec: ['), order: ['objects', 'adopted'] }).groups).toEqual([]);
   });
 });

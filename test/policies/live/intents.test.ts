@@ -35,7 +35,7 @@ describe('an intent', () => {
     expect(readIntent(objectWith(broken))).toEqual({ unknown: expect.stringMatching(problem) });
   });
 
-  it('is no object of another kind', () => {
+  it('is not an object of another kind', () => {
     for (const other of [7, {}, { ...objectWith({}), kind: 'ConfigMap', apiVersion: 'v1' }])
       expect(readIntent(other)).toHaveProperty('unknown');
   });

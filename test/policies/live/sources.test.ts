@@ -86,11 +86,11 @@ const groupsOf = (result: LivePolicies) =>
 const findingsOf = ({ findings }: LivePolicies) => findings.map((one) => `${one.code} ${placeText(one)}: ${one.message}`);
 
 describe('a group of the cluster', () => {
-  it('is adopted when no file or object defines it', () => {
+  it('is adopted if no file or object defines it', () => {
     expect(groupsOf(live({}))).toEqual(['mimir/ingester abc adopted']);
   });
 
-  it('is not adopted when adoption is no source', () => {
+  it('is not adopted if adoption is no source', () => {
     expect(groupsOf(live({ order: ['directory', 'objects'] }))).toEqual([]);
   });
 
@@ -103,11 +103,11 @@ describe('a group of the cluster', () => {
     expect(groupsOf(live({ objects: [group({ sets: ['other-z'] })] }))).toEqual(['mimir/ingester z objects']);
   });
 
-  it('leaves adopted groups of other namespaces alone', () => {
+  it('does not affect adopted groups of other namespaces', () => {
     expect(groupsOf(live({ objects: [group({ namespace: 'loki' })] }))).toEqual(['loki/ingester a objects', 'mimir/ingester abc adopted']);
   });
 
-  it('is what the first source says; a second definition is a finding at its place', () => {
+  it('comes from the first source; a second definition is a finding at its place', () => {
     const given = { directory: file(plain({ maxUnavailable: 2 })), objects: [group({ maxUnavailable: 3 })] };
     const limitOf = (result: LivePolicies) => result.groups[0]?.zones[0]?.maxUnavailable;
     const first = live(given);
@@ -121,7 +121,7 @@ describe('a group of the cluster', () => {
     expect(findingsOf(second)).toEqual([expect.stringMatching(/^RG2101 policies\.yaml:1:\d+: /)]);
   });
 
-  it('stays adopted when adoption comes first, and the definition is a finding', () => {
+  it('stays adopted if adoption is the first source, and the definition is a finding', () => {
     const result = live({ objects: [group({ name: 'mine' })], order: ['adopted', 'objects'] });
     expect(groupsOf(result)).toEqual(['mimir/ingester abc adopted']);
     expect(findingsOf(result)).toEqual([
@@ -129,7 +129,7 @@ describe('a group of the cluster', () => {
     ]);
   });
 
-  it('is no second definition when the agent wrote it for its own directory', () => {
+  it('is no second definition if the agent wrote it for its own directory', () => {
     const copy = group({ maxUnavailable: 3, annotations: { 'rollout-group.dev/source': 'directory' } });
     const result = live({ directory: file(plain({ maxUnavailable: 2 })), objects: [copy] });
     expect([groupsOf(result), findingsOf(result)]).toEqual([['mimir/ingester a directory'], []]);
@@ -143,7 +143,7 @@ describe('a group of the cluster', () => {
     ]);
   });
 
-  it('of another namespace is left out, and a file that defines one is a finding', () => {
+  it('of another namespace is omitted, and a file that defines one is a finding', () => {
     const result = live({ directory: file(plain({ namespace: 'loki' })), namespaces: ['mimir'] });
     expect(groupsOf(result)).toEqual(['mimir/ingester abc adopted']);
     expect(findingsOf(result)).toContainEqual(expect.stringContaining('the namespace loki, which the agent does not manage'));
@@ -163,8 +163,8 @@ describe('a group of the cluster', () => {
   });
 });
 
-describe('unusable definitions', () => {
-  it('leaves out itself alone, and is a finding at the field', () => {
+describe('invalid definitions', () => {
+  it('omit only themselves, with a finding at the field', () => {
     const result = live({ objects: [group({ name: 'bad', sets: ['x-z'], maxUnavailable: 'lots' }), group({ name: 'good' })] });
     expect(groupsOf(result)).toEqual(['mimir/good a objects']);
     expect(findingsOf(result)).toEqual([
@@ -175,11 +175,11 @@ describe('unusable definitions', () => {
   it.each([
     ['its name', { sets: ['x-z'] }],
     ['its member', { name: 'mine' }],
-  ])('hands no group of %s over to adoption', (_case, text) => {
+  ])('leave no group of %s to adoption', (_case, text) => {
     expect(groupsOf(live({ objects: [group({ ...text, maxUnavailable: 'lots' })] }))).toEqual([]);
   });
 
-  it('hands no group over to a later source', () => {
+  it('leave no group to a later source', () => {
     expect(groupsOf(live({ directory: file(plain({ maxUnavailable: 'lots' })), objects: [group()] }))).toEqual([]);
   });
 
@@ -190,12 +190,12 @@ describe('unusable definitions', () => {
     ['a key of JavaScript', JSON.parse(JSON.stringify(group()).replace('"strategy"', '"__proto__":{"x":1},"strategy"')), 'RG1011'],
     ['no object at all', 7, 'RG1012'],
     ['nothing', null, 'RG1012'],
-  ])('is a finding: %s', (_case, raw, code) => {
+  ])('are a finding: %s', (_case, raw, code) => {
     const result = live({ objects: [raw], order: ['objects'] });
     expect([groupsOf(result), result.findings[0]?.code]).toEqual([[], code]);
   });
 
-  it('is refused when it is nested deeper than any policy, however deep', () => {
+  it('are rejected if they are nested deeper than any policy', () => {
     let when: unknown = 1;
     for (let depth = 0; depth < 5000; depth += 1) when = { '!': [when] };
     const deep = {
@@ -208,7 +208,7 @@ describe('unusable definitions', () => {
 });
 
 describe('policies and intents', () => {
-  it('come from every source, with objects as their places', () => {
+  it('are read from every source, with objects as their places', () => {
     const result = live({ directory: file(policyText('from-file')), objects: [policy('from-object', { groups: ['ingester'] })] });
     expect(result.policies.map((one) => [one.name, one.limitSources['minReplicas']])).toEqual([
       ['from-file', { file: 'policies.yaml', line: 1, column: expect.any(Number) }],
@@ -216,7 +216,7 @@ describe('policies and intents', () => {
     ]);
   });
 
-  it('of a source that is not listed do not count, but requests always do', () => {
+  it('of a source that is not listed are ignored, except requests', () => {
     const result = live({ objects: [policy('p', { all: true }), intent('stop')], order: ['adopted'] });
     expect([result.policies, result.intents.map((one) => one.name)]).toEqual([[], ['stop']]);
   });
@@ -237,7 +237,7 @@ describe('policies and intents', () => {
     ]);
   });
 
-  it('have every field that the engine reads from the object', () => {
+  it('have every field of the object that the engine reads', () => {
     const given = intent('back', {
       ...{
         action: 'abort',
@@ -286,14 +286,14 @@ describe('the digest', () => {
     expect(straight.digest).toMatch(/^[0-9a-f]{64}$/);
   });
 
-  it('does not depend on where a definition stands, and does on what it says', () => {
+  it('depends on the content of a definition and not on its place', () => {
     const inFile = live({ directory: file(plain({})) });
     expect(inFile.digest).toBe(live({ objects: [group()] }).digest);
     expect(inFile.digest).not.toBe(live({ objects: [group({ maxUnavailable: 2 })] }).digest);
   });
 });
 
-describe('the digest of what adoption reads', () => {
+describe('the digest of the adopted settings', () => {
   const base = adoptionDigest(statefulSet());
 
   it.each<[string, Parameters<typeof statefulSet>[0], boolean]>([
@@ -308,7 +308,7 @@ describe('the digest of what adoption reads', () => {
     expect(adoptionDigest(statefulSet(text)) !== base).toBe(isChanged);
   });
 
-  it('does not change with the next downscale, and is empty where nothing is adopted', () => {
+  it('does not change with the next downscale, and is empty without an adopted group', () => {
     const at = (time: string) => adoptionDigest(statefulSet({ annotations: { 'grafana.com/last-downscale': time } }));
     expect(at('2026-01-01T00:00:00Z')).toBe(at('2026-01-02T00:00:00Z'));
     expect([adoptionDigest({ kind: 'StatefulSet', metadata: { name: 'a' } }), adoptionDigest(null)]).toEqual(['', '']);

@@ -49,7 +49,7 @@ function clock(zone: string, ms: number): { readonly day: string; readonly minut
 }
 
 describe('a daily window', () => {
-  it('opens once each day of a year, at its time or after the gap that swallowed it, for exactly its duration', () => {
+  it('opens once each day of a year, at its time or after the skipped hour, for exactly its duration', () => {
     const fromMs = Date.UTC(2026, 0, 10);
     fc.assert(
       fc.property(
@@ -100,7 +100,7 @@ const oddInstant = fc
 describe('the state of a window', () => {
   const part = fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true });
 
-  it('lasts until the instant that it names, and an opening that it names is one', () => {
+  it('lasts until the named time, and the named opening is one', () => {
     fc.assert(
       fc.property(anyWindow, fc.oneof(instant, oddInstant), part, (given, atMs, share) => {
         const state = windowState(given, atMs);
@@ -115,7 +115,7 @@ describe('the state of a window', () => {
     );
   });
 
-  it('does not depend on what was asked before', () => {
+  it('does not depend on earlier queries', () => {
     fc.assert(
       fc.property(anyWindow, fc.array(fc.oneof(instant, oddInstant), { minLength: 1, maxLength: 12 }), (given, instants) => {
         const asked = instants.map((atMs) => windowState(given, atMs));
@@ -127,7 +127,7 @@ describe('the state of a window', () => {
 });
 
 describe('windows of policies', () => {
-  it('never open by one more policy, and name the next change', () => {
+  it('never open by an additional policy, and name the next change', () => {
     const policies = fc.array(fc.array(anyWindow, { maxLength: 3 }), { maxLength: 3 });
     fc.assert(
       fc.property(policies, fc.array(anyWindow, { maxLength: 2 }), fc.oneof(instant, oddInstant), (given, added, atMs) => {

@@ -43,12 +43,12 @@ describe('a window by schedule', () => {
     expect(stateAt(businessHours, at)).toBe(expected);
   });
 
-  it('may last over midnight, the end of a month and the end of a year', () => {
+  it('may last beyond midnight, the end of a month and the end of a year', () => {
     expect(stateAt(scheduled('0 22 * * *', 10, 'UTC'), '2026-12-31T23:30:00Z')).toBe('open 2026-12-31T22:00Z to 2027-01-01T08:00Z');
     expect(stateAt(scheduled('0 0 1 * *', 24, 'UTC'), '2026-02-01T12:00:00Z')).toBe('open 2026-02-01T00:00Z to 2026-02-02T00:00Z');
   });
 
-  it('is open through openings that touch, until the end of the latest', () => {
+  it('is open during adjacent openings, until the end of the latest', () => {
     const weekdays = scheduled('0 0 * * 1-5', 24, 'UTC');
     expect(stateAt(weekdays, '2026-01-14T12:00:00Z')).toBe('open 2026-01-14T00:00Z to 2026-01-15T00:00Z');
     expect(joinWindows([[weekdays]], 'rollout', Date.parse('2026-01-14T12:00:00Z')).changesMs).toBe(Date.parse('2026-01-17T00:00:00Z'));
@@ -60,7 +60,7 @@ describe('a window by schedule', () => {
   });
 
   it.each([scheduled('not a cron', 1), scheduled('0 9 * * *', 1, 'Europe/Nowhere'), scheduled('0 9 * * *', 0)])(
-    'that cannot be read says so: $schedule',
+    'with an error has a finding: $schedule',
     (window) => {
       expect(windowState(window, 0)).toEqual({ isOpen: false, isUnreadable: true });
     },
@@ -162,7 +162,7 @@ describe('a window by ranges', () => {
     ['2027-01-05T06:59:59.999Z', 'open 2026-12-18T17:00Z to 2027-01-05T07:00Z'],
     ['2027-01-05T07:00:00Z', 'closed until 2027-03-01T00:00Z'],
     ['2027-03-02T00:00:00Z', 'closed until ever'],
-  ])('at %s is %s: half-open, and one where they touch', (at, expected) => {
+  ])('at %s is %s: half-open, and joined if adjacent', (at, expected) => {
     expect(stateAt(freeze, at)).toBe(expected);
   });
 });
@@ -303,7 +303,7 @@ describe('a schedule', () => {
     expect(problems.map(({ code, field }) => [code, field])).toEqual(found);
   });
 
-  it('says what is wrong in one sentence', () => {
+  it('has one sentence for the error', () => {
     const messages = (cron: string, hours: number, timeZone: string) =>
       checkSchedule({ cron, durationMs: hours * hourMs, timeZone }).map(({ message }) => message);
     expect([
@@ -324,7 +324,7 @@ describe('a schedule', () => {
     ]);
   });
 
-  it('has problems with codes that the table of findings knows for them', () => {
+  it('has problems with codes in the table of findings', () => {
     const titles = ['RG2401', 'RG2402', 'RG2403', 'RG2404', 'RG2405', 'RG2408'].map((code) => explainCode(code)?.title);
     expect(titles).toEqual([
       'The schedule is not valid',

@@ -14,7 +14,7 @@ function budget({ server }: World, zone: string) {
 }
 
 describe('the disruption controller', () => {
-  it('tells how many pods may go from the beginning on', () => {
+  it('reports the allowed disruptions from the start', () => {
     expect(budget(newWorld({ rotateBy: 'evict', maxUnavailable: 2 }), 'a')).toEqual({
       observedGeneration: 1,
       currentHealthy: 3,
@@ -43,7 +43,7 @@ describe('the disruption controller', () => {
     expect(budget(world, 'a')).toMatchObject({ currentHealthy: 3, disruptionsAllowed: 1, reason: 'SufficientPods' });
   });
 
-  it('lets one pod be evicted, and no other until its successor is ready', async () => {
+  it('allows one eviction, and no other until its successor is ready', async () => {
     const world = newWorld({ rotateBy: 'evict' });
     const { server, run, until, readyCount } = world;
     expect(server.evict(anybody, 'mimir', 'ingester-zone-a-0')).toBe(201);
@@ -64,7 +64,7 @@ describe('the disruption controller', () => {
     expect(budget(world, 'a')).toMatchObject({ currentHealthy: 5, disruptionsAllowed: 1 });
   });
 
-  it('forgets after two minutes an eviction that never became a deletion', async () => {
+  it('drops an eviction without a deletion after two minutes', async () => {
     const world = newWorld({ rotateBy: 'evict' });
     const { server, run } = world;
     const status = { disruptionsAllowed: 0, disruptedPods: { 'ingester-zone-a-1': '2026-01-15T12:00:00Z' } };

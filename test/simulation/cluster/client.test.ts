@@ -42,7 +42,7 @@ it('sends the requests for one object one after the other', () => {
   expect(count()).toBe('2 after 1');
 });
 
-it('lets a patch be reviewed again if the object changed meanwhile, and reports a denial', () => {
+it('reviews a patch again if the object changed meanwhile, and reports a denial', () => {
   const { server, client, reviews, allow, count } = world();
   const told: string[] = [];
   client.change(alice, reference, set('1'), { denied: () => told.push('denied'), done: () => told.push('done') });
@@ -53,7 +53,7 @@ it('lets a patch be reviewed again if the object changed meanwhile, and reports 
   expect([count(), told]).toEqual(['0', ['denied']]);
 });
 
-it('asks for no review of a change without an effect, and writes at once without webhooks', () => {
+it('reviews no change without an effect, and writes at once without webhooks', () => {
   const { server, client, reviews, count } = world();
   client.change(alice, reference, set('0'));
   expect(reviews).toEqual([]);

@@ -51,7 +51,7 @@ describe('the model of a metric server', () => {
     expect(read(gateServer, 'hang')).toBe('silence');
   });
 
-  it('knows one query only', () => {
+  it('has one query only', () => {
     const { gateServer } = server('passing');
     expect(gateServer.answer({ ...question, query: 'up' })).toMatchObject({ status: 400 });
     expect(gateServer.answer({ ...question, source: 'other' })).toMatchObject({ status: 400 });

@@ -55,7 +55,7 @@ describe('a group of the examples', () => {
     expect(commits.map(({ resource, after }) => `${resource} ${after.metadata.name}`)).toEqual([]);
   });
 
-  it.each(groups)('$example asks for replicas where its policies look for them', async ({ example, name, asked, becomes }) => {
+  it.each(groups)('$example has replicas in the object that its policies read', async ({ example, name, asked, becomes }) => {
     const { cluster, run, commits } = newWorld({}, 1, given(example, name), { kinds });
     cluster.happen({ kind: 'setReplicas', replicas: asked });
     await run(20_000);

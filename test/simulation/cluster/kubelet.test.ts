@@ -15,7 +15,7 @@ function storyOf({ commits }: World, name: string): readonly string[] {
 }
 
 describe('the kubelets', () => {
-  it('tell of a pod in small steps', async () => {
+  it('report a pod in small steps', async () => {
     const world = newWorld({}, 3);
     const { cluster, run, until, readyCount } = world;
     cluster.happen({ kind: 'deletePod', zone: 'a', ordinal: 0 });
@@ -36,7 +36,7 @@ describe('the kubelets', () => {
     `);
   });
 
-  it('write whole seconds, and another one only when readiness changes', async () => {
+  it('write whole seconds, and another time only if readiness changes', async () => {
     const { cluster, run, server } = newWorld();
     const transition = () => {
       const { conditions = [] } = (server.get('pods', 'mimir', 'ingester-zone-a-0')?.['status'] ?? {}) as {
@@ -55,7 +55,7 @@ describe('the kubelets', () => {
     expect(transition()).toBe('2026-01-15T12:00:40Z');
   });
 
-  it('let a pod fail until every cause is over', async () => {
+  it('keep a pod failing until every cause ends', async () => {
     const { cluster, run, pod } = newWorld();
     cluster.happen({ kind: 'podFails', zone: 'a', ordinal: 0, forMs: 30_000 });
     cluster.happen({ kind: 'podFails', zone: 'a', ordinal: 0, forMs: 60_000 });
@@ -65,7 +65,7 @@ describe('the kubelets', () => {
     expect(pod('a', 0).isReady).toBe(true);
   });
 
-  it('let a pod flap as often as asked', async () => {
+  it('change the readiness of a pod as often as configured', async () => {
     const { cluster, run, commits, pod } = newWorld();
     cluster.happen({ kind: 'podFlaps', zone: 'b', ordinal: 2, times: 3 });
     await run(60_000);
@@ -118,7 +118,7 @@ describe('the kubelets', () => {
     expect(pod('a', 0).uid).not.toBe(uid);
   });
 
-  it('are as slow as they are told to be, for pods that begin from then on', async () => {
+  it('are as slow as configured, for pods that start from then on', async () => {
     const timeOf = async (startFactor: number, drainFactor: number): Promise<number> => {
       const { cluster, run, until, readyCount, nowMs } = newWorld();
       cluster.happen({ kind: 'slowKubelet', startFactor, drainFactor, forMs: 400_000 });

@@ -34,7 +34,7 @@ describe('an apply of a GitOps tool', () => {
     expect(partitionOf(set('a'))).toBe(1_000_000);
   });
 
-  it('without force ends at a conflict with a person, and otherwise writes the image in Git', async () => {
+  it('without force ends at a conflict with a user, and otherwise writes the image in Git', async () => {
     const world = newWorld();
     world.cluster.happen(git);
     await world.run(3000);

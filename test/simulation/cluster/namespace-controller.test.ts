@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import { Refusal } from '../../../simulation/server/refusal.ts';
 import { newWorld } from './world.ts';
 
-it('loses all its objects for good when it is deleted, and refuses new ones', async () => {
+it('loses all its objects when it is deleted, and rejects new ones', async () => {
   const { cluster, server, run } = newWorld({ rotateBy: 'evict', strategy: 'pinned' });
   expect(cluster.happen({ kind: 'terminateNamespace' })).toBe(true);
   const map = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'a', namespace: 'mimir' } };

@@ -76,7 +76,7 @@ describe('a node that is lost', () => {
 });
 
 describe('a node that is drained', () => {
-  it('loses its pods one after the other, and takes pods again', async () => {
+  it('loses its pods one after the other, and accepts pods again', async () => {
     const { cluster, run, until, server, pods, readyCount, told } = newWorld();
     const before = pods('c').map(({ uid }) => uid);
     cluster.happen({ kind: 'nodeDrained', zone: 'c' });
@@ -89,7 +89,7 @@ describe('a node that is drained', () => {
     expect(kept.map(({ uid }) => uid)).toEqual(before.filter((uid) => !leaving.some((pod) => pod.uid === uid)));
   });
 
-  it('waits for the budget: no second pod of the zone goes while one is down', async () => {
+  it('waits for the budget: no second pod of the zone is evicted while one is down', async () => {
     const world = newWorld({ rotateBy: 'evict', maxUnavailable: 1, startMs: 20_000 });
     const { cluster, run, commits, pods, readyCount } = world;
     let fewest = 3;

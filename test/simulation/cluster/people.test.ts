@@ -89,7 +89,7 @@ describe('an undo', () => {
 });
 
 describe('an exception', () => {
-  it('replaces the one before it, and is refused next to one that has not ended', async () => {
+  it('replaces the previous one, and is denied next to a running one', async () => {
     const { cluster, server, run } = newWorld();
     const override = { kind: 'override', by: 'alice', forMs: 20_000 } as const;
     const allowed = () =>
@@ -214,7 +214,7 @@ describe('a group that is paused', () => {
 });
 
 describe('a StatefulSet', () => {
-  it('leaves a group of objects and comes back to its place', async () => {
+  it('removes a group of objects and adds it again', async () => {
     const world = newWorld();
     world.cluster.happen({ kind: 'leaveGroup', zone: 'b', forMs: 30_000 });
     world.cluster.happen({ kind: 'leaveGroup', zone: 'a', forMs: 60_000 });
@@ -225,7 +225,7 @@ describe('a StatefulSet', () => {
     expect(zonesOf(world)).toEqual(['a', 'b', 'c']);
   });
 
-  it('leaves a group of labels and comes back', async () => {
+  it('removes a group of labels and adds it again', async () => {
     const { cluster, run, set } = newWorld({ kind: 'adopted' });
     cluster.happen({ kind: 'leaveGroup', zone: 'c', forMs: 30_000 });
     expect(set('c').metadata.labels?.['rollout-group']).toBe(undefined);
@@ -273,7 +273,7 @@ describe('a StatefulSet', () => {
     expect(server.get('statefulsets.apps', 'mimir', 'ingester-zone-a')).not.toBe(undefined);
   });
 
-  it('has another strategy as long as was said, or until the group is to heal', async () => {
+  it('has another strategy for the configured time, or until the group is to recover', async () => {
     const { cluster, run, set } = newWorld();
     const strategy = (zone: string) => specOf(set(zone)).updateStrategy?.type;
     cluster.happen({ kind: 'setStrategy', zone: 'a', type: 'RollingUpdate', forMs: 20_000 });

@@ -12,7 +12,7 @@ const startSeconds = Date.UTC(2026, 0, 15, 12) / 1000;
 const seeds = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10];
 
 describe('a pod', () => {
-  it('that is asked to prepare tells since when, the same instant each time, until it is told to stay', async () => {
+  it('reports the time of its first preparation, the same each time, until it is cancelled', async () => {
     const world = newWorld({ replicas: 'delayedMirror' });
     const { uid } = world.pod('a', 2);
     await world.run(1700);
@@ -26,11 +26,11 @@ describe('a pod', () => {
     expect(ask(world, 'POST')?.body).toBe(`{"timestamp":${startSeconds + 6}}`);
   });
 
-  it('that does not exist answers nothing', () => {
+  it('that does not exist gives no answer', () => {
     expect(ask(newWorld(), 'POST', 'ingester-zone-a-7')).toBe(undefined);
   });
 
-  it('that crashes again and again answers nothing', async () => {
+  it('in a crash loop gives no answer', async () => {
     const world = newWorld({}, 2);
     world.cluster.happen({ kind: 'setImage', image: 'broken/app:2' });
     await world.run(2000);
@@ -39,7 +39,7 @@ describe('a pod', () => {
     expect(ask(world, 'POST')).toBe(undefined);
   });
 
-  it('on a node that is lost answers nothing until it is back', async () => {
+  it('on a lost node gives no answer until the node returns', async () => {
     const world = newWorld();
     world.cluster.happen({ kind: 'nodeLost', zone: 'a', forMs: 10_000 });
     const answers = (): number => [0, 1, 2].filter((ordinal) => ask(world, 'DELETE', `ingester-zone-a-${ordinal}`) !== undefined).length;
@@ -63,7 +63,7 @@ describe('a pod', () => {
     expect(outcomes).toEqual(new Set(['kept, the same instant', 'forgotten, a new one']));
   });
 
-  it('that is removed and comes back finds what it kept on its volume, which is retained', async () => {
+  it('that is removed and created again finds the state on its retained volume', async () => {
     const kept = new Set<number>();
     for (const seed of seeds) {
       const world = newWorld({ replicas: 'own' }, seed);

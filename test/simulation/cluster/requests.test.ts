@@ -107,7 +107,7 @@ describe('the requests of people', () => {
     expect(read()).toMatchObject([spec]);
   });
 
-  it('are not sent if the plugin would refuse them', () => {
+  it('are not sent if the plugin would deny them', () => {
     const { requests, created } = world({ ...waiting, waits: [] });
     for (const request of ['approve', 'reject', 'rollback', 'retry'] as const) expect(requests.submit(request, 'alice')).toBe(false);
     expect(world(undefined).requests.submit('abort', 'alice')).toBe(false);

@@ -27,7 +27,7 @@ describe('the StatefulSet controller', () => {
     );
   });
 
-  it('tells of a new template only some time after it was written', async () => {
+  it('reports a new template only some time after its write', async () => {
     const { cluster, run, set, status } = newWorld();
     cluster.happen({ kind: 'setImage', image: 'app:2', zones: ['a'] });
     await run(5);
@@ -36,7 +36,7 @@ describe('the StatefulSet controller', () => {
     expect(status('a').observedGeneration).toBe(2);
   });
 
-  it('replaces a pod that is deleted, at the update revision, and none on its own accord', async () => {
+  it('replaces a deleted pod, at the update revision, and no other pod', async () => {
     const { cluster, run, until, pods, pod, status, readyCount } = newWorld();
     cluster.happen({ kind: 'setImage', image: 'app:2' });
     await run(30_000);
@@ -72,7 +72,7 @@ describe('the StatefulSet controller', () => {
     expect(pod('a', 0).revision).toBe(status('a').updateRevision);
   });
 
-  it('lags as long as it is told to', async () => {
+  it('lags for the configured time', async () => {
     const { cluster, run, status } = newWorld();
     cluster.happen({ kind: 'controllerLags', delayMs: 20_000, forMs: 60_000 });
     cluster.happen({ kind: 'setImage', image: 'app:2' });

@@ -16,19 +16,19 @@ describe('the catalogue of defects', () => {
     expect(ids.filter((id) => !/^[a-z0-9]+(?:-[a-z0-9]+)*$/.test(id))).toEqual([]);
   });
 
-  it('edits the agent, the engine, the installation, the policies, the webhook and the cluster layer, and not what judges them', () => {
+  it('edits the agent, the engine, the installation, the policies, the webhook and the cluster layer, and not their judges', () => {
     const others = [...defects, ...allMutants].flatMap(({ id, edits }) =>
       edits.filter(({ file }) => !/^(?:agent|engine|install|cluster|webhook|policies)\//.test(file)).map(() => id),
     );
     expect(others).toEqual([]);
   });
 
-  it('says what each one breaks', () => {
+  it('describes the effect of each defect', () => {
     expect(defects.filter(({ breaks }) => breaks.length === 0)).toEqual([]);
   });
 
   for (const { id, edits } of [...defects, ...survivors, ...allMutants]) {
-    it(`${id} replaces what stands in the sources exactly once`, () => {
+    it(`${id} replaces a passage that occurs exactly once`, () => {
       for (const [file, ofFile] of byFile(edits)) {
         const text = readFileSync(file, 'utf8');
         expect(edited(text, ofFile)).not.toBe(text);
@@ -36,7 +36,7 @@ describe('the catalogue of defects', () => {
     });
   }
 
-  it('refuses an edit whose passage is gone, or stands there twice', () => {
+  it('rejects an edit with a missing or repeated passage', () => {
     const edit = { file: 'some.ts', find: 'one', replace: 'two' };
     expect(() => edited('nothing', [edit])).toThrow('some.ts has 0 times what a defect replaces once: one');
     expect(() => edited('one one', [edit])).toThrow('some.ts has 2 times what a defect replaces once: one');

@@ -14,26 +14,26 @@ describe('the simulation with a defect in it', () => {
     expect(await bundled([])).not.toContain('4711');
   });
 
-  it('finds nothing when the passage is gone', async () => {
+  it('finds nothing if the passage is missing', async () => {
     const edit = { file: 'agent/loop.ts', find: 'nobody ever wrote this', replace: '' };
     await expect(bundled([edit])).rejects.toThrow('agent/loop.ts has 0 times what a defect replaces once');
   });
 
-  it('finds nothing when its file is no part of a run', async () => {
+  it('finds nothing if its file is not part of a run', async () => {
     const edit = { file: 'plugin/context.ts', find: 'import', replace: 'import' };
     await expect(bundled([edit])).rejects.toThrow('these are no part of the simulation: plugin/context.ts');
   });
 });
 
 describe('a player', () => {
-  it('cuts off what does not come to an end, and plays the next one all the same', async () => {
+  it('stops a run that does not end, and plays the next one', async () => {
     const player = startPlayer(worker('for (;;);'), { limitMs: 200 });
     expect(foundBy(await player.play(scenario))).toEqual({ id: 'cut-off', message: 'it was not over after 0.2 s' });
     expect(foundBy(await player.play(scenario))?.id).toBe('cut-off');
     await player.close();
   });
 
-  it('tells of a worker that breaks down', async () => {
+  it('reports a failed worker', async () => {
     const player = startPlayer(worker("throw new Error('it broke');"));
     expect(foundBy(await player.play(scenario))).toEqual({ id: 'cut-off', message: 'it broke' });
     await player.close();

@@ -34,7 +34,7 @@ describe('the catalogue of invariants', () => {
     expect(silent).toEqual([]);
   });
 
-  it('has every invariant of which a judge speaks', () => {
+  it('has every invariant that a judge names', () => {
     const named = catalogue.flatMap((entry) => ('judgedBy' in entry ? entry.judgedBy.map((name) => `${name} ${entry.id}`) : []));
     const said = judges.flatMap((name) => {
       const text = textOf(name);

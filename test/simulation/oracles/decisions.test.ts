@@ -48,7 +48,7 @@ function reportOf(snapshot: Snapshot, ordinal: number, result: TakenAction['resu
 }
 
 describe('a turn that is as it should be', () => {
-  it('breaks nothing', () => {
+  it('accepts valid decisions', () => {
     const history = new History();
     const snapshot = viewOf(history);
     history.renew();
@@ -87,7 +87,7 @@ describe('S5', () => {
     return history.found('S5');
   };
 
-  it('finds what is carried out more than 10 s after it was decided, by the clock of the process', () => {
+  it('finds an action that is carried out more than 10 s after its decision, by the clock of the process', () => {
     expect(carriedOut(10_500)).toEqual([]);
     expect(carriedOut(12_000)).toHaveLength(1);
     expect(carriedOut(12_000, { rate: 0.7, wallErrorMs: 0 })).toEqual([]);
@@ -110,7 +110,7 @@ describe('S5', () => {
     expect(twice(12_000, false)).toEqual([]);
   });
 
-  it('asks the clock as it was when the request was sent', () => {
+  it('uses the clock at the time of the request', () => {
     const slow = { rate: 0.9, wallErrorMs: -40_000 };
     expect(carriedOut(2_000, slow, right)).toEqual([]);
     expect(carriedOut(14_000, slow, right)).toHaveLength(1);
@@ -148,7 +148,7 @@ describe('S21', () => {
     return history.found('S21');
   };
 
-  it('finds a machine that acts on what it has changed since, restarted or not', () => {
+  it('finds an agent that acts on state that it has changed since, restarted or not', () => {
     expect(twice('done', 'a1')).toHaveLength(1);
     expect(twice('done', 'a2')).toHaveLength(1);
   });
@@ -209,7 +209,7 @@ describe('S21', () => {
     expect(history.found('S21')).toEqual([]);
   });
 
-  it('does not blame an agent that cannot know', () => {
+  it('does not report an agent that cannot know', () => {
     expect(twice('unknown', 'a1')).toEqual([]);
     expect(twice('done', 'b1')).toEqual([]);
   });
@@ -245,7 +245,7 @@ describe('S27', () => {
 });
 
 describe('L9 of decisions', () => {
-  it('finds one that waits for nothing', () => {
+  it('finds a wait without a cause', () => {
     const history = new History();
     const snapshot = viewOf(history);
     const decision = decideGroup(snapshot, definition);
@@ -264,7 +264,7 @@ describe('L8', () => {
     return history.found('L8');
   };
 
-  it('finds a turn that sees what was over a minute ago', () => {
+  it('finds a turn with state that ended over a minute ago', () => {
     expect(seenAfter(59_000)).toEqual([]);
     expect(seenAfter(60_000)).toHaveLength(1);
   });

@@ -8,7 +8,7 @@ function prepared(history: History, reportedMs?: number): void {
 }
 
 describe('S11', () => {
-  it('finds a pod that leaves before its delay is over, and lets it leave when it is', () => {
+  it('finds a pod that leaves before its delay ends, and accepts it afterwards', () => {
     const early = new History(delayed);
     prepared(early);
     early.advance(58_000).scale('ing-a', 2, early.agent());
@@ -35,7 +35,7 @@ describe('S11', () => {
     expect(replaced.found('S11')).toHaveLength(1);
   });
 
-  it('finds a pod that was lost while it prepared, or before it was asked', () => {
+  it('finds a pod that was lost while it prepared, or before its first call', () => {
     const lost = (isAsked: boolean, waitedMs: number): readonly string[] => {
       const history = new History(delayed);
       if (isAsked) prepared(history);
@@ -94,7 +94,7 @@ describe('S11', () => {
     expect(successor(1_030_000, 'adopted')).toHaveLength(1);
   });
 
-  it('is not shortened by a pod that lies, which an adopted group believes', () => {
+  it('is not shortened by a pod with a wrong time, except in an adopted group', () => {
     const lying = (kind: 'native' | 'adopted'): readonly string[] => {
       const history = new History({ ...delayed, kind });
       prepared(history, history.nowMs - 3_600_000);
@@ -150,14 +150,14 @@ describe('S11', () => {
 });
 
 describe('L5', () => {
-  it('finds a pod that stays and was told last to leave', () => {
+  it('finds a pod that stays and was not cancelled', () => {
     const history = new History(delayed);
     prepared(history);
     history.heal().end();
     expect(history.found('L5')).toEqual(['at the end ing-a-2 is still prepared to leave, although it stays']);
   });
 
-  it('is content when it was told to stay, or has left', () => {
+  it('accepts a pod that was cancelled or has left', () => {
     const told = new History(delayed);
     prepared(told);
     told.call('ing-a-2', 'DELETE');

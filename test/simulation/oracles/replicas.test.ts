@@ -31,7 +31,7 @@ describe('a decrease that was sent before a webhook admitted an eviction in anot
 });
 
 describe('a decrease while another zone shrinks', () => {
-  it("breaks 'S1', also if a person shrinks the other zone", () => {
+  it("breaks 'S1', also if a user shrinks the other zone", () => {
     const history = new History({ replicas: 'own', betweenZonesSeconds: 0 });
     history.scale('ing-a', 2);
     history.advance(11_000).scale('ing-b', 2, history.agent());
@@ -67,7 +67,7 @@ describe('S12', () => {
     expect(shrink(60_000, ({ clocks }) => clocks.set('a1', { rate: 1, wallErrorMs: 60_000 }))).toEqual([]);
   });
 
-  it('leaves one zone alone, and numbers that a person forces', () => {
+  it('ignores one zone alone, and forced replicas', () => {
     const history = new History({ replicas: 'own' });
     history.scale('ing-a', 2, history.agent());
     history.advance(1000).scale('ing-a', 1, history.agent());
@@ -81,7 +81,7 @@ describe('S12', () => {
 });
 
 describe('S13', () => {
-  it('finds a follower below what its leader asks for, or still has', () => {
+  it('finds a follower below the requested or current replicas of its leader', () => {
     const history = new History({ replicas: 'leader' });
     history.scale('ing-b', 2, history.agent());
     expect(history.found('S13')).toHaveLength(1);
@@ -133,7 +133,7 @@ describe('S16', () => {
     return history.found('S16');
   };
 
-  it('finds replicas that go back although nothing else has changed', () => {
+  it('finds replicas that alternate although their source has not changed', () => {
     expect(toAndFro((history) => history.ready('ing-b-0', false))).toEqual([
       'a1 scales ing-a from 2 to 3 after the opposite change, although no input has changed since',
     ]);

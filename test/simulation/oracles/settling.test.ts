@@ -30,7 +30,7 @@ function publish(history: History, outcome: string): void {
 }
 
 describe('L1', () => {
-  it('finds a group that is not done at the end, and says what is left', () => {
+  it('finds a group that is not complete at the end, and names the remaining work', () => {
     const history = new History();
     history.heal().end();
     expect(history.found('L1')).toEqual(['at the end ing-a-0 is at r1, not at r2']);
@@ -39,7 +39,7 @@ describe('L1', () => {
     expect(settled.found('L1')).toEqual([]);
   });
 
-  it('finds an agent that continues although nothing is left, unless there is a new request', () => {
+  it('finds an agent that continues without work, unless there is a new request', () => {
     const history = done();
     history.take('ing-a-2');
     expect(history.found('L1')).toEqual(['a1 changes ing-a-2 although nothing was left to do']);
@@ -49,7 +49,7 @@ describe('L1', () => {
     expect(asked.found('L1')).toEqual([]);
   });
 
-  it('does not ask for more than a paused group may do', () => {
+  it('requires only the actions that a paused group may take', () => {
     const history = new History();
     history.write('rolloutintents.rollout-group.dev', { metadata: { name: 'wait' }, spec: { group: 'ing', action: 'pause' } });
     history.heal().end();
@@ -74,7 +74,7 @@ describe('L2', () => {
   };
   const writeAfter = (ms: number, resource: string): readonly string[] => write(done().advance(ms), resource);
 
-  it('finds a write a minute after nothing was left to do, renewals of the Lease left out', () => {
+  it('finds a write a minute after the end of all work, except renewals of the Lease', () => {
     expect(writeAfter(59_000, 'rolloutruns.rollout-group.dev')).toEqual([]);
     expect(writeAfter(60_000, 'rolloutruns.rollout-group.dev')).toHaveLength(1);
     expect(writeAfter(60_000, 'leases.coordination.k8s.io')).toEqual([]);
@@ -132,7 +132,7 @@ describe('L2 and L4', () => {
 });
 
 describe('L9', () => {
-  it('finds a group that waits while nothing, or something else, is published', () => {
+  it('finds a group that waits while no decision, or another one, is published', () => {
     const history = done();
     history.turn({ decision: decision('wait') });
     history.advance(59_000).ready('ing-a-0', true);
@@ -146,7 +146,7 @@ describe('L9', () => {
     expect(told.found('L9')).toEqual([]);
   });
 
-  it('finds a group that is done and does not say so at the end', () => {
+  it('finds a complete group that is not reported as complete at the end', () => {
     const history = done();
     publish(history, 'wait');
     history.end();
@@ -183,7 +183,7 @@ describe('L10', () => {
     expect(turnAfter(16_000, dies)).toEqual([]);
   });
 
-  it('ignores what needs no turn', () => {
+  it('ignores events that need no turn', () => {
     expect(
       turnAfter(60_000, (history) => history.change('pods', 'ing-a-0', () => ({ metadata: { annotations: { a: 'b' } } }), controller)),
     ).toEqual([]);
@@ -222,7 +222,7 @@ describe('L8', () => {
     return history.advance(60_000).heal();
   };
 
-  it('finds a leader whose turn has failed and is not tried again within two minutes of the last fault', () => {
+  it('finds a leader without a retry of its failed turn within two minutes of the last fault', () => {
     const history = failed();
     history.advance(120_000).renew();
     expect(history.found('L8')).toEqual([]);
@@ -230,13 +230,13 @@ describe('L8', () => {
     expect(history.found('L8')).toEqual(['a1 has not retried its failed turn within 121000 ms']);
   });
 
-  it('finds a leader whose turns fail again and again', () => {
+  it('finds a leader whose turns always fail', () => {
     const history = failed();
     for (let count = 0; count < 8; count += 1) history.advance(20_000).turn({ error: 'the watch cache is behind' });
     expect(history.found('L8')).toEqual(['every turn of a1 has failed for 160000 ms']);
   });
 
-  it('is not about who has tried again, or leads no more', () => {
+  it('ignores a process that has retried, or is no longer the leader', () => {
     const tried = failed();
     tried.advance(60_000).turn({ decision: decision('wait') });
     tried.advance(200_000).renew();
@@ -268,7 +268,7 @@ describe('the missing parts of a requested state', () => {
       (history) => history.change('statefulsets.apps', 'ing-a', () => ({ metadata: { generation: 9 } })),
     ],
     ['the ledger rollout-group-ing announces 1 disruptions', (history) => history.announce([history.claimOf('ing-a-0')])],
-  ])('says: %s', (said, change) => expect(missing(change)).toBe(said));
+  ])('reports: %s', (said, change) => expect(missing(change)).toBe(said));
 
   it('counts a pod that is told to end, and one too many', () => {
     expect(missing((history) => history.take('ing-a-0', controller))).toBe('ing-a-0 is not available');

@@ -8,7 +8,7 @@ function target(history: History, set: string, updateRevision: string): void {
 }
 
 describe('S4', () => {
-  it('finds a pod that goes while a status has been older than its spec for more than 10 s', () => {
+  it('finds a pod that is replaced while a status has been older than its spec for more than 10 s', () => {
     const history = new History();
     history.change(setResource, 'ing-b', () => ({ metadata: { generation: 2 } }));
     history.advance(9000).take('ing-a-2');
@@ -26,7 +26,7 @@ describe('S4', () => {
 });
 
 describe('S6', () => {
-  it('finds a pod that goes although it has been at the update revision for 10 s', () => {
+  it('finds a pod that is replaced although it has been at the update revision for 10 s', () => {
     const history = new History();
     target(history, 'ing-a', 'r1');
     history.advance(9000).take('ing-a-2');
@@ -37,7 +37,7 @@ describe('S6', () => {
 });
 
 describe('S7', () => {
-  it('finds a pod that is asked for twice, by whichever agent', () => {
+  it('finds a pod that is replaced twice, by any agent', () => {
     const history = new History();
     const preconditions = { uid: history.uidOf('ing-a-2') };
     history.take('ing-a-2');
@@ -65,7 +65,7 @@ describe('S7', () => {
     expect(history.found('S7')).toHaveLength(1);
   });
 
-  it('takes a refused request for none', () => {
+  it('ignores a denied request', () => {
     const history = new History();
     history.take('ing-a-2');
     history.answer({
@@ -125,14 +125,14 @@ describe('S28', () => {
     expect(history.found('S28')).toHaveLength(1);
   });
 
-  it('takes a zone that is paused by its settings for paused', () => {
+  it('treats a zone that is paused by its settings as paused', () => {
     const history = new History({ kind: 'adopted' });
     history.change(setResource, 'ing-a', () => ({ metadata: { annotations: { 'grafana.com/rollout-paused': 'true' } } }));
     history.advance(11_000).take('ing-a-2');
     expect(history.found('S28')).toHaveLength(1);
   });
 
-  it('lets such a zone shrink: its settings pause the replacement of pods alone', () => {
+  it('accepts a downscale of such a zone, because its settings pause only replacements', () => {
     const history = new History({ kind: 'adopted' });
     history.change(setResource, 'ing-a', () => ({ metadata: { annotations: { 'grafana.com/rollout-paused': 'true' } } }));
     history.advance(11_000).announce([{ verb: 'scaleDown', zone: 'a', uid: history.claimOf('ing-a-2').uid, to: 2 }]);

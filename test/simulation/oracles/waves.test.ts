@@ -76,7 +76,7 @@ describe('the judge of waves', () => {
     expect(history.found('S37')).toHaveLength(violations);
   });
 
-  it('lets a zone return before the waves, but requires the soaks of the zones that continue the rollout', () => {
+  it('accepts the return of a zone before the waves, but requires the soaks of the zones that continue the rollout', () => {
     const history = rolling();
     for (const pod of ['ing-a-2', 'ing-a-1', 'ing-a-0', 'ing-b-2']) roll(history, pod);
     const { status } = history.set('ing-b');
@@ -90,7 +90,7 @@ describe('the judge of waves', () => {
     expect(history.found('S37')).toEqual(['a1 replaces ing-c-2 in wave-3, and the soak of wave-2 lasts 14500 ms longer']);
   });
 
-  it('lets zones return while another zone keeps a pod from before the change', () => {
+  it('accepts the return of zones while another zone keeps a pod from before the change', () => {
     const history = new History({ waves: [...waves] });
     template(history, 'r3', false);
     history.replace('ing-a-2', 'r3');

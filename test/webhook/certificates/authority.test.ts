@@ -33,7 +33,7 @@ async function handshake(pair: { cert: string; key: string }, ca: string, server
 }
 
 describe('an authority and its server', () => {
-  it('the certificate says whom it is of, for whom, for how long, and by whom', () => {
+  it('the certificate has its subject, names, duration and issuer', () => {
     const nowMs = Date.UTC(2026, 0, 15, 12);
     const pair = issuePair({ ...given(), nowMs });
     const [cert, ca] = [new X509Certificate(pair.cert), new X509Certificate(pair.ca)];
@@ -65,7 +65,7 @@ describe('an authority and its server', () => {
     expect(new X509Certificate(pair.cert).serialNumber).toBe(`40${'00'.repeat(15)}`);
   });
 
-  it('the key of the authority is nowhere in what is answered', () => {
+  it('the key of the authority is in no part of the answer', () => {
     const pair = issuePair(given());
     const keys = [pair.cert, pair.key, pair.ca].join('').match(/BEGIN [A-Z ]*KEY/g);
     expect(keys).toEqual(['BEGIN PRIVATE KEY']);
@@ -79,7 +79,7 @@ describe('an authority and its server', () => {
     expect(new X509Certificate(one.cert).verify(new X509Certificate(other.ca).publicKey)).toBe(false);
   });
 
-  it('may outlive the year 2050, have no organisation, and name addresses', () => {
+  it('may be valid beyond 2050, has no organisation, and contains addresses', () => {
     const far = 40 * 365 * 86_400_000;
     const pair = issuePair({
       ...given(),
@@ -97,7 +97,7 @@ describe('an authority and its server', () => {
     ]);
   });
 
-  it('is refused without a name', () => {
+  it('is rejected without a name', () => {
     expect(() => issuePair({ ...given(), names: [] })).toThrow('needs at least one name');
   });
 
@@ -106,7 +106,7 @@ describe('an authority and its server', () => {
     expect((await handshake(pair, pair.ca, name)).subject.O).toBe('Example');
   });
 
-  it('a TLS client refuses it under another name, another authority, or after its end', async () => {
+  it('a TLS client rejects it under another name, with another authority, or after its end', async () => {
     const [pair, other] = [issuePair(given()), issuePair(given())];
     await expect(handshake(pair, pair.ca, 'operator.two.svc')).rejects.toThrow('altnames');
     await expect(handshake(pair, other.ca, 'operator.one.svc')).rejects.toThrow('certificate');
@@ -114,7 +114,7 @@ describe('an authority and its server', () => {
     await expect(handshake(old, old.ca, 'operator.one.svc')).rejects.toThrow('expired');
   });
 
-  it('a TLS client that trusts a bundle of old and new accepts both', async () => {
+  it('a TLS client that trusts a bundle of old and new authority accepts both', async () => {
     const [one, other] = [issuePair(given()), issuePair({ ...given(), randomBytes: countingBytes(7) })];
     for (const pair of [one, other]) {
       expect((await handshake(pair, one.ca + other.ca, 'operator.one.svc')).subject.O).toBe('Example');
@@ -141,7 +141,7 @@ describe('an authority and its server', () => {
 });
 
 describe('the names of a server', () => {
-  it('are those of its Service, and the one that was asked for', () => {
+  it('are the names of its Service, and the requested one', () => {
     const service = { service: 'operator', namespace: 'one', clusterDomain: 'cluster.local.' };
     expect(namesOf(service)).toEqual(['operator.one.svc', 'operator.one', 'operator', 'operator.one.svc.cluster.local']);
     expect(namesOf({ ...service, dnsName: 'hook.example.com' })[0]).toBe('hook.example.com');

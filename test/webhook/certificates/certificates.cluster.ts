@@ -81,7 +81,7 @@ function configuration(name: string, namespace: string) {
 }
 
 describeOnControlPlane('the certificate of the webhook', (controlPlane) => {
-  it('three replicas agree on one, put its authority into configurations before and after, and put it back', async () => {
+  it('three replicas agree on one certificate, write its authority to old and new configurations, and restore it', async () => {
     const env = await connect(controlPlane(), 'certificates');
     const { client } = controlPlane();
     await client.create(configurations, configuration('before', 'certificates'));

@@ -41,7 +41,7 @@ function given({ caFile }: { readonly caFile?: string } = {}) {
 }
 
 describe('a certificate from files', () => {
-  it('is served as it is, with its authority when there is a file of it', async () => {
+  it('is served unchanged, with its authority if there is a file', async () => {
     const { env, put, open, nowMs } = given({ caFile: 'ca' });
     const pair = pairOf({ nowMs });
     put(pair);
@@ -69,7 +69,7 @@ describe('a certificate from files', () => {
     source.stop();
   });
 
-  it('waits for the key when only the certificate has come', async () => {
+  it('waits for the key if only the certificate exists', async () => {
     const { env, put, open, watchers, nowMs, log } = given();
     const [first, second] = [pairOf({ nowMs }), pairOf({ nowMs })];
     put(first);
@@ -93,7 +93,7 @@ describe('a certificate from files', () => {
     ['an empty key', { key: '' }, 'the key is not PEM, or is encrypted'],
     ['a certificate that has ended', pairOf({ nowMs: Date.UTC(2025, 0, 1) }), 'the certificate expired at 2025-01-02T00:00:00.000Z'],
     ['an authority of somebody else', { ca: pairOf({ nowMs: 0 }).ca }, 'the certificate was not issued by the given CA'],
-  ])('keeps the old one, and says so, when the files contain %s', async (_, broken, said) => {
+  ])('keeps the previous one and reports the error if the files contain %s', async (_, broken, said) => {
     const { env, put, open, nowMs } = given({ caFile: 'ca' });
     const pair = pairOf({ nowMs });
     put(pair);
@@ -106,7 +106,7 @@ describe('a certificate from files', () => {
     source.stop();
   });
 
-  it('keeps the old one while a file is not there', async () => {
+  it('keeps the previous one while a file is missing', async () => {
     const { env, put, open, files, nowMs } = given();
     put(pairOf({ nowMs }));
     const source = open();
@@ -118,7 +118,7 @@ describe('a certificate from files', () => {
     source.stop();
   });
 
-  it('is found when the files come after the start', async () => {
+  it('is found if the files are created after the start', async () => {
     const { env, put, open, nowMs } = given();
     const source = open();
     await env.advance(60_000);
@@ -129,7 +129,7 @@ describe('a certificate from files', () => {
     source.stop();
   });
 
-  it('is followed no more after a stop', async () => {
+  it('is not read after a stop', async () => {
     const { env, put, open, watchers, nowMs } = given();
     put(pairOf({ nowMs }));
     const source = open();
@@ -139,7 +139,7 @@ describe('a certificate from files', () => {
   });
 });
 
-it('files of a mounted Secret, which are links that are swapped, are followed', async () => {
+it('the certificate follows a mounted Secret, whose links are swapped', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'files-'));
   const nowMs = Date.now();
   const write = (name: string): string => {

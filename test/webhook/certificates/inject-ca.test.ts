@@ -37,7 +37,7 @@ describe('a webhook configuration with both labels', () => {
   it.each([
     ['validating', validating],
     ['mutating', mutating],
-  ])('that was there before gets the authority in every entry, and nothing else of it changes (%s)', async (_, resource) => {
+  ])('gets the authority in every entry, without other changes (%s)', async (_, resource) => {
     const world = newWorld();
     const entries = [
       { name: 'a.grafana.com' },
@@ -55,7 +55,7 @@ describe('a webhook configuration with both labels', () => {
     certificates.stop();
   });
 
-  it('that is created afterwards gets it', async () => {
+  it('gets it if it is created later', async () => {
     const world = newWorld();
     const certificates = world.certificates();
     await world.env.until(() => certificates.current() !== undefined);
@@ -64,7 +64,7 @@ describe('a webhook configuration with both labels', () => {
     certificates.stop();
   });
 
-  it('gets it again when a user removes it, and its new entries get it too', async () => {
+  it('gets it again if a user removes it, and its new entries get it too', async () => {
     const world = newWorld();
     world.configure('hooks');
     const certificates = world.certificates();
@@ -79,7 +79,7 @@ describe('a webhook configuration with both labels', () => {
     certificates.stop();
   });
 
-  it('is followed more and more slowly when a tool takes the authority out each time, and people are told', async () => {
+  it('is patched more and more slowly if a tool removes the authority each time, and the problem is reported', async () => {
     const world = newWorld();
     world.configure('hooks');
     world.server.observe({
@@ -95,7 +95,7 @@ describe('a webhook configuration with both labels', () => {
     certificates.stop();
   });
 
-  it('gets it when the right to patch comes later; until then the problem says what to grant', async () => {
+  it('gets it if the permission to patch comes later; until then the problem names the permission', async () => {
     const world = newWorld();
     world.configure('hooks');
     world.server.forbid(`patch ${validating}`);
@@ -113,7 +113,7 @@ describe('a webhook configuration with both labels', () => {
     certificates.stop();
   });
 
-  it('gets it when patches fail, or are carried out and not answered', async () => {
+  it('gets it if patches fail, or are carried out without an answer', async () => {
     const world = newWorld();
     world.configure('hooks');
     let failures = 0;
@@ -128,7 +128,7 @@ describe('a webhook configuration with both labels', () => {
     certificates.stop();
   });
 
-  it('that changes between look and patch nine times is patched as it is then, and the delays do not grow', async () => {
+  it('that changes between read and patch nine times is patched in its last state, and the delays do not grow', async () => {
     const world = newWorld();
     world.configure('hooks', { entries: [{ name: 'a.grafana.com' }, { name: 'b.grafana.com' }] });
     const startMs = world.env.clock.monotonicMs();
@@ -151,7 +151,7 @@ describe('a webhook configuration with both labels', () => {
   });
 });
 
-it('a bundle that was set since the read is not overwritten by a patch that does not know it', async () => {
+it('a bundle that was written after the read is not overwritten by the patch', async () => {
   const world = newWorld();
   world.configure('hooks');
   const statuses: number[] = [];
@@ -166,7 +166,7 @@ it('a bundle that was set since the read is not overwritten by a patch that does
   certificates.stop();
 });
 
-describe('a webhook configuration is not touched', () => {
+describe('a webhook configuration is not changed', () => {
   it.each([
     ['without the label that asks for it', { labels: { 'grafana.com/namespace': 'one' } }],
     ['of another namespace', { labels: { ...bothLabels, 'grafana.com/namespace': 'two' } }],
@@ -183,7 +183,7 @@ describe('a webhook configuration is not touched', () => {
     certificates.stop();
   });
 
-  it('when injection is switched off', async () => {
+  it('if injection is disabled', async () => {
     const world = newWorld();
     world.configure('hooks');
     const certificates = world.certificates({ injectsAuthority: false });
@@ -211,8 +211,8 @@ function watchTrust(world: World, replicas: readonly ReturnType<World['certifica
   return broken;
 }
 
-describe('over a renewal', () => {
-  it.each(shareOf([1, 2, 3, 4, 5, 6, 7, 8], 2))('the served certificate is trusted at every instant (seed %i)', async (seed) => {
+describe('during a renewal', () => {
+  it.each(shareOf([1, 2, 3, 4, 5, 6, 7, 8], 2))('the served certificate is trusted at all times (seed %i)', async (seed) => {
     const world = newWorld(seed);
     world.configure('hooks', { entries: [{ name: 'a.grafana.com' }, { name: 'b.grafana.com' }] });
     world.configure('others');
@@ -233,7 +233,7 @@ describe('over a renewal', () => {
     for (const replica of replicas) replica.stop();
   });
 
-  it('a replica that cannot reach the API server meanwhile is trusted all the same, and follows when it can', async () => {
+  it('a replica without access to the API server meanwhile is trusted too, and updates later', async () => {
     const world = newWorld();
     world.configure('hooks');
     const replicas = [1, 2, 3].map((own) => world.certificates({ seed: own }));
@@ -272,7 +272,7 @@ describe('over a renewal', () => {
   });
 
   it.each(shareOf([1, 2, 3, 4, 5, 6], 2))(
-    'replicas that learn late of the new authority do not take it out again (seed %i)',
+    'replicas that learn of the new authority late do not remove it again (seed %i)',
     async (seed) => {
       const world = newWorld(seed);
       // The Secret is read once a minute only.
@@ -293,7 +293,7 @@ describe('over a renewal', () => {
     },
   );
 
-  it('the same after the Secret is deleted', async () => {
+  it('the same after the deletion of the Secret', async () => {
     const world = newWorld();
     world.configure('hooks');
     const replicas = [1, 2, 3].map((own) => world.certificates({ seed: own }));
@@ -312,20 +312,23 @@ describe('over a renewal', () => {
 it.each([
   ['on', true],
   ['off', false],
-])('with injection %s, a certificate whose authority is copied by hand is served a day after it is made', async (_, injectsAuthority) => {
-  const world = newWorld();
-  const certificates = world.certificates({ injectsAuthority });
-  await world.env.until(() => certificates.current() !== undefined);
-  const clientConfig = { service: { name: 'operator', namespace: 'one' }, caBundle: encoded(world.text('ca')) };
-  world.configure('hooks', { entries: [{ name: 'a', clientConfig }], labels: { 'grafana.com/namespace': 'one' } });
-  await pass(world, 6.6 * 86_400_000);
-  expect(isAccepted(certificates.current(), world.bundles('hooks')[0] ?? '')).toBe(true);
-  await pass(world, 1.2 * 86_400_000);
-  expect(certificates.current()?.cert).toBe(world.text('cert'));
-  certificates.stop();
-});
+])(
+  'with injection %s, a certificate whose authority is copied by hand is served one day after its creation',
+  async (_, injectsAuthority) => {
+    const world = newWorld();
+    const certificates = world.certificates({ injectsAuthority });
+    await world.env.until(() => certificates.current() !== undefined);
+    const clientConfig = { service: { name: 'operator', namespace: 'one' }, caBundle: encoded(world.text('ca')) };
+    world.configure('hooks', { entries: [{ name: 'a', clientConfig }], labels: { 'grafana.com/namespace': 'one' } });
+    await pass(world, 6.6 * 86_400_000);
+    expect(isAccepted(certificates.current(), world.bundles('hooks')[0] ?? '')).toBe(true);
+    await pass(world, 1.2 * 86_400_000);
+    expect(certificates.current()?.cert).toBe(world.text('cert'));
+    certificates.stop();
+  },
+);
 
-it('the failure policy of each entry is told, and that of what was deleted is forgotten', async () => {
+it('the failure policy of each entry is reported, and dropped for deleted entries', async () => {
   const world = newWorld();
   // The entry for StatefulSets outside of groups is left out, because `Ignore` is right there.
   const others = { name: 'pod-eviction-of-others.enforce.rollout-group.dev', failurePolicy: 'Ignore' };
@@ -356,7 +359,7 @@ it('the failure policy of each entry is told, and that of what was deleted is fo
   certificates.stop();
 });
 
-it('configurations that may not be read are named, and the certificate is served all the same', async () => {
+it('unreadable configurations are named, and the certificate is still served', async () => {
   const world = newWorld();
   world.server.forbid(`list ${validating}`);
   const certificates = world.certificates();

@@ -11,7 +11,7 @@ function served(world: World, keeper: { readonly current: () => { readonly cert:
 }
 
 describe('a new certificate', () => {
-  it('is served when clients have trusted its authority for half a minute, and not before', async () => {
+  it('is served after clients have trusted its authority for half a minute', async () => {
     const world = newWorld();
     const old = pairOf({ nowMs: world.env.clock.nowMs() - 0.7 * dayMs });
     world.putSecret({ ...old });
@@ -28,7 +28,7 @@ describe('a new certificate', () => {
     keeper.stop();
   });
 
-  it('that clients stop trusting meanwhile has to wait again', async () => {
+  it('waits again if clients stop trusting it meanwhile', async () => {
     const world = newWorld();
     const old = pairOf({ nowMs: world.env.clock.nowMs() - 0.7 * dayMs });
     world.putSecret({ ...old });
@@ -42,7 +42,7 @@ describe('a new certificate', () => {
     keeper.stop();
   });
 
-  it('waits in a process that was started meanwhile, too', async () => {
+  it('waits in a process that started meanwhile, too', async () => {
     const world = newWorld();
     const old = pairOf({ nowMs: world.env.clock.nowMs() - 0.7 * dayMs });
     world.putSecret({ ...old });
@@ -56,7 +56,7 @@ describe('a new certificate', () => {
     second.stop();
   });
 
-  it('is served when the one before has ended, with any trust of the clients', async () => {
+  it('is served when the previous one has expired, with any trust of the clients', async () => {
     const world = newWorld();
     world.putSecret({ ...pairOf({ nowMs: world.env.clock.nowMs() - 0.7 * dayMs }) });
     const keeper = world.keeper({ isTrusted: () => false });
@@ -67,7 +67,7 @@ describe('a new certificate', () => {
     keeper.stop();
   });
 
-  it('is served after a day when the trust of the clients is unknown', async () => {
+  it('is served after one day if the trust of the clients is unknown', async () => {
     const world = newWorld();
     const keeper = world.keeper();
     await world.env.until(() => keeper.current() !== undefined);
@@ -79,7 +79,7 @@ describe('a new certificate', () => {
     keeper.stop();
   });
 
-  it('takes the place of a Secret that was deleted, and what is served stays in it', async () => {
+  it('replaces a deleted Secret, and the served certificate stays in it', async () => {
     const world = newWorld();
     const keepers = [1, 2].map((own) => world.keeper({ seed: own, isTrusted: () => false }));
     await world.env.until(() => keepers.every((keeper) => keeper.current() !== undefined));
@@ -95,7 +95,7 @@ describe('a new certificate', () => {
     }
   });
 
-  it('that a user puts into the Secret is adopted, and the served one stays until clients trust it', async () => {
+  it('from a user in the Secret is adopted, and the served one stays until clients trust it', async () => {
     const world = newWorld();
     let isTrusted = false;
     const keepers = [1, 2].map((own) => world.keeper({ seed: own, isTrusted: () => isTrusted }));
@@ -133,11 +133,11 @@ describe('the end of the certificate', () => {
     expect(expiry?.degradation ?? 'well').toContain(said ?? 'well');
   });
 
-  it('is not known while nothing is served', () => {
+  it('is unknown while no certificate is served', () => {
     expect(expiryOf({ current: () => undefined }, nowMs)).toBeUndefined();
   });
 
-  it('is a degradation when renewal is not possible', async () => {
+  it('is a degradation if renewal is not possible', async () => {
     const world = newWorld();
     const certificates = world.certificates({ lifetimeMs: 90 * dayMs });
     await world.env.until(() => certificates.current() !== undefined);
@@ -174,7 +174,7 @@ async function listening(server: Server): Promise<number> {
   return (server.address() as AddressInfo).port;
 }
 
-it('TLS clients that trust what the configuration says get an answer before, during and after a renewal, on old connections too', async () => {
+it('TLS clients that trust the configuration get an answer before, during and after a renewal, on old connections too', async () => {
   const world = newWorld(1, Date.now());
   world.configure('hooks');
   const certificates = world.certificates();

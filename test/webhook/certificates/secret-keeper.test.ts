@@ -74,7 +74,7 @@ function served(world: World, keeper: { readonly current: () => { readonly cert:
 }
 
 describe('a Secret', () => {
-  it.each(states)('$what: the webhook serves what is in it afterwards', async ({ data, calls, isKept, reason, what }) => {
+  it.each(states)('$what: the webhook serves its content afterwards', async ({ data, calls, isKept, reason, what }) => {
     const world = newWorld();
     if (what !== 'absent') world.putSecret(data?.(world.env.clock.nowMs()));
     const before = what === 'absent' ? '' : world.text('cert');
@@ -91,7 +91,7 @@ describe('a Secret', () => {
     keeper.stop();
   });
 
-  it('that is written has the names, the keys of the original and nothing of the authority but its certificate', async () => {
+  it('has the names and the keys of the original, and only the certificate of the authority', async () => {
     const world = newWorld();
     const keeper = world.keeper();
     await world.env.until(() => keeper.current() !== undefined);
@@ -117,7 +117,7 @@ describe('a Secret', () => {
     ['Opaque', { password: 'x' }, 'of type Opaque and holds password, but no ca and no cert and no key'],
     ['Opaque', { ca: 'x', 'tls.crt': 'y', 'tls.key': 'z' }, 'of type Opaque and holds ca, tls.crt, tls.key, but no cert and no key'],
     ['Opaque', { ca: 'x', cert: 'y', 'tls.key': 'z' }, 'of type Opaque and holds ca, cert, tls.key, but no key'],
-  ])('of another owner, of type %s, is left alone, and the error says so', async (type, data, said) => {
+  ])('of another owner, of type %s, is unchanged, and the error names the owner', async (type, data, said) => {
     const world = newWorld();
     world.putSecret(data, type);
     const before = world.secret();
@@ -135,7 +135,7 @@ describe('a Secret', () => {
   });
 
   it.each(['operator.one.svc', 'operator.one.svc.cluster.local', 'operator', 'hook.example.com', 'operator.one.svc.'])(
-    'of the original, with the dns-name %s as its only name, is used as it is until its renewal, which adds the other names',
+    'of the original, with the dns-name %s as its only name, is used until its renewal, which adds the other names',
     async (dnsName) => {
       const world = newWorld();
       world.putSecret({ ...pairOf({ nowMs: world.env.clock.nowMs(), names: [dnsName] }) });
@@ -152,7 +152,7 @@ describe('a Secret', () => {
     },
   );
 
-  it('whose certificate lacks a name gets one with the old names too: replicas with other settings do not replace it by turns', async () => {
+  it('with a certificate that lacks a name gets one with the old names too, so replicas with other settings do not alternate', async () => {
     const world = newWorld();
     const one = world.keeper({ seed: 1, names: ['a.one.svc'] });
     await world.env.until(() => one.current() !== undefined);
@@ -165,7 +165,7 @@ describe('a Secret', () => {
   });
 });
 
-it('a Secret whose content a user removes again and again is written more and more slowly', async () => {
+it('that a user empties again and again is written more and more slowly', async () => {
   const world = newWorld();
   world.server.observe({
     committed: ({ resource, type, actor }) => {
@@ -182,8 +182,8 @@ it('a Secret whose content a user removes again and again is written more and mo
   keeper.stop();
 });
 
-describe('while the API server cannot be used', () => {
-  it('the served certificate stays, and a missing one is made as soon as possible', async () => {
+describe('without access to the API server', () => {
+  it('the served certificate stays, and a missing one is created as soon as possible', async () => {
     const world = newWorld();
     const keeper = world.keeper();
     await world.env.until(() => keeper.current() !== undefined);
@@ -201,7 +201,7 @@ describe('while the API server cannot be used', () => {
     keeper.stop();
   });
 
-  it.each(['get', 'create'])('a missing right to %s is named, and tried again until it is there', async (verb) => {
+  it.each(['get', 'create'])('a missing permission to %s is named, and retried until it is granted', async (verb) => {
     const world = newWorld();
     world.server.forbid(`${verb} secrets`);
     const keeper = world.keeper();
@@ -213,7 +213,7 @@ describe('while the API server cannot be used', () => {
     keeper.stop();
   });
 
-  it('a Role without list and watch is enough: another certificate is found by the poll', async () => {
+  it('a Role without list and watch is enough, because another certificate is found by polling', async () => {
     const world = newWorld();
     world.server.forbid('list secrets', 'watch secrets');
     const keeper = world.keeper({ isTrusted: () => true });
@@ -224,7 +224,7 @@ describe('while the API server cannot be used', () => {
     keeper.stop();
   });
 
-  it('an answer that is lost does not make a second authority', async () => {
+  it('a lost answer does not create a second authority', async () => {
     const world = newWorld();
     let lost = 0;
     world.interfere((request) => {
@@ -245,7 +245,7 @@ describe('while the API server cannot be used', () => {
 
 describe('several replicas', () => {
   it.each(Array.from({ length: 40 }, (_, seed) => seed + 1))(
-    'that start at once, requests in the order of seed %i, serve one certificate',
+    'that start at the same time, requests in the order of seed %i, serve one certificate',
     async (seed) => {
       const world = newWorld(seed);
       // Each request takes up to a second to arrive, and its answer up to a second to come back.
@@ -268,7 +268,7 @@ describe('several replicas', () => {
     },
   );
 
-  it('renew once, before two thirds of the life are over, and all serve the new one without a restart', async () => {
+  it('renew once, before two thirds of the duration, and all serve the new one without a restart', async () => {
     const world = newWorld();
     const keepers = [1, 2, 3].map((own) => world.keeper({ seed: own, isTrusted: () => true }));
     await world.env.until(() => keepers.every((keeper) => keeper.current() !== undefined));
@@ -285,7 +285,7 @@ describe('several replicas', () => {
     for (const keeper of keepers) keeper.stop();
   });
 
-  it('forget the certificate before once it has not been served for a while, and its authority with it', async () => {
+  it('drop the previous certificate and its authority after it was not served for a while', async () => {
     const world = newWorld();
     world.putSecret({ ...pairOf({ nowMs: world.env.clock.nowMs() - 0.7 * dayMs }) });
     const keepers = [1, 2].map((own) => world.keeper({ seed: own, isTrusted: () => true }));
@@ -302,7 +302,7 @@ describe('several replicas', () => {
   });
 });
 
-it('nothing is left when it is stopped, and nothing is written any more', async () => {
+it('a stop leaves no timer, and no further write', async () => {
   const world = newWorld();
   const keeper = world.keeper();
   await world.env.until(() => keeper.current() !== undefined);

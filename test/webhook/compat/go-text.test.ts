@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { secondText } from '../../../policies/instant.ts';
 import { goDurationText, goTimeText } from '../../../webhook/compat/go-text.ts';
 
-describe('an instant as Go prints it', () => {
+describe('a time in the notation of Go', () => {
   it.each([
     ['2026-01-15T12:00:00Z', '2026-01-15 12:00:00 +0000 UTC'],
     ['2026-01-15T12:00:00+00:00', '2026-01-15 12:00:00 +0000 UTC'],
@@ -14,7 +14,7 @@ describe('an instant as Go prints it', () => {
   });
 });
 
-describe('a duration as Go prints it', () => {
+describe('a duration in the notation of Go', () => {
   it.each([
     [0, '0s'],
     [43_200_000, '12h0m0s'],
@@ -30,8 +30,8 @@ describe('a duration as Go prints it', () => {
   });
 });
 
-describe('an instant as it is recorded', () => {
-  it('has whole seconds, the rest cut off', () => {
+describe('a recorded time', () => {
+  it('has whole seconds, without fractions', () => {
     expect(secondText(Date.UTC(2026, 0, 15, 12, 0, 0, 999))).toBe('2026-01-15T12:00:00Z');
   });
 });

@@ -13,26 +13,26 @@ function onFailure(labels: Readonly<Record<string, string>>, request: ScenarioRe
   return noDownscale(world.env).onFailure(readText(reviewText(world, request)), 'too much is going on');
 }
 
-describe('no-downscale that comes to no decision', () => {
-  it('denies what the request itself shows to be protected, for its own reason', () => {
+describe('no-downscale without a decision', () => {
+  it('denies a protected object in the request, with its own reason', () => {
     const answer = onFailure(keep, update('zone-a', 2));
     expect(answer.allowed).toBe(false);
     expect(answer.message).toContain('grafana.com/no-downscale=true');
   });
 
-  it('allows what the request itself shows to be unprotected', () => {
+  it('allows an unprotected object in the request', () => {
     expect(onFailure({}, update('zone-a', 2))).toEqual({ allowed: true });
     expect(onFailure(keep, update('zone-a', 4))).toEqual({ allowed: true });
     expect(onFailure(keep, rescale('zone-a', 3, 4))).toEqual({ allowed: true });
   });
 
-  it('denies a smaller Scale, of which it cannot tell', () => {
+  it('denies a smaller Scale, because its protection is unknown', () => {
     const answer = onFailure({}, rescale('zone-a', 3, 2));
     expect(answer.allowed).toBe(false);
     expect(answer.message).toContain('too much is going on');
   });
 
-  it('allows a Scale that it would not have looked behind', () => {
+  it('allows a Scale for which it would have read no object', () => {
     expect(onFailure(keep, rescale('web', 3, 2, { resource: 'replicationcontrollers' }))).toEqual({
       allowed: true,
       warnings: ['too much is going on'],

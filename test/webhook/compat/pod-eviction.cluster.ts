@@ -130,7 +130,7 @@ describeOnControlPlane('the zone-aware budget', (controlPlane) => {
     }
   });
 
-  describe('its kind, and that of templates', () => {
+  describe('the kinds of budgets and templates', () => {
     it.each<[string, object, string]>([
       ['a negative count', { maxUnavailable: -1 }, 'maxUnavailable'],
       ['a percentage above 100', { maxUnavailablePercentage: 101 }, 'maxUnavailablePercentage'],
@@ -138,12 +138,12 @@ describeOnControlPlane('the zone-aware budget', (controlPlane) => {
       ['no labels', { selector: {} }, 'matchLabels'],
       ['no selector', { selector: undefined }, 'selector'],
       ['text for a number', { maxUnavailable: '1' }, 'maxUnavailable'],
-    ])('refuses %s', async (_case, spec, field) => {
+    ])('deny %s', async (_case, spec, field) => {
       const { status, body } = await controlPlane().client.ask<Failure>('POST', budgetsPath('default'), budget('wrong', spec));
       expect([status, body.message]).toEqual([422, expect.stringContaining(field)]);
     });
 
-    it('takes what the original takes, keeps its fields, and has a status and the short name', async () => {
+    it('accept the objects of the original, keep their fields, and have a status and the short name', async () => {
       const { client } = controlPlane();
       const spec = { maxUnavailable: 2, podNamePartitionRegex: '(a)-([0-9]+)', podNameRegexGroup: 2, crossZoneEvictionDelay: '5m' };
       const { body } = await client.ask<Seen>('POST', budgetsPath('default'), budget('whole', spec));
@@ -156,7 +156,7 @@ describeOnControlPlane('the zone-aware budget', (controlPlane) => {
       expect(resources.find(({ name }) => name === 'replicatemplates')?.categories).toEqual(['all']);
     });
 
-    it('gives a template one replica, and a scale', async () => {
+    it('give a template one replica, and a scale', async () => {
       const { client } = controlPlane();
       const path = `/apis/${group}/v1/namespaces/default/replicatemplates`;
       await client.create(path, {
@@ -170,8 +170,8 @@ describeOnControlPlane('the zone-aware budget', (controlPlane) => {
     });
   });
 
-  describe('in front of evictions', () => {
-    it('lets one zone lose a pod, tells a drain to come again for another one, and takes nothing for a dry run', async () => {
+  describe('during evictions', () => {
+    it('one zone loses a pod, a drain of another zone must retry, and a dry run uses no budget', async () => {
       const { client } = controlPlane();
       const namespace = 'evicted';
       const members = new TestGroup(client, { namespace, replicas: 2 });
@@ -217,7 +217,7 @@ describeOnControlPlane('the zone-aware budget', (controlPlane) => {
       await expect.poll(async () => (await evict('ingester-zone-b-0')).status, patience).toBe(201);
     });
 
-    it('is agreed on by two processes that are asked at the same moment', async () => {
+    it('two processes with simultaneous requests agree', async () => {
       const { client } = controlPlane();
       const namespace = 'mimir';
       const members = new TestGroup(client, { namespace, replicas: 1 });

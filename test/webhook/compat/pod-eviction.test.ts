@@ -8,7 +8,7 @@ const healthy = [budgetObject(), ...zonesObjects()];
 const configMaps = (world: ReturnType<typeof evictionWorld>) => world.api.list('configmaps', 'mimir');
 
 describe('unknown facts', () => {
-  it('denies for a while when budgets have not been listed', async () => {
+  it('deny for a while if budgets have not been listed', async () => {
     const world = evictionWorld({ objects: healthy, forbidden: ['list zoneawarepoddisruptionbudgets.rollout-operator.grafana.com'] });
     const replica = await world.start({ waits: false });
     expect(await replica.ask('ingester-zone-a-0')).toEqual({
@@ -19,14 +19,14 @@ describe('unknown facts', () => {
     });
   });
 
-  it('allows where the kind of budgets is not installed: there can be no budget', async () => {
+  it('allow if the kind of budgets is not installed, because no budget can exist', async () => {
     const world = evictionWorld({ objects: zonesObjects(), kinds: [] });
     const replica = await world.start();
     expect(await replica.ask('ingester-zone-a-0')).toEqual({ allowed: true, code: 200 });
     expect(replica.outcomes).toEqual([{ reason: 'pod-not-in-scope', code: 200 }]);
   });
 
-  it('denies under a budget that was never valid, and nowhere else', async () => {
+  it('deny under a budget that was never valid, and not elsewhere', async () => {
     const broken = budgetObject({ maxUnavailable: 1, maxUnavailablePercentage: 10 });
     const other = podObject('web', 0, { labels: { app: 'web' } });
     const world = evictionWorld({ objects: [broken, other, ...zonesObjects()] });
@@ -42,7 +42,7 @@ describe('unknown facts', () => {
     expect(replica.outcomes.at(-1)?.reason).toBe('cfg-not-found');
   });
 
-  it('denies when no time is left, without asking anybody', async () => {
+  it('deny without a request if no time is left', async () => {
     const world = evictionWorld({ objects: healthy });
     const { endpoint, outcomes } = await world.start();
     const before = world.env.requests.length;
@@ -53,7 +53,7 @@ describe('unknown facts', () => {
     expect(endpoint.onFailure(evictionReview('ingester-zone-a-0'), 'it was late')).toMatchObject({ allowed: false, code: 500 });
   });
 
-  it('announces nothing for a client that has gone', async () => {
+  it('create no claim for a client that has gone', async () => {
     const world = evictionWorld({ objects: healthy, latencyMs: 100 });
     const { endpoint } = await world.start();
     const gone = new AbortController();
@@ -66,8 +66,8 @@ describe('unknown facts', () => {
   });
 });
 
-describe('the place of a claim', () => {
-  it('is the ledger when the StatefulSets of the budget are one group', async () => {
+describe('the location of a claim', () => {
+  it('is the ledger if the StatefulSets of the budget are one group', async () => {
     const world = evictionWorld({ objects: healthy });
     const shared = sharedLedger(world, [adopted()]);
     const replica = await world.start({ guard: shared.guard() });
@@ -93,7 +93,7 @@ describe('the place of a claim', () => {
     expect([await renewedAfter(29_000), await renewedAfter(10_000)]).toEqual([false, true]);
   });
 
-  it('is a record of the budget when they are no group', async () => {
+  it('is a record of the budget if they are no group', async () => {
     const world = evictionWorld({ objects: healthy });
     const replica = await world.start();
     expect((await replica.ask('ingester-zone-b-1')).allowed).toBe(true);
@@ -106,7 +106,7 @@ describe('the place of a claim', () => {
     ]);
   });
 
-  it('is both when only some of them are one', async () => {
+  it('is both if only some of them are one', async () => {
     const world = evictionWorld({ objects: healthy });
     const shared = sharedLedger(world, [group({ zones: ['a', 'b'] })]);
     const replica = await world.start({ guard: shared.guard() });
@@ -116,7 +116,7 @@ describe('the place of a claim', () => {
     expect((await replica.ask('ingester-zone-c-0')).message).toBe('1 pod not ready in ingester-zone-a');
   });
 
-  it('is known to a process that has just started', async () => {
+  it('is known to a process that just started', async () => {
     for (const withGroup of [false, true]) {
       const world = evictionWorld({ objects: healthy });
       const shared = sharedLedger(world, [adopted()]);
@@ -127,7 +127,7 @@ describe('the place of a claim', () => {
     }
   });
 
-  it('counts what the agent has announced', async () => {
+  it('contains the claims of the agent', async () => {
     const world = evictionWorld({ objects: healthy });
     const shared = sharedLedger(world, [adopted()]);
     const guard = shared.guard();
@@ -148,7 +148,7 @@ describe('the place of a claim', () => {
     expect(shared.claims()).toEqual([claim]);
   });
 
-  it('ends when the successor is available, not before', async () => {
+  it('ends when the successor is available', async () => {
     const world = evictionWorld({ objects: healthy });
     const shared = sharedLedger(world, [adopted()]);
     const replica = await world.start({ guard: shared.guard() });
@@ -168,14 +168,14 @@ describe('an eviction without a stored claim is denied', () => {
   const notRecorded = { allowed: false, code: 429, reason: 'TooManyRequests' };
   const outcome = { reason: 'err: eviction-not-recorded', code: 429 };
 
-  it('when ConfigMaps are forbidden and other processes answer too', async () => {
+  it('if ConfigMaps are forbidden and other processes answer too', async () => {
     const world = evictionWorld({ objects: healthy, forbidden: ['* configmaps'] });
     const replica = await world.start();
     expect(await replica.ask('ingester-zone-a-0')).toMatchObject({ ...notRecorded, message: expect.stringContaining('grant get, create') });
     expect(replica.outcomes).toEqual([outcome]);
   });
 
-  it('but a process that works alone keeps it in memory, and says so loudly', async () => {
+  it('but a process that works alone keeps it in memory, and logs a warning', async () => {
     const world = evictionWorld({ objects: healthy, forbidden: ['* configmaps'] });
     const replica = await world.start({ isAlone: () => true });
     expect((await replica.ask('ingester-zone-a-0')).allowed).toBe(true);
@@ -185,14 +185,14 @@ describe('an eviction without a stored claim is denied', () => {
     expect((await replica.ask('ingester-zone-b-0')).message).toBe('1 pod not ready in ingester-zone-a');
   });
 
-  it.each([['refuse' as const], ['lose' as const]])('when the ledger cannot be written (%s)', async (failStore) => {
+  it.each([['refuse' as const], ['lose' as const]])('if the ledger cannot be written (%s)', async (failStore) => {
     const world = evictionWorld({ objects: healthy });
     const replica = await world.start({ guard: sharedLedger(world, [adopted()], { failStore }).guard() });
     expect(await replica.ask('ingester-zone-a-0')).toMatchObject(notRecorded);
     expect(replica.outcomes).toEqual([outcome]);
   });
 
-  it('when the ledger cannot be read, or policies are not known yet', async () => {
+  it('if the ledger cannot be read, or policies are unknown', async () => {
     const world = evictionWorld({ objects: healthy });
     const unread = await world.start({ guard: sharedLedger(world, [adopted()], { problem: 'it is of a newer format' }).guard() });
     expect((await unread.ask('ingester-zone-a-0')).message).toContain('it is of a newer format');
@@ -200,7 +200,7 @@ describe('an eviction without a stored claim is denied', () => {
     expect(await (await world.start({ guard })).ask('ingester-zone-a-0')).toMatchObject(notRecorded);
   });
 
-  it('when the answer to the write is lost: it may stand, so the next one is refused', async () => {
+  it('if the answer to the write is lost, and the next one too, because the claim may be stored', async () => {
     const world = evictionWorld({ objects: healthy });
     const replica = await world.start();
     let isLost = false;
@@ -215,14 +215,14 @@ describe('an eviction without a stored claim is denied', () => {
     expect((await replica.ask('ingester-zone-a-0')).allowed).toBe(true);
   });
 
-  it('when the record was made unreadable', async () => {
+  it('if the record became invalid', async () => {
     const world = evictionWorld({ objects: healthy });
     const name = 'rollout-group-evictions-ingester-rollout';
     world.api.put('configmaps', { metadata: { name, namespace: 'mimir' }, data: { ledger: '{"format":"2.0"}' } });
     expect(await (await world.start()).ask('ingester-zone-a-0')).toMatchObject(notRecorded);
   });
 
-  it('when a hundred claims are open and none of them is over', async () => {
+  it('if a hundred claims are open and no claim has ended', async () => {
     const world = evictionWorld({ objects: [budgetObject({ maxUnavailable: 200 }), ...zonesObjects({ replicas: 101 })] });
     const shared = sharedLedger(world, [adopted()]);
     const replica = await world.start({ guard: shared.guard() });
@@ -268,7 +268,7 @@ describe('S30: two processes over two connections', () => {
     },
   );
 
-  it('grant a zone as many as the limit, and no other zone any', async () => {
+  it('grant evictions in one zone up to the limit, and no eviction in another zone', async () => {
     for (let seed = 1; seed <= rounds(40, 15); seed += 1) {
       const { world, replicas } = await race(seed, seed % 2 === 0, { maxUnavailable: 2 });
       const pods = ['a-0', 'b-0', 'a-1', 'c-0', 'a-2', 'b-1'].map((pod) => `ingester-zone-${pod}`);
@@ -279,7 +279,7 @@ describe('S30: two processes over two connections', () => {
     }
   });
 
-  it('in one process stand in a line, and the gauge counts those who wait', async () => {
+  it('in one process wait in order, and the gauge counts the waiting requests', async () => {
     const { world, replicas } = await race(1, false);
     const [replica] = replicas;
     const pods = ['ingester-zone-a-0', 'ingester-zone-b-0', 'ingester-zone-c-0'];
@@ -290,7 +290,7 @@ describe('S30: two processes over two connections', () => {
   });
 });
 
-it('S29: a hundred dry runs write nothing and take nothing from the eviction that follows', async () => {
+it('S29: a hundred dry runs write nothing and do not affect the next eviction', async () => {
   const world = evictionWorld({ objects: healthy });
   const replica = await world.start({ guard: sharedLedger(world, [adopted()]).guard() });
   for (let count = 0; count < 100; count += 1) {
@@ -302,7 +302,7 @@ it('S29: a hundred dry runs write nothing and take nothing from the eviction tha
   expect((await replica.ask('ingester-zone-a-0')).allowed).toBe(true);
 });
 
-it('a budget over everything in the namespace asks for every StatefulSet', async () => {
+it('a budget over the whole namespace lists every StatefulSet', async () => {
   const objects = [budgetObject({ selector: { matchLabels: {} } }), ...zonesObjects(), statefulSetObject({ name: 'zoneless', labels: {} })];
   const replica = await evictionWorld({ objects }).start();
   expect((await replica.ask('ingester-zone-a-0')).message).toBe('3 pods unknown in zoneless');

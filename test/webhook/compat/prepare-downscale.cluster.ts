@@ -159,7 +159,7 @@ describeOnControlPlane(
   'the downscale endpoints on an API server',
   (controlPlane) => {
     describe('prepare-downscale with annotations', () => {
-      it('lets a patch through whose pods take longer than a second, and writes the annotation once', async () => {
+      it('allows a patch with pods that take longer than a second, and writes the annotation once', async () => {
         const { path, get, writes, client } = await place(controlPlane(), 'patched', { sets: [zone('zone-a')], podMs: 1_200 });
         const { status, body } = await client.askUntilJudged('PATCH', `${path}/zone-a`, { spec: { replicas: 2 } }, merge);
         expect([status, body]).toEqual([200, expect.objectContaining({ spec: expect.objectContaining({ replicas: 2 }) })]);
@@ -167,7 +167,7 @@ describeOnControlPlane(
         expect(writes.map(({ method }) => method)).toEqual(['PATCH']);
       });
 
-      it('lets the second attempt of a write through that names the version which it read', async () => {
+      it('allows the second attempt of a write that names the version it read', async () => {
         const { path, get, writes, client } = await place(controlPlane(), 'replaced', { sets: [zone('zone-a')], podMs: 1_200 });
         const put = async () => {
           const set = await get('zone-a');
@@ -177,7 +177,7 @@ describeOnControlPlane(
         expect(writes).toHaveLength(1);
       });
 
-      it('judges /scale alike', async () => {
+      it('has the same result for /scale', async () => {
         const { path, get, podCalls, client } = await place(controlPlane(), 'scaled', { sets: [zone('zone-a')] });
         // The webhook asks no ordinal that the StatefulSet does not count. No controller runs here, so the test writes the status.
         expect((await client.askUntilJudged('PATCH', `${path}/zone-a/status`, { status: { replicas: 3 } }, merge)).status).toBe(200);
@@ -197,7 +197,7 @@ describeOnControlPlane(
     it.each([
       ['annotations', undefined],
       ['tracker', { zoneTracker: { configMapName: 'tracker' } }],
-    ])('two zones that shrink at once in two processes never both do: %s', async (name, config) => {
+    ])('of two zones that shrink at once in two processes at most one does: %s', async (name, config) => {
       const waits = { 'grafana.com/min-time-between-zones-downscale': '1h' };
       const sets = [zone('zone-a', waits), zone('zone-b', waits)];
       const { path, client, get } = await place(controlPlane(), `raced-${name}`, { sets, processes: 2, ...(config && { config }) });

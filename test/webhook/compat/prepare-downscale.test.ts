@@ -31,7 +31,7 @@ function lines(world: World, method: string): readonly string[] {
 const annotation = (world: World): unknown => world.get('statefulsets.apps', 'zone-a')?.['metadata'];
 const dated = (instant: string) => ({ annotations: { ...marks, ...shrankAt(instant) } });
 
-it('denies a negative number of replicas and asks no pod: it comes here before the API server has validated it', async () => {
+it('denies a negative number of replicas and calls no pod, before the validation of the API server', async () => {
   const { world, endpoint } = given();
   const answer = await ask(world, endpoint, update('zone-a', -1));
   expect(answer).toMatchObject({ allowed: false, message: expect.stringContaining('spec.replicas must not be negative') });
@@ -41,8 +41,8 @@ it('denies a negative number of replicas and asks no pod: it comes here before t
 /** The longest pause of an agent before it repeats a rejected write (agent/turn/refusals.ts). */
 const longestAgentPauseMs = 60_000;
 
-describe('a step that is asked for again', () => {
-  it('prepares its pods again and keeps the time that was recorded, so that the object stays as the client saw it', async () => {
+describe('a repeated step', () => {
+  it('prepares its pods again and keeps the recorded time, so the object stays as the client saw it', async () => {
     const { world, endpoint } = given();
     expect((await ask(world, endpoint, update('zone-a', 2))).allowed).toBe(true);
     await world.virtual.advance(longestAgentPauseMs + 5_000);
@@ -52,7 +52,7 @@ describe('a step that is asked for again', () => {
     expect(annotation(world)).toMatchObject(dated('2026-01-15T12:00:00Z'));
   });
 
-  it('is another one two minutes later', async () => {
+  it('is a new step two minutes later', async () => {
     const { world, endpoint } = given();
     await ask(world, endpoint, update('zone-a', 2));
     await world.virtual.advance(120_000);
@@ -60,7 +60,7 @@ describe('a step that is asked for again', () => {
     expect(annotation(world)).toMatchObject(dated('2026-01-15T12:02:00Z'));
   });
 
-  it('is another one when its numbers differ', async () => {
+  it('is a new step if its numbers differ', async () => {
     const { world, endpoint } = given();
     await ask(world, endpoint, update('zone-a', 2));
     world.change('statefulsets.apps', 'zone-a', { spec: { replicas: 2 } });
@@ -69,7 +69,7 @@ describe('a step that is asked for again', () => {
     expect(annotation(world)).toMatchObject(dated('2026-01-15T12:00:05Z'));
   });
 
-  it('is another one when another client wrote another time', async () => {
+  it('is a new step if another client wrote another time', async () => {
     const { world, endpoint } = given();
     await ask(world, endpoint, update('zone-a', 2));
     world.change('statefulsets.apps', 'zone-a', { metadata: { annotations: shrankAt('2026-01-01T00:00:00Z') } });
@@ -78,7 +78,7 @@ describe('a step that is asked for again', () => {
     expect(annotation(world)).toMatchObject(dated('2026-01-15T12:00:05Z'));
   });
 
-  it('is denied when another zone shrank since, and keeps its time, for it may have been carried out', async () => {
+  it('is denied if another zone shrank since, and keeps its time, because it may have been carried out', async () => {
     const { world, endpoint } = given(waiting);
     expect((await ask(world, endpoint, update('zone-a', 2))).allowed).toBe(true);
     world.change('statefulsets.apps', 'zone-b', { metadata: { annotations: shrankAt('2026-01-15T12:00:00Z') } });
@@ -88,7 +88,7 @@ describe('a step that is asked for again', () => {
   });
 });
 
-it('leaves pods alone that terminate while the StatefulSet grows back: their successors start again', async () => {
+it('does not call terminating pods while the StatefulSet grows, because their successors start again', async () => {
   const { world, endpoint } = given(zones, { state: { 'statefulsets.apps': zones, pods: podsOf('zone-a', 5) } });
   world.server.terminate({ user: 'statefulset-controller' }, 'one', 'zone-a-4', 30);
   expect(await ask(world, endpoint, update('zone-a', 5))).toEqual({ allowed: true });
@@ -98,7 +98,7 @@ it('leaves pods alone that terminate while the StatefulSet grows back: their suc
 describe('two zones of a group at the same time', () => {
   const slow = { 'POST zone-a-2': { status: 200, delayMs: 1_000 } };
 
-  it('take turns in one process when zones wait for one another', async () => {
+  it('run one after the other in one process if zones wait for one another', async () => {
     const { world, endpoint } = given(waiting, { pods: slow });
     const first = begin(world, endpoint, update('zone-a', 2));
     await world.virtual.settle();
@@ -108,7 +108,7 @@ describe('two zones of a group at the same time', () => {
     expect((await ask(world, endpoint, update('zone-b', 2))).message).toContain('zone-a was scaled down at 2026-01-15 12:00:0');
   });
 
-  it('both pass when no zone waits for another', async () => {
+  it('both pass if no zone waits for another', async () => {
     const { world, endpoint } = given(zones, { pods: slow });
     const first = begin(world, endpoint, update('zone-a', 2));
     await world.virtual.settle();
@@ -116,7 +116,7 @@ describe('two zones of a group at the same time', () => {
     expect((await world.virtual.finish(first)).allowed).toBe(true);
   });
 
-  it('leave the turn to the next one after a denial', async () => {
+  it('pass the turn to the next one after a denial', async () => {
     const { world, endpoint } = given(waiting, { pods: { 'POST zone-a-2': 500 } });
     expect((await ask(world, endpoint, update('zone-a', 2))).allowed).toBe(false);
     expect((await ask(world, endpoint, update('zone-b', 2))).allowed).toBe(true);
@@ -165,14 +165,14 @@ describe('calls that take long', () => {
     expect(lines(world, 'DELETE')).toHaveLength(100);
   });
 
-  it('are 32 at a time, and none is begun after a failure', async () => {
+  it('are 32 at a time, and stop after a failure', async () => {
     const { world, endpoint } = given([wide], { pods: { 'POST zone-a-99': { status: 500, delayMs: 10 }, ...slowPods(98, 68) } });
     await ask(world, endpoint, update('zone-a', 0));
     expect(lines(world, 'POST')).toHaveLength(32);
     expect(lines(world, 'DELETE')).toHaveLength(100);
   });
 
-  it('do not outlive a list that gets no answer', async () => {
+  it('do not outlive a list without an answer', async () => {
     const { world, endpoint } = given(zones, { faults: [{ on: `GET ${at.sets}`, answer: 'silent' }] });
     const call = world.newCall();
     const answer = await world.virtual.finish(endpoint.handle(readText(reviewText(world, update('zone-a', 2))), call));
@@ -180,7 +180,7 @@ describe('calls that take long', () => {
     expect(world.virtual.clock.monotonicMs()).toBeLessThan(call.deadlineMs);
   });
 
-  it('delay a growth for two seconds at most', async () => {
+  it('delay a scale-up for two seconds at most', async () => {
     const pods = { 'DELETE zone-a-3': 'silent' as const };
     const { world, endpoint } = given(zones, { pods, state: { 'statefulsets.apps': zones, pods: podsOf('zone-a', 4) } });
     const startMs = world.virtual.clock.monotonicMs();
@@ -196,8 +196,8 @@ function slowPods(from: number, to: number): Record<string, { readonly status: n
   );
 }
 
-describe('a request that no API server made', () => {
-  it('does not get around the other zones by naming another group', async () => {
+describe('a request that no API server sends', () => {
+  it('does not bypass the other zones by naming another group', async () => {
     const { world, endpoint } = given([
       zone('zone-a'),
       zone('zone-b', { labels: waits('12h'), annotations: shrankAt('2026-01-15T11:59:00Z') }),
@@ -210,7 +210,7 @@ describe('a request that no API server made', () => {
     expect([...lines(world, 'POST'), ...lines(world, 'PATCH')]).toEqual([]);
   });
 
-  it('does not call pods where its own object says', async () => {
+  it('does not call pods at the address in its own object', async () => {
     const { world, endpoint } = given();
     const stored = world.get('statefulsets.apps', 'zone-a') as Json;
     const oldObject = { ...stored, spec: { ...(stored['spec'] as Json), serviceName: 'elsewhere' } };
@@ -218,7 +218,7 @@ describe('a request that no API server made', () => {
     expect(lines(world, 'POST')).toEqual([`POST ${podAt('zone-a-2')}`]);
   });
 
-  it('leaves no times behind of a StatefulSet that is not there', async () => {
+  it('stores no times of a missing StatefulSet', async () => {
     const { world } = given();
     const endpoint = prepareDownscale(world.env, { ...config, zoneTracker: { configMapName: 'tracker' } });
     for (const labels of [{}, { 'rollout-group': 'made-up' }]) {
@@ -229,7 +229,7 @@ describe('a request that no API server made', () => {
     expect([...lines(world, 'POST'), ...lines(world, 'PUT'), ...lines(world, 'PATCH')]).toEqual([]);
   });
 
-  it('is not one of another StatefulSet of the name', async () => {
+  it('is not for another StatefulSet of the same name', async () => {
     const { world, endpoint } = given();
     const stored = world.get('statefulsets.apps', 'zone-a') as Json;
     const oldObject = { ...stored, metadata: { ...(stored['metadata'] as Json), uid: 'another' } };
@@ -238,18 +238,18 @@ describe('a request that no API server made', () => {
   });
 });
 
-describe('prepare-downscale that comes to no decision', () => {
+describe('prepare-downscale without a decision', () => {
   const onFailure = (request: ScenarioRequest, sets = zones): Answer => {
     const { world, endpoint } = given(sets);
     return endpoint.onFailure(readText(reviewText(world, request)), 'too much is going on');
   };
 
-  it('denies a marked StatefulSet, and a Scale of which it cannot tell', () => {
+  it('denies a labelled StatefulSet, and a Scale of unknown effect', () => {
     expect(onFailure(update('zone-a', 2))).toMatchObject({ allowed: false, message: expect.stringContaining('too much is going on') });
     expect(onFailure(rescale('zone-a', 3, 2))).toMatchObject({ allowed: false, message: expect.stringContaining('too much is going on') });
   });
 
-  it('allows everything else', () => {
+  it('allows all other requests', () => {
     expect(onFailure(update('zone-a', 2, { dryRun: true }))).toEqual({ allowed: true });
     expect(onFailure(update('zone-a', 4))).toEqual({ allowed: true });
     expect(onFailure(update('zone-a', 2), [statefulSet('zone-a')])).toEqual({ allowed: true });
@@ -269,7 +269,7 @@ describe('next to native enforcement', () => {
     return { world, endpoint: prepareDownscale(world.env, { ...config, native }), asked: () => asked };
   };
 
-  it('a denial of native enforcement is answered in its words, before any pod is called', async () => {
+  it('a denial of native enforcement has the text of native enforcement, before any pod is called', async () => {
     const { world, endpoint } = beside(denial);
     expect(await ask(world, endpoint, update('zone-a', 2))).toEqual(denial);
     expect([...lines(world, 'POST'), ...lines(world, 'PATCH'), ...lines(world, 'DELETE')]).toEqual([]);
@@ -277,7 +277,7 @@ describe('next to native enforcement', () => {
     expect(await ask(world, endpoint, update('zone-b', 2))).toEqual(denial);
   });
 
-  it('a denial of the original is answered in its words, and a request that it does not see is not judged', async () => {
+  it('a denial of the original has the text of the original, and a request that the original ignores is not judged', async () => {
     const unready = beside(denial, [
       zone('zone-a'),
       zone('zone-b', { labels: waits('12h'), annotations: shrankAt('2026-01-15T11:59:00Z') }),
@@ -297,7 +297,7 @@ describe('next to native enforcement', () => {
     expect(annotation(world)).toMatchObject(dated('2026-01-15T12:00:00Z'));
   });
 
-  it('pods are told to stay only when the growth that brings them back passes', async () => {
+  it('pods are cancelled only if the scale-up that keeps them passes', async () => {
     for (const [answer, count] of [
       [denial, 0],
       [undefined, 1],
@@ -309,7 +309,7 @@ describe('next to native enforcement', () => {
   });
 });
 
-it('writes exactly the annotation, with the state that it was read in', async () => {
+it('writes exactly the annotation, with the version that was read', async () => {
   const { world, endpoint } = given();
   const { uid, resourceVersion } = (world.get('statefulsets.apps', 'zone-a') as { metadata: Json }).metadata;
   await ask(world, endpoint, update('zone-a', 2));

@@ -52,7 +52,7 @@ function reviewOf(random: () => number): Review {
 }
 
 describe('reviews of every kind', () => {
-  it('are answered by the handlers and without them, and only shrinking is denied', async () => {
+  it('have the same answers with and without the handlers, and only a downscale is denied', async () => {
     const random = seededRandom(11);
     const world = scenarioWorld();
     const endpoints = [noDownscale(world.env), prepareDownscale(world.env, { clusterDomain: 'cluster.local.' })];
@@ -74,7 +74,7 @@ describe('reviews of every kind', () => {
     expect(world.calls.filter(({ call }) => !call.startsWith('GET ')).length).toBe(0);
   });
 
-  it('keep to the range that Kubernetes gives replicas', () => {
+  it('respect the range of replicas in Kubernetes', () => {
     const object = (replicas: number): JsonObject => ({ apiVersion: 'apps/v1', kind: 'StatefulSet', metadata: {}, spec: { replicas } });
     expect(replicaChange({ oldObject: object(2_147_483_648), object: object(0) })).toMatchObject({ kind: 'unreadable', side: 'old' });
     expect(replicaChange({ oldObject: object(2_147_483_647), object: object(0) })).toMatchObject({ kind: 'shrinkage' });

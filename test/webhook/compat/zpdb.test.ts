@@ -43,7 +43,7 @@ async function settled(options: Parameters<typeof evictionWorld>[0], namespaces?
   return { world, ...following };
 }
 
-describe('the budgets in force', () => {
+describe('the current budgets', () => {
   it('follow additions, updates and deletions', async () => {
     const { world, budgets, observed } = await settled({ objects: [budgetObject()] });
     expect(limits(budgets)).toEqual(['ingester-rollout=1']);
@@ -56,7 +56,7 @@ describe('the budgets in force', () => {
     expect(observed).toEqual(['updated', 'updated', 'deleted']);
   });
 
-  it('keep the last valid version when an update is not valid, and say so', async () => {
+  it('keep the last valid version if an update is invalid, and report it', async () => {
     const { world, budgets, observed } = await settled({ objects: [budgetObject()] });
     world.put(budgetObject(invalid));
     await world.env.advance(100);
@@ -82,7 +82,7 @@ describe('the budgets in force', () => {
     expect(observed.slice(2).sort()).toEqual([...Array(3).fill('ignored'), ...Array(3).fill('invalid')].sort());
   });
 
-  it('a budget that was never valid is named, with the pods it is meant for', async () => {
+  it('a budget that was never valid is named, with its pods', async () => {
     const { world, budgets, observed } = await settled({ objects: [budgetObject(invalid)] });
     const inForce = budgets.inForce('mimir');
     if (isUnknown(inForce)) throw new Error(inForce.unknown);
@@ -94,13 +94,13 @@ describe('the budgets in force', () => {
     expect([limits(budgets), observed]).toEqual([[], ['invalid', 'delete-ignored']]);
   });
 
-  it('a budget whose selector cannot be read may be meant for every pod', async () => {
+  it('a budget with an unreadable selector may apply to every pod', async () => {
     const { budgets } = await settled({ objects: [budgetObject({ selector: { matchLabels: { zone: 1 } } })] });
     const inForce = budgets.inForce('mimir');
     expect(isUnknown(inForce) ? inForce : unusableFor(inForce, { app: 'web' })?.problem).toContain('is not a map of text');
   });
 
-  it('a deletion that no watch told of is found by the next list', async () => {
+  it('a deletion that no watch reported is found by the next list', async () => {
     const { world, budgets } = await settled({ objects: [budgetObject()] });
     world.api.hold('zoneawarepoddisruptionbudgets.rollout-operator.grafana.com');
     world.api.remove(kindKey, 'mimir', 'ingester-rollout');
@@ -119,7 +119,7 @@ describe('the budgets in force', () => {
     await world.env.until(() => JSON.stringify(limits(budgets)) === '["ingester-rollout=7"]', 900_000);
   });
 
-  it('of namespaces that are watched, and of no other', async () => {
+  it('of watched namespaces only', async () => {
     const { budgets } = await settled({ objects: [budgetObject()] }, ['mimir']);
     expect([limits(budgets), limits(budgets, 'loki')]).toEqual([
       ['ingester-rollout=1'],
@@ -127,7 +127,7 @@ describe('the budgets in force', () => {
     ]);
   });
 
-  it('are unknown while nothing has been listed, and stay known when the server goes away', async () => {
+  it('are unknown before the first list, and stay known if the server is gone', async () => {
     const world = evictionWorld({ objects: [budgetObject()] });
     const { budgets } = follow(world);
     expect(limits(budgets)).toBe('zoneawarepoddisruptionbudgets have not been listed yet');
@@ -138,12 +138,12 @@ describe('the budgets in force', () => {
     expect(limits(budgets)).toEqual(['ingester-rollout=1']);
   });
 
-  it('are empty where the kind is not installed', async () => {
+  it('are empty if the kind is not installed', async () => {
     const { budgets } = await settled({ objects: [], kinds: [] });
     expect(limits(budgets)).toEqual([]);
   });
 
-  it('that were known before are in force for a later listener, and a listener that ended hears no more', async () => {
+  it('that were known before apply for a later listener, and an ended listener gets no more events', async () => {
     const { world, budgets, followed } = await settled({ objects: [budgetObject()] });
     const log = world.webhookEnv().log;
     const later = startZoneBudgets({ log, followed });
@@ -190,7 +190,7 @@ const message = async (spec: Json): Promise<string | undefined> => {
 
 const pattern = 'ingester-zone-[a-z]-([0-9]+)';
 
-describe('a budget that cannot be enforced is refused, first failure first', () => {
+describe('a budget that cannot be enforced is denied, with the first failure', () => {
   it.each<[string, Json, string]>([
     ['both limits, even 0', { maxUnavailable: 0, maxUnavailablePercentage: 0 }, 'maxUnavailable and maxUnavailablePercentage are both set'],
     ['a count that is text', { maxUnavailable: '1' }, 'maxUnavailable is not a whole number'],
@@ -235,7 +235,7 @@ describe('a budget that cannot be enforced is refused, first failure first', () 
     expect(await message(spec)).toBe(expected);
   });
 
-  it('look-around and back-references, which RE2 does not know', async () => {
+  it('look-around and back-references, which RE2 does not support', async () => {
     for (const bad of ['(?=a)(b)', '(?!a)(b)', '(?<=a)(b)', '(a)\\1']) {
       expect(await message({ podNamePartitionRegex: bad })).toContain(`podNamePartitionRegex ${bad} `);
     }
@@ -289,6 +289,6 @@ describe('an enforceable budget passes', () => {
   });
 });
 
-it('a failure refuses', () => {
+it('a failure denies', () => {
   expect(endpoint.onFailure(review(budgetObject()), 'it was late')).toMatchObject({ allowed: false, code: 400 });
 });

@@ -40,7 +40,7 @@ const no: RuleResult = { rule: 'no-downscale', outcome: 'no', fact: 'zone a must
 const unknown: RuleResult = { rule: 'disruption-budget', outcome: 'unknown', fact: 'pods cannot be read' };
 
 describe('a denial', () => {
-  it('is temporary for an eviction that time may permit and for an unknown fact, and for good otherwise', () => {
+  it('is temporary for an eviction that time may permit and for an unknown fact, and permanent otherwise', () => {
     const evicted = { ...subject, isEviction: true };
     expect(denialOf(denied([wait(nowMs + 20_000)]), evicted)).toMatchObject({ code: 429, reason: 'TooManyRequests' });
     expect(denialOf(denied([wait(nowMs + 20_000), no]), evicted)).toMatchObject({ code: 403 });
@@ -52,15 +52,12 @@ describe('a denial', () => {
     expect(unknownDenial('UPDATE of statefulsets/a', 'the API server does not answer')).toMatchObject({ code: 429, retryAfterSeconds: 5 });
   });
 
-  it.each([false, true])(
-    'states no seconds to wait, because clients would repeat the request without output (eviction: %s)',
-    (isEviction) => {
-      for (const results of [[wait(nowMs + 2_500)], [wait()], [unknown], [no]])
-        expect(denialOf(denied(results), { ...subject, isEviction })).not.toHaveProperty('retryAfterSeconds');
-    },
-  );
+  it.each([false, true])('names no retry seconds, because clients would repeat the request without output (eviction: %s)', (isEviction) => {
+    for (const results of [[wait(nowMs + 2_500)], [wait()], [unknown], [no]])
+      expect(denialOf(denied(results), { ...subject, isEviction })).not.toHaveProperty('retryAfterSeconds');
+  });
 
-  it('says where it is written, in a file or an object', () => {
+  it('names the location of the rule, in a file or an object', () => {
     const inFile = { ...no, source: { file: 'policies/ingester.yaml', line: 7, column: 3, field: 'spec.protect' } };
     expect(denialOf(denied([inFile]), subject).message).toContain('; defined at policies/ingester.yaml:7:3 spec.protect;');
     const inObject = { ...no, source: { object: 'RolloutGroup mimir/ingester', field: 'spec.protect' } };
@@ -76,7 +73,7 @@ describe('a denial', () => {
     expect(denialOf(denied([{ ...no, source: { object: 'RolloutPolicy mimir-2/x' } }]), subject).message).not.toContain('mimir-2');
   });
 
-  it('leaves out what has no room, the least important first', () => {
+  it('omits the least important parts if there is no room', () => {
     const source = { object: 'RolloutGroup mimir/ingester', field: 'spec.protect' };
     const said = (fact: string) => denialOf(denied([{ ...no, fact, limit: 'noDownscale', source }]), subject).message ?? '';
     const explain = '; kubectl rollout-group explain decision/0123456789ab';
@@ -96,7 +93,7 @@ describe('a denial', () => {
     );
   });
 
-  it('has at most 256 bytes, with what was asked, the rule, the fact and the id of the decision (threat 16)', () => {
+  it('has at most 256 bytes, with the request, the rule, the fact and the id of the decision (threat 16)', () => {
     const texts = ['short', 'x'.repeat(253), 'ü'.repeat(200), '\u{1f600}'.repeat(100)];
     for (const name of texts) {
       for (const rule of ['no-downscale', `${'p'.repeat(253)}/${'r'.repeat(63)}`]) {
@@ -126,7 +123,7 @@ describe('a denial', () => {
     expect(message).toMatch(/…; kubectl rollout-group explain decision\/0123456789ab$/);
   });
 
-  it('tells the audit log by which policies and which rule', () => {
+  it('names the policies and the rule in the audit log', () => {
     expect(denialOf(denied([wait(), no]), subject).auditAnnotations).toEqual({
       outcome: 'deny',
       decision: '0123456789ab',

@@ -41,7 +41,7 @@ function allowedIn(answers: readonly Answer[]): number {
 }
 
 describe('two requests for the last permitted step, in two processes (S30)', () => {
-  it(`let one pass and never both, over ${pairs} pairs`, async () => {
+  it(`are never both allowed, over ${pairs} pairs`, async () => {
     const world = enforceWorld({ spec });
     const processes = await twoProcesses(world);
     const random = seededRandom(7);
@@ -95,7 +95,7 @@ describe('two requests for the last permitted step, in two processes (S30)', () 
     expect(relabelled).toBe(rounds(40, 10));
   });
 
-  it('block when the grant is carried out, and continue once it is over', async () => {
+  it('block while the grant is carried out, and continue afterwards', async () => {
     const world = enforceWorld({ spec });
     const [first, second] = await twoProcesses(world);
     for (let round = 0; round < 20; round += 1) {
@@ -168,7 +168,7 @@ describe('a process that dies between the grant and the write', () => {
 });
 
 describe('without any agent', () => {
-  it('a decrease counts for the time between zones, for as long as it lasts', async () => {
+  it('a downscale counts for the interval between zones, for as long as it lasts', async () => {
     const world = enforceWorld({ spec: { ...spec, scaling: { down: { betweenZones: '1h' } } } });
     const [first, second] = await twoProcesses(world);
     expect(await world.env.finish(first.ask(scaleOf(world.set('a'), 2)))).toMatchObject({ allowed: true });
@@ -188,7 +188,7 @@ describe('without any agent', () => {
     expect(await world.env.finish(first.ask(scaleOf(world.set('b'), 2)))).toMatchObject({ allowed: true });
   });
 
-  it('a decrease still counts when the zone has grown again', async () => {
+  it('a downscale still counts after the zone has grown again', async () => {
     const world = enforceWorld({ spec: { ...spec, scaling: { down: { betweenZones: '1h' } } } });
     const [first, second] = await twoProcesses(world);
     expect(await world.env.finish(first.ask(scaleOf(world.set('a'), 2)))).toMatchObject({ allowed: true });
@@ -202,7 +202,7 @@ describe('without any agent', () => {
     expect(answer.message).toContain('denied by zone-gap');
   });
 
-  it('a zone whose pods are gone is refused for the second zone after two minutes', async () => {
+  it('without the pods of one zone, the second zone is denied after two minutes', async () => {
     const world = enforceWorld({ spec });
     const [first, second] = await twoProcesses(world);
     world.workloads.breakNext('ingester-zone-a-1');
@@ -214,7 +214,7 @@ describe('without any agent', () => {
     expect(await world.env.finish(first.ask(evictionOf(world.pod('b', 1))))).toMatchObject({ allowed: false, code: 429 });
   });
 
-  it('an unused grant is free after two minutes, although a client tries again and again', async () => {
+  it('an unused grant expires after two minutes, although a client retries', async () => {
     for (const review of [({ pod }: EnforceWorld) => evictionOf(pod('a', 1)), ({ set }: EnforceWorld) => scaleOf(set('a'), 2)]) {
       const world = enforceWorld({ spec });
       const process = await world.start();

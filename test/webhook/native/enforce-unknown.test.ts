@@ -46,7 +46,7 @@ describe('unknown facts deny requests about protected objects (S31)', () => {
   }
 
   for (const [what, review] of Object.entries(disruptions)) {
-    it(`${what} when the API server is gone, and not what no policy is about`, async () => {
+    it(`${what} if the API server is gone, except objects without a policy`, async () => {
       const world = enforceWorld({ spec: { disruption: { maxUnavailable: 1 } } });
       world.workloads.create({ name: 'other' });
       const process = await world.start();
@@ -62,7 +62,7 @@ describe('unknown facts deny requests about protected objects (S31)', () => {
       expect(await world.env.finish(process.ask(asked))).toMatchObject({ allowed: true });
     });
 
-    it(`${what} while the agent may not get the object, and names the command that shows the missing right`, async () => {
+    it(`${what} while the agent may not get the object, and name the command that shows the missing permission`, async () => {
       const world = enforceWorld({ spec: { disruption: { maxUnavailable: 1 } } });
       const process = await world.start();
       await world.env.advance(1000);
@@ -71,14 +71,14 @@ describe('unknown facts deny requests about protected objects (S31)', () => {
       expect(message).toMatch(/the agent may not get (pods|statefulsets) in mimir\. Run: kubectl rollout-group doctor -n mimir$/);
     });
 
-    it(`${what} while StatefulSets are not known`, async () => {
+    it(`${what} while StatefulSets are unknown`, async () => {
       const world = enforceWorld({ kind: 'none' });
       world.api.forbid('list statefulsets.apps', 'watch statefulsets.apps');
       const process = await world.start();
       expect(await world.env.finish(process.ask(review(world)))).toMatchObject({ allowed: false, code: 429 });
     });
 
-    it(`${what} of a member that the caches do not know as one yet`, async () => {
+    it(`${what} of a member that is not a member in the caches yet`, async () => {
       const world = enforceWorld({ kind: 'none' });
       const process = await world.start();
       world.api.hold();
@@ -118,7 +118,7 @@ describe('unknown facts deny requests about protected objects (S31)', () => {
     expect(answer.isUnjudged).toBe(true);
   });
 
-  it('a member is not taken for an object without a group while RolloutGroups cannot be listed', async () => {
+  it('a member does not count as an object without a group while RolloutGroups cannot be listed', async () => {
     const world = enforceWorld({ spec: { disruption: { maxUnavailable: 1 } } });
     world.api.forbid('list rolloutgroups.rollout-group.dev');
     const process = await world.start();
@@ -131,7 +131,7 @@ describe('unknown facts deny requests about protected objects (S31)', () => {
   });
 
   for (const right of ['list', 'get']) {
-    it(`a member is not taken for an object without a group if the agent also may not ${right} pods`, async () => {
+    it(`a member does not count as an object without a group if the agent also may not ${right} pods`, async () => {
       const world = enforceWorld({ spec: { disruption: { maxUnavailable: 1 } } });
       world.api.forbid('list rolloutgroups.rollout-group.dev', `${right} pods`);
       const process = await world.start();
@@ -163,7 +163,7 @@ describe('unknown facts deny requests about protected objects (S31)', () => {
     expect(answer.auditAnnotations).toBeUndefined();
   });
 
-  it('the deletion of a pod passes where no ledger can be had', async () => {
+  it('the deletion of a pod passes if no ledger is available', async () => {
     for (const verb of ['get', 'create']) {
       const world = enforceWorld({ spec: { disruption: { maxUnavailable: 1 } } });
       world.api.forbid(`${verb} configmaps`);
@@ -174,7 +174,7 @@ describe('unknown facts deny requests about protected objects (S31)', () => {
     }
   });
 
-  it('every request in a namespace that is being deleted passes, though no claim can be stored there any more', async () => {
+  it('every request in a namespace during its deletion passes, although no claim can be stored there', async () => {
     const world = enforceWorld({ spec: { disruption: { maxUnavailable: 1 } } });
     world.endNamespace();
     world.api.forbid('create configmaps');
@@ -184,7 +184,7 @@ describe('unknown facts deny requests about protected objects (S31)', () => {
     }
   });
 
-  it('our workloads, and namespaces without an agent, pass where nothing can be judged', async () => {
+  it('our workloads, and namespaces without an agent, pass if no request can be judged', async () => {
     const world = enforceWorld();
     const own = await world.start({ own: { namespace: 'mimir', names: ['ingester-zone-a'] } });
     expect(own.endpoint.onFailure(scaleOf(world.set('a'), 0), 'there is too much to do')).toEqual({ allowed: true });
@@ -193,7 +193,7 @@ describe('unknown facts deny requests about protected objects (S31)', () => {
     expect(elsewhere.endpoint.onFailure(scaleOf(world.set('b'), 0), 'there is too much to do')).toEqual({ allowed: true });
   });
 
-  it('growth passes with any unknown fact', async () => {
+  it('a scale-up passes with any unknown fact', async () => {
     const world = enforceWorld({ spec: { scaling: { down: { betweenZones: '1h' } } } });
     const process = await world.start();
     const grown = [scaleOf(world.set('a'), 4), updateOf(world.set('a'), withSpec({ replicas: 4 }))];
@@ -208,7 +208,7 @@ describe('unknown facts deny requests about protected objects (S31)', () => {
     for (const review of grown) expect(await world.env.finish(process.ask(review))).toMatchObject({ allowed: true });
   });
 
-  it('an update that takes a member out of its group, when that cannot be remembered', async () => {
+  it('an update that removes a member from its group, if the removal cannot be recorded', async () => {
     const world = enforceWorld({ kind: 'adopted' });
     world.api.forbid('create configmaps');
     const process = await world.start();
@@ -216,7 +216,7 @@ describe('unknown facts deny requests about protected objects (S31)', () => {
     expect(answer).toMatchObject({ allowed: false, code: 429 });
   });
 
-  it('requests that come too late, or in a form that no API server sends', async () => {
+  it('requests after their deadline, or in a form that no API server sends', async () => {
     const world = enforceWorld();
     const process = await world.start();
     expect(process.endpoint.onFailure(scaleOf(world.set('a'), 2), 'late')).toMatchObject({ allowed: false, code: 429 });

@@ -55,7 +55,7 @@ const deleting: Readonly<Record<string, (world: EnforceWorld) => Review>> = {
 
 describe('protected objects are protected on every path', () => {
   for (const [path, review] of Object.entries({ ...shrinking, ...deleting })) {
-    it(`${path}, and passes where nothing protects`, async () => {
+    it(`${path}, and passes without protection`, async () => {
       const guarded = enforceWorld({ spec: protectedSpec });
       const process = await guarded.start();
       const refused = await guarded.env.finish(process.ask(review(guarded)));
@@ -80,7 +80,7 @@ describe('protected objects are protected on every path', () => {
     });
   }
 
-  it('says the rule, the fact, where it is written and how to ask further, and tells the audit log', async () => {
+  it('names the rule, the fact, its location and the next command, and writes the audit log', async () => {
     const world = enforceWorld({ spec: protectedSpec });
     const process = await world.start();
     const answer = await world.env.finish(process.ask(scaleOf(world.set('a'), 2)));
@@ -175,7 +175,7 @@ describe('removal of protection, in one request or in two (threat 10)', () => {
   const label = 'rollout-group';
 
   for (const [how, labels] of Object.entries({ removed: { [label]: undefined }, renamed: { [label]: 'other' } })) {
-    it(`is refused when the label is ${how} in the write that shrinks`, async () => {
+    it(`is denied if the label is ${how} in the write that shrinks`, async () => {
       const world = enforceWorld({ kind: 'adopted' });
       const process = await world.start();
       const both = updateOf(world.set('a'), (object) => withLabels(labels)(withSpec({ replicas: 2 })(object)));
@@ -184,7 +184,7 @@ describe('removal of protection, in one request or in two (threat 10)', () => {
       expect(answer.message).toContain('denied by protection-kept');
     });
 
-    it(`protects for ten more minutes when the label is ${how} first`, async () => {
+    it(`protects for ten more minutes if the label is ${how} first`, async () => {
       const world = enforceWorld({ kind: 'adopted' });
       const [first, second] = [await world.start(), await world.start({ name: 'webhook-2' })];
       const relabelled = withLabels(labels)(world.set('a'));
@@ -201,7 +201,7 @@ describe('removal of protection, in one request or in two (threat 10)', () => {
     });
   }
 
-  it('protects on when the label that forbids to shrink is removed', async () => {
+  it('keeps the protection after the label that denies a downscale is removed', async () => {
     const world = enforceWorld({ kind: 'none', sets: { labels: { 'grafana.com/no-downscale': 'true' } } });
     const process = await world.start();
     const without = withLabels({ 'grafana.com/no-downscale': undefined })(world.set('a'));
@@ -213,7 +213,7 @@ describe('removal of protection, in one request or in two (threat 10)', () => {
     expect(await world.env.finish(process.ask(scaleOf(world.set('b'), 2)))).toMatchObject({ allowed: false, code: 403 });
   });
 
-  it('protects on when the time between zones is lowered, and where the place to prepare pods is changed', async () => {
+  it('keeps the protection after the interval between zones is lowered, or the prepare endpoint is changed', async () => {
     const time = 'grafana.com/min-time-between-zones-downscale';
     const path = 'grafana.com/prepare-downscale-http-path';
     const annotations = { [path]: 'ingester/prepare', 'grafana.com/prepare-downscale-http-port': '80' };
@@ -255,7 +255,7 @@ describe('removal of protection, in one request or in two (threat 10)', () => {
     }
   });
 
-  it('is refused while a disruption of the zone is announced', async () => {
+  it('is denied while a claim on the zone is open', async () => {
     const world = enforceWorld({ kind: 'adopted' });
     const process = await world.start();
     expect(await world.env.finish(process.ask(evictionOf(world.pod('a', 0))))).toMatchObject({ allowed: true });
@@ -264,7 +264,7 @@ describe('removal of protection, in one request or in two (threat 10)', () => {
     expect(answer.message).toContain('zone a leaves the group while it has open claims');
   });
 
-  it('is remembered when a write of the status takes it away', async () => {
+  it('is recorded if a write of the status removes it', async () => {
     const world = enforceWorld({ kind: 'adopted' });
     const process = await world.start();
     const without = withLabels({ [label]: undefined })(world.set('a'));
@@ -275,7 +275,7 @@ describe('removal of protection, in one request or in two (threat 10)', () => {
     expect(await world.env.finish(process.ask(scaleOf(world.set('a'), 0)))).toMatchObject({ allowed: false, code: 403 });
   });
 
-  it('is nothing when labels change that say nothing about protection', async () => {
+  it('does not happen if other labels change', async () => {
     const world = enforceWorld({ sets: { labels: { chart: 'mimir-1' } } });
     const process = await world.start();
     const upgraded = withLabels({ chart: 'mimir-2' })(world.set('a'));
@@ -286,7 +286,7 @@ describe('removal of protection, in one request or in two (threat 10)', () => {
   });
 });
 
-describe('requests that must always pass (S32)', () => {
+describe('requests that always pass (S32)', () => {
   const system = { name: 'system:kube-controller-manager', groups: [] };
   const cases: Readonly<Record<string, (world: EnforceWorld) => Review>> = {
     "the kubelet's final removal": ({ pod }) => deletionOf(pod('a', 0), { user: { name: 'system:node:n1', groups: ['system:nodes'] } }),
@@ -316,7 +316,7 @@ describe('requests that must always pass (S32)', () => {
     });
   }
 
-  it('growth', async () => {
+  it('a scale-up', async () => {
     const world = enforceWorld({ spec: protectedSpec });
     const process = await world.start();
     expect(await world.env.finish(process.ask(scaleOf(world.set('a'), 4)))).toMatchObject({ allowed: true });
@@ -346,7 +346,7 @@ describe('requests that must always pass (S32)', () => {
     expect(await world.env.finish(elsewhere.ask(evictionOf(world.pod('b', 0))))).toEqual({ allowed: true });
   });
 
-  it('the agent, which has announced what it does', async () => {
+  it('the agent, which has a claim for its action', async () => {
     const world = enforceWorld({ spec: { ...protectedSpec, replicas: { count: 2 }, protect: { noEviction: true } } });
     const process = await world.start();
     const refused = await world.env.finish(process.ask(scaleOf(world.set('a'), 2)));
@@ -367,7 +367,7 @@ describe('pods that must prepare', () => {
   const prepare = { 'grafana.com/prepare-downscale': 'true' };
   const annotations = { 'grafana.com/prepare-downscale-http-path': 'prepare', 'grafana.com/prepare-downscale-http-port': '80' };
 
-  it('of a native group prepare for the agent alone', async () => {
+  it('of a native group prepare only for the agent', async () => {
     const endpoint = { port: 8080, path: '/prepare' };
     const world = enforceWorld({ spec: { scaling: { down: { prepare: { endpoint, onFailure: 'deny' } } } } });
     const process = await world.start({ isPreparedElsewhere: true });
@@ -380,7 +380,7 @@ describe('pods that must prepare', () => {
     expect(await world.env.finish(process.ask(scaleOf(world.set('a'), 2, { dryRun: true })))).toMatchObject({ allowed: false });
   });
 
-  it('of an adopted group prepare at the endpoint that is asked before, where there is one', async () => {
+  it('of an adopted group prepare at the endpoint from before the change', async () => {
     const world = enforceWorld({ kind: 'adopted', sets: { labels: prepare, annotations } });
     const alone = await world.start();
     expect(await world.env.finish(alone.ask(scaleOf(world.set('a'), 2)))).toMatchObject({ allowed: false, code: 403 });
@@ -391,7 +391,7 @@ describe('pods that must prepare', () => {
 });
 
 describe('a reservation', () => {
-  it('names what was allowed, and nothing that a dry run asked for (S29)', async () => {
+  it('names the allowed request, and is absent for a dry run (S29)', async () => {
     const world = enforceWorld({ spec: { disruption: { maxUnavailable: 1 } } });
     const process = await world.start();
     expect(await world.env.finish(process.ask(evictionOf(world.pod('a', 1), { dryRun: true })))).toMatchObject({ allowed: true });
@@ -418,7 +418,7 @@ describe('a reservation', () => {
     expect(await world.env.finish(process.ask(scaleOf(forged, 1)))).toMatchObject({ allowed: false, code: 403 });
   });
 
-  it('of many at once is one write', async () => {
+  it('of many requests at once is one write', async () => {
     const world = enforceWorld({ spec: { disruption: { maxUnavailable: 3 } } });
     const process = await world.start({ latencyMs: 20 });
     const asked = [0, 1, 2].map((ordinal) => process.ask(evictionOf(world.pod('a', ordinal))));

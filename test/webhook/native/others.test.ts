@@ -7,7 +7,7 @@ const call = (world: ReturnType<typeof enforceWorld>) => ({
   signal: new AbortController().signal,
 });
 
-it('a StatefulSet that is protected meanwhile is protected there too', async () => {
+it('a StatefulSet that became protected meanwhile is protected there too', async () => {
   const world = enforceWorld({ spec: { protect: { noDownscale: true } } });
   const { endpoint } = await world.start();
   expect(endpoint.others.path).toBe('/admission/enforce-others');
@@ -17,7 +17,7 @@ it('a StatefulSet that is protected meanwhile is protected there too', async () 
   });
 });
 
-it('an unknown fact passes with a warning, where the endpoint itself denies it', async () => {
+it('an unknown fact passes with a warning if the endpoint itself denies it', async () => {
   const world = enforceWorld({ kind: 'none' });
   const process = await world.start();
   world.api.hold();
@@ -34,7 +34,7 @@ it('an unknown fact passes with a warning, where the endpoint itself denies it',
   }
 });
 
-it('an unknown fact about a member is denied there too: the API server may have read its members before it became one', async () => {
+it('an unknown fact about a member is denied there too, because the API server may have read it before it was a member', async () => {
   const world = enforceWorld({});
   const process = await world.start();
   world.api.hold();

@@ -129,7 +129,7 @@ describeOnControlPlane(
       }
     });
 
-    it('an exception does, too, and one that the API server names', async () => {
+    it('an exception does too, also with a generated name', async () => {
       const spec = { rule: 'zone-gap', target: { group: 'a' }, allow: { anything: true }, reason: 'x', expires: '2030-01-01T00:00:00Z' };
       const exception = await ask(ada, 'POST', 'rolloutexceptions', {
         apiVersion,
@@ -142,7 +142,7 @@ describeOnControlPlane(
       expect([named.status, named.body.spec.requestedBy?.user]).toEqual([201, 'ada']);
     });
 
-    it('no user takes the name of another person, by any kind of write', async () => {
+    it('no user writes the name of another user, by any kind of write', async () => {
       const { body } = await ask(ada, 'POST', 'rolloutintents', intent('hers', { action: 'pause' }));
       const stamp = body.spec.requestedBy;
       const writes: readonly (readonly [unknown, string, string])[] = [
@@ -165,13 +165,13 @@ describeOnControlPlane(
       ]);
     });
 
-    it('changes of others to the metadata leave the stamp alone', async () => {
+    it('metadata changes by other users keep the stamp', async () => {
       const { body } = await ask(ada, 'POST', 'rolloutintents', intent('labelled'));
       const { body: after } = await ask(eve, 'PATCH', 'rolloutintents/labelled', { metadata: { labels: { a: 'b' } } }, merge);
       expect(after.spec).toEqual(body.spec);
     });
 
-    it('a source is accepted with or without its Secret, and its author is warned', async () => {
+    it('a source is accepted with or without its Secret, with a warning to its author', async () => {
       const { client } = controlPlane();
       await client.create('/api/v1/namespaces', { metadata: { name: agentNamespace } });
       const place = `/apis/rollout-group.dev/v1alpha1/namespaces/${agentNamespace}/metricsources?dryRun=All`;
@@ -198,7 +198,7 @@ describeOnControlPlane(
       expect(await written()).toEqual([201, undefined]);
     });
 
-    it('a group with an error that no schema sees is refused with what lint says of it, and one without is taken', async () => {
+    it('a group with an error that the schema does not find is denied with the finding of lint, and a valid one is accepted', async () => {
       const { status, body } = await ask(ada, 'POST', 'rolloutgroups', groupOf('wrong', { zones: 2 }));
       expect([status, body.reason]).toEqual([422, 'Invalid']);
       expect(body.message).toMatch(

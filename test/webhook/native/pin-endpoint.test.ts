@@ -120,7 +120,7 @@ function unchanged(why: string): Answer {
 }
 
 describe('the creation of a pod', () => {
-  it('is patched where its ordinal is pinned: image and label together, and no more than differs', async () => {
+  it('is patched if its ordinal is pinned: image and label together, and only the differences', async () => {
     const { ask, asked } = newWorld();
     const review = reviewOf();
     const { patch = [], ...answer } = await ask(review);
@@ -142,7 +142,7 @@ describe('the creation of a pod', () => {
     expect([await again.ask(reviewOf(made)), again.asked]).toEqual([{ allowed: true }, []]);
   });
 
-  it('is answered alike on a dry run', async () => {
+  it('has the same answer in a dry run', async () => {
     expect(await newWorld().ask(reviewOf(podObject(), { dryRun: true }))).toEqual(await newWorld().ask());
   });
 
@@ -159,7 +159,7 @@ describe('the creation of a pod', () => {
     ['that is none', reviewOf(podObject(), { operation: 'UPDATE' }), {}],
     ['that is an eviction', reviewOf(podObject(), { subresource: 'eviction' }), {}],
     ['without an object', { ...reviewOf(), object: undefined } as unknown as Review, {}],
-  ])('%s is let through without a word, and nothing is asked for it', async (_, review, changes) => {
+  ])('%s is allowed without a warning or a read', async (_, review, changes) => {
     let reads = 0;
     const counting = async (): Promise<Ledger> => {
       reads += 1;
@@ -179,7 +179,7 @@ describe('the creation of a pod', () => {
     ['it belongs to another object', { revisions: { r1: revision(1), r2: revision(2, { ...owner, uid: 'other' }) } }],
     ['was recreated', { statefulSet: () => ({ uid: 'another-uid', updateRevision: 'r1' }) }],
     ['the webhook did not decide in time', { ledger: () => new Promise<never>(() => undefined) }],
-  ])('is let through as it is, with a warning, when %s', async (why, changes) => {
+  ])('is allowed unchanged, with a warning, if %s', async (why, changes) => {
     const { ask } = newWorld(changes);
     const answer = await ask();
     expect(answer).toEqual(unchanged(why));
@@ -187,7 +187,7 @@ describe('the creation of a pod', () => {
     expect(Buffer.byteLength(answer.warnings?.[0] ?? '')).toBeLessThanOrEqual(250);
   });
 
-  it('whose name and labels disagree is allowed as it is, with a warning only where pods are pinned', async () => {
+  it('with a mismatch of name and labels is allowed unchanged, with a warning only if pods are pinned', async () => {
     const object = podObject();
     const metadata = { ...(object['metadata'] as Json), name: 'ingester-zone-a-7' };
     expect(await newWorld().ask(reviewOf({ ...object, metadata }))).toEqual(unchanged('differ'));
@@ -196,13 +196,13 @@ describe('the creation of a pod', () => {
     });
   });
 
-  it('counts on the copy in the ledger when the revision is gone', async () => {
+  it('uses the copy in the ledger if the revision is deleted', async () => {
     const kept = { ...ledger, templates: [{ zone: 'a', revision: 'r2', template: template(2) }] };
     const { patch } = await newWorld({ revisions: { r1: revision(1) }, ledger: async () => kept }).ask();
     expect(patch?.at(-1)).toEqual({ op: 'replace', path: '/spec/containers/0/image', value: 'mimir:2' });
   });
 
-  it('is told in the log when it stays as it is', async () => {
+  it('is logged if it stays unchanged', async () => {
     const { ask, warned } = newWorld({ revisions: {} });
     await ask();
     expect(warned).toEqual([expect.objectContaining({ namespace: 'mimir', problem: expect.stringContaining('r2') })]);
@@ -221,7 +221,7 @@ const pod: Json = {
   },
 };
 
-it('names single values, escapes keys, and replaces lists whose length changes', () => {
+it('names single values, escapes keys, and replaces lists of another length', () => {
   const after = {
     metadata: { labels: { a: '1', 'x/y~z': '2' } },
     spec: {
@@ -246,7 +246,7 @@ it('names single values, escapes keys, and replaces lists whose length changes',
   expect(patchBetween(pod, structuredClone(pod), 9)).toEqual([]);
 });
 
-it('is coarser where single values would be too many', () => {
+it('is coarser if it would have too many single values', () => {
   const many = (version: number): Json => ({
     metadata: { labels: { version: String(version) } },
     spec: { ...Object.fromEntries(Array.from({ length: 20 }, (_, index) => [`field${index}`, version])) },
@@ -254,7 +254,7 @@ it('is coarser where single values would be too many', () => {
   expect(patchBetween(many(1), many(2), 9).map(({ path }) => path)).toEqual(['/metadata', '/spec']);
 });
 
-it('makes one object of any other', () => {
+it('turns one object into any other', () => {
   const object = fc.dictionary(fc.string({ maxLength: 3 }), fc.jsonValue({ maxDepth: 3 }), { maxKeys: 4 });
   fc.assert(
     fc.property(object, object, fc.integer({ min: 8, max: 12 }), (before, after, most) => {

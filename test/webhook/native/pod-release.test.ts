@@ -42,8 +42,8 @@ function worldOf(): EnforceWorld {
   return world;
 }
 
-describe('a write that takes a pod out of its StatefulSet, or ends it', () => {
-  it('is judged as if it deleted the pod: refused beyond the budget, and counted within it', async () => {
+describe('a write that releases a pod from its StatefulSet, or ends it', () => {
+  it('is judged like a deletion of the pod: denied beyond the budget, and counted within it', async () => {
     for (const what of Object.keys(releases(worldOf().pod('a', 0)))) {
       const world = worldOf();
       const process = await world.start();
@@ -64,7 +64,7 @@ describe('a write that takes a pod out of its StatefulSet, or ends it', () => {
     }
   });
 
-  it('passes where nothing is protected, and while that is unknown', async () => {
+  it('passes without protection, and while the protection is unknown', async () => {
     const free = enforceWorld({ kind: 'none' });
     const process = await free.start();
     const pod = free.pod('a', 0);
@@ -77,7 +77,7 @@ describe('a write that takes a pod out of its StatefulSet, or ends it', () => {
     expect(answer.warnings?.[0]).toContain('was not judged');
   });
 
-  it('never blocks nodes and controllers, terminating pods, and writes that remove nothing', async () => {
+  it('never blocks nodes and controllers, terminating pods, and writes that release no pod', async () => {
     const world = worldOf();
     const process = await world.start();
     const pod = world.pod('a', 0);
@@ -110,7 +110,7 @@ describe('a label of a pod', () => {
     [['team', 'statefulset.kubernetes.io/pod-name'], true],
     [['controller-revision-hash'], true],
     [[], false],
-  ])('%j binds it: %s', (labels, isBound) => {
+  ])('%j selects it: %s', (labels, isBound) => {
     expect(isReleased({ labels, isOrphaned: false, isEnded: false }, { name: 'db' })).toBe(isBound);
     expect(isReleased({ labels, isOrphaned: true, isEnded: false }, { name: 'db' })).toBe(true);
   });

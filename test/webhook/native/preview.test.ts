@@ -24,7 +24,7 @@ function preview(world: EnforceWorld, { endpoint }: WebhookProcess, review: Revi
 }
 
 describe('a preview', () => {
-  it('is what the endpoint would say, in a namespace that is opted in', async () => {
+  it('is the answer of the endpoint in an opted-in namespace', async () => {
     const world = enforceWorld({ spec });
     optIn(world);
     const process = await world.start({ own });
@@ -37,7 +37,7 @@ describe('a preview', () => {
     expect(world.api.list('events.events.k8s.io')).toHaveLength(1);
   });
 
-  it('reserves nothing of what passes, and keeps no departure', async () => {
+  it('stores no claim for an allowed request, and no removal from a group', async () => {
     const world = enforceWorld({ spec: { disruption: { maxUnavailable: 1 } } });
     optIn(world);
     const process = await world.start({ own });
@@ -57,7 +57,7 @@ describe('a preview', () => {
     expect(await preview(world, process, evictionOf(world.pod('a', 1)))).toMatchObject({ code: 429 });
   });
 
-  it('has nothing against anything where enforcement is off, or it cannot be told that it is on', async () => {
+  it('allows every request if enforcement is off or unknown', async () => {
     const world = enforceWorld({ spec });
     const process = await world.start({ own });
     expect(await preview(world, process, scaleOf(world.set('a'), 2))).toBeUndefined();
@@ -66,14 +66,14 @@ describe('a preview', () => {
     expect(await preview(world, process, scaleOf(world.set('a'), 2))).toBeUndefined();
   });
 
-  it('is not asked about the agent, whose requests are not sent to the endpoint', async () => {
+  it('is skipped for the agent, whose requests are not sent to the endpoint', async () => {
     const world = enforceWorld({ spec });
     optIn(world);
     const process = await world.start({ own });
     expect(await preview(world, process, scaleOf(world.set('a'), 2, { user: agent }))).toBeUndefined();
   });
 
-  it('that comes to no verdict refuses as the endpoint would', async () => {
+  it('denies without a verdict as the endpoint does', async () => {
     const world = enforceWorld({ spec: { disruption: { maxUnavailable: 1 } } });
     optIn(world);
     const process = await world.start({ own });
@@ -112,7 +112,7 @@ describe('both forms in one process', () => {
     return { world, process, endpoint };
   };
 
-  it('no pod prepares, and no time is recorded, for a decrease that native enforcement refuses', async () => {
+  it('a downscale that native enforcement denies prepares no pod and records no time', async () => {
     const { world, process, endpoint } = await prepared(true);
     const answer = await handle(world, endpoint, scaleOf(world.set('a'), 2));
     expect(answer).toMatchObject({ allowed: false, code: 403, message: expect.stringContaining('denied by safety/not-now') });
@@ -121,14 +121,14 @@ describe('both forms in one process', () => {
     expect(world.set('a').metadata['annotations']).toEqual(marked.annotations);
   });
 
-  it('without native enforcement it is decided as the original does', async () => {
+  it('without native enforcement the decision is that of the original', async () => {
     const { world, process, endpoint } = await prepared(false);
     expect(await handle(world, endpoint, scaleOf(world.set('a'), 2))).toMatchObject({ allowed: true });
     expect(process.podCalls).toHaveLength(1);
     expect(world.set('a').metadata['annotations']).toHaveProperty(['grafana.com/last-downscale']);
   });
 
-  it('a request that both allow is prepared once, and reserved by the endpoint that is asked last', async () => {
+  it('a request that both allow is prepared once, and claimed by the last endpoint', async () => {
     const { world, process, endpoint } = await prepared(true, false);
     const review = scaleOf(world.set('a'), 2);
     expect(await handle(world, endpoint, review)).toMatchObject({ allowed: true });
@@ -139,7 +139,7 @@ describe('both forms in one process', () => {
   });
 
   it.each([true, false])(
-    'an eviction that native enforcement refuses is not announced, however often it is tried: enforced %s',
+    'an eviction that native enforcement denies is not claimed, also after repetition: enforced %s',
     async (isOptedIn) => {
       const world = enforceWorld({ kind: 'adopted' });
       if (isOptedIn) optIn(world);

@@ -40,7 +40,7 @@ const unchanged = {
 };
 
 describe('the request of a review', () => {
-  it('is nothing where nothing changes that policy cares for', () => {
+  it('is absent if nothing changes that a policy evaluates', () => {
     const harmless = [
       stored,
       { ...stored, metadata: { ...stored.metadata, annotations: { a: 'b' }, labels: { ...stored.metadata.labels, added: 'y' } } },
@@ -50,7 +50,7 @@ describe('the request of a review', () => {
     for (const object of harmless) expect(readTarget(review({ oldObject: stored, object })).kind).toBe('pass');
   });
 
-  it('is something where replicas, template, strategy, ordinals or labels change', () => {
+  it('exists if replicas, template, strategy, ordinals or labels change', () => {
     const telling = [
       spec({ replicas: 2 }),
       spec({ replicas: 4 }),
@@ -67,7 +67,7 @@ describe('the request of a review', () => {
     expect(readTarget(review({ object: stored })).kind).toBe('statefulSet');
   });
 
-  it('is something where the time of the last decrease is removed or set back', () => {
+  it('exists if the time of the last downscale is removed or set back', () => {
     const at = (instant?: string): Json => ({
       ...stored,
       metadata: { ...stored.metadata, annotations: instant === undefined ? {} : { 'grafana.com/last-downscale': instant } },
@@ -80,7 +80,7 @@ describe('the request of a review', () => {
     expect(ask(at(), at('2026-01-03T00:00:00Z'))).toBe('pass');
   });
 
-  it('is something where a write of the status changes labels, and nothing else of it', () => {
+  it('exists if a write of the status changes labels, without the rest of the status', () => {
     const relabelled = { ...spec({ replicas: 0 }), metadata: { ...stored.metadata, labels: {} } };
     const status = review({ subresource: 'status', oldObject: stored, object: relabelled });
     expect(readTarget(status).kind).toBe('statefulSet');
@@ -88,7 +88,7 @@ describe('the request of a review', () => {
     expect(readTarget({ ...status, object: spec({ replicas: 0 }) }).kind).toBe('pass');
   });
 
-  it('takes an absent number as the API server does: 1 of a StatefulSet, 0 of a Scale', () => {
+  it('reads a missing number like the API server: 1 of a StatefulSet, 0 of a Scale', () => {
     const one = spec({ replicas: 1 });
     expect(readTarget(review({ oldObject: one, object: spec({ replicas: undefined }) })).kind).toBe('pass');
     const scale = review({ subresource: 'scale', oldObject: { spec: {} }, object: { spec: { replicas: 0 } } });
@@ -98,7 +98,7 @@ describe('the request of a review', () => {
     ]);
   });
 
-  it('leaves pods alone that nodes and controllers delete, and not those that they evict', () => {
+  it('is absent for pods that nodes and controllers delete, but not for pods that they evict', () => {
     const controller = { name: 'system:serviceaccount:kube-system:statefulset-controller', groups: [] };
     const gone = review({ resource: pod, operation: 'DELETE', name: 'db-a-0' });
     expect(readTarget(gone)).toEqual({ kind: 'pod', verb: 'deletePod', namespace: 'prod', name: 'db-a-0' });
@@ -111,7 +111,7 @@ describe('the request of a review', () => {
     }
   });
 
-  it('is about no other resource', () => {
+  it('is for no other resource', () => {
     expect(readTarget(review({ resource: { group: 'apps', version: 'v1', resource: 'deployments' } })).kind).toBe('pass');
     expect(readTarget(review({ resource: { group: '', version: 'v1', resource: 'configmaps' }, operation: 'DELETE' })).kind).toBe('pass');
     expect(readTarget(review({ operation: 'CREATE' })).kind).toBe('pass');
@@ -137,7 +137,7 @@ describe('reviews that no API server sends', () => {
     { spec: { template: 7 } },
   ];
 
-  it('is taken apart without a fault, over 20,000 reviews', () => {
+  it('are read without an error, over 20,000 reviews', () => {
     const random = seededRandom(3);
     const pick = <Item>(items: readonly Item[]): Item => items[Math.floor(random() * items.length)] as Item;
     const scrambled = (value: unknown, depth: number): unknown => {
@@ -174,12 +174,12 @@ describe('reviews that no API server sends', () => {
 });
 
 describe('the input of the engine', () => {
-  it('compares the object with the stored one, not with that of the review', () => {
+  it('compares the object with the stored one, not with the old object of the review', () => {
     const forged = review({ oldObject: spec({ replicas: 1 }), object: spec({ replicas: 2 }) });
     expect(requestsFor(forged, 'update', stored, 3)).toEqual([{ ...unchanged, to: 2 }]);
   });
 
-  it('knows a restart from a new template and from an earlier one', () => {
+  it('identifies a restart from a new template and from an earlier one', () => {
     const restartedAt = 'kubectl.kubernetes.io/restartedAt';
     const annotated = { ...template, metadata: { ...template.metadata, annotations: { [restartedAt]: 'now' } } };
     expect(requestsFor(review({ object: spec({ template: annotated }) }), 'update', stored, 3)).toEqual([
@@ -209,7 +209,7 @@ describe('the input of the engine', () => {
     ]);
   });
 
-  it('names the labels that change, are removed, or begin to protect', () => {
+  it('names the labels that change, are removed, or start to protect', () => {
     const labels = { 'rollout-group': 'other', 'grafana.com/prepare-downscale': 'true', harmless: 'z' };
     const object = { ...stored, metadata: { ...stored.metadata, labels } };
     expect(requestsFor(review({ object, options: { kind: 'PatchOptions' } }), 'update', stored, 3)).toEqual([
@@ -217,7 +217,7 @@ describe('the input of the engine', () => {
     ]);
   });
 
-  it('names the time between zones when it changes, and where pods are asked when that is taken from what there was', () => {
+  it('names a changed interval between zones, and a former prepare endpoint', () => {
     const time = 'grafana.com/min-time-between-zones-downscale';
     const [path, port] = ['grafana.com/prepare-downscale-http-path', 'grafana.com/prepare-downscale-http-port'];
     const timed = (value: string | undefined, annotations: Json = {}): Json => {
@@ -240,14 +240,14 @@ describe('the input of the engine', () => {
     }
   });
 
-  it('says how many pods go with a StatefulSet', () => {
+  it('names the number of pods that a StatefulSet deletes', () => {
     expect(requestsFor(review({ operation: 'DELETE' }), 'delete', stored, 3)).toEqual([{ kind: 'deleteStatefulSet', ...common, pods: 3 }]);
     expect(requestsFor(review({ operation: 'DELETE', dryRun: true }), 'delete', stored, 0)).toEqual([
       { kind: 'deleteStatefulSet', ...common, dryRun: true },
     ]);
   });
 
-  it('takes a dry run from the options of an eviction too', () => {
+  it('reads a dry run from the options of an eviction too', () => {
     const object = { deleteOptions: { dryRun: ['All'] } };
     const eviction = review({ resource: pod, operation: 'CREATE', subresource: 'eviction', object });
     expect(isDryRun(eviction)).toBe(true);

@@ -32,7 +32,7 @@ describe('the stamp', () => {
   it.each([
     ['RolloutIntent', approval],
     ['RolloutException', exception],
-  ])('says who created a %s', async (kind, spec) => {
+  ])('names the creator of a %s', async (kind, spec) => {
     const { allowed, patch } = await stamp(reviewOf(kind, spec));
     expect({ allowed, patch }).toEqual({
       allowed: true,
@@ -43,7 +43,7 @@ describe('the stamp', () => {
     });
   });
 
-  it('overwrites what users write themselves when they create one', async () => {
+  it('overwrites a stamp that users write themselves on create', async () => {
     const forged = { ...byAda, user: 'mallory', groups: ['system:masters'] };
     expect((await stamp(reviewOf('RolloutIntent', { ...approval, requestedBy: forged }))).patch).toEqual([
       { op: 'test', path: '/spec/requestedBy', value: forged },
@@ -64,7 +64,7 @@ describe('the stamp', () => {
     }
   });
 
-  it('is kept by updates that ask for the same', async () => {
+  it('is kept by updates with the same request', async () => {
     const old = { ...approval, requestedBy: byAdaYesterday };
     for (const touched of [old, approval, { ...approval, requestedBy: { ...byAda, user: 'mallory' } }]) {
       expect(await stampedBy(reviewOf('RolloutIntent', touched, { oldSpec: old, user: mallory }))).toEqual(byAdaYesterday);
@@ -79,7 +79,7 @@ describe('the stamp', () => {
     ]);
   });
 
-  it('names the user who changes the request: no user approves in the name of another person', async () => {
+  it('names the user who changes the request: no user approves under the name of another user', async () => {
     const old = { group: 'ingester', action: 'pause', requestedBy: byAdaYesterday };
     const changed = { ...approval, requestedBy: byAdaYesterday };
     expect(await stampedBy(reviewOf('RolloutIntent', changed, { oldSpec: old, user: mallory }))).toMatchObject({
@@ -88,7 +88,7 @@ describe('the stamp', () => {
     });
   });
 
-  it('is a new one each time when the same person asks for something else, however soon', async () => {
+  it('is new each time the same user changes the request, also within a moment', async () => {
     const old = { ...approval, requestedBy: { ...byAda, at: new Date(nowMs - 2_000).toISOString() } };
     for (const requestedBy of [old.requestedBy, undefined]) {
       const { requestedBy: _old, ...rest } = old;
@@ -97,7 +97,7 @@ describe('the stamp', () => {
     }
   });
 
-  it('is the same on a dry run', async () => {
+  it('is the same in a dry run', async () => {
     const review = reviewOf('RolloutIntent', approval);
     expect(await stamp({ ...review, dryRun: true })).toEqual(await stamp(review));
   });
@@ -107,7 +107,7 @@ describe('the stamp', () => {
     ['subresources', { subresource: 'status' }],
     ['other kinds of ours', { resource: { group: 'rollout-group.dev', version: 'v1alpha1', resource: 'rolloutgroups' } }],
     ['other groups', { resource: { group: 'example.com', version: 'v1', resource: 'rolloutintents' } }],
-  ])('leaves %s alone, also when it fails', async (_what, changes) => {
+  ])('does not change %s, also on failure', async (_what, changes) => {
     const review = reviewOf('RolloutIntent', approval, changes);
     expect(await stamp(review)).toEqual({ allowed: true });
     expect(stampEndpoint({ clock: { nowMs: () => nowMs, monotonicMs: () => 0 } }).onFailure(review, 'it is late')).toEqual({
@@ -115,12 +115,12 @@ describe('the stamp', () => {
     });
   });
 
-  it('lets the schema of the kind speak where there is no spec', async () => {
+  it('leaves the error to the schema of the kind if there is no spec', async () => {
     const review = reviewOf('RolloutIntent', approval);
     expect(await stamp({ ...review, object: { ...review.object, spec: 'none' } })).toEqual({ allowed: true });
   });
 
-  it('refuses when who asks cannot be written down', async () => {
+  it('denies a request if the requester cannot be recorded', async () => {
     const { object: _object, ...without } = reviewOf('RolloutIntent', approval);
     const answers = [
       await stamp(reviewOf('RolloutIntent', approval, { user: { name: '', groups: [] } })),
@@ -136,7 +136,7 @@ describe('the stamp', () => {
     ]);
   });
 
-  it.each(stopActions)('is left out of a new %s if it cannot be written, and any other value is removed', async (action) => {
+  it.each(stopActions)('is omitted from a new %s if it cannot be written, and any other value is removed', async (action) => {
     const forged = { ...byAda, user: 'mallory' };
     const endpoint = stampEndpoint({ clock: { nowMs: () => nowMs, monotonicMs: () => 0 } });
     for (const [spec, patch] of [
@@ -168,7 +168,7 @@ describe('the stamp', () => {
     expect(endpoint.onFailure(reviewOf('RolloutIntent', spec, { oldSpec }), 'it is late')).toMatchObject({ allowed: false, code: 500 });
   });
 
-  it('leaves out groups for which the schema has no room', async () => {
+  it('omits groups above the limit of the schema', async () => {
     const groups = ['y'.repeat(513), ...Array.from({ length: 250 }, (_, index) => `team-${index}`)];
     const stamped = (await stampedBy(reviewOf('RolloutIntent', approval, { user: { name: 'ada', groups } }))) as {
       readonly groups: readonly string[];
@@ -176,7 +176,7 @@ describe('the stamp', () => {
     expect([stamped.groups.length, stamped.groups[0]]).toEqual([200, 'team-0']);
   });
 
-  it('S33: stamping again changes nothing, a moment later in another process too, and a patch tests before it writes', async () => {
+  it('S33: stamping again changes nothing, also a moment later in another process, and a patch tests before it writes', async () => {
     const stamps = fc.oneof(
       fc.constant(undefined),
       fc.constant(byAda),

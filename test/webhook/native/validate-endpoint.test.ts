@@ -25,11 +25,11 @@ const approval = { group: 'ingester', action: 'approve', wave: 'rest' };
 const byAda = { user: 'ada', groups: ['system:authenticated', 'oncall'], at: '2026-11-20T10:00:00.000Z' };
 
 describe('the validation of our kinds', () => {
-  it('takes what lint takes', async () => {
+  it('accepts the objects that lint accepts', async () => {
     expect(await validate(reviewOf('RolloutGroup', group))).toEqual({ allowed: true });
   });
 
-  it('refuses with a line for each error: code, place, what is wrong', async () => {
+  it('denies with a line for each error: code, location, cause', async () => {
     const [a] = zones;
     const { allowed, code, reason, message } = await validate(
       reviewOf('RolloutGroup', {
@@ -45,7 +45,7 @@ describe('the validation of our kinds', () => {
     `);
   });
 
-  it('says the same as lint says of a file with the object', async () => {
+  it('has the same text as lint for a file with the object', async () => {
     const specs: readonly (readonly [string, Json])[] = [
       ['RolloutGroup', { ...group, rollout: { strategy: 'magic', waves: [] } }],
       ['RolloutGroup', { ...group, members: { zones: [...zones, ...zones] } }],
@@ -66,7 +66,7 @@ describe('the validation of our kinds', () => {
     }
   });
 
-  it('takes every policy of the examples', async () => {
+  it('accepts every policy of the examples', async () => {
     const files = readdirSync('examples', { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.yaml'));
     const documents = files.flatMap((name) =>
       parseAllDocuments(readFileSync(`examples/${name}`, 'utf8')).map((one) => one.toJS() as Json | null),
@@ -81,7 +81,7 @@ describe('the validation of our kinds', () => {
     expect(refused).toEqual([]);
   });
 
-  it('bounds what it says, and says how much more there is', async () => {
+  it('bounds its text, and names the number of omitted lines', async () => {
     const many = Array.from({ length: 50 }, (_, index) => ({ name: 'a', statefulSet: `set-${index}` }));
     const { message = '' } = await validate(reviewOf('RolloutGroup', { ...group, members: { zones: many } }));
     expect(Buffer.byteLength(message)).toBeLessThanOrEqual(1000);
@@ -89,20 +89,20 @@ describe('the validation of our kinds', () => {
     expect(message.split('\n')[0]).toMatch(/^RolloutGroup mimir\/one has \d+ errors:$/);
   });
 
-  it('passes warnings on, and refuses nothing for them', async () => {
+  it('returns warnings, and denies no request for them', async () => {
     const { allowed, warnings = [] } = await validate(reviewOf('RolloutPolicy', { targets: { all: true } }));
     expect(allowed).toBe(true);
     expect(warnings.every((one) => /^RG\d{4} /.test(one) && Buffer.byteLength(one) <= 250)).toBe(true);
     expect(warnings.length).toBeGreaterThan(0);
   });
 
-  it('does not ask whether what an object names is there yet', async () => {
+  it('does not check whether a named object exists yet', async () => {
     const policy = { targets: { groups: ['not-there'] }, rules: [{ name: 'x', actions: ['rollout'], effect: 'deny' }] };
     expect(await validate(reviewOf('RolloutPolicy', policy))).toEqual({ allowed: true });
     expect(await validate(reviewOf('RolloutIntent', { ...approval, requestedBy: byAda }))).toEqual({ allowed: true });
   });
 
-  it('takes an object that the API server has yet to name', async () => {
+  it('accepts an object with a generated name', async () => {
     const review = reviewOf('RolloutIntent', { ...approval, requestedBy: byAda });
     expect(
       await validate({ ...review, name: '', object: { ...review.object, metadata: { generateName: 'approve-', namespace: 'mimir' } } }),
@@ -111,12 +111,12 @@ describe('the validation of our kinds', () => {
     });
   });
 
-  it.each([-90_000, 90_000])('takes the stamp of another process whose clock differs by %d ms', async (byMs) => {
+  it.each([-90_000, 90_000])('accepts the stamp of another process whose clock differs by %d ms', async (byMs) => {
     const at = new Date(nowMs + byMs).toISOString();
     expect(await validate(reviewOf('RolloutIntent', { ...approval, requestedBy: { ...byAda, at } }))).toEqual({ allowed: true });
   });
 
-  it('refuses an identity that is not that of the person who asks', async () => {
+  it('denies an identity other than that of the requester', async () => {
     const forged = reviewOf('RolloutIntent', { ...approval, requestedBy: byAda }, { user: mallory });
     expect(await validate(forged)).toMatchObject({ allowed: false, code: 403, reason: 'Forbidden' });
     const changed = reviewOf(
@@ -136,16 +136,16 @@ describe('the validation of our kinds', () => {
     ['status', reviewOf('RolloutGroup', { broken: true }, { subresource: 'status' })],
     ['updates that leave the spec as it was', reviewOf('RolloutGroup', { broken: true }, { oldSpec: { broken: true } })],
     ['other groups', reviewOf('RolloutGroup', {}, { resource: { group: 'apps', version: 'v1', resource: 'statefulsets' } })],
-  ])('lets %s pass', async (_what, review) => {
+  ])('allows %s', async (_what, review) => {
     expect(await validate(review)).toEqual({ allowed: true });
   });
 
-  it('refuses a create without an object', async () => {
+  it('denies a create without an object', async () => {
     const { object: _object, ...review } = reviewOf('RolloutGroup', group);
     expect(await validate(review)).toMatchObject({ allowed: false, code: 400 });
   });
 
-  it('fails closed only where a requester must be verified', () => {
+  it('fails closed only if a requester must be verified', () => {
     expect(endpoint.onFailure(reviewOf('RolloutGroup', group), 'it is late')).toEqual({
       allowed: true,
       warnings: ['the object was not checked: it is late'],
@@ -157,7 +157,7 @@ describe('the validation of our kinds', () => {
   });
 
   it.each([[null], [7], ['x'], [[]], [{ constructor: 1 }], [{ members: { zones: 'a' } }], [{ rollout: [] }]] as const)(
-    'answers a spec that is %j',
+    'has an answer to the spec %j',
     async (spec) => {
       const { allowed, code } = await validate({
         ...reviewOf('RolloutGroup', {}),
@@ -200,7 +200,7 @@ async function validated(kind: 'MetricSource' | 'NotificationChannel', spec: Jso
 }
 
 describe('a source or a channel', () => {
-  it('is taken with a warning for each Secret and key that is not there, within what API servers show', async () => {
+  it('is accepted with a warning for each missing Secret and key, within the permissions of API servers', async () => {
     const { allowed, warnings = [] } = await validated('MetricSource', basic, { login: { user: 'x' } });
     expect(allowed).toBe(true);
     expect(warnings).toEqual([
@@ -214,7 +214,7 @@ describe('a source or a channel', () => {
     expect(long.warnings?.map((one) => Buffer.byteLength(one))).toEqual([120]);
   });
 
-  it('says it of a Secret once, and reads it once', async () => {
+  it('has one warning for each Secret, which is read once', async () => {
     const { warnings, asked } = await validated(
       'MetricSource',
       source({ basicAuth: { username: key('user'), password: key('password') } }),
@@ -223,7 +223,7 @@ describe('a source or a channel', () => {
     expect(asked).toEqual(['/api/v1/namespaces/rollout-group/secrets/login']);
   });
 
-  it('is taken without a word when all are there, and nothing of them is told', async () => {
+  it('is accepted without a warning if all exist, and shows no content', async () => {
     const secrets = { login: { user: 'prometheus', password: 'hunter2' }, authority: { 'ca.crt': 'pem' } };
     expect(await validated('MetricSource', basic, secrets)).toMatchObject({ allowed: true });
     const half = await validated('MetricSource', basic, { login: { user: 'hunter2', password: '\n' }, authority: { 'ca.crt': 'pem' } });
@@ -235,13 +235,13 @@ describe('a source or a channel', () => {
     ['may not be read', { status: 403, body: { kind: 'Status', reason: 'Forbidden' } }],
     ['cannot be read', { status: 500 }],
     ['is not answered', { lost: 'reply', forever: true }],
-  ])('is taken without a word, and in time, where a Secret %s; of the others it is said', async (_, answer) => {
+  ])('is accepted without a warning, and in time, if a Secret %s; the others have a warning', async (_, answer) => {
     const { allowed, warnings, tookMs } = await validated('MetricSource', basic, { login: answer });
     expect([allowed, warnings]).toEqual([true, ['Secret authority does not exist in namespace rollout-group: gates wait for it']]);
     expect(tookMs).toBeLessThanOrEqual(1_000);
   });
 
-  it('is not asked about where it is never used, where it names nothing, or where it is refused', async () => {
+  it('is not checked where it is never used, names no Secret, or is denied', async () => {
     expect(await validated('MetricSource', basic, {}, 'mimir')).toMatchObject({ allowed: true, asked: [] });
     expect(await validated('MetricSource', source({}))).toMatchObject({ allowed: true, asked: [] });
     expect(await validated('MetricSource', source({ url: 'ftp://x', bearerToken: key('token') }))).toMatchObject({

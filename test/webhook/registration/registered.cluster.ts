@@ -41,7 +41,7 @@ describeOnControlPlane(
         { namespace, members },
       );
 
-    it('are what was installed, narrowed too, and can be installed again over what the agent has added', async () => {
+    it('equal the installed ones, also narrowed, and can be installed again over the additions of the agent', async () => {
       const { client } = controlPlane();
       expect(problemsOf(await applied({}))).toEqual([]);
       expect(problemsOf(await applied({ namespace: 'ops', scope: scopeOf(group), isMembersOnly: true }), 'ops')).toEqual([]);
@@ -65,7 +65,7 @@ describeOnControlPlane(
       expect(again.find(({ kind }) => kind?.startsWith('Validating'))?.webhooks).toHaveLength(stored.webhooks.length + 4);
     });
 
-    it('are told from changed ones', async () => {
+    it('are distinguished from changed ones', async () => {
       const { client } = controlPlane();
       await applied({});
       const path = `${pathOf('ValidatingWebhookConfiguration')}/rollout-group`;

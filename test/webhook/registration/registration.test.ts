@@ -67,7 +67,7 @@ function newWorld() {
 }
 
 describe('the rows of our configuration', () => {
-  it('name what is protected, at once when something is, and for ten minutes more when it no longer is', async () => {
+  it('name protected objects at once, and for ten minutes after their protection ends', async () => {
     const world = newWorld();
     let members: readonly Member[] | undefined;
     const replicas = [0, 1, 2].map(() =>
@@ -94,7 +94,7 @@ describe('the rows of our configuration', () => {
     expect(world.time.timerCount()).toBe(0);
   });
 
-  it('are narrowed again when a user applies them as they were, and more and more slowly if that repeats', async () => {
+  it('are narrowed again if a user applies the original ones, and more and more slowly if that repeats', async () => {
     const world = newWorld();
     const installed = world.rows();
     const { stop } = startNarrowing({ ...world, namespace: 'rollout-group', members: () => [member('a')], pinned: () => undefined });
@@ -109,7 +109,7 @@ describe('the rows of our configuration', () => {
     stop();
   });
 
-  it('by which pods are pinned name the members of groups of that strategy alone', async () => {
+  it('for pinned pods name only the members of groups with that strategy', async () => {
     const world = newWorld();
     let pinned: readonly Member[] | undefined;
     const { problem, stop } = startNarrowing({
@@ -132,7 +132,7 @@ describe('the rows of our configuration', () => {
     stop();
   });
 
-  it('that may not be written stay as they are, which is said once', async () => {
+  it('that must not be written stay unchanged, with one report', async () => {
     const world = newWorld();
     const installed = world.rows();
     const patch = `patch ${resourceOf('ValidatingWebhook')}`;
@@ -171,7 +171,7 @@ describe('changes of the registration', () => {
     return { stop, told: () => last.map(({ message }) => message) };
   }
 
-  it('is told of after two looks, and is over when it is as it was', async () => {
+  it('is reported after two checks, and ends when it is reverted', async () => {
     const world = newWorld();
     const installed = world.rows();
     const { told, stop } = watched(world);
@@ -196,7 +196,7 @@ describe('changes of the registration', () => {
     expect(world.time.timerCount()).toBe(0);
   });
 
-  it('is told of when a configuration is deleted, unless there never was one', async () => {
+  it('is reported if a configuration is deleted, unless it never existed', async () => {
     const world = newWorld();
     const { told } = watched(world);
     await world.time.advance(40_000);
@@ -213,7 +213,7 @@ describe('changes of the registration', () => {
     expect(never.told()).toHaveLength(1);
   });
 
-  it('is reported where pods are to be pinned and no webhook is called, enforced or not', async () => {
+  it('is reported if pods are pinned and no webhook is called, enforced or not', async () => {
     const world = newWorld();
     const { told } = watched(world, undefined, [member('ingester-zone-a')]);
     await world.time.advance(40_000);
@@ -233,7 +233,7 @@ describe('changes of the registration', () => {
     expect(missing.told()[0]).not.toContain('ValidatingWebhookConfiguration');
   });
 
-  it('is told of for each namespace that loses its label, until it has it again or is gone', async () => {
+  it('is reported for each namespace that loses its label, until it has it again or is gone', async () => {
     const world = newWorld();
     for (const namespace of ['mimir', 'loki', 'tempo']) world.label(namespace, namespace === 'tempo' ? undefined : 'true');
     const { told } = watched(world, ['mimir', 'loki', 'tempo']);
@@ -252,7 +252,7 @@ describe('changes of the registration', () => {
     expect(told()).toEqual([]);
   });
 
-  it('is told of in each of many namespaces, some of them at each look', async () => {
+  it('is reported in each of many namespaces, some of them at each check', async () => {
     const world = newWorld();
     const names = Array.from({ length: 450 }, (_, index) => `cell-${String(index).padStart(3, '0')}`);
     for (const name of names) world.label(name, 'true');

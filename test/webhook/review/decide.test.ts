@@ -32,12 +32,12 @@ async function decided({ handle, onFailure = { allowed: false, code: 500 }, isOv
 const never = (): Promise<Answer> => new Promise(() => undefined);
 
 describe('a decision', () => {
-  it('is what the endpoint answers', async () => {
+  it('is the answer of the endpoint', async () => {
     const answer = { allowed: false, code: 403, message: 'no' };
     expect(await decided({ handle: async () => answer })).toEqual({ answer, failure: undefined, errors: [] });
   });
 
-  it('is the answer to a failure when the endpoint rejects or throws; the reason stands in the log only', async () => {
+  it('is the answer to a failure if the endpoint rejects or throws; only the log has the reason', async () => {
     const throwing = (): Promise<Answer> => {
       throw new TypeError('token abc at 10.0.0.1');
     };
@@ -53,7 +53,7 @@ describe('a decision', () => {
     }
   });
 
-  it('is the answer to a failure when the endpoint answers what cannot be written', async () => {
+  it('is the answer to a failure if the answer of the endpoint cannot be written', async () => {
     const patch = Array.from({ length: 11 }, () => ({ op: 'remove', path: '/a' }) as const);
     expect(await decided({ handle: async () => ({ allowed: true, patch }) })).toMatchObject({
       failure: 'error',
@@ -61,7 +61,7 @@ describe('a decision', () => {
     });
   });
 
-  it('is temporary at the deadline, which the endpoint hears of', async () => {
+  it('is temporary at the deadline, which aborts the endpoint', async () => {
     const controller = new AbortController();
     let heard: AbortSignal | undefined;
     const handle = (_: Review, { signal }: { signal: AbortSignal }): Promise<Answer> => {
@@ -81,11 +81,11 @@ describe('a decision', () => {
     });
   });
 
-  it('is lost when the client has gone', async () => {
+  it('is dropped if the client has gone', async () => {
     expect(await decided({ handle: never, signal: AbortSignal.abort(clientGone) })).toMatchObject({ failure: 'client-gone' });
   });
 
-  it('is temporary when too much is in hand, and the endpoint is not asked', async () => {
+  it('is temporary under overload, without a call of the endpoint', async () => {
     const handle = (): Promise<Answer> => {
       throw new Error('asked');
     };
@@ -94,18 +94,18 @@ describe('a decision', () => {
     expect(answer).toMatchObject({ allowed: false, code: 429, message: 'the webhook is overloaded' });
   });
 
-  it('counts as unread if the endpoint lets a request pass because a read failed', async () => {
+  it('counts as unread if the endpoint allows a request because a read failed', async () => {
     const handle = () => Promise.resolve({ allowed: true, isUnjudged: true as const });
     expect(await decided({ handle })).toMatchObject({ answer: { allowed: true }, failure: 'unread' });
   });
 
-  it('stays as it is when a failure allows', async () => {
+  it('is kept if a failure allows', async () => {
     const allowed = { allowed: true };
     const { answer } = await decided({ handle: never, onFailure: allowed, isOverloaded: true });
     expect(answer).toEqual({ allowed: true, message: 'the webhook is overloaded' });
   });
 
-  it('rejects when there is no answer to a failure either', async () => {
+  it('rejects if a failure has no answer either', async () => {
     const endpoint: Endpoint = {
       path: '/',
       handle: never,

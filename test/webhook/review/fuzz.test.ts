@@ -88,7 +88,7 @@ function defectOf({ read, decided }: Outcome): string | undefined {
 }
 
 describe('forged, truncated, nested and wrongly typed reviews', () => {
-  it(`are answered or refused, each of ${count} (FUZZ_SEED=${seed})`, async () => {
+  it(`are answered or rejected, each of ${count} (FUZZ_SEED=${seed})`, async () => {
     const random = randomFrom(seed);
     let reviews = 0;
     const refusals = new Set<string>();

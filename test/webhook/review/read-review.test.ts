@@ -20,7 +20,7 @@ function reviewed(request: Json = {}) {
 }
 
 describe('a review', () => {
-  it('is taken apart into what handlers need', () => {
+  it('is read into the input of handlers', () => {
     const { request } = reviewJson();
     const { object, oldObject } = request as Json;
     expect(reviewed()).toEqual({
@@ -46,7 +46,7 @@ describe('a review', () => {
     });
   });
 
-  it('has the zero value for what is absent or null', () => {
+  it('has the zero value for missing and null fields', () => {
     const empty = { kind: { group: '', version: '', kind: '' }, resource: { group: '', version: '', resource: '' }, subresource: '' };
     const rest = { uid: '', operation: '', namespace: '', name: '', user: { name: '', groups: [] }, dryRun: false };
     const review = { apiVersion: 'admission.k8s.io/v1', ...empty, ...rest };
@@ -70,17 +70,17 @@ describe('a review', () => {
     expect(reviewed({ userInfo: { username: null, groups: null } }).user).toEqual({ name: '', groups: [] });
   });
 
-  it('knows the subresource, and a dry run', () => {
+  it('contains the subresource, and a dry run', () => {
     expect(reviewed({ subResource: 'scale', dryRun: true })).toMatchObject({ subresource: 'scale', dryRun: true });
   });
 
-  it('may have unknown fields, and a field twice: the last one counts', () => {
+  it('may have unknown fields, and a repeated field: the last one counts', () => {
     expect(read(reviewText({ novelty: { a: 1 } }))).toHaveProperty('review');
     const twice = reviewText().replace('"name":"ingester-zone-a","namespace"', '"name":"other","name":"ingester-zone-b","namespace"');
     expect(read(twice)).toMatchObject({ review: { name: 'ingester-zone-b' } });
   });
 
-  it('loses entries that would reach a prototype, in any spelling', () => {
+  it('drops entries that would reach a prototype, in any spelling', () => {
     const text = reviewText().replaceAll('"serviceName":"ingester"', '"__proto__":{"polluted":1},"\\u005f_proto__":{"polluted":2}');
     const result = read(text);
     if ('refused' in result) throw new Error(result.refused.message);
@@ -89,21 +89,21 @@ describe('a review', () => {
     expect({}).not.toHaveProperty('polluted');
   });
 
-  it('may be as deep as allowed', () => {
+  it('may have the allowed depth', () => {
     // The review itself and its request are two levels.
     const deep = (levels: number) => reviewText().replace('"dryRun":false', `"deep":${'['.repeat(levels)}${']'.repeat(levels)}`);
     expect(read(deep(254))).toHaveProperty('review');
     expect(refusal(deep(255))).toBe('400 the body could not be decoded: it is nested more than 256 levels deep');
   });
 
-  it('counts no brackets and commas within strings', () => {
+  it('ignores brackets and commas within strings', () => {
     expect(reviewed({ name: `${'[{,"\\'.repeat(200)}` }).name).toHaveLength(1000);
     expect(readReview(Buffer.from(reviewText({ note: ','.repeat(300_000) })), bounds)).toHaveProperty('review');
   });
 });
 
 describe('invalid reviews', () => {
-  it('is refused with 400 and a sentence', () => {
+  it('is rejected with 400 and a sentence', () => {
     const undecodable = '400 the body could not be decoded';
     expect(refusal('')).toBe(`${undecodable}: it is empty`);
     expect(refusal('{')).toBe(`${undecodable}: it is not JSON in UTF-8`);
@@ -112,7 +112,7 @@ describe('invalid reviews', () => {
     expect(refusal('{}')).toBe(`${undecodable}: it is not an AdmissionReview of admission.k8s.io/v1 or v1beta1`);
   });
 
-  it('is refused as another kind when Kubernetes knows it', () => {
+  it('is rejected as another kind if Kubernetes knows it', () => {
     const unsupported = '400 unsupported group version kind: an AdmissionReview of admission.k8s.io/v1 or v1beta1 is expected';
     const undecodable = '400 the body could not be decoded: it is not an AdmissionReview of admission.k8s.io/v1 or v1beta1';
     expect(refusal(reviewText({}, { apiVersion: 'apps/v1', kind: 'StatefulSet' }))).toBe(unsupported);
@@ -123,14 +123,14 @@ describe('invalid reviews', () => {
     expect(refusal(reviewText({}, { apiVersion: 1, kind: ['AdmissionReview'] }))).toBe(undecodable);
   });
 
-  it('is refused when it asks nothing', () => {
+  it('is rejected without a request', () => {
     for (const request of [undefined, null]) {
       expect(refusal(reviewText({}, { request }))).toBe('400 the AdmissionReview has no request');
     }
     expect(refusal(reviewText({}, { request: 'DELETE' }))).toBe('400 the body could not be decoded: request is not an object');
   });
 
-  it('is refused with the name of the field that has another type', () => {
+  it('is rejected with the name of the field that has another type', () => {
     const wrong: readonly (readonly [Json, string])[] = [
       [{ uid: 7 }, 'request.uid is not a string'],
       [{ kind: 'StatefulSet' }, 'request.kind is not an object'],
@@ -153,14 +153,14 @@ describe('invalid reviews', () => {
     for (const [request, message] of wrong) expect(refusal(reviewText(request))).toBe(`400 the body could not be decoded: ${message}`);
   });
 
-  it('is refused when a name is longer than any', () => {
+  it('is rejected if a name is too long', () => {
     expect(reviewed({ uid: 'u'.repeat(1024) }).uid).toHaveLength(1024);
     expect(refusal(reviewText({ uid: 'u'.repeat(1025) }))).toBe(
       '400 the body could not be decoded: request.uid is longer than 1024 characters',
     );
   });
 
-  it('is refused when it is no UTF-8, or begins with a byte order mark', () => {
+  it('is rejected if it is not UTF-8, or starts with a byte order mark', () => {
     const text = Buffer.from(reviewText());
     const at = text.indexOf('mimir');
     text[at] = 0xff;
@@ -168,7 +168,7 @@ describe('invalid reviews', () => {
     expect(refusal(Buffer.concat([Buffer.from([0xef, 0xbb, 0xbf]), Buffer.from(reviewText())]))).toContain('it is not JSON in UTF-8');
   });
 
-  it('is refused before it is parsed when it is too deep or too wide', () => {
+  it('is rejected before parsing if it is too deep or too wide', () => {
     expect(refusal('['.repeat(2_000_000))).toBe('400 the body could not be decoded: it is nested more than 256 levels deep');
     expect(refusal(`[${'{},'.repeat(2_000_000)}{}]`)).toBe('400 the body could not be decoded: it has more than 250000 values');
     expect(refusal(`{${'"a":1,'.repeat(1_000_000)}"b":1}`)).toBe('400 the body could not be decoded: it has more than 250000 values');

@@ -13,7 +13,7 @@ function response(answer: Answer): Record<string, unknown> {
 }
 
 describe('an answer', () => {
-  it('goes out with the apiVersion and the uid of its review', () => {
+  it('has the apiVersion and the uid of its review', () => {
     expect(written({ allowed: true })).toEqual({
       kind: 'AdmissionReview',
       apiVersion: 'admission.k8s.io/v1',
@@ -26,14 +26,14 @@ describe('an answer', () => {
     });
   });
 
-  it('says why in a status, with no code when none is given', () => {
+  it('has the reason in a status, and a code only if it has one', () => {
     expect(response({ allowed: false, message: 'no' })).toEqual({ uid: 'abc', allowed: false, status: { metadata: {}, message: 'no' } });
     expect(response({ allowed: false, code: 429, reason: 'TooManyRequests', message: 'later', retryAfterSeconds: 5 })).toMatchObject({
       status: { metadata: {}, message: 'later', reason: 'TooManyRequests', details: { retryAfterSeconds: 5 }, code: 429 },
     });
   });
 
-  it('carries a patch as base64, and none when it is empty', () => {
+  it('has a patch as base64, and no empty patch', () => {
     const patch = [
       { op: 'test', path: '/metadata/uid', value: '1f' },
       { op: 'remove', path: '/metadata/labels/ä' },
@@ -44,7 +44,7 @@ describe('an answer', () => {
     expect(response({ allowed: true, patch: [] })).toEqual({ uid: 'abc', allowed: true });
   });
 
-  it('is not written with a patch of more than ten operations, or of no JSON', () => {
+  it('is not written with a patch of more than ten operations, or of invalid JSON', () => {
     const operation = { op: 'add', path: '/a', value: 1 } as const;
     expect(response({ allowed: true, patch: Array.from({ length: 10 }, () => operation) })).toHaveProperty('patch');
     expect(() => writeAnswer(review, { allowed: true, patch: Array.from({ length: 11 }, () => operation) })).toThrow(RangeError);
@@ -70,7 +70,7 @@ describe('an answer', () => {
     expect(Object.values(given.auditAnnotations).every((value) => Buffer.byteLength(value) === 1024)).toBe(true);
   });
 
-  it('leaves out audit annotations whose key an API server would not take', () => {
+  it('omits audit annotations with a key that an API server rejects', () => {
     const auditAnnotations = { 'a.b-c_d': '1', '': '2', 'has/prefix': '3', 'has space': '4', [`x${'y'.repeat(63)}`]: '5', '-a': '6' };
     expect(response({ allowed: true, auditAnnotations })).toMatchObject({ auditAnnotations: { 'a.b-c_d': '1' } });
     expect(response({ allowed: true, auditAnnotations: { 'has space': '4' } })).not.toHaveProperty('auditAnnotations');
@@ -78,13 +78,13 @@ describe('an answer', () => {
 });
 
 describe('bounded text', () => {
-  it('is the text itself when it fits', () => {
+  it('is unchanged if it fits', () => {
     expect(boundedText('', 3)).toBe('');
     expect(boundedText('abc', 3)).toBe('abc');
     expect(boundedText('ääää', 8)).toBe('ääää');
   });
 
-  it('cuts no character in two', () => {
+  it('splits no character', () => {
     expect(boundedText('abcd', 3)).toBe('…');
     expect(boundedText('äääää', 8)).toBe('ää…');
     expect(boundedText('😀😀😀', 10)).toBe('😀…');

@@ -79,7 +79,7 @@ describeOnControlPlane('the answers of the webhook', (controlPlane) => {
       { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name }, data },
     );
 
-  it('a denial reaches the person who asked, with its code, its reason and when to come again', async () => {
+  it('a denial reaches its requester, with its code, its reason and the retry time', async () => {
     const answers: Readonly<Record<string, Answer>> = {
       'judged-later': { allowed: false, code: 429, reason: 'TooManyRequests', message: 'zone-b is not ready', retryAfterSeconds: 7 },
       'judged-never': { allowed: false, code: 403, reason: 'Forbidden', message: 'policy refuses' },
@@ -105,7 +105,7 @@ describeOnControlPlane('the answers of the webhook', (controlPlane) => {
   });
 
   for (const version of ['v1', 'v1beta1']) {
-    it(`a patch is applied, and an annotation stands in the audit log: ${version}`, async () => {
+    it(`a patch is applied, and the audit log has an annotation: ${version}`, async () => {
       const seen = new Set<string>();
       const name = `judged-patched-${version}`;
       await judgedBy(
@@ -124,7 +124,7 @@ describeOnControlPlane('the answers of the webhook', (controlPlane) => {
     });
   }
 
-  it('a large object comes through whole', async () => {
+  it('a large object arrives complete', async () => {
     let length = 0;
     await judgedBy(async ({ object }) => {
       length = (object?.['data'] as { text?: string } | undefined)?.text?.length ?? 0;
@@ -134,7 +134,7 @@ describeOnControlPlane('the answers of the webhook', (controlPlane) => {
     expect(length).toBe(1_000_000);
   });
 
-  it('a deadline is told by us, before the API server loses patience', async () => {
+  it('a deadline ends the request before the timeout of the API server', async () => {
     let isHanging = false;
     await judgedBy(async () => (isHanging ? new Promise<Answer>(() => undefined) : { allowed: true }), { timeoutSeconds: 2 });
     isHanging = true;

@@ -28,7 +28,7 @@ function shown(port: number): Promise<string> {
 }
 
 describe('the certificate', () => {
-  it('may come after the server: it is not ready before, and accepts no client', async () => {
+  it('may arrive after the server starts: until then it is not ready and accepts no client', async () => {
     const tls = changingSource(undefined);
     const { webhook, port, lines } = await serve({ tls });
     expect(webhook.isReady()).toBe(false);
@@ -39,7 +39,7 @@ describe('the certificate', () => {
     expect(lines.map(({ message }) => message)).toContain('certificate is served');
   });
 
-  it('is replaced for new connections; those that are open go on', async () => {
+  it('is replaced for new connections, and open ones continue', async () => {
     const tls = changingSource(newMaterial());
     const { port } = await serve({ tls });
     const before = await shown(port);
@@ -51,7 +51,7 @@ describe('the certificate', () => {
     expect(text()).toMatch(/^HTTP\/1\.1 404 /);
   });
 
-  it('stays when the new one cannot be served, and the log says why without the key', async () => {
+  it('stays if the new one cannot be served, and the log has the reason without the key', async () => {
     const first = newMaterial();
     const tls = changingSource(first);
     const { webhook, port, lines } = await serve({ tls });
@@ -70,7 +70,7 @@ describe('the certificate', () => {
     expect(JSON.stringify(lines)).not.toContain('PRIVATE');
   });
 
-  it('is no longer followed after the end', async () => {
+  it('is not updated after the end', async () => {
     const tls = changingSource(newMaterial());
     await serve({ tls });
     expect(tls.listenerCount()).toBe(1);
@@ -118,13 +118,13 @@ describe('clients with certificates', () => {
     await expect(ask(port)).rejects.toThrow();
   });
 
-  it('are not asked for by default', async () => {
+  it('are not requested by default', async () => {
     const { port } = await serve();
     expect(responseOf(await ask(port))).toMatchObject({ allowed: true });
     expect(responseOf(await ask(port, withKey(unknown)))).toMatchObject({ allowed: true });
   });
 
-  it('are rejected when the file of the authority is empty', async () => {
+  it('are rejected if the file of the authority is empty', async () => {
     const { webhook, port, lines } = await serve({ config: { clientCa: '' } });
     expect(webhook.isReady()).toBe(false);
     await expect(ask(port, withKey(known))).rejects.toThrow();

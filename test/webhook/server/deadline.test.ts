@@ -9,7 +9,7 @@ afterEach(closeAll);
 const never = (): Promise<Answer> => new Promise(() => undefined);
 
 describe('the time of a request', () => {
-  it('is the least of what is configured, what the endpoint wants and what the API server waits for', () => {
+  it('is the minimum of the setting, the endpoint and the timeout of the API server', () => {
     const time = { configuredMs: 9000 };
     expect(allowedMs('/admission/test', time)).toBe(9000);
     expect(allowedMs('/admission/test', { ...time, endpointMs: 4000 })).toBe(4000);
@@ -21,7 +21,7 @@ describe('the time of a request', () => {
     expect(allowedMs('/admission/test?timeout=1s&x=1', { ...time, endpointMs: 4000 })).toBe(800);
   });
 
-  it('is not that of a query which no API server sends', () => {
+  it('is not read from a query that no API server sends', () => {
     for (const query of [
       'timeout=0s',
       'timeout=31s',
@@ -39,7 +39,7 @@ describe('the time of a request', () => {
 });
 
 describe('at the deadline', () => {
-  it('the failure of the endpoint answers, and its signal is aborted', async () => {
+  it('the request gets the failure answer of the endpoint, and its signal is aborted', async () => {
     let call: Call | undefined;
     const hanging = (_: Review, given: Call): Promise<Answer> => {
       call = given;
@@ -74,7 +74,7 @@ describe('at the deadline', () => {
     expect(lines.slice(1).map(({ level, fields }) => `${level} ${fields['failure']}`)).toEqual(['warn deadline', 'warn deadline']);
   });
 
-  it('a handler that still answers, or fails, is not heard', async () => {
+  it('a later answer or error of a handler is ignored', async () => {
     const { passed, open } = gate();
     let calls = 0;
     const late = async (): Promise<Answer> => {
@@ -91,8 +91,8 @@ describe('at the deadline', () => {
   });
 });
 
-describe('a client that goes away', () => {
-  it('ends the work for it', async () => {
+describe('a client that disconnects', () => {
+  it('ends the work for its request', async () => {
     let call: Call | undefined;
     const hanging = (_: Review, given: Call): Promise<Answer> => {
       call = given;
@@ -114,7 +114,7 @@ describe('a client that goes away', () => {
 });
 
 describe('an endpoint that fails', () => {
-  it('has its failure answered, without a trace of it', async () => {
+  it('gets its failure answer, without a trace of the error', async () => {
     const failing = endpoint(async () => {
       throw new Error('secret at 10.1.2.3');
     });
@@ -126,7 +126,7 @@ describe('an endpoint that fails', () => {
     expect(JSON.stringify(lines)).not.toMatch(/\bat .*\.ts/);
   });
 
-  it('leaves it to the failure policy when there is no answer to the failure either', async () => {
+  it('leaves the answer to the failure policy if the failure has no answer either', async () => {
     const failing = endpoint(
       async () => {
         throw new Error('one');
@@ -143,7 +143,7 @@ describe('an endpoint that fails', () => {
 });
 
 describe('too many requests', () => {
-  it('are answered by the failure of their endpoint, as something temporary, and others go on', async () => {
+  it('get the failure answer of their endpoint as temporary, and others continue', async () => {
     const { passed, open } = gate();
     let asked = 0;
     const holding = async (): Promise<Answer> => {

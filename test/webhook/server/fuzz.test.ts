@@ -67,7 +67,7 @@ describe('a server with arbitrary input', () => {
     expect(inflight.filter((line) => line.endsWith(' -1'))).toHaveLength(requests);
   }, 300_000);
 
-  it(`survives bytes that are no request, and requests that end in the middle (FUZZ_SEED=${seed})`, async () => {
+  it(`survives invalid bytes, and requests that end early (FUZZ_SEED=${seed})`, async () => {
     const random = randomFrom(seed ^ 1);
     const { port, inflight } = await serve({ endpoints });
     for (let count = 0; count < 200; count++) {

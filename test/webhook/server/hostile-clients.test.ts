@@ -11,21 +11,21 @@ afterEach(closeAll);
 const mebibyte = 1024 * 1024;
 const headOf = (more: string): string => `POST /admission/test HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n${more}\r\n`;
 
-describe('a body that is too long', () => {
-  it('is refused by what its length says, and the sender gets to read why', async () => {
+describe('a body over the limit', () => {
+  it('is rejected by its length header, and the sender can read the reason', async () => {
     const { port } = await serve();
     const { status, headers, body } = await ask(port, { body: Buffer.alloc(8 * mebibyte, 'x') });
     expect({ status, body }).toEqual({ status: 413, body: `the body is longer than ${7 * mebibyte} bytes\n` });
     expect(headers['connection']).toBe('close');
   });
 
-  it('is refused when its chunks have become too many', async () => {
+  it('is rejected when its chunks exceed the limit', async () => {
     const { port } = await serve();
     const parts = Array.from({ length: 32 }, () => Buffer.alloc(256 * 1024, 'x'));
     expect((await ask(port, { body: parts })).status).toBe(413);
   });
 
-  it('is cut off when it does not end', async () => {
+  it('is cut if it does not end', async () => {
     const { port } = await serve({ limits: { maxBodyBytes: 100_000 } });
     const { socket, text, closed } = await rawConnection(port);
     socket.write(headOf('Transfer-Encoding: chunked\r\n'));
@@ -39,7 +39,7 @@ describe('a body that is too long', () => {
     expect(text()).toMatch(/^HTTP\/1\.1 413 /);
   });
 
-  it('does not hide in a small one', async () => {
+  it('cannot be hidden in a compressed one', async () => {
     const { port } = await serve();
     const bomb = gzipSync(Buffer.alloc(64 * mebibyte, ' '));
     expect((await ask(port, { body: bomb, headers: { 'Content-Encoding': 'gzip' } })).status).toBe(415);
@@ -53,7 +53,7 @@ describe('a body that is too long', () => {
   });
 });
 
-describe('big bodies', () => {
+describe('large bodies', () => {
   const big = reviewText({ object: { text: 'x'.repeat(100_000) } });
   const limits = { bigBodyBytes: 50_000, maxBigBodies: 2 };
 
@@ -77,7 +77,7 @@ describe('big bodies', () => {
     expect(most).toBe(2);
   });
 
-  it('are refused when none of the others ends', async () => {
+  it('are rejected if no other one ends', async () => {
     const { passed, open } = gate();
     const holding = endpoint(async () => {
       await passed;
@@ -92,7 +92,7 @@ describe('big bodies', () => {
     expect(statuses).toEqual([200, 429]);
   });
 
-  it('leave their place when their sender goes', async () => {
+  it('release their slot if their sender disconnects', async () => {
     const { port, answered } = await serve({ limits: { ...limits, maxBigBodies: 1, bigBodyWaitMs: 60_000 } });
     const { socket, closed } = await rawConnection(port);
     socket.write(headOf(`Content-Length: ${big.length}\r\n`) + big.slice(0, 80_000));
@@ -109,7 +109,7 @@ describe('big bodies', () => {
 describe('a slow client', () => {
   const hurried = { headersTimeoutMs: 100, receiveTimeoutMs: 200, checkEveryMs: 20 };
 
-  it('is sent away when its headers do not end, and when it sends nothing', async () => {
+  it('is disconnected if its headers do not end, and if it sends nothing', async () => {
     const { port } = await serve({ limits: hurried });
     for (const sent of ['', 'POST /admission/test HTTP/1.1\r\nHost: x\r\n']) {
       const { socket, text, closed } = await rawConnection(port);
@@ -119,7 +119,7 @@ describe('a slow client', () => {
     }
   });
 
-  it('is sent away when its body does not come in time', async () => {
+  it('is disconnected if its body does not arrive in time', async () => {
     const { port } = await serve({ config: { requestTimeoutMs: 100 } });
     const { socket, text, closed } = await rawConnection(port);
     socket.write(`${headOf('Content-Length: 100000\r\n')}{`);
@@ -127,14 +127,14 @@ describe('a slow client', () => {
     expect(text()).toMatch(/^HTTP\/1\.1 408 [\s\S]*the body did not arrive in time/);
   });
 
-  it('is sent away without a handshake', async () => {
+  it('is disconnected without a handshake', async () => {
     const { port, refusedConnections } = await serve({ limits: { handshakeTimeoutMs: 100 } });
     const socket = connectTcp(port, '127.0.0.1');
     await new Promise((resolve) => socket.once('close', resolve));
     expect(refusedConnections).toEqual(['handshake']);
   });
 
-  it('is cut off without progress, in any state', async () => {
+  it('is disconnected without progress, in any state', async () => {
     const never = (): Promise<Answer> => new Promise(() => undefined);
     const { port, decided } = await serve({ endpoints: [endpoint(never)], limits: { stalledMs: 300 } });
     await expect(ask(port)).rejects.toThrow('socket hang up');
@@ -142,7 +142,7 @@ describe('a slow client', () => {
     expect(decided).toMatchObject([{ failure: 'client-gone' }]);
   });
 
-  it('does not keep others from their answers', async () => {
+  it('does not delay the answers to others', async () => {
     const { port } = await serve();
     const slow = await Promise.all(Array.from({ length: 50 }, () => rawConnection(port)));
     for (const { socket } of slow) socket.write(`${headOf('Content-Length: 1000\r\n')}{`);
@@ -152,7 +152,7 @@ describe('a slow client', () => {
 });
 
 describe('connections', () => {
-  it('are limited for each address, before they cost a handshake', async () => {
+  it('are limited for each address, before a handshake', async () => {
     const { port, refusedConnections } = await serve({ limits: { maxConnectionsPerPeer: 2 } });
     const [first] = await Promise.all([rawConnection(port), rawConnection(port)]);
     await expect(rawConnection(port)).rejects.toThrow();
@@ -169,7 +169,7 @@ describe('connections', () => {
     expect(reply).toBe(200);
   });
 
-  it('are limited in all', async () => {
+  it('are limited in total', async () => {
     const { port, refusedConnections } = await serve({ limits: { maxConnections: 1 } });
     const { socket, closed } = await rawConnection(port);
     await expect(rawConnection(port)).rejects.toThrow();
@@ -178,7 +178,7 @@ describe('connections', () => {
     await closed;
   });
 
-  it('end with an answer after so many requests', async () => {
+  it('end with an answer after a number of requests', async () => {
     const { port } = await serve({ limits: { maxRequestsPerConnection: 3 } });
     const agent = keepAliveAgent(1);
     const replies: (string | string[] | undefined)[] = [];
@@ -187,7 +187,7 @@ describe('connections', () => {
     expect(replies).toEqual(['keep-alive', 'keep-alive', 'close', 'keep-alive', 'keep-alive', 'close']);
   });
 
-  it('speak HTTP/1.1 over TLS 1.2 or later, and nothing else', async () => {
+  it('only speak HTTP/1.1 over TLS 1.2 or later', async () => {
     const { port } = await serve();
     const attempt = (options: ConnectionOptions): Promise<string> =>
       new Promise((resolve) => {
@@ -207,7 +207,7 @@ describe('connections', () => {
 });
 
 describe('invalid HTTP', () => {
-  it('is refused without a word of where', async () => {
+  it('is rejected without an address', async () => {
     const { port } = await serve({ limits: { maxHeaderBytes: 4096 } });
     const attempts = [
       'nonsense\r\n\r\n',

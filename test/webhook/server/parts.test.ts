@@ -6,7 +6,7 @@ import { virtualEnv } from '../../kit/virtual-env.ts';
 const unbroken = new AbortController().signal;
 
 describe('the load', () => {
-  it('is too much when so many requests are in hand', () => {
+  it('is too high with too many open requests', () => {
     const load = watchLoad({ ...virtualEnv(), maxInHandling: 2, maxLoopDelayMs: 1000 });
     const first = load.begin();
     expect(load.begin()).toBeDefined();
@@ -17,7 +17,7 @@ describe('the load', () => {
     expect(load.begin()).toBeUndefined();
   });
 
-  it('is too much while timers come late, twice in a row', async () => {
+  it('is too high while timers are late, twice in a row', async () => {
     const env = virtualEnv();
     const load = watchLoad({ ...env, maxInHandling: 2, maxLoopDelayMs: 1000 });
     await env.stall(1500);
@@ -30,7 +30,7 @@ describe('the load', () => {
     expect(env.timerCount()).toBe(0);
   });
 
-  it('is absent for a process that was late once, and was in time since', async () => {
+  it('is normal for a process that was late once, and in time since', async () => {
     const env = virtualEnv();
     const load = watchLoad({ ...env, maxInHandling: 2, maxLoopDelayMs: 1000 });
     await env.stall(5000);
@@ -41,7 +41,7 @@ describe('the load', () => {
 });
 
 describe('slots', () => {
-  it('are given at once while there are some, and then in the order in which they were asked for', async () => {
+  it('are given at once while some are free, and then in the order of requests', async () => {
     const env = virtualEnv();
     const places = slots({ count: 1, waitMs: 1000, timers: env.timers });
     const order: string[] = [];
@@ -64,7 +64,7 @@ describe('slots', () => {
     expect(env.timerCount()).toBe(0);
   });
 
-  it('are not waited for longer than allowed, nor by who has gone', async () => {
+  it('have a time limit, and are not given to a disconnected client', async () => {
     const env = virtualEnv();
     const places = slots({ count: 1, waitMs: 1000, timers: env.timers });
     const first = await places.take(unbroken);
@@ -81,7 +81,7 @@ describe('slots', () => {
 });
 
 describe('the label of a route', () => {
-  it('is its path in small letters, with one _ for other characters between letters and digits', () => {
+  it('is its path in lower case, with one _ for other characters between letters and digits', () => {
     expect(routeLabel('/admission/no-downscale')).toBe('admission_no_downscale');
     expect(routeLabel('/admission/zpdb-validation')).toBe('admission_zpdb_validation');
     expect(routeLabel('//Native/V1//x/')).toBe('native_v1_x');

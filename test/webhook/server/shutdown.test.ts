@@ -20,8 +20,8 @@ import {
 
 afterEach(closeAll);
 
-describe('the end of a server', () => {
-  it('begins with its readiness, and everything is answered until clients have heard of it', async () => {
+describe('the shutdown of a server', () => {
+  it('starts with its readiness, and requests are answered until clients know it', async () => {
     const { passed, open } = gate();
     const { webhook, port } = await serve(drainUntil(passed));
     const agent = keepAliveAgent(1);
@@ -42,7 +42,7 @@ describe('the end of a server', () => {
     agent.destroy();
   });
 
-  it('waits for what is in hand', async () => {
+  it('waits for open requests', async () => {
     const { passed, open } = gate();
     let asked = 0;
     const holding = async (): Promise<Answer> => {
@@ -75,7 +75,7 @@ describe('the end of a server', () => {
     agent.destroy();
   });
 
-  it('ends connections that have nothing to say, and in the end all of them', async () => {
+  it('ends idle connections, and in the end all of them', async () => {
     const never = (): Promise<Answer> => new Promise(() => undefined);
     const { webhook, port, inflight } = await serve({ endpoints: [endpoint(never)], config: { closeWithinMs: 100 } });
     const idle = await rawConnection(port);

@@ -32,7 +32,7 @@ describe('an admission request', () => {
     }
   });
 
-  it('is answered with status 200 when it is denied, too', async () => {
+  it('is answered with status 200 if it is denied, too', async () => {
     const { port } = await serve({ endpoints: [endpoint(async () => ({ allowed: false, code: 403, message: 'no' }))] });
     const reply = await ask(port);
     expect(reply.status).toBe(200);
@@ -66,7 +66,7 @@ describe('an admission request', () => {
   });
 });
 
-describe('requests that are no admission', () => {
+describe('requests that are no admission review', () => {
   /** Status and text, with the promise that the text is a single line. */
   async function refused({ port }: Served, asking: Parameters<typeof ask>[1]): Promise<string> {
     const { status, body } = await ask(port, asking);
@@ -74,7 +74,7 @@ describe('requests that are no admission', () => {
     return `${status} ${body.trim()}`;
   }
 
-  it('is refused with 404 for a path that there is not, to the letter', async () => {
+  it('is rejected with 404 for an unknown path, compared exactly', async () => {
     const served = await serve();
     for (const path of [
       '/',
@@ -92,7 +92,7 @@ describe('requests that are no admission', () => {
     }
   });
 
-  it('is refused with 400 unless its type is application/json to the letter', async () => {
+  it('is rejected with 400 unless its type is exactly application/json', async () => {
     const served = await serve();
     const types = [
       'application/json; charset=utf-8',
@@ -107,7 +107,7 @@ describe('requests that are no admission', () => {
     }
   });
 
-  it('is refused with 415 when it would have to be unpacked', async () => {
+  it('is rejected with 415 if it is compressed', async () => {
     const served = await serve();
     for (const encoding of ['gzip', 'deflate', 'br', 'zstd', 'gzip, gzip', 'identity, gzip']) {
       expect(await refused(served, { headers: { 'Content-Encoding': encoding } })).toBe('415 the body must not have a Content-Encoding');
@@ -115,7 +115,7 @@ describe('requests that are no admission', () => {
     expect((await ask(served.port, { headers: { 'Content-Encoding': 'identity' } })).status).toBe(200);
   });
 
-  it('is refused with 400 when it is no review', async () => {
+  it('is rejected with 400 if it is no review', async () => {
     const served = await serve();
     expect(await refused(served, { body: '' })).toBe('400 the body could not be decoded: it is empty');
     expect(await refused(served, { body: '{' })).toBe('400 the body could not be decoded: it is not JSON in UTF-8');
@@ -127,7 +127,7 @@ describe('requests that are no admission', () => {
 });
 
 describe('a connection', () => {
-  it('is used again after a refusal, unless there is still much to come', async () => {
+  it('is reused after a rejection, unless much data remains', async () => {
     const { port } = await serve();
     const agent = keepAliveAgent(1);
     const small = 'x'.repeat(50_000);
@@ -142,8 +142,8 @@ describe('a connection', () => {
   });
 });
 
-describe('a port', () => {
-  it('that is taken is a reason not to start', async () => {
+describe('a port in use', () => {
+  it('prevents the start', async () => {
     const tls = changingSource(newMaterial());
     const { port } = await serve();
     await expect(serve({ tls, config: { port } })).rejects.toThrow('EADDRINUSE');
@@ -156,7 +156,7 @@ describe('X-Cluster', () => {
   const clusterValidation = { label, isSoft: false, excludedPaths: ['admission/free'], excludedUserAgents: [/^kube-probe/] };
   const endpoints = [allowing, { ...allowing, path: '/admission/free' }];
 
-  it('must be there once and be ours', async () => {
+  it('must occur once with the configured value', async () => {
     const { port, wrongCluster } = await serve({ endpoints, config: { clusterValidation } });
     expect((await ask(port, { headers: { 'X-Cluster': label } })).status).toBe(200);
     const wrong: readonly (readonly [Record<string, string | string[]>, string])[] = [
@@ -175,14 +175,14 @@ describe('X-Cluster', () => {
     }
   });
 
-  it('counts before the path does', async () => {
+  it('is checked before the path', async () => {
     const { port, wrongCluster } = await serve({ endpoints, config: { clusterValidation } });
     expect((await ask(port, { path: '/nowhere' })).status).toBe(511);
     expect(wrongCluster).toEqual([{ route: '<unknown-route>', wanted: label, given: '' }]);
     expect((await ask(port, { path: '/nowhere', headers: { 'X-Cluster': label } })).status).toBe(404);
   });
 
-  it('does not apply to exempt clients, and is only counted when validation is soft', async () => {
+  it('does not apply to exempt clients, and is only counted in soft mode', async () => {
     const strict = await serve({ endpoints, config: { clusterValidation } });
     expect((await ask(strict.port, { path: '/admission/free' })).status).toBe(200);
     expect((await ask(strict.port, { headers: { 'User-Agent': 'kube-probe/1.33' } })).status).toBe(200);
@@ -194,7 +194,7 @@ describe('X-Cluster', () => {
 });
 
 describe('the log of requests', () => {
-  it('is one line for each, with neither bodies nor more of a name than it may have', async () => {
+  it('has one line for each, without bodies and with bounded names', async () => {
     const secret = 'hunter2';
     const { port, lines } = await serve({
       endpoints: [endpoint(async () => ({ allowed: false, code: 429, message: 'later' }))],
@@ -223,7 +223,7 @@ describe('the log of requests', () => {
     expect(JSON.stringify(lines)).not.toContain(secret);
   });
 
-  it('is a line for what is refused, too', async () => {
+  it('has a line for a rejected request, too', async () => {
     const { port, lines } = await serve();
     await ask(port, { path: `/${'x'.repeat(1000)}?token=secret` });
     await ask(port, { body: '{"token":"secret"' });

@@ -31,7 +31,7 @@ async function accounts(answers: ClusterAnswers, { leases = [lease()], published
   );
 }
 
-describe('the account whose rights are looked at', () => {
+describe('the account of the agent', () => {
   it('is that of the pod with the Lease', async () => {
     const objects = { pods: [podOf('rollout-group', 'agent-1', 'other')], serviceaccounts: [account('rollout-group')] };
     expect(await accounts({ objects })).toEqual([['rollout-group/other', 'mimir']]);

@@ -41,7 +41,7 @@ describe('the facts of doctor', () => {
     ]);
   });
 
-  it('include from a decision what blocks pinned pods until a person acts, and not what ends by itself', async () => {
+  it('include from a decision the blocks of pinned pods that a user must end, and no other blocks', async () => {
     const one = group({ rollout: { strategy: 'pinned' } });
     const snapshot = snapshotOf({ groups: [one] });
     const published = publishedDecision({ group: one, decision: decideGroup(snapshot, one), snapshot, atMs: kitNowMs });
@@ -61,7 +61,7 @@ describe('the facts of doctor', () => {
     expect(await misplaced(wait({ earliestMs: kitNowMs }))).toEqual([undefined]);
   });
 
-  it('include the rights on each mirrored object, of the kind and name that the group mirrors', async () => {
+  it('include the permissions on each mirrored object, of the kind and name in the group', async () => {
     const from = { apiVersion: 'apps/v1', kind: 'Deployment', name: 'web' };
     const one = {
       apiVersion: 'rollout-group.dev/v1alpha1',

@@ -57,7 +57,7 @@ const objects = {
 const read = (answers: ClusterAnswers) => readRegistration(clusterOf(answers), { agentNamespace: 'rollout-group', groups, policies: [] });
 
 describe('the registration of the webhooks', () => {
-  it('is compared with what an installation registers, and with what the namespaces of groups ask for', async () => {
+  it('is compared with the registration of an installation, and with the needs of the namespaces of groups', async () => {
     expect(await read({ objects })).toEqual({
       isRegistered: true,
       configurations: configurations.map(({ kind, metadata: { name } }) => ({ kind, name })),
@@ -104,7 +104,7 @@ describe('the registration of the webhooks', () => {
     expect(await namespacesOf('/admission/other')).toEqual([{ name: 'mimir', isOptedIn: false }]);
   });
 
-  it('is unknown where it may not be read', async () => {
+  it('is unknown if it may not be read', async () => {
     expect(await read({ objects, forbidden: ['mutatingwebhookconfigurations'] })).toHaveProperty('unknown');
     expect(await read({ objects, forbidden: ['namespaces'] })).toHaveProperty('unknown');
   });
@@ -144,7 +144,7 @@ describe('the registration of the webhooks', () => {
     expect(await unanswered({ objects: { ...objects, endpointslices: [] }, forbidden: ['endpointslices'] })).toEqual([]);
   });
 
-  it('leads to the accounts of those who answer, and to what they may not do', async () => {
+  it('leads to the accounts of the webhook processes, and to their missing permissions', async () => {
     const reviews = () => ({ status: { allowed: false } });
     const cluster = clusterOf({ objects, reviews });
     const registration = await readRegistration(cluster, { agentNamespace: 'rollout-group', groups, policies: [] });

@@ -77,7 +77,7 @@ async function grantBefore(world: EvictionWorld, replica: Replica, before: NonNu
   await world.env.advance(agoMs);
 }
 
-describe.each(places)('recorded evictions, announced in %s', (place) => {
+describe.each(places)('recorded evictions, with claims in %s', (place) => {
   it.each([...evictionSteps, ...evictionCounting])('$title', async (scenario) => {
     const { answer, calls, writes, reason } = await play(scenario, place);
     const { allowed, code, message, warnings }: Told = answer;
@@ -91,7 +91,7 @@ describe.each(places)('recorded evictions, announced in %s', (place) => {
 });
 
 describe('the recorded list', () => {
-  it('proves every row of the decision', () => {
+  it('covers every row of the decision', () => {
     const proved = new Set(evictionSteps.map(({ title }) => /^row (\d+):/.exec(title)?.[1]));
     expect(Array.from({ length: 14 }, (_, index) => `${index + 1}`).filter((row) => !proved.has(row))).toEqual([]);
   });

@@ -23,7 +23,7 @@ const rows: readonly string[] = [
 ];
 
 describe('the list of scenarios', () => {
-  it('has one for each row, and none for a row that does not exist', () => {
+  it('has one for each row, and no other', () => {
     const proved = new Set(scenarios.flatMap((scenario) => scenario.rows));
     expect(rows.filter((row) => !proved.has(row))).toEqual([]);
     expect([...proved].filter((row) => !rows.includes(row))).toEqual([]);
