@@ -365,21 +365,26 @@ function indexOfReading(read: readonly MetricView[], { namespace, name }: Policy
   return read.findIndex((metric) => metric.namespace === namespace && metric.policy === name && metric.input === input);
 }
 
+function validValue(reading: MetricView | undefined, sinceMs: number): MetricView['value'] | undefined {
+  return reading === undefined || reading.atMs < sinceMs ? undefined : reading.value;
+}
+
 /** Returns the world with the assumed metrics. They and the other readings that are valid now stay valid during the whole simulation. */
 export function withAssumedMetrics(world: World, group: GroupDefinition): World {
   const { nowMs } = world.snapshot;
   const policies = policiesFor(world.snapshot.policies, group, world.snapshot.agentNamespace);
   const metrics: MetricView[] = [...world.snapshot.metrics];
-  const assumed = assumedMetrics(policies, { given: world.assumptions.metrics, read: metrics }, group);
+  const { metrics: given } = world.assumptions;
+  const assumed = assumedMetrics(policies, { given, read: metrics }, group);
   const atMs = nowMs + horizonMs;
   for (const policy of policies) {
     const { namespace, name } = policy;
     for (const [input, { maxAgeMs }] of Object.entries(policy.metrics)) {
       const index = indexOfReading(metrics, policy, input);
       const reading = metrics[index];
-      const value = assumed[`${name}/${input}`];
+      // A policy of the same name in another namespace may have no reading.
+      const value = (reading === undefined ? assumed : given)[`${name}/${input}`] ?? validValue(reading, nowMs - maxAgeMs);
       if (value !== undefined) metrics[index < 0 ? metrics.length : index] = { namespace, policy: name, input, value, atMs };
-      else if (reading !== undefined && nowMs - reading.atMs <= maxAgeMs) metrics[index] = { ...reading, atMs };
     }
   }
   return { ...world, snapshot: { ...world.snapshot, metrics } };

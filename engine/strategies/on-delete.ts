@@ -108,8 +108,8 @@ export function replacePods(context: GroupContext, view: ZoneView, chosen: reado
 }
 
 /**
- * Returns a warning for each zone with more updated pods than the waves so far include. A change that has replaced no pod includes no pod
- * that started since. Returns no warning in a run back to the revision from before an unfinished run, because its pods may never have left
+ * Returns a warning for each zone with more updated pods than the waves so far include, or with an updated pod that started while the change
+ * had replaced no pod. Returns no warning in a run back to the revision from before an unfinished run, because its pods may never have left
  * this revision.
  */
 function updatedByRestart({ view, group }: GroupContext, run: RunState | undefined): readonly RuleResult[] {
@@ -121,10 +121,11 @@ function updatedByRestart({ view, group }: GroupContext, run: RunState | undefin
     if (unknown !== undefined || target === undefined || target === run.previous[zone.name]) return [];
     const isNew = (pod: PodView): boolean => pod.revision === target && pod.readyChangedMs > startedMs && !surplus.includes(pod);
     const restarted = hasReplacedSince(run, startedMs) ? 0 : pods.filter(isNew).length;
-    const included = Math.min(includedPods(group, run, member), updated - restarted);
-    if (updated <= included) return [];
+    const included = includedPods(group, run, member);
+    if (restarted === 0 && updated <= included) return [];
+    const limit = restarted > 0 ? 'the rollout has replaced no pod' : `the waves so far include ${included}`;
     const why = 'under onDelete, a pod that is created again starts at the update revision';
-    const fact = `zone ${zone.name} has ${counted(updated, 'pod')} at revision ${target}, but the waves so far include ${included}: ${why}`;
+    const fact = `zone ${zone.name} has ${counted(updated, 'pod')} at revision ${target}, but ${limit}: ${why}`;
     return [result('updated-by-restart', 'wait', fact)];
   });
 }

@@ -359,6 +359,14 @@ describe('metrics', () => {
     for (const other of others) expect(run({ state: { ...watching(over(100)), metrics: [other] } }).end).toBe('done');
   });
 
+  it('that were measured stay if a policy of the same name in the namespace of the agent has no reading', () => {
+    const [own = policy()] = watching(over(100)).policies;
+    const shared = { ...own, namespace: 'rollout-group', targets: { all: true as const, namespaces: ['mimir'] }, rules: [] };
+    const metrics = [{ namespace: 'mimir', policy: 'safety', input: 'queue', value: 200, atMs: kitNowMs }];
+    const state = { policies: [own, shared], agentNamespace: 'rollout-group', metrics };
+    expect(short(run({ state }))).toMatchObject({ end: 'held', holding: ['safety/rule no'] });
+  });
+
   it('are unknown if no value passes', () => {
     const always = { or: [over(0), { '<=': [{ var: 'inputs.metrics.queue' }, 0] }] };
     expect(short(run({ state: watching(always) }))).toMatchObject({ end: 'held', holding: ['safety/rule unknown'] });

@@ -40,7 +40,8 @@ describe('a pod that is created again under onDelete before its wave', () => {
     const restarted = { ...updated, readyChangedMs: kitNowMs };
     const startedMs = kitNowMs - hourMs;
     const pods = { a: { 0: restarted } };
-    expect(warnings(pods, { startedMs })).toEqual([expect.stringContaining('zone a has 1 pod at')]);
+    const fact = `zone a has 1 pod at revision ${newRevision}, but the rollout has replaced no pod`;
+    expect(warnings(pods, { startedMs })).toEqual([expect.stringContaining(fact)]);
     expect(warnings(pods, { startedMs, lastDisruptionMs: kitNowMs - 1000 })).toEqual([]);
     const joined = { id: 'earlier', startedMs };
     expect(warnings(pods, { startedMs: kitNowMs - 500, joined, lastDisruptionMs: kitNowMs - 1000 })).toEqual([]);
