@@ -117,12 +117,12 @@ export function recordReplacement(
 }
 
 /**
- * Reports whether a decision ends a wave, or continues a failed run. A later decision does not undo this, so the decision must know the current
- * requests: a rejection or a cancellation that it missed would stop nothing.
+ * Reports whether a decision ends a wave or the run, or continues a failed run. A later decision does not undo this, so the decision must know
+ * the current requests: a rejection or a cancellation that it missed would stop nothing.
  */
 export function passesCheckpoint(before: RunState | undefined, after: RunState | undefined): boolean {
   if (before === undefined || after?.id !== before.id) return false;
-  return after.wave > before.wave || (before.outcome === 'failed' && after.outcome !== 'failed');
+  return after.wave > before.wave || (after.outcome !== before.outcome && after.outcome !== 'failed');
 }
 
 export function closeZone(run: UnfinishedRun): UnfinishedRun {

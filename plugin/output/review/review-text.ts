@@ -31,7 +31,7 @@ function departures({ risks }: GroupPlan): readonly Risk[] {
 export function groupText(group: GroupPlan): string {
   const { restarts, approvals, p50Seconds, p90Seconds } = group.totals;
   const scaled = group.zones.filter(({ replicasBefore, replicasAfter }) => replicasBefore !== replicasAfter);
-  // Not of a scale-up, whose effect the row tells.
+  // The row already tells the effect of a scale-up, which restarts no pod either.
   const hasNoEffect = restarts === 0 && group.outcome === 'complete' && scaled.length === 0;
   return [
     ...imageChanges(group).map(({ before, after, zones }) => inZones(`image ${before} -> ${after}`, zones)),

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { GroupDecision } from '../../../engine/decision.ts';
 import { stalledSinceMs } from '../../../engine/run/durations.ts';
 import type { RunState } from '../../../engine/run/run-state.ts';
-import { enterWave, failRun, passesCheckpoint, retryRun, revertProgress, startRun } from '../../../engine/run/states.ts';
+import { completeRun, enterWave, failRun, passesCheckpoint, retryRun, revertProgress, startRun } from '../../../engine/run/states.ts';
 import { waveProgress } from '../../../engine/run/waves.ts';
 import { group, wave } from '../../kit/groups.ts';
 import { kitNowMs, newRevision } from '../../kit/objects.ts';
@@ -106,8 +106,9 @@ describe('a checkpoint', () => {
   const run = startRun({ change, group: 'mimir/ingester', nowMs: kitNowMs });
   const failed = failRun(run, 'no progress', kitNowMs);
 
-  it('is the end of a wave, and a failed run that continues', () => {
+  it('is the end of a wave, also of the last, and a failed run that continues', () => {
     expect(passesCheckpoint(run, enterWave(run, 1, kitNowMs))).toBe(true);
+    expect(passesCheckpoint(run, completeRun(run, kitNowMs))).toBe(true);
     expect(passesCheckpoint(failed, retryRun(failed, kitNowMs))).toBe(true);
   });
 
