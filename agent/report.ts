@@ -3,7 +3,6 @@ import type { GroupDecision } from '../engine/decision.ts';
 import type { TakenAction } from '../engine/publish/published.ts';
 import type { ReleaseDecision } from '../engine/release/release.ts';
 import type { RemovalReport } from '../engine/release/removal.ts';
-import { passesCheckpoint } from '../engine/run/states.ts';
 import type { Ledger, Snapshot } from '../engine/snapshot.ts';
 import type { GroupDefinition } from '../policies/definition.ts';
 import type { Finding } from '../policies/findings/finding.ts';
@@ -11,7 +10,7 @@ import type { Finding } from '../policies/findings/finding.ts';
 export interface TurnReport {
   readonly group: GroupDefinition;
   readonly snapshot: Snapshot;
-  /** Absent if the turn failed before the decision. */
+  /** Absent if the turn failed before the decision, or did not store the end of a wave or run that it decided. */
   readonly decision?: GroupDecision;
   /** The ledger after the turn; absent if it could not be read. */
   readonly ledger?: Ledger;
@@ -27,14 +26,10 @@ export interface TurnReport {
   readonly error?: string;
 }
 
-/**
- * Returns false if the run of the decision is perhaps not in the ledger, or is in an earlier wave or state there. The next turn may then
- * decide otherwise.
- */
+/** Returns false if the run of the decision is perhaps not in the ledger. The next turn may then start another run. */
 export function isRunRemembered({ decision, ledger, error }: TurnReport): boolean {
   if (decision?.run === undefined) return true;
-  if (ledger === undefined) return error === undefined;
-  return ledger.run?.id === decision.run.id && !passesCheckpoint(ledger.run, decision.run);
+  return ledger === undefined ? error === undefined : ledger.run?.id === decision.run.id;
 }
 
 /** The report about a finished turn of a group without a definition. */

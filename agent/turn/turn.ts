@@ -151,10 +151,7 @@ class Turn {
       this.#memory.needsDirectRead = true;
       return await this.attempt();
     }
-    if (needsTerms(decision, ledger) && !(await this.#knowsTerms(gathered))) {
-      this.report('the watch cache is behind the API server; waiting for it to catch up');
-      return inconclusive(staleCachePauseMs);
-    }
+    if (needsTerms(decision, ledger) && !(await this.#knowsTerms(gathered))) return this.#awaitCaches(decision, ledger);
     // An action that needs a fresh snapshot would not be sent. Its claim would follow from a state before a pause, for example.
     const isLate = decision.actions.some(needsFreshSnapshot) && !this.#isRecent(gathered);
     const violations = this.#violations(gathered.snapshot, decision);
@@ -176,6 +173,13 @@ class Turn {
   #readAgain(): NextTurn {
     this.#memory.needsDirectRead = true;
     this.report(`the API server is slow: the objects were read more than ${longestSnapshotAgeMs / 1000} s ago`);
+    return inconclusive(staleCachePauseMs);
+  }
+
+  /** Reports that the caches are too old, and no wave or run as ended: a `status --for` that waits for this end would succeed. */
+  #awaitCaches(decision: GroupDecision, ledger: Ledger): NextTurn {
+    if (passesCheckpoint(ledger.run, decision.run)) this.#decision = undefined;
+    this.report('the watch cache is behind the API server; waiting for it to catch up');
     return inconclusive(staleCachePauseMs);
   }
 
