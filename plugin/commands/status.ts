@@ -1,4 +1,5 @@
 // The verb status: shows the progress of a group and returns an exit code for success, failure, wait or timeout.
+import { isMoving } from '../../engine/decision.ts';
 import type { PublishedDecision } from '../../engine/publish/published.ts';
 import { noWaveTexts, personNeeded } from '../../engine/publish/status.ts';
 import { endsByItself } from '../../engine/rules/catalog.ts';
@@ -148,7 +149,8 @@ async function conclude(call: StatusCall, ending: Ending): Promise<ExitCode> {
 
 /** Returns whether the rollout continues or waits, with the failing pods and the stop that blocks, or else the leading fact. */
 function progressText(decision: PublishedDecision, nowMs: number): string {
-  const stop = decision.stops?.find(({ isBlocking }) => isBlocking);
+  // While pods are being replaced, nothing waits yet for the stop of another zone.
+  const stop = isMoving(decision) ? undefined : decision.stops?.find(({ isBlocking }) => isBlocking);
   if (stop !== undefined) {
     const trouble = troubleText(decision);
     const rule = stop.rule.includes('/') ? '' : `${stop.rule}: `;

@@ -109,6 +109,13 @@ describe('a preparation that fails', () => {
 });
 
 describe('a timeout of status', () => {
+  const protection = {
+    rule: 'protected',
+    fact: 'kim protects ingester-zone-c-2',
+    zones: ['c'],
+    isBlocking: true,
+    endsWith: 'kubectl rollout-group cancel mimir/ingester protect.ingester',
+  } as const;
   const explain = 'Run: kubectl rollout-group explain mimir/ingester\n';
 
   it.each([
@@ -117,6 +124,7 @@ describe('a timeout of status', () => {
     ['misplaced', [now(misplacedAfter(2))], 8, `pods restarted with the wrong revision. ${explain}`],
     ['blocked', [now({ ...waiting, phase: 'Blocked' })], 8, 'mimir/ingester is blocked: approval: 0 of 1 approvals from oncall'],
     ['rolling', [now(rolling)], 7, `the rollout continues: 2 pods of b in flight. ${explain}`],
+    ['rolling before a stop', [now({ ...rolling, stops: [protection] })], 7, `the rollout continues: 2 pods of b in flight. ${explain}`],
   ] as const)('names why the group needs a user, or reports that the rollout continues: %s', async (_, objects, status, text) => {
     const ended = await ask([...objects, requesterWebhook], 'status ingester --timeout 50ms');
     expect(ended.stderr).toMatch(/timed out before complete; [^;]*\n$/);
