@@ -133,8 +133,13 @@ export function requestedWorld(
 
 /** Returns the zones that keep their replicas after the change because a user cancelled the decrease to the requested number. */
 export function cancelledDecreases(input: PlanInput): readonly string[] {
+  const { intents = [] } = input.running ?? {};
+  const cancels = isUnknown(intents) ? [] : intents.filter(({ action }) => action === 'cancel');
+  // Most plans have no such group. For the others, the plan decides once more.
+  const groups = input.groups.filter(({ namespace, name }) => cancels.some((one) => one.namespace === namespace && one.group === name));
+  if (groups.length === 0) return [];
   const snapshots = readPlanSnapshots(input);
-  return input.groups.flatMap((group) => {
+  return groups.flatMap((group) => {
     const { world, group: desired } = requestedWorld(input, snapshots, group);
     const cancelled = decideGroup(world.snapshot, desired).warnings.filter(
       (one) => one.rule === 'replica-source' && requestOf(one) !== undefined,
@@ -261,19 +266,20 @@ interface MemberChange {
 /** The replicas that the API server gives to a StatefulSet whose manifest names none. */
 const defaultReplicas = 1;
 
-function namesReplicas({ desired }: Pick<ChangeRequest, 'desired'>, { namespace, name }: StatefulSetView): boolean {
-  return fieldAt(manifestOf(desired, 'StatefulSet', namespace, name), ['spec', 'replicas']) !== undefined;
+function namesReplicas(manifest: unknown): boolean {
+  return fieldAt(manifest, ['spec', 'replicas']) !== undefined;
 }
 
 /** Returns how to keep the replicas if a manifest resets them because it no longer names them; undefined for another change. */
 function resetReplicas({ written }: ChangeRequest, { namespace, name, replicas }: StatefulSetView, to: number): string | undefined {
   const manifest = manifestOf(written, 'StatefulSet', namespace, name);
-  if (manifest === undefined || to === replicas || fieldAt(manifest, ['spec', 'replicas']) !== undefined) return undefined;
+  if (manifest === undefined || to === replicas || namesReplicas(manifest)) return undefined;
   return `the manifest of StatefulSet ${name} no longer names its replicas, so an apply resets them to ${to}; write replicas: ${replicas} into the manifest`;
 }
 
 function change(request: ChangeRequest, world: World, { zone, present, wanted }: MemberChange): RequestedChanges {
-  const isNumbered = namesReplicas(request, wanted);
+  const manifest = manifestOf(request.desired, 'StatefulSet', wanted.namespace, wanted.name);
+  const isNumbered = namesReplicas(manifest);
   if (present === undefined) {
     const status = { ...wanted.status, replicas: 0, readyReplicas: 0, updatedReplicas: 0 };
     const created = { ...wanted, replicas: isNumbered ? wanted.replicas : defaultReplicas, status };
@@ -282,8 +288,7 @@ function change(request: ChangeRequest, world: World, { zone, present, wanted }:
   const revision = wanted.status.updateRevision;
   const isTemplateChanged = revision !== present.status.updateRevision;
   const to = isNumbered ? wanted.replicas : present.replicas;
-  const raw = manifestOf(request.desired, 'StatefulSet', wanted.namespace, wanted.name);
-  const namesPartition = raw !== undefined && fieldAt(raw, ['spec', 'updateStrategy', 'rollingUpdate', 'partition']) !== undefined;
+  const namesPartition = fieldAt(manifest, ['spec', 'updateStrategy', 'rollingUpdate', 'partition']) !== undefined;
   const asked: AdmissionRequest = {
     kind: 'update',
     namespace: wanted.namespace,
@@ -341,7 +346,8 @@ function oneAfterTheOther(request: ChangeRequest): string {
   for (const zone of zones) {
     const [present, wanted] = [request.world.snapshot, request.after].map((snapshot) => setNamed(snapshot, namespace, zone.statefulSet));
     const isDirect = zone.replicas.kind === 'leader' && zone.follows === undefined;
-    if (!isDirect || present === undefined || wanted === undefined || !namesReplicas(request, wanted)) continue;
+    const manifest = manifestOf(request.desired, 'StatefulSet', namespace, zone.statefulSet);
+    if (!isDirect || present === undefined || wanted === undefined || !namesReplicas(manifest)) continue;
     const { replicas: to } = wanted;
     const set = { namespace, statefulSet: zone.statefulSet, from: present.replicas, to, dryRun: false, ...request.requester };
     if (to === present.replicas || judgeBoth(request, request.world, { ...set, kind: 'scale', via: 'scale' }).outcome !== 'allow') continue;

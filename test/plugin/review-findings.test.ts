@@ -7,22 +7,27 @@ import { parseAllDocuments, stringify } from 'yaml';
 import { runInProcess } from './in-process.ts';
 import { ScratchRepository } from './review-kit.ts';
 
-describe('a review of an approved plan', () => {
-  const repository = new ScratchRepository('quick-start');
-  const plans = mkdtempSync(join(tmpdir(), 'plans-'));
-
-  const reviewed = `apiVersion: rollout-group.dev/v1alpha1
+/** Returns a policy for all groups with these rules in YAML. */
+function policyWith(rules: string): string {
+  return `apiVersion: rollout-group.dev/v1alpha1
 kind: RolloutPolicy
 metadata: { name: reviewed, namespace: shop }
 spec:
   targets: { all: true }
-  rules:
+  rules:${rules}
+`;
+}
+
+describe('a review of an approved plan', () => {
+  const repository = new ScratchRepository('quick-start');
+  const plans = mkdtempSync(join(tmpdir(), 'plans-'));
+
+  const reviewed = policyWith(`
     - name: as-approved
       actions: [rollout]
       effect: requireApprovedPlan
       message: a release manager reads each plan
-      approval: { count: 1, from: [release-managers] }
-`;
+      approval: { count: 1, from: [release-managers] }`);
 
   async function review(head: string, ...words: readonly string[]): Promise<string> {
     const dirs = ['--policies', 'policies', '--manifests', 'manifests'];
@@ -195,14 +200,8 @@ describe('a review of several groups in two environments', () => {
   const environments = ['staging', 'production'];
   const groups = ['cache', 'queue', 'store'];
 
-  const reviewed = `apiVersion: rollout-group.dev/v1alpha1
-kind: RolloutPolicy
-metadata: { name: reviewed, namespace: shop }
-spec:
-  targets: { all: true }
-  rules:
-    - { name: no-restart, actions: [restart], effect: deny }
-`;
+  const reviewed = policyWith(`
+    - { name: no-restart, actions: [restart], effect: deny }`);
 
   beforeAll(() => {
     const files = ['policies/cache.yaml', ...['a', 'b', 'c'].map((zone) => `manifests/cache-${zone}.yaml`)];
